@@ -1,0 +1,50 @@
+# Every target makes the virtual environment and installs what it needs; a second run does not
+# install again unless pyproject.toml or constraints.txt changed.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV   := .venv
+BIN    := $(VENV)/bin
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+INPUTS := pyproject.toml constraints.txt
+
+.PHONY: demo test lint bench reproduce docs clean
+.DELETE_ON_ERROR:
+
+demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
+	$(BIN)/primal demo
+
+test: $(VENV)/.installed-dev lint ## format, lint, types, then every test with coverage
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyrefly check --summarize-errors
+
+bench: $(VENV)/.installed-dev ## measure against what people use
+	$(BIN)/primal bench
+
+reproduce: $(VENV)/.installed-dev ## the paper's experiments
+	$(BIN)/primal reproduce
+
+docs: $(VENV)/.installed-dev ## run every example of the documentation
+	$(BIN)/python -m pytest tests/test_docs.py
+
+clean:
+	rm -rf $(VENV) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png
+	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit("Primal needs Python 3.11 or newer, found " + sys.version.split()[0] + ": set PYTHON=") if sys.version_info < (3, 11) else None'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+
+$(VENV)/.installed-demo: $(VENV)/bin/python $(INPUTS)
+	$(PIP) --editable '.[fast,paper]'
+	@touch $@
+
+# torch first and pinned: anything that depends on it then finds it installed.
+$(VENV)/.installed-dev: $(VENV)/bin/python $(INPUTS)
+	$(PIP) torch==2.13.0
+	$(PIP) --editable '.[all]' --group dev
+	@touch $@ $(VENV)/.installed-demo

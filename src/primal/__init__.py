@@ -1,0 +1,30 @@
+"""Primal: deterministic features and codes from the square roots of primes.
+
+Importing this package loads NumPy and nothing heavier; ``primal.torch``, ``primal.sklearn`` and
+the like are imported by name.
+"""
+
+from primal._errors import ConditioningWarning as ConditioningWarning
+from primal._errors import DataError as DataError
+from primal._errors import DimensionError as DimensionError
+from primal._errors import EngineError as EngineError
+from primal._errors import MemoryLimitError as MemoryLimitError
+from primal._errors import NotInvertibleError as NotInvertibleError
+from primal._errors import NumericalWarning as NumericalWarning
+from primal._errors import OptionError as OptionError
+from primal._errors import PhaseRangeError as PhaseRangeError
+from primal._errors import PhaseWrapWarning as PhaseWrapWarning
+from primal._errors import PositionError as PositionError
+from primal._errors import PrimalError as PrimalError
+from primal._errors import SigmaError as SigmaError
+from primal._errors import SpecError as SpecError
+from primal._primes import primes as primes
+from primal.bases import Basis as Basis
+from primal.bases import equal_bandwidth as equal_bandwidth
+from primal.decoding import Regime as Regime
+from primal.maps import DynamicPrime as DynamicPrime
+from primal.maps import StaticPrime as StaticPrime
+from primal.maps import from_spec as from_spec
+from primal.turns import increments as increments
+
+__version__ = "0.1.0"

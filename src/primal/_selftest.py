@@ -1,0 +1,107 @@
+"""Known answers: does this machine, with this engine, make the golden bits?"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal.bases import BASES, Basis
+from primal.engines import engine
+from primal.turns import increments
+
+__all__ = ["GOLDEN", "KnownAnswer", "known_answers", "sample_points"]
+
+# SHA-256 of output bits under basis_version 1. They change only with a new version.
+GOLDEN: dict[str, str] = {
+    "increments of the first 16 primes (FIPS 180-4)": (
+        "6a09e667f3bcc908bb67ae8584caa73b3c6ef372fe94f82ba54ff53a5f1d36f1"
+        "510e527fade682d19b05688c2b3e6c1f1f83d9abfb41bd6b5be0cd19137e2179"
+        "cbbb9d5dc1059ed8629a292a367cd5079159015a3070dd17152fecd8f70e5939"
+        "67332667ffc00b318eb44a8768581511db0c2e0d64f98fa747b5481dbefa4fa4"
+    ),
+    "StaticPrime(64) at positions from 10**12": (
+        "ceb13fbef4028ba3a45015307e051e76a6562384728b8c7946dd02cc1f2c5f24"
+    ),
+    "DynamicPrime(20, 96, 0.3), basis paper": (
+        "a8d5fee3fb951e2cc96eb4de50cf2082e1771125a860c7a242d735afe4db9b68"
+    ),
+    "DynamicPrime(20, 96, 0.3), basis signed": (
+        "f3076a450297776d3f2d9f2aa031e0171591c44fad081a1130a33d39bbf4b242"
+    ),
+    "DynamicPrime(20, 96, 0.3), basis table": (
+        "3955235150a59178407006a0e18d08eba3e29116e3df405c5d0bd57e0ff00b35"
+    ),
+    "DynamicPrime(20, 96, 0.3), basis kronecker": (
+        "fb73811d87298005b3226f19447510df2f46a460fafd6ad1e0db383226b81ad5"
+    ),
+    "DynamicPrime(20, 96, 0.3), basis orthogonal": (
+        "ed559803d5f273d06a4d290d61f3c5e732bc6188075abf4b512e72f6ccd77cf9"
+    ),
+    "DynamicPrime(300, 96, 1000.0), basis paper": (
+        "1d12591a69f649b1b0e5da57d064c0328d01a1fb8e721d0f853eec75a5db9cca"
+    ),
+}
+
+
+@dataclass(frozen=True)
+class KnownAnswer:
+    """One check: what should come out, what did."""
+
+    name: str
+    expected: str
+    found: str
+
+    @property
+    def ok(self) -> bool:
+        return self.expected == self.found
+
+
+def known_answers(engine_name: str) -> list[KnownAnswer]:
+    """Return every known answer as this machine computes it with one engine."""
+    return [
+        KnownAnswer(name, GOLDEN.get(name, "missing"), compute(engine_name))
+        for name, compute in _ANSWERS.items()
+    ]
+
+
+def sample_points(n: int, d: int) -> np.ndarray:
+    """Return n x d float32 numbers in [-1, 1) that are the same everywhere, as float64."""
+    turns = increments(n * d, start=1000) >> np.uint64(40)
+    return turns.astype(np.float64).reshape(n, d) * 2.0**-23 - 1.0
+
+
+def _increments(_: str) -> str:
+    # floor(2**64 sqrt(p)) mod 2**64 of the first 16 primes: FIPS 180-4, 5.3.4 and 5.3.5.
+    return "".join(f"{value:016x}" for value in increments(16).tolist())
+
+
+def _static(engine_name: str) -> str:
+    out = np.empty((500, 64), dtype=np.float32)
+    positions = np.arange(10**12, 10**12 + 500, dtype=np.uint64)
+    engine(engine_name).static(increments(32), positions, out, "block")
+    return _digest(out)
+
+
+def _dynamic(basis_name: str, d: int, sigma: float) -> Callable[[str], str]:
+    def compute(engine_name: str) -> str:
+        out = np.empty((200, 96), dtype=np.float32)
+        table = Basis(basis_name, d, 48, sigma).table
+        engine(engine_name).dynamic(table, sample_points(200, d), out, "interleaved")
+        return _digest(out)
+
+    return compute
+
+
+def _digest(array: np.ndarray) -> str:
+    return hashlib.sha256(array.astype(array.dtype.newbyteorder("<")).tobytes()).hexdigest()
+
+
+_ANSWERS: dict[str, Callable[[str], str]] = {
+    "increments of the first 16 primes (FIPS 180-4)": _increments,
+    "StaticPrime(64) at positions from 10**12": _static,
+    **{f"DynamicPrime(20, 96, 0.3), basis {name}": _dynamic(name, 20, 0.3) for name in BASES},
+    "DynamicPrime(300, 96, 1000.0), basis paper": _dynamic("paper", 300, 1000.0),
+}

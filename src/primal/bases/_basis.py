@@ -1,0 +1,207 @@
+"""``Basis``: a rule, a shape and a scale, from which the frequency table is rebuilt."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from primal._checks import one_of, require_memory, scales, whole_number
+from primal._errors import DimensionError, OptionError, SigmaError
+from primal.bases import _gaussian, _roots
+from primal.bases._sampling import SAMPLINGS
+from primal.bases._table import FrequencyTable
+
+__all__ = ["BASES", "BASIS_VERSION", "Basis", "equal_bandwidth"]
+
+# Names the constants and the order of operations of every table. Any change of one bit of
+# a table needs a new version.
+BASIS_VERSION = 1
+
+_EXACT: dict[str, Callable[..., FrequencyTable]] = {
+    "paper": _roots.paper_table,
+    "signed": _roots.signed_table,
+}
+_GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
+    "table": _gaussian.table,
+    "kronecker": _gaussian.kronecker,
+    "orthogonal": _gaussian.orthogonal,
+}
+BASES = (*_EXACT, *_GAUSSIAN)
+# `auto` depends on d alone, so that growing never changes the basis.
+_LARGEST_KRONECKER = 8
+
+
+@dataclass(frozen=True)
+class Basis:
+    """d inputs, k frequencies, and the rule that makes the k x d frequencies from primes.
+
+    Equal specs are equal objects with equal hashes; the table is built on first use.
+
+    Parameters
+    ----------
+    name : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}
+        ``"auto"`` becomes ``"kronecker"`` for d <= 8 and ``"orthogonal"`` above.
+    d : int
+        Number of inputs.
+    n_frequencies : int
+        Number of frequencies k; a map has D = 2 k outputs.
+    sigma : float or sequence of k floats, default=1.0
+        Scale of all frequencies, or of each one (the paper's diagonal matrix).
+    primes : {"consecutive", "log"}, default="consecutive"
+        Which primes the ``paper`` and ``signed`` bases take. ``"log"`` samples the first
+        2**21 primes evenly in the logarithm of their index.
+
+    Raises
+    ------
+    DimensionError, SigmaError, OptionError, MemoryLimitError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> from primal.bases import Basis
+    >>> Basis("paper", 2, 2).frequencies.round(4)
+    array([[1.4142, 1.7321],
+           [2.2361, 2.6458]])
+    >>> Basis("auto", 2, 64).name
+    'kronecker'
+    """
+
+    name: str
+    d: int
+    n_frequencies: int
+    sigma: float | tuple[float, ...] = 1.0
+    primes: str = "consecutive"
+
+    def __post_init__(self) -> None:
+        d = whole_number("d", self.d, least=1)
+        k = whole_number("n_frequencies", self.n_frequencies, least=1)
+        name = one_of("basis", self.name, (*BASES, "auto"))
+        if name == "auto":
+            name = "kronecker" if d <= _LARGEST_KRONECKER else "orthogonal"
+        if one_of("primes", self.primes, SAMPLINGS) == "log" and name not in _EXACT:
+            raise OptionError(
+                f'primes="log" goes with basis "paper" or "signed", got basis {name!r}: its '
+                "frequencies follow a Gaussian law and have no wide range to compress."
+            )
+        # Mantissas, digits and values of every entry, and the primes behind them.
+        require_memory(8 * 6 * d * k, f"a basis of {k} x {d} frequencies")
+        for field, value in (("d", d), ("n_frequencies", k), ("name", name)):
+            object.__setattr__(self, field, value)
+        object.__setattr__(self, "sigma", scales(self.sigma, k))
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """The JSON values that rebuild this basis."""
+        return {
+            "basis_version": BASIS_VERSION,
+            "basis": self.name,
+            "d": self.d,
+            "n_frequencies": self.n_frequencies,
+            "sigma": list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma,
+            "primes": self.primes,
+        }
+
+    @cached_property
+    def table(self) -> FrequencyTable:
+        """The frequencies as exact fixed-point integers, in turns per unit of x."""
+        if self.name in _EXACT:
+            return _EXACT[self.name](self.d, self.n_frequencies, self._scale, self.primes)
+        unit = _GAUSSIAN[self.name](self.d, self.n_frequencies)
+        return FrequencyTable.from_floats(np.reshape(self._scale, (-1, 1)) * unit)
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """sigma * W, rounded to float64, shape (n_frequencies, d)."""
+        return self.table.values
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the spec and the bits of the table."""
+        digest = hashlib.sha256(json.dumps(self.spec, sort_keys=True).encode())
+        digest.update(self.table.mantissas.astype("<i8").tobytes())
+        digest.update(self.table.exponents.astype("<i8").tobytes())
+        return digest.hexdigest()
+
+    @cached_property
+    def condition_number(self) -> float:
+        """Largest over smallest singular value of the frequencies (2-norm)."""
+        return float(np.linalg.cond(self.frequencies))
+
+    def condition_number_at_least(self, n_multiplications: float = 1e9) -> float:
+        """Return the condition number, or a lower bound for it where that would take long.
+
+        Leaving out columns of a tall matrix (rows of a wide one) cannot raise its condition
+        number, so a part that costs about `n_multiplications` bounds the whole.
+        """
+        tall = self.frequencies if self.n_frequencies >= self.d else self.frequencies.T
+        affordable = max(2, int(np.sqrt(n_multiplications / tall.shape[0])))
+        if affordable >= tall.shape[1]:
+            return self.condition_number
+        return float(np.linalg.cond(tall[:, :affordable]))
+
+    def grow(self, n_frequencies: int, sigma: object = None) -> Basis:
+        """Return this basis with more frequencies; the old ones are its first rows, bit for bit.
+
+        Parameters
+        ----------
+        n_frequencies : int
+            At least the present number.
+        sigma : sequence of floats, optional
+            Needed when sigma is one per frequency: the longer list, which must begin with
+            the present one.
+        """
+        k = whole_number("n_frequencies", n_frequencies, least=1)
+        if k < self.n_frequencies:
+            raise DimensionError(
+                f"a basis of {self.n_frequencies} frequencies cannot grow to {k}: "
+                f"ask for {self.n_frequencies} or more."
+            )
+        if not isinstance(self.sigma, tuple):
+            if sigma is not None:
+                raise SigmaError("sigma is one number here and stays: leave the argument out.")
+            return replace(self, n_frequencies=k)
+        if sigma is None and k == self.n_frequencies:
+            return self
+        if sigma is None:
+            raise SigmaError(
+                f"sigma is one number per frequency: pass sigma= with all {k} values to grow."
+            )
+        longer = scales(sigma, k)
+        if not isinstance(longer, tuple) or longer[: self.n_frequencies] != self.sigma:
+            raise SigmaError(
+                f"the first {self.n_frequencies} values of sigma must be the present ones: "
+                "growing leaves old frequencies as they are."
+            )
+        return replace(self, n_frequencies=k, sigma=longer)
+
+    @property
+    def _scale(self) -> np.ndarray:
+        return np.asarray(self.sigma, dtype=np.float64)
+
+
+def equal_bandwidth(
+    name: str, d: int, n_frequencies: int, sigma: float = 1.0, *, primes: str = "consecutive"
+) -> tuple[float, ...]:
+    """Return one sigma per frequency that gives every frequency row the same length.
+
+    The paper's "adaptive scaling": a diagonal matrix in place of the scalar sigma, so that
+    the bandwidth is level across the spectrum. Row i gets sigma / |W_i|. It changes lengths,
+    not directions: the rows of the paper's basis stay nearly parallel.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.bases import Basis, equal_bandwidth
+    >>> level = Basis("paper", 2, 3, equal_bandwidth("paper", 2, 3, 0.5))
+    >>> np.linalg.norm(level.frequencies, axis=1).round(12)
+    array([0.5, 0.5, 0.5])
+    """
+    basis = Basis(name, d, n_frequencies, 1.0, primes)
+    scale = scales(sigma, n_frequencies)
+    lengths = np.sqrt(np.square(basis.frequencies).sum(axis=1))
+    return tuple(float(v) for v in np.asarray(scale) / lengths)

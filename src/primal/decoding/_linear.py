@@ -1,0 +1,107 @@
+"""The linear inverse (the paper's Reverse), its exact bound, and the regime certificate.
+
+In turns the phase of row i is sigma * W_i . x, and it is read back correctly exactly when it
+lies within half a turn of zero. Hence no x with max |x_j| < B wraps, and some x at B does, for
+
+    B = 1 / (2 max_i sum_j |sigma W_ij|).
+
+The paper prints pi / (d sigma max W), in which the 2 pi of its own phase is missing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal._errors import NotInvertibleError
+from primal.bases import Basis
+
+__all__ = ["Regime", "measure_regime", "no_wrap_bound", "phases_of", "pseudoinverse"]
+
+_BLOCK_ENTRIES = 1 << 19
+
+
+@dataclass(frozen=True, eq=False)
+class Regime:
+    """What the phases of given data do: certificate of `DynamicPrime.regime`.
+
+    Attributes
+    ----------
+    kind : {"manifold", "hash"}
+        ``"manifold"`` when no phase reaches half a turn, else ``"hash"``.
+    wraps : ndarray of shape x.shape[:-1], dtype=int64
+        How many phases of each row wrap.
+    n_phases : int
+        Phases of one row (D / 2).
+    peak_turns : float
+        Largest size of a phase, in turns.
+    """
+
+    kind: str
+    wraps: np.ndarray
+    n_phases: int
+    peak_turns: float
+
+    @property
+    def margin_turns(self) -> float:
+        """Half a turn less the largest phase; negative in the hash regime."""
+        return 0.5 - self.peak_turns
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Flat indices of the rows in which some phase wraps."""
+        return np.flatnonzero(self.wraps)
+
+    @property
+    def fraction_wrapped(self) -> float:
+        """Share of all phases that wrap."""
+        return float(self.wraps.sum()) / max(1, self.wraps.size * self.n_phases)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.kind} regime: {self.fraction_wrapped:.1%} of phases wrap, in "
+            f"{len(self.rows)} of {self.wraps.size} rows; largest phase {self.peak_turns:.3g} "
+            f"turns, margin {self.margin_turns:.3g}"
+        )
+
+
+def no_wrap_bound(basis: Basis) -> float:
+    """Return the largest B such that no x with max |x_j| < B has a phase of half a turn."""
+    # Rounded down a little, so that rounding in the sums cannot make the bound too large.
+    return 0.5 / float(basis.table.l1_norms.max()) * (1.0 - 2.0**-40)
+
+
+def measure_regime(basis: Basis, x: np.ndarray) -> Regime:
+    """Return the regime of checked float64 data of shape (..., d)."""
+    rows = x.reshape(-1, basis.d)
+    wraps = np.zeros(len(rows), dtype=np.int64)
+    peak = 0.0
+    step = max(1, _BLOCK_ENTRIES // basis.n_frequencies)
+    for first in range(0, len(rows), step):
+        sizes = np.abs(rows[first : first + step] @ basis.table.transposed)
+        wraps[first : first + step] = np.count_nonzero(sizes >= 0.5, axis=1)
+        peak = max(peak, float(sizes.max()))
+    kind = "hash" if wraps.any() else "manifold"
+    return Regime(kind, wraps.reshape(x.shape[:-1]), basis.n_frequencies, peak)
+
+
+def pseudoinverse(basis: Basis) -> np.ndarray:
+    """Return the pseudoinverse of sigma * W in float64, shape (d, k).
+
+    Raises
+    ------
+    NotInvertibleError
+        If there are fewer phases than inputs.
+    """
+    if basis.n_frequencies < basis.d:
+        raise NotInvertibleError(
+            f"decoding needs D >= 2 d, got D = {2 * basis.n_frequencies} and d = {basis.d}: "
+            f"use D = {2 * basis.d} or more."
+        )
+    return np.linalg.pinv(basis.frequencies, rcond=2.0**-50)
+
+
+def phases_of(cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
+    """Return the phases of waves, in turns within [-1/2, 1/2], as float64."""
+    return np.arctan2(sin.astype(np.float64), cos.astype(np.float64)) / (2.0 * np.pi)

@@ -1,0 +1,52 @@
+"""The hot loops behind maps, and the choice between them.
+
+``numpy`` is always there and defines the bits. ``numba`` is used when it is installed. The
+environment variable ``PRIMAL_ENGINE`` (``auto``, ``numpy`` or ``numba``) decides otherwise.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+from functools import cache
+
+from primal._errors import EngineError
+from primal.engines._numpy import NumpyEngine
+
+__all__ = ["ENGINES", "engine", "installed_engines"]
+
+ENGINES = ("numpy", "numba")
+
+
+def installed_engines() -> tuple[str, ...]:
+    """Return the names of the engines that can run here, slowest first."""
+    has_numba = importlib.util.find_spec("numba") is not None
+    return ENGINES if has_numba else ENGINES[:1]
+
+
+def engine(name: str | None = None) -> NumpyEngine:
+    """Return an engine by name; by default the one of PRIMAL_ENGINE, or the fastest.
+
+    Raises
+    ------
+    EngineError
+        If the name is unknown or its package is not installed.
+    """
+    name = name or os.environ.get("PRIMAL_ENGINE") or "auto"
+    if name not in (*ENGINES, "auto"):
+        raise EngineError(
+            f"engine must be one of auto, {', '.join(ENGINES)}, got {name!r}: "
+            "check the environment variable PRIMAL_ENGINE."
+        )
+    if name != "auto" and name not in installed_engines():
+        raise EngineError(f"engine {name!r} is not installed: pip install 'primal-features[fast]'.")
+    return _load(installed_engines()[-1] if name == "auto" else name)
+
+
+@cache
+def _load(name: str) -> NumpyEngine:
+    if name == "numpy":
+        return NumpyEngine()
+    from primal.engines._numba import NumbaEngine
+
+    return NumbaEngine()

@@ -1,0 +1,363 @@
+"""``DynamicPrime``: real vectors to features and back (the paper's Algorithm 1)."""
+
+from __future__ import annotations
+
+import warnings
+from functools import cached_property
+
+import numpy as np
+
+from primal._checks import even_dimension, one_of, output_array, real_array
+from primal._errors import (
+    ConditioningWarning,
+    DimensionError,
+    OptionError,
+    PhaseRangeError,
+    PhaseWrapWarning,
+)
+from primal.bases import BASIS_VERSION, Basis
+from primal.bases._arithmetic import fold_sum
+from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
+from primal.engines import engine
+from primal.engines._numpy import wave_columns
+from primal.maps._common import LAYOUTS, PRECISIONS, output_dtype, spec_digest
+from primal.turns._digits import LARGEST_LOG2_TURNS
+
+__all__ = ["DynamicPrime"]
+
+# The paper's basis is warned about from here on: its condition number passes 3000.
+_LARGEST_PLAIN_D = 8
+# One float64 matrix product leaves 2**-53 of the phase: float32 accuracy ends here.
+_FAST_LOG2_TURNS = 20
+
+
+class DynamicPrime:
+    """Map vectors of d numbers to D cosines and sines of prime frequencies.
+
+    The phase of frequency i is ``sigma * W_i . x`` turns, and z holds the cosine and the sine
+    of every phase (without the 1/sqrt(k) of a kernel approximation). With the default basis
+    this is Algorithm 1 of the paper.
+
+    Parameters
+    ----------
+    d : int
+        Number of inputs.
+    D : int
+        Number of outputs, even; there are k = D / 2 frequencies.
+    sigma : float or sequence of k floats, default=1.0
+        Scale of the frequencies; one for each is the paper's diagonal matrix (see
+        :func:`primal.bases.equal_bandwidth`).
+    basis : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}, default="paper"
+        Rule that makes the frequencies W from primes.
+    layout : {"block", "interleaved"}, default="block"
+        ``"block"`` is [cos | sin], as the paper prints it. In ``"interleaved"``
+        (cos, sin, cos, sin, ...) a smaller D is a prefix of a larger one.
+    precision : {"exact", "fast"}, default="exact"
+        ``"exact"``: phases within 2**-25 turn of the real-number definition up to 2**32
+        turns, and the same bits from every engine, batch and machine. ``"fast"``: one
+        float64 matrix product, float32-accurate up to 2**20 turns, bits not promised.
+    primes : {"consecutive", "log"}, default="consecutive"
+        Which primes the ``paper`` and ``signed`` bases take.
+    layer_norm : bool, default=False
+        Shift and scale every row of x to mean 0 and variance 1 first (the paper's remedy for
+        unnormalised inputs). Decoding then returns the normalised row.
+
+    Raises
+    ------
+    DimensionError, SigmaError, OptionError, MemoryLimitError
+        If an argument is out of range.
+
+    Warns
+    -----
+    ConditioningWarning
+        When the paper's basis is asked for with d > 8.
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> m = primal.DynamicPrime(2, 4, sigma=0.007)
+    >>> x = np.array([[3.0, -1.0], [0.5, 12.0]])
+    >>> m.encode(x).shape
+    (2, 4)
+    >>> m.regime(x).kind
+    'manifold'
+    >>> np.abs(m.decode(m.encode(x)) - x).max() < 1e-4
+    np.True_
+    """
+
+    def __init__(
+        self,
+        d: int,
+        D: int,
+        sigma: object = 1.0,
+        *,
+        basis: str = "paper",
+        layout: str = "block",
+        precision: str = "exact",
+        primes: str = "consecutive",
+        layer_norm: bool = False,
+    ) -> None:
+        self._layout = one_of("layout", layout, LAYOUTS)
+        self._precision = one_of("precision", precision, PRECISIONS)
+        if not isinstance(layer_norm, (bool, np.bool_)):
+            raise OptionError(f"layer_norm must be True or False, got {layer_norm!r}.")
+        self._layer_norm = bool(layer_norm)
+        # Basis checks and converts sigma.
+        self._basis = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
+        if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
+            self._warn_about_conditioning()
+
+    @property
+    def d(self) -> int:
+        """Number of inputs."""
+        return self._basis.d
+
+    @property
+    def D(self) -> int:
+        """Number of outputs."""
+        return 2 * self._basis.n_frequencies
+
+    @property
+    def sigma(self) -> float | tuple[float, ...]:
+        """Scale of all frequencies, or of each."""
+        return self._basis.sigma
+
+    @property
+    def basis(self) -> Basis:
+        """The rule and the table of frequencies."""
+        return self._basis
+
+    @property
+    def layout(self) -> str:
+        """Order of the columns of z."""
+        return self._layout
+
+    @property
+    def precision(self) -> str:
+        """ "exact" or "fast"."""
+        return self._precision
+
+    def encode(
+        self,
+        x: object,
+        *,
+        dtype: object = "float32",
+        out: np.ndarray | None = None,
+        check: bool = False,
+    ) -> np.ndarray:
+        """Return the features of x.
+
+        Parameters
+        ----------
+        x : array_like of shape (..., d)
+            float16, float32, float64 or integers; NaN and infinity are refused.
+        dtype : {"float32", "float64"}, default="float32"
+            Type of the result. float64 features are exact to about 1e-15 at phases of a
+            few turns.
+        out : ndarray of shape (..., D), optional
+            C-contiguous array of that type to write into; no other memory in the size of
+            the batch is then used for the features.
+        check : bool, default=False
+            Warn with :class:`PhaseWrapWarning` when a phase reaches half a turn, beyond
+            which the linear inverse fails.
+
+        Returns
+        -------
+        z : ndarray of shape (..., D)
+
+        Raises
+        ------
+        DataError
+            If x is not an array of real, finite numbers with d columns, or `out` does not fit.
+        PhaseRangeError
+            If a phase may exceed 2**32 turns (2**20 with ``precision="fast"``).
+        """
+        rows, shape = self._checked_rows(x)
+        target = output_array(out, (*shape, self.D), output_dtype(dtype))
+        if check:
+            self._warn_about_wraps(measure_regime(self._basis, rows))
+        flat = target.reshape(-1, self.D)
+        if self._precision == "fast" and flat.dtype == np.float32:
+            engine().dynamic_fast(self._basis.table, rows, flat, self._layout)
+        else:
+            engine().dynamic(self._basis.table, rows, flat, self._layout)
+        return target
+
+    def turns(self, x: object) -> np.ndarray:
+        """Return the exact phases behind ``encode(x)``.
+
+        Returns
+        -------
+        turns : ndarray of shape (..., D / 2), dtype=uint32
+            Units of 2**-32 turn.
+        """
+        rows, shape = self._checked_rows(x)
+        k = self._basis.n_frequencies
+        turns = output_array(None, (len(rows), k), np.dtype(np.uint32))
+        engine().dynamic_turns(self._basis.table, rows, turns)
+        return turns.reshape(*shape, k)
+
+    def decode(self, z: object) -> np.ndarray:
+        """Return x from features, by the pseudoinverse of the frequencies (the paper's Reverse).
+
+        Exact, up to rounding, if and only if no phase of the encoded x reached half a turn:
+        check that on the data with :meth:`regime`, because it cannot be seen from z.
+
+        Parameters
+        ----------
+        z : array_like of shape (..., D)
+
+        Returns
+        -------
+        x : ndarray of shape (..., d), dtype=float64
+
+        Raises
+        ------
+        NotInvertibleError
+            If D < 2 d.
+        DataError
+            If z is not an array of real, finite numbers with D columns.
+        """
+        inverse = self._pseudoinverse
+        cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
+        return phases_of(cos, sin) @ inverse.T
+
+    @cached_property
+    def bound(self) -> float:
+        """Largest B such that no x with every |x_j| < B wraps; tight.
+
+        It is 1 / (2 max_i sum_j |sigma W_ij|). The bound printed in the paper is too large
+        by a factor of 2 pi or more.
+        """
+        return no_wrap_bound(self._basis)
+
+    def regime(self, x: object) -> Regime:
+        """Return which phases of x wrap, in which rows, and by what margin."""
+        rows, shape = self._checked_rows(x)
+        return measure_regime(self._basis, rows.reshape(*shape, self.d))
+
+    def grow(self, D: int, *, sigma: object = None) -> DynamicPrime:
+        """Return the same map with more outputs.
+
+        The old frequencies come first, bit for bit; in the interleaved layout the old
+        features are a prefix of the new ones.
+
+        Parameters
+        ----------
+        D : int
+            Even, at least the present one.
+        sigma : sequence of floats, optional
+            The longer list, when sigma is one number per frequency.
+        """
+        D = even_dimension(D)
+        if D < self.D:
+            raise DimensionError(f"a map of D = {self.D} cannot grow to {D}: ask for more.")
+        grown = object.__new__(DynamicPrime)
+        grown._layout, grown._precision = self._layout, self._precision
+        grown._layer_norm = self._layer_norm
+        grown._basis = self._basis.grow(D // 2, sigma)
+        return grown
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
+        basis = self._basis.spec
+        return {
+            "map": "dynamic",
+            "basis_version": BASIS_VERSION,
+            "d": self.d,
+            "D": self.D,
+            "sigma": basis["sigma"],
+            "basis": self._basis.name,
+            "primes": self._basis.primes,
+            "layer_norm": self._layer_norm,
+            "layout": self._layout,
+            "precision": self._precision,
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the spec and the frequency table."""
+        table = self._basis.table
+        return spec_digest(self.spec, table.mantissas, table.exponents)
+
+    @classmethod
+    def _from_spec(cls, spec: dict[str, object]) -> DynamicPrime:
+        options = {
+            name: value for name, value in spec.items() if name not in ("map", "basis_version")
+        }
+        with warnings.catch_warnings():  # its maker has been warned
+            warnings.simplefilter("ignore", ConditioningWarning)
+            return cls(**options)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DynamicPrime) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((self._basis, self._layout, self._precision, self._layer_norm))
+
+    def __repr__(self) -> str:
+        sigma = self.sigma if isinstance(self.sigma, float) else f"<{len(self.sigma)} values>"
+        return (
+            f"DynamicPrime(d={self.d}, D={self.D}, sigma={sigma}, basis={self._basis.name!r}, "
+            f"layout={self._layout!r}, precision={self._precision!r})"
+        )
+
+    @cached_property
+    def _pseudoinverse(self) -> np.ndarray:
+        return pseudoinverse(self._basis)
+
+    def _checked_rows(self, x: object) -> tuple[np.ndarray, tuple[int, ...]]:
+        """Return x as contiguous float64 rows whose phases are in range, and its leading shape."""
+        array = real_array("x", x, last=self.d)
+        rows = np.ascontiguousarray(array.reshape(-1, self.d))
+        if self._layer_norm:
+            rows = _normalised(rows)
+        if rows.size:
+            self._check_range(rows)
+        return rows, array.shape[:-1]
+
+    def _check_range(self, rows: np.ndarray) -> None:
+        log2_limit = _FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
+        largest = float(self._basis.table.l1_norms.max())
+        sizes = np.maximum(rows.max(axis=1), -rows.min(axis=1))
+        worst = int(sizes.argmax())
+        # Divided, not multiplied: the product of two large floats may overflow.
+        if sizes[worst] > 2.0**log2_limit / largest:
+            raise PhaseRangeError(
+                f"row {worst} of x holds {sizes[worst]:.3g}, where a phase can pass "
+                f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
+                f"{2.0**log2_limit / largest:.3g}, or lower sigma."
+            )
+
+    def _warn_about_conditioning(self) -> None:
+        at_least = self._basis.condition_number_at_least()
+        warnings.warn(
+            f'basis="paper" has a condition number of at least {at_least:.2g} at d = {self.d}, '
+            f"D = {self.D}: its rows are nearly parallel, so it sees little but the sum of x. "
+            'Use basis="auto" unless you need the paper\'s own map.',
+            ConditioningWarning,
+            stacklevel=3,
+        )
+
+    def _warn_about_wraps(self, regime: Regime) -> None:
+        if regime.kind == "hash":
+            warnings.warn(
+                f"largest phase is {regime.peak_turns:.3g} turns, above 0.5, and "
+                f"{len(regime.rows)} rows wrap: the linear inverse does not hold for them. "
+                f"Lower sigma by a factor of {regime.peak_turns / 0.5:.3g}, or keep |x| below "
+                f"{self.bound:.3g}.",
+                PhaseWrapWarning,
+                stacklevel=3,
+            )
+
+
+def _normalised(rows: np.ndarray) -> np.ndarray:
+    """Return rows of mean 0 and variance 1; constant rows become 0.
+
+    Sums in one fixed order: the same bits for a row on its own as in a batch.
+    """
+    d = rows.shape[1]
+    centred = rows - (fold_sum(rows) / d)[:, None]
+    deviation = np.sqrt(fold_sum(centred * centred) / d)
+    return centred / np.where(deviation > 0.0, deviation, 1.0)[:, None]

@@ -1,0 +1,266 @@
+"""``StaticPrime``: integer positions to codes and back (the paper's Algorithm 2)."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from primal._checks import (
+    even_dimension,
+    one_of,
+    output_array,
+    positions,
+    positive_scale,
+    real_array,
+    require_memory,
+    whole_number,
+)
+from primal._errors import DataError, DimensionError, PositionError
+from primal._primes import LARGEST_COUNT
+from primal.bases import BASIS_VERSION
+from primal.engines import engine
+from primal.maps._common import LAYOUTS, output_dtype, spec_digest
+from primal.turns import increments
+
+__all__ = ["StaticPrime"]
+
+# Codes compared at once while decoding: about 4 MB of them.
+_DECODE_ENTRIES = 1 << 20
+_DECODE_QUERIES = 1024
+
+
+class StaticPrime:
+    """Give every integer position t a code of D cosines and sines of t * sigma * sqrt(p).
+
+    With sigma = 1 this is Algorithm 2 of the paper, for positions of any size: the phase is
+    a wrapping 64-bit product, off by less than t * 2**-64 turn.
+
+    Parameters
+    ----------
+    D : int
+        Number of outputs, even; there are k = D / 2 primes.
+    sigma : float, default=1.0
+        Scale of the frequencies.
+    start : int, default=0
+        Index of the first prime; index 0 is the prime 2.
+    layout : {"block", "interleaved"}, default="block"
+        ``"block"`` is [cos | sin], as the paper prints it; ``"interleaved"`` makes a smaller
+        D a prefix of a larger one.
+
+    Raises
+    ------
+    DimensionError, SigmaError, OptionError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import primal
+    >>> s = primal.StaticPrime(64)
+    >>> s.waves(1000).shape
+    (1000, 64)
+    >>> s.decode(s.encode([12, 345]), n=1000)
+    array([ 12, 345])
+    """
+
+    def __init__(
+        self, D: int, *, sigma: float = 1.0, start: int = 0, layout: str = "block"
+    ) -> None:
+        self._D = even_dimension(D)
+        self._sigma = positive_scale("sigma", sigma)
+        self._start = whole_number("start", start)
+        self._layout = one_of("layout", layout, LAYOUTS)
+        if self._start + self._D // 2 > LARGEST_COUNT:
+            raise DimensionError(
+                f"start + D / 2 = {self._start + self._D // 2} is beyond the {LARGEST_COUNT:,} "
+                "primes below 2**32."
+            )
+
+    @property
+    def D(self) -> int:
+        """Number of outputs."""
+        return self._D
+
+    @property
+    def sigma(self) -> float:
+        """Scale of the frequencies."""
+        return self._sigma
+
+    @property
+    def start(self) -> int:
+        """Index of the first prime."""
+        return self._start
+
+    @property
+    def layout(self) -> str:
+        """Order of the columns of a code."""
+        return self._layout
+
+    @cached_property
+    def increments(self) -> np.ndarray:
+        """Phase moved in one step, uint64 of shape (D / 2,), units of 2**-64 turn."""
+        values = increments(self._D // 2, start=self._start, sigma=self._sigma)
+        values.flags.writeable = False
+        return values
+
+    def waves(
+        self,
+        N: int,
+        *,
+        offset: int = 0,
+        dtype: object = "float32",
+        out: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves).
+
+        Returns
+        -------
+        z : ndarray of shape (N, D), float32 or float64
+        """
+        n = whole_number("N", N)
+        first = _position("offset", offset)
+        _position("offset + N", first + n)
+        require_memory(8 * n, f"{n:,} positions")
+        steps = np.arange(n, dtype=np.uint64) + np.uint64(first & (2**64 - 1))
+        return self._encode(steps, (n,), dtype, out)
+
+    def encode(
+        self, t: object, *, dtype: object = "float32", out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the codes of integer positions, in any order.
+
+        Parameters
+        ----------
+        t : array_like of integers, any shape
+            Within [-2**63, 2**63].
+        dtype : {"float32", "float64"}, default="float32"
+        out : ndarray of shape (*t.shape, D), optional
+            C-contiguous array of that type to write into.
+
+        Returns
+        -------
+        z : ndarray of shape (*t.shape, D)
+
+        Raises
+        ------
+        PositionError
+            If t holds anything but integers in range.
+        """
+        array = positions(t)
+        return self._encode(np.ascontiguousarray(array.reshape(-1)), array.shape, dtype, out)
+
+    def decode(
+        self, z: object, *, n: int, return_similarity: bool = False
+    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        """Return the position in [0, n) whose code is most similar to each row of z.
+
+        Codes may be noisy or scaled. All n positions are tried, a few thousand at a time;
+        the smallest wins among equals.
+
+        Parameters
+        ----------
+        z : array_like of shape (..., D)
+        n : int
+            Number of positions to consider, at least 1.
+        return_similarity : bool, default=False
+            Also return the cosine similarity of the winner, to judge how sure it is.
+
+        Returns
+        -------
+        t : ndarray of shape (...), dtype=int64
+        similarity : ndarray of shape (...), dtype=float64
+            Only with `return_similarity`.
+
+        Raises
+        ------
+        DataError
+            If z does not have D finite numbers in a row, or a row is all zeros.
+        """
+        n = whole_number("n", n, least=1)
+        _position("n", n)
+        array = real_array("z", z, last=self._D)
+        queries = array.reshape(-1, self._D)
+        lengths = np.sqrt(np.square(queries).sum(axis=1))
+        if not lengths.all():
+            row = int(np.argmin(lengths))
+            raise DataError(f"row {row} of z is all zeros: every position fits it equally well.")
+        # The length of every code is sqrt(k).
+        units = (queries / (lengths[:, None] * np.sqrt(self._D / 2))).astype(np.float32)
+        best = np.empty(len(units), dtype=np.int64)
+        similarity = np.empty(len(units))
+        for first in range(0, len(units), _DECODE_QUERIES):
+            rows = slice(first, first + _DECODE_QUERIES)
+            best[rows], similarity[rows] = self._nearest(units[rows], n)
+        best, similarity = best.reshape(array.shape[:-1]), similarity.reshape(array.shape[:-1])
+        return (best, similarity) if return_similarity else best
+
+    def grow(self, D: int) -> StaticPrime:
+        """Return the same map with more primes appended; in the interleaved layout the old
+        code is a prefix of the new one."""
+        D = even_dimension(D)
+        if D < self._D:
+            raise DimensionError(f"a map of D = {self._D} cannot grow to {D}: ask for more.")
+        return StaticPrime(D, sigma=self._sigma, start=self._start, layout=self._layout)
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
+        return {
+            "map": "static",
+            "basis_version": BASIS_VERSION,
+            "D": self._D,
+            "sigma": self._sigma,
+            "start": self._start,
+            "layout": self._layout,
+        }
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the spec and the increments."""
+        return spec_digest(self.spec, self.increments)
+
+    @classmethod
+    def _from_spec(cls, spec: dict[str, object]) -> StaticPrime:
+        options = {
+            name: value for name, value in spec.items() if name not in ("map", "basis_version")
+        }
+        return cls(**options)  # type: ignore[arg-type]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, StaticPrime) and self.spec == other.spec
+
+    def __hash__(self) -> int:
+        return hash((self._D, self._sigma, self._start, self._layout))
+
+    def __repr__(self) -> str:
+        return (
+            f"StaticPrime({self._D}, sigma={self._sigma}, start={self._start}, "
+            f"layout={self._layout!r})"
+        )
+
+    def _encode(
+        self, flat: np.ndarray, shape: tuple[int, ...], dtype: object, out: np.ndarray | None
+    ) -> np.ndarray:
+        target = output_array(out, (*shape, self._D), output_dtype(dtype))
+        engine().static(self.increments, flat, target.reshape(-1, self._D), self._layout)
+        return target
+
+    def _nearest(self, units: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+        best = np.zeros(len(units), dtype=np.int64)
+        similarity = np.full(len(units), -np.inf)
+        step = max(1, _DECODE_ENTRIES // self._D)
+        for first in range(0, n, step):
+            scores = units @ self.waves(min(step, n - first), offset=first).T
+            winner = scores.argmax(axis=1)
+            score = np.take_along_axis(scores, winner[:, None], axis=1)[:, 0]
+            better = score > similarity
+            best[better] = first + winner[better]
+            similarity[better] = score[better]
+        return best, similarity
+
+
+def _position(name: str, value: object) -> int:
+    number = whole_number(name, value, least=-(2**63))
+    if number > 2**63:
+        raise PositionError(f"{name} must be at most 2**63, got {number}.")
+    return number
