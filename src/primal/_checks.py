@@ -86,10 +86,10 @@ def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
 
 
 def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarray:
-    """Return `value` as a finite float64 array, its last axis of length `last`.
+    """Return `value` as an array of finite real numbers, its last axis of length `last`.
 
-    float16, float32, float64, integer and boolean input are taken as they are;
-    all of them convert to float64 without rounding, or are refused.
+    The array keeps its type (float16, float32, float64, integers or booleans, all of which
+    convert to float64 without rounding) and is not copied.
 
     Raises
     ------
@@ -103,26 +103,25 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
         raise DataError(
             f"{name} must have {last} values along its last axis, got shape {array.shape}."
         )
-    if array.dtype.kind in "iu" and array.size and array.dtype.itemsize == 8:
-        largest = max(int(array.max()), -int(array.min()))
-        if largest > _LARGEST_EXACT_INTEGER:
-            raise DataError(
-                f"{name} holds the integer {largest}, beyond 2**53, which float64 cannot hold "
-                "exactly: scale it down first."
-            )
-    result = np.asarray(array, dtype=np.float64)
-    finite = np.isfinite(result)
-    if not finite.all():
-        bad = np.argwhere(~finite)[0]
+    if array.size == 0:
+        return array
+    largest, smallest = array.max(), array.min()  # NaN and infinity show up here
+    if array.dtype.kind in "iu" and max(int(largest), -int(smallest)) > _LARGEST_EXACT_INTEGER:
         raise DataError(
-            f"{name} holds {result[tuple(bad)]} at {_place(bad)}: "
+            f"{name} holds the integer {max(int(largest), -int(smallest))}, beyond 2**53, which "
+            "float64 cannot hold exactly: scale it down first."
+        )
+    if not (np.isfinite(largest) and np.isfinite(smallest)):
+        bad = np.unravel_index(np.argmin(np.isfinite(array)), array.shape)
+        raise DataError(
+            f"{name} holds {array[bad]} at {_place(bad)}: "
             "remove or fill such values before encoding."
         )
-    return result
+    return array
 
 
 def positions(value: object) -> np.ndarray:
-    """Return integer positions as uint64, negative ones in two's complement.
+    """Return integer positions as an array of a NumPy integer type, not copied if it is one.
 
     Raises
     ------
@@ -133,22 +132,22 @@ def positions(value: object) -> np.ndarray:
         array = value
     else:
         array = np.asarray(value, dtype=object)
-        flat = array.ravel()
-        for place, item in enumerate(flat):
+        for place, item in enumerate(array.ravel()):
             if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
                 raise PositionError(
                     f"positions must be integers, got {item!r} of type {type(item).__name__} "
                     f"at flat index {place}: round or cast it first."
                 )
-        if flat.size == 0:
-            array = np.zeros(array.shape, dtype=np.int64)
-    if array.size and (int(array.max()) > 2**63 or int(array.min()) < -(2**63)):
-        worst = int(array.max()) if int(array.max()) > 2**63 else int(array.min())
+    if array.size == 0:
+        return np.zeros(array.shape, dtype=np.int64)
+    largest, smallest = int(array.max()), int(array.min())
+    if largest > 2**63 or smallest < -(2**63):
+        worst = largest if largest > 2**63 else smallest
         raise PositionError(f"positions must lie in [-2**63, 2**63], got {worst}.")
     if array.dtype == object:
         wrapped = [int(item) & (2**64 - 1) for item in array.ravel()]
         return np.array(wrapped, dtype=np.uint64).reshape(array.shape)
-    return array.astype(np.uint64)
+    return array
 
 
 def output_array(out: object, shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -193,7 +192,7 @@ def _as_numeric(name: str, value: object) -> np.ndarray:
     return array
 
 
-def _place(index: np.ndarray) -> str:
+def _place(index: Sequence[int | np.integer]) -> str:
     if len(index) == 0:
         return "the only entry"
     if len(index) == 1:

@@ -15,6 +15,7 @@ __all__ = ["main"]
 _COMMANDS = {
     "demo": "primal.cli._demo",
     "doctor": "primal.cli._doctor",
+    "bench": "primal.cli._bench",
 }
 
 

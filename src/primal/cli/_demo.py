@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from primal.codebooks import worst_lag
 from primal.engines import engine
 from primal.maps import DynamicPrime, StaticPrime
 from primal.paper import circles, spiral
@@ -60,18 +61,17 @@ def _round_trip(name: str, x: np.ndarray, D: int) -> dict:
 
 def _codebook() -> dict:
     s = StaticPrime(_CODE_D)
-    # Codes depend on the difference of positions only: the similarity at lag l is the mean
-    # cosine of the code of l.
-    similarities = s.waves(_N_CODES, dtype="float64")[1:, : _CODE_D // 2].mean(axis=1)
-    worst = int(np.abs(similarities).argmax())
+    worst = worst_lag(s, _N_CODES)
     welch = np.sqrt((_N_CODES - _CODE_D) / (_CODE_D * (_N_CODES - 1)))
+    # The similarity at lag l is the mean cosine of the code of l.
+    similarities = s.waves(_N_CODES, dtype="float64")[1:, : _CODE_D // 2].mean(axis=1)
     return {
         "N": _N_CODES,
         "D": _CODE_D,
-        "worst_similarity": float(abs(similarities[worst])),
-        "worst_lag": worst + 1,
+        "worst_similarity": worst.coherence,
+        "worst_lag": worst.lag,
         "welch_bound": float(welch),
-        "ratio": float(abs(similarities[worst]) / welch),
+        "ratio": worst.coherence / float(welch),
         "fingerprint": s.fingerprint,
         "similarities": similarities,
     }
@@ -143,7 +143,7 @@ def _picture(out: Path, shapes: dict[str, np.ndarray], codebook: dict) -> Path |
     decoded = wrapped.decode(wrapped.encode(x))
     axes[1, 3].scatter(decoded[:, 0], decoded[:, 1], c=np.arange(len(x)), cmap="viridis", s=4)
     share = wrapped.regime(x).fraction_wrapped
-    axes[1, 3].set_title(f"spiral decoded, D = 128:\n{share:.0%} of phases wrap, the inverse fails")
+    axes[1, 3].set_title(f"spiral decoded, D = 128\n({share:.0%} of phases wrap)")
     similarities = codebook["similarities"]
     axes[0, 3].hist(similarities, bins=60, color="tab:blue")
     for sign in (-1, 1):
@@ -161,7 +161,8 @@ def _picture(out: Path, shapes: dict[str, np.ndarray], codebook: dict) -> Path |
         )
     axes[0, 3].set_title(f"similarities of {_N_CODES} codes, D = {_CODE_D}")
     axes[0, 3].set_xlabel("cosine at each lag")
-    axes[0, 3].legend()
+    axes[0, 3].set_ylim(top=1.35 * axes[0, 3].get_ylim()[1])  # room for the legend
+    axes[0, 3].legend(loc="upper center")
     out.mkdir(parents=True, exist_ok=True)
     path = out / _PICTURE
     figure.savefig(path, dpi=110)

@@ -10,6 +10,7 @@ The paper prints pi / (d sigma max W), in which the 2 pi of its own phase is mis
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -72,18 +73,17 @@ def no_wrap_bound(basis: Basis) -> float:
     return 0.5 / float(basis.table.l1_norms.max()) * (1.0 - 2.0**-40)
 
 
-def measure_regime(basis: Basis, x: np.ndarray) -> Regime:
-    """Return the regime of checked float64 data of shape (..., d)."""
-    rows = x.reshape(-1, basis.d)
-    wraps = np.zeros(len(rows), dtype=np.int64)
-    peak = 0.0
+def measure_regime(basis: Basis, parts: Iterable[np.ndarray]) -> Regime:
+    """Return the regime of float64 rows that come in parts of shape (n, d)."""
+    counts, peak = [np.zeros(0, dtype=np.int64)], 0.0
     step = max(1, _BLOCK_ENTRIES // basis.n_frequencies)
-    for first in range(0, len(rows), step):
-        sizes = np.abs(rows[first : first + step] @ basis.table.transposed)
-        wraps[first : first + step] = np.count_nonzero(sizes >= 0.5, axis=1)
-        peak = max(peak, float(sizes.max()))
-    kind = "hash" if wraps.any() else "manifold"
-    return Regime(kind, wraps.reshape(x.shape[:-1]), basis.n_frequencies, peak)
+    for rows in parts:
+        for first in range(0, len(rows), step):
+            sizes = np.abs(rows[first : first + step] @ basis.table.transposed)
+            counts.append(np.count_nonzero(sizes >= 0.5, axis=1))
+            peak = max(peak, float(sizes.max()))
+    wraps = np.concatenate(counts)
+    return Regime("hash" if wraps.any() else "manifold", wraps, basis.n_frequencies, peak)
 
 
 def pseudoinverse(basis: Basis) -> np.ndarray:

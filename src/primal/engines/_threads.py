@@ -2,16 +2,23 @@
 
 Numba's own parallel loops are not used: its default thread layer stops the process when
 two threads call it at once. A pool of Python threads has no such limit.
+
+Each thread makes its own matrix products, so the BLAS library must not start threads of its
+own meanwhile: they would spin on the processors that ours need (seen: ten times slower).
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+import threading
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from functools import cache
 from itertools import pairwise
+from typing import Any
 
-__all__ = ["n_threads", "over_rows"]
+__all__ = ["n_threads", "over_rows", "single_threaded_blas"]
 
 _pool: ThreadPoolExecutor | None = None
 
@@ -49,10 +56,48 @@ def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) ->
             raise error
 
 
+@contextmanager
+def single_threaded_blas() -> Iterator[None]:
+    """Make NumPy's matrix products use one thread each while the context lasts.
+
+    Needs the package threadpoolctl, which the extra ``fast`` brings; without it the context
+    does nothing. The limit holds for the whole process, so the first caller to enter sets it
+    and the last one to leave lifts it.
+    """
+    global _n_limiting, _limit
+    with _limit_lock:
+        _n_limiting += 1
+        if _n_limiting == 1:
+            controller = _blas_controller()
+            _limit = None if controller is None else controller.limit(limits=1, user_api="blas")
+    try:
+        yield
+    finally:
+        with _limit_lock:
+            _n_limiting -= 1
+            if _n_limiting == 0 and _limit is not None:
+                _limit.restore_original_limits()
+
+
+_limit_lock = threading.Lock()
+_n_limiting = 0
+_limit: Any = None
+
+
+@cache
+def _blas_controller() -> Any:
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return None
+    return ThreadpoolController()
+
+
 def _get_pool() -> ThreadPoolExecutor:
     global _pool
     if _pool is None:
-        _pool = ThreadPoolExecutor(max_workers=os.cpu_count() or 1, thread_name_prefix="primal")
+        # More workers than pieces cost nothing: they start when there is work for them.
+        _pool = ThreadPoolExecutor(max_workers=256, thread_name_prefix="primal")
     return _pool
 
 

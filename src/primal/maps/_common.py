@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from primal.bases import BASIS_VERSION
 LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")
 DTYPES = ("float32", "float64")
+_BLOCK_ENTRIES = 1 << 20
 
 
 def output_dtype(dtype: object) -> np.dtype:
@@ -24,6 +25,13 @@ def output_dtype(dtype: object) -> np.dtype:
     except TypeError:
         name = str(dtype)
     return np.dtype(one_of("dtype", name, DTYPES))
+
+
+def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
+    """Yield slices of rows with about a million entries: converted copies stay at a few MB."""
+    step = max(1, _BLOCK_ENTRIES // max(1, n_columns))
+    for first in range(0, n_rows, step):
+        yield slice(first, min(first + step, n_rows))
 
 
 def check_spec(spec: object, fields: tuple[str, ...]) -> dict[str, object]:

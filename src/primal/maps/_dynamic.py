@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import warnings
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
@@ -20,7 +22,7 @@ from primal.bases._arithmetic import fold_sum
 from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
 from primal.engines import engine
 from primal.engines._numpy import wave_columns
-from primal.maps._common import LAYOUTS, PRECISIONS, output_dtype, spec_digest
+from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype, spec_digest
 from primal.turns._digits import LARGEST_LOG2_TURNS
 
 __all__ = ["DynamicPrime"]
@@ -175,12 +177,12 @@ class DynamicPrime:
         rows, shape = self._checked_rows(x)
         target = output_array(out, (*shape, self.D), output_dtype(dtype))
         if check:
-            self._warn_about_wraps(measure_regime(self._basis, rows))
+            self._warn_about_wraps(self._regime(rows))
         flat = target.reshape(-1, self.D)
-        if self._precision == "fast" and flat.dtype == np.float32:
-            engine().dynamic_fast(self._basis.table, rows, flat, self._layout)
-        else:
-            engine().dynamic(self._basis.table, rows, flat, self._layout)
+        fast = self._precision == "fast" and flat.dtype == np.float32
+        encode = engine().dynamic_fast if fast else engine().dynamic
+        for block in blocks(len(rows), self.d):
+            encode(self._basis.table, self._prepared(rows[block]), flat[block], self._layout)
         return target
 
     def turns(self, x: object) -> np.ndarray:
@@ -194,14 +196,15 @@ class DynamicPrime:
         rows, shape = self._checked_rows(x)
         k = self._basis.n_frequencies
         turns = output_array(None, (len(rows), k), np.dtype(np.uint32))
-        engine().dynamic_turns(self._basis.table, rows, turns)
+        for block in blocks(len(rows), self.d):
+            engine().dynamic_turns(self._basis.table, self._prepared(rows[block]), turns[block])
         return turns.reshape(*shape, k)
 
     def decode(self, z: object) -> np.ndarray:
         """Return x from features, by the pseudoinverse of the frequencies (the paper's Reverse).
 
-        Exact, up to rounding, if and only if no phase of the encoded x reached half a turn:
-        check that on the data with :meth:`regime`, because it cannot be seen from z.
+        Exact, up to rounding, if and only if no phase of the encoded x reached half a turn.
+        Check that on the data with :meth:`regime`: features alone cannot prove it.
 
         Parameters
         ----------
@@ -226,15 +229,16 @@ class DynamicPrime:
     def bound(self) -> float:
         """Largest B such that no x with every |x_j| < B wraps; tight.
 
-        It is 1 / (2 max_i sum_j |sigma W_ij|). The bound printed in the paper is too large
-        by a factor of 2 pi or more.
+        It is 1 / (2 max_i sum_j |sigma W_ij|). The bound printed in the paper,
+        pi / (d sigma max W), lacks the 2 pi of its own phase and is too large.
         """
         return no_wrap_bound(self._basis)
 
     def regime(self, x: object) -> Regime:
         """Return which phases of x wrap, in which rows, and by what margin."""
         rows, shape = self._checked_rows(x)
-        return measure_regime(self._basis, rows.reshape(*shape, self.d))
+        regime = self._regime(rows)
+        return replace(regime, wraps=regime.wraps.reshape(shape))
 
     def grow(self, D: int, *, sigma: object = None) -> DynamicPrime:
         """Return the same map with more outputs.
@@ -308,26 +312,33 @@ class DynamicPrime:
         return pseudoinverse(self._basis)
 
     def _checked_rows(self, x: object) -> tuple[np.ndarray, tuple[int, ...]]:
-        """Return x as contiguous float64 rows whose phases are in range, and its leading shape."""
+        """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
         array = real_array("x", x, last=self.d)
-        rows = np.ascontiguousarray(array.reshape(-1, self.d))
-        if self._layer_norm:
-            rows = _normalised(rows)
+        rows = array.reshape(-1, self.d)
         if rows.size:
             self._check_range(rows)
         return rows, array.shape[:-1]
 
+    def _prepared(self, rows: np.ndarray) -> np.ndarray:
+        """Return a block of rows as engines take it: contiguous float64, normalised if asked."""
+        block = np.ascontiguousarray(rows, dtype=np.float64)
+        return _normalised(block) if self._layer_norm else block
+
+    def _regime(self, rows: np.ndarray) -> Regime:
+        parts = (self._prepared(rows[block]) for block in blocks(len(rows), self.d))
+        return measure_regime(self._basis, parts)
+
     def _check_range(self, rows: np.ndarray) -> None:
         log2_limit = _FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
-        largest = float(self._basis.table.l1_norms.max())
-        sizes = np.maximum(rows.max(axis=1), -rows.min(axis=1))
-        worst = int(sizes.argmax())
-        # Divided, not multiplied: the product of two large floats may overflow.
-        if sizes[worst] > 2.0**log2_limit / largest:
+        allowed = 2.0**log2_limit / float(self._basis.table.l1_norms.max())
+        # A normalised row has no entry above sqrt(d).
+        largest = max(float(rows.max()), -float(rows.min()))
+        if (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
+            worst = int(np.argmax(np.abs(rows))) // self.d
             raise PhaseRangeError(
-                f"row {worst} of x holds {sizes[worst]:.3g}, where a phase can pass "
+                f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
                 f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
-                f"{2.0**log2_limit / largest:.3g}, or lower sigma."
+                f"{allowed:.3g}, or lower sigma."
             )
 
     def _warn_about_conditioning(self) -> None:
@@ -344,7 +355,8 @@ class DynamicPrime:
         if regime.kind == "hash":
             warnings.warn(
                 f"largest phase is {regime.peak_turns:.3g} turns, above 0.5, and "
-                f"{len(regime.rows)} rows wrap: the linear inverse does not hold for them. "
+                f"{len(regime.rows)} of {regime.wraps.size} rows wrap: the linear inverse does not "
+                "hold for them. "
                 f"Lower sigma by a factor of {regime.peak_turns / 0.5:.3g}, or keep |x| below "
                 f"{self.bound:.3g}.",
                 PhaseWrapWarning,

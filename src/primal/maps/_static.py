@@ -13,14 +13,13 @@ from primal._checks import (
     positions,
     positive_scale,
     real_array,
-    require_memory,
     whole_number,
 )
 from primal._errors import DataError, DimensionError, PositionError
 from primal._primes import LARGEST_COUNT
 from primal.bases import BASIS_VERSION
 from primal.engines import engine
-from primal.maps._common import LAYOUTS, output_dtype, spec_digest
+from primal.maps._common import LAYOUTS, blocks, output_dtype, spec_digest
 from primal.turns import increments
 
 __all__ = ["StaticPrime"]
@@ -120,9 +119,12 @@ class StaticPrime:
         n = whole_number("N", N)
         first = _position("offset", offset)
         _position("offset + N", first + n)
-        require_memory(8 * n, f"{n:,} positions")
-        steps = np.arange(n, dtype=np.uint64) + np.uint64(first & (2**64 - 1))
-        return self._encode(steps, (n,), dtype, out)
+        target = output_array(out, (n, self._D), output_dtype(dtype))
+        for rows in blocks(n, 1):
+            steps = np.arange(rows.start, rows.stop, dtype=np.uint64)
+            steps += np.uint64(first & (2**64 - 1))
+            engine().static(self.increments, steps, target[rows], self._layout)
+        return target
 
     def encode(
         self, t: object, *, dtype: object = "float32", out: np.ndarray | None = None
@@ -147,7 +149,12 @@ class StaticPrime:
             If t holds anything but integers in range.
         """
         array = positions(t)
-        return self._encode(np.ascontiguousarray(array.reshape(-1)), array.shape, dtype, out)
+        target = output_array(out, (*array.shape, self._D), output_dtype(dtype))
+        steps, flat = array.reshape(-1), target.reshape(-1, self._D)
+        for rows in blocks(len(steps), 1):
+            wrapped = np.ascontiguousarray(steps[rows]).astype(np.uint64)
+            engine().static(self.increments, wrapped, flat[rows], self._layout)
+        return target
 
     def decode(
         self, z: object, *, n: int, return_similarity: bool = False
@@ -237,13 +244,6 @@ class StaticPrime:
             f"StaticPrime({self._D}, sigma={self._sigma}, start={self._start}, "
             f"layout={self._layout!r})"
         )
-
-    def _encode(
-        self, flat: np.ndarray, shape: tuple[int, ...], dtype: object, out: np.ndarray | None
-    ) -> np.ndarray:
-        target = output_array(out, (*shape, self._D), output_dtype(dtype))
-        engine().static(self.increments, flat, target.reshape(-1, self._D), self._layout)
-        return target
 
     def _nearest(self, units: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
         best = np.zeros(len(units), dtype=np.int64)
