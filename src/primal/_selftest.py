@@ -26,19 +26,19 @@ GOLDEN: dict[str, str] = {
         "ceb13fbef4028ba3a45015307e051e76a6562384728b8c7946dd02cc1f2c5f24"
     ),
     "DynamicPrime(20, 96, 0.3), basis paper": (
-        "a8d5fee3fb951e2cc96eb4de50cf2082e1771125a860c7a242d735afe4db9b68"
+        "d3c53154f78c26e83d28088d96548d4de4dc7748a6ecc015a15a8bbbfa930c91"
     ),
     "DynamicPrime(20, 96, 0.3), basis signed": (
-        "f3076a450297776d3f2d9f2aa031e0171591c44fad081a1130a33d39bbf4b242"
+        "a8cded7d8c869acf53d887c3bcc927370c171eadae4ff9b2b9036537d6053e29"
     ),
     "DynamicPrime(20, 96, 0.3), basis table": (
-        "3955235150a59178407006a0e18d08eba3e29116e3df405c5d0bd57e0ff00b35"
+        "5e98c1b5f185f205f2fab2aebf43338c05326c87ba88d4f064c1e4b768bc08ff"
     ),
     "DynamicPrime(20, 96, 0.3), basis kronecker": (
-        "fb73811d87298005b3226f19447510df2f46a460fafd6ad1e0db383226b81ad5"
+        "4491388494359bcb4f700cf786744308e52294c5981d618107b9f364ce5a645b"
     ),
     "DynamicPrime(20, 96, 0.3), basis orthogonal": (
-        "ed559803d5f273d06a4d290d61f3c5e732bc6188075abf4b512e72f6ccd77cf9"
+        "109e636680d82a7ab70e5f38f590e1f676d96bd6973b3bcb46c55c0bb9689e5f"
     ),
     "DynamicPrime(300, 96, 1000.0), basis paper": (
         "1d12591a69f649b1b0e5da57d064c0328d01a1fb8e721d0f853eec75a5db9cca"

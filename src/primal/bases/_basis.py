@@ -13,6 +13,7 @@ import numpy as np
 from primal._checks import one_of, require_memory, scales, whole_number
 from primal._errors import DimensionError, OptionError, SigmaError
 from primal.bases import _gaussian, _roots
+from primal.bases._laws import LAWS
 from primal.bases._sampling import SAMPLINGS
 from primal.bases._table import FrequencyTable
 
@@ -32,6 +33,7 @@ _GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
     "orthogonal": _gaussian.orthogonal,
 }
 BASES = (*_EXACT, *_GAUSSIAN)
+_UNIT_TABLES = _GAUSSIAN | LAWS
 # `auto` depends on d alone, so that growing never changes the basis.
 _LARGEST_KRONECKER = 8
 
@@ -45,7 +47,9 @@ class Basis:
     Parameters
     ----------
     name : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}
-        ``"auto"`` becomes ``"kronecker"`` for d <= 8 and ``"orthogonal"`` above.
+        ``"auto"`` becomes ``"kronecker"`` for d <= 8 and ``"orthogonal"`` above. The bases of
+        other kernels are ``"table-laplacian"``, ``"kronecker-laplacian"``, ``"table-cauchy"``
+        and ``"kronecker-cauchy"``.
     d : int
         Number of inputs.
     n_frequencies : int
@@ -80,7 +84,7 @@ class Basis:
     def __post_init__(self) -> None:
         d = whole_number("d", self.d, least=1)
         k = whole_number("n_frequencies", self.n_frequencies, least=1)
-        name = one_of("basis", self.name, (*BASES, "auto"))
+        name = one_of("basis", self.name, (*BASES, *LAWS, "auto"))
         if name == "auto":
             name = "kronecker" if d <= _LARGEST_KRONECKER else "orthogonal"
         if one_of("primes", self.primes, SAMPLINGS) == "log" and name not in _EXACT:
@@ -111,7 +115,7 @@ class Basis:
         """The frequencies as exact fixed-point integers, in turns per unit of x."""
         if self.name in _EXACT:
             return _EXACT[self.name](self.d, self.n_frequencies, self._scale, self.primes)
-        unit = _GAUSSIAN[self.name](self.d, self.n_frequencies)
+        unit = _UNIT_TABLES[self.name](self.d, self.n_frequencies)
         return FrequencyTable.from_floats(np.reshape(self._scale, (-1, 1)) * unit)
 
     @property

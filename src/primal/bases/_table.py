@@ -10,9 +10,10 @@ from primal.bases._arithmetic import fold_sum
 from primal.turns._digits import (
     FREQUENCY_BITS,
     DigitWidths,
+    balanced_digits,
     digit_widths,
-    frequency_digits,
-    level_row_exponents,
+    level_errors,
+    product_error,
 )
 
 __all__ = ["FrequencyTable"]
@@ -66,28 +67,33 @@ class FrequencyTable:
         return digit_widths(self.shape[1])
 
     @cached_property
-    def level_row_exponents(self) -> np.ndarray:
-        """Largest exponent of a row of x that each level of the exact sums serves, but the last."""
-        return level_row_exponents(self.l1_norms, self.exponents, self.shape[1], self.widths)
+    def transposed(self) -> np.ndarray:
+        """The float64 frequencies of shape (d, k), for a plain matrix product."""
+        return np.ascontiguousarray(self.values.T)
 
     @cached_property
-    def near_digits(self) -> np.ndarray:
-        """The first two digits side by side, shape (d, 2 k), ready for one matrix product."""
-        return np.ascontiguousarray(np.concatenate(self._digits(2)).T)
+    def product_errors(self) -> np.ndarray:
+        """Error of that product for a row of x of length one, in turns, shape (k,)."""
+        # Lengths from mantissas within [-1, 1]: squares of frequencies could overflow.
+        scaled = self.mantissas.astype(np.float64) * 2.0**-FREQUENCY_BITS
+        lengths = np.ldexp(np.sqrt(fold_sum(scaled * scaled)), self.exponents)
+        return product_error(self.shape[1], lengths)
+
+    @cached_property
+    def level_errors(self) -> np.ndarray:
+        """Error of each approximate level for |x_j| < 1, in turns, shape (2, k)."""
+        return np.stack(
+            [
+                level_errors(terms, self.l1_norms, self.exponents, self.shape[1], self.widths)
+                for terms in self.widths.levels[:-1]
+            ]
+        )
 
     @cached_property
     def digits(self) -> tuple[np.ndarray, ...]:
-        """Every digit, each of shape (d, k)."""
-        digits = self._digits(max(b for _, b in self.widths.deep))
+        """Every digit of the frequencies, each of shape (d, k)."""
+        digits = balanced_digits(self.mantissas, self.widths.frequency)
         return tuple(np.ascontiguousarray(digit.T) for digit in digits)
-
-    @cached_property
-    def transposed(self) -> np.ndarray:
-        """The float64 frequencies of shape (d, k), for the fast matrix product."""
-        return np.ascontiguousarray(self.values.T)
-
-    def _digits(self, n_digits: int) -> list[np.ndarray]:
-        return frequency_digits(self.mantissas, self.widths.frequency, n_digits)
 
 
 def largest_exponents(frequencies: np.ndarray) -> np.ndarray:

@@ -27,7 +27,7 @@ class Bar:
         return {**asdict(self), "met": self.met}
 
 
-def judge(results: list[Result], extra_bytes: int, first_call: float) -> list[Bar]:
+def judge(results: list[Result], extra_bytes: int, first_calls: dict[int, float]) -> list[Bar]:
     """Return every bar whose case was measured."""
     found = {(r.group, tuple(r.sizes.values())): r for r in results}
     bars = []
@@ -92,5 +92,7 @@ def judge(results: list[Result], extra_bytes: int, first_call: float) -> list[Ba
         1e9,
     )
     bars.append(Bar("encode into out=: extra megabytes", extra_bytes / 1e6, 64, at_least=False))
-    bars.append(Bar("first call: extra seconds", first_call, 0.5, at_least=False))
+    for n_rows, seconds in first_calls.items():
+        name = f"first call, {n_rows} x 64 -> 1024: extra seconds"
+        bars.append(Bar(name, seconds, 0.5, at_least=False))
     return bars

@@ -21,7 +21,7 @@ import time
 import numpy as np
 import primal
 m = primal.DynamicPrime(64, 1024, 0.02, basis="auto")
-x = np.ones((100, 64), dtype=np.float32)
+x = np.ones((n_rows, 64), dtype=np.float32)
 m.basis.table
 start = time.perf_counter()
 m.encode(x)
@@ -58,14 +58,15 @@ def peak_extra_bytes(quick: bool) -> dict[int, int]:
     return peaks
 
 
-def first_call_seconds(repeats: int = 3) -> float:
+def first_call_seconds(n_rows: int, repeats: int = 3) -> float:
     """Return what the first encode of a fresh process costs beyond a later one.
 
-    The best of a few processes; by then compiled code is in the disk cache.
+    The best of a few processes; by then compiled code is in the disk cache. Few rows stay with
+    NumPy; many make the process load Numba first.
     """
     times = []
     for _ in range(repeats + 1):
-        command = [sys.executable, "-c", _FIRST_CALL]
+        command = [sys.executable, "-c", f"n_rows = {n_rows}\n{_FIRST_CALL}"]
         found = subprocess.run(command, capture_output=True, text=True, check=True)
         times.append(float(found.stdout))
     return min(times[1:])

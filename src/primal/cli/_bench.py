@@ -54,11 +54,11 @@ def bench(only: tuple[str, ...], quick: bool, repeats: int, as_json: bool, out: 
     if not only:
         click.echo("growth, memory, first call ...", err=True)
         peaks = peak_extra_bytes(quick)
-        first_call = first_call_seconds()
+        first_calls = {n_rows: first_call_seconds(n_rows) for n_rows in (100, 10_000)}
         report["exponents"] = exponents(quick)
         report["peak_extra_bytes"] = {str(n): peak for n, peak in peaks.items()}
-        report["first_call_seconds"] = first_call
-        bars = judge(results, max(peaks.values()), first_call)
+        report["first_call_seconds"] = {str(n): seconds for n, seconds in first_calls.items()}
+        bars = judge(results, max(peaks.values()), first_calls)
         report["bars"] = [bar.as_json() for bar in bars]
     picture = out / _PICTURE
     report["picture"] = str(picture) if plot(results, picture) else None

@@ -24,8 +24,16 @@ def installed_engines() -> tuple[str, ...]:
     return ENGINES if has_numba else ENGINES[:1]
 
 
-def engine(name: str | None = None) -> NumpyEngine:
+def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngine:
     """Return an engine by name; by default the one of PRIMAL_ENGINE, or the fastest.
+
+    Parameters
+    ----------
+    name : {"auto", "numpy", "numba"}, optional
+    n_phases : int, optional
+        Size of the work at hand. Loading Numba takes longer than NumPy takes for a few million
+        phases, so a process starts with NumPy and changes over when its small works add up to
+        that. Nobody can tell from the results: every engine makes the same bits.
 
     Raises
     ------
@@ -40,7 +48,23 @@ def engine(name: str | None = None) -> NumpyEngine:
         )
     if name != "auto" and name not in installed_engines():
         raise EngineError(f"engine {name!r} is not installed: pip install 'primal-features[fast]'.")
-    return _load(installed_engines()[-1] if name == "auto" else name)
+    if name == "auto":
+        name = "numpy" if _is_small(n_phases) else installed_engines()[-1]
+    return _load(name)
+
+
+# Phases that NumPy encodes in about a third of the time that Numba takes to load.
+_SMALL_WORK = 1 << 21
+_phases_so_far = 0
+
+
+def _is_small(n_phases: int | None) -> bool:
+    """Whether all work so far, with this one, is too little to load Numba for."""
+    global _phases_so_far
+    if n_phases is None or _phases_so_far > _SMALL_WORK:
+        return False
+    _phases_so_far += n_phases
+    return _phases_so_far <= _SMALL_WORK
 
 
 @cache

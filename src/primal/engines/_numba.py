@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import pairwise
 
 import numpy as np
 
 from primal.bases import FrequencyTable
 from primal.engines import _numba_coherence as coherence
 from primal.engines import _numba_kernels as kernels
-from primal.engines._numpy import NumpyEngine, row_blocks, worst_of
+from primal.engines._numpy import LARGEST_UNSURE, NumpyEngine, row_blocks, worst_of
 from primal.engines._threads import over_rows, single_threaded_blas
-from primal.turns._digits import term_shift
+from primal.turns._digits import digit_units, term_shift
 
 __all__ = ["NumbaEngine"]
 
@@ -21,12 +20,12 @@ __all__ = ["NumbaEngine"]
 _BLOCK_SUMS = 1 << 18
 # Fewer phases than this are not worth a second thread.
 _LEAST_PHASES = 1 << 14
+# With this many inputs or more, a matrix product takes at least as many rows at once.
+_LEAST_ROWS_OF_PRODUCT = 256
 # Up to this many inputs the sums are made row by row, without a library's matrix product.
 _LARGEST_DIRECT_D = 4
 # Lags kept by the coherence screen at first; it grows when they are too many.
 _SURVIVORS = 1 << 12
-_NO_ROW = np.int64(-(2**62))
-_ANY_ROW = np.int64(2**62)
 
 
 class NumbaEngine(NumpyEngine):
@@ -52,46 +51,36 @@ class NumbaEngine(NumpyEngine):
             super().dynamic(table, x, out, layout)
             return
         block = layout == "block"
-        near = _near_serves(table, x)
-        direct = near and table.shape[1] <= _LARGEST_DIRECT_D
-        encode = _direct_near if direct else _by_products
+        direct = table.shape[1] <= _LARGEST_DIRECT_D
+        encode = _direct if direct else _by_products
+        _prepare(table)
 
         def work(first: int, last: int) -> None:
             encode(table, x[first:last], out[first:last], block)
 
-        _prepare(table, near)
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
     def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
         def work(first: int, last: int) -> None:
-            for rows, a, digits in _first_digits(table, x[first:last]):
-                out[first:last][rows] = _mixed_turns(table, x[first:last][rows], a, digits)
+            for rows in _blocks(last - first, table):
+                out[first:last][rows] = _turns_from_digits(table, x[first:last][rows])
 
-        _prepare(table, near=False)
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
     def dynamic_fast(
         self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str
     ) -> None:
-        k, d = table.shape
         block = layout == "block"
-        frequencies = table.transposed
 
-        def direct(first: int, last: int) -> None:
-            kernels.direct_fast(x[first:last], frequencies, out[first:last], block)
+        def work(first: int, last: int) -> None:
+            for rows, phases in _phases(table, x[first:last]):
+                kernels.fast(phases, out[first:last][rows], block)
 
-        def by_products(first: int, last: int) -> None:
-            phases = np.empty((0, k))
-            for rows in row_blocks(last - first, k, _BLOCK_SUMS):
-                n = rows.stop - rows.start
-                phases = np.empty((n, k)) if len(phases) < n else phases
-                np.matmul(x[first:last][rows], frequencies, out=phases[:n])
-                kernels.fast(phases[:n], out[first:last][rows], block)
-
+        _prepare(table)
         with single_threaded_blas():
-            over_rows(len(x), _least_rows(k), direct if d <= _LARGEST_DIRECT_D else by_products)
+            over_rows(len(x), _least_rows(table.shape[0]), work)
 
     def worst_lag(self, increments: np.ndarray, first: int, last: int) -> tuple[int, float]:
         margin = np.float32(2.0 * coherence.screen_error(len(increments)))
@@ -113,88 +102,84 @@ class NumbaEngine(NumpyEngine):
         return worst_of(increments, (lags[rows] for rows in blocks))
 
 
-def _direct_near(table: FrequencyTable, x: np.ndarray, out: np.ndarray, block: bool) -> None:
-    """Encode rows of few inputs that the near level serves."""
-    widths = table.widths
-    first_shift, second_shift = (term_shift(widths, term) for term in widths.levels[0])
-    kernels.direct_near(
-        x, widths.x, table.near_digits, table.exponents, first_shift, second_shift, out, block
+def _direct(table: FrequencyTable, x: np.ndarray, out: np.ndarray, block: bool) -> None:
+    """Encode rows of few inputs."""
+    kernels.direct(
+        x, table.transposed, table.product_errors, table.mantissas, table.exponents, out, block
     )
 
 
 def _by_products(table: FrequencyTable, x: np.ndarray, out: np.ndarray, block: bool) -> None:
-    """Encode rows by matrix products of digits, block by block."""
-    widths = table.widths
-    first_shift, second_shift = (term_shift(widths, term) for term in widths.levels[0])
-    sums = np.empty((0, 2 * table.shape[0]))
-    for rows, a, digits in _first_digits(table, x):
-        if a.max() > table.level_row_exponents[0].min():
-            kernels.write_waves(_mixed_turns(table, x[rows], a, digits), out[rows], block)
-            continue
-        n = len(digits)
-        sums = np.empty((n, sums.shape[1])) if len(sums) < n else sums
-        np.matmul(digits, table.near_digits, out=sums[:n])
-        kernels.near(sums[:n], a, table.exponents, first_shift, second_shift, out[rows], block)
+    """Encode rows by one matrix product, or by several of digits where phases are long."""
+    largest_error = float(table.product_errors.max()) * 2.0**32
+    lengths = np.empty(len(x))
+    kernels.row_lengths(x, lengths)
+    for rows, phases in _phases(table, x):
+        part = x[rows]
+        if lengths[rows].max() * largest_error <= LARGEST_UNSURE:
+            kernels.from_phases(
+                phases,
+                part,
+                lengths[rows],
+                table.product_errors,
+                table.mantissas,
+                table.exponents,
+                out[rows],
+                block,
+            )
+        else:
+            kernels.write_waves(_turns_from_digits(table, part), out[rows], block)
 
 
-def _first_digits(
-    table: FrequencyTable, x: np.ndarray
-) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
-    """Yield blocks of rows with their exponents and first digits, in reused arrays."""
-    k, d = table.shape
-    exponents, digits = np.empty(0, dtype=np.int64), np.empty((0, d))
-    for rows in row_blocks(len(x), 2 * k, _BLOCK_SUMS):
-        n = rows.stop - rows.start
-        if len(digits) < n:
-            exponents, digits = np.empty(n, dtype=np.int64), np.empty((n, d))
-        kernels.first_digits(x[rows], table.widths.x, exponents[:n], digits[:n])
-        yield rows, exponents[:n], digits[:n]
-
-
-def _mixed_turns(
-    table: FrequencyTable, x: np.ndarray, a: np.ndarray, digits: np.ndarray
-) -> np.ndarray:
-    """Return uint32 turns of a block whose phases may need different levels.
-
-    Each level has all the products of the one before, so one running sum serves all of
-    them: every phase is taken from it when the sum has reached its level.
-    """
+def _phases(table: FrequencyTable, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
+    """Yield blocks of rows with their float64 phases, in an array that is used again."""
     k = table.shape[0]
-    widths = table.widths
-    limits = [np.full(k, _NO_ROW), *table.level_row_exponents, np.full(k, _ANY_ROW)]
-    x_digits = {1: digits}
-    total = np.zeros((len(x), k), dtype=np.int64)
-    turns = np.empty((len(x), k), dtype=np.uint32)
-    products = np.empty((len(x), k))
-    done: set[tuple[int, int]] = set()
-    for terms, (above, up_to) in zip(widths.levels, pairwise(limits), strict=True):
-        for term in terms:
-            if term in done:
-                continue
-            if term[0] not in x_digits:
-                x_digits[2] = digits.copy()
-                kernels.second_digits(x, widths.x, a, x_digits[2])
-            np.matmul(x_digits[term[0]], table.digits[term[1] - 1], out=products)
-            kernels.accumulate(products, a, table.exponents, term_shift(widths, term), total)
-            done.add(term)
-        kernels.take_level(total, a, above, up_to, turns)
-        if a.max() <= up_to.min():
-            break
+    phases = np.empty((0, k))
+    for rows in _blocks(len(x), table):
+        n = rows.stop - rows.start
+        phases = np.empty((n, k)) if len(phases) < n else phases
+        np.matmul(x[rows], table.transposed, out=phases[:n])
+        yield rows, phases[:n]
+
+
+def _blocks(n_rows: int, table: FrequencyTable) -> Iterator[slice]:
+    k, d = table.shape
+    # With many inputs the product is only efficient over many rows at a time.
+    least = _LEAST_ROWS_OF_PRODUCT if d >= _LEAST_ROWS_OF_PRODUCT else 1
+    return row_blocks(n_rows, k, max(_BLOCK_SUMS, least * k))
+
+
+def _turns_from_digits(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+    """Return uint32 turns from exact sums of digit products, the fewest that leave few unsure."""
+    (n, d), k, widths = x.shape, table.shape[0], table.widths
+    integers, a = np.empty((n, d), dtype=np.int64), np.empty(n, dtype=np.int64)
+    kernels.integer_rows(x, integers, a)
+    level = _level(table, int(a.max()))
+    total = np.zeros((n, k), dtype=np.int64)
+    digit, sums = np.empty((n, d)), np.empty((n, k))
+    made = 0
+    for term in sorted(widths.levels[level]):
+        if term[0] != made:
+            made = term[0]
+            units = np.array(digit_units(widths.x, made), dtype=np.int64)
+            kernels.x_digit(integers, units, digit)
+        np.matmul(digit, table.digits[term[1] - 1], out=sums)
+        kernels.accumulate(sums, a, table.exponents, term_shift(widths, term), total)
+    turns = np.empty((n, k), dtype=np.uint32)
+    errors = table.level_errors[level] * 2.0**64
+    kernels.from_sums(total, integers, a, errors, table.mantissas, table.exponents, turns)
     return turns
 
 
-def _near_serves(table: FrequencyTable, x: np.ndarray) -> bool:
-    """Whether the shallowest level serves every phase of x."""
-    if x.size == 0:
-        return True
-    largest = max(float(x.max()), -float(x.min()))
-    return bool(np.frexp(largest)[1] <= table.level_row_exponents[0].min())
+def _level(table: FrequencyTable, largest_exponent: int) -> int:
+    """Return the number of the first approximate level that leaves few phases unsure."""
+    unsure = np.ldexp(table.level_errors.max(axis=1), 32 + largest_exponent)
+    return 0 if unsure[0] <= LARGEST_UNSURE else 1
 
 
-def _prepare(table: FrequencyTable, near: bool) -> None:
+def _prepare(table: FrequencyTable) -> None:
     """Make the cached arrays of the table once, not in every thread at the same time."""
-    names = ("level_row_exponents", "near_digits") if near else ("level_row_exponents", "digits")
-    for name in names:
+    for name in ("transposed", "product_errors"):
         getattr(table, name)
 
 

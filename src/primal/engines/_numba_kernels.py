@@ -2,8 +2,10 @@
 
 A row makes its turns in a small buffer, then its waves: two passes over a buffer in the
 first-level cache vectorise better than one loop that mixes 64-bit and 32-bit lanes. There
-is no fast-math: multiplications and additions of the waves must stay separate. Sums of
-digit products may be fused, because they are exact either way.
+is no fast-math: multiplications and additions of the waves must stay separate.
+
+Phases come from approximations with a proven error. Where that leaves their rounding to 2**-32
+turn open, `_exact_turn` decides: see ``primal.turns._digits``.
 """
 
 from __future__ import annotations
@@ -17,15 +19,15 @@ from primal.turns._waves import Cosine32, Sine32
 
 __all__ = [
     "accumulate",
-    "direct_fast",
-    "direct_near",
+    "direct",
     "fast",
-    "first_digits",
-    "near",
-    "second_digits",
+    "from_phases",
+    "from_sums",
+    "integer_rows",
+    "row_lengths",
     "static",
-    "take_level",
     "write_waves",
+    "x_digit",
 ]
 
 _F32 = np.float32
@@ -41,12 +43,15 @@ _EIGHTH = _U32(1 << 29)
 _THIRTY = _U32(30)
 _HALF_ULP = _U64(1 << 31)
 _THIRTY_TWO = _U64(32)
-# Adding this leaves a float64's fraction, in units of 2**-32, in its low 32 bits.
+# Adding this to a fraction rounds it to units of 2**-32 and leaves them in its low 32 bits.
 _FRACTION_TO_LOW_BITS = 1.5 * 2.0**20
+_HALF_UNIT = 2.0**-33
+_LOW31 = np.int64(2**31 - 1)
+_LOW32 = np.int64(2**32 - 1)
 
 _kernel = njit(cache=True, nogil=True)
 _inlined = njit(cache=True, nogil=True, inline="always")
-_exact_sums = njit(cache=True, nogil=True, fastmath={"contract"})
+_contracted = njit(cache=True, nogil=True, fastmath={"contract"})
 
 
 @_inlined
@@ -119,124 +124,159 @@ def static(increments, positions, out, block):
         _write_row(turns, out[r], block)
 
 
+@_inlined
+def _row_exponent(x):
+    largest = 0.0
+    for j in range(x.shape[0]):
+        largest = max(largest, abs(x[j]))
+    return math.frexp(largest)[1]
+
+
+@_inlined
+def _row_length(x):
+    """Return the length of a row, without overflow or underflow of its squares."""
+    a = _row_exponent(x)
+    # Two factors: a single power of two overflows for rows of denormal numbers.
+    first, second = math.ldexp(1.0, -(a // 2)), math.ldexp(1.0, a // 2 - a)
+    total = 0.0
+    for j in range(x.shape[0]):
+        scaled = x[j] * first * second
+        total += scaled * scaled
+    return math.ldexp(math.sqrt(total), a)
+
+
+@_inlined
+def _integer_row(x, integers):
+    """Write a row of x as the integers of the definition; return its exponent."""
+    a = _row_exponent(x)
+    half = (62 - a) // 2
+    first, second = math.ldexp(1.0, half), math.ldexp(1.0, 62 - a - half)
+    for j in range(x.shape[0]):
+        integers[j] = np.int64(np.rint(x[j] * first * second))
+    return a
+
+
+@_inlined
+def _add_shifted(words, value, position):
+    """Add value * 2**position (below 2**128) to a 192-bit integer in three words."""
+    first = position // 64
+    shift = position % 64
+    low = _U64(value) << _U64(shift)
+    high = _U64((value >> np.int64(1)) >> np.int64(63 - shift))
+    carry = _U64(0)
+    for w in range(first, 3):
+        part = low if w == first else (high if w == first + 1 else _U64(value >> np.int64(63)))
+        total = part + carry
+        carried = total < carry
+        words[w] = words[w] + total
+        carry = _U64(1) if carried or words[w] < total else _U64(0)
+
+
 @_kernel
-def first_digits(x, width, exponents, digits):
-    """Write the exponent and the first digit of every row of x."""
+def _exact_turn(x, f, exponent, words):
+    """Return the exact phase of integer rows x and f, rounded to 2**-32 turn.
+
+    Each factor is cut at 31 bits; the four products of 62 bits are summed in two halves each.
+    """
+    hh_high = hh_low = mid_high = mid_low = ll_high = ll_low = np.int64(0)
+    for j in range(x.shape[0]):
+        xh, xl = x[j] >> np.int64(31), x[j] & _LOW31
+        fh, fl = f[j] >> np.int64(31), f[j] & _LOW31
+        hh, mid, ll = xh * fh, xh * fl + xl * fh, xl * fl
+        hh_high += hh >> np.int64(32)
+        hh_low += hh & _LOW32
+        mid_high += mid >> np.int64(32)
+        mid_low += mid & _LOW32
+        ll_high += ll >> np.int64(32)
+        ll_low += ll & _LOW32
+    words[:] = _U64(0)
+    _add_shifted(words, hh_high, 94)
+    _add_shifted(words, hh_low, 62)
+    _add_shifted(words, mid_high, 63)
+    _add_shifted(words, mid_low, 31)
+    _add_shifted(words, ll_high, 32)
+    _add_shifted(words, ll_low, 0)
+    start = 60 - exponent
+    sign = _U64(np.int64(words[2]) >> np.int64(63))
+    if start > 191:
+        turn = sign
+    else:
+        word = start // 64
+        shift = _U64(start % 64)
+        above = words[word + 1] if word < 2 else sign
+        turn = (words[word] >> shift) | ((above << _U64(1)) << (_U64(63) - shift))
+    return _U32((turn + _HALF_ULP) >> _THIRTY_TWO)
+
+
+@_kernel
+def _round_row(phases, errors, length, shifted, bits, turns):
+    """Round float64 phases to 2**-32 turn; return whether any of them is unsure."""
+    n_unsure = 0
+    for i in range(phases.shape[0]):
+        fraction = phases[i] - np.rint(phases[i])
+        rounded = fraction + _FRACTION_TO_LOW_BITS
+        shifted[i] = rounded
+        off = abs(fraction - (rounded - _FRACTION_TO_LOW_BITS))
+        n_unsure += 1 if off + length * errors[i] >= _HALF_UNIT else 0
+    for i in range(phases.shape[0]):
+        turns[i] = _U32(bits[i])
+    return n_unsure > 0
+
+
+@_kernel
+def _settle_row(phases, errors, length, shifted, x, mantissas, exponents, scratch, turns):
+    """Compute the unsure phases of a row exactly."""
+    integers, words = scratch
+    a = _integer_row(x, integers)
+    for i in range(phases.shape[0]):
+        off = (phases[i] - np.rint(phases[i])) - (shifted[i] - _FRACTION_TO_LOW_BITS)
+        if abs(off) + length * errors[i] >= _HALF_UNIT:
+            turns[i] = _exact_turn(integers, mantissas[i], a + exponents[i], words)
+
+
+@_kernel
+def row_lengths(x, lengths):
+    """Write the length of every row."""
     for r in range(x.shape[0]):
-        largest = 0.0
-        for j in range(x.shape[1]):
-            largest = max(largest, abs(x[r, j]))
-        a = math.frexp(largest)[1]
-        exponents[r] = a
-        # Two factors: a single power of two overflows for rows of denormal numbers.
-        shift = width - 1 - a
-        half = shift // 2
-        first, second = math.ldexp(1.0, half), math.ldexp(1.0, shift - half)
-        for j in range(x.shape[1]):
-            digits[r, j] = np.rint(x[r, j] * first * second)
+        lengths[r] = _row_length(x[r])
 
 
 @_kernel
-def second_digits(x, width, exponents, digits):
-    """Replace first digits by second ones."""
-    scale = math.ldexp(1.0, width)
-    for r in range(x.shape[0]):
-        shift = width - 1 - exponents[r]
-        half = shift // 2
-        first, second = math.ldexp(1.0, half), math.ldexp(1.0, shift - half)
-        for j in range(x.shape[1]):
-            digits[r, j] = np.rint((x[r, j] * first * second - digits[r, j]) * scale)
-
-
-@_inlined
-def _shifted(value, left, right):
-    return (value << left) >> right
-
-
-@_inlined
-def _left(shift):
-    return min(max(shift, 0), 63)
-
-
-@_inlined
-def _right(shift):
-    return min(max(-shift, 0), 63)
-
-
-@_kernel
-def near(products, row_exponents, exponents, first_shift, second_shift, out, block):
-    """Write features from the two exact sums of every phase, side by side in `products`."""
-    k = exponents.shape[0]
+def from_phases(phases, x, lengths, errors, mantissas, exponents, out, block):
+    """Write exact features from float64 phases, whose errors for |x| = 1 are `errors`."""
+    k = phases.shape[1]
     turns = np.empty(k, dtype=np.uint32)
-    left1, right1 = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-    left2, right2 = np.empty(k, dtype=np.int64), np.empty(k, dtype=np.int64)
-    for r in range(products.shape[0]):
-        if r == 0 or row_exponents[r] != row_exponents[r - 1]:
-            for i in range(k):
-                shift = row_exponents[r] + exponents[i]
-                left1[i], right1[i] = _left(shift + first_shift), _right(shift + first_shift)
-                left2[i], right2[i] = _left(shift + second_shift), _right(shift + second_shift)
-        head, tail = products[r, :k], products[r, k:]
-        for i in range(k):
-            total = _shifted(np.int64(head[i]), left1[i], right1[i])
-            total += _shifted(np.int64(tail[i]), left2[i], right2[i])
-            turns[i] = _U32((_U64(total) + _HALF_ULP) >> _THIRTY_TWO)
+    shifted = np.empty(k, dtype=np.float64)
+    bits = shifted.view(np.uint64)
+    scratch = (np.empty(x.shape[1], dtype=np.int64), np.empty(3, dtype=np.uint64))
+    for r in range(phases.shape[0]):
+        if _round_row(phases[r], errors, lengths[r], shifted, bits, turns):
+            _settle_row(
+                phases[r], errors, lengths[r], shifted, x[r], mantissas, exponents, scratch, turns
+            )
         _write_row(turns, out[r], block)
 
 
-@_exact_sums
-def _add_products(x_row, digits, first, sums):
-    """Set sums to x_row @ digits[:, first : first + k]."""
-    k = sums.shape[0]
-    sums[:] = 0.0
-    for j in range(x_row.shape[0]):
-        x = x_row[j]
-        column = digits[j, first : first + k]
-        for i in range(k):
-            sums[i] += x * column[i]
+@_contracted
+def _dot_products(x, frequencies, phases):
+    """Set phases to x @ frequencies for one row of few inputs."""
+    phases[:] = 0.0
+    for j in range(x.shape[0]):
+        factor = x[j]
+        column = frequencies[j]
+        for i in range(phases.shape[0]):
+            phases[i] += factor * column[i]
 
 
 @_kernel
-def direct_near(x, width, digits, exponents, first_shift, second_shift, out, block):
-    """Like `first_digits`, a matrix product and `near`; for few inputs, without the matrix."""
-    k = exponents.shape[0]
-    x_digits = np.empty((1, x.shape[1]))
-    row_exponent = np.empty(1, dtype=np.int64)
-    products = np.empty((1, 2 * k))
+def direct(x, frequencies, errors, mantissas, exponents, out, block):
+    """Like a matrix product and `from_phases`; for few inputs, without the matrix."""
+    phases, lengths = np.empty((1, frequencies.shape[1])), np.empty(1)
     for r in range(x.shape[0]):
-        first_digits(x[r : r + 1], width, row_exponent, x_digits)
-        _add_products(x_digits[0], digits, 0, products[0])
-        near(products, row_exponent, exponents, first_shift, second_shift, out[r : r + 1], block)
-
-
-@_kernel
-def accumulate(products, row_exponents, exponents, shift, total):
-    """Add one exact sum, shifted to its place, to int64 turns that wrap."""
-    k = exponents.shape[0]
-    for r in range(products.shape[0]):
-        row_shift = row_exponents[r] + shift
-        for i in range(k):
-            s = row_shift + exponents[i]
-            value = _shifted(np.int64(products[r, i]), _left(s), _right(s))
-            total[r, i] += value if s < 64 else np.int64(0)
-
-
-@_kernel
-def take_level(total, row_exponents, above, up_to, turns):
-    """Round those phases whose row exponent lies in (above, up_to] to uint32 turns."""
-    for r in range(total.shape[0]):
-        a = row_exponents[r]
-        for i in range(total.shape[1]):
-            rounded = _U32((_U64(total[r, i]) + _HALF_ULP) >> _THIRTY_TWO)
-            turns[r, i] = rounded if above[i] < a <= up_to[i] else turns[r, i]
-
-
-@_kernel
-def _fast_row(phases, shifted, bits, turns):
-    for i in range(phases.shape[0]):
-        shifted[i] = (phases[i] - np.rint(phases[i])) + _FRACTION_TO_LOW_BITS
-    for i in range(phases.shape[0]):
-        turns[i] = _U32(bits[i])
+        row = slice(r, r + 1)
+        _dot_products(x[r], frequencies, phases[0])
+        lengths[0] = _row_length(x[r])
+        from_phases(phases, x[row], lengths, errors, mantissas, exponents, out[row], block)
 
 
 @_kernel
@@ -247,19 +287,61 @@ def fast(phases, out, block):
     shifted = np.empty(k, dtype=np.float64)
     bits = shifted.view(np.uint64)
     for r in range(phases.shape[0]):
-        _fast_row(phases[r], shifted, bits, turns)
+        for i in range(k):
+            shifted[i] = (phases[r, i] - np.rint(phases[r, i])) + _FRACTION_TO_LOW_BITS
+        for i in range(k):
+            turns[i] = _U32(bits[i])
         _write_row(turns, out[r], block)
 
 
 @_kernel
-def direct_fast(x, frequencies, out, block):
-    """Like a matrix product and `fast`; for few inputs, without the matrix."""
-    k = frequencies.shape[1]
-    turns = np.empty(k, dtype=np.uint32)
-    phases = np.empty(k, dtype=np.float64)
-    shifted = np.empty(k, dtype=np.float64)
-    bits = shifted.view(np.uint64)
+def integer_rows(x, integers, exponents):
+    """Write rows of x as the integers of the definition, and their exponents."""
     for r in range(x.shape[0]):
-        _add_products(x[r], frequencies, 0, phases)
-        _fast_row(phases, shifted, bits, turns)
-        _write_row(turns, out[r], block)
+        exponents[r] = _integer_row(x[r], integers[r])
+
+
+@_kernel
+def x_digit(integers, units, digits):
+    """Write one balanced digit: the last of those that count 2**units[0], 2**units[1], ..."""
+    for r in range(integers.shape[0]):
+        for j in range(integers.shape[1]):
+            rest = integers[r, j]
+            digit = rest
+            for n in range(units.shape[0]):
+                unit = units[n]
+                half = (np.int64(1) << unit) >> np.int64(1)
+                digit = (rest + half) >> unit
+                rest -= digit << unit
+            digits[r, j] = digit
+
+
+@_kernel
+def accumulate(sums, row_exponents, exponents, shift, total):
+    """Add one exact sum, shifted to its place, to int64 turns that wrap."""
+    for r in range(sums.shape[0]):
+        row_shift = row_exponents[r] + shift
+        for i in range(exponents.shape[0]):
+            s = row_shift + exponents[i]
+            left, right = min(max(s, 0), 63), min(max(-s, 0), 63)
+            value = (np.int64(sums[r, i]) << left) >> right
+            total[r, i] += value if s < 64 else np.int64(0)
+
+
+@_kernel
+def from_sums(total, integers, row_exponents, errors, mantissas, exponents, turns):
+    """Round 64-bit turns to uint32 ones; `errors`, for |x| < 1, are in units of 2**-64 turn."""
+    words = np.empty(3, dtype=np.uint64)
+    for r in range(total.shape[0]):
+        scale = math.ldexp(1.0, row_exponents[r])
+        for i in range(total.shape[1]):
+            turn = _U64(total[r, i]) + _HALF_ULP
+            # Every shift to the right may have lost one unit more.
+            error = errors[i] * scale + 16.0
+            low = np.float64(np.int64(turn) & _LOW32)
+            if low >= error and low <= 2.0**32 - 1.0 - error:
+                turns[r, i] = _U32(turn >> _THIRTY_TWO)
+            else:
+                turns[r, i] = _exact_turn(
+                    integers[r], mantissas[i], row_exponents[r] + exponents[i], words
+                )

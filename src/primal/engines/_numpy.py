@@ -10,14 +10,17 @@ from collections.abc import Iterable, Iterator
 import numpy as np
 
 from primal.bases import FrequencyTable
-from primal.turns._digits import Terms, row_exponents, term_shift, x_digits
+from primal.turns._digits import balanced_digits, combine_sums, integer_rows, row_exponents
 from primal.turns._phases import round_turns, static_turns
 from primal.turns._waves import waves
 
-__all__ = ["NumpyEngine", "wave_columns"]
+__all__ = ["LARGEST_UNSURE", "NumpyEngine", "wave_columns"]
 
 # Phases in one block; the largest of its few temporaries takes eight bytes for each.
 _BLOCK_PHASES = 1 << 16
+# When the error of a matrix product reaches this many units of 2**-32 turn, one phase in ten is
+# unsure and the exact sums are the better way.
+LARGEST_UNSURE = 0.05
 
 
 class NumpyEngine:
@@ -38,21 +41,21 @@ class NumpyEngine:
 
     def dynamic(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str) -> None:
         """Write the exact features of float64 `x` (shape (n, d)) into `out`."""
-        deep_only = out.dtype == np.float64
+        turns_of = exact_turns if out.dtype == np.float64 else rounded_turns
         for rows in row_blocks(len(x), table.shape[0]):
-            write_waves(exact_turns(table, x[rows], deep_only=deep_only), out[rows], layout)
+            write_waves(turns_of(table, x[rows]), out[rows], layout)
 
     def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
         for rows in row_blocks(len(x), table.shape[0]):
-            out[rows] = round_turns(exact_turns(table, x[rows], deep_only=False))
+            out[rows] = rounded_turns(table, x[rows])
 
     def dynamic_fast(
         self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str
     ) -> None:
         """Write float32 features from one float64 matrix product into `out`."""
         for rows in row_blocks(len(x), table.shape[0]):
-            write_waves(fast_turns(x[rows] @ table.transposed), out[rows], layout)
+            write_waves(fast_units(x[rows] @ table.transposed)[1], out[rows], layout)
 
     def worst_lag(self, increments: np.ndarray, first: int, last: int) -> tuple[int, float]:
         """Return the lag l in [first, last) with the largest |g(l)|, and g(l).
@@ -83,32 +86,65 @@ def mean_cosines(increments: np.ndarray, lags: np.ndarray) -> np.ndarray:
     return waves(static_turns(lags, increments))[0].mean(axis=1)
 
 
-def exact_turns(table: FrequencyTable, x: np.ndarray, *, deep_only: bool) -> np.ndarray:
-    """Return the phases of a block of rows, in units of 2**-64 turn.
-
-    See ``primal.turns._digits`` for the definition. With `deep_only` every phase has the
-    accuracy that float64 output needs.
+def exact_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+    """Return the phases of a block of rows by the definition in ``primal.turns._digits``.
 
     Returns
     -------
     turns : ndarray of shape (n, k), dtype=uint64
+        Units of 2**-64 turn.
     """
     a = row_exponents(x)
-    levels = table.widths.levels
-    if deep_only:
-        return sum_of_terms(table, x, a, levels[-1])
-    # Number of each phase's level: how many of the shallower ones do not serve it.
-    level = (a[:, None] > table.level_row_exponents[:, None]).sum(axis=0)
-    turns = np.empty(level.shape, dtype=np.uint64)
-    for number in np.unique(level):
-        np.copyto(turns, sum_of_terms(table, x, a, levels[number]), where=level == number)
+    x_digits = balanced_digits(integer_rows(x, a), table.widths.x)
+    # Exact whatever the order of summation: whole numbers that stay within 2**53.
+    sums = {(i, j): x_digits[i - 1] @ table.digits[j - 1] for i, j in table.widths.all}
+    return combine_sums(sums, a[:, None] + table.exponents, table.widths)
+
+
+def rounded_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+    """Return the same phases rounded to 2**-32 turn, mostly by a plain matrix product.
+
+    Returns
+    -------
+    turns : ndarray of shape (n, k), dtype=uint32
+    """
+    errors = np.multiply.outer(row_lengths(x), table.product_errors * 2.0**32)
+    if errors.max(initial=0.0) > LARGEST_UNSURE:
+        return round_turns(exact_turns(table, x))
+    units, turns = fast_units(x @ table.transposed)
+    # Sure of the rounding unless the middle between two units is within the error.
+    unsure = np.nonzero(np.abs(units - np.rint(units)) >= 0.5 - errors)
+    turns[unsure] = round_turns(exact_pairs(table, x, *unsure))
     return turns
 
 
-def fast_turns(phases: np.ndarray) -> np.ndarray:
-    """Return float64 phases (in turns) as uint32 turns, rounded to nearest."""
-    fraction = phases - np.rint(phases)
-    return np.rint(fraction * 2.0**32).astype(np.int64).astype(np.uint32)
+def row_lengths(x: np.ndarray) -> np.ndarray:
+    """Return the length of each row, without overflow or underflow of its squares."""
+    a = row_exponents(x)
+    scaled = np.ldexp(x, -a[:, None])
+    return np.ldexp(np.sqrt(np.square(scaled).sum(axis=1)), a)
+
+
+def exact_pairs(
+    table: FrequencyTable, x: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
+    """Return the exact phases of some pairs of a row of x and a frequency, as uint64 turns."""
+    widths = table.widths
+    a = row_exponents(x)
+    turns = np.empty(len(rows), dtype=np.uint64)
+    for block in row_blocks(len(rows), table.shape[1]):
+        r, c = rows[block], columns[block]
+        x_digits = balanced_digits(integer_rows(x[r], a[r]), widths.x)
+        f_digits = balanced_digits(table.mantissas[c], widths.frequency)
+        sums = {(i, j): (x_digits[i - 1] * f_digits[j - 1]).sum(axis=1) for i, j in widths.all}
+        turns[block] = combine_sums(sums, a[r] + table.exponents[c], widths)
+    return turns
+
+
+def fast_units(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fractions of float64 phases in units of 2**-32 turn, and rounded to uint32."""
+    units = (phases - np.rint(phases)) * 2.0**32  # both steps are exact
+    return units, np.rint(units).astype(np.int64).astype(np.uint32)
 
 
 def write_waves(turns: np.ndarray, out: np.ndarray, layout: str) -> None:
@@ -132,23 +168,3 @@ def row_blocks(n_rows: int, n_columns: int, n_entries: int = _BLOCK_PHASES) -> I
     step = max(1, n_entries // max(1, n_columns))
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))
-
-
-def sum_of_terms(table: FrequencyTable, x: np.ndarray, a: np.ndarray, terms: Terms) -> np.ndarray:
-    """Return the sum of some products of digits as uint64 turns, for rows of exponents `a`."""
-    widths = table.widths
-    digits = x_digits(x, a, widths.x, max(term[0] for term in terms))
-    exponents = a[:, None] + table.exponents
-    turns = np.zeros(exponents.shape, dtype=np.int64)
-    for term in terms:
-        # Exact whatever the order of summation: whole numbers that stay within 2**53.
-        products = (digits[term[0] - 1] @ table.digits[term[1] - 1]).astype(np.int64)
-        turns += _shifted(products, exponents + term_shift(widths, term))
-    return turns.view(np.uint64)
-
-
-def _shifted(values: np.ndarray, shift: np.ndarray) -> np.ndarray:
-    """Return values * 2**shift modulo 2**64, rounded down, for any sizes of shift."""
-    left = np.clip(shift, 0, 63)
-    right = np.clip(-shift, 0, 63)
-    return np.where(shift > 63, 0, (values << left) >> right)

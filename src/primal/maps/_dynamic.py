@@ -180,7 +180,8 @@ class DynamicPrime:
             self._warn_about_wraps(self._regime(rows))
         flat = target.reshape(-1, self.D)
         fast = self._precision == "fast" and flat.dtype == np.float32
-        encode = engine().dynamic_fast if fast else engine().dynamic
+        chosen = engine(n_phases=len(rows) * self._basis.n_frequencies)
+        encode = chosen.dynamic_fast if fast else chosen.dynamic
         for block in blocks(len(rows), self.d):
             encode(self._basis.table, self._prepared(rows[block]), flat[block], self._layout)
         return target
@@ -196,8 +197,9 @@ class DynamicPrime:
         rows, shape = self._checked_rows(x)
         k = self._basis.n_frequencies
         turns = output_array(None, (len(rows), k), np.dtype(np.uint32))
+        chosen = engine(n_phases=len(rows) * k)
         for block in blocks(len(rows), self.d):
-            engine().dynamic_turns(self._basis.table, self._prepared(rows[block]), turns[block])
+            chosen.dynamic_turns(self._basis.table, self._prepared(rows[block]), turns[block])
         return turns.reshape(*shape, k)
 
     def decode(self, z: object) -> np.ndarray:

@@ -120,10 +120,11 @@ class StaticPrime:
         first = _position("offset", offset)
         _position("offset + N", first + n)
         target = output_array(out, (n, self._D), output_dtype(dtype))
+        chosen = engine(n_phases=n * self._D // 2)
         for rows in blocks(n, 1):
             steps = np.arange(rows.start, rows.stop, dtype=np.uint64)
             steps += np.uint64(first & (2**64 - 1))
-            engine().static(self.increments, steps, target[rows], self._layout)
+            chosen.static(self.increments, steps, target[rows], self._layout)
         return target
 
     def encode(
@@ -151,9 +152,10 @@ class StaticPrime:
         array = positions(t)
         target = output_array(out, (*array.shape, self._D), output_dtype(dtype))
         steps, flat = array.reshape(-1), target.reshape(-1, self._D)
+        chosen = engine(n_phases=len(steps) * self._D // 2)
         for rows in blocks(len(steps), 1):
             wrapped = np.ascontiguousarray(steps[rows]).astype(np.uint64)
-            engine().static(self.increments, wrapped, flat[rows], self._layout)
+            chosen.static(self.increments, wrapped, flat[rows], self._layout)
         return target
 
     def decode(

@@ -1,20 +1,27 @@
-"""Exact dot products: x and frequencies cut into digits that float64 multiplies exactly.
+"""The exact phase of a vector: an integer dot product, and ways to have it quickly.
 
-The phase of a frequency vector f at a point x is the real number sum_j x_j f_j, of which
-only the fraction matters. Both factors are written in balanced digits,
+**Definition.** A row x is taken as integers X_j, the nearest to x_j * 2**(62 - a), where 2**a is
+the smallest power of two above all |x_j|. A row of frequencies is held as integers F_j in units
+of 2**(g - 62). Their dot product S = sum_j X_j F_j is a whole number, and the phase is
 
-    x_j = 2**a * (X1_j * 2**(1 - wx) + X2_j * 2**(1 - 2 wx) + ...),   2**a > max |x_j|
-    f_j = 2**g * (F1_j * 2**(1 - wf) + F2_j * 2**(1 - 2 wf) + ...),   2**g > max |f_j|
+    floor(S * 2**(a + g - 60)) mod 2**64     in units of 2**-64 turn,
 
-with whole numbers |X| <= 2**(wx - 1) and |F| <= 2**(wf - 1). The widths are chosen so that
-a sum of d products stays within 2**53: float64 then adds it without rounding, in any order
-and with any library (this is the idea of Ozaki's scheme). Each sum is shifted to its place
-in a 64-bit turn, where integer overflow takes the fraction.
+rounded to the nearest 2**-32 turn for float32 output. Nothing in this depends on a batch, an
+order of summation, an engine or a number of threads.
 
-How many products a phase needs grows with its length, so there are three levels: *near* has
-two, *middle* four, *deep* all that can matter up to 2**32 turns. A phase gets the first level
-whose error bound is below 2**-25 turn. That depends on its row of x and its row of
-frequencies, never on the batch, the output size or the engine.
+**How to compute it.** S has up to 136 bits. Both factors are cut into balanced digits,
+
+    X_j = X1_j * 2**(63 - wx) + X2_j * 2**(63 - 2 wx) + ...,     |X| <= 2**(wx - 1)
+    F_j = F1_j * 2**(63 - wf) + F2_j * 2**(63 - 2 wf) + ...,     |F| <= 2**(wf - 1)
+
+(the last one counts 2**0) with widths such that a sum of d products of digits stays within
+2**53: float64 then adds it
+without rounding, in any order and with any library (the idea of Ozaki's scheme). All the sums,
+added up in 192-bit integers, are S.
+
+Most phases need much less. An approximation with a proven error decides how a phase rounds to
+32 bits unless it falls that close to the middle between two of them; only such a phase is
+computed exactly. See `product_error` and `level_errors`.
 """
 
 from __future__ import annotations
@@ -28,22 +35,23 @@ __all__ = [
     "LARGEST_LOG2_TURNS",
     "DigitWidths",
     "Terms",
+    "balanced_digits",
+    "combine_sums",
+    "digit_units",
     "digit_widths",
-    "frequency_digits",
-    "level_row_exponents",
+    "integer_rows",
+    "level_errors",
+    "product_error",
     "row_exponents",
     "term_shift",
-    "x_digits",
 ]
 
-# A row of frequencies is held as integers in units of 2**(g - 62).
+# Rows of frequencies are integers in units of 2**(g - 62), rows of x in units of 2**(a - 62).
 FREQUENCY_BITS = 62
-# Beyond 2**32 turns the 62 bits of a frequency no longer fix the phase to 2**-25 turn.
+# Beyond 2**32 turns the 62 bits of a frequency no longer fix the phase to 2**-29 turn.
 LARGEST_LOG2_TURNS = 32
-# Products of weight below 2**-66 are dropped from the deep sum.
+# Products of weight below 2**-66 are left out of the deep approximation.
 _DEEP_BITS = 66
-# What a phase may be off by, leaving room below 2**-25 for the rounding to 32 bits.
-_LARGEST_ERROR = 2.0**-25 - 2.0**-30
 
 Terms = tuple[tuple[int, int], ...]
 
@@ -51,7 +59,8 @@ Terms = tuple[tuple[int, int], ...]
 class DigitWidths(NamedTuple):
     """Widths in bits of the digits for one input dimension, and the products of each level.
 
-    A product (a, b) is digit a of x times digit b of the frequency, counted from 1.
+    A product (a, b) is digit a of x times digit b of the frequency, counted from 1. The last
+    level has all of them and is exact; the ones before are approximations.
     """
 
     x: int
@@ -59,29 +68,27 @@ class DigitWidths(NamedTuple):
     levels: tuple[Terms, ...]
 
     @property
-    def deep(self) -> Terms:
+    def all(self) -> Terms:
         return self.levels[-1]
 
 
 def digit_widths(d: int) -> DigitWidths:
     """Return the widths for dot products of length d.
 
-    A near phase needs about 26 + log2(turns) bits of x in one digit and as many of f in
-    two, hence two thirds of the 55 - log2(d) bits go to x.
+    Two thirds of the 55 - log2(d) bits go to x: two long digits of x with three short ones of
+    the frequency then serve phases of thousands of turns with four products.
     """
     total = 55 - (d - 1).bit_length()
     frequency = (total + 2) // 3
     x = total - frequency
-    n_digits = -(-FREQUENCY_BITS // frequency)
-    near = ((1, 1), (1, 2))
+    every = tuple(
+        (a, b) for a in range(1, _n_digits(x) + 1) for b in range(1, _n_digits(frequency) + 1)
+    )
     middle = ((1, 1), (1, 2), (1, 3), (2, 1))
     deep = tuple(
-        (a, b)
-        for a in (1, 2)
-        for b in range(1, n_digits + 1)
-        if (a - 1) * x + (b - 1) * frequency < _DEEP_BITS
+        (a, b) for a, b in every if a <= 2 and (a - 1) * x + (b - 1) * frequency < _DEEP_BITS
     )
-    return DigitWidths(x, frequency, (near, middle, deep))
+    return DigitWidths(x, frequency, (middle, deep, every))
 
 
 def row_exponents(x: np.ndarray) -> np.ndarray:
@@ -90,47 +97,81 @@ def row_exponents(x: np.ndarray) -> np.ndarray:
     return np.frexp(largest)[1].astype(np.int64)
 
 
-def x_digits(x: np.ndarray, exponents: np.ndarray, width: int, n_digits: int) -> list[np.ndarray]:
-    """Return the first balanced digits of each row of x, as whole float64 numbers."""
-    # Every step is exact: scaling by a power of two, and a float64 less its nearest integer.
-    rest = np.ldexp(x, (width - 1 - exponents)[:, None])
-    digits = [np.rint(rest)]
-    for _ in range(n_digits - 1):
-        rest = np.ldexp(rest - digits[-1], width)
-        digits.append(np.rint(rest))
-    return digits
+def integer_rows(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
+    """Return rows of x as the integers X of the definition, int64 of at most 2**62 in size."""
+    return np.rint(np.ldexp(x, (FREQUENCY_BITS - exponents)[:, None])).astype(np.int64)
 
 
-def frequency_digits(mantissas: np.ndarray, width: int, n_digits: int) -> list[np.ndarray]:
-    """Return the first balanced digits of frequencies held as 62-bit integers.
-
-    Parameters
-    ----------
-    mantissas : ndarray of int64
-        At most 2**62 in size.
+def balanced_digits(integers: np.ndarray, width: int) -> list[np.ndarray]:
+    """Return the balanced digits of int64 numbers of at most 2**62, the highest first.
 
     Returns
     -------
     digits : list of ndarray of float64
-        Whole numbers of at most 2**(width - 1).
+        Whole numbers of at most 2**(width - 1); all of them together are the number exactly.
     """
     digits = []
-    rest = mantissas
-    for b in range(1, n_digits + 1):
-        unit = FREQUENCY_BITS + 1 - b * width  # a digit counts 2**unit
-        if unit <= 0:
-            digits.append((rest << np.int64(-unit)).astype(np.float64))
-            break
+    rest = integers
+    for b in range(1, _n_digits(width)):
+        unit = _unit(width, b)
         digit = (rest + np.int64(1 << (unit - 1))) >> np.int64(unit)
         rest = rest - (digit << np.int64(unit))
         digits.append(digit.astype(np.float64))
-    return digits
+    return [*digits, rest.astype(np.float64)]
 
 
-def level_row_exponents(
-    l1_norms: np.ndarray, exponents: np.ndarray, d: int, widths: DigitWidths
+def digit_units(width: int, digit: int) -> list[int]:
+    """Return the powers of two that the digits up to `digit` count."""
+    return [_unit(width, b) for b in range(1, digit + 1)]
+
+
+def combine_sums(
+    sums: dict[tuple[int, int], np.ndarray], exponents: np.ndarray, widths: DigitWidths
 ) -> np.ndarray:
-    """Return the largest row exponent of x that each level but the last serves.
+    """Return the phases from all sums of digit products.
+
+    Parameters
+    ----------
+    sums : dict of ndarray
+        For every product (a, b) of ``widths.all`` its exact sum, whole numbers within 2**53.
+    exponents : ndarray of int64
+        a + g of each phase; broadcastable to the sums.
+
+    Returns
+    -------
+    turns : ndarray of uint64
+        Units of 2**-64 turn, rounded down.
+    """
+    shape = np.broadcast_shapes(exponents.shape, next(iter(sums.values())).shape)
+    words = [np.zeros(shape, dtype=np.uint64) for _ in range(3)]
+    for term, total in sums.items():
+        _add_shifted(words, total.astype(np.int64), _position(widths, term))
+    return _window(words, 60 - np.broadcast_to(exponents, shape))
+
+
+def product_error(d: int, row_norms: np.ndarray) -> np.ndarray:
+    """Return the error of a float64 dot product with a row of x of length one, in turns.
+
+    For any order of summation, fused or not, sum_j x_j f_j is off by at most d * 2**-53 times
+    sum_j |x_j f_j|, and that sum is at most |x| |f|. Two more units cover the rounding of the
+    frequencies to float64, and of x to its integers.
+
+    Parameters
+    ----------
+    d : int
+    row_norms : ndarray of float64
+        Length of each row of frequencies.
+    """
+    return row_norms * ((d + 2) * 2.0**-53 * (1.0 + 2.0**-20))
+
+
+def level_errors(
+    terms: Terms, l1_norms: np.ndarray, exponents: np.ndarray, d: int, widths: DigitWidths
+) -> np.ndarray:
+    """Return the error of a level for rows of x within (-1, 1), in turns.
+
+    It grows in proportion to 2**a. Three parts: what lies below the last digit of x, below the
+    last digit of f, and the products left out although both of their digits are there.
 
     Parameters
     ----------
@@ -138,31 +179,8 @@ def level_row_exponents(
         sum_j |f_ij| of each frequency row.
     exponents : ndarray of shape (k,), dtype=int64
         The g of each frequency row.
-
-    Returns
-    -------
-    row_exponents : ndarray of shape (2, k), dtype=int64
     """
-    return np.stack(
-        [_row_exponents_for(terms, l1_norms, exponents, d, widths) for terms in widths.levels[:-1]]
-    )
-
-
-def term_shift(widths: DigitWidths, term: tuple[int, int]) -> int:
-    """Return the shift of the sum over one product to 2**-64 turn, for exponents of zero.
-
-    A row adds the exponent of x, a frequency adds its own; a negative total shifts right,
-    rounding down.
-    """
-    return 64 + 2 - term[0] * widths.x - term[1] * widths.frequency
-
-
-def _row_exponents_for(
-    terms: Terms, l1_norms: np.ndarray, exponents: np.ndarray, d: int, widths: DigitWidths
-) -> np.ndarray:
     n_x, n_f = max(a for a, _ in terms), max(b for _, b in terms)
-    # For |x_j| < 1: what lies below the last digit of x, below the last digit of f, and the
-    # products left out although both of their digits are there.
     error = np.ldexp(l1_norms, -n_x * widths.x)
     error = error + np.ldexp(float(d), exponents - n_f * widths.frequency)
     for a in range(1, n_x + 1):
@@ -170,4 +188,53 @@ def _row_exponents_for(
             if (a, b) not in terms:
                 weight = (a - 1) * widths.x + (b - 1) * widths.frequency
                 error = error + np.ldexp(float(d), exponents - weight)
-    return np.frexp(_LARGEST_ERROR / error)[1].astype(np.int64) - 1
+    return error
+
+
+def term_shift(widths: DigitWidths, term: tuple[int, int]) -> int:
+    """Return the shift of one sum of products to 2**-64 turn, for exponents of zero.
+
+    A row adds the exponent of x, a frequency adds its own; a negative total shifts right.
+    """
+    return _position(widths, term) - 60
+
+
+def _position(widths: DigitWidths, term: tuple[int, int]) -> int:
+    """Return the power of two that a sum of products counts in S."""
+    return _unit(widths.x, term[0]) + _unit(widths.frequency, term[1])
+
+
+def _unit(width: int, digit: int) -> int:
+    """Return the power of two that a digit counts."""
+    return max(FREQUENCY_BITS + 1 - digit * width, 0)
+
+
+def _n_digits(width: int) -> int:
+    return -(-(FREQUENCY_BITS + 1) // width)
+
+
+def _add_shifted(words: list[np.ndarray], value: np.ndarray, position: int) -> None:
+    """Add value * 2**position to 192-bit integers in place; value is int64."""
+    first, shift = divmod(position, 64)
+    low = value.view(np.uint64) << np.uint64(shift)
+    high = value >> np.int64(63) if shift == 0 else value >> np.int64(64 - shift)
+    carry = np.zeros(low.shape, dtype=np.uint64)
+    sign = (value >> np.int64(63)).view(np.uint64)
+    parts = [low, high.view(np.uint64), sign][: 3 - first]
+    for word, part in zip(words[first:], parts, strict=True):
+        total = part + carry
+        carried = total < carry
+        word += total
+        carry = (carried | (word < total)).astype(np.uint64)
+
+
+def _window(words: list[np.ndarray], start: np.ndarray) -> np.ndarray:
+    """Return bits start .. start + 63 of 192-bit two's complement integers (start >= 0)."""
+    sign = (words[2].view(np.int64) >> np.int64(63)).view(np.uint64)
+    first, shift = np.divmod(np.minimum(start, 191), 64)
+    shift = shift.astype(np.uint64)
+    low = np.where(first == 0, words[0], np.where(first == 1, words[1], words[2]))
+    high = np.where(first == 0, words[1], np.where(first == 1, words[2], sign))
+    # Two shifts: one by 64 is not defined.
+    joined = (low >> shift) | ((high << np.uint64(1)) << (np.uint64(63) - shift))
+    return np.where(start > 191, sign, joined)
