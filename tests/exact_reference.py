@@ -1,9 +1,12 @@
-"""The real-number definition of a phase, in 200-bit arithmetic and shared by several tests."""
+"""What a phase is: the real number in 200-bit arithmetic, and the bits in Python integers."""
+
+import math
+from fractions import Fraction
 
 import mpmath
 import numpy as np
 
-from primal.bases import Basis
+from primal.bases import Basis, FrequencyTable
 
 PRECISION = 200
 
@@ -38,12 +41,53 @@ def exact_phases(basis: Basis, x: np.ndarray) -> list[list[mpmath.mpf]]:
         return [[mpmath.fdot(row, f) for f in frequencies] for row in rows]
 
 
+def defined_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+    """The 64-bit turns of every row and frequency, by the definition and nothing else.
+
+    With 2**a above every |x_j| and frequencies F_j * 2**(g - 62), the phase is
+    floor(sum_j X_j F_j * 2**(a + g - 60)) mod 2**64, where X_j is x_j * 2**(62 - a) rounded.
+    """
+    F = table.mantissas.astype(object)
+    turns = np.empty((len(x), len(F)), dtype=np.uint64)
+    for r, row in enumerate(x.tolist()):
+        a = math.frexp(max(map(abs, row)))[1]
+        # 2**62 times a number below one: whole, or with a fraction that float64 holds.
+        X = np.array([round(math.ldexp(value, 62 - a)) for value in row], dtype=object)
+        for i, total in enumerate((F * X).sum(axis=1)):
+            shift = a + int(table.exponents[i]) - 60
+            shifted = int(total) << shift if shift >= 0 else int(total) >> -shift
+            turns[r, i] = shifted % 2**64
+    return turns
+
+
+def rounded(turns: np.ndarray) -> np.ndarray:
+    """64-bit turns to the nearest 2**-32 turn, the upper one of two."""
+    units = [((u + 2**31) >> 32) % 2**32 for u in turns.ravel().tolist()]
+    return np.array(units, dtype=np.uint32).reshape(turns.shape)
+
+
+def rows_near_the_middle(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+    """Rows like those of x, one phase of each as near as float64 allows to an odd 2**-33 turn.
+
+    There a phase is hardest to round to 2**-32 turn: a rounded product may be on either side.
+    """
+    k, d = table.shape
+    result = x.copy()
+    for r, row in enumerate(x.tolist()):
+        i = r % k
+        unit = Fraction(2) ** (int(table.exponents[i]) - 62)
+        f = [int(mantissa) * unit for mantissa in table.mantissas[i]]
+        phase = sum(Fraction(value) * frequency for value, frequency in zip(row, f, strict=True))
+        middle = Fraction(math.floor(phase * 2**32) * 2 + 1, 2**33)
+        j = r % d
+        result[r, j] = float(Fraction(row[j]) + (middle - phase) / f[j])
+    return result
+
+
 def turn_errors(phases: list[list[mpmath.mpf]], turns: np.ndarray) -> np.ndarray:
     """Distance on the circle between exact phases and fixed-point turns, in turns."""
     bits = turns.dtype.itemsize * 8
-    return circle_distances(
-        phases, [[mpmath.ldexp(int(u), -bits) for u in row] for row in turns]
-    )
+    return circle_distances(phases, [[mpmath.ldexp(int(u), -bits) for u in row] for row in turns])
 
 
 def circle_distances(phases: list[list[mpmath.mpf]], found: list[list[object]]) -> np.ndarray:

@@ -74,7 +74,7 @@ BAD_CALLS = {
     "too much memory for features": (
         lambda: s.waves(10**15),
         MemoryLimitError,
-        ["1,000,000,000,000,000 positions", "GB"],
+        ["1000000000000000", "GB"],
     ),
     "sigma zero": (lambda: DynamicPrime(2, 4, 0), SigmaError, ["sigma", "positive", "0.0"]),
     "sigma negative": (lambda: DynamicPrime(2, 4, -0.5), SigmaError, ["sigma", "-0.5"]),
@@ -319,9 +319,10 @@ def test_a_failed_call_leaves_out_alone():
     np.testing.assert_array_equal(out, 7.0)
 
 
-def test_what_is_left_out_of_the_table_still_works():
-    # The largest values that are still right, next to those refused above.
-    assert m.encode([[2.0**30, 0]]).shape == (1, 4)
-    assert m.encode([[2**53 - 1, 0]][:0] or np.zeros((0, 2))).shape == (0, 4)
+def test_the_largest_values_that_are_not_refused():
+    assert m.encode([[2.0**29, 0.0]]).shape == (1, 4)
+    assert DynamicPrime(2, 4, 1e-9).encode([[2**53, -(2**53)]]).shape == (1, 4)
+    assert DynamicPrime(2, 4, 1e-300).encode([[1e308, -1e308]]).shape == (1, 4)
     assert s.encode([2**63, -(2**63)]).shape == (2, 4)
     assert s.waves(1, offset=2**63 - 1).shape == (1, 4)
+    assert s.waves(1, offset=-(2**63)).shape == (1, 4)

@@ -5,11 +5,11 @@ import json
 import mpmath
 import numpy as np
 import pytest
-from exact_reference import defined_frequencies
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primal
+from exact_reference import defined_frequencies
 from primal.bases import BASES, BASIS_VERSION, Basis, equal_bandwidth
 from primal.bases._sampling import LOG_POOL, log_indices
 

@@ -126,7 +126,7 @@ def test_checking_warns_of_wraps():
     x = np.array([[0.1], [1.0], [0.2]])
     with pytest.warns(PhaseWrapWarning) as seen:
         z = m.encode(x, check=True)
-    for word in ("1.41 turns", "1 rows", "factor of 2.83", f"{m.bound:.3g}"):
+    for word in ("1.41 turns", "1 of 3 rows", "factor of 2.83", f"{m.bound:.3g}"):
         assert word in str(seen[0].message)
     assert seen[0].filename == __file__
     np.testing.assert_array_equal(z, m.encode(x))

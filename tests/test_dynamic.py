@@ -6,11 +6,11 @@ import warnings
 import mpmath
 import numpy as np
 import pytest
-from exact_reference import exact_phases
 from hypothesis import given
 from hypothesis import strategies as st
 
 import primal
+from exact_reference import exact_phases
 from primal import ConditioningWarning, DynamicPrime
 from primal._selftest import sample_points
 from primal.bases import BASES

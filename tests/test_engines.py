@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from engine_conformance import EngineConformance
 
 import primal
 import primal.engines as engines
+from engine_conformance import EngineConformance
 from primal import EngineError
 
 

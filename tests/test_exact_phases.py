@@ -6,16 +6,22 @@ from functools import cache
 import mpmath
 import numpy as np
 import pytest
-from exact_reference import circle_distances, exact_phases, first_primes, turn_errors
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primal
+from exact_reference import (
+    circle_distances,
+    defined_turns,
+    exact_phases,
+    first_primes,
+    rounded,
+    turn_errors,
+)
 from primal._selftest import sample_points
 from primal.bases import BASES, Basis
 from primal.engines import engine
 from primal.turns import static_turns
-from primal.turns._digits import row_exponents
 
 LARGEST_ERROR = 2.0**-25  # turns, of the 32-bit phases
 LARGEST_DEEP_ERROR = 2.0**-40  # turns, behind float64 output
@@ -31,12 +37,6 @@ def turns_of(basis: Basis, x: np.ndarray) -> np.ndarray:
     out = np.empty((len(x), basis.n_frequencies), dtype=np.uint32)
     engine().dynamic_turns(basis.table, x, out)
     return out
-
-
-def levels_of(basis: Basis, x: np.ndarray) -> np.ndarray:
-    """How many of the shallower sums do not serve each phase: 0 near, 1 middle, 2 deep."""
-    served = basis.table.level_row_exponents
-    return (row_exponents(x)[:, None] > served[:, None]).sum(axis=0)
 
 
 def rows_of_every_scale(basis: Basis) -> np.ndarray:
@@ -63,22 +63,25 @@ def test_static_phases_are_short_by_at_most_t_units(t, sigma):
 
 @pytest.mark.parametrize("d", DIMENSIONS)
 @pytest.mark.parametrize("name", BASES)
-def test_every_level_of_every_basis(name, d):
+def test_every_scale_of_every_basis(name, d):
     basis = basis_of(name, d)
     x = rows_of_every_scale(basis)
-    assert set(levels_of(basis, x).ravel().tolist()) == {0, 1, 2}
-    assert turn_errors(exact_phases(basis, x), turns_of(basis, x)).max() <= LARGEST_ERROR
+    turns = turns_of(basis, x)
+    np.testing.assert_array_equal(turns, rounded(defined_turns(basis.table, x)))
+    assert turn_errors(exact_phases(basis, x), turns).max() <= LARGEST_ERROR
 
 
-def test_the_last_row_that_each_level_serves():
-    # Rows just below a power of two, at the largest exponents of the near and the middle sum:
-    # there the error bound has the least room.
-    for name, d in (("paper", 300), ("orthogonal", 64), ("kronecker", 3), ("signed", 20)):
-        basis = basis_of(name, d)
-        exponents = np.unique(basis.table.level_row_exponents)
-        pattern = np.where(sample_points(1, d) < 0, -1.0, 1.0) * (1.0 - 2.0**-53)
-        x = pattern * 2.0 ** exponents[:, None]
-        assert turn_errors(exact_phases(basis, x), turns_of(basis, x)).max() <= LARGEST_ERROR
+@pytest.mark.parametrize(("name", "d"), [("paper", 300), ("orthogonal", 64), ("kronecker", 3)])
+def test_rows_whose_integers_have_the_least_room(name, d):
+    # All entries just below a power of two: sums of digits are as large as they can be.
+    basis = basis_of(name, d)
+    pattern = np.where(sample_points(1, d) < 0, -1.0, 1.0) * (1.0 - 2.0**-53)
+    exponents = np.arange(-30, 31 - int(np.frexp(basis.table.l1_norms.max())[1]))
+    x = np.concatenate([pattern, np.abs(pattern)]) * 2.0 ** exponents[:, None, None]
+    x = x.reshape(-1, d)
+    turns = turns_of(basis, x)
+    np.testing.assert_array_equal(turns, rounded(defined_turns(basis.table, x)))
+    assert turn_errors(exact_phases(basis, x), turns).max() <= LARGEST_ERROR
 
 
 def test_phases_above_a_hundred_thousand_turns():
@@ -111,7 +114,9 @@ def test_any_row(name, d, scale, data):
     basis = basis_of(name, d)
     rows = data.draw(st.lists(st.lists(number, min_size=d, max_size=d), min_size=1, max_size=3))
     x = np.array(rows) * scale
-    assert turn_errors(exact_phases(basis, x), turns_of(basis, x)).max() <= LARGEST_ERROR
+    turns = turns_of(basis, x)
+    np.testing.assert_array_equal(turns, rounded(defined_turns(basis.table, x)))
+    assert turn_errors(exact_phases(basis, x), turns).max() <= LARGEST_ERROR
 
 
 @given(
@@ -128,12 +133,11 @@ def test_a_row_alone_has_the_bits_of_a_batch(name, d, exponents):
     np.testing.assert_array_equal(together, alone)
 
 
-def test_the_level_of_a_phase_does_not_depend_on_the_other_frequencies():
-    # 40 frequencies rise far above the first six; the first six keep their levels and bits.
+def test_a_phase_does_not_depend_on_the_other_frequencies():
+    # 40 frequencies rise far above the first six, which keep their bits.
     small, large = basis_of("paper", 3), Basis("paper", 3, 40, 0.7)
     x = rows_of_every_scale(large)
     np.testing.assert_array_equal(turns_of(small, x), turns_of(large, x)[:, :6])
-    np.testing.assert_array_equal(levels_of(small, x), levels_of(large, x)[:, :6])
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)

@@ -95,6 +95,54 @@ def test_a_scale_belongs_to_a_whole_row():
     ]
 
 
+def best_denominators(p: int) -> list[int]:
+    """Denominators below 2**53 of the continued fraction of sqrt(p); [1] for a square."""
+    whole = math.isqrt(p)
+    m, d, a = 0, 1, whole
+    before, now = 0, 1
+    found = [now]
+    while whole * whole != p:
+        m = d * a - m
+        d = (p - m * m) // d
+        a = (whole + m) // d
+        before, now = now, a * now + before
+        if now >= 2**53:
+            break
+        found.append(now)
+    return found
+
+
+def test_products_that_nearly_are_whole_numbers():
+    # q sqrt(p) is next to a whole number for these q, as close as can be on either side: the
+    # digits are all ones or all zeros, and an estimate one off would carry through them.
+    spread = [2 + i * 42_949_671 for i in range(100)]
+    cases = [(p, float(q)) for p in [*range(2, 60), *spread] for q in best_denominators(p)]
+    assert len(cases) > 4000
+    p, sigma = zip(*cases, strict=True)
+    for log2_scale in (64, 31, 0, -3):
+        found = floor_roots(np.array(p, dtype=np.uint32), np.array(sigma), log2_scale)
+        assert found.tolist() == [exact(q, s, log2_scale) for q, s in cases]
+
+
+def test_exact_squares_with_long_sigmas():
+    # n * sigma has up to 69 digits and then only zeros.
+    n = np.arange(1, 65_536, 13, dtype=np.uint64)
+    sigma = (primal.increments(len(n)) >> np.uint64(11)) * 2.0**-53 + 0.5
+    found = floor_roots((n * n).astype(np.uint32), sigma, 64)
+    expected = [exact(a * a, s) for a, s in zip(n.tolist(), sigma.tolist(), strict=True)]
+    assert found.tolist() == expected
+
+
+def test_leading_digits_that_end_in_ones():
+    # The largest sigma of 53 bits for which the first half of the root is still below a
+    # chosen whole number: the second half is 2**32 - 1 or just below.
+    p = [2**30 + 1 + 1_000_003 * i for i in range(3000)]
+    halves = [math.isqrt(q << 26) - 7 - i % 1000 for i, q in enumerate(p)]
+    sigma = [float(math.isqrt((h << 40) ** 2 // q)) for h, q in zip(halves, p, strict=True)]
+    found = floor_roots(np.array(p, dtype=np.uint32), np.array(sigma), 64)
+    assert found.tolist() == [exact(q, s) for q, s in zip(p, sigma, strict=True)]
+
+
 def test_more_rows_than_one_cache_block():
     # 40,000 primes make three blocks; an error at their seams would show here.
     p = primal.primes(40_000)

@@ -6,11 +6,11 @@ import tracemalloc
 import mpmath
 import numpy as np
 import pytest
-from exact_reference import first_primes
 from hypothesis import given
 from hypothesis import strategies as st
 
 import primal
+from exact_reference import first_primes
 from primal import DataError, DimensionError, StaticPrime
 from primal._selftest import sample_points
 

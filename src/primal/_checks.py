@@ -20,6 +20,8 @@ from primal._errors import (
 
 # Beyond this a float64 no longer holds every integer.
 _LARGEST_EXACT_INTEGER = 2**53
+# Up to here no product with a prime root or a quantile leaves the range of float64.
+_LARGEST_SCALE = 1e300
 
 
 def whole_number(name: str, value: object, *, least: int = 0) -> int:
@@ -72,15 +74,27 @@ def positive_scale(name: str, value: object) -> float:
 
 
 def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
-    """Return sigma as one float, or as one float per frequency."""
+    """Return sigma as one float, or as one float per frequency; at most 1e300 each."""
+    checked = _scales(sigma, n_frequencies)
+    largest = max(checked) if isinstance(checked, tuple) else checked
+    if largest > _LARGEST_SCALE:
+        raise SigmaError(
+            f"sigma must be at most {_LARGEST_SCALE}, got {largest!r}: scale x instead."
+        )
+    return checked
+
+
+def _scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     if isinstance(sigma, np.ndarray) and sigma.ndim == 0:
         sigma = sigma.item()
     if not isinstance(sigma, (Sequence, np.ndarray)) or isinstance(sigma, (str, bytes)):
         return positive_scale("sigma", sigma)
-    if len(sigma) != n_frequencies or np.ndim(sigma) != 1:
+    nested = any(np.ndim(value) for value in sigma)
+    if nested or len(sigma) != n_frequencies:
+        shape = np.shape(sigma) if isinstance(sigma, np.ndarray) else (len(sigma),)
         raise SigmaError(
             f"sigma must be one number or one per frequency (D/2 = {n_frequencies}), "
-            f"got an array of shape {np.shape(sigma)}."
+            f"got {'nested values' if nested else 'values'} of shape {shape}."
         )
     return tuple(positive_scale(f"sigma[{i}]", value) for i, value in enumerate(sigma))
 

@@ -23,7 +23,7 @@ from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, ps
 from primal.engines import engine
 from primal.engines._numpy import wave_columns
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype, spec_digest
-from primal.turns._digits import LARGEST_LOG2_TURNS
+from primal.turns._digits import LARGEST_LOG2_TURNS, row_exponents
 
 __all__ = ["DynamicPrime"]
 
@@ -372,6 +372,10 @@ def _normalised(rows: np.ndarray) -> np.ndarray:
     Sums in one fixed order: the same bits for a row on its own as in a batch.
     """
     d = rows.shape[1]
-    centred = rows - (fold_sum(rows) / d)[:, None]
+    # In its own power of two first: squares of very large or small numbers leave float64.
+    scaled = np.ldexp(rows, -row_exponents(rows)[:, None])
+    centred = scaled - (fold_sum(scaled) / d)[:, None]
+    # The computed mean of equal numbers may differ from them by a rounding.
+    centred[rows.max(axis=1) == rows.min(axis=1)] = 0.0
     deviation = np.sqrt(fold_sum(centred * centred) / d)
     return centred / np.where(deviation > 0.0, deviation, 1.0)[:, None]

@@ -24,9 +24,9 @@ from primal.turns import increments
 
 __all__ = ["StaticPrime"]
 
-# Codes compared at once while decoding: about 4 MB of them.
+# Entries of the codes compared at once while decoding, and of their similarities: 4 and 16 MB.
 _DECODE_ENTRIES = 1 << 20
-_DECODE_QUERIES = 1024
+_DECODE_SCORES = 1 << 22
 
 
 class StaticPrime:
@@ -189,17 +189,20 @@ class StaticPrime:
         _position("n", n)
         array = real_array("z", z, last=self._D)
         queries = array.reshape(-1, self._D)
-        lengths = np.sqrt(np.square(queries).sum(axis=1))
-        if not lengths.all():
-            row = int(np.argmin(lengths))
+        largest = np.maximum(queries.max(axis=1), -queries.min(axis=1)).astype(np.float64)
+        if not largest.all():
+            row = int(np.argmin(largest))
             raise DataError(f"row {row} of z is all zeros: every position fits it equally well.")
-        # The length of every code is sqrt(k).
-        units = (queries / (lengths[:, None] * np.sqrt(self._D / 2))).astype(np.float32)
-        best = np.empty(len(units), dtype=np.int64)
-        similarity = np.empty(len(units))
-        for first in range(0, len(units), _DECODE_QUERIES):
-            rows = slice(first, first + _DECODE_QUERIES)
-            best[rows], similarity[rows] = self._nearest(units[rows], n)
+        best = np.empty(len(queries), dtype=np.int64)
+        similarity = np.empty(len(queries))
+        step = max(1, min(n, _DECODE_ENTRIES // self._D))
+        for first in range(0, len(queries), max(1, _DECODE_SCORES // step)):
+            rows = slice(first, first + max(1, _DECODE_SCORES // step))
+            # First by the largest entry, so that no square over- or underflows.
+            units = queries[rows].astype(np.float64) / largest[rows, None]
+            # The length of every code is sqrt(k).
+            units /= np.sqrt(np.square(units).sum(axis=1, keepdims=True) * (self._D / 2))
+            best[rows], similarity[rows] = self._nearest(units.astype(np.float32), n, step)
         best, similarity = best.reshape(array.shape[:-1]), similarity.reshape(array.shape[:-1])
         return (best, similarity) if return_similarity else best
 
@@ -247,10 +250,9 @@ class StaticPrime:
             f"layout={self._layout!r})"
         )
 
-    def _nearest(self, units: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
+    def _nearest(self, units: np.ndarray, n: int, step: int) -> tuple[np.ndarray, np.ndarray]:
         best = np.zeros(len(units), dtype=np.int64)
         similarity = np.full(len(units), -np.inf)
-        step = max(1, _DECODE_ENTRIES // self._D)
         for first in range(0, n, step):
             scores = units @ self.waves(min(step, n - first), offset=first).T
             winner = scores.argmax(axis=1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 from primal._checks import positive_scale, require_memory, whole_number
@@ -69,7 +71,7 @@ def floor_roots(
     log2_scale : int or ndarray of shape (n,)
         Likewise.
     """
-    rows = p.reshape(len(p), -1)
+    rows = p.reshape(len(p), math.prod(p.shape[1:]))
     result = np.empty(rows.shape, dtype=np.uint64)
     step = max(1, _CHUNK // max(1, rows.shape[1]))
     sigma_column = np.broadcast_to(np.asarray(sigma, dtype=np.float64), len(rows))[:, None]

@@ -1,0 +1,153 @@
+"""The command line: demo, doctor, version and errors."""
+
+import json
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import primal
+import primal.cli
+import primal.cli._doctor
+from primal import _selftest
+from primal.cli import cli
+from primal.engines import installed_engines
+
+
+def run(*arguments):
+    return CliRunner().invoke(cli, list(arguments))
+
+
+@pytest.fixture
+def no_matplotlib(monkeypatch):
+    # A None entry makes "import matplotlib" raise ImportError.
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+
+
+def test_version():
+    result = run("--version")
+    assert result.exit_code == 0
+    assert result.output == f"primal, version {primal.__version__}\n"
+
+
+def test_help_names_every_command():
+    result = run("--help")
+    assert result.exit_code == 0
+    for command in ("demo", "doctor"):
+        assert command in result.output
+
+
+def test_an_unknown_command_is_refused():
+    result = run("dance")
+    assert result.exit_code == 2
+    assert "dance" in result.output
+
+
+def test_demo_draws_a_picture_into_a_new_folder(tmp_path):
+    pytest.importorskip("matplotlib")
+    result = run("demo", "--out", str(tmp_path / "new" / "folder"))
+    assert result.exit_code == 0, result.output
+    picture = tmp_path / "new" / "folder" / "primal-demo.png"
+    assert picture.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
+    assert picture.stat().st_size > 10_000
+    assert f"picture: {picture}" in result.output
+    assert "0.4268 at lag 906" in result.output
+
+
+def test_demo_as_json(no_matplotlib, tmp_path):
+    result = run("demo", "--json", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    report = json.loads(result.output)
+    assert set(report) == {"engine", "round_trips", "codebook", "bits", "picture"}
+    assert report["picture"] is None
+    trips = {(trip["shape"], trip["D"]): trip for trip in report["round_trips"]}
+    for shape in ("spiral", "circles"):
+        assert trips[shape, 4]["regime"] == "manifold"
+        assert trips[shape, 4]["mse"] <= 1e-10
+        assert trips[shape, 128]["regime"] == "hash"
+        assert trips[shape, 128]["mse"] > 1.0
+    assert report["codebook"]["worst_lag"] == 906
+    assert report["codebook"]["fingerprint"] == primal.StaticPrime(64).fingerprint
+
+
+def test_demo_has_the_same_bits_on_every_engine(no_matplotlib, monkeypatch):
+    bits = set()
+    for name in installed_engines():
+        monkeypatch.setenv("PRIMAL_ENGINE", name)
+        report = json.loads(run("demo", "--json").output)
+        assert report["engine"] == name
+        bits.add(report["bits"])
+    assert len(bits) == 1
+
+
+def test_demo_without_matplotlib_says_how_to_get_it(no_matplotlib, tmp_path):
+    result = run("demo", "--out", str(tmp_path))
+    assert result.exit_code == 0, result.output
+    assert "pip install 'primal-features[paper]'" in result.output
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_doctor():
+    result = run("doctor")
+    assert result.exit_code == 0, result.output
+    assert "This machine makes the golden bits." in result.output
+    for name in installed_engines():
+        n = len(_selftest.GOLDEN)
+        assert f"{name}: {n} of {n} known answers right" in result.output
+    assert "WRONG" not in result.output
+
+
+def test_doctor_as_json():
+    report = json.loads(run("doctor", "--json").output)
+    assert report["healthy"] is True
+    assert report["primal"] == primal.__version__
+    assert tuple(report["engines"]) == installed_engines()
+    for checks in report["engines"].values():
+        assert set(checks) == set(_selftest.GOLDEN)
+        assert all(checks.values())
+
+
+def test_doctor_fails_when_a_bit_is_wrong(monkeypatch):
+    name = "StaticPrime(64) at positions from 10**12"
+    monkeypatch.setitem(_selftest.GOLDEN, name, "0" * 64)
+    result = run("doctor")
+    assert result.exit_code == 1
+    assert f"WRONG  {name}" in result.output
+    assert "does NOT make the golden bits" in result.output
+    as_json = run("doctor", "--json")
+    assert as_json.exit_code == 1
+    assert json.loads(as_json.output)["healthy"] is False
+
+
+def test_doctor_without_numba_says_how_to_get_it(monkeypatch):
+    def version(distribution):
+        if distribution == "numba":
+            raise primal.cli._doctor.importlib.metadata.PackageNotFoundError
+        return "1.0"
+
+    monkeypatch.setattr(primal.cli._doctor.importlib.metadata, "version", version)
+    result = run("doctor")
+    assert "pip install 'primal-features[fast]'" in result.output
+    assert "not installed" in result.output
+
+
+def test_main_prints_one_line_for_an_error_of_ours(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["primal", "doctor"])
+    monkeypatch.setenv("PRIMAL_ENGINE", "abacus")
+    with pytest.raises(SystemExit) as stopped:
+        primal.cli.main()
+    assert stopped.value.code == 2
+    printed = capsys.readouterr()
+    assert printed.out == ""
+    assert printed.err.startswith("Error: engine must be one of")
+    assert "'abacus'" in printed.err
+    assert printed.err.count("\n") == 1
+
+
+def test_main_does_not_hide_other_errors(monkeypatch):
+    def broken():
+        raise RuntimeError("a bug")
+
+    monkeypatch.setattr(primal.cli, "cli", broken)
+    with pytest.raises(RuntimeError, match="a bug"):
+        primal.cli.main()

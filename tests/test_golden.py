@@ -1,0 +1,39 @@
+"""The known answers of the self-test, on every engine that is installed here."""
+
+import pytest
+
+from primal import _selftest
+from primal._selftest import GOLDEN, known_answers, sample_points
+from primal.engines import installed_engines
+
+
+@pytest.mark.parametrize("engine_name", installed_engines())
+def test_every_known_answer(engine_name):
+    answers = known_answers(engine_name)
+    assert [answer.name for answer in answers] == list(GOLDEN)
+    assert {answer.name: answer.found for answer in answers} == GOLDEN
+    assert all(answer.ok for answer in answers)
+
+
+def test_a_wrong_answer_is_not_ok(monkeypatch):
+    name = next(iter(GOLDEN))
+    monkeypatch.setitem(_selftest.GOLDEN, name, "0" * 64)
+    wrong = [answer.name for answer in known_answers("numpy") if not answer.ok]
+    assert wrong == [name]
+
+
+def test_an_answer_without_its_golden_value_is_not_ok(monkeypatch):
+    name = next(iter(GOLDEN))
+    monkeypatch.delitem(_selftest.GOLDEN, name)
+    wrong = [answer.name for answer in known_answers("numpy") if not answer.ok]
+    assert wrong == [name]
+
+
+def test_sample_points_are_float32_numbers_in_range():
+    x = sample_points(100, 3)
+    assert x.shape == (100, 3)
+    assert (x >= -1.0).all()
+    assert (x < 1.0).all()
+    assert (x.astype("f4").astype("f8") == x).all()
+    # sqrt of the 1001st prime, 7927: its fraction to 24 bits, on (-1, 1).
+    assert x[0, 0] == int((7927**0.5 % 1) * 2**24) * 2.0**-23 - 1.0

@@ -1,0 +1,138 @@
+"""``import primal`` stays light, and rooms import from lower rooms only."""
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import primal
+
+PACKAGE = Path(primal.__file__).parent
+HEAVY = {
+    *("numba", "scipy", "sklearn", "torch", "matplotlib"),
+    *("click", "pandas", "pyarrow", "jinja2"),
+}
+# From the ground up; rooms of one floor do not import each other.
+FLOORS = [
+    {"_errors"},
+    {"_checks"},
+    {"_primes"},
+    {"turns"},
+    {"bases"},
+    {"engines"},
+    {"decoding"},
+    {"maps"},
+    {"codebooks"},
+    {"sklearn", "torch"},
+    {"paper", "_selftest"},
+    {"bench"},
+    {"primal"},  # the public surface itself
+    {"cli"},
+]
+FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def loaded_by(statements: str) -> set[str]:
+    """Heavy packages in a fresh interpreter; in this one pytest has loaded half of them."""
+    code = f"import sys\n{statements}\nprint(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
+
+
+def test_importing_primal_loads_nothing_heavy():
+    assert loaded_by("import primal") == set()
+
+
+def test_encoding_with_the_numpy_engine_loads_nothing_heavy():
+    statements = """
+import os
+os.environ["PRIMAL_ENGINE"] = "numpy"
+import primal
+m = primal.DynamicPrime(2, 8, 0.05, basis="auto")
+m.decode(m.encode([1.0, 2.0]))
+primal.StaticPrime(8).encode(5)
+"""
+    assert loaded_by(statements) == set()
+
+
+def test_the_check_for_heavy_packages_can_fail():
+    assert loaded_by("import primal, click") == {"click"}
+    assert "click" in loaded_by("import primal.cli")
+
+
+def imported_modules(source: str, module: str) -> set[str]:
+    """Full names of what a module of the package imports from the package."""
+    package = module.rpartition(".")[0]
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*(parents if node.level else []), *filter(None, [node.module])])
+            found |= {f"{base}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.partition(".")[0] == "primal"}
+
+
+def room_of(name: str) -> str:
+    """The room of a dotted name; a name of no room belongs to the public surface."""
+    room = name.split(".")[1] if "." in name else "primal"
+    return room if room in FLOOR_OF else "primal"
+
+
+def upward_imports(source: str, module: str) -> list[str]:
+    room = module.split(".")[1]
+    return [
+        name
+        for name in sorted(imported_modules(source, module))
+        if room_of(name) != room and FLOOR_OF[room_of(name)] >= FLOOR_OF[room]
+    ]
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        relative = path.relative_to(PACKAGE).with_suffix("")
+        if relative.as_posix() != "__init__":
+            yield "primal." + ".".join(relative.parts)
+
+
+@pytest.mark.parametrize("module", list(modules()))
+def test_imports_point_downwards(module):
+    assert module.split(".")[1] in FLOOR_OF, "give the new room its place in FLOORS"
+    path = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
+    assert upward_imports(path.read_text(encoding="utf-8"), module) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from primal.maps import DynamicPrime",
+        "from primal.engines._numpy import NumpyEngine",
+        "import primal.cli",
+        "def later():\n    from primal.decoding import Regime",
+        "from primal import DynamicPrime",
+        "import primal",
+        "from ..maps import DynamicPrime",
+        "from primal import maps",
+    ],
+)
+def test_the_check_for_upward_imports_can_fail(source):
+    assert len(upward_imports(source, "primal.bases._basis")) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from primal._checks import one_of",
+        "from primal.turns import waves",
+        "from primal.bases import _roots",
+        "from . import _roots",
+        "from ..turns._waves import waves",
+        "import numpy as np",
+        "from math import pi",
+    ],
+)
+def test_downward_imports_are_allowed(source):
+    assert upward_imports(source, "primal.bases._basis") == []
