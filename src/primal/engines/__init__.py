@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import sys
 from functools import cache
 
 from primal._errors import EngineError
@@ -61,7 +62,8 @@ _phases_so_far = 0
 def _is_small(n_phases: int | None) -> bool:
     """Whether all work so far, with this one, is too little to load Numba for."""
     global _phases_so_far
-    if n_phases is None or _phases_so_far > _SMALL_WORK:
+    loaded = "primal.engines._numba" in sys.modules
+    if n_phases is None or loaded or _phases_so_far > _SMALL_WORK:
         return False
     _phases_so_far += n_phases
     return _phases_so_far <= _SMALL_WORK

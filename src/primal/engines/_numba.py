@@ -19,7 +19,7 @@ __all__ = ["NumbaEngine"]
 # matrix product, small enough to stay in the second-level cache.
 _BLOCK_SUMS = 1 << 18
 # Fewer phases than this are not worth a second thread.
-_LEAST_PHASES = 1 << 14
+_LEAST_PHASES = 1 << 16
 # With this many inputs or more, a matrix product takes at least as many rows at once.
 _LEAST_ROWS_OF_PRODUCT = 256
 # Up to this many inputs the sums are made row by row, without a library's matrix product.
