@@ -133,16 +133,6 @@ def test_exact_squares_with_long_sigmas():
     assert found.tolist() == expected
 
 
-def test_leading_digits_that_end_in_ones():
-    # The largest sigma of 53 bits for which the first half of the root is still below a
-    # chosen whole number: the second half is 2**32 - 1 or just below.
-    p = [2**30 + 1 + 1_000_003 * i for i in range(3000)]
-    halves = [math.isqrt(q << 26) - 7 - i % 1000 for i, q in enumerate(p)]
-    sigma = [float(math.isqrt((h << 40) ** 2 // q)) for h, q in zip(halves, p, strict=True)]
-    found = floor_roots(np.array(p, dtype=np.uint32), np.array(sigma), 64)
-    assert found.tolist() == [exact(q, s) for q, s in zip(p, sigma, strict=True)]
-
-
 def test_more_rows_than_one_cache_block():
     # 40,000 primes make three blocks; an error at their seams would show here.
     p = primal.primes(40_000)
