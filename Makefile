@@ -7,7 +7,7 @@ BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml constraints.txt
 
-.PHONY: demo test lint bench reproduce docs clean
+.PHONY: demo test lint bench gpu-test reproduce docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
@@ -24,7 +24,11 @@ lint: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-dev ## measure against what people use
 	$(BIN)/primal bench
 
-reproduce: $(VENV)/.installed-dev ## the paper's experiments
+# On a machine with a GPU, with the torch, triton and numpy found there: nothing is installed.
+gpu-test:
+	PYTHONPATH=src python3 tests/gpu/run.py
+
+reproduce: $(VENV)/.installed-demo ## the paper's experiments that are here so far
 	$(BIN)/primal reproduce
 
 docs: $(VENV)/.installed-dev ## run every example of the documentation

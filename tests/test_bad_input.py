@@ -301,7 +301,7 @@ def test_every_error_of_ours_is_a_value_error():
         if isinstance(value, type) and issubclass(value, Exception)
     ]
     raised = [e for e in errors if not issubclass(e, Warning)]
-    assert len(raised) == 11
+    assert len(raised) == 12
     assert all(issubclass(e, PrimalError) for e in raised)
     assert issubclass(PrimalError, ValueError)
     warned = [e for e in errors if issubclass(e, Warning)]

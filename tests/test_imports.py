@@ -25,7 +25,7 @@ FLOORS = [
     {"decoding"},
     {"maps"},
     {"codebooks"},
-    {"sklearn", "torch"},
+    {"sklearn", "torch", "_specs"},
     {"paper", "_selftest"},
     {"bench"},
     {"primal"},  # the public surface itself

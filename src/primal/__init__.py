@@ -9,6 +9,7 @@ from primal._errors import DataError as DataError
 from primal._errors import DimensionError as DimensionError
 from primal._errors import EngineError as EngineError
 from primal._errors import MemoryLimitError as MemoryLimitError
+from primal._errors import MissingPackageError as MissingPackageError
 from primal._errors import NotInvertibleError as NotInvertibleError
 from primal._errors import NumericalWarning as NumericalWarning
 from primal._errors import OptionError as OptionError
@@ -19,12 +20,22 @@ from primal._errors import PrimalError as PrimalError
 from primal._errors import SigmaError as SigmaError
 from primal._errors import SpecError as SpecError
 from primal._primes import primes as primes
+from primal._specs import from_spec as from_spec
 from primal.bases import Basis as Basis
 from primal.bases import equal_bandwidth as equal_bandwidth
+from primal.codebooks import Certificate as Certificate
+from primal.codebooks import Codebook as Codebook
+from primal.codebooks import bounds as bounds
+from primal.codebooks import capacity as capacity
+from primal.codebooks import codebook as codebook
+from primal.codebooks import predict_coherence as predict_coherence
+from primal.decoding import Box as Box
+from primal.decoding import Gaussian as Gaussian
+from primal.decoding import Integers as Integers
 from primal.decoding import Regime as Regime
+from primal.decoding import decode_exact as decode_exact
 from primal.maps import DynamicPrime as DynamicPrime
 from primal.maps import StaticPrime as StaticPrime
-from primal.maps import from_spec as from_spec
 from primal.turns import increments as increments
 
 __version__ = "0.1.0"

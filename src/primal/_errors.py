@@ -10,6 +10,7 @@ __all__ = [
     "DimensionError",
     "EngineError",
     "MemoryLimitError",
+    "MissingPackageError",
     "NotInvertibleError",
     "NumericalWarning",
     "OptionError",
@@ -64,6 +65,10 @@ class MemoryLimitError(PrimalError):
 
 class EngineError(PrimalError):
     """An engine that is unknown or not installed."""
+
+
+class MissingPackageError(PrimalError):
+    """An optional package that a request needs is not installed."""
 
 
 class NumericalWarning(RuntimeWarning):

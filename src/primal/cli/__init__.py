@@ -15,7 +15,9 @@ __all__ = ["main"]
 _COMMANDS = {
     "demo": "primal.cli._demo",
     "doctor": "primal.cli._doctor",
+    "codebook": "primal.cli._codebook",
     "bench": "primal.cli._bench",
+    "reproduce": "primal.cli._reproduce",
 }
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from primal._errors import EngineError, MissingPackageError
 from primal.bench import (
     GROUPS,
     OURS,
@@ -31,6 +32,7 @@ _PICTURE = "primal-bench.png"
 @click.command()
 @click.option("--only", type=click.Choice(list(GROUPS)), multiple=True, help="Only this group.")
 @click.option("--quick", is_flag=True, help="Few small cases, few rounds: under a minute.")
+@click.option("--gpu", is_flag=True, help="Only the PyTorch layers on the GPU, as JSON.")
 @click.option("--repeats", type=click.IntRange(3), default=9, show_default=True, help="Rounds.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 @click.option(
@@ -39,12 +41,17 @@ _PICTURE = "primal-bench.png"
     default=Path(),
     help="Folder for the picture; made if it does not exist.  [default: this one]",
 )
-def bench(only: tuple[str, ...], quick: bool, repeats: int, as_json: bool, out: Path) -> None:
+def bench(
+    only: tuple[str, ...], quick: bool, gpu: bool, repeats: int, as_json: bool, out: Path
+) -> None:
     """Measure encoding, decoding, primes and coherence against their peers.
 
     Every case runs all contenders in turns; ratios compare times of the same round. Peers whose
     packages are not installed are left out.
     """
+    if gpu:
+        _bench_gpu()
+        return
     bars: list[Bar] = []
     engine()  # loaded before the first case, however small that is
     results = _measure(only or tuple(GROUPS), quick, 3 if quick else repeats)
@@ -72,6 +79,20 @@ def bench(only: tuple[str, ...], quick: bool, repeats: int, as_json: bool, out: 
         click.echo(_summary(report, bars))
     if report["picture"]:
         click.echo(f"\npicture: {picture}")
+
+
+def _bench_gpu() -> None:
+    try:
+        import torch
+    except ImportError:
+        raise MissingPackageError(
+            "the GPU benchmark needs PyTorch: pip install 'primal-features[torch]'."
+        ) from None
+    if not torch.cuda.is_available():
+        raise EngineError("no GPU was found: run this where torch.cuda.is_available() is True.")
+    from primal.bench._gpu import report
+
+    click.echo(json.dumps(report(), indent=2))
 
 
 def _measure(groups: tuple[str, ...], quick: bool, repeats: int) -> list[Result]:

@@ -90,7 +90,7 @@ def _as_text(report: dict) -> str:
     book = report["codebook"]
     lines += [
         "  A phase that leaves half a turn wraps, and the linear inverse fails. At D = 128 these",
-        "  shapes are larger than the bound; the one the paper prints (2 pi times its due) hides it.",
+        "  shapes are larger than the bound; the one the paper prints lacks its 2 pi and hides it.",
         "",
         f"StaticPrime, {book['N']} codes in {book['D']} dimensions",
         f"  worst similarity {book['worst_similarity']:.4f} at lag {book['worst_lag']}, "

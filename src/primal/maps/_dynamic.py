@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -24,6 +26,9 @@ from primal.engines import engine
 from primal.engines._numpy import wave_columns
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype, spec_digest
 from primal.turns._digits import LARGEST_LOG2_TURNS, row_exponents
+
+if TYPE_CHECKING:
+    from primal.decoding import Box, DecodePlan, Gaussian, Integers
 
 __all__ = ["DynamicPrime"]
 
@@ -226,6 +231,69 @@ class DynamicPrime:
         inverse = self._pseudoinverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
         return phases_of(cos, sin) @ inverse.T
+
+    def decode_plan(
+        self,
+        *,
+        prior: Box | Gaussian | Integers,
+        noise: str | float = "float32",
+        beam: int = 1,
+        cache: bool = True,
+        progress: Callable[[float], None] | None = None,
+    ) -> DecodePlan:
+        """Return a plan that recovers x also where phases wrap, and says when it is unique.
+
+        Where :meth:`decode` fails as soon as one phase reaches half a turn, this resolves the
+        whole turns of all phases. It needs to know roughly where x lies and how noisy codes are.
+
+        Parameters
+        ----------
+        prior : Box, Gaussian or Integers
+            Where x lies, from :mod:`primal.decoding`. With `layer_norm` it is about the
+            normalised row.
+        noise : str or float, default="float32"
+            Type of the codes ("float64", "float32", "float16", "bfloat16", "uint32", "uint16",
+            "uint8"), or the standard deviation of a phase in turns.
+        beam : int, default=1
+            Partial solutions kept while rounding; more are slower and succeed more often.
+        cache : bool, default=True
+            Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
+        progress : callable, optional
+            Called with the share of the set-up done, from 0.0 to 1.0.
+
+        Returns
+        -------
+        plan : DecodePlan
+            ``plan.decode(z)`` decodes; its certificate can be read before any code is.
+
+        Raises
+        ------
+        OptionError, DimensionError, DataError
+            If an argument is out of range or does not fit this map.
+        PhaseRangeError
+            If phases are too long for float64 to hold them to the noise.
+
+        Examples
+        --------
+        >>> import primal
+        >>> from primal.decoding import Box
+        >>> m = primal.DynamicPrime(4, 16, sigma=100.0)
+        >>> plan = m.decode_plan(prior=Box(1.0))
+        >>> result = plan.decode(m.encode([0.5, -0.25, 0.125, 1.0]))
+        >>> result.x.round(6), str(result.status)
+        (array([ 0.5  , -0.25 ,  0.125,  1.   ]), 'unique')
+        """
+        from primal.decoding import make_plan
+
+        return make_plan(
+            self._basis,
+            self._layout,
+            prior=prior,
+            noise=noise,
+            beam=beam,
+            cache=cache,
+            progress=progress,
+        )
 
     @cached_property
     def bound(self) -> float:

@@ -15,10 +15,11 @@ from primal._checks import (
     real_array,
     whole_number,
 )
-from primal._errors import DataError, DimensionError, PositionError
+from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
 from primal._primes import LARGEST_COUNT
 from primal.bases import BASIS_VERSION
 from primal.engines import engine
+from primal.engines._numpy import wave_columns
 from primal.maps._common import LAYOUTS, blocks, output_dtype, spec_digest
 from primal.turns import increments
 
@@ -27,6 +28,10 @@ __all__ = ["StaticPrime"]
 # Entries of the codes compared at once while decoding, and of their similarities: 4 and 16 MB.
 _DECODE_ENTRIES = 1 << 20
 _DECODE_SCORES = 1 << 22
+# Up to here all positions are tried; beyond, a lattice finds the position. Codes too noisy for
+# the lattice are still compared with all positions up to the second number.
+_LARGEST_PLAIN_SCAN = 1 << 20
+_LARGEST_SCAN = 1 << 24
 
 
 class StaticPrime:
@@ -163,8 +168,9 @@ class StaticPrime:
     ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
         """Return the position in [0, n) whose code is most similar to each row of z.
 
-        Codes may be noisy or scaled. All n positions are tried, a few thousand at a time;
-        the smallest wins among equals.
+        Codes may be noisy or scaled. Up to n = 2**20 all positions are tried, a few thousand
+        at a time; the smallest wins among equals. For larger n a lattice finds the position
+        (see :mod:`primal.decoding`), in time that grows with log n.
 
         Parameters
         ----------
@@ -177,13 +183,24 @@ class StaticPrime:
         Returns
         -------
         t : ndarray of shape (...), dtype=int64
+            -1 where n is above 2**24 and no position can be named with certainty (that is,
+            with fewer than 2**-10 other positions expected to fit as well).
         similarity : ndarray of shape (...), dtype=float64
-            Only with `return_similarity`.
+            Only with `return_similarity`; of the best position found.
 
         Raises
         ------
         DataError
             If z does not have D finite numbers in a row, or a row is all zeros.
+        NotInvertibleError
+            If n is above 2**24 and too large for D / 2 phases, whatever the noise.
+
+        Examples
+        --------
+        >>> import primal
+        >>> s = primal.StaticPrime(64)
+        >>> s.decode(s.encode([123456789012]) + 0.2, n=10**12)
+        array([123456789012])
         """
         n = whole_number("n", n, least=1)
         _position("n", n)
@@ -202,7 +219,8 @@ class StaticPrime:
             units = queries[rows].astype(np.float64) / largest[rows, None]
             # The length of every code is sqrt(k).
             units /= np.sqrt(np.square(units).sum(axis=1, keepdims=True) * (self._D / 2))
-            best[rows], similarity[rows] = self._nearest(units.astype(np.float32), n, step)
+            search = self._nearest if n <= _LARGEST_PLAIN_SCAN else self._resolve
+            best[rows], similarity[rows] = search(units.astype(np.float32), n, step)
         best, similarity = best.reshape(array.shape[:-1]), similarity.reshape(array.shape[:-1])
         return (best, similarity) if return_similarity else best
 
@@ -249,6 +267,25 @@ class StaticPrime:
             f"StaticPrime({self._D}, sigma={self._sigma}, start={self._start}, "
             f"layout={self._layout!r})"
         )
+
+    def _resolve(self, units: np.ndarray, n: int, step: int) -> tuple[np.ndarray, np.ndarray]:
+        """Like `_nearest` by a lattice; all positions are tried only where that is not certain."""
+        from primal.decoding import phases_of, position_decoder
+
+        try:
+            decoder = position_decoder(self.increments.tobytes(), n)
+        except NotInvertibleError:
+            if n > _LARGEST_SCAN:
+                raise
+            return self._nearest(units, n, step)
+        best, certain = decoder(phases_of(*wave_columns(units, self._layout)))
+        similarity = (units * self.encode(best)).sum(axis=1, dtype=np.float64)
+        doubtful = np.flatnonzero(~certain)
+        if n <= _LARGEST_SCAN and len(doubtful):
+            best[doubtful], similarity[doubtful] = self._nearest(units[doubtful], n, step)
+        else:
+            best[doubtful] = -1
+        return best, similarity
 
     def _nearest(self, units: np.ndarray, n: int, step: int) -> tuple[np.ndarray, np.ndarray]:
         best = np.zeros(len(units), dtype=np.int64)

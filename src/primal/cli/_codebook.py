@@ -1,0 +1,215 @@
+"""``primal codebook``: N codes in D dimensions, with a certificate, as a table or a file."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from primal._errors import PrimalError
+from primal.cli._codebook_files import RANDOM, SEED, check_suffix, plot_cosines, plot_growth, write
+from primal.codebooks import bounds, predict_coherence
+from primal.codebooks import codebook as make_codebook
+from primal.codebooks._codebook import Codebook
+from primal.codebooks._kinds import KINDS
+
+_FIELD = click.option(
+    "--field", type=click.Choice(bounds.FIELDS), default="real", show_default=True
+)
+_PLOT = click.option(
+    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture here (.png)."
+)
+_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+
+
+class _DefaultGroup(click.Group):
+    """Takes ``codebook 1000 64`` for ``codebook make 1000 64``."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = ["make", *args]
+        return super().parse_args(ctx, args)
+
+
+@click.group(cls=_DefaultGroup, context_settings={"help_option_names": ["-h", "--help"]})
+def codebook() -> None:
+    """N codes in D dimensions with a certificate of their worst similarity.
+
+    ``primal codebook N D`` makes one (short for ``primal codebook make N D``);
+    ``primal codebook compare N D`` sets all kinds side by side.
+    """
+
+
+@codebook.command()
+@click.argument("n", metavar="N", type=int)
+@click.argument("d", metavar="D", type=int)
+@click.option("--kind", type=click.Choice(["auto", *KINDS]), default="auto", show_default=True)
+@_FIELD
+@click.option("--growable", is_flag=True, help="Only kinds that can grow in N and D.")
+@click.option("--max-coherence", type=float, help="Refuse codes that are more similar.")
+@click.option("--seed", type=int, help="For the random references only.")
+@click.option("--steps", type=click.IntRange(1), help="Budget of a search.")
+@click.option("--seconds", type=float, help="A second limit for a search of shadows.")
+@click.option("--polish", type=click.IntRange(1), help="Steps of alternating projection.")
+@click.option(
+    "--out",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="Write the codes (.npy, .parquet) or the spec and certificate (.json).",
+)
+@_PLOT
+@_JSON
+def make(
+    n: int,
+    d: int,
+    kind: str,
+    field: str,
+    growable: bool,
+    max_coherence: float | None,
+    seed: int | None,
+    steps: int | None,
+    seconds: float | None,
+    polish: int | None,
+    out: Path | None,
+    plot: Path | None,
+    as_json: bool,
+) -> None:
+    """Make a codebook and print its certificate."""
+    if out is not None:
+        check_suffix(out)
+    with _progress("search") as told:
+        book = make_codebook(
+            n,
+            d,
+            kind=kind,
+            field=field,
+            growable=growable,
+            max_coherence=max_coherence,
+            seed=seed,
+            steps=steps,
+            seconds=seconds,
+            progress=told,
+        )
+    if polish is not None:
+        with _progress("polish") as told:
+            book = book.polish(polish, progress=told)
+    if out is not None:
+        write(book, _as_json(book), out)
+    if plot is not None:
+        plot_cosines(book, plot)
+    click.echo(json.dumps(_as_json(book), indent=2) if as_json else _as_text(book))
+    for path in (out, plot):
+        if path is not None and not as_json:
+            click.echo(f"wrote {path}")
+
+
+@codebook.command()
+@click.argument("n", metavar="N", type=int)
+@click.argument("d", metavar="D", type=int)
+@_FIELD
+@click.option("--steps", type=click.IntRange(1), help="Budget of every search.")
+@_PLOT
+@_JSON
+def compare(
+    n: int, d: int, field: str, steps: int | None, plot: Path | None, as_json: bool
+) -> None:
+    """Set all kinds for N codes in D dimensions side by side, with the bounds."""
+    rows = [_compared(n, d, kind, field, steps) for kind in KINDS]
+    rows.sort(key=lambda row: (row["mu"] is None, row["mu"]))
+    limits = _limits(n, d, field)
+    if plot is not None:
+        found = {row["kind"]: row["mu"] for row in rows if row["mu"] is not None}
+        plot_growth(n, d, field, found, plot)
+    if as_json:
+        click.echo(json.dumps({"N": n, "D": d, "field": field, "bounds": limits, "kinds": rows}))
+        return
+    click.echo(_comparison(n, d, field, limits, rows))
+    if plot is not None:
+        click.echo(f"wrote {plot}")
+
+
+def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[str, Any]:
+    seed = SEED if kind in RANDOM else None
+    with _progress(kind) as told:
+        try:
+            book = make_codebook(
+                n, d, kind=kind, field=field, seed=seed, steps=steps, progress=told
+            )
+        except PrimalError as refusal:
+            return {"kind": kind, "mu": None, "refusal": str(refusal)}
+        found = book.certificate
+    return {
+        "kind": kind,
+        "mu": found.mu,
+        "ratio": found.ratio if np.isfinite(found.ratio) else None,
+        "rms": found.rms,
+        "exact": found.exact,
+        "proof": found.proof,
+        "growable": book.growable,
+    }
+
+
+def _limits(n: int, d: int, field: str) -> dict[str, float]:
+    limits = {
+        "Welch bound": bounds.welch(n, d),
+        "orthoplex bound": bounds.orthoplex(n, d, field),
+        "Levenshtein bound": bounds.levenshtein(n, d, field),
+    }
+    if field == "real" and n > 1 and d % 2 == 0:
+        limits["predicted for static (median)"] = predict_coherence(n, d)
+        limits["predicted for gaussian (median)"] = predict_coherence(n, d, model="gaussian")
+    return limits
+
+
+def _comparison(
+    n: int, d: int, field: str, limits: dict[str, float], rows: list[dict[str, Any]]
+) -> str:
+    lines = [f"{n} codes in {d} dimensions, {field}", ""]
+    lines.append(f"{'kind':<19}{'mu':>9}{'ratio':>8}{'rms':>10}  certainty")
+    for row in rows:
+        if row["mu"] is None:
+            lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['refusal']}")
+            continue
+        ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
+        how = row["proof"].partition(":")[0] + (", can grow" if row["growable"] else "")
+        lines.append(f"{row['kind']:<19}{row['mu']:>9.4f}{ratio:>8}{row['rms']:>10.6f}  {how}")
+    lines.append("")
+    lines += [f"{name:<33}{value:>9.4f}" for name, value in limits.items()]
+    return "\n".join(lines)
+
+
+def _as_json(book: Codebook) -> dict[str, Any]:
+    spec = None if book.kind == "polished" else book.spec
+    found = book.certificate.as_json()
+    if not np.isfinite(book.certificate.ratio):
+        found["ratio"] = None
+    return {"certificate": found, "reason": book.reason, "spec": spec}
+
+
+def _as_text(book: Codebook) -> str:
+    text = str(book.certificate)
+    return f"{text}\nchosen        {book.reason}" if book.reason else text
+
+
+@contextmanager
+def _progress(label: str) -> Iterator[Any]:
+    """Yield a callback that draws a progress bar on standard error once it is called."""
+    bars: list[Any] = []
+
+    def told(done: int, total: int) -> None:
+        if not bars:
+            bars.append(click.progressbar(length=total, label=label, file=sys.stderr))
+            bars[0].__enter__()
+        bars[0].length = total
+        bars[0].update(done - bars[0].pos)
+
+    try:
+        yield told
+    finally:
+        for bar in bars:
+            bar.__exit__(None, None, None)

@@ -1,0 +1,159 @@
+"""What ``primal codebook`` leaves behind: files of codes, and pictures."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primal._errors import MissingPackageError, OptionError, PrimalError
+from primal.codebooks import bounds, predict_coherence
+from primal.codebooks import codebook as make_codebook
+from primal.codebooks._codebook import Codebook
+from primal.codebooks._metrics import gram_statistics
+
+__all__ = ["SEED", "check_suffix", "plot_cosines", "plot_growth", "write"]
+
+SEED = 42  # of the random references in a comparison, as in the paper
+RANDOM = ("gaussian", "random-frequency")
+_LARGEST_PLOTTED = 4000
+_ROWS_AT_ONCE = 4096
+# Kinds that would search again for every point of the picture.
+_SEARCHING = ("tuned", "weighted", "offset", "shadow")
+
+
+def check_suffix(out: Path) -> None:
+    if out.suffix not in (".npy", ".parquet", ".json"):
+        raise OptionError(f"--out must end in .npy, .parquet or .json, got {out.name!r}.")
+    if out.suffix == ".parquet":
+        _parquet()
+
+
+def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:
+    """Write the codes in blocks, to a temporary name first: a file is whole or not there."""
+    out.parent.mkdir(parents=True, exist_ok=True)
+    partial = out.with_name(f"{out.stem}.partial{out.suffix}")
+    try:
+        if out.suffix == ".json":
+            partial.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+        elif out.suffix == ".npy":
+            dtype = book.encode([]).dtype
+            target = np.lib.format.open_memmap(partial, "w+", dtype, (book.N, book.D))
+            for rows, codes in _blocks(book):
+                target[rows] = codes
+            target.flush()
+            del target
+        else:
+            _write_parquet(book, partial)
+        partial.replace(out)
+    finally:
+        partial.unlink(missing_ok=True)
+
+
+def _write_parquet(book: Codebook, path: Path) -> None:
+    """One row for each code: its index and a list of its entries (re, im for complex codes)."""
+    pa, pq = _parquet()
+    width = book.D * (2 if book.field == "complex" else 1)
+    schema = pa.schema([("index", pa.int64()), ("code", pa.list_(pa.float32(), width))])
+    with pq.ParquetWriter(path, schema) as writer:
+        for rows, codes in _blocks(book):
+            flat = np.ascontiguousarray(codes).view(np.float32).reshape(-1)
+            column = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
+            index = pa.array(np.arange(rows.start, rows.stop))
+            writer.write_table(pa.table([index, column], schema=schema))
+
+
+def _parquet() -> tuple[Any, Any]:
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError:
+        raise MissingPackageError("writing .parquet needs pyarrow: pip install pyarrow.") from None
+
+
+def _blocks(book: Codebook) -> Iterator[tuple[slice, np.ndarray]]:
+    for first in range(0, book.N, _ROWS_AT_ONCE):
+        rows = slice(first, min(first + _ROWS_AT_ONCE, book.N))
+        yield rows, book[rows]
+
+
+def plot_cosines(book: Codebook, path: Path) -> None:
+    """Draw the histogram of all cosines (of the first 4000 codes), with bound and worst."""
+    plt = _pyplot()
+    n = min(book.N, _LARGEST_PLOTTED)
+    found = gram_statistics(book[:n], bins=200)
+    figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
+    axis.stairs(found.counts, found.edges, fill=True)
+    axis.set_yscale("symlog", linthresh=1.0)
+    for sign in (-1, 1) if book.field == "real" else (1,):
+        label = sign > 0
+        axis.axvline(
+            sign * book.certificate.mu, color="tab:red", ls=":", label="mu" if label else None
+        )
+        axis.axvline(
+            sign * book.certificate.best_bound,
+            color="black",
+            ls="--",
+            label=f"{book.certificate.best_bound_name} bound" if label else None,
+        )
+    axis.set_xlabel("cosine" if book.field == "real" else "|cosine|")
+    axis.set_ylabel(f"pairs of the first {n} codes")
+    axis.set_title(f"{book.kind}: {book.N} codes in {book.D} dimensions")
+    axis.legend()
+    _save(plt, figure, path)
+
+
+def plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: Path) -> None:
+    """Draw coherence against the number of codes; kinds that search have one point, at N."""
+    plt = _pyplot()
+    sizes = sorted({n, *(int(size) for size in np.geomspace(min(d + 1, n), n, 10))})
+    figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
+    axis.set_prop_cycle(color=plt.get_cmap("tab20").colors)
+    for kind, mu in found.items():
+        points = [(n, mu)] if kind in _SEARCHING else _growth(kind, sizes, d, field)
+        axis.plot(*zip(*points, strict=True), marker="o" if kind in _SEARCHING else ".", label=kind)
+    axis.plot(
+        sizes, [bounds.best(size, d, field).value for size in sizes], "k--", label="best bound"
+    )
+    if field == "real" and d % 2 == 0:
+        predicted = [predict_coherence(max(size, 2), d) for size in sizes]
+        axis.plot(sizes, predicted, color="grey", ls=":", label="predicted for static")
+    axis.set(xscale="log", xlabel="number of codes N", ylabel="coherence")
+    axis.set_title(f"D = {d}, {field}")
+    figure.legend(loc="outside right upper", fontsize="small")
+    _save(plt, figure, path)
+
+
+def _growth(kind: str, sizes: list[int], d: int, field: str) -> list[tuple[int, float]]:
+    """Return (N, coherence) at those sizes that the kind has."""
+    points = []
+    for size in sizes:
+        try:
+            seed = SEED if kind in RANDOM else None
+            book = make_codebook(size, d, kind=kind, field=field, seed=seed)
+            points.append((size, book.certificate.mu))
+        except PrimalError:
+            continue
+    return points
+
+
+def _pyplot() -> Any:
+    try:
+        import matplotlib
+    except ImportError:
+        raise MissingPackageError(
+            "--plot needs matplotlib: pip install 'primal-features[paper]'."
+        ) from None
+    matplotlib.use("Agg")
+    from matplotlib import pyplot
+
+    return pyplot
+
+
+def _save(plt: Any, figure: Any, path: Path) -> None:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=110)
+    plt.close(figure)

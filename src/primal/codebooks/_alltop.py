@@ -1,0 +1,120 @@
+"""Kind ``alltop``: cubic phases modulo a prime k, k**2 phasors in k dimensions."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from primal._errors import DimensionError
+from primal.codebooks._certificate import Evidence
+from primal.codebooks._codes import PhaseCodes
+from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._numbers import prime_at_least, prime_at_most
+from primal.codebooks._rational import rational_turns
+
+__all__ = ["Alltop", "chirp_size"]
+
+
+class Alltop(PhaseCodes):
+    """Position a k + b has the phases ((n + a)**3 + b n) / k, n = 0, ..., k - 1, k >= 5 prime.
+
+    Each a gives an orthonormal basis; between bases every |inner product| is 1 / sqrt(k). Real
+    codes are z and i z.
+    """
+
+    kind = "alltop"
+
+    def __init__(self, N: int, D: int, field: str) -> None:
+        self.N, self.D, self.field = N, D, field
+        self.view = "phasor" if field == "complex" else "paired"
+        self.k = chirp_size(self.kind, N, D, field, least=5, n_bases=lambda k: k)
+
+    @property
+    def n_frequencies(self) -> int:
+        return self.k
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        k = np.uint64(self.k)
+        a, b = positions[:, None] // k, positions[:, None] % k
+        n = np.arange(self.k, dtype=np.uint64)
+        m = (n + a) % k
+        return rational_turns((m * m % k * m + b * n) % k, self.k)
+
+    def evidence(self) -> Evidence:
+        size = 2 * self.k if self.view == "paired" else self.k
+        bases, rest = divmod(self.N, size)
+        # The frame operator is `bases` times the identity and a projection of rank `rest`.
+        rms = rms_from_energy(float(bases**2 * size + 2 * bases * rest + rest), self.N)
+        if size >= self.N:
+            return Evidence(0.0, None, None, rms, True, "closed form: one orthonormal basis")
+        if self.view == "phasor":
+            mu, pair = 1.0 / math.sqrt(self.k), (0, size)
+        else:
+            mu, pair = self._worst_part()
+        proof = f"closed form: quadratic Gauss sums modulo {self.k}"
+        return Evidence(mu, pair, None, rms, True, proof)
+
+    def _worst_part(self) -> tuple[float, tuple[int, int]]:
+        """Return the largest |real or imaginary part| of a product, and two codes with it.
+
+        No part can exceed 1 / sqrt(k), so the first that reaches it ends the search; about
+        every second pair of bases has one.
+        """
+        n_positions = -(-self.N // 2)
+        mu, pair = 0.0, (0, 0)
+        for high in range(1, -(-n_positions // self.k)):
+            upper = self._phasors(high * self.k, min((high + 1) * self.k, n_positions))
+            for low in range(high):
+                products = self._phasors(low * self.k, (low + 1) * self.k).conj() @ upper.T
+                for turned, part in enumerate((products.real, products.imag)):
+                    i, j = np.unravel_index(int(np.abs(part).argmax()), part.shape)
+                    if abs(part[i, j]) > mu + 1e-12:
+                        mu = float(abs(part[i, j]))
+                        pair = (
+                            2 * (low * self.k + int(i)) + turned,
+                            2 * (high * self.k + int(j)),
+                        )
+                if mu > 1.0 / math.sqrt(self.k) - 1e-12:
+                    return mu, pair
+        return mu, pair
+
+    def _phasors(self, first: int, last: int) -> np.ndarray:
+        out = np.empty((last - first, self.k), dtype=np.complex128)
+        positions = np.arange(first, last, dtype=np.uint64)
+        out.real = np.cos(angle := 2.0 * np.pi * (self.turns(positions) * 2.0**-64))
+        out.imag = np.sin(angle)
+        return out / math.sqrt(self.k)
+
+
+def chirp_size(
+    kind: str, N: int, D: int, field: str, *, least: int, n_bases: Callable[[int], int]
+) -> int:
+    """Return the largest odd prime k that D has room for, if its codes number at least N.
+
+    Parameters
+    ----------
+    n_bases : callable
+        Number of orthonormal bases that a prime k gives.
+
+    Raises
+    ------
+    DimensionError
+        If there is none; the message names sizes that work.
+    """
+    copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 k entries
+    k = prime_at_most(D // copies)
+    if k is not None and k >= least and copies * k * n_bases(k) >= N:
+        return k
+    room = prime_at_least(least)
+    while copies * room * n_bases(room) < N:
+        room = prime_at_least(room + 1)
+    advice = f"D = {copies * room} holds {copies * room * n_bases(room)}"
+    if k is None or k < least:
+        raise DimensionError(f"kind {kind!r} needs a larger D, got {D}: {advice}.")
+    largest = copies * k * n_bases(k)
+    raise DimensionError(
+        f"kind {kind!r} has {largest} codes in D = {D} ({field}), got N = {N}: "
+        f"use N up to {largest}, or a larger D ({advice})."
+    )

@@ -1,0 +1,206 @@
+"""Kinds ``kerdock``, ``gold`` and ``delsarte-goethals``: signs of quadratic forms.
+
+Code number j D' + b has the entries (-1)**(f_j(x) + <b, x>) / sqrt(D') over all x in {0, 1}**m,
+D' = 2**m; each form f_j thus gives an orthonormal basis, and the standard basis comes last. How
+similar codes of different forms can be follows from the rank of f_i + f_j.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+
+import numpy as np
+
+from primal._errors import DimensionError
+from primal.codebooks._binary_fields import binary_field
+from primal.codebooks._certificate import Evidence
+from primal.codebooks._codes import Codes
+from primal.codebooks._metrics import rms_from_energy
+
+__all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "walsh_spectrum"]
+
+# 2**16 dimensions: the largest for which tables stay small and quick to make.
+_LARGEST_M = 16
+
+
+class BinaryCodes(Codes):
+    """Codes from a family of forms on {0, 1}**m, zero-padded from 2**m to D entries.
+
+    Raises
+    ------
+    DimensionError
+        If D holds no member of the family, or N is beyond its size; the message names the
+        nearest sizes that work.
+    """
+
+    parity: int  # m is even (0) or odd (1)
+    least_m: int
+
+    def __init__(self, N: int, D: int) -> None:
+        if 1 << self.least_m > D:
+            raise DimensionError(
+                f"kind {self.kind!r} needs D of at least {1 << self.least_m}, got {D}: "
+                f"use D = {1 << self.least_m}."
+            )
+        m = min(D.bit_length() - 1, _LARGEST_M)
+        self.m = m - (m - self.parity) % 2
+        self.N, self.D, self.size = N, D, 1 << self.m
+        if self.capacity(self.m) < N:
+            self._refuse()
+        self.bipolar = self.size == D and self.n_forms(self.m) * self.size >= N
+
+    @classmethod
+    @abstractmethod
+    def n_forms(cls, m: int) -> int:
+        """Return the number of forms."""
+
+    @abstractmethod
+    def form(self, j: int) -> np.ndarray:
+        """Return form number j at every x, as uint8 of shape (2**m,)."""
+
+    @abstractmethod
+    def worst_pair(self) -> tuple[float, tuple[int, int]]:
+        """Return the coherence of more than 2**m codes, and two codes that attain it."""
+
+    @classmethod
+    def capacity(cls, m: int) -> int:
+        """Return the largest N: every form, and the standard basis."""
+        return (cls.n_forms(m) + 1) << m
+
+    def signs(self, indices: np.ndarray) -> np.ndarray:
+        """Return the entries times sqrt(2**m), int8 of shape (n, 2**m); none of the basis."""
+        x = np.arange(self.size, dtype=np.uint32)
+        result = np.empty((len(indices), self.size), dtype=np.int8)
+        forms: dict[int, np.ndarray] = {}
+        for row, index in enumerate(indices.tolist()):
+            j, b = divmod(index, self.size)
+            if j not in forms:
+                forms[j] = self.form(j)
+            bits = forms[j] ^ (np.bitwise_count(x & np.uint32(b)) & np.uint8(1))
+            result[row] = 1 - 2 * bits.astype(np.int8)
+        return result
+
+    def write(self, indices: np.ndarray, out: np.ndarray) -> None:
+        out[:] = 0
+        n_formed = self.n_forms(self.m) * self.size
+        formed = indices < n_formed
+        scale = out.dtype.type(1.0 / math.sqrt(self.size))
+        step = max(1, (1 << 20) // self.size)
+        rows = np.flatnonzero(formed)
+        for first in range(0, len(rows), step):
+            block = rows[first : first + step]
+            out[block, : self.size] = self.signs(indices[block]) * scale
+        basis = np.flatnonzero(~formed)
+        out[basis, indices[basis] - n_formed] = 1
+
+    def evidence(self) -> Evidence:
+        bases, rest = divmod(self.N, self.size)
+        # The frame operator is `bases` times the identity and a projection of rank `rest`.
+        energy = float(bases * bases * self.size + 2 * bases * rest + rest)
+        rms = rms_from_energy(energy, self.N)
+        if self.size >= self.N:
+            return Evidence(0.0, None, None, rms, True, "closed form: one orthonormal basis")
+        mu, pair = self.worst_pair()
+        proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"
+        return Evidence(mu, pair, None, rms, True, proof)
+
+    def _refuse(self) -> None:
+        sizes = range(self.least_m + (self.least_m - self.parity) % 2, _LARGEST_M + 1, 2)
+        room = next((m for m in sizes if self.capacity(m) >= self.N), None)
+        advice = f"use N up to {self.capacity(self.m)}"
+        if room is not None:
+            advice += f", or D = {1 << room}, which holds {self.capacity(room)}"
+        raise DimensionError(
+            f"kind {self.kind!r} has {self.capacity(self.m)} codes in D = {self.D}, "
+            f"got N = {self.N}: {advice}."
+        )
+
+
+class Kerdock(BinaryCodes):
+    """Every two bases are mutually unbiased: all their cosines are +-1 / sqrt(D')."""
+
+    kind, parity, least_m = "kerdock", 0, 2
+
+    @classmethod
+    def n_forms(cls, m: int) -> int:
+        return 1 << (m - 1)
+
+    def form(self, j: int) -> np.ndarray:
+        return _kerdock_form(self.m, j)
+
+    def worst_pair(self) -> tuple[float, tuple[int, int]]:
+        return 1.0 / math.sqrt(self.size), (0, self.size)
+
+
+class Gold(BinaryCodes):
+    """Forms Tr(a x**3), m odd: cosines are 0 or +-sqrt(2 / D')."""
+
+    kind, parity, least_m = "gold", 1, 3
+
+    @classmethod
+    def n_forms(cls, m: int) -> int:
+        return 1 << m
+
+    def form(self, j: int) -> np.ndarray:
+        field = binary_field(self.m)
+        return field.trace[field.scaled(j)[field.power(3)]]
+
+    def worst_pair(self) -> tuple[float, tuple[int, int]]:
+        b = int(np.abs(walsh_spectrum(self.form(1))).argmax())
+        return math.sqrt(2.0 / self.size), (b, self.size)
+
+
+class DelsarteGoethals(BinaryCodes):
+    """Kerdock forms plus Tr(b y**3), m even: cosines are 0, +-1 / sqrt(D') or +-2 / sqrt(D').
+
+    The Kerdock forms (b = 0) come first, so that few codes are as good as Kerdock's.
+    """
+
+    kind, parity, least_m = "delsarte-goethals", 0, 4
+
+    @classmethod
+    def n_forms(cls, m: int) -> int:
+        return 1 << (2 * m - 2)
+
+    def form(self, j: int) -> np.ndarray:
+        b, a = divmod(j, 1 << (self.m - 1))
+        field = binary_field(self.m - 1)
+        cubic = field.trace[field.scaled(b)[field.power(3)]]
+        return _kerdock_form(self.m, a) ^ np.repeat(cubic, 2)
+
+    def worst_pair(self) -> tuple[float, tuple[int, int]]:
+        n_kerdock = 1 << (self.m - 1)
+        n_used = min(-(-self.N // self.size), self.n_forms(self.m))
+        for j in range(n_kerdock, n_used):
+            for i in range(j):
+                spectrum = np.abs(walsh_spectrum(self.form(i) ^ self.form(j)))
+                if spectrum.max() > 1.5 * math.sqrt(self.size):
+                    b = int(spectrum.argmax())
+                    return 2.0 / math.sqrt(self.size), (i * self.size + b, j * self.size)
+        return 1.0 / math.sqrt(self.size), (0, self.size)
+
+
+def walsh_spectrum(bits: np.ndarray) -> np.ndarray:
+    """Return sum over x of (-1)**(bits[x] + <b, x>) for every b, int64 of shape (2**m,)."""
+    values = 1 - 2 * bits.astype(np.int64)
+    half = 1
+    while half < len(values):
+        pairs = values.reshape(-1, 2, half)
+        values = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
+        half *= 2
+        values = values.reshape(-1)
+    return values
+
+
+def _kerdock_form(m: int, a: int) -> np.ndarray:
+    """Return sum_i Tr((a y)**(1 + 2**i)) + e Tr(a y) at x = (y, e), number 2 y + e."""
+    field = binary_field(m - 1)
+    quadratic = np.zeros(1 << (m - 1), dtype=np.uint8)
+    for i in range(1, (m - 2) // 2 + 1):
+        quadratic ^= field.trace[field.power(1 + (1 << i))]
+    scaled = field.scaled(a)
+    bits = np.empty((1 << (m - 1), 2), dtype=np.uint8)
+    bits[:, 0] = quadratic[scaled]
+    bits[:, 1] = bits[:, 0] ^ field.trace[scaled]
+    return bits.reshape(-1)

@@ -1,0 +1,256 @@
+"""Target frequencies for real shadows: unions of cyclotomic cosets, found by local search.
+
+Take a prime P >= N, an even h that divides P - 1, and the n = (P - 1) / h cosets of the residues
+of order h. A union of D / h cosets is closed under negation, so it gives D / 2 frequencies r / P.
+Its similarities are constant on cosets: n numbers tell all lags 1, ..., P - 1, which is what
+makes a search possible.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.lib.stride_tricks import sliding_window_view
+
+from primal._errors import DimensionError
+from primal.codebooks._numbers import divisors, is_prime, primitive_root, scrambled_order
+from primal.codebooks._rational import rational_turns
+from primal.codebooks.bounds import welch
+from primal.turns import waves
+
+__all__ = ["DEFAULT_STEPS", "Target", "cyclotomic_target", "has_cosets"]
+
+_LARGEST_COSETS = 900
+_LARGEST_OPTIONS = 128
+# Lags that are looked at first when candidates are compared.
+_PROBES = 12
+# Candidates that are compared at all lags at once.
+_CHUNK = 24
+DEFAULT_STEPS = 20_000
+
+
+@dataclass(frozen=True)
+class Target:
+    """A union of cosets: numerators of the frequencies, P, h, and its coherence over all lags."""
+
+    numerators: tuple[int, ...]
+    P: int
+    h: int
+    coherence: float
+
+
+def cyclotomic_target(
+    N: int,
+    D: int,
+    *,
+    steps: int = DEFAULT_STEPS,
+    seconds: float | None = None,
+    progress: Callable[[int, int], None] = lambda done, total: None,
+) -> Target:
+    """Return the best frequency set found for N real codes in D dimensions.
+
+    Parameters
+    ----------
+    N, D : int
+        Number of codes and of dimensions; D even.
+    steps : int
+        Exchanges of one coset that are tried, over all choices of P and h.
+    seconds : float, optional
+        Stop earlier, after this time. The result then depends on the machine.
+    progress : callable, optional
+        Told (steps done, steps in all).
+
+    Raises
+    ------
+    DimensionError
+        If no P and h fit.
+
+    Notes
+    -----
+    The steps are dealt out in rounds of equal size; after each round the best quarter of the
+    pairs (P, h) goes on. A search starts from an unordered choice of cosets and exchanges one
+    coset for the best other one until no exchange helps, then starts again.
+
+    Examples
+    --------
+    >>> from primal.codebooks._cyclotomic import cyclotomic_target
+    >>> target = cyclotomic_target(100, 16, steps=200)
+    >>> target.P, len(target.numerators)
+    (109, 8)
+    """
+    options = _options(N, D)
+    if not options:
+        sizes = " or ".join(map(str, _sizes_that_work(N, D)))
+        raise DimensionError(
+            f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or kind='tuned'."
+        )
+    clock = _Clock(steps, seconds, progress)
+    searches = [_Search(P, h, D) for P, h in options]
+    n_rounds = 1
+    while len(options) >> (2 * n_rounds) > 0:
+        n_rounds += 1
+    for number in range(n_rounds):
+        share = max(1, clock.left // (n_rounds - number) // len(searches))
+        for search in searches:
+            search.run(share, clock)
+        searches.sort(key=lambda search: (search.coherence, search.P, search.h))
+        searches = searches[: max(1, len(searches) // 4)]
+    return searches[0].target()
+
+
+def has_cosets(N: int, D: int) -> bool:
+    """Return whether :func:`cyclotomic_target` has anything to search."""
+    return bool(_options(N, D))
+
+
+def _options(N: int, D: int) -> list[tuple[int, int]]:
+    """Return the most promising pairs (P, h)."""
+    found = []
+    for h in divisors(D):
+        if h % 2 == 0:
+            first = -(-(max(N, D + 1) - 1) // h) * h + 1
+            last = min(int(1.6 * N) + 2 * D + 1, _LARGEST_COSETS * h + 1)
+            found += [(P, h) for P in range(first, last + 1, h) if is_prime(P)]
+    # No set modulo P beats Welch's bound for P codes, and n similarities of Gaussian size would
+    # reach sqrt(2 ln(2 n)) times it.
+    found.sort(key=lambda o: (welch(o[0], D) * math.sqrt(math.log(2 * (o[0] - 1) // o[1])), o))
+    return found[:_LARGEST_OPTIONS]
+
+
+def _sizes_that_work(N: int, D: int) -> list[int]:
+    """Return the nearest even dimensions below and above D that have a pair (P, h)."""
+    below = next((d for d in range(D - D % 2, 0, -2) if _options(N, d)), None)
+    above = next((d for d in range(D + 2 - D % 2, 4 * max(D, N), 2) if _options(N, d)), None)
+    return [size for size in (below, above) if size is not None]
+
+
+class _Clock:
+    """Counts steps, and stops early when a time was given."""
+
+    def __init__(
+        self, steps: int, seconds: float | None, progress: Callable[[int, int], None]
+    ) -> None:
+        self.steps, self.done, self._progress = steps, 0, progress
+        self._end = None if seconds is None else time.monotonic() + seconds
+
+    @property
+    def left(self) -> int:
+        return self.steps - self.done
+
+    def tick(self) -> bool:
+        """Count one step; False when there are none left."""
+        if self.left <= 0 or (self._end is not None and time.monotonic() > self._end):
+            return False
+        self.done += 1
+        if self.done % 64 == 0 or self.left == 0:
+            self._progress(self.done, self.steps)
+        return True
+
+
+class _Search:
+    """Local search over unions of cosets for one P and h; keeps its best between runs."""
+
+    def __init__(self, P: int, h: int, D: int) -> None:
+        self.P, self.h, self.D = P, h, D
+        self.n, self.n_chosen = (P - 1) // h, D // h
+        self.generator = primitive_root(P)
+        self._periods: np.ndarray | None = None
+        self._restart = 0
+        self._state: tuple[np.ndarray, np.ndarray, np.ndarray, int, int] | None = None
+        self.coherence, self.best = np.inf, np.zeros(0, dtype=np.int64)
+
+    def run(self, steps: int, clock: _Clock) -> None:
+        """Take up to `steps` steps from where the last run stopped."""
+        table = self._table()
+        if self._state is None:
+            self._begin(table)
+        for _ in range(steps):
+            if self._state is None:
+                return
+            if not clock.tick():
+                return
+            self._step(table)
+
+    def target(self) -> Target:
+        """Return the best union found."""
+        cosets = [pow(self.generator, int(j), self.P) for j in self.best]
+        subgroup = [pow(self.generator, self.n * i, self.P) for i in range(self.h)]
+        residues = {c * s % self.P for c in cosets for s in subgroup}
+        numerators = tuple(sorted({min(r, self.P - r) for r in residues}))
+        return Target(numerators, self.P, self.h, float(self.coherence))
+
+    def _table(self) -> np.ndarray:
+        """Return the periods, row j rotated by j: the sums that coset j adds at every lag."""
+        if self._periods is None:
+            residues = np.empty(self.P - 1, dtype=np.uint64)
+            value = 1
+            for i in range(self.P - 1):
+                residues[i] = value
+                value = value * self.generator % self.P
+            cosines = waves(rational_turns(residues, self.P))[0]
+            periods = cosines.reshape(self.h, self.n).sum(axis=0) / self.D
+            self._periods = np.concatenate([periods, periods])
+        return sliding_window_view(self._periods, self.n)[: self.n]
+
+    def _begin(self, table: np.ndarray) -> None:
+        """Start from another choice of cosets."""
+        counter = self._restart << 20
+        self._restart += 1
+        chosen = scrambled_order(counter, self.n)[: self.n_chosen]
+        order = scrambled_order(counter + (1 << 19), self.n_chosen)
+        sums = table[chosen].sum(axis=0)
+        self._state = (chosen, order, sums, 0, 0)
+        self._keep(chosen, sums)
+
+    def _step(self, table: np.ndarray) -> None:
+        """Exchange the coset at the next place for the best one, if that helps."""
+        assert self._state is not None
+        chosen, order, sums, at, unchanged = self._state
+        place = int(order[at])
+        rest = sums - table[chosen[place]]
+        current = float(np.abs(sums).max())
+        other = _best_exchange(table, rest, chosen, current - 1e-12)
+        if other is None:
+            unchanged += 1
+        else:
+            chosen[place], sums, unchanged = other, rest + table[other], 0
+        if unchanged >= self.n_chosen:
+            self._keep(chosen, sums)
+            # All rotations of a choice are alike: one exchange has tried every pair of cosets.
+            if self.n_chosen <= 2 or self.n_chosen == self.n:
+                self._state = None
+            else:
+                self._begin(table)
+            return
+        self._state = (chosen, order, sums, (at + 1) % self.n_chosen, unchanged)
+
+    def _keep(self, chosen: np.ndarray, sums: np.ndarray) -> None:
+        value = float(np.abs(sums).max())
+        if value < self.coherence - 1e-12:
+            self.coherence, self.best = value, chosen.copy()
+
+
+def _best_exchange(
+    table: np.ndarray, rest: np.ndarray, chosen: np.ndarray, limit: float
+) -> int | None:
+    """Return the coset that brings max |rest + its row| furthest below `limit`, or None."""
+    # A few lags at which the rest is large rule out most candidates.
+    probes = np.argpartition(-np.abs(rest), min(_PROBES, len(rest) - 1))[:_PROBES]
+    peaks = np.abs(table[:, probes] + rest[probes]).max(axis=1)
+    peaks[chosen] = np.inf
+    best = None
+    order = np.argsort(peaks, kind="stable")
+    for first in range(0, len(order), _CHUNK):
+        rows = order[first : first + _CHUNK]
+        rows = rows[peaks[rows] < limit]
+        if not len(rows):
+            break
+        values = np.abs(table[rows] + rest).max(axis=1)
+        at = int(values.argmin())
+        if values[at] < limit:
+            best, limit = int(rows[at]), float(values[at])
+    return best

@@ -1,0 +1,91 @@
+"""Small number theory for constructions: primality, primitive roots, a counter that scrambles."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+__all__ = [
+    "divisors",
+    "is_prime",
+    "prime_at_least",
+    "prime_at_most",
+    "primitive_root",
+    "scrambled",
+    "scrambled_order",
+]
+
+_SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
+
+
+def is_prime(n: int) -> bool:
+    """Return whether n is prime; right for every n below 3.8e18 (Miller and Rabin's test).
+
+    Examples
+    --------
+    >>> from primal.codebooks._numbers import is_prime
+    >>> is_prime(2**31 - 1), is_prime(3_215_031_751)  # a strong pseudoprime to 2, 3, 5 and 7
+    (True, False)
+    """
+    if n < 2:
+        return False
+    for p in _SMALL:
+        if n % p == 0:
+            return n == p
+    odd, twos = n - 1, 0
+    while odd % 2 == 0:
+        odd, twos = odd // 2, twos + 1
+    # The first four bases serve up to 3.2e9, nine of them up to 3.8e18.
+    for base in _SMALL[: 4 if n < 3_215_031_751 else 9]:
+        x = pow(base, odd, n)
+        if x in (1, n - 1):
+            continue
+        for _ in range(twos - 1):
+            x = x * x % n
+            if x == n - 1:
+                break
+        else:
+            return False
+    return True
+
+
+def prime_at_most(n: int, *, residue: int = 0, modulus: int = 1) -> int | None:
+    """Return the largest prime p <= n with p = residue modulo `modulus`, or None."""
+    return next((p for p in range(n, 1, -1) if p % modulus == residue and is_prime(p)), None)
+
+
+def prime_at_least(n: int, *, residue: int = 0, modulus: int = 1) -> int:
+    """Return the smallest prime p >= n with p = residue modulo `modulus`."""
+    p = max(n, 2)
+    while p % modulus != residue or not is_prime(p):
+        p += 1
+    return p
+
+
+def divisors(n: int) -> list[int]:
+    """Return the divisors of n, rising."""
+    low = [d for d in range(1, math.isqrt(n) + 1) if n % d == 0]
+    return low + [n // d for d in reversed(low) if d * d != n]
+
+
+def primitive_root(p: int) -> int:
+    """Return the smallest generator of the non-zero residues modulo a prime p."""
+    orders = [(p - 1) // q for q in divisors(p - 1) if is_prime(q)]
+    return next(g for g in range(1, p) if all(pow(g, order, p) != 1 for order in orders))
+
+
+def scrambled(counter: int, n: int) -> np.ndarray:
+    """Return n uint64 values that look unordered: SplitMix64 of counter, counter + 1, ...
+
+    Searches take their starting points from here, so that they need no random numbers.
+    """
+    z = np.arange(counter, counter + n, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
+
+
+def scrambled_order(counter: int, n: int) -> np.ndarray:
+    """Return 0, ..., n - 1 in an order that depends on `counter` alone."""
+    return np.argsort(scrambled(counter, n), kind="stable")

@@ -1,0 +1,117 @@
+"""Kinds ``singer`` and ``paley``: Toeplitz codes whose frequencies are fractions u / P.
+
+These are the ceilings that prime codes are measured against; their coherence is known in closed
+form. A phase u / P is reduced in integers and then cut to 64 bits.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from primal._errors import DimensionError
+from primal.codebooks._certificate import Evidence
+from primal.codebooks._codes import PhaseCodes, lag_evidence
+from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._numbers import prime_at_least, prime_at_most
+from primal.codebooks._singer import difference_set, singer_order
+from primal.codebooks._toeplitz import phasor_energy
+
+__all__ = ["Paley", "Singer", "rational_turns"]
+
+
+def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
+    """Return floor(2**64 u / P) for 0 <= u < P < 2**32, as uint64.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.codebooks._rational import rational_turns
+    >>> hex(rational_turns(np.array([1], dtype=np.uint64), 3)[0])
+    '0x5555555555555555'
+    """
+    p, s = np.uint64(modulus), np.uint64(32)
+    high, rest = np.divmod(numerators.astype(np.uint64) << s, p)
+    return (high << s) | ((rest << s) // p)
+
+
+class Singer(PhaseCodes):
+    """Frequencies s / P over a perfect difference set: P = q**2 + q + 1, k = q + 1, q prime.
+
+    As phasors all |cosines| equal Welch's bound sqrt(q) / (q + 1). Real codes are z and i z.
+    """
+
+    kind = "singer"
+
+    def __init__(self, N: int, D: int, field: str) -> None:
+        self.N, self.D, self.field = N, D, field
+        self.view = "phasor" if field == "complex" else "paired"
+        self.q = singer_order(self.kind, N, D, field)
+        self.modulus = self.q * self.q + self.q + 1
+        self.numerators = np.array(difference_set(self.q), dtype=np.uint64)
+
+    @property
+    def n_frequencies(self) -> int:
+        return self.q + 1
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        p = np.uint64(self.modulus)
+        return rational_turns(positions[:, None] % p * self.numerators % p, self.modulus)
+
+    def evidence(self) -> Evidence:
+        increments = rational_turns(self.numerators, self.modulus)
+        if self.view == "paired" or self.N < 2:
+            return lag_evidence(increments, self.N, self.view)
+        rms = rms_from_energy(phasor_energy(increments, self.N), self.N)
+        proof = f"closed form: perfect difference set of order {self.q}"
+        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), 1, rms, True, proof)
+
+
+class Paley(PhaseCodes):
+    """Frequencies r / P over the quadratic residues, P = 1 modulo 4: N <= P, D = (P - 1) / 2."""
+
+    kind = "paley"
+
+    def __init__(self, N: int, D: int) -> None:
+        self.N, self.D = N, D
+        modulus = prime_at_most(2 * D + 1, residue=1, modulus=4)
+        if modulus is None or modulus < N:
+            least = prime_at_least(max(N, 5), residue=1, modulus=4)
+            most = "" if modulus is None else f"use N up to {modulus}, or "
+            raise DimensionError(
+                f"kind 'paley' has {modulus or 0} codes in D = {D}, got N = {N}: "
+                f"{most}D = {(least - 1) // 2}, which holds {least}."
+            )
+        self.modulus = modulus
+        residues = {r * r % modulus for r in range(1, modulus)}
+        self.numerators = np.array(sorted(r for r in residues if 2 * r < modulus), dtype=np.uint64)
+
+    @property
+    def n_frequencies(self) -> int:
+        return len(self.numerators)
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        p = np.uint64(self.modulus)
+        return rational_turns(positions[:, None] % p * self.numerators % p, self.modulus)
+
+    def coherence(self) -> float:
+        return self.evidence().mu if self._worst_lag >= self.N else self._closed_form
+
+    def evidence(self) -> Evidence:
+        found = lag_evidence(rational_turns(self.numerators, self.modulus), self.N, "real")
+        lag = self._worst_lag
+        if lag >= self.N:
+            return found
+        proof = f"closed form: quadratic Gauss sum modulo {self.modulus}"
+        return Evidence(self._closed_form, (0, lag), lag, found.rms, True, proof)
+
+    @property
+    def _closed_form(self) -> float:
+        """Cosine at every lag that is not a quadratic residue; at residues it is smaller."""
+        return 1.0 / (math.sqrt(self.modulus) - 1.0)
+
+    @property
+    def _worst_lag(self) -> int:
+        p = self.modulus
+        return next(r for r in range(2, p) if pow(r, (p - 1) // 2, p) == p - 1)

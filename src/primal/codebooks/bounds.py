@@ -1,0 +1,166 @@
+"""Lower bounds: no N unit vectors in D dimensions have a smaller coherence.
+
+Coherence is the largest |cosine| between two of the vectors. D counts real numbers for
+``field="real"`` and complex ones for ``field="complex"``.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from primal._checks import one_of, whole_number
+from primal.codebooks._special import bisect, jacobi, largest_jacobi_zero
+
+__all__ = ["FIELDS", "Bound", "best", "levenshtein", "orthoplex", "welch"]
+
+FIELDS = ("real", "complex")
+# Pieces of Levenshtein's bound that are tried. For an N beyond the last one its end is
+# returned, which is still a bound.
+_LARGEST_DEGREE = 40
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A lower bound on the coherence and its name."""
+
+    value: float
+    name: str
+
+
+def welch(N: int, D: int) -> float:
+    """Return Welch's bound sqrt((N - D) / (D (N - 1))), the same for real and complex vectors.
+
+    Parameters
+    ----------
+    N, D : int
+        Number of vectors and of dimensions, at least 1.
+
+    Returns
+    -------
+    bound : float
+        Zero for N <= D.
+
+    Raises
+    ------
+    DimensionError
+        If N or D is not a positive whole number.
+
+    Examples
+    --------
+    >>> from primal.codebooks import bounds
+    >>> round(bounds.welch(1000, 64), 6)
+    0.120994
+    """
+    N, D = _sizes(N, D)
+    return math.sqrt((N - D) / (D * (N - 1))) if N > D else 0.0
+
+
+def orthoplex(N: int, D: int, field: str = "real") -> float:
+    """Return 1 / sqrt(D) once N is beyond the sizes that Welch's bound could serve.
+
+    That is N > D (D + 1) / 2 for real and N > D**2 for complex vectors; zero before.
+
+    Examples
+    --------
+    >>> from primal.codebooks import bounds
+    >>> bounds.orthoplex(2112, 64), bounds.orthoplex(1000, 64)
+    (0.125, 0.0)
+    """
+    N, D = _sizes(N, D)
+    one_of("field", field, FIELDS)
+    largest = D * (D + 1) // 2 if field == "real" else D * D
+    return 1.0 / math.sqrt(D) if largest < N else 0.0
+
+
+def levenshtein(N: int, D: int, field: str = "real") -> float:
+    """Return Levenshtein's bound, which equals Welch's for small N and passes it later.
+
+    Parameters
+    ----------
+    N, D : int
+        Number of vectors and of dimensions, at least 1.
+    field : {"real", "complex"}, default="real"
+
+    Returns
+    -------
+    bound : float
+        Zero for N <= D.
+
+    Raises
+    ------
+    DimensionError, OptionError
+        If an argument is out of range.
+
+    Notes
+    -----
+    In t = 2 mu**2 - 1, with Q_n^(a,b) the Jacobi polynomials scaled to 1 at t = 1 and R_i the
+    dimensions of the harmonic spaces of the projective space, N is at most
+
+        L(t) = (1 - Q_(j-1+e)^(a+1,b)(t) / Q_j^(a,b+e)(t)) (R_0 + ... + R_(j-1+e)),
+
+    piece by piece for j = 1, 2, ... and e = 0, 1 (V. I. Levenshtein, 1992). The bound on mu
+    is where L(t) = N.
+
+    Examples
+    --------
+    >>> from primal.codebooks import bounds
+    >>> round(bounds.levenshtein(98280, 24), 9)  # the lines of the Leech lattice attain it
+    0.5
+    """
+    N, D = _sizes(N, D)
+    one_of("field", field, FIELDS)
+    if N <= D:
+        return 0.0
+    if D == 1:
+        return 1.0
+    a, b = ((D - 3) / 2.0, -0.5) if field == "real" else (D - 2.0, 0.0)
+    low = -1.0
+    for j in range(1, _LARGEST_DEGREE + 1):
+        for e in (0, 1):
+            high = largest_jacobi_zero(j, a + 1.0, b + e)
+            if high >= 1.0 - 1e-12:
+                return 1.0
+            if _largest_size(j, e, a, b, D, field, high) >= N:
+
+                def surplus(t: float, j: int = j, e: int = e) -> float:
+                    return _largest_size(j, e, a, b, D, field, t) - N
+
+                return math.sqrt(0.5 * (1.0 + bisect(surplus, low, high)))
+            low = high
+    return math.sqrt(0.5 * (1.0 + low))
+
+
+def best(N: int, D: int, field: str = "real") -> Bound:
+    """Return the strongest of the bounds, with its name.
+
+    Examples
+    --------
+    >>> from primal.codebooks import bounds
+    >>> bounds.best(1000, 32).name, round(bounds.best(1000, 32).value, 5)
+    ('Levenshtein', 0.24103)
+    """
+    candidates = (
+        Bound(welch(N, D), "Welch"),
+        Bound(orthoplex(N, D, field), "orthoplex"),
+        Bound(levenshtein(N, D, field), "Levenshtein"),
+    )
+    strongest = max(bound.value for bound in candidates)
+    # Levenshtein's first piece is Welch's bound up to rounding: give it its simpler name.
+    return next(bound for bound in candidates if bound.value >= strongest - 1e-12)
+
+
+def _sizes(N: int, D: int) -> tuple[int, int]:
+    return whole_number("N", N, least=1), whole_number("D", D, least=1)
+
+
+def _largest_size(j: int, e: int, a: float, b: float, D: int, field: str, t: float) -> float:
+    ratio = jacobi(j - 1 + e, a + 1.0, b, t) / jacobi(j, a, b + e, t)
+    return (1.0 - ratio) * _harmonics(D, j - 1 + e, field)
+
+
+def _harmonics(D: int, degree: int, field: str) -> int:
+    """Return R_0 + ... + R_degree: the dimension of the even polynomials of that degree."""
+    if field == "real":
+        return math.comb(D + 2 * degree - 1, 2 * degree)
+    return math.comb(D + degree - 1, degree) ** 2

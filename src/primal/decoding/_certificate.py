@@ -1,0 +1,132 @@
+"""What a plan promises before it has seen a code."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal.decoding._bounds import chi_squared_limit, log2_ball
+from primal.decoding._priors import PriorModel
+
+__all__ = ["Certificate", "log2_spurious", "WholeNumberCount", "log2_fit", "residual_freedom"]
+
+# `unique` is said only when fewer wrong solutions than this are expected to pass all checks.
+LARGEST_LOG2_SPURIOUS = -30.0
+
+
+@dataclass(frozen=True, eq=False)
+class Certificate:
+    """The numbers that justify what a plan says about its results.
+
+    Attributes
+    ----------
+    success_probability : float
+        Chance that the first solution found has every whole turn right, for x drawn from the
+        prior and noise as stated. A wider beam can only do better.
+    log2_spurious : float
+        log2 of the expected number of wrong solutions that pass the checks on the residual
+        and on the prior: by volume, or by the collisions that the map is found to have,
+        whichever is larger; infinite where the phases leave a direction of x open. Above -30
+        no result is called unique.
+    x_std : ndarray of shape (d,)
+        Standard deviation of x once the whole turns are right; 0 for whole-number inputs.
+    rows : int
+        Phases that take part in the result, of D / 2.
+    resolved_rows : int
+        Phases in the lattice, the others follow by prediction.
+    adop_turns : float
+        Geometric mean of the conditional deviations in the lattice.
+    """
+
+    success_probability: float
+    log2_spurious: float
+    x_std: np.ndarray
+    rows: int
+    resolved_rows: int
+    adop_turns: float
+
+    @property
+    def recoverable(self) -> bool:
+        """Whether nearly every x of the prior comes back, marked unique."""
+        return self.log2_spurious < LARGEST_LOG2_SPURIOUS and self.success_probability > 0.999
+
+    def __str__(self) -> str:
+        return (
+            f"{'recoverable' if self.recoverable else 'not always recoverable'}: success "
+            f"{self.success_probability:.6f}, expected spurious solutions "
+            f"2**{self.log2_spurious:.0f}, largest deviation of x {self.x_std.max():.1e}, "
+            f"{self.rows} phases used"
+        )
+
+
+def residual_freedom(spread: np.ndarray, noise_turns: float) -> float:
+    """Return the expected sum of squared residuals, in units of the noise; at least 1."""
+    weights = np.square(np.linalg.svd(spread, compute_uv=False))
+    used = float((weights / (weights + noise_turns**2)).sum())
+    return max(1.0, len(spread) - used)
+
+
+def log2_spurious(spread: np.ndarray, noise_turns: float, prior: PriorModel) -> float:
+    """Return log2 of the expected number of wrong whole-turn vectors that pass the checks.
+
+    Whole-turn vectors have density one, so the number expected is the volume of all phase
+    vectors that would be accepted: those of x within the prior, thickened by a ball of
+    residuals in the directions that no x reaches.
+
+    Parameters
+    ----------
+    spread : ndarray of shape (h, r)
+        G of the rows that take part, in turns.
+    """
+    values = np.linalg.svd(spread, compute_uv=False)
+    n_rows, r = spread.shape
+    # A direction that the prior moves by less than the noise is as thick as the noise.
+    along = 0.5 * float(np.log2(np.square(values) + noise_turns**2).sum())
+    inside = prior.log2_volume * len(values) / r
+    limit = chi_squared_limit(residual_freedom(spread, noise_turns))
+    return inside + along + log2_ball(n_rows - len(values), limit * noise_turns**2)
+
+
+@dataclass(frozen=True, eq=False)
+class WholeNumberCount:
+    """How many whole-number inputs are at least as probable as a given one: an upper bound.
+
+    For t with cost c = sum_j ((t_j - mean_j) / std_j)**2 and any s >= 0, the number of t' within
+    the limits and of cost at most c is at most exp(s c) prod_j sum_t' exp(-s (cost of t'_j)):
+    every such t' adds at least 1 to the right side. The least over a few s is taken.
+    """
+
+    slopes: np.ndarray
+    log_sums: np.ndarray
+
+    @classmethod
+    def of(cls, prior: PriorModel) -> WholeNumberCount:
+        slopes = np.concatenate([[0.0], np.geomspace(1e-3, 8.0, 40)])
+        if prior.step is None or prior.low is None or prior.high is None:
+            raise TypeError("only a prior with a step has whole numbers to count")
+        low, high = (np.rint((v - prior.mean) / prior.step) for v in (prior.low, prior.high))
+        std = np.diag(prior.factor) / prior.step
+        sums = [_log_sum(slopes, *limits) for limits in zip(low, high, std, strict=True)]
+        return cls(slopes, np.sum(sums, axis=0))
+
+    def log2_at_most(self, cost: np.ndarray) -> np.ndarray:
+        """Return log2 of the bound for each cost."""
+        bounds = np.asarray(cost)[..., None] * self.slopes + self.log_sums
+        return bounds.min(axis=-1) / math.log(2.0)
+
+
+def log2_fit(n_rows: int, noise_turns: float) -> float:
+    """Return log2 of the chance that unrelated phases pass the check on the residual."""
+    return min(0.0, log2_ball(n_rows, chi_squared_limit(n_rows) * noise_turns**2))
+
+
+def _log_sum(slopes: np.ndarray, low: float, high: float, std: float) -> np.ndarray:
+    """Return log sum_t exp(-slope (t / std)**2) over whole t from low to high."""
+    if high - low < 4096:
+        t = np.arange(low, high + 1.0)
+        return np.log(np.exp(-slopes[:, None] * np.square(t / std)).sum(axis=1))
+    # The sum of a falling function is at most its first term and its integral, on both sides.
+    integral = std * np.sqrt(math.pi / np.maximum(slopes, 1e-300)) + 2.0
+    return np.log(np.minimum(high - low + 1.0, integral))

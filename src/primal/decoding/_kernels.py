@@ -1,0 +1,184 @@
+"""Compiled loops of the lattice decoder; plain Python runs the same code without Numba.
+
+All integer arithmetic is int64 and wraps. That is what makes it exact: the results that are
+used are small, and wrapping sums are right modulo 2**64 whatever happened on the way.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+__all__ = ["COMPILED", "nearest_plane", "reduce_rows"]
+
+try:
+    from numba import njit
+except ImportError:  # the `fast` extra is not installed: right, but hundreds of times slower
+    COMPILED = False
+
+    def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+        return function
+
+else:
+    COMPILED = True
+    _kernel = njit(cache=True, nogil=True)
+
+
+@_kernel
+def _subtract(factor, u, v, k, j, q):
+    """Take q times row j from row k of the lattice, and keep v the inverse transpose of u."""
+    for c in range(j + 1):
+        factor[k, c] -= q * factor[j, c]
+    whole = np.int64(q)
+    for c in range(u.shape[0]):
+        u[k, c] -= whole * u[j, c]
+        v[j, c] += whole * v[k, c]
+
+
+@_kernel
+def _insert(factor, u, v, k, i):
+    """Move row k before row i <= k and rotate columns until the factor is triangular again."""
+    m = factor.shape[0]
+    for r in range(k, i, -1):
+        for c in range(m):
+            factor[r, c], factor[r - 1, c] = factor[r - 1, c], factor[r, c]
+            u[r, c], u[r - 1, c] = u[r - 1, c], u[r, c]
+            v[r, c], v[r - 1, c] = v[r - 1, c], v[r, c]
+    for j in range(k, i, -1):
+        a, b = factor[i, j - 1], factor[i, j]
+        h = math.sqrt(a * a + b * b)
+        cosine, sine = a / h, b / h
+        # The sign of the second column is free: it keeps the diagonal positive.
+        sign = -1.0 if sine > 0.0 else 1.0
+        factor[i, j - 1], factor[i, j] = h, 0.0
+        for r in range(j, m):
+            a, b = factor[r, j - 1], factor[r, j]
+            factor[r, j - 1] = cosine * a + sine * b
+            factor[r, j] = sign * (cosine * b - sine * a)
+
+
+@_kernel
+def reduce_rows(factor, u, v, delta, window, most_steps):
+    """Reduce the rows of a lattice whose lower triangular factor is given, all in place.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (m, m), dtype=float64
+        Lower triangular, positive diagonal; row i is lattice vector i in some orthonormal frame.
+    u, v : ndarray of shape (m, m), dtype=int64
+        Unimodular transform so far, and its inverse transpose modulo 2**64.
+    delta : float
+        Lovasz parameter, below 1.
+    window : int
+        How many places a row may move up at once. 1 is LLL; more are the deep insertions of
+        Schnorr and Euchner, which give shorter rows and take longer.
+    most_steps : int
+        Give up after so many moves of a row.
+
+    Returns
+    -------
+    changes : int
+        Row operations done; 0 means that the rows were reduced already.
+    """
+    m = factor.shape[0]
+    changes = 0
+    steps = 0
+    k = 1
+    while k < m and steps < most_steps:
+        for j in range(k - 1, -1, -1):
+            ratio = factor[k, j] / factor[j, j]
+            # A little more than half: at exactly half, rounding would flip it for ever.
+            if abs(ratio) > 0.501:
+                _subtract(factor, u, v, k, j, np.rint(ratio))
+                changes += 1
+            if window == 1 and j == k - 1:
+                a, b = factor[k, j], factor[k, k]
+                if a * a + b * b < delta * factor[j, j] * factor[j, j]:
+                    break  # exchanged below: no need to reduce it any further now
+        first = max(0, k - window)
+        length = 0.0
+        for c in range(first, k + 1):
+            length += factor[k, c] * factor[k, c]
+        place = k
+        for i in range(first, k):
+            if length < delta * factor[i, i] * factor[i, i]:
+                place = i
+                break
+            length -= factor[k, i] * factor[k, i]
+        if place < k:
+            _insert(factor, u, v, k, place)
+            changes += 1
+            steps += 1
+            k = max(place, 1)
+        else:
+            k += 1
+    return changes
+
+
+@_kernel
+def nearest_plane(factor, target, n_children, whole, costs):
+    """Round every row of reduced phases to whole turns, keeping the cheapest few on the way.
+
+    Parameters
+    ----------
+    factor : ndarray of shape (m, m), dtype=float64
+        Reduced factor; its diagonal holds conditional standard deviations in turns.
+    target : ndarray of shape (n, m), dtype=float64
+        Reduced phases, in turns.
+    n_children : int
+        Whole numbers tried for each kept start, odd: the nearest and those around it.
+    whole : ndarray of shape (n, n_kept, m), dtype=int64
+        Receives the turns to add, cheapest first; n_kept = 1 and one child is Babai's method.
+    costs : ndarray of shape (n, n_kept), dtype=float64
+        Receives squared distances in standard deviations; infinite where fewer were found.
+    """
+    n, n_kept, m = whole.shape
+    steps = np.zeros((n_kept, m))
+    new_steps = np.zeros((n_kept, m))
+    new_whole = np.zeros((n_kept, m), dtype=np.int64)
+    child_costs = np.empty(n_kept * n_children)
+    child_whole = np.empty(n_kept * n_children)
+    child_steps = np.empty(n_kept * n_children)
+    for r in range(n):
+        n_alive = 1
+        costs[r, :] = np.inf
+        costs[r, 0] = 0.0
+        for i in range(m):
+            for a in range(n_alive):
+                mean = 0.0
+                for j in range(i):
+                    mean += factor[i, j] * steps[a, j]
+                away = mean - target[r, i]
+                nearest = np.rint(away)
+                for c in range(n_children):
+                    offset = c - n_children // 2
+                    step = (nearest + offset - away) / factor[i, i]
+                    child = a * n_children + c
+                    child_whole[child] = nearest + offset
+                    child_steps[child] = step
+                    child_costs[child] = costs[r, a] + step * step
+            n_found = n_alive * n_children
+            if n_found == 1:
+                whole[r, 0, i] = np.int64(child_whole[0])
+                steps[0, i] = child_steps[0]
+                costs[r, 0] = child_costs[0]
+                continue
+            order = np.argsort(child_costs[:n_found])
+            n_next = min(n_found, n_kept)
+            for b in range(n_next):
+                child = order[b]
+                a = child // n_children
+                for j in range(i):
+                    new_steps[b, j] = steps[a, j]
+                    new_whole[b, j] = whole[r, a, j]
+                new_steps[b, i] = child_steps[child]
+                new_whole[b, i] = np.int64(child_whole[child])
+            for b in range(n_next):
+                costs[r, b] = child_costs[order[b]]
+                for j in range(i + 1):
+                    steps[b, j] = new_steps[b, j]
+                    whole[r, b, j] = new_whole[b, j]
+            n_alive = n_next

@@ -1,0 +1,179 @@
+"""Integer combinations of phases that hardly vary: lattice reduction with exact integers.
+
+m phases with noise have, before wrapping, the covariance M M^T for M = [diag(noise) | G],
+G = A F. A row of integers u gives the combination u M; reduction finds a unimodular U whose
+rows are short, so that each combination varies by less than a turn given those before it.
+Satellite positioning calls them wide lanes.
+
+Two things keep double precision good enough. G is held in exact integers and U G is computed
+anew, exactly, before each pass. And the noise starts large and shrinks by a factor of 2**22 a
+time: each pass meets a matrix that the last one has nearly reduced.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal._errors import EngineError
+
+__all__ = ["Lattice", "Reduced", "log_success", "reduce_lattice", "triangular_factor"]
+
+_DELTA = 0.999
+_LEVEL_RATIO = 2.0**22
+_MOST_PASSES = 60
+_MOST_STEPS = 400_000
+# Bits that the integers keep below the noise: their rounding is then negligible.
+_GUARD_BITS = 10
+
+
+@dataclass(frozen=True, eq=False)
+class Lattice:
+    """Rows [diag(noise) | G] in turns; G in exact integers.
+
+    Attributes
+    ----------
+    noise_turns : ndarray of shape (m,), dtype=float64
+        Standard deviation of each phase; 0 for a phase known exactly.
+    scaled : ndarray of shape (m, r), dtype=int64 or object
+        round(G * 2**log2_scale).
+    log2_scale : int
+    """
+
+    noise_turns: np.ndarray
+    scaled: np.ndarray
+    log2_scale: int
+
+    @classmethod
+    def from_integers(
+        cls, noise_turns: np.ndarray, numerators: np.ndarray, log2_unit: int
+    ) -> Lattice:
+        """Return the lattice of G = numerators * 2**log2_unit (Python ints, shape (m, r))."""
+        finest = float(noise_turns[noise_turns > 0].min())
+        log2_scale = _GUARD_BITS - math.frexp(finest)[1]
+        shift = log2_scale + log2_unit
+        half_unit = 1 << max(-shift - 1, 0)
+        scaled = numerators << shift if shift >= 0 else (numerators + half_unit) >> -shift
+        # 2**58 leaves room for the sums of a pass, which are shorter than the first rows.
+        small = max((abs(v) for v in scaled.ravel()), default=0) < 2**58
+        return cls(noise_turns, scaled.astype(np.int64) if small else scaled, log2_scale)
+
+    def rows(self, u: np.ndarray, noise_factor: float = 1.0) -> np.ndarray:
+        """Return u M in float64, shape (m, m + r), with the noise taken `noise_factor` times."""
+        noisy = self.noise_turns > 0  # exact phases have no column of their own
+        noise = u[:, noisy].astype(np.float64) * (noise_factor * self.noise_turns[noisy])
+        # int64 sums wrap, and are exact all the same because the result is short.
+        whole = u if self.scaled.dtype == np.int64 else u.astype(object)
+        return np.concatenate([noise, self._in_turns(whole @ self.scaled)], axis=1)
+
+    def first_noise_factor(self) -> float:
+        """Return the factor at which the noise is as large as the longest row of G."""
+        lengths = np.sqrt(np.square(self._in_turns(self.scaled)).sum(axis=1))
+        return max(1.0, float(lengths.max() / self.noise_turns[self.noise_turns > 0].min()))
+
+    def _in_turns(self, scaled: np.ndarray) -> np.ndarray:
+        if scaled.dtype == np.int64:
+            return np.ldexp(scaled.astype(np.float64), -self.log2_scale)
+        # Python divides long integers with one correct rounding.
+        return (scaled / (1 << self.log2_scale)).astype(np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Reduced:
+    """A reduced lattice: what decoding needs of it.
+
+    Attributes
+    ----------
+    u : ndarray of shape (m, m), dtype=int64
+        Unimodular transform.
+    v : ndarray of shape (m, m), dtype=int64
+        Its inverse transpose modulo 2**64, so that u @ v.T is the identity.
+    factor : ndarray of shape (m, m), dtype=float64
+        Lower triangular factor of u M, positive diagonal, in turns.
+    """
+
+    u: np.ndarray
+    v: np.ndarray
+    factor: np.ndarray
+
+    @property
+    def success_probability(self) -> float:
+        """Chance that rounding one combination after the other gets every integer right."""
+        return math.exp(log_success(np.diag(self.factor)))
+
+    @property
+    def adop_turns(self) -> float:
+        """Geometric mean of the conditional deviations; no reduction can change it."""
+        return float(np.exp(np.log(np.diag(self.factor)).mean()))
+
+
+def log_success(deviations_turns: np.ndarray) -> float:
+    """Return the log of the chance that independent normal errors all stay within half a turn."""
+    tails = [math.erfc(0.5 / (math.sqrt(2.0) * s)) for s in deviations_turns.tolist()]
+    return sum(math.log1p(-t) if t < 1.0 else -math.inf for t in tails)
+
+
+def triangular_factor(rows: np.ndarray) -> np.ndarray:
+    """Return the lower triangular factor, of positive diagonal, of rows (m, n), m <= n."""
+    _, upper = np.linalg.qr(rows.T)
+    factor = upper.T
+    return np.ascontiguousarray(factor * np.where(np.diag(factor) < 0, -1.0, 1.0))
+
+
+def reduce_lattice(
+    lattice: Lattice,
+    *,
+    window: int = 16,
+    progress: Callable[[float], None] | None = None,
+) -> Reduced:
+    """Return the lattice reduced by LLL, optionally with deep insertions.
+
+    Parameters
+    ----------
+    lattice : Lattice
+    window : int, default=16
+        Places that a row may move up at once, at the end. 1 is LLL; more are deep insertions,
+        which give shorter rows and take longer.
+    progress : callable, optional
+        Called with the share done, in [0, 1], before each pass.
+
+    Raises
+    ------
+    EngineError
+        If the integers outgrow 64 bits or the passes do not settle.
+    """
+    from primal.decoding._kernels import reduce_rows
+
+    m = len(lattice.noise_turns)
+    u, v = np.eye(m, dtype=np.int64), np.eye(m, dtype=np.int64)
+    factors = _noise_factors(lattice.first_noise_factor())
+    for level, noise_factor in enumerate(factors):
+        last = level == len(factors) - 1
+        for places in (1, window) if last and window > 1 else (1,):
+            for _ in range(_MOST_PASSES):
+                if progress is not None:
+                    progress(level / len(factors))
+                factor = triangular_factor(lattice.rows(u, noise_factor))
+                if reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
+                    break
+            else:
+                raise EngineError(_unsettled(m))
+    if not np.array_equal(u @ v.T, np.eye(m, dtype=np.int64)):
+        raise EngineError(_unsettled(m))
+    return Reduced(u, v, triangular_factor(lattice.rows(u)))
+
+
+def _noise_factors(first: float) -> list[float]:
+    """Return factors from `first` down to 1, each at most 2**22 below the one before."""
+    n_levels = max(1, math.ceil(math.log(first) / math.log(_LEVEL_RATIO)))
+    return [first ** (1.0 - (level + 1) / n_levels) for level in range(n_levels)]
+
+
+def _unsettled(m: int) -> str:
+    return (
+        f"the reduction of {m} phases did not settle in double precision: state a larger noise "
+        "or a narrower prior, or install python-flint."
+    )

@@ -1,0 +1,217 @@
+"""``DecodePlan``: recover x from wrapped phases, and say when the answer is unique."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from primal._checks import whole_number
+from primal._errors import DataError, OptionError
+from primal.bases import Basis
+from primal.decoding._cache import cache_key
+from primal.decoding._certificate import Certificate
+from primal.decoding._model import PhaseModel, least_noise_turns
+from primal.decoding._noise import NOISES, code_phases, noise_turns
+from primal.decoding._priors import Box, Gaussian, Integers, Prior
+from primal.decoding._search import Search
+from primal.decoding._setup import set_up
+
+__all__ = ["DecodePlan", "DecodeResult", "decode_exact", "make_plan"]
+
+# Phases worked on at once, counting every candidate: a few arrays of 8 MB.
+_BLOCK_PHASES = 1 << 20
+
+
+class _Map(Protocol):
+    """What decoding needs of a map."""
+
+    @property
+    def basis(self) -> Basis: ...
+
+    @property
+    def layout(self) -> str: ...
+
+
+@dataclass(frozen=True, eq=False)
+class DecodeResult:
+    """What became of each code.
+
+    Attributes
+    ----------
+    x : ndarray of shape (..., d), dtype=float64
+        The most probable input; NaN where decoding failed.
+    status : ndarray of shape (...), dtype=str
+        ``"unique"``: the residual and the prior agree, and fewer than 2**-30 wrong solutions
+        are expected to do so. ``"ambiguous"``: they agree, but others may agree as well.
+        ``"failed"``: nothing was found that agrees.
+    residual : ndarray of shape (...), dtype=float64
+        Root mean square of what x leaves of the phases, in turns.
+    candidates : ndarray of shape (..., c, d), dtype=float64
+        Inputs that agree, the most probable first, filled up with NaN. Where decoding failed,
+        the first holds the closest input found.
+    """
+
+    x: np.ndarray
+    status: np.ndarray
+    residual: np.ndarray
+    candidates: np.ndarray
+
+
+class DecodePlan:
+    """All of the work that does not depend on the code; made by ``DynamicPrime.decode_plan``.
+
+    Attributes
+    ----------
+    certificate : Certificate
+        What can be promised without data; its numbers are also attributes of the plan.
+    noise_turns : float
+    beam : int
+    setup_seconds : float
+        Time that this set-up took, or its reading from the cache.
+    """
+
+    def __init__(
+        self, model: PhaseModel, layout: str, search: Search, beam: int, setup_seconds: float
+    ) -> None:
+        self._model, self._layout, self._search = model, layout, search
+        self.beam = beam
+        self.setup_seconds = setup_seconds
+
+    @property
+    def certificate(self) -> Certificate:
+        return self._search.certificate
+
+    @property
+    def noise_turns(self) -> float:
+        return self._model.noise_turns
+
+    @property
+    def success_probability(self) -> float:
+        """See :class:`Certificate`."""
+        return self.certificate.success_probability
+
+    @property
+    def log2_spurious(self) -> float:
+        """See :class:`Certificate`."""
+        return self.certificate.log2_spurious
+
+    @property
+    def x_std(self) -> np.ndarray:
+        """See :class:`Certificate`."""
+        return self.certificate.x_std
+
+    @property
+    def rows(self) -> int:
+        """See :class:`Certificate`."""
+        return self.certificate.rows
+
+    def decode(self, z: object) -> DecodeResult:
+        """Return the inputs behind codes, each with its status.
+
+        Parameters
+        ----------
+        z : array_like of shape (..., D), or ndarray of uint8, uint16, uint32 of shape (..., D/2)
+            Waves as ``encode`` makes them, of any float type and scale, or phases: ``m.turns(x)``
+            or ``quantise(m.turns(x))``.
+
+        Returns
+        -------
+        result : DecodeResult
+
+        Raises
+        ------
+        DataError
+            If z has the wrong shape, NaN or infinity in it, or a type whose own rounding
+            exceeds the noise that the plan was made for.
+        """
+        k, d = self._model.table.shape
+        self._refuse_coarse_codes(z)
+        phases = code_phases(z, k, self._layout)
+        rows = np.ascontiguousarray(phases.reshape(-1, k))
+        n, c = len(rows), self._search.n_kept
+        x, residual = np.empty((n, d)), np.empty(n)
+        status, candidates = np.empty(n, dtype="<U9"), np.empty((n, c, d))
+        step = max(1, _BLOCK_PHASES // (k * c))
+        for first in range(0, n, step):
+            part = slice(first, min(first + step, n))
+            x[part], status[part], residual[part], candidates[part] = self._search(rows[part])
+        shape = phases.shape[:-1]
+        return DecodeResult(
+            x.reshape(*shape, d),
+            status.reshape(shape),
+            residual.reshape(shape),
+            candidates.reshape(*shape, c, d),
+        )
+
+    def __repr__(self) -> str:
+        return f"DecodePlan({self.certificate})"
+
+    def _refuse_coarse_codes(self, z: object) -> None:
+        name = getattr(getattr(z, "dtype", None), "name", "")
+        own = NOISES.get(name, 0.0)
+        if own > 1.01 * self.noise_turns:
+            raise DataError(
+                f"codes of type {name} have a noise of {own:.2g} turns, and this plan is for "
+                f"{self.noise_turns:.2g}: make it with noise={name!r}."
+            )
+
+
+def make_plan(
+    basis: Basis,
+    layout: str,
+    *,
+    prior: Prior,
+    noise: object = "float32",
+    beam: int = 1,
+    cache: bool = True,
+    progress: Callable[[float], None] | None = None,
+) -> DecodePlan:
+    """Return a plan for the codes of a basis; see ``DynamicPrime.decode_plan``."""
+    if not isinstance(prior, (Box, Gaussian, Integers)):
+        raise OptionError(
+            f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
+        )
+    beam = whole_number("beam", beam, least=1)
+    start = time.perf_counter()
+    law, noise_std = prior.model(basis.d), noise_turns(noise)
+    if noise == "float64":  # as good as float64 phases can be
+        noise_std = max(noise_std, least_noise_turns(basis.table, law))
+    model = PhaseModel(basis.table, law, noise_std)
+    key = cache_key(basis.fingerprint, prior.key, model.noise_turns) if cache else None
+    search = Search(model, set_up(model, key, progress), beam)
+    return DecodePlan(model, layout, search, beam, time.perf_counter() - start)
+
+
+def decode_exact(
+    z: object, m: _Map, *, prior: Prior, noise: object = None, beam: int = 1
+) -> DecodeResult:
+    """Return x from codes of a ``DynamicPrime``, also where phases wrap; a plan used once.
+
+    Parameters
+    ----------
+    z : array_like of shape (..., D), or ndarray of uint8, uint16, uint32 of shape (..., D/2)
+    m : DynamicPrime
+        The map that made the codes.
+    prior : Box, Gaussian or Integers
+    noise : str or float, optional
+        By default that of the type of z.
+    beam : int, default=1
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal.decoding import Box, decode_exact
+    >>> m = primal.DynamicPrime(2, 16, sigma=100.0)
+    >>> result = decode_exact(m.encode([0.3, -0.7]), m, prior=Box(1.0))
+    >>> result.x.round(6), str(result.status)
+    (array([ 0.3, -0.7]), 'unique')
+    """
+    if noise is None:
+        name = getattr(getattr(z, "dtype", None), "name", "")
+        # Waves held in float64 were often made in float32.
+        noise = name if name in NOISES and name != "float64" else "float32"
+    return make_plan(m.basis, m.layout, prior=prior, noise=noise, beam=beam).decode(z)

@@ -1,0 +1,259 @@
+"""What is known about x before its code is seen: a box, a Gaussian law, or whole numbers.
+
+The lattice decoder needs a Gaussian law to weigh combinations with. A box is given the mean and
+variance of the uniform law on it; the limits themselves are checked at the end.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal._errors import DataError
+from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
+
+__all__ = ["Box", "Gaussian", "Integers", "Prior", "PriorModel"]
+
+# How many of its standard deviations a decoded value may lie beyond a limit.
+_LIMIT_DEVIATIONS = 6.0
+Numbers = float | Sequence[float] | np.ndarray
+
+
+@dataclass(frozen=True, eq=False)
+class PriorModel:
+    """A prior for d inputs: x = mean + factor @ xi with xi standard normal.
+
+    Attributes
+    ----------
+    mean : ndarray of shape (d,)
+    factor : ndarray of shape (d, r)
+    low, high : ndarray of shape (d,), or None
+        Limits of x, where there are any.
+    step : ndarray of shape (d,), or None
+        Spacing of x, when x is a whole multiple of it.
+    """
+
+    mean: np.ndarray
+    factor: np.ndarray
+    low: np.ndarray | None = None
+    high: np.ndarray | None = None
+    step: np.ndarray | None = None
+
+    def contains(self, x: np.ndarray, xi: np.ndarray, x_std: np.ndarray) -> np.ndarray:
+        """Return which rows of x (n, d) lie within the prior, allowing for their uncertainty."""
+        if self.low is not None and self.high is not None:
+            slack = _LIMIT_DEVIATIONS * x_std + 1e-12 * (self.high - self.low)
+            inside = (x >= self.low - slack) & (x <= self.high + slack)
+            return np.logical_and.reduce(inside, axis=1)
+        return np.square(xi).sum(axis=1) <= chi_squared_limit(xi.shape[1])
+
+    def log2_overlap(self, x_shift: np.ndarray, xi_shift: np.ndarray) -> np.ndarray:
+        """Return log2 of the chance that x, drawn from the prior and shifted, stays within it.
+
+        Parameters
+        ----------
+        x_shift : ndarray of shape (n, d)
+        xi_shift : ndarray of shape (n, r)
+        """
+        if self.low is not None and self.high is not None:
+            width = self.high - self.low + (0.0 if self.step is None else self.step)
+            with np.errstate(divide="ignore"):  # log2 of 0: never within
+                return np.log2(np.maximum(0.0, 1.0 - np.abs(x_shift) / width)).sum(axis=1)
+        r = xi_shift.shape[1]
+        return log2_shifted_within(r, chi_squared_limit(r), np.square(xi_shift).sum(axis=1))
+
+    @property
+    def log2_volume(self) -> float:
+        """log2 of the volume, in units of xi, of what `contains` accepts."""
+        r = self.factor.shape[1]
+        if self.low is not None:
+            return r * math.log2(2.0 * math.sqrt(3.0))
+        return log2_ball(r, chi_squared_limit(r))
+
+
+@dataclass(frozen=True)
+class Box:
+    """Every x_j within `half_width` of `centre`.
+
+    Parameters
+    ----------
+    half_width : float or sequence of d floats
+        Positive.
+    centre : float or sequence of d floats, default=0.0
+
+    Examples
+    --------
+    >>> from primal.decoding import Box
+    >>> Box(1.0)
+    Box(half_width=1.0, centre=0.0)
+    """
+
+    half_width: Numbers
+    centre: Numbers = 0.0
+
+    def __post_init__(self) -> None:
+        _freeze(self, "half_width", positive=True)
+        _freeze(self, "centre")
+
+    def model(self, d: int) -> PriorModel:
+        """Return this prior for d inputs."""
+        half, centre = _spread(self, "half_width", d), _spread(self, "centre", d)
+        return PriorModel(centre, np.diag(half / math.sqrt(3.0)), centre - half, centre + half)
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Everything that a plan depends on."""
+        return ("box", self.half_width, self.centre)
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """x normal with a mean and a covariance, for instance those of a training set.
+
+    Parameters
+    ----------
+    mean : float or sequence of d floats
+    cov : float, sequence of d floats, or array of shape (d, d)
+        One variance, one for each input, or a covariance matrix (it may be singular).
+
+    Examples
+    --------
+    >>> from primal.decoding import Gaussian
+    >>> Gaussian(0.0, [1.0, 4.0]).model(2).factor
+    array([[1., 0.],
+           [0., 2.]])
+    """
+
+    mean: Numbers
+    cov: Numbers | Sequence[Sequence[float]]
+
+    def __post_init__(self) -> None:
+        _freeze(self, "mean")
+        if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
+            _freeze(self, "cov", positive=True)
+            return
+        matrix = np.array(self.cov, dtype=np.float64)
+        if matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
+            raise DataError(f"cov must be a square matrix of numbers, got shape {matrix.shape}.")
+        object.__setattr__(self, "cov", tuple(map(tuple, matrix.tolist())))
+
+    def model(self, d: int) -> PriorModel:
+        """Return this prior for d inputs."""
+        mean = _spread(self, "mean", d)
+        if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
+            return PriorModel(mean, np.diag(np.sqrt(_spread(self, "cov", d))))
+        matrix = np.array(self.cov)
+        if len(matrix) != d:
+            raise DataError(f"cov must be {d} x {d} for this map, got {matrix.shape}.")
+        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
+        if values[-1] <= 0.0 or values[0] < -1e-9 * values[-1]:
+            raise DataError(
+                f"cov must be a covariance matrix, got one with the eigenvalue {values[0]:.3g}."
+            )
+        kept = values > 1e-14 * values[-1]
+        return PriorModel(mean, vectors[:, kept] * np.sqrt(values[kept]))
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Everything that a plan depends on."""
+        return ("gaussian", self.mean, self.cov)
+
+
+@dataclass(frozen=True)
+class Integers:
+    """Every x_j a whole multiple of `step`, from low * step to high * step.
+
+    Digital inputs carry few bits, so fewer phases than inputs can be enough.
+
+    Parameters
+    ----------
+    step : float or sequence of d floats, default=1.0
+        Spacing of the values.
+    low, high : int or sequence of d ints, default=0 and 255
+        Limits of x / step, both included.
+    mean, std : float or sequence of d floats, optional
+        Of x / step, when more is known than the limits; by default those of the uniform law.
+
+    Examples
+    --------
+    >>> from primal.decoding import Integers
+    >>> Integers(1 / 255, 0, 255).model(2).high
+    array([1., 1.])
+    """
+
+    step: Numbers = 1.0
+    low: Numbers = 0
+    high: Numbers = 255
+    mean: Numbers | None = None
+    std: Numbers | None = None
+
+    def __post_init__(self) -> None:
+        _freeze(self, "step", positive=True)
+        for name in ("low", "high"):
+            _freeze(self, name)
+            if not np.equal(np.rint(getattr(self, name)), getattr(self, name)).all():
+                raise DataError(
+                    f"{name} counts steps and must be whole, got {getattr(self, name)}."
+                )
+        if not np.all(np.less(self.low, self.high)):
+            raise DataError(f"low must be below high, got {self.low} and {self.high}.")
+        if self.mean is not None:
+            _freeze(self, "mean")
+        if self.std is not None:
+            _freeze(self, "std", positive=True)
+
+    def model(self, d: int) -> PriorModel:
+        """Return this prior for d inputs; its mean is moved onto the grid."""
+        step, low, high = (_spread(self, name, d) for name in ("step", "low", "high"))
+        mean = (low + high) / 2.0 if self.mean is None else _spread(self, "mean", d)
+        uniform = (high - low + 1.0) / math.sqrt(12.0)
+        std = uniform if self.std is None else _spread(self, "std", d)
+        # The decoder counts steps from the mean, so that must be a whole number of them.
+        centre = np.clip(np.rint(mean), low, high)
+        return PriorModel(
+            step * centre, np.diag(step * short_float(std)), step * low, step * high, step
+        )
+
+    @property
+    def key(self) -> tuple[object, ...]:
+        """Everything that a plan depends on."""
+        return ("integers", self.step, self.low, self.high, self.mean, self.std)
+
+
+Prior = Box | Gaussian | Integers
+
+
+def short_float(values: np.ndarray) -> np.ndarray:
+    """Return values cut to eight significant bits.
+
+    The lattice holds deviations of whole numbers in fixed point, without noise to hide their
+    rounding: they must be exact there.
+    """
+    mantissa, exponent = np.frexp(values)
+    return np.ldexp(np.rint(mantissa * 256.0), exponent - 8)
+
+
+def _freeze(prior: object, name: str, *, positive: bool = False) -> None:
+    """Make a field a float or a tuple of floats, so that priors can be compared and hashed."""
+    value = getattr(prior, name)
+    try:
+        array = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{name} must be a number or one per input, got {value!r}.") from None
+    wrong = array.ndim > 1 or array.size == 0 or not np.isfinite(array).all()
+    if wrong or (positive and not (array > 0.0).all()):
+        kind = "positive, finite" if positive else "finite"
+        raise DataError(f"{name} must be a {kind} number or one per input, got {value!r}.")
+    plain = float(array) if array.ndim == 0 else tuple(array.tolist())
+    object.__setattr__(prior, name, plain)
+
+
+def _spread(prior: object, name: str, d: int) -> np.ndarray:
+    """Return a field as one float for each of d inputs."""
+    array = np.asarray(getattr(prior, name), dtype=np.float64)
+    if array.ndim == 1 and len(array) != d:
+        raise DataError(f"{name} has {len(array)} values and this map {d} inputs: give {d} or one.")
+    return np.array(np.broadcast_to(array, d))

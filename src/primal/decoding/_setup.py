@@ -1,0 +1,136 @@
+"""Set-up of a plan: reduce, extend to all rows, certify; or read the reduction from the cache."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal.decoding import _cache
+from primal.decoding._bounds import chi_squared_limit
+from primal.decoding._certificate import (
+    Certificate,
+    WholeNumberCount,
+    log2_fit,
+    log2_spurious,
+)
+from primal.decoding._lattice import Reduced, log_success, triangular_factor
+from primal.decoding._model import PhaseModel, row_counts
+from primal.decoding._reduce import reduce_best
+from primal.decoding._stages import Stage, make_stages
+
+__all__ = ["SetUp", "set_up"]
+
+_ENOUGH = 0.9999
+# A direction of x in which this much of the prior's deviation is left is not determined.
+_LARGEST_SHARE_OPEN = 0.5
+# A reduction that is quicker than this is not worth a file.
+_LEAST_STORED_SECONDS = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class SetUp:
+    """Everything about a plan that does not depend on a code.
+
+    Attributes
+    ----------
+    reduced : Reduced
+        Of the whole-number phases, if any, and the first rows in the model's order.
+    stages : list of Stage
+        Empty for whole-number inputs, which need none.
+    certificate : Certificate
+    """
+
+    reduced: Reduced
+    stages: list[Stage]
+    certificate: Certificate
+
+
+def set_up(
+    model: PhaseModel, key: str | None, progress: Callable[[float], None] | None = None
+) -> SetUp:
+    """Return the set-up of a model, from the cache when there is an entry under `key`."""
+    report = progress or (lambda share: None)
+    report(0.0)
+    found = _cache.load(key) if key is not None else None
+    if found is not None and len(found[0]) <= model.n_whole + len(model.order):
+        u, v = found
+        lattice = model.lattice(len(u) - model.n_whole)
+        result = _finish(model, Reduced(u, v, triangular_factor(lattice.rows(u))))
+    else:
+        start = time.perf_counter()
+        result = _best_of_rows(model, report)
+        if key is not None and time.perf_counter() - start >= _LEAST_STORED_SECONDS:
+            _cache.store(key, result.reduced.u, result.reduced.v)
+    report(1.0)
+    return result
+
+
+def _best_of_rows(model: PhaseModel, report: Callable[[float], None]) -> SetUp:
+    """Reduce more and more rows until success is near certain and all phases take part."""
+    best = None
+    counts = list(row_counts(model))
+    for number, n_rows in enumerate(counts):
+
+        def part(share: float, number: int = number) -> None:
+            report((number + share) / len(counts))
+
+        result = _finish(model, reduce_best(model.lattice(n_rows), part))
+        if best is None or _merit(result) > _merit(best):
+            best = result
+        if _merit(best) >= (_ENOUGH, len(model.order)):
+            break
+    if best is None:
+        raise AssertionError("row_counts yields at least one number")
+    return best
+
+
+def _merit(result: SetUp) -> tuple[float, int, float]:
+    chance = result.certificate.success_probability
+    return min(chance, _ENOUGH), result.certificate.rows, chance
+
+
+def _finish(model: PhaseModel, reduced: Reduced) -> SetUp:
+    if model.prior.step is not None:
+        return SetUp(reduced, [], _whole_number_certificate(model, reduced))
+    first_rows = model.order[: len(reduced.u)]
+    stages = make_stages(model.spread, model.noise_turns, first_rows)
+    predictions = np.concatenate([stage.predictions_turns for stage in stages])
+    log_chance = log_success(np.diag(reduced.factor)) + log_success(predictions)
+    rows = stages[-1].rows
+    spurious = log2_spurious(model.spread[rows], model.noise_turns, model.prior)
+    return SetUp(
+        reduced,
+        stages,
+        Certificate(
+            math.exp(log_chance),
+            math.inf if _leaves_open(model, stages[-1]) else spurious,
+            np.sqrt(np.square(model.factor @ stages[-1].root).sum(axis=1) + model.unseen_variance),
+            len(rows),
+            len(first_rows),
+            reduced.adop_turns,
+        ),
+    )
+
+
+def _leaves_open(model: PhaseModel, last: Stage) -> bool:
+    """Whether the phases hardly narrow the prior in some direction of x."""
+    dropped = model.factor.shape[1] < model.prior.factor.shape[1]
+    return dropped or float(np.linalg.norm(last.root, 2)) > _LARGEST_SHARE_OPEN
+
+
+def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> Certificate:
+    k, d = model.table.shape
+    # A cost that the prior exceeds once in 100,000; results are judged by their own cost.
+    candidates = WholeNumberCount.of(model.prior).log2_at_most(np.array(chi_squared_limit(d)))
+    return Certificate(
+        reduced.success_probability,
+        float(candidates) + log2_fit(k, model.noise_turns),
+        np.zeros(d),
+        k,
+        len(reduced.u) - d,
+        reduced.adop_turns,
+    )

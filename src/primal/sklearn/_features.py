@@ -1,0 +1,352 @@
+"""``PrimeFeatures``: the feature map as a scikit-learn transformer."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.sparsefuncs import min_max_axis
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from primal._checks import one_of, whole_number
+from primal._errors import DimensionError, OptionError
+from primal.maps import DynamicPrime
+from primal.sklearn._arrays import numpy_and_back
+from primal.sklearn._contract import validate_data
+from primal.sklearn._diagnostics import kernel_error
+from primal.sklearn._encode import FeaturePlan, amplitude, encode, resolved_form
+from primal.sklearn._gamma import resolved_gamma
+from primal.sklearn._inverse import InverseCertificate, certify, invert
+from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
+
+__all__ = ["PrimeFeatures"]
+
+_FORMS = ("auto", "pair", "offset")
+_LAYOUTS = ("interleaved", "block")
+_PRECISIONS = ("exact", "fast")
+_DTYPES = (np.float64, np.float32)
+
+
+class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+    """Approximate a kernel by cosines and sines of prime frequencies.
+
+    A drop-in for :class:`sklearn.kernel_approximation.RBFSampler`: the inner product of two
+    rows of the result approximates the kernel of the two rows of X. There is no random state,
+    because nothing is drawn: frequencies are quantiles of fractions of prime roots, and one
+    set of parameters has one set of features, on every machine.
+
+    Parameters
+    ----------
+    n_components : int, default=1024
+        Number of features D; odd numbers are allowed.
+    kernel : str, default="rbf"
+        ``"rbf"``: exp(-gamma |t|**2), with t = x - y.
+        ``"laplacian"``: exp(-gamma sum_j |t_j|).
+        ``"cauchy"``: prod_j 1 / (1 + gamma t_j**2).
+        ``"matern12"``, ``"matern32"``, ``"matern52"``: Matern kernels of smoothness 1/2, 3/2
+        and 5/2, of length scale 1 / sqrt(2 gamma).
+        ``"prime"``: the paper's multi-scale frequencies; no closed form, and gamma is the
+        scale of the coarsest one.
+    gamma : "scale", "median", float or array_like of shape (d,), default="scale"
+        ``"scale"`` is 1 / (d Var X), as scikit-learn means it; ``"median"`` makes the median
+        distance between rows the length scale; an array has one value for each column
+        (automatic relevance determination).
+    basis : str, default="auto"
+        ``"table"``, ``"kronecker"``, ``"orthogonal"``, and ``"signed"`` or ``"paper"`` for the
+        prime kernel. ``"auto"`` looks at the kernel and at d alone.
+    form : {"auto", "pair", "offset"}, default="auto"
+        Pairs of cosine and sine, or one cosine with an offset for each frequency. ``"auto"``
+        takes pairs from D = 2 d on.
+    layout : {"interleaved", "block"}, default="interleaved"
+        Order of pairs: cos, sin, cos, sin, ..., or all cosines first. Only the first can grow.
+    precision : {"exact", "fast"}, default="exact"
+        ``"exact"``: the same bits on every machine and for every batch. ``"fast"``: one
+        float64 matrix product, bits not promised.
+
+    Attributes
+    ----------
+    gamma_ : float or ndarray of shape (d,)
+        The gamma in use.
+    basis_ : str
+        The basis in use.
+    form_ : {"pair", "offset"}
+        The form in use.
+    amplitude_ : float
+        Factor of every cosine and sine: sqrt(2 / D) at the time of `fit`; `grow` keeps it.
+    data_min_, data_max_ : ndarray of shape (d,), dtype=float64
+        Range of the data seen.
+    n_samples_seen_ : int
+        Rows seen.
+    n_features_in_, feature_names_in_
+        As everywhere in scikit-learn.
+    map_ : DynamicPrime
+        The map behind the features.
+    inverse_certificate_ : InverseCertificate
+        Whether `inverse_transform` holds for the range of the data seen.
+    safe_gamma_ : float or ndarray of shape (d,)
+        Largest gamma at which it does.
+    condition_number_ : float
+        Of the frequencies: how much the inverse can amplify noise.
+
+    Notes
+    -----
+    Features are computed in float32 and returned in the type of X; float32 and float64 input
+    of equal value give equal features. A pickle holds parameters and a few numbers: the
+    table of frequencies is made again.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.sklearn import PrimeFeatures
+    >>> X = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> features = PrimeFeatures(256, gamma=0.5).fit(X)
+    >>> Z = features.transform(X)
+    >>> Z.shape
+    (20, 256)
+    >>> exact = np.exp(-0.5 * np.square(X[0] - X[9]).sum())
+    >>> bool(abs(Z[0] @ Z[9] - exact) < 0.01)
+    True
+    """
+
+    n_features_in_: int
+
+    def __init__(
+        self,
+        n_components: int = 1024,
+        *,
+        kernel: str = "rbf",
+        gamma: Any = "scale",
+        basis: str = "auto",
+        form: str = "auto",
+        layout: str = "interleaved",
+        precision: str = "exact",
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.basis = basis
+        self.form = form
+        self.layout = layout
+        self.precision = precision
+
+    def fit(self, X: Any, y: Any = None) -> PrimeFeatures:
+        """Choose gamma from X and note the range of X.
+
+        Parameters
+        ----------
+        X : {array_like, sparse matrix, tensor} of shape (n, d)
+        y : ignored
+
+        Returns
+        -------
+        self : PrimeFeatures
+
+        Raises
+        ------
+        OptionError, DimensionError, SigmaError
+            If a parameter is out of range.
+        """
+        X = self._validated(numpy_and_back(X)[0], reset=True)
+        d = X.shape[1]
+        n_components = whole_number("n_components", self.n_components, least=1)
+        one_of("kernel", self.kernel, KERNELS)
+        one_of("form", self.form, _FORMS)
+        one_of("layout", self.layout, _LAYOUTS)
+        one_of("precision", self.precision, _PRECISIONS)
+        self.basis_ = resolved_basis(self.kernel, self.basis, d)
+        self.form_ = resolved_form(self.form, n_components, d)
+        self.gamma_ = resolved_gamma(self.gamma, self.kernel, X)
+        self.amplitude_ = amplitude(n_components)
+        self._n_features_out = n_components
+        self._plan = self._new_plan()
+        self.n_samples_seen_ = 0
+        self.data_min_, self.data_max_ = np.full(d, np.inf), np.full(d, -np.inf)
+        self._note_range(X)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
+        """Note the range of one more batch; the first call fits.
+
+        Gamma comes from the first batch and stays: another gamma would change features that
+        are already in use.
+        """
+        if not hasattr(self, "n_samples_seen_"):
+            return self.fit(X)
+        self._note_range(self._validated(numpy_and_back(X)[0], reset=False))
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the features of X.
+
+        Parameters
+        ----------
+        X : {array_like, sparse matrix, tensor} of shape (n, d)
+
+        Returns
+        -------
+        Z : ndarray or tensor of shape (n, n_components)
+            float32 for float32 input, else float64.
+        """
+        check_is_fitted(self)
+        X, back = numpy_and_back(X)
+        X = self._validated(X, reset=False)
+        return back(encode(self._plan, X, X.dtype))
+
+    def inverse_transform(self, X: Any) -> Any:
+        """Return the points whose features these are.
+
+        Parameters
+        ----------
+        X : {array_like, tensor} of shape (n, n_components)
+            Features, of any scale.
+
+        Returns
+        -------
+        x : ndarray or tensor of shape (n, d)
+            float32 for float32 features, else float64.
+
+        Raises
+        ------
+        NotInvertibleError
+            If `inverse_certificate_` says that the fitted range has no inverse. The message
+            names the gamma that would do.
+
+        Warns
+        -----
+        PhaseWrapWarning
+            When a row decodes to a point beyond the certified range.
+        """
+        check_is_fitted(self)
+        X, back = numpy_and_back(X)
+        Z = check_array(X, dtype=_DTYPES, input_name="X")
+        if Z.shape[1] != self._n_features_out:
+            raise DimensionError(
+                f"X must have the {self._n_features_out} columns that transform returns, "
+                f"got {Z.shape[1]}."
+            )
+        return back(invert(self._plan, self.inverse_certificate_, Z).astype(Z.dtype, copy=False))
+
+    def grow(self, n_components: int, *, rescale: bool = False) -> PrimeFeatures:
+        """Append features; the old ones keep their columns and every bit.
+
+        Parameters
+        ----------
+        n_components : int
+            At least the present number. The parameter of the same name is set to it.
+        rescale : bool, default=False
+            The amplitude stays that of the fit, so the inner product of rows now approximates
+            (n_components / old number) times the kernel. True sets it to sqrt(2 / D) again,
+            which multiplies every old feature by one common factor.
+
+        Returns
+        -------
+        self : PrimeFeatures
+
+        Raises
+        ------
+        DimensionError
+            If it is smaller than the present number.
+        OptionError
+            If pairs are in block layout, where the sines would move.
+        """
+        check_is_fitted(self)
+        n_components = whole_number("n_components", n_components, least=1)
+        if n_components < self._n_features_out:
+            raise DimensionError(
+                f"{self._n_features_out} features cannot grow to {n_components}: ask for more."
+            )
+        if self.form_ == "pair" and self.layout == "block":
+            raise OptionError(
+                "layout='block' cannot grow, its sines would move to other columns: use "
+                "layout='interleaved'."
+            )
+        self.n_components = self._n_features_out = n_components
+        if rescale:
+            self.amplitude_ = amplitude(n_components)
+        self._plan = self._new_plan()
+        return self
+
+    def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
+        """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
+
+        Parameters
+        ----------
+        X : {array_like, sparse matrix, tensor} of shape (n, d)
+        n_pairs : int, default=160_000
+            Number of entries of the kernel matrix to compare; sqrt(n_pairs) rows are taken,
+            spread evenly over X.
+
+        Returns
+        -------
+        error : float
+
+        Raises
+        ------
+        OptionError
+            For the prime kernel, which has no closed form.
+        """
+        check_is_fitted(self)
+        X = self._validated(numpy_and_back(X)[0], reset=False)
+        n_rows = math.isqrt(whole_number("n_pairs", n_pairs, least=1))
+        return kernel_error(self._plan, self.kernel, self.gamma_, X, n_rows)
+
+    @property
+    def map_(self) -> DynamicPrime:
+        check_is_fitted(self)
+        return self._plan.map
+
+    @property
+    def inverse_certificate_(self) -> InverseCertificate:
+        check_is_fitted(self)
+        after = KERNELS[self.kernel].gamma_after
+        return certify(self._plan, self.data_min_, self.data_max_, self.gamma_, after)
+
+    @property
+    def safe_gamma_(self) -> float | np.ndarray:
+        return self.inverse_certificate_.safe_gamma
+
+    @property
+    def condition_number_(self) -> float:
+        return self.map_.basis.condition_number
+
+    def _new_plan(self) -> FeaturePlan:
+        scale = KERNELS[self.kernel].scale(self.gamma_)
+        pair = self.form_ == "pair"
+        n_components = self._n_features_out
+        m = kernel_map(
+            self.kernel,
+            self.n_features_in_,
+            (n_components + 1) // 2 if pair else n_components,
+            1.0 if isinstance(scale, np.ndarray) else scale,
+            basis=self.basis_,
+            layout=self.layout if pair else "block",
+            precision=self.precision,
+        )
+        columns = scale if isinstance(scale, np.ndarray) else None
+        return FeaturePlan(m, self.form_, n_components, self.amplitude_, columns)
+
+    def _note_range(self, X: Any) -> None:
+        low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
+        self.data_min_ = np.minimum(self.data_min_, low).astype(np.float64)
+        self.data_max_ = np.maximum(self.data_max_, high).astype(np.float64)
+        self.n_samples_seen_ += X.shape[0]
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=reset)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_plan"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        if hasattr(self, "n_samples_seen_"):
+            self._plan = self._new_plan()
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags

@@ -1,0 +1,119 @@
+"""Gamma from data: scikit-learn's "scale", the median distance, one value for each input."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+from scipy.spatial.distance import pdist
+
+from primal._checks import positive_scale
+from primal._errors import OptionError, SigmaError
+from primal.sklearn._kernels import KERNELS
+from primal.turns import increments, static_turns
+
+__all__ = ["dense_rows", "median_gamma", "resolved_gamma", "scale_gamma", "spread_rows"]
+
+# Rows whose distances give the median: half a million pairs.
+_MEDIAN_ROWS = 1000
+
+
+def resolved_gamma(gamma: object, kernel: str, X: Any) -> float | np.ndarray:
+    """Return gamma as one positive float, or as one for each column of X.
+
+    Parameters
+    ----------
+    gamma : float, "scale", "median" or array_like of shape (d,)
+    kernel : str
+        A key of `KERNELS`.
+    X : ndarray or sparse array of shape (n, d)
+
+    Raises
+    ------
+    OptionError, SigmaError
+        If gamma is neither, or not positive and finite.
+    """
+    if isinstance(gamma, str):
+        if gamma == "scale":
+            return scale_gamma(X, kernel)
+        if gamma == "median":
+            return median_gamma(X, kernel)
+        raise OptionError(
+            f"gamma must be 'scale', 'median', a positive number or one for each column, "
+            f"got {gamma!r}."
+        )
+    if np.ndim(gamma) == 0:  # type: ignore[arg-type]
+        return positive_scale("gamma", gamma)
+    values = np.asarray(gamma)
+    if values.shape != (X.shape[1],):
+        raise SigmaError(
+            f"gamma must be one number or one for each of the {X.shape[1]} columns, "
+            f"got shape {values.shape}."
+        )
+    return np.array([positive_scale(f"gamma[{j}]", value) for j, value in enumerate(values)])
+
+
+def scale_gamma(X: Any, kernel: str = "rbf") -> float:
+    """Return gamma="scale": 1 / (d Var X) as scikit-learn means it, 1 for constant X.
+
+    The gamma of the Laplacian kernel multiplies a distance, not its square, so there it is
+    1 / (d Std X).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.sklearn import scale_gamma
+    >>> scale_gamma(np.array([[0.0, 2.0], [4.0, 2.0]]))
+    0.25
+    """
+    if sparse.issparse(X):
+        variance = float(X.multiply(X).mean()) - float(X.mean()) ** 2
+    else:
+        variance = float(np.var(X, dtype=np.float64))
+    if not variance > 0.0:
+        return 1.0
+    return 1.0 / (X.shape[1] * (math.sqrt(variance) if kernel == "laplacian" else variance))
+
+
+def median_gamma(X: Any, kernel: str = "rbf") -> float:
+    """Return gamma="median": the median distance between rows becomes the length scale.
+
+    For rbf and Matern kernels this is 1 / (2 m**2), with m the median Euclidean distance
+    between two different rows; 1 / m**2 for cauchy; 1 / m for laplacian, with the sum of
+    absolute differences as the distance. At most 1000 rows are compared, spread evenly over X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.sklearn import median_gamma
+    >>> round(median_gamma(np.array([[0.0], [2.0], [4.0]])), 6)
+    0.125
+    """
+    rows = dense_rows(X, spread_rows(X.shape[0], _MEDIAN_ROWS))
+    # Differences, not a Gram matrix: equal rows must come out at exactly zero.
+    distances = pdist(rows, "cityblock" if kernel == "laplacian" else "euclidean")
+    distances = distances[distances > 0.0]
+    if not len(distances):
+        return 1.0
+    unit = KERNELS[kernel]  # the length scale is 1 / scale(gamma)
+    return float((1.0 / (unit.factor * np.median(distances))) ** (1.0 / unit.power))
+
+
+def spread_rows(n: int, n_rows: int) -> np.ndarray:
+    """Return the indices of at most `n_rows` of n rows, spread evenly and in rising order.
+
+    Rows with the smallest fraction of i sqrt(2): even, free of chance, and without a fixed
+    step that could fall in with a period of the data.
+    """
+    if n <= n_rows:
+        return np.arange(n)
+    turns = static_turns(np.arange(n, dtype=np.uint64), increments(1))[:, 0]
+    return np.sort(np.argpartition(turns, n_rows - 1)[:n_rows])
+
+
+def dense_rows(X: Any, rows: Any) -> np.ndarray:
+    """Return some rows of a dense or sparse X as a dense float64 array."""
+    picked = X[rows]
+    return np.asarray(picked.toarray() if sparse.issparse(picked) else picked, dtype=np.float64)

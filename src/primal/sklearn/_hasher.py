@@ -1,0 +1,215 @@
+"""``PrimeHasher``: categories to codes that are the same in every run and on every machine."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import numbers
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from primal._errors import DataError
+from primal.maps import StaticPrime
+from primal.sklearn._codes import code_map, code_names, column_codes
+from primal.sklearn._contract import validate_data
+
+__all__ = ["HashCertificate", "PrimeHasher", "stable_position"]
+
+# Codes compared at once.
+_BLOCK_CODES = 2048
+
+
+@dataclass(frozen=True)
+class HashCertificate:
+    """How far apart the codes of the categories of one column are: every pair was compared.
+
+    Attributes
+    ----------
+    n_values : int
+        Number of different categories seen.
+    worst_similarity : float
+        Largest |cosine similarity| between the codes of two of them; 0 for fewer than two.
+    """
+
+    n_values: int
+    worst_similarity: float
+
+
+def stable_position(value: object) -> int:
+    """Return a whole number in [0, 2**63) that depends on nothing but the value.
+
+    Python's own ``hash`` of a string changes from run to run. Here the number is the first 63
+    bits of the SHA-256 of the value's text. Equal numbers of different types (1, 1.0, True)
+    have one position; the text "1" has another. This spreads values evenly and says nothing
+    about security.
+
+    Parameters
+    ----------
+    value : str, bytes, number, None or NaN
+        None and NaN are one category, "missing".
+
+    Raises
+    ------
+    DataError
+        For values of another type.
+
+    Examples
+    --------
+    >>> from primal.sklearn import stable_position
+    >>> stable_position("Paris")
+    3694107836461558954
+    >>> stable_position(7) == stable_position(7.0) != stable_position("7")
+    True
+    """
+    digest = hashlib.sha256(_text(value)).digest()
+    return int.from_bytes(digest[:8], "big") >> 1
+
+
+class PrimeHasher(TransformerMixin, BaseEstimator):
+    """Give every category a nearly orthogonal code without a dictionary.
+
+    A value is hashed to a 63-bit position (:func:`stable_position`), and the position has a
+    code of :class:`primal.StaticPrime`. Values never seen before have codes too. The
+    certificate says how similar the codes of the fitted categories are at worst.
+
+    Parameters
+    ----------
+    n_components : int, default=64
+        Length of a code.
+
+    Attributes
+    ----------
+    certificates_ : list of HashCertificate
+        One for each column.
+    map_ : StaticPrime
+        The map behind the codes.
+
+    Notes
+    -----
+    The certificate compares all pairs of n different categories: n**2 D / 2 multiplications,
+    made when it is asked for.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.sklearn import PrimeHasher
+    >>> X = np.array([["red", 1], ["green", 2], ["blue", 2]], dtype=object)
+    >>> hasher = PrimeHasher(128).fit(X)
+    >>> hasher.transform(X).shape
+    (3, 256)
+    >>> [(c.n_values, round(c.worst_similarity, 3)) for c in hasher.certificates_]
+    [(3, 0.123), (2, 0.124)]
+    """
+
+    def __init__(self, n_components: int = 64) -> None:
+        self.n_components = n_components
+
+    def fit(self, X: Any, y: Any = None) -> PrimeHasher:
+        """Note the categories of every column.
+
+        Parameters
+        ----------
+        X : array_like of shape (n, n_columns)
+            Strings, numbers, None or NaN.
+        y : ignored
+
+        Raises
+        ------
+        DataError
+            If X holds values of another kind.
+        """
+        positions = _positions(self._validated(X, reset=True))
+        self.map_ = code_map(self.n_components)
+        self._seen = [np.unique(column) for column in positions.T]
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> PrimeHasher:
+        """Note the categories of one more batch; the first call fits. Codes do not change."""
+        if not hasattr(self, "map_"):
+            return self.fit(X)
+        positions = _positions(self._validated(X, reset=False))
+        self._seen = [
+            np.union1d(old, new) for old, new in zip(self._seen, positions.T, strict=True)
+        ]
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the codes of every column side by side.
+
+        Returns
+        -------
+        Z : ndarray of shape (n, n_columns * n_components), dtype=float32
+            A code of even length has the norm 1.
+        """
+        check_is_fitted(self)
+        return column_codes(
+            self.map_, self.n_components, _positions(self._validated(X, reset=False))
+        )
+
+    @property
+    def certificates_(self) -> list[HashCertificate]:
+        check_is_fitted(self)
+        return [_certify(self.map_, self.n_components, seen) for seen in self._seen]
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the name of the input column and the number of the feature, as "city_0"."""
+        check_is_fitted(self)
+        return code_names(self, self.n_components, input_features)
+
+    def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
+        return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _text(value: object) -> bytes:
+    """Return bytes that tell values apart, with the kind of value in front."""
+    if isinstance(value, str):
+        return b"s" + value.encode("utf-8", "surrogatepass")
+    if isinstance(value, bytes):
+        return b"b" + value
+    if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
+        return b"n"
+    if isinstance(value, (numbers.Integral, np.bool_)):
+        return b"i%d" % int(value)
+    if isinstance(value, (float, np.floating)):
+        number = float(value)
+        return b"i%d" % int(number) if number.is_integer() else b"f" + number.hex().encode()
+    raise DataError(
+        f"categories must be strings or numbers, got {value!r} of type "
+        f"{type(value).__name__}: convert it to text."
+    )
+
+
+def _positions(X: np.ndarray) -> np.ndarray:
+    """Return the positions of every entry, each different value of a column hashed once."""
+    positions = np.empty(X.shape, dtype=np.int64)
+    for j, column in enumerate(X.T):
+        known: dict[object, int] = {}
+        for i, value in enumerate(column.tolist()):
+            key = (type(value), value)
+            if key not in known:
+                known[key] = stable_position(value)
+            positions[i, j] = known[key]
+    return positions
+
+
+def _certify(s: StaticPrime, n_components: int, positions: np.ndarray) -> HashCertificate:
+    codes = column_codes(s, n_components, positions[:, None])
+    worst = 0.0
+    for first in range(0, len(codes), _BLOCK_CODES):
+        similarities = codes[first : first + _BLOCK_CODES] @ codes.T
+        rows = np.arange(len(similarities))
+        similarities[rows, first + rows] = 0.0
+        worst = max(worst, float(np.abs(similarities).max()))
+    return HashCertificate(len(codes), worst)

@@ -1,0 +1,150 @@
+"""From features back to x, and the certificate of when that holds."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primal._errors import NotInvertibleError, PhaseWrapWarning
+from primal.decoding import phases_of
+from primal.sklearn._encode import FeaturePlan
+
+__all__ = ["InverseCertificate", "certify", "invert"]
+
+
+@dataclass(frozen=True, eq=False)
+class InverseCertificate:
+    """Whether features can be turned back into x, and the numbers that show it.
+
+    Phases are read relative to those of the middle of the fitted range, so that only the
+    width of the range counts. No phase of an x in the range lies `peak_turns` or more from
+    the middle's, and some x reaches it.
+
+    Attributes
+    ----------
+    invertible : bool
+        True when pairs of every input direction are there and no phase can wrap.
+    reason : str
+        Why not, and what to change; empty when invertible.
+    peak_turns : float
+        Largest distance of a phase from the middle's over the fitted range; below 0.5 none
+        can wrap.
+    center, half_widths : ndarray of shape (d,), dtype=float64
+        The fitted range: every x with |x - center| <= half_widths.
+    safe_gamma : float or ndarray of shape (d,)
+        Largest gamma (all of them scaled alike) at which no phase in the range wraps.
+    """
+
+    invertible: bool
+    reason: str
+    peak_turns: float
+    center: np.ndarray
+    half_widths: np.ndarray
+    safe_gamma: float | np.ndarray
+
+    @property
+    def margin_turns(self) -> float:
+        """Half a turn less the largest phase; negative when phases wrap."""
+        return 0.5 - self.peak_turns
+
+    @property
+    def reach(self) -> float:
+        """How many times the fitted range may widen before a phase can wrap."""
+        return 0.5 / max(self.peak_turns, 1e-300)
+
+    def __str__(self) -> str:
+        what = "invertible" if self.invertible else f"not invertible: {self.reason}"
+        return f"{what} (largest phase {self.peak_turns:.3g} turns, limit 0.5)"
+
+
+def certify(
+    plan: FeaturePlan, data_min: np.ndarray, data_max: np.ndarray, gamma: Any, gamma_after: Any
+) -> InverseCertificate:
+    """Return the certificate for all x between two corners.
+
+    Parameters
+    ----------
+    plan : FeaturePlan
+    data_min, data_max : ndarray of shape (d,)
+    gamma : float or ndarray of shape (d,)
+    gamma_after : callable
+        (gamma, ratio) -> the gamma whose frequencies are `ratio` times as high.
+    """
+    center, half_widths = 0.5 * (data_min + data_max), 0.5 * (data_max - data_min)
+    sizes = np.abs(_frequencies(plan))
+    peak = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)  # not too small by rounding
+    # A hair below the limit, so that a map refitted with it is inside.
+    ratio = 0.5 / peak * (1.0 - 2.0**-30) if peak > 0.0 else 1.0
+    safe = gamma_after(gamma, ratio)
+    reason = _obstacle(plan, peak, safe)
+    return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
+
+
+def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
+    """Return x of shape (n, d), float64, from features of shape (n, D).
+
+    Raises
+    ------
+    NotInvertibleError
+        If the certificate says so.
+
+    Warns
+    -----
+    PhaseWrapWarning
+        When a row decodes to a point outside of the range in which phases cannot wrap.
+    """
+    if not certificate.invertible:
+        raise NotInvertibleError(f"these features cannot be inverted: {certificate.reason}")
+    k = plan.n_components // 2
+    if plan.map.layout == "block":
+        cos, sin = Z[:, :k], Z[:, -k:]  # an odd number has one more cosine between them
+    else:
+        cos, sin = Z[:, 0 : 2 * k : 2], Z[:, 1 : 2 * k : 2]
+    frequencies = _frequencies(plan)[:k]
+    middle = frequencies @ certificate.center
+    offsets = phases_of(cos, sin) - middle
+    offsets -= np.rint(offsets)
+    x = offsets @ plan.pseudoinverse.T
+    if plan.column_scales is not None:
+        x /= plan.column_scales
+    _warn_outside(x, certificate)
+    return x + certificate.center
+
+
+def _obstacle(plan: FeaturePlan, peak_turns: float, safe_gamma: float | np.ndarray) -> str:
+    d, n_pairs = plan.map.d, plan.n_components // 2
+    if plan.form == "offset":
+        return "offset cosines do not determine their phase; use form='pair'."
+    if n_pairs < d:
+        return f"{n_pairs} pairs cannot determine {d} inputs; use n_components = {2 * d} or more."
+    if peak_turns >= 0.5:
+        shown = f"{safe_gamma:.4g}" if np.ndim(safe_gamma) == 0 else "safe_gamma_, one each,"
+        return (
+            f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5; "
+            f"gamma = {shown} or less would do (safe_gamma_)."
+        )
+    return ""
+
+
+def _frequencies(plan: FeaturePlan) -> np.ndarray:
+    """Return the frequencies in turns per unit of x, shape (k, d)."""
+    frequencies = plan.map.basis.frequencies
+    return frequencies if plan.column_scales is None else frequencies * plan.column_scales
+
+
+def _warn_outside(offsets: np.ndarray, certificate: InverseCertificate) -> None:
+    limit = certificate.reach * certificate.half_widths
+    # A constant column has no width: allow for rounding of the features.
+    excess = np.abs(offsets) - limit - 1e-4 * (1.0 + certificate.half_widths)
+    if excess.size and excess.max() > 0.0:
+        row, column = np.unravel_index(int(excess.argmax()), excess.shape)
+        warnings.warn(
+            f"row {row} decodes to a point outside of the certified range in column {column}: "
+            "its x may lie elsewhere, a phase may have wrapped. Fit on data that covers it, or "
+            "lower gamma.",
+            PhaseWrapWarning,
+            stacklevel=4,
+        )

@@ -1,0 +1,194 @@
+"""Sums from which a ridge regression follows in closed form, exact where that is possible.
+
+Features lie in [-1, 1]. Rounded to multiples of 2**-18 they are whole numbers whose products
+float64 adds without error, so the Gram matrix is a matrix of exact integers. Sums of integers
+do not depend on their order: batches, classes and machines can come in any order and give
+the same matrix, bit for bit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+from scipy import linalg
+
+from primal._errors import DataError
+
+__all__ = ["Moments", "Solution", "rounded"]
+
+_BITS = 18
+# A sum of this many products of 2**36 stays within 2**53.
+_BLOCK_ROWS = 1 << 16
+# More rows could overflow the 64-bit sums.
+_MOST_ROWS = 1 << 26
+_ALPHAS = tuple(10.0**exponent for exponent in np.arange(-6.0, 3.0, 0.5))
+
+
+class Solution(NamedTuple):
+    """A linear model of the features: Z @ coef + intercept."""
+
+    alpha: float
+    coef: np.ndarray
+    intercept: np.ndarray
+
+
+def rounded(Z: np.ndarray) -> np.ndarray:
+    """Return features in [-1, 1] as whole numbers in units of 2**-18, float64."""
+    return np.rint(Z.astype(np.float64) * 2.0**_BITS)
+
+
+@dataclass(eq=False)
+class Moments:
+    """Sums over rows of features and targets.
+
+    Attributes
+    ----------
+    n_rows : int
+    gram : ndarray of shape (D, D), dtype=int64
+        Sum of products of features, units of 2**-36.
+    feature_sums : ndarray of shape (D,), dtype=int64
+        Units of 2**-18.
+    cross : ndarray of shape (D, m), dtype=float64
+        Sum of feature times target, units of 2**-18; exact for targets 0 and 1.
+    target_sums, target_squares : ndarray of shape (m,), dtype=float64
+    """
+
+    n_rows: int
+    gram: np.ndarray
+    feature_sums: np.ndarray
+    cross: np.ndarray
+    target_sums: np.ndarray
+    target_squares: np.ndarray
+    _solutions: dict[tuple[object, float], Solution] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def empty(cls, n_features: int, n_targets: int) -> Moments:
+        return cls(
+            0,
+            np.zeros((n_features, n_features), dtype=np.int64),
+            np.zeros(n_features, dtype=np.int64),
+            np.zeros((n_features, n_targets)),
+            np.zeros(n_targets),
+            np.zeros(n_targets),
+        )
+
+    def add(self, Q: np.ndarray, Y: np.ndarray) -> None:
+        """Add rows: a rank-n update of the Gram matrix.
+
+        Parameters
+        ----------
+        Q : ndarray of shape (n, D), dtype=float64
+            From :func:`rounded`.
+        Y : ndarray of shape (n, m), dtype=float64
+
+        Raises
+        ------
+        DataError
+            Past 2**26 rows, where the sums could overflow.
+        """
+        if self.n_rows + len(Q) > _MOST_ROWS:
+            raise DataError(
+                f"{self.n_rows + len(Q)} rows are more than the {_MOST_ROWS} that 64-bit sums "
+                "hold: fit on fewer."
+            )
+        for first in range(0, len(Q), _BLOCK_ROWS):
+            part = Q[first : first + _BLOCK_ROWS]
+            self.gram += (part.T @ part).astype(np.int64)
+            self.feature_sums += part.sum(axis=0).astype(np.int64)
+        self.cross += Q.T @ Y
+        self.target_sums += Y.sum(axis=0)
+        self.target_squares += np.square(Y).sum(axis=0)
+        self.n_rows += len(Q)
+        self._solutions.clear()
+
+    def with_targets(self, n_targets: int, places: np.ndarray) -> Moments:
+        """Return the sums with more targets, zero so far; the old ones go to `places`."""
+        cross = np.zeros((len(self.cross), n_targets))
+        sums, squares = np.zeros(n_targets), np.zeros(n_targets)
+        cross[:, places], sums[places] = self.cross, self.target_sums
+        squares[places] = self.target_squares
+        return Moments(self.n_rows, self.gram, self.feature_sums, cross, sums, squares)
+
+    def with_features(self, Q: np.ndarray, Y: np.ndarray) -> Moments:
+        """Return the sums with new features appended; the block of the old ones is kept.
+
+        Parameters
+        ----------
+        Q : ndarray of shape (n_rows, D_new), dtype=float64
+            All features, old ones first, of the rows that were added before, in any order.
+        Y : ndarray of shape (n_rows, m)
+
+        Raises
+        ------
+        DataError
+            If the rows are not those that were added before.
+        """
+        old = len(self.gram)
+        known = (self.n_rows, self.feature_sums.tolist())
+        if (len(Q), Q[:, :old].sum(axis=0).astype(np.int64).tolist()) != known:
+            raise DataError(
+                "these are not the rows that the model was fitted on: growing keeps their Gram "
+                f"matrix and needs all {self.n_rows} of them, in any order."
+            )
+        grown = Moments.empty(Q.shape[1], self.cross.shape[1])
+        grown.gram[:old, :old] = self.gram
+        for first in range(0, len(Q), _BLOCK_ROWS):
+            part = Q[first : first + _BLOCK_ROWS]
+            new = (part.T @ part[:, old:]).astype(np.int64)
+            grown.gram[:, old:] += new
+            grown.gram[old:, :old] += new[:old].T
+        grown.feature_sums[:] = Q.sum(axis=0).astype(np.int64)
+        grown.cross[:old], grown.cross[old:] = self.cross, Q[:, old:].T @ Y
+        grown.target_sums[:], grown.target_squares[:] = self.target_sums, self.target_squares
+        grown.n_rows = self.n_rows
+        return grown
+
+    def solve(self, alpha: float | str, amplitude: float) -> Solution:
+        """Return the ridge regression of the targets on `amplitude` times the features.
+
+        The intercept is free of the penalty. With alpha="gcv" the penalty is the one of
+        `_ALPHAS` with the least generalised cross-validation error, which the sums determine.
+        The last solutions are kept until rows are added.
+        """
+        key = (alpha, amplitude)
+        if key not in self._solutions:
+            self._solutions[key] = self._solved(alpha, amplitude)
+        return self._solutions[key]
+
+    def _solved(self, alpha: float | str, amplitude: float) -> Solution:
+        unit = amplitude * 2.0**-_BITS
+        feature_means = self.feature_sums * (unit / self.n_rows)
+        target_means = self.target_sums / self.n_rows
+        gram = self.gram * unit**2 - self.n_rows * np.outer(feature_means, feature_means)
+        cross = self.cross * unit - np.outer(feature_means, self.target_sums)
+        if isinstance(alpha, str):
+            squares = self.target_squares - self.n_rows * target_means**2
+            penalty, coef = _gcv(gram, cross, float(squares.sum()), self.n_rows)
+        else:
+            penalty = float(alpha)
+            gram[np.diag_indices_from(gram)] += penalty
+            coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
+        return Solution(penalty, coef, target_means - feature_means @ coef)
+
+
+def _gcv(
+    gram: np.ndarray, cross: np.ndarray, target_square: float, n: int
+) -> tuple[float, np.ndarray]:
+    """Return the alpha with the least error (RSS / n) / (1 - df / n)**2, and its solution."""
+    values, vectors = np.linalg.eigh(gram)
+    values = np.maximum(values, 0.0)
+    rotated = vectors.T @ cross
+    energy = np.square(rotated).sum(axis=1)
+
+    def error(alpha: float) -> float:
+        shrunk = values + alpha
+        residual = target_square - float((energy * (shrunk + alpha) / shrunk**2).sum())
+        freedom = 1.0 + float((values / shrunk).sum())
+        # Saturated models fit anything: no error estimate is left for them.
+        spare = 1.0 - freedom / n
+        return max(residual, 0.0) / spare**2 if spare > 1e-3 else np.inf
+
+    best = min(_ALPHAS[::-1], key=error)
+    return best, vectors @ (rotated / (values + best)[:, None])

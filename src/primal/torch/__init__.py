@@ -1,0 +1,6 @@
+"""Prime features as PyTorch layers, with the bits of the NumPy maps on every device."""
+
+from primal.torch import functional as functional
+from primal.torch._dynamic import DynamicPrime as DynamicPrime
+from primal.torch._dynamic import PrimeFeatures as PrimeFeatures
+from primal.torch._static import StaticPrime as StaticPrime

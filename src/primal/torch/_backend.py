@@ -1,0 +1,54 @@
+"""Which code runs an operator: Triton kernels, or plain PyTorch.
+
+The environment variable ``PRIMAL_TORCH`` decides: ``auto`` (the default) takes kernels for
+CUDA tensors when Triton is installed, ``eager`` never, ``triton`` always (for tensors on the
+CPU this needs Triton's interpreter, ``TRITON_INTERPRET=1``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+from functools import cache
+
+import torch
+
+from primal._errors import EngineError
+
+__all__ = ["BACKENDS", "on_device", "use_kernels"]
+
+BACKENDS = ("auto", "eager", "triton")
+
+
+def use_kernels(tensor: torch.Tensor) -> bool:
+    """Whether Triton kernels take this tensor.
+
+    Raises
+    ------
+    EngineError
+        If ``PRIMAL_TORCH`` has another value than those above, or asks for Triton where it
+        is not installed.
+    """
+    wish = os.environ.get("PRIMAL_TORCH") or "auto"
+    if wish not in BACKENDS:
+        raise EngineError(
+            f"PRIMAL_TORCH must be one of {', '.join(BACKENDS)}, got {wish!r}: "
+            "correct or remove the environment variable."
+        )
+    if wish == "triton" and not _has_triton():
+        raise EngineError(
+            "PRIMAL_TORCH is 'triton' and Triton is not installed: pip install triton, or "
+            "remove the environment variable."
+        )
+    return wish == "triton" or (wish == "auto" and tensor.is_cuda and _has_triton())
+
+
+def on_device(tensor: torch.Tensor) -> contextlib.AbstractContextManager:
+    """Return a context in which kernels run on the tensor's device."""
+    return torch.cuda.device(tensor.device) if tensor.is_cuda else contextlib.nullcontext()
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None

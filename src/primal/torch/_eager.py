@@ -1,0 +1,218 @@
+"""Features in plain PyTorch: the fallback for every device, and the oracle of kernels.
+
+Waves repeat the operations of ``primal.turns`` in the same order, so the bits are NumPy's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import torch
+from torch import Tensor
+
+from primal._errors import PhaseRangeError
+from primal.torch._integers import exact_turns, rounded_turns
+from primal.turns._waves import Cosine32, Cosine64, Sine32, Sine64
+
+__all__ = [
+    "INVALID_EXPONENT",
+    "exact_features",
+    "fast_features",
+    "fast_turns",
+    "pairs",
+    "positions_features",
+    "quarter_shift",
+    "row_exponents",
+    "split_pairs",
+    "waves",
+]
+
+# Row exponent of a row that cannot be encoded: its features are NaN.
+INVALID_EXPONENT = 1 << 20
+# Phases held at once; a phase needs about a hundred bytes of temporary memory.
+_BLOCK_PHASES = {"cpu": 1 << 18, "cuda": 1 << 24}
+_LARGEST_FAST_TURNS = 2.0**20
+
+
+def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
+    """Return (cos, sin) of int32 turns in float32, or of int64 turns in float64.
+
+    Same bits as :func:`primal.turns.waves` of the unsigned twins.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch._eager import waves
+    >>> cos, sin = waves(torch.tensor([0, 2**30, -(2**31), -(2**30)], dtype=torch.int32))
+    >>> cos.int().tolist(), sin.int().tolist()
+    ([1, 0, -1, 0], [0, 1, 0, -1])
+    """
+    narrow = turns.dtype == torch.int32
+    bits = 32 if narrow else 64
+    rest = (turns << 2) >> 2
+    cosine, sine = _octant32(rest.abs()) if narrow else _octant64(rest.abs())
+    odd = ((turns + (1 << (bits - 3))) & (1 << (bits - 2))) != 0
+    cos, sin = torch.where(odd, sine, cosine), torch.where(odd, cosine, sine)
+    # Before this step both are positive, or zero at a quadrant point.
+    cos = torch.where((turns + (1 << (bits - 2))) < 0, -cos, cos)
+    sin = torch.where(turns < 0, -sin, sin)
+    return cos, sin
+
+
+def positions_features(
+    positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
+) -> Tensor:
+    """Return the codes of int64 positions (n,), shape (n, 2 k)."""
+
+    def block(rows: slice) -> tuple[Tensor, Tensor]:
+        turns = positions[rows, None] * increments
+        return waves(turns if dtype == torch.float64 else _round_turns(turns))
+
+    return _in_blocks(block, len(positions), increments, interleaved, dtype, 1.0)
+
+
+def exact_features(
+    x: Tensor,
+    exponents_of_rows: Tensor,
+    mantissas: Tensor,
+    exponents: Tensor,
+    frequencies: Tensor,
+    errors: Tensor,
+    amplitude: float,
+    interleaved: bool,
+    dtype: torch.dtype,
+) -> Tensor:
+    """Return the exact features of x (n, d), shape (n, 2 k); see `primal.turns._digits`."""
+
+    def block(rows: slice) -> tuple[Tensor, Tensor]:
+        a = exponents_of_rows[rows].long()
+        valid = (a < INVALID_EXPONENT)[:, None]
+        a = torch.where(valid[:, 0], a, 0)
+        points = torch.where(valid, x[rows].double(), 0.0)
+        if dtype == torch.float64:
+            turns = exact_turns(points, a, mantissas, exponents)
+        else:
+            turns = rounded_turns(points, a, mantissas, exponents, frequencies, errors[0])
+        cos, sin = waves(turns)
+        return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
+
+    return _in_blocks(block, len(x), mantissas, interleaved, dtype, amplitude)
+
+
+def fast_features(
+    x: Tensor,
+    frequencies: Tensor,
+    quarter_turns: int,
+    amplitude: float,
+    interleaved: bool,
+    dtype: torch.dtype,
+) -> Tensor:
+    """Return features of x (n, d) from float64 frequencies (k, d) and one matrix product."""
+
+    def block(rows: slice) -> tuple[Tensor, Tensor]:
+        phases = x[rows].double() @ frequencies.T
+        valid = phases.abs() < _LARGEST_FAST_TURNS  # false for NaN
+        if phases.device.type == "cpu" and not valid.all():
+            raise PhaseRangeError(
+                f"a phase of {float(phases[~valid][0]):.3g} turns is beyond 2**20, where the fast "
+                'product loses its fraction: use precision="exact", lower sigma, or scale x down.'
+            )
+        turns = fast_turns(torch.where(valid, phases, 0.0), 64 if dtype == torch.float64 else 32)
+        cos, sin = waves(turns + quarter_shift(quarter_turns, 8 * turns.element_size()))
+        return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
+
+    return _in_blocks(block, len(x), frequencies, interleaved, dtype, amplitude)
+
+
+def row_exponents(x: Tensor, x_limit: float) -> Tensor:
+    """Return for each row of x (n, d) the smallest a with |x_j| < 2**a, as int32.
+
+    A row with NaN or a value above `x_limit` gets INVALID_EXPONENT.
+    """
+    largest = torch.linalg.vector_norm(x, torch.inf, dim=1).double()
+    return torch.where(largest <= x_limit, torch.frexp(largest).exponent, INVALID_EXPONENT)
+
+
+def fast_turns(phases: Tensor, bits: int = 32) -> Tensor:
+    """Return float64 phases in turns as int32 or int64 fixed-point turns."""
+    fraction = phases - phases.round()
+    if bits == 32:
+        return (fraction * 2.0**32).round().long().int()
+    # 2**63 itself does not fit into int64; its half does.
+    return (fraction * 2.0**62).round().long() << 2
+
+
+def quarter_shift(quarter_turns: int, bits: int = 32) -> int:
+    """Return quarter turns as a signed fixed-point number: a derivative is a quarter turn on."""
+    return ((quarter_turns + 2) % 4 - 2) << (bits - 2)
+
+
+def split_pairs(z: Tensor, interleaved: bool) -> tuple[Tensor, Tensor]:
+    """Return views of the cosine and of the sine columns."""
+    if interleaved:
+        return z[..., 0::2], z[..., 1::2]
+    cos, sin = z.chunk(2, dim=-1)
+    return cos, sin
+
+
+def pairs(cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
+    """Return cosine and sine columns as one tensor: the inverse of `split_pairs`."""
+    if interleaved:
+        return torch.stack((cos, sin), dim=-1).flatten(-2)
+    return torch.cat((cos, sin), dim=-1)
+
+
+def _in_blocks(
+    block: Callable[[slice], tuple[Tensor, Tensor]],
+    n: int,
+    table: Tensor,
+    interleaved: bool,
+    dtype: torch.dtype,
+    amplitude: float,
+) -> Tensor:
+    k = table.shape[0]
+    out = torch.empty((n, 2 * k), dtype=dtype, device=table.device)
+    cos_out, sin_out = split_pairs(out, interleaved)
+    for rows in _row_blocks(n, k, table.device.type):
+        cos, sin = block(rows)
+        if amplitude != 1.0:
+            cos, sin = cos * amplitude, sin * amplitude
+        cos_out[rows], sin_out[rows] = cos, sin
+    return out
+
+
+def _round_turns(turns: Tensor) -> Tensor:
+    return ((turns + (1 << 31)) >> 32).int()
+
+
+def _row_blocks(n: int, k: int, device_type: str) -> Iterator[slice]:
+    step = max(1, _BLOCK_PHASES.get(device_type, 1 << 18) // max(1, k))
+    for first in range(0, n, step):
+        yield slice(first, min(first + step, n))
+
+
+def _octant32(size: Tensor) -> tuple[Tensor, Tensor]:
+    """Return (cos, sin) of int32 rests of 0 to 2**29, in units of 2**-32 turn."""
+    unit = 2.0**-29
+    tail = size & ((1 << Sine32.tail_bits) - 1)
+    t_head, t_tail = (size - tail).float() * unit, tail.float() * unit
+    t = size.float() * unit
+    y = t * t
+    cosine = _horner(Cosine32.coefficients, y) * y + 1.0
+    linear = t_head * Sine32.rest + t_tail * Sine32.whole
+    small = linear + (t * y) * _horner(Sine32.coefficients, y)
+    return cosine, t_head * Sine32.head + small
+
+
+def _octant64(size: Tensor) -> tuple[Tensor, Tensor]:
+    t = size.double() * 2.0**-61
+    y = t * t
+    cosine = _horner(Cosine64.coefficients, y) * y + 1.0
+    return cosine, _horner(Sine64.coefficients, y) * t
+
+
+def _horner(coefficients: tuple[float, ...], y: Tensor) -> Tensor:
+    value = torch.full_like(y, coefficients[-1])
+    for coefficient in coefficients[-2::-1]:
+        value = value * y + coefficient
+    return value

@@ -1,0 +1,124 @@
+"""Triton kernels of StaticPrime: a wrapping 64-bit sum or product, then waves."""
+
+from __future__ import annotations
+
+import torch
+import triton.language as tl
+
+from primal.torch._jit import jit, next_power_of_two, quotient
+from primal.torch._kernel_waves import wave_pair, write_pair
+
+__all__ = ["write_positions", "write_range"]
+
+_HALF = tl.constexpr(1 << 31)
+
+
+@jit
+def range_kernel(
+    first_turns,
+    increments,
+    out,
+    n_rows,
+    n_frequencies,
+    INTERLEAVED: tl.constexpr,
+    WHOLE: tl.constexpr,
+    COLUMNS: tl.constexpr,
+    STEPS: tl.constexpr,
+):
+    """Write consecutive positions: a program walks down STEPS rows by addition alone.
+
+    One row at a time keeps each thread on its own columns: no exchange through shared
+    memory, and one 64-bit sum in place of a product. WHOLE says that no store needs a mask.
+    """
+    columns = tl.program_id(1) * COLUMNS + tl.arange(0, COLUMNS)
+    inside = columns < n_frequencies
+    increment = tl.load(increments + columns, inside, other=0)
+    row = tl.program_id(0).to(tl.int64) * STEPS
+    # Half a unit of 2**-32 turn is added once, so that cutting rounds.
+    turns = tl.load(first_turns + columns, inside, other=0) + row * increment + _HALF
+    line = out + row * (2 * n_frequencies)
+    both = 2 * tl.program_id(1) * COLUMNS + tl.arange(0, 2 * COLUMNS)
+    for step in range(STEPS):
+        cos, sin = wave_pair((turns >> 32).to(tl.int32))
+        cos = cos.to(out.dtype.element_ty)
+        sin = sin.to(out.dtype.element_ty)
+        if WHOLE and INTERLEAVED:
+            tl.store(line + both, tl.interleave(cos, sin))
+        elif WHOLE:
+            tl.store(line + columns, cos)
+            tl.store(line + n_frequencies + columns, sin)
+        elif INTERLEAVED:
+            mask = (row + step < n_rows) & (both < 2 * n_frequencies)
+            tl.store(line + both, tl.interleave(cos, sin), mask)
+        else:
+            mask = (row + step < n_rows) & inside
+            tl.store(line + columns, cos, mask)
+            tl.store(line + n_frequencies + columns, sin, mask)
+        turns += increment
+        line += 2 * n_frequencies
+
+
+@jit
+def positions_kernel(
+    positions,
+    increments,
+    out,
+    n_rows,
+    n_frequencies,
+    INTERLEAVED: tl.constexpr,
+    ROWS: tl.constexpr,
+    COLUMNS: tl.constexpr,
+):
+    """Write positions in any order."""
+    first = tl.program_id(1) * COLUMNS
+    columns = first + tl.arange(0, COLUMNS)
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    increment = tl.load(increments + columns, columns < n_frequencies, other=0)
+    position = tl.load(positions + rows, rows < n_rows, other=0)
+    turns = position[:, None] * increment[None, :] + _HALF
+    cos, sin = wave_pair((turns >> 32).to(tl.int32))
+    write_pair(out, cos, sin, rows, first, n_rows, n_frequencies, 1.0, INTERLEAVED, False, COLUMNS)
+
+
+def write_range(first: int, increments: torch.Tensor, out: torch.Tensor, interleaved: bool) -> None:
+    """Write the codes of positions first, first + 1, ... into the rows of `out`."""
+    n, k = out.shape[0], increments.shape[0]
+    columns = min(512, next_power_of_two(k))
+    # Measured on an H200: few rows to a program write fastest, but 16-bit pairs, bound by
+    # arithmetic, like longer walks.
+    steps = 4 if out.element_size() == 4 else (16 if interleaved else 2)
+    grid = (quotient(n, steps), quotient(k, columns))
+    range_kernel[grid](
+        increments * first,
+        increments,
+        out,
+        n,
+        k,
+        interleaved,
+        n % steps == 0 and k % columns == 0,
+        columns,
+        steps,
+        num_warps=max(1, columns // (256 if interleaved and out.element_size() == 2 else 128)),
+        enable_fp_fusion=False,
+    )
+
+
+def write_positions(
+    positions: torch.Tensor, increments: torch.Tensor, out: torch.Tensor, interleaved: bool
+) -> None:
+    """Write the codes of int64 positions of shape (n,) into `out`."""
+    n, k = out.shape[0], increments.shape[0]
+    rows, columns = 8, min(256, next_power_of_two(k))
+    grid = (quotient(n, rows), quotient(k, columns))
+    positions_kernel[grid](
+        positions,
+        increments,
+        out,
+        n,
+        k,
+        interleaved,
+        rows,
+        columns,
+        num_warps=4,
+        enable_fp_fusion=False,
+    )

@@ -1,0 +1,116 @@
+"""``StaticPrime``: a layer that gives every integer position its code."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+import primal.maps
+from primal._errors import DimensionError
+from primal.torch import functional as F
+from primal.turns import increments
+
+__all__ = ["StaticPrime"]
+
+
+class StaticPrime(nn.Module):
+    """Codes of integer positions: :func:`functional.static_prime` with its increments.
+
+    There is nothing to learn or to store: the increments are rebuilt from the arguments, and
+    ``state_dict()`` is empty. They are integers, so ``.half()`` and ``.to(torch.bfloat16)``
+    change the type of the output and nothing else.
+
+    Parameters
+    ----------
+    D : int
+        Number of outputs, even.
+    sigma : float, default=1.0
+        Scale of the frequencies.
+    start : int, default=0
+        Index of the first prime.
+    layout : {"block", "interleaved"}, default="block"
+    device : torch.device or str, optional
+    dtype : torch.dtype, default=torch.float32
+        Of the output: float32, bfloat16, float16 or float64.
+
+    Raises
+    ------
+    DimensionError, SigmaError, OptionError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch import StaticPrime
+    >>> layer = StaticPrime(64)
+    >>> layer(torch.tensor([[1, 2, 3]])).shape
+    torch.Size([1, 3, 64])
+    >>> torch.equal(layer.waves(100, offset=10**12)[7], layer(torch.tensor(10**12 + 7)))
+    True
+    """
+
+    def __init__(
+        self,
+        D: int,
+        *,
+        sigma: float = 1.0,
+        start: int = 0,
+        layout: str = "block",
+        device: torch.device | str | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.map = primal.maps.StaticPrime(D, sigma=sigma, start=start, layout=layout)
+        self.frequency_range = (0, self.map.D // 2)
+        # Follows .half() and .to(dtype), so that the output does.
+        self.register_buffer(
+            "like_output",
+            torch.empty(0, dtype=F.output_dtype(dtype), device=device),
+            persistent=False,
+        )
+        self.register_buffer("increments", None, persistent=False)
+        self.reset_buffers()
+
+    @property
+    def dtype(self) -> torch.dtype:
+        """Type of the output."""
+        return self.like_output.dtype
+
+    def forward(self, t: Tensor) -> Tensor:
+        """Return the codes of integer positions t, shape (*t.shape, D)."""
+        return F.static_prime(t, self.increments, layout=self.map.layout, dtype=self.dtype)
+
+    def waves(self, N: int, *, offset: int = 0) -> Tensor:
+        """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves)."""
+        return F.static_prime_range(
+            N, self.increments, offset=offset, layout=self.map.layout, dtype=self.dtype
+        )
+
+    def grow(self, D: int) -> StaticPrime:
+        """Return the same layer with more primes appended."""
+        if self.frequency_range != (0, self.map.D // 2):
+            raise DimensionError("a part of a layer cannot grow: grow it before it is split.")
+        grown = self.map.grow(D)
+        return StaticPrime(
+            grown.D,
+            sigma=grown.sigma,
+            start=grown.start,
+            layout=grown.layout,
+            device=self.increments.device,
+            dtype=self.dtype,
+        )
+
+    def reset_buffers(self) -> None:
+        """Rebuild the increments on the device of the module, as after ``to_empty``."""
+        first, last = self.frequency_range
+        values = increments(last - first, start=self.map.start + first, sigma=self.map.sigma)
+        self.increments = F.increment_tensor(values, self.like_output.device)
+
+    def keep_frequencies(self, first: int, last: int) -> None:
+        """Keep frequencies first..last-1 only, for one rank of several."""
+        self.frequency_range = (first, last)
+        self.reset_buffers()
+
+    def extra_repr(self) -> str:
+        m = self.map
+        return f"{m.D}, sigma={m.sigma}, start={m.start}, layout={m.layout!r}, dtype={self.dtype}"

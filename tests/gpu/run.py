@@ -1,0 +1,164 @@
+"""Checks and benchmark of the PyTorch layers on a GPU, as one plain script.
+
+    PYTHONPATH=src python3 tests/gpu/run.py            checks on CUDA, eager and Triton
+    PYTHONPATH=src python3 tests/gpu/run.py --bench    and the benchmark with its bars
+
+Needs PyTorch, Triton and NumPy, nothing else. Prints one JSON object and exits non-zero when
+a check fails. ``--interpret`` runs the kernels on the CPU by Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+
+import numpy as np  # noqa: E402
+import torch  # noqa: E402
+
+import primal.torch as pt  # noqa: E402
+from primal._selftest import sample_points  # noqa: E402
+from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
+
+
+class Interpreted(TorchConformance):
+    backend = "triton"
+    shapes = ((7, 3, 9), (33, 20, 17))
+    bases = ("paper", "orthogonal")
+    narrow = (torch.float16,)  # the interpreter cuts bfloat16 where a GPU rounds
+
+    def test_rows_that_cannot_be_encoded_become_nan(self):
+        """On the CPU the operators raise before a kernel runs: this goes to the kernel."""
+        nan_rows(self.device)
+
+
+class CudaEager(TorchConformance):
+    device = "cuda"
+    open_rows = 20_000
+    backend = "eager"
+
+    def test_rows_that_cannot_be_encoded_become_nan(self):
+        nan_rows(self.device, through_layer=True)
+
+
+class CudaTriton(CudaEager):
+    backend = "triton"
+
+    def test_tiles_do_not_matter(self):
+        """Same bits from several tilings, with short lists of open phases and with none."""
+        from primal.torch._eager import row_exponents
+        from primal.torch._kernel_features import Tile, write_exact
+
+        for basis, sigma in (("paper", 1.0), ("orthogonal", 0.3), ("orthogonal", 1e5)):
+            m = numpy_map(20, 256, sigma, basis=basis)
+            x = sample_points(300, 20)
+            expected = bits(m.encode(x))
+            table = pt.functional.table_tensors(m.basis.table, self.device)
+            points = self.tensor(x)
+            a = row_exponents(points, table.x_limit)
+            for tile in (Tile(16, 16, 16, 2, 1), Tile(64, 32, 16, 4, 2), Tile(32, 128, 16, 8, 3)):
+                for capacity in (1, 64):
+                    out = torch.full((300, 256), torch.nan, device=self.device)
+                    write_exact(
+                        points, a, *table[:4], out, 1.0, False, tile=tile, capacity=capacity
+                    )
+                    np.testing.assert_array_equal(bits(out), expected)
+
+    def test_compiled_layers_have_the_same_bits(self):
+        layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal", device=self.device)
+        x = self.tensor(sample_points(50, 20).astype(np.float32))
+        compiled = torch.compile(layer, fullgraph=True)
+        np.testing.assert_array_equal(bits(compiled(x)), bits(layer(x)))
+
+    def test_autocast_changes_no_bit(self):
+        layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal", device=self.device)
+        x = self.tensor(sample_points(50, 20).astype(np.float32))
+        expected = bits(layer(x))
+        with torch.autocast("cuda", dtype=torch.float16):
+            np.testing.assert_array_equal(bits(layer(x)), expected)
+
+    def test_second_derivatives(self):
+        layer = pt.DynamicPrime(3, 8, 0.1, basis="auto", device=self.device, dtype=torch.float64)
+        x = self.tensor(sample_points(4, 3)).requires_grad_()
+        assert torch.autograd.gradcheck(layer, x)
+        assert torch.autograd.gradgradcheck(layer, x)
+        narrow = pt.DynamicPrime(3, 8, 0.1, basis="auto", device=self.device)
+
+        def energy(v):
+            return narrow(v).pow(3).sum()
+
+        point = x.detach()[0].float()
+        found = torch.func.hessian(energy)(point)
+        assert torch.isfinite(found).all()
+        torch.testing.assert_close(found, found.T, rtol=1e-3, atol=1e-4)
+
+
+def nan_rows(device: str, through_layer: bool = False) -> None:
+    from primal.torch._eager import row_exponents
+
+    layer = pt.DynamicPrime(3, 16, device=device)
+    rows = [[1.0, 2.0, 3.0], [np.nan, 0, 0], [np.inf, 0, 0], [1e300, 0, 0], [0, 0, 0]]
+    x = torch.tensor(rows, dtype=torch.float64, device=device)
+    if through_layer:
+        z = layer(x)
+    else:
+        from primal.torch._kernel_features import write_exact
+
+        table = pt.functional.table_tensors(layer.basis.table, device)
+        z = torch.empty((5, 16), device=device)
+        with np.errstate(invalid="ignore"):  # the interpreter computes what is thrown away
+            write_exact(x, row_exponents(x, table.x_limit), *table[:4], z, 1.0, False)
+    assert z.isnan().all(dim=1).tolist() == [False, True, True, True, False]
+    assert not z[[0, 4]].isnan().any()
+
+
+def run(cls: type, names: list[str]) -> dict[str, str]:
+    os.environ["PRIMAL_TORCH"] = cls.backend
+    outcomes = {}
+    for name in sorted(n for n in dir(cls) if n.startswith("test_")):
+        if names and name not in names:
+            continue
+        start = time.perf_counter()
+        try:
+            getattr(cls(), name)()
+            outcome = "ok"
+        except Exception:
+            outcome = traceback.format_exc(limit=-3)
+        outcomes[f"{cls.__name__}.{name}"] = outcome
+        seconds = time.perf_counter() - start
+        print(f"{outcome[:4]} {cls.__name__}.{name} {seconds:.1f} s", file=sys.stderr)
+    os.environ["PRIMAL_TORCH"] = "auto"
+    return outcomes
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description="checks of the PyTorch layers")
+    parser.add_argument("--interpret", action="store_true", help="on the CPU, interpreted")
+    parser.add_argument("--bench", action="store_true", help="measure, too")
+    parser.add_argument("names", nargs="*", help="only these tests")
+    options = parser.parse_args()
+    if options.interpret:
+        os.environ.setdefault("TRITON_INTERPRET", "1")
+    elif not torch.cuda.is_available():
+        print(json.dumps({"error": "no GPU found: use --interpret"}))
+        return 2
+    report: dict = {"torch": torch.__version__, "checks": {}}
+    for cls in [Interpreted] if options.interpret else [CudaEager, CudaTriton]:
+        report["checks"] |= run(cls, options.names)
+    if options.bench:
+        from primal.bench._gpu import report as measure
+
+        report["bench"] = measure()
+    print(json.dumps(report, indent=1))
+    return 0 if all(outcome == "ok" for outcome in report["checks"].values()) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

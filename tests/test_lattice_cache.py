@@ -1,0 +1,156 @@
+"""Reductions on disk: found again, never trusted blindly, never half written."""
+
+import os
+
+import numpy as np
+import pytest
+
+import primal
+from primal.decoding import Box, _cache, _setup
+
+BOX = Box(1.0)
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRIMAL_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr(_setup, "_LEAST_STORED_SECONDS", 0.0)
+    return tmp_path / "decoder"
+
+
+@pytest.fixture
+def m():
+    return primal.DynamicPrime(4, 32, 100.0)
+
+
+def entries(folder):
+    return sorted(folder.glob("*")) if folder.exists() else []
+
+
+def forbid_reduction(monkeypatch):
+    def refuse(*_):
+        raise AssertionError("the reduction was made again")
+
+    monkeypatch.setattr(_setup, "reduce_best", refuse)
+
+
+def test_a_second_plan_reads_the_first_ones_reduction(folder, m, monkeypatch):
+    first = m.decode_plan(prior=BOX)
+    assert len(entries(folder)) == 1
+    forbid_reduction(monkeypatch)
+    second = m.decode_plan(prior=BOX, beam=3)  # the beam is no part of the reduction
+    assert second.log2_spurious == first.log2_spurious
+    assert second.success_probability == first.success_probability
+    x = np.linspace(-0.9, 0.9, 20).reshape(5, 4)
+    np.testing.assert_array_equal(second.decode(m.encode(x)).status, "unique")
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda: primal.DynamicPrime(4, 32, 99.0).decode_plan(prior=BOX),
+        lambda: primal.DynamicPrime(4, 34, 100.0).decode_plan(prior=BOX),
+        lambda: primal.DynamicPrime(4, 32, 100.0, basis="signed").decode_plan(prior=BOX),
+        lambda: primal.DynamicPrime(4, 32, 100.0).decode_plan(prior=Box(1.0, centre=0.5)),
+        lambda: primal.DynamicPrime(4, 32, 100.0).decode_plan(prior=BOX, noise=1e-6),
+    ],
+)
+def test_everything_that_matters_is_in_the_key(folder, m, other):
+    m.decode_plan(prior=BOX)
+    other()
+    assert len(entries(folder)) == 2
+
+
+def test_the_decoder_version_is_in_the_key(monkeypatch):
+    before = _cache.cache_key("a", 1.0)
+    monkeypatch.setattr(_cache, "DECODER_VERSION", -1)
+    assert _cache.cache_key("a", 1.0) != before
+
+
+@pytest.mark.parametrize("damage", ["empty", "cut", "garbage", "flipped", "other type", "folder"])
+def test_a_damaged_entry_is_rebuilt(folder, m, damage):
+    m.decode_plan(prior=BOX)
+    (path,) = entries(folder)
+    content = path.read_bytes()
+    with np.load(path) as entry:
+        u, v = entry["u"].copy(), entry["v"].copy()
+    if damage == "empty":
+        path.write_bytes(b"")
+    elif damage == "cut":
+        path.write_bytes(content[: len(content) // 2])
+    elif damage == "garbage":
+        path.write_bytes(b"not an archive" * 100)
+    elif damage == "flipped":
+        u[0, 0] += 1
+        np.savez(path, u=u, v=v)
+    elif damage == "other type":
+        np.savez(path, u=u.astype(np.float64), v=v)
+    else:
+        path.unlink()
+        path.mkdir()
+    x = np.linspace(-0.9, 0.9, 20).reshape(5, 4)
+    result = m.decode_plan(prior=BOX).decode(m.encode(x))
+    assert (result.status == "unique").all()
+    np.testing.assert_allclose(result.x, x, atol=1e-8)
+    if damage != "folder":
+        assert _cache.load(path.stem) is not None
+
+
+def test_an_interrupted_set_up_leaves_nothing(folder, m):
+    def interrupt(share):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        m.decode_plan(prior=BOX, progress=interrupt)
+    assert entries(folder) == []
+
+
+def test_an_interrupted_write_leaves_nothing(folder, m, monkeypatch):
+    def interrupt(file, **arrays):
+        file.write(b"half")
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(np, "savez", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        m.decode_plan(prior=BOX)
+    assert entries(folder) == []
+
+
+def test_progress_ends_at_one(folder, m):
+    seen = []
+    m.decode_plan(prior=BOX, progress=seen.append)
+    assert seen[0] == 0.0
+    assert seen[-1] == 1.0
+    assert seen == sorted(seen)
+
+
+def test_the_cache_can_be_turned_off(folder, m, monkeypatch):
+    m.decode_plan(prior=BOX, cache=False)
+    assert entries(folder) == []
+    monkeypatch.setenv("PRIMAL_CACHE_DIR", "")
+    assert _cache.cache_folder() is None
+    m.decode_plan(prior=BOX)
+    assert entries(folder) == []
+
+
+def test_a_quick_set_up_is_not_stored(folder, m, monkeypatch):
+    monkeypatch.setattr(_setup, "_LEAST_STORED_SECONDS", 1e9)
+    m.decode_plan(prior=BOX)
+    assert entries(folder) == []
+
+
+@pytest.mark.skipif(os.name == "nt" or os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_no_error(folder, m):
+    folder.parent.chmod(0o500)
+    m.decode_plan(prior=BOX)
+
+
+def test_a_file_in_place_of_the_folder_is_no_error(folder, m):
+    folder.write_text("in the way")
+    assert m.decode_plan(prior=BOX).certificate.recoverable
+
+
+def test_the_folder_follows_xdg(monkeypatch, tmp_path):
+    monkeypatch.delenv("PRIMAL_CACHE_DIR", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    assert _cache.cache_folder() == tmp_path / "primal" / "decoder"

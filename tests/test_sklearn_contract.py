@@ -1,0 +1,197 @@
+"""The estimators keep scikit-learn's contract: its own checks, and what users rely on."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+sklearn = pytest.importorskip("sklearn")
+
+from scipy import sparse  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.linear_model import RidgeClassifier  # noqa: E402
+from sklearn.model_selection import GridSearchCV  # noqa: E402
+from sklearn.pipeline import make_pipeline  # noqa: E402
+from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
+
+from primal.sklearn import (  # noqa: E402
+    PrimeFeatures,
+    PrimeHasher,
+    PrimePositions,
+    PrimeRidgeClassifier,
+    PrimeRidgeRegressor,
+)
+
+X = np.random.default_rng(0).standard_normal((60, 3))
+Y = (X[:, 0] * X[:, 1] > 0).astype(int)
+
+
+@parametrize_with_checks(
+    [
+        PrimeFeatures(32),
+        PrimeFeatures(9, form="offset", gamma="median"),
+        PrimeFeatures(8, kernel="matern32", layout="block"),
+        PrimePositions(8),
+        PrimeHasher(8),
+        PrimeRidgeClassifier(40),
+        PrimeRidgeRegressor(40, alpha=0.01),
+    ]
+)
+def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_dtype_is_kept_and_values_are_equal(dtype):
+    x = X.astype("float32")
+    wanted = PrimeFeatures(64, gamma=0.5).fit(x).transform(x)
+    Z = PrimeFeatures(64, gamma=0.5).fit(x).transform(x.astype(dtype))
+    assert Z.dtype == dtype
+    np.testing.assert_array_equal(Z, wanted.astype(dtype))
+
+
+def test_integers_become_float64():
+    x = np.arange(6).reshape(3, 2)
+    assert PrimeFeatures(4).fit_transform(x).dtype == np.float64
+
+
+@pytest.mark.parametrize("form", ["pair", "offset"])
+def test_sparse_equals_dense_bit_for_bit(form):
+    x = np.where(np.abs(X) > 1.0, X, 0.0)
+    dense = PrimeFeatures(17, form=form).fit(x)
+    thin = PrimeFeatures(17, form=form).fit(sparse.csr_array(x))
+    assert thin.gamma_ == pytest.approx(dense.gamma_)
+    np.testing.assert_array_equal(thin.data_min_, dense.data_min_)
+    for container in (sparse.csr_array, sparse.csr_matrix, sparse.csc_array):
+        np.testing.assert_array_equal(dense.transform(container(x)), dense.transform(x))
+
+
+def test_sparse_input_is_not_made_dense_as_a_whole(monkeypatch):
+    largest = []
+    original = sparse.csr_array.toarray
+
+    def toarray(self, *args, **kwargs):
+        largest.append(self.shape[0])
+        return original(self, *args, **kwargs)
+
+    x = sparse.random_array((5_000, 8), density=0.05, rng=0, format="csr")
+    features = PrimeFeatures(1024).fit(x)
+    monkeypatch.setattr(sparse.csr_array, "toarray", toarray)
+    assert features.transform(x).shape == (5_000, 1024)
+    assert max(largest) < 5_000
+    assert sum(largest) == 5_000
+
+
+def test_pickle_is_small_and_exact():
+    x = np.random.default_rng(0).standard_normal((20, 64))
+    assert len(pickle.dumps(PrimeFeatures())) < 300
+    for kernel in ("rbf", "matern12", "laplacian"):
+        features = PrimeFeatures(4096, kernel=kernel).fit(x)
+        stored = pickle.dumps(features)
+        assert len(stored) < 3000
+        np.testing.assert_array_equal(pickle.loads(stored).transform(x), features.transform(x))
+
+
+def test_clone_forgets_the_fit():
+    fitted = PrimeFeatures(7, gamma=[1.0, 2.0, 3.0], kernel="cauchy").fit(X)
+    copy = clone(fitted)
+    assert copy.get_params()["gamma"] == [1.0, 2.0, 3.0]
+    with pytest.raises(sklearn.exceptions.NotFittedError):
+        copy.transform(X)
+    assert not hasattr(copy, "safe_gamma_")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+@pytest.mark.parametrize(
+    ("estimator", "name"),
+    [
+        (PrimeFeatures(5), "primefeatures0"),
+        (PrimePositions(4), "a_0"),
+        (PrimeHasher(4), "a_0"),
+    ],
+)
+def test_set_output(library, estimator, name):
+    frames = pytest.importorskip(library)
+    frame = frames.DataFrame({"a": [1, 2, 3], "b": [4, 5, 7]})
+    out = clone(estimator).set_output(transform=library).fit(frame).transform(frame)
+    assert isinstance(out, frames.DataFrame)
+    assert next(iter(out.columns)) == name
+    plain = clone(estimator).fit(frame).transform(frame)
+    np.testing.assert_array_equal(out.to_numpy(), plain)
+
+
+def test_feature_names():
+    features = PrimeFeatures(3).fit(X)
+    assert features.get_feature_names_out().tolist() == [f"primefeatures{i}" for i in range(3)]
+    positions = PrimePositions(2).fit([[1, 2]])
+    assert positions.get_feature_names_out().tolist() == ["x0_0", "x0_1", "x1_0", "x1_1"]
+    assert positions.get_feature_names_out(["u", "v"]).tolist() == ["u_0", "u_1", "v_0", "v_1"]
+    with pytest.raises(ValueError, match="length equal"):
+        positions.get_feature_names_out(["u"])
+
+
+def test_grid_search_in_a_pipeline():
+    pipe = make_pipeline(PrimeFeatures(form="pair"), RidgeClassifier(alpha=0.1))
+    grid = {
+        "primefeatures__gamma": ["scale", "median", 5.0],
+        "primefeatures__n_components": [2, 64],
+    }
+    search = GridSearchCV(pipe, grid, cv=3).fit(X, Y)
+    assert search.best_params_["primefeatures__n_components"] == 64
+    assert search.best_score_ > 0.8
+
+
+def test_partial_fit_keeps_gamma_and_widens_the_range():
+    features = PrimeFeatures(8).partial_fit(X[:20]).partial_fit(X[20:])
+    assert features.gamma_ == PrimeFeatures(8).fit(X[:20]).gamma_
+    np.testing.assert_array_equal(features.data_max_, X.max(axis=0))
+    assert features.n_samples_seen_ == 60
+
+
+def test_batches_and_order_do_not_matter():
+    features = PrimeFeatures(33).fit(X)
+    Z = features.transform(X)
+    np.testing.assert_array_equal(features.transform(X[::-1]), Z[::-1])
+    rows = np.concatenate([features.transform(row[None]) for row in X])
+    np.testing.assert_array_equal(rows, Z)
+
+
+def test_tensor_in_tensor_out():
+    torch = pytest.importorskip("torch")
+    x = X * 0.1
+    for dtype in (torch.float32, torch.float64):
+        tensor = torch.as_tensor(x, dtype=dtype)
+        features = PrimeFeatures(16, gamma=0.1).fit(tensor)
+        Z = features.transform(tensor)
+        assert isinstance(Z, torch.Tensor)
+        assert Z.dtype == dtype
+        np.testing.assert_array_equal(Z.numpy(), features.transform(tensor.numpy()))
+        back = features.inverse_transform(Z)
+        assert isinstance(back, torch.Tensor)
+        np.testing.assert_allclose(back.numpy(), x, atol=1e-4)
+    with pytest.raises(ValueError, match="gradient"):
+        features.transform(tensor.requires_grad_())
+
+
+def test_arrays_of_the_array_api():
+    strict = pytest.importorskip("array_api_strict")
+    Z = PrimeFeatures(4).fit(X).transform(strict.asarray(X))
+    assert Z.__array_namespace__() is strict
+
+
+@pytest.mark.slow
+def test_tensors_with_array_api_dispatch():
+    pytest.importorskip("torch")
+    code = """
+import sklearn, torch
+from primal.sklearn import PrimeFeatures
+x = torch.arange(12.0).reshape(4, 3) / 12
+with sklearn.config_context(array_api_dispatch=True):
+    Z = PrimeFeatures(8).fit(x).transform(x)
+assert isinstance(Z, torch.Tensor) and Z.shape == (4, 8)
+"""
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

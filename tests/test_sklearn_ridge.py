@@ -1,0 +1,182 @@
+"""PrimeRidge: closed form, streams, new classes, growth."""
+
+import pickle
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import primal
+
+pytest.importorskip("sklearn")
+
+from scipy import sparse
+from sklearn.datasets import load_diabetes, load_digits, load_iris
+from sklearn.linear_model import Ridge
+
+from primal.sklearn import PrimeRidgeClassifier, PrimeRidgeRegressor
+
+X, Y = load_iris(return_X_y=True)
+DX, DY = load_diabetes(return_X_y=True)
+
+
+def assert_same_model(one, other):
+    np.testing.assert_array_equal(one.coef_, other.coef_)
+    np.testing.assert_array_equal(one.intercept_, other.intercept_)
+    assert one.alpha_ == other.alpha_
+
+
+@pytest.mark.parametrize("alpha", [0.01, "gcv"])
+def test_class_by_class_equals_all_at_once_to_the_bit(alpha):
+    at_once = PrimeRidgeClassifier(50, gamma=0.3, alpha=alpha).fit(X, Y)
+    streamed = PrimeRidgeClassifier(50, gamma=0.3, alpha=alpha)
+    for label in (2, 0, 1):
+        streamed.partial_fit(X[label == Y], Y[label == Y])
+        assert streamed.predict(X[label == Y]).tolist().count(label) > 40
+    assert streamed.classes_.tolist() == [0, 1, 2]
+    assert_same_model(at_once, streamed)
+    np.testing.assert_array_equal(at_once.predict_proba(X), streamed.predict_proba(X))
+
+
+@settings(max_examples=20)
+@given(seed=st.integers(0, 1000), n_parts=st.integers(1, 12))
+def test_any_order_and_any_parts_give_the_same_bits(seed, n_parts):
+    order = np.random.default_rng(seed).permutation(len(X))
+    streamed = PrimeRidgeClassifier(20, gamma=0.3, alpha=0.1)
+    for part in np.array_split(order, n_parts):
+        streamed.partial_fit(X[part], Y[part])
+    assert_same_model(PrimeRidgeClassifier(20, gamma=0.3, alpha=0.1).fit(X, Y), streamed)
+
+
+def test_announced_classes_change_nothing():
+    streamed = PrimeRidgeClassifier(20, gamma=0.3, alpha=0.1)
+    streamed.partial_fit(X[:75], Y[:75], classes=[0, 1, 2]).partial_fit(X[75:], Y[75:])
+    assert_same_model(PrimeRidgeClassifier(20, gamma=0.3, alpha=0.1).fit(X, Y), streamed)
+
+
+@pytest.mark.parametrize("form", ["pair", "offset"])
+def test_growth_equals_a_fit_with_more_features_to_the_bit(form):
+    settings = {"gamma": 0.3, "alpha": 0.01, "form": form}
+    grown = PrimeRidgeClassifier(21, **settings).fit(X, Y)
+    kept = grown._moments.gram.copy()
+    order = np.random.default_rng(0).permutation(len(X))
+    grown.grow(64, X[order], Y[order])
+    np.testing.assert_array_equal(grown._moments.gram[:21, :21], kept)
+    assert_same_model(PrimeRidgeClassifier(64, **settings).fit(X, Y), grown)
+    assert grown.n_components == 64
+    grown.partial_fit(X[:3], Y[:3])
+    assert grown.coef_.shape == (3, 64)
+
+
+def test_growth_does_not_recompute_old_sums():
+    grown = PrimeRidgeClassifier(16, gamma=0.3, alpha=0.1).fit(X, Y)
+    grown._moments.gram[0, 0] += 12345  # a mark that only copying preserves
+    mark = grown._moments.gram[0, 0]
+    assert grown.grow(32, X, Y)._moments.gram[0, 0] == mark
+
+
+def test_growth_needs_the_same_rows():
+    model = PrimeRidgeClassifier(16, gamma=0.3).fit(X, Y)
+    for rows in (slice(0, 149), slice(149, None)):
+        with pytest.raises(primal.DataError, match="all 150"):
+            model.grow(32, X[rows], Y[rows])
+    with pytest.raises(primal.DataError, match="all 150"):
+        model.grow(32, X + 0.1, Y)
+    with pytest.raises(primal.DataError, match="not seen"):
+        model.grow(32, X, Y + 1)
+    assert model.n_components == 16
+    assert model.predict(X).shape == (150,)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1e-3])
+def test_agrees_with_ridge(alpha):
+    ours = PrimeRidgeRegressor(64, alpha=alpha, gamma="median").fit(DX, DY)
+    Z = ours.features_.transform(DX)
+    peer = Ridge(alpha=alpha).fit(Z, DY)
+    # Features are rounded to 2**-18 in the sums.
+    np.testing.assert_allclose(ours.predict(DX), peer.predict(Z), rtol=2e-3)
+    assert ours.score(DX, DY) == pytest.approx(peer.score(Z, DY), abs=1e-4)
+
+
+def test_gcv_is_leave_one_out_without_refitting():
+    # GCV replaces each leverage by the mean one; on even data both pick the same penalty.
+    generator = np.random.default_rng(0)
+    x = generator.uniform(-2.0, 2.0, (150, 2))
+    noisy = np.sin(3.0 * x[:, 0]) + 0.3 * generator.standard_normal(150)
+    model = PrimeRidgeRegressor(128, gamma=1.0).fit(x, noisy)
+    Z = model.features_.transform(x)
+    centred = Z - Z.mean(axis=0)
+
+    def leave_one_out(alpha):
+        gram = centred.T @ centred + alpha * np.eye(128)
+        hat = centred @ np.linalg.solve(gram, centred.T) + 1.0 / 150
+        return np.mean(np.square((noisy - hat @ noisy) / (1.0 - np.diag(hat))))
+
+    grid = 10.0 ** np.arange(-6.0, 3.0, 0.5)
+    best = grid[np.argmin([leave_one_out(alpha) for alpha in grid])]
+    assert abs(np.log10(model.alpha_ / best)) <= 0.51
+    truth = np.sin(3.0 * x[:, 0])
+    assert np.square(model.predict(x) - truth).mean() < 0.02
+
+
+def test_regression_streams_and_grows_to_rounding():
+    settings = {"gamma": 0.5, "alpha": 0.1}
+    at_once = PrimeRidgeRegressor(64, **settings).fit(DX, DY)
+    streamed = PrimeRidgeRegressor(32, **settings)
+    for part in np.array_split(np.arange(len(DX)), 5):
+        streamed.partial_fit(DX[part], DY[part])
+    streamed.grow(64, DX[::-1], DY[::-1])
+    np.testing.assert_allclose(streamed.predict(DX), at_once.predict(DX), rtol=1e-7)
+
+
+def test_several_targets():
+    both = np.stack([DY, DY**2], axis=1)
+    model = PrimeRidgeRegressor(32, alpha=0.1).fit(DX, both)
+    single = PrimeRidgeRegressor(32, alpha=0.1).fit(DX, DY)
+    assert model.predict(DX).shape == (442, 2)
+    np.testing.assert_allclose(model.predict(DX)[:, 0], single.predict(DX), rtol=1e-9)
+
+
+def test_probabilities():
+    model = PrimeRidgeClassifier(64).fit(X, Y)
+    proba = model.predict_proba(X)
+    np.testing.assert_allclose(proba.sum(axis=1), 1.0)
+    assert proba.min() >= 0.0
+    np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
+    np.testing.assert_allclose(model.decision_function(X).sum(axis=1), 1.0)
+    binary = PrimeRidgeClassifier(64).fit(X, Y == 1)
+    np.testing.assert_array_equal(binary.decision_function(X) > 0, binary.predict(X))
+
+
+def test_sparse_and_pickle():
+    model = PrimeRidgeClassifier(64, gamma=0.3).fit(sparse.csr_array(X), Y)
+    assert_same_model(model, PrimeRidgeClassifier(64, gamma=0.3).fit(X, Y))
+    again = pickle.loads(pickle.dumps(model))
+    assert_same_model(again, model)
+    again.partial_fit(X[:5], Y[:5])
+    assert again._moments.n_rows == 155
+    assert model._moments.n_rows == 150
+
+
+@pytest.mark.parametrize("alpha", [0.0, -1.0, "auto"])
+def test_bad_alpha(alpha):
+    with pytest.raises(primal.SigmaError, match="alpha"):
+        PrimeRidgeClassifier(8, alpha=alpha).fit(X, Y)
+
+
+def test_spirals():
+    gallery = Path(__file__).parents[1] / "docs" / "gallery"
+    if not gallery.exists():
+        pytest.skip("the gallery is not part of this installation")
+    sys.path.insert(0, str(gallery))
+    classification = pytest.importorskip("classification")
+    assert classification.spiral_accuracy(128) >= 0.98
+
+
+def test_digits_learns():
+    x, y = load_digits(return_X_y=True)
+    model = PrimeRidgeClassifier(256).fit(x[:1200], y[:1200])
+    assert model.score(x[1200:], y[1200:]) > 0.93
