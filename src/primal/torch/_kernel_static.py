@@ -85,8 +85,10 @@ def write_range(first: int, increments: torch.Tensor, out: torch.Tensor, interle
     n, k = out.shape[0], increments.shape[0]
     columns = min(512, next_power_of_two(k))
     # Measured on an H200: few rows to a program write fastest, but 16-bit pairs, bound by
-    # arithmetic, like longer walks.
-    steps = 4 if out.element_size() == 4 else (16 if interleaved else 2)
+    # arithmetic, like longer walks and more columns to a thread.
+    wide = out.element_size() == 4
+    steps = 4 if wide else 16
+    columns_per_warp = 128 if wide else (256 if interleaved else 512)
     grid = (quotient(n, steps), quotient(k, columns))
     range_kernel[grid](
         increments * first,
@@ -98,7 +100,7 @@ def write_range(first: int, increments: torch.Tensor, out: torch.Tensor, interle
         n % steps == 0 and k % columns == 0,
         columns,
         steps,
-        num_warps=max(1, columns // (256 if interleaved and out.element_size() == 2 else 128)),
+        num_warps=max(1, columns // columns_per_warp),
         enable_fp_fusion=False,
     )
 
