@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -17,7 +17,7 @@ from primal.bases._laws import LAWS
 from primal.bases._sampling import SAMPLINGS
 from primal.bases._table import FrequencyTable
 
-__all__ = ["BASES", "BASIS_VERSION", "Basis", "equal_bandwidth"]
+__all__ = ["BASES", "BASIS_VERSION", "Basis", "equal_bandwidth", "spec_digest"]
 
 # Names the constants and the order of operations of every table. Any change of one bit of
 # a table needs a new version.
@@ -126,10 +126,7 @@ class Basis:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the spec and the bits of the table."""
-        digest = hashlib.sha256(json.dumps(self.spec, sort_keys=True).encode())
-        digest.update(self.table.mantissas.astype("<i8").tobytes())
-        digest.update(self.table.exponents.astype("<i8").tobytes())
-        return digest.hexdigest()
+        return spec_digest(self.spec, self.table.mantissas, self.table.exponents)
 
     @cached_property
     def condition_number(self) -> float:
@@ -209,3 +206,11 @@ def equal_bandwidth(
     scale = scales(sigma, n_frequencies)
     lengths = np.sqrt(np.square(basis.frequencies).sum(axis=1))
     return tuple(float(v) for v in np.asarray(scale) / lengths)
+
+
+def spec_digest(spec: Mapping[str, object], *tables: np.ndarray) -> str:
+    """Return SHA-256 over a spec and the little-endian bytes of its tables."""
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
+    for table in tables:
+        digest.update(table.astype(table.dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()

@@ -9,7 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
-from primal.codebooks import worst_lag
+from primal.codebooks import bounds, worst_lag
 from primal.engines import engine
 from primal.maps import DynamicPrime, StaticPrime
 from primal.paper import circles, spiral
@@ -62,7 +62,7 @@ def _round_trip(name: str, x: np.ndarray, D: int) -> dict:
 def _codebook() -> dict:
     s = StaticPrime(_CODE_D)
     worst = worst_lag(s, _N_CODES)
-    welch = np.sqrt((_N_CODES - _CODE_D) / (_CODE_D * (_N_CODES - 1)))
+    welch = bounds.welch(_N_CODES, _CODE_D)
     # The similarity at lag l is the mean cosine of the code of l.
     similarities = s.waves(_N_CODES, dtype="float64")[1:, : _CODE_D // 2].mean(axis=1)
     return {
@@ -70,8 +70,8 @@ def _codebook() -> dict:
         "D": _CODE_D,
         "worst_similarity": worst.coherence,
         "worst_lag": worst.lag,
-        "welch_bound": float(welch),
-        "ratio": worst.coherence / float(welch),
+        "welch_bound": welch,
+        "ratio": worst.coherence / welch,
         "fingerprint": s.fingerprint,
         "similarities": similarities,
     }

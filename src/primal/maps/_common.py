@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Iterator, Mapping
 
 import numpy as np
@@ -11,6 +9,7 @@ import numpy as np
 from primal._checks import one_of
 from primal._errors import SpecError
 from primal.bases import BASIS_VERSION
+from primal.engines._numpy import row_blocks
 
 LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")
@@ -28,10 +27,8 @@ def output_dtype(dtype: object) -> np.dtype:
 
 
 def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Yield slices of rows with about a million entries: converted copies stay at a few MB."""
-    step = max(1, _BLOCK_ENTRIES // max(1, n_columns))
-    for first in range(0, n_rows, step):
-        yield slice(first, min(first + step, n_rows))
+    """Return slices of rows with about a million entries: converted copies stay at a few MB."""
+    return row_blocks(n_rows, n_columns, _BLOCK_ENTRIES)
 
 
 def check_spec(spec: object, fields: tuple[str, ...]) -> dict[str, object]:
@@ -56,11 +53,3 @@ def check_spec(spec: object, fields: tuple[str, ...]) -> dict[str, object]:
             f"exactly the fields {', '.join(fields)}."
         )
     return found
-
-
-def spec_digest(spec: Mapping[str, object], *tables: np.ndarray) -> str:
-    """Return SHA-256 over a spec and the little-endian bytes of its tables."""
-    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
-    for table in tables:
-        digest.update(table.astype(table.dtype.newbyteorder("<")).tobytes())
-    return digest.hexdigest()

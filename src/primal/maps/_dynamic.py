@@ -19,13 +19,13 @@ from primal._errors import (
     PhaseRangeError,
     PhaseWrapWarning,
 )
-from primal.bases import BASIS_VERSION, Basis
-from primal.bases._arithmetic import fold_sum
+from primal.bases import BASIS_VERSION, Basis, spec_digest
 from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
 from primal.engines import engine
 from primal.engines._numpy import wave_columns
-from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype, spec_digest
-from primal.turns._digits import LARGEST_LOG2_TURNS, row_exponents
+from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
+from primal.maps._normalise import normalised
+from primal.turns._digits import LARGEST_LOG2_TURNS
 
 if TYPE_CHECKING:
     from primal.decoding import Box, DecodePlan, Gaussian, Integers
@@ -392,7 +392,7 @@ class DynamicPrime:
     def _prepared(self, rows: np.ndarray) -> np.ndarray:
         """Return a block of rows as engines take it: contiguous float64, normalised if asked."""
         block = np.ascontiguousarray(rows, dtype=np.float64)
-        return _normalised(block) if self._layer_norm else block
+        return normalised(block) if self._layer_norm else block
 
     def _regime(self, rows: np.ndarray) -> Regime:
         parts = (self._prepared(rows[block]) for block in blocks(len(rows), self.d))
@@ -432,18 +432,3 @@ class DynamicPrime:
                 PhaseWrapWarning,
                 stacklevel=3,
             )
-
-
-def _normalised(rows: np.ndarray) -> np.ndarray:
-    """Return rows of mean 0 and variance 1; constant rows become 0.
-
-    Sums in one fixed order: the same bits for a row on its own as in a batch.
-    """
-    d = rows.shape[1]
-    # In its own power of two first: squares of very large or small numbers leave float64.
-    scaled = np.ldexp(rows, -row_exponents(rows)[:, None])
-    centred = scaled - (fold_sum(scaled) / d)[:, None]
-    # The computed mean of equal numbers may differ from them by a rounding.
-    centred[rows.max(axis=1) == rows.min(axis=1)] = 0.0
-    deviation = np.sqrt(fold_sum(centred * centred) / d)
-    return centred / np.where(deviation > 0.0, deviation, 1.0)[:, None]

@@ -17,10 +17,10 @@ from primal._checks import (
 )
 from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
 from primal._primes import LARGEST_COUNT
-from primal.bases import BASIS_VERSION
+from primal.bases import BASIS_VERSION, spec_digest
 from primal.engines import engine
 from primal.engines._numpy import wave_columns
-from primal.maps._common import LAYOUTS, blocks, output_dtype, spec_digest
+from primal.maps._common import LAYOUTS, blocks, output_dtype
 from primal.turns import increments
 
 __all__ = ["StaticPrime"]

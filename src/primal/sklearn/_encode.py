@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal.decoding import pseudoinverse
+from primal.engines._numpy import row_blocks
 from primal.maps import DynamicPrime
 from primal.sklearn._gamma import dense_rows
 from primal.turns import increments, static_turns, waves
@@ -100,7 +100,7 @@ def encode(plan: FeaturePlan, X: Any, dtype: np.dtype) -> np.ndarray:
     Z : ndarray of shape (n, plan.n_components)
     """
     out = np.empty((X.shape[0], plan.n_components), dtype=dtype)
-    for rows in _row_blocks(*out.shape):
+    for rows in row_blocks(len(out), plan.n_components, _BLOCK_FEATURES):
         x = dense_rows(X, rows)
         if plan.column_scales is not None:
             x = x * plan.column_scales
@@ -131,9 +131,3 @@ def _offset_features(plan: FeaturePlan, x: np.ndarray) -> np.ndarray:
     sin *= sin_offset
     cos -= sin
     return cos
-
-
-def _row_blocks(n_rows: int, n_components: int) -> Iterator[slice]:
-    step = max(1, _BLOCK_FEATURES // n_components)
-    for first in range(0, n_rows, step):
-        yield slice(first, min(first + step, n_rows))
