@@ -18,6 +18,7 @@ from exact_reference import defined_turns, rounded, rows_near_the_middle
 from primal._selftest import sample_points
 from primal.bases import BASES, Basis, FrequencyTable
 from primal.engines import engine
+from primal.engines._numpy import Finish
 from primal.turns import static_turns, waves
 
 LAYOUTS = ("block", "interleaved")
@@ -241,9 +242,28 @@ class EngineConformance:
         x = points(n, d) * (2.0**19 / basis.table.l1_norms.max())
         x[::2] *= 2.0**-19
         fast = np.full((n, 2 * k), np.nan, dtype=np.float32)
-        engine(self.name).dynamic_fast(basis.table, x, fast, layout)
+        engine(self.name).features(basis.table, x, fast, Finish(layout), fast=True)
         errors = np.abs(fast.astype(np.float64) - self.dynamic(basis, x, layout))
         assert errors.max(initial=0.0) <= LARGEST_FAST_ERROR
+
+    @pytest.mark.parametrize("dtype", [np.float32, np.float64])
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    @pytest.mark.parametrize("n_sines", [0, 1, 20, 21])
+    @pytest.mark.parametrize("d", [2, 7])
+    def test_a_finish_is_the_waves_shifted_and_scaled_in_float32(self, d, n_sines, layout, dtype):
+        basis, x, k = basis_of("orthogonal", d, 21), points(300, d), 21
+        amplitude, offsets = np.float32(0.3), np.arange(k, dtype=np.uint32) * np.uint32(0x9E3779B9)
+        turns = np.empty((len(x), k), dtype=np.uint32)
+        engine("numpy").dynamic_turns(basis.table, x, turns)
+        cos, sin = (wave * amplitude for wave in waves(turns + offsets))
+        if layout == "block":
+            expected = np.concatenate([cos, sin[:, :n_sines]], axis=1)
+        else:
+            pairs = columns((cos[:, :n_sines], sin[:, :n_sines]), layout)
+            expected = np.concatenate([pairs, cos[:, n_sines:]], axis=1)
+        found = np.full((len(x), k + n_sines), np.nan, dtype=dtype)
+        engine(self.name).features(basis.table, x, found, Finish(layout, 0.3, offsets))
+        np.testing.assert_array_equal(found, expected.astype(dtype), strict=True)
 
 
 def columns(pair: tuple[np.ndarray, np.ndarray], layout: str) -> np.ndarray:

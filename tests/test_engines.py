@@ -74,12 +74,12 @@ def test_maps_use_the_chosen_engine(name, monkeypatch):
     monkeypatch.setenv("PRIMAL_ENGINE", name)
     chosen = engines.engine()
     calls = []
-    original = type(chosen).dynamic
+    original = type(chosen).features
 
-    def watched(self, *arguments):
+    def watched(self, *arguments, **options):
         calls.append(self.name)
-        return original(self, *arguments)
+        return original(self, *arguments, **options)
 
-    monkeypatch.setattr(type(chosen), "dynamic", watched)
+    monkeypatch.setattr(type(chosen), "features", watched)
     primal.DynamicPrime(2, 4).encode(np.ones((3, 2)))
     assert name in calls

@@ -9,12 +9,14 @@ import numpy as np
 from primal.bases import FrequencyTable
 from primal.engines import _numba_coherence as coherence
 from primal.engines import _numba_kernels as kernels
-from primal.engines._numpy import LARGEST_UNSURE, NumpyEngine, row_blocks, worst_of
+from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, row_blocks, worst_of
 from primal.engines._threads import over_rows, single_threaded_blas
 from primal.turns._digits import digit_units, term_shift
 
 __all__ = ["NumbaEngine"]
 
+# What kernels take of a Finish: whether the layout is "block", amplitude, offsets or none.
+_KernelFinish = tuple[bool, np.float32, np.ndarray]
 # Entries of the matrix of sums in one block (eight bytes each): large enough for an efficient
 # matrix product, small enough to stay in the second-level cache.
 _BLOCK_SUMS = 1 << 18
@@ -39,24 +41,29 @@ class NumbaEngine(NumpyEngine):
         if out.dtype != np.float32:
             super().static(increments, positions, out, layout)
             return
-        block = layout == "block"
+        finish = _kernel_finish(Finish(layout))
 
         def work(first: int, last: int) -> None:
-            kernels.static(increments, positions[first:last], out[first:last], block)
+            kernels.static(increments, positions[first:last], finish, out[first:last])
 
         over_rows(len(positions), _least_rows(len(increments)), work)
 
-    def dynamic(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str) -> None:
-        if out.dtype != np.float32:
-            super().dynamic(table, x, out, layout)
-            return
-        block = layout == "block"
+    def features(
+        self,
+        table: FrequencyTable,
+        x: np.ndarray,
+        out: np.ndarray,
+        finish: Finish,
+        *,
+        fast: bool = False,
+    ) -> None:
         direct = table.shape[1] <= _LARGEST_DIRECT_D
-        encode = _direct if direct else _by_products
+        encode = _fast if fast else (_direct if direct else _by_products)
+        as_kernels_take_it = _kernel_finish(finish)
         _prepare(table)
 
         def work(first: int, last: int) -> None:
-            encode(table, x[first:last], out[first:last], block)
+            encode(table, x[first:last], out[first:last], as_kernels_take_it)
 
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
@@ -66,19 +73,6 @@ class NumbaEngine(NumpyEngine):
             for rows in _blocks(last - first, table):
                 out[first:last][rows] = _turns_from_digits(table, x[first:last][rows])
 
-        with single_threaded_blas():
-            over_rows(len(x), _least_rows(table.shape[0]), work)
-
-    def dynamic_fast(
-        self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str
-    ) -> None:
-        block = layout == "block"
-
-        def work(first: int, last: int) -> None:
-            for rows, phases in _phases(table, x[first:last]):
-                kernels.fast(phases, out[first:last][rows], block)
-
-        _prepare(table)
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
@@ -102,14 +96,27 @@ class NumbaEngine(NumpyEngine):
         return worst_of(increments, (lags[rows] for rows in blocks))
 
 
-def _direct(table: FrequencyTable, x: np.ndarray, out: np.ndarray, block: bool) -> None:
+def _kernel_finish(finish: Finish) -> _KernelFinish:
+    offsets = np.empty(0, dtype=np.uint32) if finish.offsets is None else finish.offsets
+    return finish.layout == "block", np.float32(finish.amplitude), offsets
+
+
+def _fast(table: FrequencyTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:
+    """Encode rows by one matrix product, taken as it is."""
+    for rows, phases in _phases(table, x):
+        kernels.fast(phases, finish, out[rows])
+
+
+def _direct(table: FrequencyTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:
     """Encode rows of few inputs."""
     kernels.direct(
-        x, table.transposed, table.product_errors, table.mantissas, table.exponents, out, block
+        x, table.transposed, table.product_errors, table.mantissas, table.exponents, finish, out
     )
 
 
-def _by_products(table: FrequencyTable, x: np.ndarray, out: np.ndarray, block: bool) -> None:
+def _by_products(
+    table: FrequencyTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish
+) -> None:
     """Encode rows by one matrix product, or by several of digits where phases are long."""
     largest_error = float(table.product_errors.max()) * 2.0**32
     lengths = np.empty(len(x))
@@ -124,11 +131,11 @@ def _by_products(table: FrequencyTable, x: np.ndarray, out: np.ndarray, block: b
                 table.product_errors,
                 table.mantissas,
                 table.exponents,
+                finish,
                 out[rows],
-                block,
             )
         else:
-            kernels.write_waves(_turns_from_digits(table, part), out[rows], block)
+            kernels.write_waves(_turns_from_digits(table, part), finish, out[rows])
 
 
 def _phases(table: FrequencyTable, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

@@ -4,6 +4,9 @@ A row makes its turns in a small buffer, then its waves: two passes over a buffe
 first-level cache vectorise better than one loop that mixes 64-bit and 32-bit lanes. There
 is no fast-math: multiplications and additions of the waves must stay separate.
 
+`finish` says what becomes of a row's turns: (block layout or not, float32 amplitude, uint32
+offsets or none); `out` has a sine for as many frequencies as it has columns beyond k.
+
 Phases come from approximations with a proven error. Where that leaves their rounding to 2**-32
 turn open, `_exact_turn` decides: see ``primal.turns._digits``.
 """
@@ -80,40 +83,54 @@ def _waves(u):
 
 
 @_kernel
-def _write_block(turns, cos_out, sin_out):
-    for i in range(turns.shape[0]):
+def _write_block(turns, amplitude, cos_out, sin_out):
+    for i in range(sin_out.shape[0]):
         cos, sin = _waves(turns[i])
-        cos_out[i] = cos
-        sin_out[i] = sin
+        cos_out[i] = cos * amplitude
+        sin_out[i] = sin * amplitude
 
 
 @_kernel
-def _write_interleaved(turns, out):
-    for i in range(turns.shape[0]):
+def _write_interleaved(turns, amplitude, out):
+    for i in range(out.shape[0] // 2):
         cos, sin = _waves(turns[i])
-        out[2 * i] = cos
-        out[2 * i + 1] = sin
+        out[2 * i] = cos * amplitude
+        out[2 * i + 1] = sin * amplitude
 
 
 @_kernel
-def _write_row(turns, out, block):
+def _write_cosines(turns, amplitude, out):
+    for i in range(turns.shape[0]):
+        out[i] = _waves(turns[i])[0] * amplitude
+
+
+@_kernel
+def _write_row(turns, finish, out):
+    """Write one row of waves; a factor of 1 leaves every bit, also the sign of zero."""
+    block, amplitude, offsets = finish
     k = turns.shape[0]
+    n_pairs = out.shape[0] - k
+    if offsets.shape[0] > 0:
+        for i in range(k):
+            turns[i] = _U32(turns[i] + offsets[i])
     if block:
         # Two slices, so that the compiler sees that the stores cannot overlap.
-        _write_block(turns, out[:k], out[k:])
+        _write_block(turns, amplitude, out[:k], out[k:])
+        _write_cosines(turns[n_pairs:], amplitude, out[n_pairs:k])
     else:
-        _write_interleaved(turns, out)
+        _write_interleaved(turns, amplitude, out[: 2 * n_pairs])
+        _write_cosines(turns[n_pairs:], amplitude, out[2 * n_pairs :])
 
 
 @_kernel
-def write_waves(turns, out, block):
+def write_waves(turns, finish, out):
     """Write the waves of uint32 turns, shape (n, k), into `out`."""
     for r in range(turns.shape[0]):
-        _write_row(turns[r], out[r], block)
+        _write_row(turns[r], finish, out[r])
 
 
 @_kernel
-def static(increments, positions, out, block):
+def static(increments, positions, finish, out):
     """Write the codes of integer positions."""
     k = increments.shape[0]
     turns = np.empty(k, dtype=np.uint32)
@@ -121,7 +138,7 @@ def static(increments, positions, out, block):
         t = positions[r]
         for i in range(k):
             turns[i] = _U32((t * increments[i] + _HALF_ULP) >> _THIRTY_TWO)
-        _write_row(turns, out[r], block)
+        _write_row(turns, finish, out[r])
 
 
 @_inlined
@@ -242,7 +259,7 @@ def row_lengths(x, lengths):
 
 
 @_kernel
-def from_phases(phases, x, lengths, errors, mantissas, exponents, out, block):
+def from_phases(phases, x, lengths, errors, mantissas, exponents, finish, out):
     """Write exact features from float64 phases, whose errors for |x| = 1 are `errors`."""
     k = phases.shape[1]
     turns = np.empty(k, dtype=np.uint32)
@@ -254,7 +271,7 @@ def from_phases(phases, x, lengths, errors, mantissas, exponents, out, block):
             _settle_row(
                 phases[r], errors, lengths[r], shifted, x[r], mantissas, exponents, scratch, turns
             )
-        _write_row(turns, out[r], block)
+        _write_row(turns, finish, out[r])
 
 
 @_contracted
@@ -269,18 +286,18 @@ def _dot_products(x, frequencies, phases):
 
 
 @_kernel
-def direct(x, frequencies, errors, mantissas, exponents, out, block):
+def direct(x, frequencies, errors, mantissas, exponents, finish, out):
     """Like a matrix product and `from_phases`; for few inputs, without the matrix."""
     phases, lengths = np.empty((1, frequencies.shape[1])), np.empty(1)
     for r in range(x.shape[0]):
         row = slice(r, r + 1)
         _dot_products(x[r], frequencies, phases[0])
         lengths[0] = _row_length(x[r])
-        from_phases(phases, x[row], lengths, errors, mantissas, exponents, out[row], block)
+        from_phases(phases, x[row], lengths, errors, mantissas, exponents, finish, out[row])
 
 
 @_kernel
-def fast(phases, out, block):
+def fast(phases, finish, out):
     """Write features from float64 phases in turns."""
     k = phases.shape[1]
     turns = np.empty(k, dtype=np.uint32)
@@ -291,7 +308,7 @@ def fast(phases, out, block):
             shifted[i] = (phases[r, i] - np.rint(phases[r, i])) + _FRACTION_TO_LOW_BITS
         for i in range(k):
             turns[i] = _U32(bits[i])
-        _write_row(turns, out[r], block)
+        _write_row(turns, finish, out[r])
 
 
 @_kernel

@@ -6,6 +6,7 @@ Work goes in blocks of rows that stay in cache, so memory does not grow with the
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,13 +15,31 @@ from primal.turns._digits import balanced_digits, combine_sums, integer_rows, ro
 from primal.turns._phases import round_turns, static_turns
 from primal.turns._waves import waves
 
-__all__ = ["LARGEST_UNSURE", "NumpyEngine", "wave_columns"]
+__all__ = ["LARGEST_UNSURE", "Finish", "NumpyEngine", "wave_columns"]
 
 # Phases in one block; the largest of its few temporaries takes eight bytes for each.
 _BLOCK_PHASES = 1 << 16
 # When the error of a matrix product reaches this many units of 2**-32 turn, one phase in ten is
 # unsure and the exact sums are the better way.
 LARGEST_UNSURE = 0.05
+
+
+@dataclass(frozen=True, eq=False)
+class Finish:
+    """How phases become float32 features: where waves go, their factor, and what is added first.
+
+    Attributes
+    ----------
+    layout : {"block", "interleaved"}
+    amplitude : float
+        Factor of every wave, rounded to float32; 1 leaves every bit as it is.
+    offsets : ndarray of shape (k,), dtype=uint32, or None
+        Added to the phases, in units of 2**-32 turn.
+    """
+
+    layout: str
+    amplitude: float = 1.0
+    offsets: np.ndarray | None = None
 
 
 class NumpyEngine:
@@ -41,21 +60,35 @@ class NumpyEngine:
 
     def dynamic(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str) -> None:
         """Write the exact features of float64 `x` (shape (n, d)) into `out`."""
-        turns_of = exact_turns if out.dtype == np.float64 else rounded_turns
+        if out.dtype == np.float32:
+            self.features(table, x, out, Finish(layout))
+            return
         for rows in row_blocks(len(x), table.shape[0]):
-            write_waves(turns_of(table, x[rows]), out[rows], layout)
+            write_waves(exact_turns(table, x[rows]), out[rows], layout)
+
+    def features(
+        self,
+        table: FrequencyTable,
+        x: np.ndarray,
+        out: np.ndarray,
+        finish: Finish,
+        *,
+        fast: bool = False,
+    ) -> None:
+        """Write float32 features of `x` into `out`, which may also be float64.
+
+        `out` has from k to 2 k columns: the first (columns - k) frequencies get a sine beside
+        their cosine. `fast` takes phases from one float64 matrix product as they are.
+        """
+        for rows in row_blocks(len(x), table.shape[0]):
+            part = x[rows]
+            turns = fast_units(part @ table.transposed)[1] if fast else rounded_turns(table, part)
+            write_features(turns, out[rows], finish)
 
     def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
         for rows in row_blocks(len(x), table.shape[0]):
             out[rows] = rounded_turns(table, x[rows])
-
-    def dynamic_fast(
-        self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str
-    ) -> None:
-        """Write float32 features from one float64 matrix product into `out`."""
-        for rows in row_blocks(len(x), table.shape[0]):
-            write_waves(fast_units(x[rows] @ table.transposed)[1], out[rows], layout)
 
     def worst_lag(self, increments: np.ndarray, first: int, last: int) -> tuple[int, float]:
         """Return the lag l in [first, last) with the largest |g(l)|, and g(l).
@@ -153,6 +186,24 @@ def write_waves(turns: np.ndarray, out: np.ndarray, layout: str) -> None:
         turns = round_turns(turns)
     cos_out, sin_out = wave_columns(out, layout)
     cos_out[...], sin_out[...] = waves(turns)
+
+
+def write_features(turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+    """Write waves of uint32 turns; see `NumpyEngine.features`."""
+    if finish.offsets is not None:
+        turns = turns + finish.offsets
+    cos, sin = waves(turns)
+    k = turns.shape[1]
+    n_pairs = out.shape[1] - k
+    if finish.layout == "block":
+        cos_out, sin_out, rest = out[:, :n_pairs], out[:, k:], out[:, n_pairs:k]
+    else:
+        cos_out, sin_out = wave_columns(out[:, : 2 * n_pairs], "interleaved")
+        rest = out[:, 2 * n_pairs :]
+    amplitude = np.float32(finish.amplitude)
+    cos_out[...] = cos[:, :n_pairs] * amplitude
+    sin_out[...] = sin[:, :n_pairs] * amplitude
+    rest[...] = cos[:, n_pairs:] * amplitude
 
 
 def wave_columns(out: np.ndarray, layout: str) -> tuple[np.ndarray, np.ndarray]:

@@ -22,7 +22,7 @@ from primal._errors import (
 from primal.bases import BASIS_VERSION, Basis, spec_digest
 from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
 from primal.engines import engine
-from primal.engines._numpy import wave_columns
+from primal.engines._numpy import Finish, wave_columns
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
 from primal.maps._normalise import normalised
 from primal.turns._digits import LARGEST_LOG2_TURNS
@@ -184,12 +184,28 @@ class DynamicPrime:
         if check:
             self._warn_about_wraps(self._regime(rows))
         flat = target.reshape(-1, self.D)
-        fast = self._precision == "fast" and flat.dtype == np.float32
-        chosen = engine(n_phases=len(rows) * self._basis.n_frequencies)
-        encode = chosen.dynamic_fast if fast else chosen.dynamic
-        for block in blocks(len(rows), self.d):
-            encode(self._basis.table, self._prepared(rows[block]), flat[block], self._layout)
+        if flat.dtype == np.float32:
+            self._write_features(rows, flat, Finish(self._layout))
+        else:
+            chosen = engine(n_phases=len(rows) * self._basis.n_frequencies)
+            for block in blocks(len(rows), self.d):
+                part = self._prepared(rows[block])
+                chosen.dynamic(self._basis.table, part, flat[block], self._layout)
         return target
+
+    def write_features(self, x: object, out: np.ndarray, finish: Finish) -> None:
+        """Write float32 features of x with another finish into `out`; for estimators.
+
+        Parameters
+        ----------
+        x : array_like of shape (n, d)
+        out : ndarray of shape (n, columns), float32 or float64
+            From k to 2 k columns: the first (columns - k) frequencies have a sine.
+        finish : Finish
+            Layout, amplitude and offsets.
+        """
+        rows, _ = self._checked_rows(x)
+        self._write_features(rows, out, finish)
 
     def turns(self, x: object) -> np.ndarray:
         """Return the exact phases behind ``encode(x)``.
@@ -388,6 +404,13 @@ class DynamicPrime:
         if rows.size:
             self._check_range(rows)
         return rows, array.shape[:-1]
+
+    def _write_features(self, rows: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        chosen = engine(n_phases=len(rows) * self._basis.n_frequencies)
+        fast = self._precision == "fast"
+        for block in blocks(len(rows), self.d):
+            part = self._prepared(rows[block])
+            chosen.features(self._basis.table, part, out[block], finish, fast=fast)
 
     def _prepared(self, rows: np.ndarray) -> np.ndarray:
         """Return a block of rows as engines take it: contiguous float64, normalised if asked."""

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from primal.decoding import pseudoinverse
-from primal.engines._numpy import row_blocks
+from primal.engines._numpy import Finish, row_blocks
 from primal.maps import DynamicPrime
 from primal.sklearn._gamma import dense_rows
-from primal.turns import increments, static_turns, waves
+from primal.turns import increments, static_turns
+from primal.turns._phases import round_turns
 
 __all__ = ["FeaturePlan", "amplitude", "encode", "resolved_form"]
 
@@ -63,13 +64,13 @@ class FeaturePlan:
     column_scales: np.ndarray | None
 
     @cached_property
-    def offset_waves(self) -> tuple[np.ndarray, np.ndarray]:
-        """Cosine and sine of the offsets {i sqrt(p_(d+2))}, float32 of shape (D,)."""
-        prime_index = self.map.d + 1
+    def finish(self) -> Finish:
+        """What becomes of the phases; offsets are {i sqrt(p_(d+2))} to 2**-32 turn."""
+        if self.form == "pair":
+            return Finish(self.map.layout, self.amplitude)
         rows = np.arange(1, self.n_components + 1, dtype=np.uint64)
-        turns = static_turns(rows, increments(1, start=prime_index))[:, 0]
-        cos, sin = waves(turns)
-        return cos.astype(np.float32), sin.astype(np.float32)
+        turns = static_turns(rows, increments(1, start=self.map.d + 1))[:, 0]
+        return Finish("block", self.amplitude, round_turns(turns))
 
     @cached_property
     def pseudoinverse(self) -> np.ndarray:
@@ -104,30 +105,5 @@ def encode(plan: FeaturePlan, X: Any, dtype: np.dtype) -> np.ndarray:
         x = dense_rows(X, rows)
         if plan.column_scales is not None:
             x = x * plan.column_scales
-        if plan.form == "offset":
-            features = _offset_features(plan, x)
-        else:
-            features = _pair_features(plan, x, out[rows])
-        # A product in float32, then the cast: both types hold the same values.
-        features *= np.float32(plan.amplitude)
-        if not np.shares_memory(features, out):
-            out[rows] = features
+        plan.map.write_features(x, out[rows], plan.finish)
     return out
-
-
-def _pair_features(plan: FeaturePlan, x: np.ndarray, out: np.ndarray) -> np.ndarray:
-    """Return unscaled pairs, written straight into `out` where its memory fits."""
-    if out.dtype == np.float32 and plan.n_components % 2 == 0:
-        return plan.map.encode(x, out=out)
-    return plan.map.encode(x)[:, : plan.n_components]
-
-
-def _offset_features(plan: FeaturePlan, x: np.ndarray) -> np.ndarray:
-    """Return cos(v + b) = cos v cos b - sin v sin b, each operation rounded on its own."""
-    cos_offset, sin_offset = plan.offset_waves
-    waves_of_x = plan.map.encode(x)  # block layout: all cosines, then all sines
-    cos, sin = waves_of_x[:, : plan.n_components], waves_of_x[:, plan.n_components :]
-    cos *= cos_offset
-    sin *= sin_offset
-    cos -= sin
-    return cos
