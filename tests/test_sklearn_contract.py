@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 
 from primal.sklearn import (  # noqa: E402
+    PrimeDictionary,
     PrimeFeatures,
     PrimeHasher,
     PrimePositions,
@@ -36,6 +37,7 @@ Y = (X[:, 0] * X[:, 1] > 0).astype(int)
         PrimeFeatures(8, kernel="matern32", layout="block"),
         PrimePositions(8),
         PrimeHasher(8),
+        PrimeDictionary(),
         PrimeRidgeClassifier(40),
         PrimeRidgeRegressor(40, alpha=0.01),
     ]

@@ -2,6 +2,7 @@
 
 from primal.sklearn._classifier import PrimeRidgeClassifier as PrimeRidgeClassifier
 from primal.sklearn._diagnostics import kernel_matrix as kernel_matrix
+from primal.sklearn._dictionary import PrimeDictionary as PrimeDictionary
 from primal.sklearn._features import PrimeFeatures as PrimeFeatures
 from primal.sklearn._gamma import median_gamma as median_gamma
 from primal.sklearn._gamma import scale_gamma as scale_gamma
