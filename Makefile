@@ -28,14 +28,14 @@ bench: $(VENV)/.installed-dev ## measure against what people use
 gpu-test:
 	PYTHONPATH=src python3 tests/gpu/run.py
 
-reproduce: $(VENV)/.installed-demo ## the paper's experiments that are here so far
+reproduce: $(VENV)/.installed-demo ## every claim of the paper, measured, and a page
 	$(BIN)/primal reproduce
 
 docs: $(VENV)/.installed-dev ## run every example of the documentation
 	$(BIN)/python -m pytest tests/test_docs.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png
+	rm -rf $(VENV) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -51,4 +51,5 @@ $(VENV)/.installed-demo: $(VENV)/bin/python $(INPUTS)
 $(VENV)/.installed-dev: $(VENV)/bin/python $(INPUTS)
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[all]' --group dev
+	sh tools/install_browser.sh
 	@touch $@ $(VENV)/.installed-demo

@@ -32,7 +32,9 @@ def test_the_paper_shapes_come_back(shape, layout):
 
 
 def test_the_spiral_and_the_circles_have_their_sizes():
-    np.testing.assert_allclose(np.linalg.norm(spiral(), axis=1).max(), 1.0 + 4.0 * np.pi)
+    # 780 degrees times the root of the last point's share, 0.9995.
+    radius = np.sqrt(0.9995) * 13 * np.pi / 3
+    np.testing.assert_allclose(np.linalg.norm(spiral(), axis=1).max(), radius)
     radii = np.linalg.norm(circles(11), axis=1)
     np.testing.assert_allclose(radii, [5.0] * 5 + [10.0] * 6)
 

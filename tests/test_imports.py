@@ -12,7 +12,7 @@ import primal
 PACKAGE = Path(primal.__file__).parent
 HEAVY = {
     *("numba", "scipy", "sklearn", "torch", "matplotlib"),
-    *("click", "pandas", "pyarrow", "jinja2"),
+    *("click", "pandas", "pyarrow", "jinja2", "faiss", "ray"),
 }
 # From the ground up; rooms of one floor do not import each other.
 FLOORS = [
@@ -26,6 +26,8 @@ FLOORS = [
     {"maps"},
     {"codebooks"},
     {"sklearn", "torch", "_specs"},
+    {"search"},
+    {"pipeline", "hdc"},
     {"paper", "_selftest"},
     {"bench"},
     {"primal"},  # the public surface itself

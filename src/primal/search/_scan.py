@@ -1,0 +1,242 @@
+"""The nearest rows of every query, in blocks: a quick screen first, exact scores for the rest.
+
+A screen may be off by a proven bound. Rows that could still be among the nearest by it get
+their exact score, and only those decide, so the answer does not depend on how the screen
+was computed. Among equal scores the lower index wins.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from primal.engines._numpy import row_blocks
+from primal.search._kinds import is_phases, words
+from primal.search._similarity import (
+    TABLE_UNIT,
+    cosine_table,
+    hamming_distances,
+    similarity_of_distances,
+)
+
+__all__ = ["Scorer", "best_of", "nearest_rows", "scorer"]
+
+# Scores in one block: 8 MB of float32.
+_BLOCK_SCORES = 1 << 21
+# Entries of codes gathered at once for exact scores.
+_EXACT_ENTRIES = 1 << 20
+# Waves are off by at most 1.3e-7 (see primal.turns.waves).
+_WAVE_ERROR = 1.3e-7
+
+
+class Scorer(Protocol):
+    """Scores of rows against a few queries; larger is more similar."""
+
+    screen_error: float
+    """How far a screened score may be from the exact one."""
+
+    def screen(self, rows: np.ndarray) -> np.ndarray:
+        """Return scores of all rows, shape (n_queries, n_rows), within `screen_error`."""
+        ...
+
+    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return the exact score of pairs of a query and a row, float64."""
+        ...
+
+    def similarity(self, scores: np.ndarray) -> np.ndarray:
+        """Return the similarity that exact scores stand for."""
+        ...
+
+
+def scorer(queries: np.ndarray, kind: str, n_frequencies: int) -> Scorer:
+    """Return the scorer of a kind of code for these queries."""
+    if kind == "bits":
+        return _BitScorer(queries, n_frequencies)
+    return _PhaseScorer(queries) if is_phases(kind) else _WaveScorer(queries)
+
+
+def nearest_rows(
+    found_by: Scorer, parts: Sequence[np.ndarray], n: int, n_queries: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices and exact scores of the n best rows of every query, best first.
+
+    Parameters
+    ----------
+    found_by : Scorer
+    parts : sequence of ndarray
+        All rows of the index, in order, n of them or more.
+
+    Returns
+    -------
+    indices : ndarray of shape (n_queries, n), dtype=int64
+    scores : ndarray of shape (n_queries, n), dtype=float64
+    """
+    indices = np.full((n_queries, n), -1, dtype=np.int64)
+    scores = np.full((n_queries, n), -np.inf)
+    margin = 2.0 * found_by.screen_error
+    for first, rows in _blocks(parts, n_queries):
+        screened = found_by.screen(rows)
+        least = scores[:, -1] - margin
+        if np.isinf(least).any() and len(rows) > n:
+            # Nothing known yet: the block's own n-th best is a bound just as good.
+            own = np.partition(screened, len(rows) - n, axis=1)[:, len(rows) - n]
+            least = np.maximum(least, own - margin)
+        query_numbers, places = np.nonzero(screened >= least[:, None])
+        exact = _exact_scores(found_by, query_numbers, places, rows.__getitem__, rows.shape[1])
+        indices, scores = _merged(indices, scores, query_numbers, first + places, exact, n)
+    return indices, scores
+
+
+def best_of(
+    found_by: Scorer,
+    query_numbers: np.ndarray,
+    candidates: np.ndarray,
+    n: int,
+    rows_at: Callable[[np.ndarray], np.ndarray],
+    n_columns: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices and exact scores of the n best among the candidates of some queries.
+
+    Parameters
+    ----------
+    found_by : Scorer
+    query_numbers : ndarray of shape (m,)
+        Which of the scorer's queries these are.
+    candidates : ndarray of shape (m, n_candidates)
+        Indices of rows, at least n for each query.
+    rows_at : callable
+        Gives the rows of an array of indices.
+
+    Returns
+    -------
+    indices, scores : ndarray of shape (m, n)
+    """
+    numbers = np.repeat(query_numbers, candidates.shape[1])
+    flat = candidates.ravel()
+    exact = _exact_scores(found_by, numbers, flat, rows_at, n_columns).reshape(candidates.shape)
+    order = np.lexsort((candidates, -exact), axis=1)[:, :n]
+    return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
+
+
+def _blocks(parts: Sequence[np.ndarray], n_queries: int) -> Iterator[tuple[int, np.ndarray]]:
+    """Yield blocks of rows with the index of their first."""
+    first = 0
+    for part in parts:
+        for rows in row_blocks(len(part), n_queries, _BLOCK_SCORES):
+            yield first + rows.start, np.ascontiguousarray(part[rows])
+        first += len(part)
+
+
+def _merged(
+    indices: np.ndarray,
+    scores: np.ndarray,
+    query_numbers: np.ndarray,
+    new_indices: np.ndarray,
+    new_scores: np.ndarray,
+    n: int,
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the best n of each query after new candidates, ordered by score, then index."""
+    n_queries, n_old = indices.shape
+    query = np.concatenate([np.repeat(np.arange(n_queries), n_old), query_numbers])
+    index = np.concatenate([indices.ravel(), new_indices])
+    score = np.concatenate([scores.ravel(), new_scores])
+    order = np.lexsort((index, -score, query))
+    starts = np.searchsorted(query[order], np.arange(n_queries))
+    best = order[starts[:, None] + np.arange(n)]
+    return index[best], score[best]
+
+
+def _exact_scores(
+    found_by: Scorer,
+    query_numbers: np.ndarray,
+    places: np.ndarray,
+    rows_at: Callable[[np.ndarray], np.ndarray],
+    n_columns: int,
+) -> np.ndarray:
+    """Return the exact scores of pairs of a query and a row, a few MB of rows at a time."""
+    scores = np.empty(len(places))
+    for piece in row_blocks(len(places), n_columns, _EXACT_ENTRIES):
+        scores[piece] = found_by.exact(query_numbers[piece], rows_at(places[piece]))
+    return scores
+
+
+class _BitScorer:
+    """Minus the number of differing bits."""
+
+    screen_error = 0.0
+
+    def __init__(self, queries: np.ndarray, n_frequencies: int) -> None:
+        self._queries = words(queries)
+        self._similarities = similarity_of_distances(n_frequencies)
+
+    def screen(self, rows: np.ndarray) -> np.ndarray:
+        return -hamming_distances(self._queries, words(rows), "numpy")
+
+    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        differing = np.bitwise_count(self._queries[query_numbers] ^ words(rows))
+        return -differing.sum(axis=1, dtype=np.float64)
+
+    def similarity(self, scores: np.ndarray) -> np.ndarray:
+        return self._similarities[(-scores).astype(np.int64)]
+
+
+class _PhaseScorer:
+    """Sums of looked-up cosines, screened by a matrix product of waves.
+
+    Looking up costs a step for every query, row and frequency; as waves, a block of rows is
+    looked up once for all queries and the rest is a float32 product.
+    """
+
+    def __init__(self, queries: np.ndarray) -> None:
+        self._queries = queries
+        self._k = queries.shape[1]
+        self._table = cosine_table(queries.dtype)
+        turns = np.arange(len(self._table)) * (2.0 * np.pi / len(self._table))
+        self._waves = np.exp(1j * turns).astype(np.complex64)
+        self._query_waves = self._as_waves(queries) / np.float32(self._k)
+        self.screen_error = _product_error(2 * self._k) + 4.0 * _WAVE_ERROR
+
+    def screen(self, rows: np.ndarray) -> np.ndarray:
+        return self._query_waves @ self._as_waves(rows).T
+
+    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        cosines = self._table[self._queries[query_numbers] - rows]
+        return cosines.sum(axis=1, dtype=np.int64) * (TABLE_UNIT / self._k)
+
+    def similarity(self, scores: np.ndarray) -> np.ndarray:
+        return scores
+
+    def _as_waves(self, codes: np.ndarray) -> np.ndarray:
+        return self._waves.take(codes).view(np.float32)
+
+
+class _WaveScorer:
+    """Inner products of waves over k, screened in float32 and decided in float64."""
+
+    def __init__(self, queries: np.ndarray) -> None:
+        self._queries = queries.astype(np.float64)
+        self._k = queries.shape[1] / 2
+        self._narrow = queries.astype(np.float32) / np.float32(self._k)
+        self.screen_error = _product_error(queries.shape[1])
+
+    def screen(self, rows: np.ndarray) -> np.ndarray:
+        return self._narrow @ rows.astype(np.float32, copy=False).T
+
+    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        # Products of float32 are exact in float64, and NumPy adds a contiguous row in an
+        # order that depends on its length only: equal rows have equal scores.
+        return (self._queries[query_numbers] * rows).sum(axis=1) / self._k
+
+    def similarity(self, scores: np.ndarray) -> np.ndarray:
+        return scores
+
+
+def _product_error(n_terms: int) -> float:
+    """Bound the error of a float32 inner product, over k, of two rows of length sqrt(k).
+
+    Summing n terms in any order errs by at most n units in the last place of the sum of their
+    sizes, which is at most k (Cauchy and Schwarz); two more for the division and the bound.
+    """
+    return (n_terms + 2) * 2.0**-24 * 1.02

@@ -1,0 +1,65 @@
+"""Time a search through codes: NumPy, Numba and FAISS, one after the other in every round.
+
+    python tools/bench_search.py                       # 200,000 rows of 256 bits, 100 queries
+    python tools/bench_search.py --codes float32       # the same rows as waves
+
+Prints the median of the rounds, and what FAISS takes by itself, without the settling of ties
+that makes all engines return the same rows.
+"""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable
+
+import click
+import numpy as np
+
+import primal
+from primal.engines import installed_engines
+from primal.search import Index
+from primal.search._faiss import faiss_installed
+
+
+@click.command()
+@click.option("--rows", default=200_000, show_default=True)
+@click.option("--dim", default=256, show_default=True)
+@click.option("--codes", default="bits", show_default=True)
+@click.option("--queries", default=100, show_default=True)
+@click.option("--neighbours", default=10, show_default=True)
+@click.option("--rounds", default=7, show_default=True)
+def main(rows: int, dim: int, codes: str, queries: int, neighbours: int, rounds: int) -> None:
+    """Print one line for each engine."""
+    generator = np.random.default_rng(0)
+    x = generator.standard_normal((rows, 16))
+    index = Index.from_vectors(x, primal.DynamicPrime(16, dim, 0.1, basis="auto"), codes=codes)
+    asked = index.encode(x[:queries] + 0.1 * generator.standard_normal((queries, 16)))
+    names = installed_engines() if codes == "bits" else ("numpy",)
+    if faiss_installed() and "phase" not in codes:
+        names = (*names, "faiss")
+    searches: dict[str, Callable[[], object]] = {
+        name: lambda name=name: index.search_codes(asked, neighbours, engine=name) for name in names
+    }
+    if "faiss" in names:
+        import faiss
+
+        plain = faiss.IndexBinaryFlat(dim) if codes == "bits" else faiss.IndexFlatIP(dim)
+        wanted = np.uint8 if codes == "bits" else np.float32
+        plain.add(index.encode(x).astype(wanted))
+        searches["faiss by itself"] = lambda: plain.search(asked.astype(wanted), neighbours)
+    times: dict[str, list[float]] = {name: [] for name in searches}
+    for search in searches.values():
+        search()  # compiles, copies rows into FAISS
+    for _ in range(rounds):
+        for name, search in searches.items():
+            start = time.perf_counter()
+            search()
+            times[name].append(time.perf_counter() - start)
+    for name, values in times.items():
+        low, middle, high = min(values), statistics.median(values), max(values)
+        print(f"{name:<16}{middle * 1e3:8.1f} ms   ({low * 1e3:.1f} to {high * 1e3:.1f})")
+
+
+if __name__ == "__main__":
+    main()
