@@ -30,7 +30,7 @@ from _nets import Ensemble, train
 from signals import CHOOSING, TESTING, images, solid_distance, sound
 from torch import Tensor
 
-from primal.torch._dynamic import DynamicPrime
+from primal.torch import DynamicPrime
 from primal.torch._inr import SHARE_OF_NYQUIST
 
 METHODS = ("prime", "random Fourier", "SIREN", "coordinates")

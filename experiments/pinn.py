@@ -25,7 +25,7 @@ from _common import Settings, options, run_all, select, table, total_seconds
 from _nets import Ensemble, train
 from torch import Tensor
 
-from primal.torch._dynamic import DynamicPrime
+from primal.torch import DynamicPrime
 
 METHODS = ("prime", "random Fourier", "coordinates")
 RATES = (1e-2, 3e-3)

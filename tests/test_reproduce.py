@@ -37,7 +37,11 @@ def kept(tmp_path, monkeypatch):
 
 @pytest.fixture
 def fakes(monkeypatch):
+    # The command takes the names of the experiments when it is loaded.
+    sys.modules.pop("primal.cli._reproduce", None)
     fake_paper.install(monkeypatch)
+    yield
+    sys.modules.pop("primal.cli._reproduce", None)
 
 
 def command(*arguments):

@@ -24,6 +24,7 @@ import numpy as np  # noqa: E402
 import torch  # noqa: E402
 
 import primal.torch as pt  # noqa: E402
+from positions_conformance import PositionsConformance, StateConformance  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
 from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
 
@@ -138,6 +139,15 @@ def run(cls: type, names: list[str]) -> dict[str, str]:
     return outcomes
 
 
+class CudaPositionsEager(PositionsConformance, StateConformance):
+    device = "cuda"
+    backend = "eager"
+
+
+class CudaPositionsTriton(CudaPositionsEager):
+    backend = "triton"
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description="checks of the PyTorch layers")
     parser.add_argument("--interpret", action="store_true", help="on the CPU, interpreted")
@@ -150,7 +160,8 @@ def main() -> int:
         print(json.dumps({"error": "no GPU found: use --interpret"}))
         return 2
     report: dict = {"torch": torch.__version__, "checks": {}}
-    for cls in [Interpreted] if options.interpret else [CudaEager, CudaTriton]:
+    on_cuda = [CudaEager, CudaTriton, CudaPositionsEager, CudaPositionsTriton]
+    for cls in [Interpreted] if options.interpret else on_cuda:
         report["checks"] |= run(cls, options.names)
     if options.bench:
         from primal.bench._gpu import report as measure

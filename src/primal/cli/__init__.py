@@ -16,6 +16,11 @@ _COMMANDS = {
     "demo": "primal.cli._demo",
     "doctor": "primal.cli._doctor",
     "codebook": "primal.cli._codebook",
+    "encode": "primal.cli._encode",
+    "decode": "primal.cli._decode",
+    "inspect": "primal.cli._inspect",
+    "merge": "primal.cli._merge",
+    "hdc": "primal.cli._hdc",
     "bench": "primal.cli._bench",
     "reproduce": "primal.cli._reproduce",
 }

@@ -5,4 +5,9 @@ from primal.torch._dynamic import DynamicPrime as DynamicPrime
 from primal.torch._dynamic import PrimeFeatures as PrimeFeatures
 from primal.torch._inr import PrimeINR as PrimeINR
 from primal.torch._inr import sampling_sigma as sampling_sigma
+from primal.torch._positions import PrimePositions as PrimePositions
+from primal.torch._rotary import rotary as rotary
+from primal.torch._rotary import rotate as rotate
+from primal.torch._state import CellState as CellState
+from primal.torch._state import PrimeStateCell as PrimeStateCell
 from primal.torch._static import StaticPrime as StaticPrime

@@ -34,6 +34,7 @@ MODULES: dict[str, str] = {
         "uses-sparse",
         "uses-readout",
         "uses-continual",
+        "uses-learning",
         "precision",
         "vanishing",
     )

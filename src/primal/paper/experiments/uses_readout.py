@@ -189,20 +189,6 @@ CLAIMS = (
         _private_separable,
     ),
     Claim(
-        "pde-and-weather",
-        "Section 4.1, natural sciences",
-        "The map speeds up physics-informed networks for fluids and weather.",
-        "Needs such networks trained to convergence, with and without the map.",
-        "Not tested: no network is trained here.",
-    ),
-    Claim(
-        "spectral-bias",
-        "Section 4.1, natural sciences",
-        "Prime frequencies mitigate the spectral bias of implicit networks.",
-        "Needs sinusoidal networks trained with several initialisations.",
-        "Not tested: no network is trained here.",
-    ),
-    Claim(
         "optical-hardware",
         "Section 4.4, future research",
         "Optical hardware could generate the frequencies at very high speed.",

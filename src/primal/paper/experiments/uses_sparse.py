@@ -150,11 +150,4 @@ CLAIMS = (
         "uses-sparse",
         _guaranteed_coherence,
     ),
-    Claim(
-        "medical-imaging",
-        "Section 4.1, natural sciences",
-        "The map makes compressive sensing for medical imaging memory-efficient.",
-        "Needs scans and a scanner's sampling patterns.",
-        "Not tested: no imaging data here. Recovery of sparse signals as such is tested above.",
-    ),
 )

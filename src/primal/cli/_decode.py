@@ -1,0 +1,90 @@
+"""``primal decode``: from stored features back to the columns they were made from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+
+from primal._errors import OptionError
+from primal.cli._encode import progress_line, room, shown_warnings
+from primal.decoding import Box, Gaussian, Integers
+
+
+@click.command()
+@click.argument("src", type=click.Path(path_type=Path))
+@click.argument("dst", type=click.Path(path_type=Path))
+@click.option("--exact", is_flag=True, help="Decode where phases wrap too; needs a prior.")
+@click.option("--box", help="Prior: every |x_j| <= B.", metavar="B")
+@click.option("--gaussian", help="Prior: mean and standard deviation.", metavar="MEAN,STD")
+@click.option("--integers", help="Prior: multiples of a step.", metavar="STEP,LOW,HIGH")
+@click.option("--beam", type=click.IntRange(1), default=1, show_default=True)
+@click.option("--overwrite", is_flag=True, help="Replace what is there.")
+@click.option("--quiet", is_flag=True, help="No progress.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def decode(
+    src: Path,
+    dst: Path,
+    exact: bool,
+    box: str | None,
+    gaussian: str | None,
+    integers: str | None,
+    beam: int,
+    overwrite: bool,
+    quiet: bool,
+    as_json: bool,
+) -> None:
+    """Decode the features in SRC, a file made by primal encode, into DST (.parquet or .npy).
+
+    Without --exact by the linear inverse, which is right where no phase had wrapped.
+    """
+    prior = _prior(box, gaussian, integers)
+    if exact != (prior is not None):
+        raise OptionError(
+            "--exact needs one prior, and a prior needs --exact: give --box B, --gaussian "
+            "MEAN,STD or --integers STEP,LOW,HIGH."
+        )
+    with shown_warnings(), progress_line("decode", quiet or as_json) as told:
+        report = room().decode(src, dst, prior=prior, beam=beam, overwrite=overwrite, progress=told)
+    if as_json:
+        values = {
+            "path": str(report.path),
+            "rows": report.rows,
+            "statuses": report.statuses,
+            "already_complete": report.already_complete,
+        }
+        click.echo(json.dumps(values))
+        return
+    verb = "is already complete" if report.already_complete else "was written"
+    click.echo(f"{report.path} {verb}: {report.rows:,} rows")
+    for status, count in report.statuses.items():
+        click.echo(f"  {status:<10}{count:>12,}")
+
+
+def _prior(
+    box: str | None, gaussian: str | None, integers: str | None
+) -> Box | Gaussian | Integers | None:
+    given = [text for text in (box, gaussian, integers) if text is not None]
+    if len(given) > 1:
+        raise OptionError("give one prior only, of --box, --gaussian and --integers.")
+    if box is not None:
+        return Box(*_numbers("--box", box, 1))
+    if gaussian is not None:
+        mean, std = _numbers("--gaussian", gaussian, 2)
+        return Gaussian(mean, std**2)
+    if integers is not None:
+        return Integers(*_numbers("--integers", integers, 3))
+    return None
+
+
+def _numbers(option: str, text: str, count: int) -> list[Any]:
+    try:
+        values = [float(part) for part in text.split(",")]
+    except ValueError:
+        values = []
+    if len(values) != count:
+        what = "one number" if count == 1 else f"{count} numbers with commas"
+        raise OptionError(f"{option} takes {what}, got {text!r}.")
+    return values

@@ -1,0 +1,35 @@
+"""``primal merge``: the shards of one encoding into one file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from primal.cli._encode import room
+
+
+@click.command()
+@click.argument("parts", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("dst", type=click.Path(path_type=Path))
+@click.option("--overwrite", is_flag=True, help="Replace what is there.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+def merge(parts: tuple[Path, ...], dst: Path, overwrite: bool, as_json: bool) -> None:
+    """Check that PARTS are all the shards of one encoding, and put them together in DST.
+
+    The bytes are those of an encoding without shards.
+    """
+    report = room().merge(parts, dst, overwrite=overwrite)
+    if as_json:
+        values = {
+            "path": str(report.path),
+            "rows": report.rows,
+            "rejected": report.rejected,
+            "already_complete": report.already_complete,
+        }
+        click.echo(json.dumps(values))
+    elif report.already_complete:
+        click.echo(f"{report.path} is already complete: {report.rows:,} rows")
+    else:
+        click.echo(f"wrote {report.path}: {report.rows:,} rows from {len(parts)} parts")

@@ -1,0 +1,226 @@
+"""How many items a bundle can hold, before any bundle is made.
+
+Codes are taken as unit vectors in R**D that look independent: the inner product of two has mean 0
+and variance 1 / D. A bundle of K of them answers an item that is in it with 1 + noise, any other
+with noise alone. :func:`primal.codebooks.capacity` asks another question: how many codes there
+can be.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from functools import lru_cache
+
+import numpy as np
+
+from primal._checks import even_dimension, one_of, whole_number
+from primal._errors import OptionError
+
+__all__ = ["DECODERS", "capacity", "matched_accuracy", "recall_accuracy", "search_space"]
+
+DECODERS = ("matched", "orthogonal", "subspace", "message")
+_GRID = np.linspace(-9.0, 9.0, 1201)
+# Subspace pursuit solves for twice as many items as it looks for, with D equations.
+_LARGEST_SHARE = 0.45
+# Rounds of state evolution; it is over long before, except at the very threshold.
+_EVOLUTION = 1000
+
+
+@lru_cache(maxsize=256)
+def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99) -> int:
+    """Return the largest number of items that a decoder finds again in one bundle.
+
+    Parameters
+    ----------
+    D : int
+        Real dimensions, even.
+    N : int
+        Items to choose from.
+    decoder : {"matched", "orthogonal", "subspace", "message", "resonator"}, default="message"
+        As for :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes,
+        each from N candidates (see :func:`search_space`).
+    accuracy : float, default=0.99
+        Share of the items to be found, strictly between 0 and 1; of the matched filter alone,
+        since pursuits break down within a few items.
+
+    Returns
+    -------
+    K : int
+
+    Notes
+    -----
+    *matched*: :func:`matched_accuracy`. *subspace*: Donoho and Tanner's threshold, below which
+    the sparsest solution of D equations with N unknowns has the smallest sum of absolute
+    values; subspace pursuit is another algorithm, but breaks down in the same place for weights
+    that are all equal. *orthogonal*: D / ln N, twice what Fletcher and Rangan need to find every
+    item, because here one in a hundred may be wrong. *message*: the largest K for which the
+    equations of state evolution run into zero noise. Pursuits fall short of their limits by a
+    few times 1 / sqrt(D).
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> {d: hdc.capacity(512, 1000, d) for d in ("matched", "orthogonal", "subspace", "message")}
+    {'matched': 16, 'orthogonal': 67, 'subspace': 191, 'message': 444}
+    """
+    D, N = even_dimension(D), whole_number("N", N, least=2)
+    if not 0.0 < accuracy < 1.0:
+        raise OptionError(f"accuracy must lie strictly between 0 and 1, got {accuracy!r}.")
+    if one_of("decoder", decoder, (*DECODERS, "resonator")) == "resonator":
+        return max(1, int(math.log(search_space(D)) / math.log(N)))
+    if decoder == "matched":
+        return _largest(lambda K: matched_accuracy(D, N, K) >= accuracy, min(N, D))
+    if N <= D:  # as many equations as unknowns
+        return N
+    if decoder == "orthogonal":
+        return max(1, int(D / math.log(N) * (1.0 - 2.0 / math.sqrt(D))))
+    if decoder == "message":
+        most = _largest(lambda K: _silent(D, N, K), min(N - 1, D))
+        return max(1, int(most * (1.0 - 3.0 / math.sqrt(D))))
+    share = min(_donoho_tanner(D / N), _LARGEST_SHARE)
+    return max(1, int(share * D * (1.0 - 1.0 / math.sqrt(D))))
+
+
+def matched_accuracy(D: int, N: int, K: int) -> float:
+    """Return the share of K bundled items that the matched filter is expected to find.
+
+    Parameters
+    ----------
+    D, N, K : int
+        Real dimensions, items to choose from, items in the bundle (each with weight 1).
+
+    Notes
+    -----
+    K answers with mean 1 and variance (K - 1) / D compete with N - K of mean 0 and variance
+    K / D. The j-th item is lost when the j-th lowest of the first is below the j-th highest of
+    the second: the sum of these chances, from the laws of order statistics, is the number of
+    items lost.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> round(hdc.matched_accuracy(512, 1000, 20), 3), round(hdc.matched_accuracy(512, 1000, 40), 3)
+    (0.973, 0.859)
+    """
+    D, N = even_dimension(D), whole_number("N", N, least=2)
+    K = whole_number("K", K, least=1)
+    if N <= K:
+        return 1.0
+    lost = _misses(K, N - K, math.sqrt((K - 1) / D), math.sqrt(K / D))
+    return min(1.0, max(0.0, 1.0 - lost / K))
+
+
+def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float:
+    """Return how often the right one of N values is the best match after a recall.
+
+    Parameters
+    ----------
+    D, N : int
+        Real dimensions; values to choose from.
+    n_pairs : int
+        Pairs stored.
+    form : {"vector", "matrix"}, default="vector"
+        As for :class:`primal.hdc.KeyValueMemory`: crosstalk has the power n_pairs - 1 relative
+        to the value in a vector, and (n_pairs - 1) / D in a matrix.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> round(hdc.recall_accuracy(512, 1000, 20), 2), round(hdc.recall_accuracy(512, 1000, 40), 2)
+    (0.96, 0.63)
+    """
+    D, N = even_dimension(D), whole_number("N", N, least=2)
+    pairs = whole_number("n_pairs", n_pairs, least=1)
+    shrink = D if one_of("form", form, ("vector", "matrix")) == "matrix" else 1
+    hit, other = math.sqrt((pairs - 1) / D / shrink), math.sqrt(pairs / D / shrink)
+    if form == "matrix":  # the value itself also answers to other values
+        other = math.sqrt(1.0 / D + (pairs - 1) / D / shrink)
+    # The right answer is 1 + hit * g; N - 1 others have to stay below it.
+    density = np.exp(-0.5 * _GRID**2)
+    below = np.exp((N - 1) * np.log1p(-_upper((1.0 + hit * _GRID) / other)))
+    return float((below * density).sum() / density.sum())
+
+
+def search_space(D: int) -> float:
+    """Return how many combinations of factors a resonator network can search: about k**2 / 2.
+
+    A rule found by measurement (``tools/hdc_capacity.py --resonator``), not a theorem: products
+    of three factors from codebooks of equal size come back in nine of ten cases up to there.
+    """
+    return (even_dimension(D) / 2) ** 2 / 2.0
+
+
+def _largest(holds: Callable[[int], bool], most: int) -> int:
+    """Return the largest number up to `most` for which a falling property holds, at least 1."""
+    low, high = 1, most
+    if holds(high):
+        return high
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if holds(middle) else (low, middle)
+    return low
+
+
+def _silent(D: int, N: int, K: int) -> bool:
+    """Whether state evolution of message passing ends without noise, for weights 0 and 1."""
+    density = np.exp(-0.5 * _GRID**2)
+    density /= density.sum()
+    log_odds, variance = math.log(K / (N - K)), K / D
+    for _ in range(_EVOLUTION):
+        deviation = math.sqrt(variance)
+        error = 0.0
+        for weight, share in ((1.0, K / D), (0.0, (N - K) / D)):
+            exponent = log_odds + (weight + deviation * _GRID - 0.5) / variance
+            chance = 1.0 / (1.0 + np.exp(np.clip(-exponent, -700.0, 700.0)))
+            error += share * float((density * (weight - chance) ** 2).sum())
+        if error < 1e-5 * K / D:
+            return True
+        if error > variance * (1.0 - 1e-4):
+            return False
+        variance = error
+    return False
+
+
+def _donoho_tanner(delta: float) -> float:
+    """Return the weak threshold K / D for D / N = delta, signs unknown.
+
+    Donoho, Maleki and Montanari's form: the maximum over t of
+    (1 - 2 m / delta) / (1 + t**2 - 2 m), m = (1 + t**2) P(g > t) - t p(t), g standard normal.
+    """
+    t = np.linspace(0.01, 6.0, 2000)
+    m = (1.0 + t**2) * _upper(t) - t * np.exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi)
+    return float(((1.0 - 2.0 / delta * m) / (1.0 + t**2 - 2.0 * m)).max())
+
+
+def _misses(n_hits: int, n_others: int, hit_std: float, other_std: float) -> float:
+    """Return the expected number of hits (mean 1) not among the n_hits largest of all."""
+    scale = max(other_std, 1e-12)
+    t = np.linspace(-8.0 * scale, 1.0 + 8.0 * scale, 1601)
+    p_hit_below = 1.0 - _upper((t - 1.0) / max(hit_std, 1e-12))
+    p_other_above = _upper(t / scale)
+    most = min(n_hits, n_others)
+    below = _binomial_tails(n_hits, p_hit_below, most)
+    above = _binomial_tails(n_others, p_other_above, most)
+    # P(j-th highest other > j-th lowest hit), summed over j.
+    steps = np.diff(below, axis=1)
+    middle = 0.5 * (above[:, 1:] + above[:, :-1])
+    return float((steps * middle).sum())
+
+
+def _binomial_tails(n: int, p: np.ndarray, most: int) -> np.ndarray:
+    """Return P(Bin(n, p) >= j) for j = 1, ..., most, shape (most, len(p))."""
+    p = np.clip(p, 1e-300, 1.0 - 1e-16)
+    j = np.arange(most)[:, None]
+    log_choose = _log_factorial(n) - _log_factorial(j) - _log_factorial(n - j)
+    mass = np.exp(log_choose + j * np.log(p) + (n - j) * np.log1p(-p))
+    return np.clip(1.0 - np.cumsum(mass, axis=0), 0.0, 1.0)
+
+
+def _log_factorial(n: int | np.ndarray) -> np.ndarray:
+    return np.vectorize(lambda value: math.lgamma(value + 1.0))(n)
+
+
+def _upper(x: np.ndarray) -> np.ndarray:
+    """Return the normal tail P(g > x) of every entry."""
+    return 0.5 * np.vectorize(math.erfc)(np.asarray(x) / math.sqrt(2.0))

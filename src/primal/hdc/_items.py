@@ -1,0 +1,248 @@
+"""``ItemMemory``: items with their codes, and the way back from a noisy code to an item."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primal._checks import positive_scale, whole_number
+from primal._errors import DataError
+from primal.hdc._arrays import code_bits, float32_rows, phasors, to_numpy
+from primal.hdc._certificate import SimilarityCertificate, certify
+from primal.hdc._decode import Decoded, decode_rows
+from primal.hdc._storage import load_arrays, save_arrays
+from primal.hdc._vocabulary import Integers, Reals, Symbols, from_spec
+
+__all__ = ["Cleaned", "ItemMemory", "retrieve"]
+
+# Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
+_LARGEST_KEPT = 1 << 26
+_BLOCK_ENTRIES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class Cleaned:
+    """The items nearest to some queries.
+
+    Attributes
+    ----------
+    items : list
+        For one query its best items, the best first; for n queries a list of n such lists.
+    indices : ndarray of shape (top,) or (n, top), dtype=int64
+        Their places in the memory.
+    similarities : ndarray of the same shape, dtype=float32
+        Cosine similarity of each.
+    """
+
+    items: list
+    indices: np.ndarray
+    similarities: np.ndarray
+
+
+class ItemMemory:
+    """Items of a vocabulary, growing in number and in dimensions.
+
+    Parameters
+    ----------
+    vocabulary : Symbols, Integers or Reals
+        Makes the codes.
+    items : sequence, default=()
+        The first items.
+
+    Attributes
+    ----------
+    items : list
+    codes : ndarray of shape (n, k), dtype=uint32
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> words = hdc.ItemMemory(hdc.Space(1024).symbols(), ["cat", "dog", "owl"])
+    >>> pets = hdc.bundle(words.codes[:2])
+    >>> words.cleanup(pets, top=2).items
+    ['dog', 'cat']
+    >>> words.grow(2048).cleanup(words.grow(2048).codes[2]).items
+    ['owl']
+    """
+
+    def __init__(self, vocabulary: Symbols | Integers | Reals, items: Sequence[Any] = ()) -> None:
+        self.vocabulary = vocabulary
+        self.items: list[Any] = []
+        self._codes = np.empty((0, vocabulary.space.k), dtype=np.uint32)
+        self._waves = np.empty((0, vocabulary.space.D), dtype=np.float32)
+        self._places: dict[Any, int] = {}
+        self.add(items)
+
+    @property
+    def codes(self) -> np.ndarray:
+        return self._codes[: len(self.items)]
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def add(self, items: Sequence[Any]) -> ItemMemory:
+        """Add items that are not there yet; returns the memory itself."""
+        new: dict[Any, Any] = {}
+        for item in items:
+            key = _hashable(item)
+            if key not in self._places and key not in new:
+                new[key] = item
+        if not new:
+            return self
+        first, last = len(self.items), len(self.items) + len(new)
+        if last > len(self._codes):  # room for twice as many: adding one by one stays linear
+            room = np.empty((max(last, 2 * first), self._codes.shape[1]), dtype=np.uint32)
+            room[:first] = self._codes[:first]
+            self._codes = room
+        self._codes[first:last] = self.vocabulary.encode(list(new.values()))
+        self.items.extend(new.values())
+        self._places.update(zip(new, range(first, last), strict=True))
+        return self
+
+    def __contains__(self, item: Any) -> bool:
+        return _hashable(item) in self._places
+
+    def code(self, item: Any) -> np.ndarray:
+        """Return the code of an item of the memory."""
+        key = _hashable(item)
+        if key not in self._places:
+            raise DataError(f"{item!r} is not in this memory of {len(self)} items: add it first.")
+        return self._codes[self._places[key]]
+
+    def cleanup(self, queries: Any, *, top: int = 1) -> Cleaned:
+        """Return the items most similar to codes or bundles.
+
+        Parameters
+        ----------
+        queries : code or bundle of shape (k,) or (n, k)
+        top : int, default=1
+            How many items for each query.
+        """
+        array = to_numpy(queries)
+        code_bits(array)
+        single, rows = array.ndim == 1, np.atleast_2d(array)
+        top = whole_number("top", top, least=1)
+        if top > len(self) or rows.shape[-1] != self._codes.shape[1]:
+            raise DataError(
+                f"asked for {top} of {len(self)} items with queries of {rows.shape[-1]} phases; "
+                f"the memory has {self._codes.shape[1]}: add items or use its own space."
+            )
+        indices, similarities = self._best(float32_rows(rows), top)
+        items = [[self.items[i] for i in row] for row in indices.tolist()]
+        if single:
+            return Cleaned(items[0], indices[0], similarities[0])
+        return Cleaned(items, indices, similarities)
+
+    def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
+        """Return :func:`retrieve` of the queries among the codes of this memory."""
+        return retrieve(queries, self.codes, beta=beta, steps=steps)
+
+    def decode(self, bundle: Any, n_items: int, *, decoder: str = "message") -> Decoded:
+        """Return :func:`primal.hdc.decode` among the codes of this memory."""
+        return decode_rows(bundle, self._rows(), n_items, decoder)
+
+    def certificate(self) -> SimilarityCertificate:
+        """Return how similar two items are at worst; compares all pairs."""
+        return certify(self.codes)
+
+    def grow(self, D: int) -> ItemMemory:
+        """Return the memory with more dimensions: old codes are prefixes of the new ones."""
+        return ItemMemory(self.vocabulary.grow(D), self.items)
+
+    def save(self, path: Any) -> None:
+        """Write the spec, the items and their codes into a folder, replaced in one step.
+
+        Items have to be names, numbers or lists of numbers, as JSON has them.
+        """
+        spec = {"memory": "items", "vocabulary": self.vocabulary.spec, "items": self.items}
+        save_arrays(path, spec, {"codes": self.codes})
+
+    @classmethod
+    def load(cls, path: Any) -> ItemMemory:
+        """Return the memory of a folder; large codes are mapped, not read."""
+        spec, arrays = load_arrays(path, "items")
+        memory = cls(from_spec(spec["vocabulary"]))
+        memory.items, memory._codes = spec["items"], arrays["codes"]
+        memory._places = {_hashable(item): i for i, item in enumerate(memory.items)}
+        return memory
+
+    def _best(self, queries: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        n, D = len(self), self.vocabulary.space.D
+        step = max(1, n if n * D <= _LARGEST_KEPT else _BLOCK_ENTRIES // D)
+        indices = np.empty((len(queries), 0), dtype=np.int64)
+        values = np.empty((len(queries), 0), dtype=np.float32)
+        for first in range(0, n, step):
+            rows = slice(first, min(first + step, n))
+            answers = queries @ (self._rows() if step == n else float32_rows(self._codes[rows])).T
+            best = _top(answers, min(top, answers.shape[1]))
+            values = np.concatenate([values, np.take_along_axis(answers, best, 1)], axis=1)
+            indices = np.concatenate([indices, best + first], axis=1)
+            if first:
+                keep = _top(values, min(top, values.shape[1]))
+                values = np.take_along_axis(values, keep, 1)
+                indices = np.take_along_axis(indices, keep, 1)
+        return indices, values
+
+    def _rows(self) -> np.ndarray:
+        """Return the waves of all items, made once for each unless they are too many to keep."""
+        if len(self) * self.vocabulary.space.D > _LARGEST_KEPT:
+            return float32_rows(self.codes)
+        if len(self._waves) < len(self):
+            new = float32_rows(self._codes[len(self._waves) : len(self)])
+            self._waves = np.concatenate([self._waves, new])
+        return self._waves
+
+
+def retrieve(queries: Any, codes: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
+    """Return what a modern Hopfield network recalls: a softmax over all stored codes.
+
+    Parameters
+    ----------
+    queries : code or bundle of shape (k,) or (n, k)
+        Of any length.
+    codes : code of shape (N, k)
+        The stored patterns.
+    beta : float, optional
+        Sharpness, for cosine similarities; by default 4 sqrt(D), where a difference of one
+        standard deviation of chance similarities counts for a factor exp(4).
+    steps : int, default=1
+        How often the answer becomes the next query.
+
+    Returns
+    -------
+    patterns : complex64 array of the shape of `queries`
+        Close to one stored pattern where one is far more similar than all others, and to a mean
+        of several where not.
+    """
+    z = phasors(to_numpy(queries))
+    rows, matrix = np.atleast_2d(z), float32_rows(codes)
+    sharpness = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
+    state = recalled = float32_rows(rows)
+    for _ in range(whole_number("steps", steps, least=1)):
+        scores = sharpness * (state @ matrix.T)
+        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+        scores /= scores.sum(axis=1, keepdims=True)
+        recalled = (scores @ matrix) * np.float32(math.sqrt(rows.shape[1]))
+        state = float32_rows(np.ascontiguousarray(recalled).view(np.complex64))
+    return recalled.view(np.complex64).reshape(z.shape)
+
+
+def _top(values: np.ndarray, n: int) -> np.ndarray:
+    """Return the places of the n largest values of every row, the largest first."""
+    if n == 1:
+        return values.argmax(axis=1)[:, None]
+    some = np.argpartition(-values, n - 1, axis=1)[:, :n]
+    order = np.argsort(-np.take_along_axis(values, some, 1), axis=1, kind="stable")
+    return np.take_along_axis(some, order, 1)
+
+
+def _hashable(item: Any) -> Any:
+    if isinstance(item, np.ndarray):
+        item = item.tolist()
+    if isinstance(item, list):
+        return tuple(_hashable(part) for part in item)
+    return item

@@ -1,0 +1,170 @@
+"""``KeyValueMemory``: pairs in one matrix or in one vector, recalled by key."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primal._checks import one_of, require_memory
+from primal._errors import DataError
+from primal.hdc._algebra import bind, unbind
+from primal.hdc._arrays import float32_rows, phasors, to_numpy
+from primal.hdc._capacity import recall_accuracy
+from primal.hdc._items import Cleaned, ItemMemory
+from primal.hdc._space import Space
+from primal.hdc._storage import load_arrays, save_arrays
+
+__all__ = ["Crosstalk", "KeyValueMemory"]
+
+FORMS = ("matrix", "vector")
+
+
+@dataclass(frozen=True)
+class Crosstalk:
+    """How much of other values a recall brings along, relative to the length of the value.
+
+    Attributes
+    ----------
+    measured : float
+        Root mean square over the pairs looked at.
+    predicted : float
+        sqrt((P - 1) / D) in a matrix and sqrt(P - 1) in a vector, for P pairs whose keys are
+        as similar as independent codes.
+    """
+
+    measured: float
+    predicted: float
+
+
+class KeyValueMemory:
+    """Key and value codes, superposed.
+
+    Parameters
+    ----------
+    space : Space
+    form : {"matrix", "vector"}, default="matrix"
+        "matrix" is the paper's memory, the sum of outer products v u^T, with D**2 numbers. A
+        "vector" is the sum of products of codes, with D numbers: far smaller, far noisier, and
+        it needs keys and values in different roles.
+
+    Attributes
+    ----------
+    n_pairs : int
+        Pairs stored.
+    state : ndarray
+        float32 of shape (D, D), or complex64 of shape (k,).
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> space = hdc.Space(512, roles=("key", "value"))
+    >>> keys, values = space.symbols("key"), hdc.ItemMemory(space.symbols("value"))
+    >>> capitals = {"France": "Paris", "Italy": "Rome", "Spain": "Madrid"}
+    >>> memory = hdc.KeyValueMemory(space)
+    >>> values.add(capitals.values()).codes.shape
+    (3, 256)
+    >>> memory.add(keys.encode(list(capitals)), values.codes).n_pairs
+    3
+    >>> memory.recall(keys.encode("Italy"), values).items
+    ['Rome']
+    """
+
+    def __init__(self, space: Space, form: str = "matrix") -> None:
+        self.space, self.form = space, one_of("form", form, FORMS)
+        self.n_pairs = 0
+        if form == "matrix":
+            require_memory(4 * space.D**2, f"a matrix of {space.D} x {space.D}")
+            self.state = np.zeros((space.D, space.D), dtype=np.float32)
+        else:
+            self.state = np.zeros(space.k, dtype=np.complex64)
+
+    def add(self, keys: Any, values: Any) -> KeyValueMemory:
+        """Store pairs of codes or bundles of shape (k,) or (n, k); returns the memory itself."""
+        u, v = self._rows(keys), self._rows(values)
+        if len(u) != len(v):
+            raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
+        if not self.state.flags.writeable:  # mapped from a file
+            self.state = self.state.copy()
+        if self.form == "matrix":
+            self.state += _scaled(v).T @ float32_rows(u)
+        else:
+            self.state += phasors(bind(u, v)).sum(axis=0)
+        self.n_pairs += len(u)
+        return self
+
+    def retrieve(self, keys: Any) -> np.ndarray:
+        """Return the values of keys, with crosstalk: complex64 of the shape of `keys`."""
+        u = self._rows(keys)
+        if self.form == "matrix":
+            found = np.ascontiguousarray(float32_rows(u) @ self.state.T).view(np.complex64)
+        else:
+            found = unbind(self.state, u).astype(np.complex64)
+        return found.reshape(np.shape(keys))
+
+    def recall(self, keys: Any, values: ItemMemory, *, top: int = 1) -> Cleaned:
+        """Return the items of `values` nearest to what keys retrieve."""
+        return values.cleanup(self.retrieve(keys), top=top)
+
+    def crosstalk(self, keys: Any, values: Any) -> Crosstalk:
+        """Measure the crosstalk on pairs that were stored, beside its prediction."""
+        v = phasors(self._rows(values))
+        noise = np.linalg.norm(np.atleast_2d(self.retrieve(keys)) - v, axis=1)
+        power = np.square(noise / np.linalg.norm(v, axis=1)).mean()
+        return Crosstalk(float(math.sqrt(power)), self.predicted_crosstalk)
+
+    @property
+    def predicted_crosstalk(self) -> float:
+        """See :class:`Crosstalk`."""
+        others = max(0, self.n_pairs - 1)
+        return math.sqrt(others / self.space.D if self.form == "matrix" else others)
+
+    @property
+    def noise_turns(self) -> float:
+        """Standard deviation of a phase of what `retrieve` returns, in turns, by prediction.
+
+        What :meth:`primal.DynamicPrime.decode_plan` wants to know as `noise`, when the values
+        are codes of real vectors. Good for a matrix that is not full: where crosstalk is as
+        large as the value, phases are anything.
+        """
+        # Crosstalk has equal parts along the value, which do no harm, and across it.
+        return min(0.25, self.predicted_crosstalk / math.sqrt(2.0) / (2.0 * math.pi))
+
+    def expected_accuracy(self, n_values: int) -> float:
+        """Return how often the right one of `n_values` values is recalled, by the same model."""
+        return recall_accuracy(self.space.D, n_values, max(1, self.n_pairs), self.form)
+
+    def save(self, path: Any) -> None:
+        """Write the spec and the state into a folder, replaced in one step."""
+        spec = {
+            "memory": "key-value",
+            "space": self.space.spec,
+            "form": self.form,
+            "n_pairs": self.n_pairs,
+        }
+        save_arrays(path, spec, {"state": self.state})
+
+    @classmethod
+    def load(cls, path: Any) -> KeyValueMemory:
+        """Return the memory of a folder; a large matrix is mapped, and copied by `add`."""
+        spec, arrays = load_arrays(path, "key-value")
+        memory = cls.__new__(cls)
+        memory.space, memory.form = Space.from_spec(spec["space"]), spec["form"]
+        memory.n_pairs, memory.state = spec["n_pairs"], arrays["state"]
+        return memory
+
+    def _rows(self, codes: Any) -> np.ndarray:
+        rows = np.atleast_2d(to_numpy(codes))
+        if rows.ndim != 2 or rows.shape[1] != self.space.k:
+            raise DataError(
+                f"codes of this memory have {self.space.k} phases, got shape {rows.shape}."
+            )
+        return rows
+
+
+def _scaled(values: np.ndarray) -> np.ndarray:
+    """Return rows with real and imaginary parts side by side, their length kept."""
+    z = phasors(values).astype(np.complex64)
+    return np.ascontiguousarray(z).view(np.float32)

@@ -1,0 +1,196 @@
+"""``SequenceMemory``: a sequence in one vector, read position by position or as a whole."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primal._checks import whole_number
+from primal._errors import DataError
+from primal.hdc._algebra import bind, unbind
+from primal.hdc._arrays import float32_rows, phasors
+from primal.hdc._capacity import recall_accuracy
+from primal.hdc._items import ItemMemory
+from primal.hdc._space import Space
+from primal.hdc._storage import load_arrays, save_arrays
+from primal.hdc._vocabulary import Integers, from_spec
+
+__all__ = ["Recalled", "SequenceMemory", "decode_slots"]
+
+_ROUNDS = 120
+_DAMPING = 0.3
+# Below this share of the bundle a residual is rounding.
+_EXPLAINED = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Recalled:
+    """Items read from slots of a bundle.
+
+    Attributes
+    ----------
+    items : list
+    indices : ndarray of shape (n,), dtype=int64
+        Their places among the items to choose from.
+    confidence : ndarray of shape (n,), dtype=float64
+        Chance of each to be right.
+    residual : float
+        Length of what the items do not explain, relative to the bundle: near 0 when all slots
+        are right.
+    beyond_capacity : bool
+        Whether there is too much in the bundle: plain reading would be right less than 99 times
+        in 100, and the items found do not explain the bundle either.
+    """
+
+    items: list
+    indices: np.ndarray
+    confidence: np.ndarray
+    residual: float
+    beyond_capacity: bool
+
+
+class SequenceMemory:
+    """A growing sequence of items in one vector: the sum of position times item.
+
+    Parameters
+    ----------
+    positions : Integers
+        In another role than the items.
+    items : ItemMemory
+        What the sequence is made of.
+
+    Attributes
+    ----------
+    length : int
+    state : complex64 array of shape (k,)
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> space = hdc.Space(512, roles=("position", "letter"))
+    >>> letters = hdc.ItemMemory(space.symbols("letter"), list("abcdefghijklmnopqrstuvwxyz "))
+    >>> memory = hdc.SequenceMemory(space.integers("position"), letters)
+    >>> memory.extend("small vectors hold a long sentence").length
+    34
+    >>> "".join(memory.recall().items)
+    'small vectors hold a long sentence'
+    >>> memory.at(6)
+    'v'
+    """
+
+    def __init__(self, positions: Integers, items: ItemMemory) -> None:
+        if getattr(items.vocabulary, "role", None) == positions.role:
+            raise DataError(
+                f"positions and items share the role {positions.role!r}: give each its own."
+            )
+        self.positions, self.items = positions, items
+        self.length = 0
+        self.state = np.zeros(positions.space.k, dtype=np.complex64)
+
+    def extend(self, items: Sequence[Any]) -> SequenceMemory:
+        """Append items of the memory, in order; returns the memory itself."""
+        if len(items):
+            codes = np.stack([self.items.code(item) for item in items])
+            slots = self._slots(self.length, self.length + len(items))
+            self.state = self.state + phasors(bind(slots, codes)).sum(axis=0)
+            self.length += len(items)
+        return self
+
+    def at(self, position: int) -> Any:
+        """Return the item most similar to what lies at one position."""
+        place = whole_number("position", position)
+        if place >= self.length:
+            raise DataError(f"position {place} is behind the end of {self.length} items.")
+        found = unbind(self.state, self._slots(place, place + 1)[0])
+        return self.items.cleanup(found).items[0]
+
+    def recall(self) -> Recalled:
+        """Return the whole sequence, decoded at once by :func:`decode_slots`."""
+        return decode_slots(self.state, self._slots(0, self.length), self.items)
+
+    def save(self, path: Any) -> None:
+        """Write spec, items and state into a folder, replaced in one step."""
+        spec = {
+            "memory": "sequence",
+            "positions": self.positions.spec,
+            "vocabulary": self.items.vocabulary.spec,
+            "items": self.items.items,
+            "length": self.length,
+        }
+        save_arrays(path, spec, {"state": self.state})
+
+    @classmethod
+    def load(cls, path: Any) -> SequenceMemory:
+        """Return the memory of a folder."""
+        spec, arrays = load_arrays(path, "sequence")
+        items = ItemMemory(from_spec(spec["vocabulary"]), spec["items"])
+        fields = spec["positions"]
+        memory = cls(Integers(Space.from_spec(fields["space"]), fields["role"]), items)
+        memory.length, memory.state = spec["length"], arrays["state"]
+        return memory
+
+    def _slots(self, first: int, last: int) -> np.ndarray:
+        return self.positions.encode(np.arange(first, last))
+
+
+def decode_slots(bundle: np.ndarray, slots: np.ndarray, items: ItemMemory) -> Recalled:
+    """Return the item of every slot of a bundle of slot times item.
+
+    Message passing, as in :func:`primal.hdc.decode`: each slot holds a chance for every item, a
+    round takes away what all slots together explain, and every slot is read again from what is
+    left and its own part. Plain reading is the first round.
+
+    Parameters
+    ----------
+    bundle : complex array of shape (k,)
+    slots : code of shape (n, k)
+        Positions, or keys: one item is bound to each.
+    items : ItemMemory
+
+    Returns
+    -------
+    recalled : Recalled
+    """
+    if not len(slots):
+        return Recalled([], np.empty(0, int), np.empty(0), 0.0, False)
+    keys, D = phasors(slots), 2 * slots.shape[1]
+    matrix = float32_rows(items.codes)
+    # Scaled so that a code has length 1.
+    s = np.asarray(bundle, dtype=np.complex64) * np.float32(math.sqrt(2.0 / D))
+    length = float(np.linalg.norm(s)) or 1.0
+    chances, rest = np.zeros((len(slots), len(items)), dtype=np.float32), s
+    for _ in range(_ROUNDS):
+        variance = max(float(np.vdot(rest, rest).real) / D, 1e-9)
+        answers = _flat(rest * keys.conj()) @ matrix.T + chances
+        following = _softmax(answers / variance)
+        owed = float((following * (1.0 - following)).sum()) / variance / D
+        step = (1.0 - _DAMPING) * (following - chances)
+        chances = chances + step
+        fresh = s - (keys * _complex(chances @ matrix)).sum(axis=0) + owed * rest
+        rest = (1.0 - _DAMPING) * fresh + _DAMPING * rest
+        if np.abs(step).max() < 1e-3:
+            break
+    chosen = chances.argmax(axis=1)
+    left = s - (keys * _complex(matrix[chosen])).sum(axis=0)
+    residual = float(np.linalg.norm(left)) / length
+    beyond = recall_accuracy(D, max(2, len(items)), len(slots)) < 0.99 and residual > _EXPLAINED
+    found = [items.items[i] for i in chosen.tolist()]
+    confidence = chances[np.arange(len(slots)), chosen].astype(np.float64)
+    return Recalled(found, chosen, confidence, residual, beyond)
+
+
+def _softmax(scores: np.ndarray) -> np.ndarray:
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
+
+
+def _flat(z: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(z, dtype=np.complex64).view(np.float32)
+
+
+def _complex(rows: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(rows).view(np.complex64)

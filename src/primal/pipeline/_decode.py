@@ -1,0 +1,242 @@
+"""``decode``: from stored features back to the columns they were made from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from primal._errors import NotInvertibleError, OptionError
+from primal.decoding import Box, Gaussian, Integers, pseudoinverse
+from primal.decoding._noise import NOISES, code_phases
+from primal.pipeline._array_source import ARRAY
+from primal.pipeline._encode import output_format
+from primal.pipeline._inputs import find_inputs
+from primal.pipeline._job import EncodedBlock
+from primal.pipeline._recipe import Recipe
+from primal.pipeline._record import head_bytes, npy_header, read_record, versions
+from primal.pipeline._row_groups import FEATURES, end_of_file, row_group
+from primal.pipeline._rows import column_array
+from primal.pipeline._sources import open_source, reading
+from primal.pipeline._store import Workspace, finished_manifest
+
+__all__ = ["DecodeReport", "decode"]
+
+STATUS = "status"
+
+
+@dataclass(frozen=True)
+class DecodeReport:
+    """What a decoding came to.
+
+    Attributes
+    ----------
+    path : Path
+    rows : int
+    statuses : dict of str to int
+        How many rows are "unique", "ambiguous" or "failed"; empty for the linear inverse.
+    already_complete : bool
+    """
+
+    path: Path
+    rows: int
+    statuses: dict[str, int]
+    already_complete: bool
+
+
+def decode(
+    src: str | Path,
+    dst: str | Path,
+    *,
+    prior: Box | Gaussian | Integers | None = None,
+    noise: str | float | None = None,
+    beam: int = 1,
+    overwrite: bool = False,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> DecodeReport:
+    """Turn stored features back into x.
+
+    Parameters
+    ----------
+    src : path
+        An output of :func:`encode` with floats or phases in it; sign bits cannot be inverted.
+    dst : path
+        ``.parquet``: the columns that were encoded, in float64, and the kept ones;
+        ``.npy``: x alone.
+    prior : Box, Gaussian or Integers, optional
+        Without it the linear inverse, right only where no phase had wrapped. With it the
+        lattice decoder, whose verdict on each row goes to the column ``status``.
+    noise : str or float, optional
+        With `prior`: standard deviation of a phase in turns, by default that of the type stored.
+    beam : int, default=1
+        With `prior`: partial solutions kept.
+    overwrite : bool, default=False
+    progress : callable, optional
+        Called with rows done and rows in all.
+
+    Returns
+    -------
+    report : DecodeReport
+
+    Raises
+    ------
+    NotInvertibleError
+        For sign bits, or fewer phases than inputs.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal import pipeline
+    >>> x = np.linspace(-1.0, 1.0, 30).reshape(10, 3)
+    >>> np.save("points.npy", x)
+    >>> _ = pipeline.encode("points.npy", "features.parquet", dim=64, sigma=0.05)
+    >>> pipeline.decode("features.parquet", "back.npy").rows
+    10
+    >>> bool(np.abs(np.load("back.npy") - x).max() < 1e-5)
+    True
+    """
+    source_path, target = Path(src), Path(dst)
+    format = output_format(target)
+    record = read_record(source_path)
+    (file,) = find_inputs(source_path, target)
+    decoder = _decoder(record.recipe, prior, noise, beam)
+    if format == "npy" and prior is not None:
+        raise OptionError("a .npy file has no room for the status of rows: write .parquet.")
+    request = {
+        "decode": asdict(file),
+        "prior": None if prior is None else str(prior),
+        "noise": noise,
+        "beam": beam,
+    }
+    done = finished_manifest(target, request, overwrite)
+    if done is not None:
+        return DecodeReport(target, done["rows"], done["statuses"], True)
+    statuses: dict[str, int] = {}
+    with Workspace(target, request, head_bytes(None, None, format), overwrite) as work:
+        work.begin({})
+        work.restart()  # the counts of an unfinished run are not known
+        schema, n_rows = None, 0
+        for table in _tables(file, record.recipe):
+            out = decoder(table)
+            schema = out.schema
+            if STATUS in out.column_names and prior is not None:
+                for one in out.column(STATUS).value_counts().to_pylist():
+                    name = str(one["values"])
+                    statuses[name] = statuses.get(name, 0) + one["counts"]
+            work.append(_appended(out, len(work.entries), format, record.recipe.map.d))
+            n_rows += out.num_rows
+            if progress is not None:
+                progress(n_rows, record.n_rows)
+        _finish(work, schema, format, n_rows, record.recipe.map.d, statuses)
+    return DecodeReport(target, n_rows, statuses, False)
+
+
+def _tables(file: Any, recipe: Recipe) -> Iterator[pa.Table]:
+    """Return the stored rows in pieces, one of them empty for an empty file."""
+    source = open_source(file)
+    with reading(file.path):
+        names = list(source.schema.names)
+        if source.n_rows == 0:
+            yield source.schema.empty_table().rename_columns(_renamed(names))
+        for table in source.tables(names, 0, recipe.batch_rows):
+            yield table.rename_columns(_renamed(names))
+
+
+def _renamed(names: list[str]) -> list[str]:
+    return [FEATURES] if names == [ARRAY] else names
+
+
+def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.Table], pa.Table]:
+    """Return the function from stored rows to decoded ones."""
+    if recipe.dtype == "bits":
+        raise NotInvertibleError(
+            "sign bits say in which quarter turn each phase lies and no more: encode with "
+            "dtype = 'uint8-phase' to decode later."
+        )
+    m = recipe.map
+    stored = recipe.dtype.removesuffix("-phase")
+    plan = None
+    if prior is not None:
+        plan = m.decode_plan(
+            prior=prior, noise=NOISES[stored] if noise is None else noise, beam=beam
+        )
+    inverse = None if plan is not None else pseudoinverse(m.basis)
+
+    def decoded(table: pa.Table) -> pa.Table:
+        features = column_array(table, FEATURES)
+        valid = features.is_valid().to_numpy(zero_copy_only=False)
+        flat = features.filter(pa.array(valid)).flatten().to_numpy(zero_copy_only=False)
+        codes = flat.reshape(-1, recipe.width)
+        if stored.startswith("uint"):  # the stored phase is the nearest one, not a cell
+            codes = codes.astype(np.uint32) << np.uint32(32 - 8 * codes.dtype.itemsize)
+        x = np.full((len(valid), m.d), np.nan)
+        columns, names = [table.column(name) for name in recipe.keep], list(recipe.keep)
+        status = None
+        if inverse is not None:
+            x[valid] = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse.T
+        elif plan is not None:
+            result = plan.decode(codes)
+            x[valid] = result.x
+            status = np.full(len(valid), "missing", dtype="<U9")
+            status[valid] = result.status
+        for name, column in _x_columns(recipe, x, valid):
+            columns.append(column)
+            names.append(name if name not in recipe.keep else f"{name}_decoded")
+        if status is not None:
+            columns.append(pa.array(status))
+            names.append(STATUS)
+        return pa.table(columns, names=names)
+
+    return decoded
+
+
+def _x_columns(recipe: Recipe, x: np.ndarray, valid: np.ndarray) -> Iterator[tuple[str, pa.Array]]:
+    """Return the decoded inputs in the shape that they were read from."""
+    if len(recipe.columns) == x.shape[1]:
+        for j, name in enumerate(recipe.columns):
+            yield name, pa.array(np.ascontiguousarray(x[:, j]), mask=~valid)
+        return
+    values = pa.array(x.reshape(-1))
+    mask = None if valid.all() else pa.array(~valid)
+    yield recipe.columns[0], pa.FixedSizeListArray.from_arrays(values, x.shape[1], mask=mask)
+
+
+def _appended(table: pa.Table, number: int, format: str, d: int) -> EncodedBlock:
+    data, description = memoryview(b""), b""
+    if format == "npy":
+        data = memoryview(_matrix(table, d).tobytes())
+    elif table.num_rows:
+        made = row_group(table)
+        data, description = made.data, made.description
+    return EncodedBlock(0, number, False, table.num_rows, data, description, ())
+
+
+def _matrix(table: pa.Table, d: int) -> np.ndarray:
+    """Return the decoded columns as one matrix; missing rows become NaN."""
+    if d > 1 and pa.types.is_fixed_size_list(table.schema.field(-1).type):
+        column = column_array(table, table.column_names[-1])
+        x = column.values.to_numpy().reshape(-1, d).copy()
+        x[column.is_null().to_numpy(zero_copy_only=False)] = np.nan
+        return x.astype("<f8")
+    columns = [table.column(-d + j).to_numpy() for j in range(d)]
+    return np.column_stack(columns).astype("<f8")
+
+
+def _finish(
+    work: Workspace,
+    schema: pa.Schema | None,
+    format: str,
+    n_rows: int,
+    d: int,
+    statuses: dict[str, int],
+) -> None:
+    head, tail = head_bytes(None, None, format), b""
+    if format == "npy":
+        head = npy_header(np.dtype("float64"), (n_rows, d))
+    elif schema is not None:
+        tail = end_of_file(schema, {}, work.row_groups())
+    work.finish(head, tail, {"rows": n_rows, "statuses": statuses, "versions": versions()})

@@ -1,0 +1,58 @@
+"""All on this machine: one thread reads, a few encode, the caller writes."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TypeVar
+
+from primal.engines._threads import n_threads
+from primal.pipeline._blocks import Span, read_span
+from primal.pipeline._job import EncodedBlock, Job
+
+__all__ = ["encode_here"]
+
+_T = TypeVar("_T")
+_R = TypeVar("_R")
+_END = object()
+# Blocks read ahead, and threads that encode: more would only hold more memory, since the
+# encoder has threads of its own.
+_READ_AHEAD = 2
+_MOST_ENCODERS = 4
+
+
+def encode_here(job: Job, spans: Iterable[Span]) -> Iterator[EncodedBlock]:
+    """Return the finished blocks of spans, in order, while later ones are read and encoded."""
+    blocks = (
+        block
+        for span in spans
+        for block in read_span(job.files, span, job.names, job.recipe.batch_rows)
+    )
+    n_encoders = min(n_threads(), _MOST_ENCODERS)
+    return _ordered_map(job.encode, _read_ahead(blocks, _READ_AHEAD), n_encoders)
+
+
+def _read_ahead(items: Iterator[_T], depth: int) -> Iterator[_T]:
+    """Return the same items, `depth` of them made in another thread before they are asked for."""
+    with ThreadPoolExecutor(1, thread_name_prefix="primal-read") as pool:
+        waiting: deque[Future] = deque(pool.submit(next, items, _END) for _ in range(depth))
+        while (item := waiting.popleft().result()) is not _END:
+            waiting.append(pool.submit(next, items, _END))
+            yield item
+
+
+def _ordered_map(work: Callable[[_T], _R], items: Iterator[_T], n_workers: int) -> Iterator[_R]:
+    """Return work(item) in order, with at most `n_workers` + 1 results under way."""
+    with ThreadPoolExecutor(n_workers, thread_name_prefix="primal-encode") as pool:
+        waiting: deque[Future[_R]] = deque()
+        try:
+            for item in items:
+                waiting.append(pool.submit(work, item))
+                if len(waiting) > n_workers:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
+        finally:
+            for future in waiting:
+                future.cancel()

@@ -1,0 +1,178 @@
+"""What is done to every row: the few values, written into each output, that can do it again."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from primal._errors import EngineError, MissingPackageError, PhaseRangeError, SpecError
+from primal.maps import DynamicPrime
+from primal.maps import from_spec as map_from_spec
+from primal.pipeline._row_groups import FEATURES
+
+__all__ = ["DTYPES", "Recipe", "feature_type"]
+
+# Types of stored features and the NumPy type of one stored value.
+DTYPES = {
+    "float32": "float32",
+    "float16": "float16",
+    "uint8-phase": "uint8",
+    "uint16-phase": "uint16",
+    "bits": "uint8",
+}
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """From rows of a table to stored features.
+
+    Attributes
+    ----------
+    spec : dict
+        Of the map; :func:`primal.from_spec` rebuilds it.
+    amplitude : float
+        Factor of float features: 1, or sqrt(2 / D) for a kernel.
+    dtype : str
+        A key of `DTYPES`.
+    columns : tuple of str
+        Columns that hold x: one of lists, or d of numbers.
+    keep : tuple of str
+        Columns passed through.
+    on_error : {"raise", "skip", "null"}
+    batch_rows : int
+        Rows of one row group.
+    kernel : str or None
+        Kernel that the features approximate, where one was asked for.
+    gamma : float or None
+        Its parameter.
+    """
+
+    spec: dict[str, Any]
+    amplitude: float
+    dtype: str
+    columns: tuple[str, ...]
+    keep: tuple[str, ...]
+    on_error: str
+    batch_rows: int
+    kernel: str | None
+    gamma: float | None
+
+    def as_json(self) -> dict[str, Any]:
+        return asdict(self) | {"columns": list(self.columns), "keep": list(self.keep)}
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Recipe:
+        """Return the recipe that :meth:`as_json` described."""
+        try:
+            fields = {name: values[name] for name in cls.__dataclass_fields__}
+        except (KeyError, TypeError) as error:
+            raise SpecError(f"the metadata of the file lacks {error}: was it changed?") from None
+        fields |= {"columns": tuple(fields["columns"]), "keep": tuple(fields["keep"])}
+        return cls(**fields)
+
+    @property
+    def map(self) -> DynamicPrime:
+        return _map(json.dumps(self.spec))
+
+    @property
+    def width(self) -> int:
+        """Number of stored values of one row."""
+        return stored_width(self.dtype, self.map.D)
+
+    @property
+    def feature_type(self) -> pa.DataType:
+        return feature_type(self.dtype, self.map.D)
+
+    def schema(self, kept: pa.Schema) -> pa.Schema:
+        """Return the columns of the output: the kept ones, then the features."""
+        features = pa.field(FEATURES, self.feature_type, nullable=self.on_error == "null")
+        return pa.schema([*kept, features])
+
+    def codes(
+        self, x: np.ndarray, device: str = "cpu", out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the stored values of rows x of shape (n, d), as an array of shape (n, width).
+
+        `out` is memory for float32 features of shape (n, D), which may hold the result.
+        """
+        m = self.map
+        if self.dtype in ("float32", "float16"):
+            z = m.encode(x, out=out) if device == "cpu" else _encode_on(device, m, x)
+            if self.amplitude != 1.0:
+                z *= np.float32(self.amplitude)
+            return z if self.dtype == "float32" else z.astype(np.float16)
+        from primal.search import _codes
+
+        convert = {
+            "uint8-phase": _codes.phases_to_uint8,
+            "uint16-phase": _codes.phases_to_uint16,
+            "bits": _codes.waves_to_bits,
+        }[self.dtype]
+        return convert(m.turns(x))
+
+    def out_of_range(self, x: np.ndarray) -> list[int]:
+        """Return the rows whose phases would be too many turns long for the map."""
+        if not len(x) or self._in_range(x):
+            return []
+        return [row for row in range(len(x)) if not self._in_range(x[row : row + 1])]
+
+    def _in_range(self, x: np.ndarray) -> bool:
+        try:
+            self.map._check_range(x)
+        except PhaseRangeError:
+            return False
+        return True
+
+
+@lru_cache(maxsize=4)
+def _map(spec_json: str) -> DynamicPrime:
+    """Return the map of a spec; kept, since a worker gets many blocks with the same one."""
+    found = map_from_spec(json.loads(spec_json))
+    if not isinstance(found, DynamicPrime):
+        raise SpecError("the spec is not one of a map of vectors.")
+    return found
+
+
+def _encode_on(device: str, m: DynamicPrime, x: np.ndarray) -> np.ndarray:
+    """Return the features of x, made by PyTorch on a device, with the bits of ``m.encode(x)``."""
+    try:
+        import torch
+    except ImportError:
+        raise MissingPackageError(
+            f"device {device!r} needs PyTorch: pip install 'primal-features[torch]'."
+        ) from None
+    try:
+        with torch.inference_mode():
+            layer = _layer(json.dumps(m.spec), device)
+            # float64 holds every type that is read, and NumPy's memory may be read-only.
+            points = torch.tensor(x, dtype=torch.float64).to(device)
+            return layer(points).cpu().numpy()
+    except RuntimeError as error:
+        raise EngineError(f"device {device!r} cannot be used: {error}") from None
+
+
+@lru_cache(maxsize=4)
+def _layer(spec_json: str, device: str) -> Any:
+    from primal.torch import DynamicPrime as Layer
+
+    spec = json.loads(spec_json)
+    names = ("d", "D", "sigma", "basis", "layout", "precision", "primes")
+    return Layer(**{name: spec[name] for name in names}, device=device)
+
+
+def feature_type(dtype: str, D: int) -> pa.DataType:
+    """Return the Arrow type of the feature column."""
+    element = pa.from_numpy_dtype(np.dtype(DTYPES[dtype]))
+    return pa.list_(pa.field("element", element, nullable=False), stored_width(dtype, D))
+
+
+def stored_width(dtype: str, D: int) -> int:
+    """Return how many values are stored for a row."""
+    if dtype == "bits":
+        return -(-D // 8)
+    return D // 2 if dtype.endswith("-phase") else D

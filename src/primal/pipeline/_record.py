@@ -1,0 +1,164 @@
+"""What an output says about itself: in the metadata of a Parquet file, beside a ``.npy`` file."""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from primal._errors import DataError, SpecError
+from primal.pipeline._inputs import InputFile
+from primal.pipeline._recipe import DTYPES, Recipe
+from primal.pipeline._row_groups import MAGIC, end_of_file
+from primal.pipeline._store import Entry, beside, read_manifest
+
+__all__ = [
+    "METADATA_KEY",
+    "Record",
+    "head_bytes",
+    "npy_header",
+    "read_record",
+    "tail_bytes",
+    "versions",
+]
+
+METADATA_KEY = "primal"
+_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Record:
+    """How a file was made; nothing in it depends on where or when.
+
+    Attributes
+    ----------
+    recipe : Recipe
+    fingerprint : str
+        Of the map.
+    inputs : tuple of (str, int)
+        Name and number of bytes of every input file, those of other shards too.
+    shard : (int, int)
+        Which part of how many.
+    blocks : tuple of (int, int, int, bool)
+        File, number, rows, and whether the block ends its file; in the order of the rows.
+    n_rejected : int
+        Lines in the file of rejected rows.
+    """
+
+    recipe: Recipe
+    fingerprint: str
+    inputs: tuple[tuple[str, int], ...]
+    shard: tuple[int, int]
+    blocks: tuple[tuple[int, int, int, bool], ...]
+    n_rejected: int
+
+    @property
+    def n_rows(self) -> int:
+        return sum(rows for _, _, rows, _ in self.blocks)
+
+    @classmethod
+    def of(
+        cls,
+        recipe: Recipe,
+        files: tuple[InputFile, ...],
+        shard: tuple[int, int],
+        entries: list[Entry],
+    ) -> Record:
+        return cls(
+            recipe,
+            recipe.map.fingerprint,
+            tuple((file.name, file.n_bytes) for file in files),
+            shard,
+            tuple((e.file, e.number, e.rows, e.ends_file) for e in entries),
+            sum(e.n_rejected for e in entries),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": _VERSION,
+            "primal": versions()["primal"],
+            "fingerprint": self.fingerprint,
+            "recipe": self.recipe.as_json(),
+            "inputs": [list(one) for one in self.inputs],
+            "shard": list(self.shard),
+            "rows": self.n_rows,
+            "rejected": self.n_rejected,
+            "blocks": [[f, b, rows, int(ends)] for f, b, rows, ends in self.blocks],
+        }
+
+    @classmethod
+    def from_json(cls, values: Any) -> Record:
+        """Return the record that :meth:`as_json` described."""
+        if not isinstance(values, dict) or values.get("version") != _VERSION:
+            raise SpecError(f"this version of primal reads files of version {_VERSION} only.")
+        try:
+            return cls(
+                Recipe.from_json(values["recipe"]),
+                values["fingerprint"],
+                tuple((name, int(n)) for name, n in values["inputs"]),
+                tuple(values["shard"]),
+                tuple((f, b, rows, bool(ends)) for f, b, rows, ends in values["blocks"]),
+                values["rejected"],
+            )
+        except (KeyError, TypeError, ValueError) as error:
+            raise SpecError(f"the description of the file is damaged ({error}).") from None
+
+
+def read_record(path: Path) -> Record:
+    """Return the record of an output of :func:`primal.pipeline.encode`.
+
+    Raises
+    ------
+    DataError
+        If the file cannot be read or was made by something else.
+    """
+    if path.suffix == ".npy":
+        manifest = read_manifest(beside(path, "manifest.json"))
+        if manifest is None or "record" not in manifest or not path.exists():
+            raise DataError(f"{path} needs its manifest, {beside(path, 'manifest.json')}.")
+        return Record.from_json(manifest["record"])
+    try:
+        found = pq.read_schema(path).metadata or {}
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if METADATA_KEY.encode() not in found:
+        raise DataError(f"{path} was not made by primal encode: its metadata lacks the map.")
+    try:
+        return Record.from_json(json.loads(found[METADATA_KEY.encode()]))
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}") from None
+
+
+def head_bytes(record: Record | None, recipe: Recipe | None, format: str) -> bytes:
+    """Return how a file begins; of a fixed length, so that it can be written again at the end."""
+    if format == "parquet":
+        return MAGIC
+    if record is None or recipe is None:
+        return bytes(len(npy_header(np.dtype("float32"), (0, 1))))
+    return npy_header(np.dtype(DTYPES[recipe.dtype]), (record.n_rows, recipe.width))
+
+
+def tail_bytes(record: Record, schema: pa.Schema, groups: list[tuple[int, bytes]]) -> bytes:
+    """Return how a Parquet file ends."""
+    return end_of_file(schema, {METADATA_KEY: json.dumps(record.as_json()).encode()}, groups)
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of what decides an output."""
+    names = {"primal": "primal-features", "numpy": "numpy", "pyarrow": "pyarrow"}
+    return {short: importlib.metadata.version(name) for short, name in names.items()}
+
+
+def npy_header(dtype: np.dtype, shape: tuple[int, int]) -> bytes:
+    sink = io.BytesIO()
+    np.lib.format.write_array_header_1_0(
+        sink, {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": shape}
+    )
+    return sink.getvalue()

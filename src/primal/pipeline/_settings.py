@@ -1,0 +1,246 @@
+"""What was asked for, checked; and the recipe that it comes to for given files."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from primal._checks import even_dimension, one_of, positive_scale, whole_number
+from primal._errors import DataError, MissingPackageError, OptionError
+from primal.maps import DynamicPrime
+from primal.maps._common import LAYOUTS, PRECISIONS
+from primal.pipeline._array_source import ARRAY
+from primal.pipeline._fit import scale_gamma
+from primal.pipeline._inputs import InputFile
+from primal.pipeline._recipe import DTYPES, Recipe, feature_type
+from primal.pipeline._row_groups import FEATURES
+from primal.pipeline._rows import check_type, column_array, width_of
+from primal.pipeline._sources import Source, open_source, reading
+
+__all__ = ["ON_ERROR", "Settings", "make_recipe"]
+
+ON_ERROR = ("raise", "skip", "null")
+# Bytes of features in one row group, when the number of rows is left open.
+_GROUP_BYTES = 1 << 24
+_LARGEST_GROUP_ROWS = 1 << 16
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Everything that decides the bytes of an output, besides the input; checked.
+
+    See :func:`primal.pipeline.encode` for the meaning of each.
+    """
+
+    dim: int
+    columns: tuple[str, ...]
+    keep: tuple[str, ...]
+    sigma: float | None
+    gamma: float | str | None
+    kernel: str
+    basis: str
+    layout: str
+    precision: str
+    dtype: str
+    batch_rows: int | None
+    shard: tuple[int, int]
+    on_error: str
+    format: str
+
+    def __post_init__(self) -> None:
+        even_dimension(self.dim)
+        if (self.sigma is None) == (self.gamma is None):
+            raise OptionError(
+                "give either sigma (scale of the map's frequencies) or gamma (of a kernel; "
+                f"'scale' takes it from the data), got sigma = {self.sigma!r} and gamma = "
+                f"{self.gamma!r}."
+            )
+        if self.sigma is not None:
+            positive_scale("sigma", self.sigma)
+        if isinstance(self.gamma, str):
+            one_of("gamma", self.gamma, ("scale",))
+        elif self.gamma is not None:
+            positive_scale("gamma", self.gamma)
+        one_of("layout", self.layout, LAYOUTS)
+        one_of("precision", self.precision, PRECISIONS)
+        one_of("dtype", self.dtype, DTYPES)
+        one_of("on_error", self.on_error, ON_ERROR)
+        if self.batch_rows is not None:
+            whole_number("batch_rows", self.batch_rows, least=1)
+        _check_shard(self.shard)
+        if FEATURES in self.keep:
+            raise OptionError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
+        if len(set(self.keep)) < len(self.keep):
+            raise OptionError(f"keep names a column twice: {', '.join(self.keep)}.")
+        if self.format == "npy":
+            _check_npy(self)
+
+    def as_json(self) -> dict[str, Any]:
+        lists = {"columns": list(self.columns), "keep": list(self.keep), "shard": list(self.shard)}
+        return asdict(self) | lists
+
+
+def make_recipe(settings: Settings, files: tuple[InputFile, ...]) -> tuple[Recipe, pa.Schema]:
+    """Return what to do with every row, and the types of the kept columns.
+
+    The first file that can be read decides which columns there are and what their types are.
+
+    Raises
+    ------
+    DataError
+        If no file can be read, or columns are missing or hold no numbers.
+    """
+    file, source = _first_source(settings, files)
+    with reading(file.path):
+        columns = _chosen(settings.columns, source.schema, settings.keep)
+        for name in columns:
+            check_type(name, source.schema.field(name).type)
+        d = _n_inputs(source, columns)
+        kept = pa.schema([_field(source.schema, name) for name in settings.keep])
+    gamma = settings.gamma
+    if gamma == "scale":
+        gamma = scale_gamma(files, columns, d, settings.kernel, settings.on_error)
+    m, amplitude = _map(settings, d, gamma)
+    return (
+        Recipe(
+            spec=m.spec,
+            amplitude=amplitude,
+            dtype=settings.dtype,
+            columns=columns,
+            keep=settings.keep,
+            on_error=settings.on_error,
+            batch_rows=settings.batch_rows or _default_rows(settings, d),
+            kernel=None if gamma is None else settings.kernel,
+            gamma=None if gamma is None else float(gamma),
+        ),
+        kept,
+    )
+
+
+def _first_source(settings: Settings, files: tuple[InputFile, ...]) -> tuple[InputFile, Source]:
+    failure: DataError | None = None
+    for file in files:
+        try:
+            return file, open_source(file)
+        except DataError as error:
+            if settings.on_error == "raise":
+                raise
+            failure = failure or error
+    raise DataError(f"none of the {len(files)} files can be read; the first: {failure}")
+
+
+def _chosen(patterns: tuple[str, ...], schema: pa.Schema, keep: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that patterns name, each once, in the order of the patterns."""
+    if not patterns:
+        matrices = [field.name for field in schema if pa.types.is_fixed_size_list(field.type)]
+        if matrices == [ARRAY] or len(schema.names) == 1:
+            return (schema.names[0],)
+        raise DataError(f"say which columns to encode; it has {_listed(schema.names)}")
+    chosen: list[str] = []
+    for pattern in patterns:
+        exact = [pattern] if pattern in schema.names else []
+        found = exact or [
+            name for name in schema.names if fnmatch.fnmatchcase(name, pattern) and name not in keep
+        ]
+        if not found:
+            raise DataError(f"it has no column {pattern!r}, only {_listed(schema.names)}")
+        chosen += [name for name in found if name not in chosen]
+    for name in chosen:
+        _field(schema, name)
+    return tuple(chosen)
+
+
+def _field(schema: pa.Schema, name: str) -> pa.Field:
+    if schema.names.count(name) != 1:
+        times = schema.names.count(name)
+        problem = f"{times} columns" if times else "no column"
+        raise DataError(f"it has {problem} {name!r}, only {_listed(schema.names)}")
+    return schema.field(name).remove_metadata().with_nullable(True)
+
+
+def _n_inputs(source: Source, columns: tuple[str, ...]) -> int:
+    """Return d: one for each column of numbers, or the length of the lists."""
+    widths = [width_of(source.schema.field(name).type) for name in columns]
+    if len(columns) > 1:
+        if any(width != 1 for width in widths):
+            raise DataError(f"take one column of lists, or several of numbers: {_listed(columns)}")
+        return len(columns)
+    if widths[0] is not None:
+        d = widths[0]
+    else:
+        d = 0
+        for table in source.tables(list(columns), 0, 1024):
+            lists = column_array(table, columns[0]).drop_null()
+            if len(lists):
+                d = len(lists[0])
+                break
+    if d == 0:
+        raise DataError(f"column {columns[0]!r} holds no values, so their number is not known")
+    return d
+
+
+def _map(settings: Settings, d: int, gamma: Any) -> tuple[DynamicPrime, float]:
+    """Return the map and the factor of its features."""
+    if gamma is None:
+        m = DynamicPrime(
+            d,
+            settings.dim,
+            settings.sigma,
+            basis=settings.basis,
+            layout=settings.layout,
+            precision=settings.precision,
+        )
+        return m, 1.0
+    try:
+        from primal.sklearn._encode import amplitude
+        from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
+    except ImportError:
+        raise MissingPackageError(
+            "features of a kernel (gamma) need scikit-learn: pip install "
+            "'primal-features[sklearn]', or give sigma."
+        ) from None
+    kernel = KERNELS[one_of("kernel", settings.kernel, KERNELS)]
+    m = kernel_map(
+        settings.kernel,
+        d,
+        settings.dim // 2,
+        float(kernel.scale(float(gamma))),
+        basis=resolved_basis(settings.kernel, settings.basis, d),
+        layout=settings.layout,
+        precision=settings.precision,
+    )
+    return m, amplitude(settings.dim)
+
+
+def _default_rows(settings: Settings, d: int) -> int:
+    """Return a power of two of rows whose features take about 16 MB, and their input no more."""
+    kind = feature_type(settings.dtype, settings.dim)
+    row_bytes = max(kind.list_size * kind.value_type.bit_width // 8, 4 * settings.dim // 2, 8 * d)
+    rows = max(1, min(_LARGEST_GROUP_ROWS, _GROUP_BYTES // row_bytes))
+    return 1 << (rows.bit_length() - 1)
+
+
+def _check_shard(shard: tuple[int, int]) -> None:
+    i, n = shard
+    whole_number("the number of shards", n, least=1)
+    whole_number("shard", i)
+    if i >= n:
+        raise OptionError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
+
+
+def _check_npy(settings: Settings) -> None:
+    if settings.keep:
+        raise OptionError("a .npy file holds features only: write .parquet to keep columns.")
+    if settings.on_error == "null" and not settings.dtype.startswith("float"):
+        raise OptionError(
+            f"{settings.dtype} codes in a .npy file have no value for a missing row: write "
+            ".parquet, or skip such rows."
+        )
+
+
+def _listed(names: Any) -> str:
+    shown = ", ".join(list(names)[:20])
+    return shown + (", ..." if len(names) > 20 else "")

@@ -1,0 +1,151 @@
+"""One way to read every format: a schema, perhaps a number of rows, and tables from a row on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+from zipfile import BadZipFile
+from zlib import error as ZlibError
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from primal._errors import DataError
+from primal.pipeline._array_source import open_npy, open_npz
+from primal.pipeline._csv_source import CsvSource
+from primal.pipeline._inputs import InputFile
+
+__all__ = ["Source", "open_source", "reading"]
+
+# Bytes of each column that are fetched at a time: a row group may be larger than memory.
+_COLUMN_BUFFER = 1 << 18
+
+
+class Source(Protocol):
+    """An open input file."""
+
+    @property
+    def schema(self) -> pa.Schema: ...
+
+    @property
+    def n_rows(self) -> int | None:
+        """Number of rows, or None where only reading the whole file would tell."""
+        ...
+
+    @property
+    def run_rows(self) -> int:
+        """Rows that are best read by one worker: fewer would decode the same bytes twice."""
+        ...
+
+    def tables(self, names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+        """Return the columns `names` from a row on, in tables of any size.
+
+        `n_rows` is about how many rows the caller takes at a time. A source that cannot count
+        its rows starts at row 0 only.
+        """
+        ...
+
+
+def open_source(file: InputFile) -> Source:
+    """Return the open file.
+
+    Raises
+    ------
+    DataError
+        If it cannot be read, naming it.
+    """
+    with reading(file.path):
+        if file.n_bytes == 0:
+            raise DataError("the file is empty")
+        if file.format == "parquet":
+            return _ParquetSource(file.path)
+        if file.format == "csv":
+            return CsvSource(file.path)
+        if file.format == "npy":
+            return open_npy(file.path)
+        if file.format == "npz":
+            return open_npz(file.path)
+        with pa.OSFile(file.path) as opened:
+            stream = opened.read(6) != b"ARROW1"
+        return _StreamSource(file.path) if stream else _ArrowSource(file.path)
+
+
+@contextmanager
+def reading(path: str) -> Iterator[None]:
+    """Turn whatever goes wrong while a file is read into a DataError that names it."""
+    try:
+        yield
+    except (
+        *(DataError, OSError, EOFError, ValueError, KeyError, MemoryError, OverflowError),
+        *(NotImplementedError, BadZipFile, ZlibError, pa.ArrowException),
+    ) as error:
+        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        raise DataError(f"{path} cannot be read: {reason}.") from None
+
+
+class _ParquetSource:
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file = pq.ParquetFile(
+            path, buffer_size=_COLUMN_BUFFER, pre_buffer=False, page_checksum_verification=True
+        )
+        self.schema = self._file.schema_arrow
+        metadata = self._file.metadata
+        self.n_rows = metadata.num_rows
+        groups = range(metadata.num_row_groups)
+        self.run_rows = max((metadata.row_group(i).num_rows for i in groups), default=1)
+
+    def tables(self, names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+        metadata, start, group = self._file.metadata, 0, 0
+        while group < metadata.num_row_groups:
+            if start + metadata.row_group(group).num_rows > first_row:
+                break
+            start += metadata.row_group(group).num_rows
+            group += 1
+        groups = list(range(group, metadata.num_row_groups))
+        skip = first_row - start
+        for batch in self._file.iter_batches(n_rows, row_groups=groups, columns=names):
+            if skip < batch.num_rows:
+                yield pa.Table.from_batches([batch.slice(skip)]).select(names)
+            skip = max(0, skip - batch.num_rows)
+
+
+class _ArrowSource:
+    """Arrow IPC file: batches can be read in any order."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        # Mapped, only the pages that hold the sizes are touched.
+        with pa.memory_map(path) as mapped, pa.ipc.open_file(mapped) as reader:
+            self.schema = reader.schema
+            sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
+        self._sizes = sizes
+        self.n_rows: int = sum(sizes)
+        self.run_rows: int = max(sizes, default=1)
+
+    def tables(self, names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+        with pa.OSFile(self._path) as opened, pa.ipc.open_file(opened) as reader:
+            start = 0
+            for i, size in enumerate(self._sizes):
+                if start + size > first_row:
+                    table = pa.Table.from_batches([reader.get_batch(i)]).select(names)
+                    yield table.slice(max(0, first_row - start))
+                start += size
+
+
+class _StreamSource:
+    """Arrow IPC stream: read from its start, and of unknown length."""
+
+    n_rows = None
+    run_rows = 1
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        with pa.OSFile(path) as opened, pa.ipc.open_stream(opened) as reader:
+            self.schema = reader.schema
+
+    def tables(self, names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+        with pa.OSFile(self._path) as opened, pa.ipc.open_stream(opened) as reader:
+            for batch in reader:
+                yield pa.Table.from_batches([batch]).select(names)

@@ -1,0 +1,251 @@
+"""``PrimeStateCell``: a linear recurrent layer whose channels rotate by prime increments.
+
+Channel j of the state follows h_t = a h_(t-1) + u_t with a = decay * exp(2 pi i f). The rotation
+is known beforehand, so what is kept is the memory in the frame that turns along,
+
+    g_t = exp(-2 pi i f t) h_t,        g_t = decay g_(t-1) + exp(-2 pi i f t) u_t,
+
+and both rotations take their phase from the integer t times the increment. No phase is ever
+the sum of many rounded ones: at step 10**9 it is as exact as at step one.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from primal._checks import positive_scale, whole_number
+from primal._errors import DataError
+from primal.torch import functional as F
+from primal.torch._rotary import rotate
+from primal.torch._spacing import spaced_increments
+
+__all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
+
+# Steps that are summed by doubling; more would cost passes over memory, fewer carry more often.
+_CHUNK = 64
+
+
+class CellState(NamedTuple):
+    """What a cell remembers: constant in size, however long the sequence was.
+
+    Attributes
+    ----------
+    memory : floating tensor of shape (..., 2 n)
+        Real parts, then imaginary parts, of the n channels in the frame that turns along.
+    position : int64 tensor of shape ()
+        Steps taken so far.
+    """
+
+    memory: Tensor
+    position: Tensor
+
+
+class PrimeStateCell(nn.Module):
+    """A linear recurrent layer with n rotating channels: all steps at once, or one by one.
+
+    y_t = C h_t + c with h_t = decay e^(2 pi i f) h_(t-1) + B x_t. The frequencies f come from
+    primes and are fixed; B, C, c and the time constants of the decays are learned. Inputs are
+    scaled by sqrt(1 - decay**2), which gives the state the variance of B x for white inputs.
+    The first channel does not turn: what it holds can be read whatever its age.
+
+    Parameters
+    ----------
+    d : int
+        Number of inputs.
+    n_channels : int
+        Number of complex channels n; the state is 2 n real numbers.
+    d_out : int, optional
+        Number of outputs, by default d.
+    spacing : {"kronecker", "raw", "log"}, default="kronecker"
+        How the other channels are spread; see :func:`spaced_increments`. The multiples of
+        sqrt(2) stay apart from each other, so that no two channels hold the same.
+    sigma, start, base
+        See :func:`spaced_increments`.
+    time_constant : float, default=256.0
+        Steps after which a channel has decayed to 1 / e, before training.
+    device : torch.device or str, optional
+    dtype : torch.dtype, default=torch.float32
+        Of the parameters. The state is float32 for narrower types, float64 for float64.
+
+    Raises
+    ------
+    DimensionError, SigmaError, OptionError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch import PrimeStateCell
+    >>> cell = PrimeStateCell(3, 16, 5)
+    >>> x = torch.ones(2, 100, 3)  # batch, steps, inputs
+    >>> y, state = cell(x)
+    >>> y.shape, state.memory.shape, int(state.position)
+    (torch.Size([2, 100, 5]), torch.Size([2, 32]), 100)
+    >>> one, state = cell.step(x[:, 0], state)
+    >>> one.shape, int(state.position)
+    (torch.Size([2, 5]), 101)
+    """
+
+    def __init__(
+        self,
+        d: int,
+        n_channels: int,
+        d_out: int | None = None,
+        *,
+        spacing: str = "kronecker",
+        sigma: float = 1.0,
+        start: int = 0,
+        base: float = 10000.0,
+        time_constant: float = 256.0,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype = torch.float32,
+    ) -> None:
+        super().__init__()
+        self.d = whole_number("d", d, least=1)
+        self.n_channels = whole_number("n_channels", n_channels, least=1)
+        self.d_out = self.d if d_out is None else whole_number("d_out", d_out, least=1)
+        self.spacing, self.sigma, self.start, self.base = spacing, sigma, start, base
+        self.time_constant = positive_scale("time_constant", time_constant)
+        options = {"device": device, "dtype": F.output_dtype(dtype)}
+        self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
+        self.output_map = nn.Linear(2 * self.n_channels, self.d_out, **options)
+        self.log_time_constant = nn.Parameter(torch.empty(self.n_channels, **options))
+        self.register_buffer("increments", None, persistent=False)
+        self.reset_parameters()
+        self.reset_buffers()
+
+    def forward(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
+        """Return the outputs of all steps and the state after the last one.
+
+        Parameters
+        ----------
+        x : tensor of shape (..., n_steps, d)
+        state : CellState, optional
+            Where an earlier call ended; the beginning by default.
+        """
+        if x.ndim < 2 or x.shape[-1] != self.d or x.shape[-2] == 0:
+            raise DataError(
+                f"x must have shape (..., steps, {self.d}) with one step or more, "
+                f"got {tuple(x.shape)}."
+            )
+        drive = self.input_map(x)
+        if state is None:
+            state = self.initial_state(x.shape[:-2])
+        decay = self.decay()
+        positions = state.position + torch.arange(x.shape[-2], device=x.device)
+        values = rotate(drive.to(decay.dtype) * _gain(decay), self.codes(-positions))
+        memory = decayed_sums(values, decay, state.memory)
+        rotated = rotate(memory, self.codes(positions))
+        y = self.output_map(rotated.to(drive.dtype))
+        return y, CellState(memory[..., -1, :], state.position + x.shape[-2])
+
+    def step(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
+        """Return the output of one step, x of shape (..., d), and the state after it."""
+        y, state = self.forward(x.unsqueeze(-2), state)
+        return y.squeeze(-2), state
+
+    def initial_state(self, batch_shape: tuple[int, ...] = ()) -> CellState:
+        """Return the state before the first step."""
+        options = {"device": self.log_time_constant.device}
+        memory = torch.zeros(
+            (*batch_shape, 2 * self.n_channels), dtype=self.decay().dtype, **options
+        )
+        return CellState(memory, torch.zeros((), dtype=torch.int64, **options))
+
+    def codes(self, positions: Tensor) -> Tensor:
+        """Return cosines and sines of the channels at integer positions, shape (..., 2 n)."""
+        wide = self.log_time_constant.dtype == torch.float64
+        dtype = torch.float64 if wide else torch.float32
+        return F.static_prime(positions, self.increments, dtype=dtype)
+
+    def decay(self) -> Tensor:
+        """Return what remains of each column of the state after a step, shape (2 n,)."""
+        wide = self.log_time_constant.dtype == torch.float64
+        log_time = self.log_time_constant if wide else self.log_time_constant.float()
+        return torch.exp(-torch.exp(-log_time)).repeat(2)
+
+    def turns(self, t: Tensor) -> Tensor:
+        """Return the phases of the channels at steps t, int64 in units of 2**-64 turn."""
+        return t.long()[..., None] * self.increments
+
+    def reset_parameters(self) -> None:
+        """Draw the learned maps anew and set every time constant back."""
+        self.input_map.reset_parameters()
+        self.output_map.reset_parameters()
+        nn.init.constant_(self.log_time_constant, math.log(self.time_constant))
+
+    def reset_buffers(self) -> None:
+        """Rebuild the increments on the device of the module, as after ``to_empty``."""
+        self.increments = F.increment_tensor(self._values(), self.log_time_constant.device)
+
+    def _values(self) -> np.ndarray:
+        """Return the increments of all channels: the first one rests, the others turn."""
+        turning = spaced_increments(
+            max(1, self.n_channels - 1),
+            self.spacing,
+            sigma=self.sigma,
+            start=self.start,
+            base=self.base,
+        )
+        return np.concatenate(([np.uint64(0)], turning))[: self.n_channels]
+
+    def extra_repr(self) -> str:
+        return f"{self.d}, {self.n_channels}, {self.d_out}, spacing={self.spacing!r}"
+
+
+def decayed_sums(values: Tensor, decay: Tensor, memory: Tensor | None = None) -> Tensor:
+    """Return g_t = decay * g_(t-1) + values_t for all t, by a parallel scan in chunks.
+
+    Parameters
+    ----------
+    values : tensor of shape (..., n_steps, c)
+    decay : tensor of shape (c,)
+        Between 0 and 1: its powers only shrink, so no length overflows.
+    memory : tensor of shape (..., c), optional
+        g before the first step; zeros by default.
+
+    Returns
+    -------
+    g : tensor of shape (..., n_steps, c)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch._state import decayed_sums
+    >>> decayed_sums(torch.ones(4, 1), torch.tensor([0.5])).flatten().tolist()
+    [1.0, 1.5, 1.75, 1.875]
+    """
+    if memory is not None:
+        first = values[..., :1, :] + (decay * memory).unsqueeze(-2)
+        values = torch.cat((first, values[..., 1:, :]), dim=-2)
+    n_steps = values.shape[-2]
+    if n_steps <= _CHUNK:
+        return _doubling_sums(values, decay)
+    filled = nn.functional.pad(values, (0, 0, 0, -n_steps % _CHUNK))
+    inside = _doubling_sums(filled.unflatten(-2, (-1, _CHUNK)), decay)
+    # The ends of the chunks are a shorter sequence of the same kind.
+    ends = decayed_sums(inside[..., :-1, -1, :], decay**_CHUNK)
+    before = nn.functional.pad(ends, (0, 0, 1, 0)).unsqueeze(-2)
+    ages = torch.arange(1, _CHUNK + 1, device=decay.device, dtype=decay.dtype)
+    total = inside + before * decay ** ages[:, None]
+    return total.flatten(-3, -2)[..., :n_steps, :]
+
+
+def _doubling_sums(values: Tensor, decay: Tensor) -> Tensor:
+    """Return the same sums in about log2(n_steps) passes."""
+    total, factor, reach = values, decay, 1
+    while reach < values.shape[-2]:
+        # Sums over `reach` steps, plus those that end where they begin: twice as long.
+        earlier = nn.functional.pad(total[..., :-reach, :], (0, 0, reach, 0))
+        total = total + factor * earlier
+        factor, reach = factor * factor, 2 * reach
+    return total
+
+
+def _gain(decay: Tensor) -> Tensor:
+    return torch.sqrt(1.0 - decay * decay)

@@ -1,0 +1,182 @@
+"""The scripts under experiments/: quick runs from start to table, resumed runs, their parts."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+FOLDER = Path(__file__).parents[1] / "experiments"
+if not FOLDER.is_dir():
+    pytest.skip("the experiments are not part of this installation", allow_module_level=True)
+
+
+@pytest.fixture(autouse=True)
+def _scripts_can_be_imported(monkeypatch):
+    monkeypatch.syspath_prepend(str(FOLDER))
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)  # networks this small only wait for a second thread
+    yield
+    torch.set_num_threads(threads)
+    for name in [
+        n for n, m in sys.modules.items() if str(FOLDER) in str(getattr(m, "__file__", ""))
+    ]:
+        del sys.modules[name]
+
+
+@pytest.mark.parametrize("name", ["sparse", "inr", "pinn"])
+def test_a_quick_run_ends_in_tables_and_a_second_one_reads_them_back(name, tmp_path, capsys):
+    script = importlib.import_module(name)
+    arguments = ["--quick", "--seeds", "1", "--out", str(tmp_path)]
+    tables = script.main(arguments)
+    assert tables
+    for text in tables.values():
+        rows = text.splitlines()
+        assert len(rows) > 2
+        assert len({row.count("|") for row in rows}) == 1
+    before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
+    assert before
+    assert script.main(arguments) == tables
+    assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == before
+    assert "on file" in capsys.readouterr().err
+    assert any(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+    common = importlib.import_module("_common")
+    chosen = common.options("Test.", ["--out", str(tmp_path)])
+    measured = []
+
+    def measure(run):
+        if run["x"] == 2 and len(measured) < 3:
+            measured.append("interrupted")
+            raise KeyboardInterrupt
+        measured.append(run["x"])
+        return {"y": run["x"] ** 2}
+
+    settings = [{"x": x} for x in range(4)]
+    with pytest.raises(KeyboardInterrupt):
+        common.run_all("squares", chosen, settings, measure)
+    assert len(json.loads((tmp_path / "squares.json").read_text())) == 2
+    runs = common.run_all("squares", chosen, settings, measure)
+    assert measured == [0, 1, "interrupted", 2, 3]
+    assert [run["y"] for run in runs] == [0, 1, 4, 9]
+
+
+def test_members_of_an_ensemble_train_as_single_networks_do():
+    nets = importlib.import_module("_nets")
+    x = torch.rand(40, 3, generator=torch.Generator().manual_seed(1))
+    y = torch.sin(3 * x.sum(dim=1, keepdim=True))
+    rates = torch.tensor([1e-2, 3e-3])
+    ensemble = nets.Ensemble([3, 8, 1], [5, 6], "tanh", "cpu")
+    singles = [_module(ensemble, member) for member in range(2)]
+    nets.train(
+        ensemble.parameters,
+        lambda: (ensemble(x.expand(2, -1, -1)) - y).square().mean(dim=(1, 2)),
+        50,
+        rates,
+    )
+    for member, (single, rate) in enumerate(zip(singles, rates.tolist(), strict=True)):
+        optimiser = torch.optim.Adam(single.parameters(), lr=rate)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 50)
+        for _ in range(50):
+            optimiser.zero_grad()
+            (single(x) - y).square().mean().backward()
+            optimiser.step()
+            schedule.step()
+        found = ensemble(x.expand(2, -1, -1))[member]
+        torch.testing.assert_close(found, single(x), rtol=1e-3, atol=1e-4)
+
+
+def _module(ensemble, member: int) -> torch.nn.Module:
+    layers = []
+    for weight, bias in zip(ensemble.weights, ensemble.biases, strict=True):
+        layer = torch.nn.Linear(*weight.shape[1:])
+        with torch.no_grad():
+            layer.weight.copy_(weight[member].T)
+            layer.bias.copy_(bias[member, 0])
+        layers += [layer, torch.nn.Tanh()]
+    return torch.nn.Sequential(*layers[:-1])
+
+
+@pytest.mark.parametrize("name", ["Helmholtz 10", "Helmholtz 100", "heat", "Burgers"])
+def test_true_solutions_satisfy_their_equations(name):
+    """Residuals of the solution by differences of step h vanish as h**2."""
+    pinn = importlib.import_module("pinn")
+    problem = pinn.PROBLEMS[name]()
+    points = 0.1 + 0.8 * np.random.default_rng(0).random((200, problem.d))
+    if name == "Burgers":  # before the front, where differences are accurate
+        points[:, 1] *= 0.2
+    largest = []
+    for h in (1e-3, 5e-4):
+        u = problem.solution(points)
+        steps = h * np.eye(problem.d)
+        ahead, behind = (
+            np.stack([problem.solution(points + s * e) for e in steps]) for s in (1, -1)
+        )
+        first = torch.from_numpy(((ahead - behind) / (2 * h)).T)
+        second = (ahead - 2 * u + behind) / h**2
+        left = problem.residual(
+            torch.from_numpy(points),
+            torch.from_numpy(u),
+            first,
+            lambda j, second=second: torch.from_numpy(second[j]),
+        )
+        largest.append(float(left.abs().max()))
+    assert largest[1] < 0.05
+    assert largest[1] < 0.4 * largest[0]
+
+
+@pytest.mark.parametrize("name", ["Helmholtz 10", "heat", "Burgers"])
+def test_boundary_and_initial_values_hold_by_construction(name):
+    pinn = importlib.import_module("pinn")
+    problem = pinn.PROBLEMS[name]()
+    ends = np.array([[0.0, 0.3], [1.0, 0.7], [0.4, 0.0]])[: 2 if problem.d == 1 else 3, : problem.d]
+    anything = torch.full((len(ends),), 7.0, dtype=torch.float64)
+    found = problem.lift(torch.from_numpy(ends), anything)
+    np.testing.assert_allclose(found.numpy(), problem.solution(ends), atol=1e-6)
+
+
+def test_residuals_come_from_second_derivatives_through_the_features():
+    pinn = importlib.import_module("pinn")
+    problem = pinn.helmholtz(5.0)
+    run = {"method": "prime", "scales": [0.5], "rates": [0.1], "seeds": 1}
+    u = pinn.Solution(run, problem, [(0.5, 0.1, 0)], "cpu")
+    x = torch.tensor([[[0.2], [0.7]]]).requires_grad_()
+    found = pinn.residuals(problem, u, x)[0].detach().double()
+    h = 2e-2
+    with torch.no_grad():
+        values = [u(x + s).double()[0] for s in (-2 * h, -h, 0.0, h, 2 * h)]
+    weights = (-1 / 12, 4 / 3, -5 / 2, 4 / 3, -1 / 12)
+    second = sum(w * v for w, v in zip(weights, values, strict=True)) / h**2
+    expected = (second + 25 * values[2] - 0.375 * 25 * torch.cos(2.5 * x[0, :, 0] + 1)) / 25
+    torch.testing.assert_close(found, expected.detach(), rtol=0, atol=5e-3)
+
+
+def test_the_phantom_keeps_its_largest_wavelets_when_everything_is_measured():
+    sparse = importlib.import_module("sparse")
+    wavelets = sparse.haar(16)
+    np.testing.assert_allclose(wavelets @ wavelets.T, np.eye(16), atol=1e-12)
+    image = sparse.phantom(128)
+    assert (image.min(), image.max()) == (0.0, 1.0)
+    restored = sparse.restore(image, np.eye(256))
+    for row, column in ((0, 0), (16, 32), (64, 64), (96, 48)):
+        window = np.s_[row : row + 16, column : column + 16]
+        found, true = (wavelets @ part[window] @ wavelets.T for part in (restored, image))
+        kept = np.abs(found) > 1e-9
+        assert np.count_nonzero(kept) <= 85  # a third of the measurements
+        np.testing.assert_allclose(found[kept], true[kept], atol=1e-9)
+        assert np.abs(true[~kept]).max() <= np.abs(true[kept]).min(initial=np.inf) + 1e-9
+
+
+def test_the_half_point_is_interpolated():
+    sparse = importlib.import_module("sparse")
+    assert sparse.half_point({"sparsities": [2, 4], "rates": [1.0, 0.0]}) == 3.0
+    assert sparse.half_point({"sparsities": [2, 4], "rates": [0.4, 0.0]}) == 2.0
+    assert sparse.half_point({"sparsities": [2, 4], "rates": [1.0, 0.9]}) == 4.0

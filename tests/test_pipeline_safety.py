@@ -1,0 +1,346 @@
+"""Stopped, killed, sharded or repeated: the bytes are those of one quiet run."""
+
+import errno
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+
+from primal import DataError, OptionError, PrimalError, pipeline
+from primal.pipeline import _store
+from primal.pipeline._blocks import Span, shard_spans, spans_after, split_span
+from primal.pipeline._inputs import InputFile, find_inputs
+
+OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "batch_rows": 16, "on_error": "skip"}
+N_BLOCKS = 13
+
+
+class Stop(BaseException):
+    """Stands for a kill: nothing may handle it."""
+
+
+@pytest.fixture(scope="module")
+def source(tmp_path_factory):
+    """Three files of 5, 6 and 2 blocks, with a few bad rows."""
+    folder = tmp_path_factory.mktemp("source")
+    rng = np.random.default_rng(0)
+    for name, n in (("a.parquet", 80), ("b.csv", 90), ("c.arrow", 17)):
+        x = rng.standard_normal((n, 3))
+        x[n // 2] = np.nan
+        table = pa.table({f"x{j}": x[:, j] for j in range(3)} | {"id": np.arange(n)})
+        if name.endswith("parquet"):
+            pq.write_table(table, folder / name, row_group_size=30)
+        elif name.endswith("csv"):
+            pyarrow.csv.write_csv(table, folder / name)
+        else:
+            with pa.ipc.new_file(folder / name, table.schema) as writer:
+                writer.write_table(table)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def whole(source, tmp_path_factory):
+    out = tmp_path_factory.mktemp("whole") / "out.parquet"
+    pipeline.encode(source, out, keep="id", **OPTIONS)
+    return out
+
+
+def stop_after(n_blocks):
+    calls = []
+
+    def progress(done, total):
+        calls.append(done)
+        if len(calls) == n_blocks:
+            raise Stop
+
+    return progress
+
+
+def begin(source, out, n_blocks, **more):
+    with pytest.raises(Stop):
+        pipeline.encode(
+            source, out, progress=stop_after(n_blocks), **(OPTIONS | {"keep": "id"} | more)
+        )
+    assert not out.exists()
+    return _store.beside(out, "primal-part")
+
+
+def assert_same_output(out, whole):
+    """Same features, same rejected rows, and nothing left over."""
+    assert out.read_bytes() == whole.read_bytes()
+    names = ("rejected.csv", "manifest.json")
+    assert sorted(p.name for p in out.parent.iterdir()) == sorted(
+        [out.name, *(f"{out.name}.{name}" for name in names)]
+    )
+    for name in names:
+        assert _store.beside(out, name).read_bytes() == _store.beside(whole, name).read_bytes()
+
+
+class TestGoingOn:
+    @pytest.mark.parametrize("n_blocks", range(1, N_BLOCKS + 1))
+    def test_after_a_stop_at_any_block(self, source, whole, tmp_path, n_blocks):
+        out = tmp_path / "out.parquet"
+        begin(source, out, n_blocks)
+        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        assert report.resumed_rows > 0
+        assert_same_output(out, whole)
+
+    def test_after_a_torn_write(self, source, whole, tmp_path):
+        out = tmp_path / "out.parquet"
+        part = begin(source, out, 6)
+        for name in ("data", "journal", "rejected.csv"):
+            with (part / name).open("ab") as opened:
+                opened.write(b"[0, 6, false, 16")
+        pipeline.encode(source, out, keep="id", **OPTIONS)
+        assert_same_output(out, whole)
+
+    def test_after_data_were_lost(self, source, whole, tmp_path):
+        out = tmp_path / "out.parquet"
+        part = begin(source, out, 6)
+        with (part / "data").open("r+b") as opened:
+            opened.truncate(1000)
+        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        assert 0 < report.resumed_rows < 5 * 16
+        assert_same_output(out, whole)
+
+    @pytest.mark.parametrize("step", ["copyfile", "_write_whole", "rmtree"])
+    def test_after_a_stop_while_finishing(self, source, whole, tmp_path, monkeypatch, step):
+        out = tmp_path / "out.parquet"
+
+        def stop(*arguments, **options):
+            if step != "_write_whole" or "primal-part" not in str(arguments[0]):
+                raise Stop
+            return original(*arguments, **options)
+
+        owner = _store if step == "_write_whole" else _store.shutil
+        original = getattr(owner, step)
+        monkeypatch.setattr(owner, step, stop)
+        with pytest.raises(Stop):
+            pipeline.encode(source, out, keep="id", **OPTIONS)
+        monkeypatch.undo()
+        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        assert report.already_complete == (step == "rmtree")
+        assert_same_output(out, whole)
+
+    def test_gamma_is_not_fitted_again(self, source, tmp_path, monkeypatch):
+        pytest.importorskip("sklearn")
+        out = tmp_path / "out.npy"
+        options = {"sigma": None, "gamma": "scale", "keep": ()}
+        begin(source, out, 2, **options)
+        monkeypatch.setattr(
+            "primal.pipeline._settings.scale_gamma", lambda *_: pytest.fail("fitted again")
+        )
+        assert pipeline.encode(source, out, **(OPTIONS | options)).resumed_rows > 0
+
+    @pytest.mark.parametrize("suffix", ["parquet", "npy"])
+    def test_killed_at_random_moments(self, suffix):
+        script = Path(__file__).with_name("pipeline_kills.py")
+        command = [sys.executable, str(script), "--kills", "6", "--format", suffix]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        assert "6 kills" in done.stdout
+
+    def test_a_full_disk_is_told_and_can_be_mended(self, source, whole, tmp_path, monkeypatch):
+        out = tmp_path / "out.parquet"
+        original = _store.Workspace.append
+        count = []
+
+        class Full:
+            """A file on a disk with room for four blocks."""
+
+            def __init__(self, opened):
+                self._opened = opened
+
+            def write(self, data):
+                count.append(0)
+                if len(count) > 4:
+                    raise OSError(errno.ENOSPC, "No space left on device")
+                return self._opened.write(data)
+
+            def __getattr__(self, name):
+                return getattr(self._opened, name)
+
+        def append(self, block):
+            if not isinstance(self._data, Full):
+                self._data = Full(self._data)
+            return original(self, block)
+
+        monkeypatch.setattr(_store.Workspace, "append", append)
+        with pytest.raises(PrimalError, match=r"No space left.*goes on where it stopped"):
+            pipeline.encode(source, out, keep="id", **OPTIONS)
+        assert not out.exists()
+        monkeypatch.undo()
+        assert pipeline.encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
+        assert_same_output(out, whole)
+
+
+class TestSamePlace:
+    def test_again_does_nothing(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+        first = pipeline.encode(source, out, **OPTIONS)
+        changed = out.stat().st_mtime_ns
+        again = pipeline.encode(source, out, **OPTIONS)
+        assert again.already_complete
+        assert (again.rows, again.fingerprint) == (first.rows, first.fingerprint)
+        assert out.stat().st_mtime_ns == changed
+
+    @pytest.mark.parametrize("finished", [True, False])
+    def test_other_settings_are_refused(self, source, tmp_path, finished):
+        out = tmp_path / "out.parquet"
+        if finished:
+            pipeline.encode(source, out, keep="id", **OPTIONS)
+        else:
+            begin(source, out, 3)
+        other = OPTIONS | {"keep": "id", "dim": 10}
+        with pytest.raises(OptionError, match="dim = 8 there, 10 asked"):
+            pipeline.encode(source, out, **other)
+        report = pipeline.encode(source, out, overwrite=True, **other)
+        assert not report.already_complete
+        assert pq.read_schema(out).field("features").type.list_size == 10
+
+    def test_changed_input_is_refused(self, tmp_path):
+        np.save(tmp_path / "in.npy", np.ones((20, 2)))
+        out = tmp_path / "out.npy"
+        pipeline.encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
+        np.save(tmp_path / "in.npy", np.ones((21, 2)))
+        with pytest.raises(OptionError, match="input files changed"):
+            pipeline.encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
+
+    def test_foreign_and_changed_files_are_not_touched(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+        out.write_bytes(b"something else")
+        with pytest.raises(OptionError, match="no manifest"):
+            pipeline.encode(source, out, **OPTIONS)
+        assert out.read_bytes() == b"something else"
+        pipeline.encode(source, out, overwrite=True, **OPTIONS)
+        with out.open("ab") as opened:
+            opened.write(b"more")
+        with pytest.raises(OptionError, match="was changed"):
+            pipeline.encode(source, out, **OPTIONS)
+
+    def test_two_runs_at_once_are_refused(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+
+        def second(done, total):
+            with pytest.raises(OptionError, match="another run"):
+                pipeline.encode(source, out, **OPTIONS)
+
+        pipeline.encode(source, out, progress=second, **OPTIONS)
+
+    def test_an_old_output_stays_until_the_new_one_is_whole(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+        pipeline.encode(source, out, **OPTIONS)
+        old = out.read_bytes()
+        changed = OPTIONS | {"dim": 4, "overwrite": True}
+        with pytest.raises(Stop):
+            pipeline.encode(source, out, progress=stop_after(3), **changed)
+        assert out.read_bytes() == old
+        assert pipeline.encode(source, out, **changed).resumed_rows > 0
+        assert out.read_bytes() != old
+
+    def test_a_new_manifest_never_stands_beside_an_old_output(self, source, tmp_path, monkeypatch):
+        out = tmp_path / "out.parquet"
+        pipeline.encode(source, out, **OPTIONS)
+        old = out.read_bytes()
+        changed = OPTIONS | {"sigma": 0.25}  # the new output has as many bytes
+        original = _store._write_whole
+
+        def stop(path, values):
+            original(path, values)
+            if "primal-part" not in str(path):
+                raise Stop
+
+        monkeypatch.setattr(_store, "_write_whole", stop)
+        with pytest.raises(Stop):
+            pipeline.encode(source, out, overwrite=True, **changed)
+        monkeypatch.undo()
+        assert not pipeline.encode(source, out, **changed).already_complete
+        assert out.read_bytes() != old
+
+    def test_manifest_names_inputs_and_versions(self, source, whole):
+        manifest = json.loads(_store.beside(whole, "manifest.json").read_text())
+        names = [Path(one["path"]).name for one in manifest["request"]["inputs"]]
+        assert names == ["a.parquet", "b.csv", "c.arrow"]
+        assert manifest["request"]["inputs"][0]["n_bytes"] == (source / names[0]).stat().st_size
+        assert set(manifest["versions"]) == {"primal", "numpy", "pyarrow"}
+        assert manifest["output"]["bytes"] == whole.stat().st_size
+
+
+class TestShards:
+    @pytest.mark.parametrize("n", [1, 2, 7, 30])
+    @pytest.mark.parametrize("suffix", ["parquet", "npy"])
+    def test_merged_they_are_the_whole(self, source, tmp_path, n, suffix):
+        options = OPTIONS | ({"keep": "id"} if suffix == "parquet" else {})
+        (tmp_path / "whole").mkdir()
+        (tmp_path / "merged").mkdir()
+        whole = tmp_path / "whole" / f"out.{suffix}"
+        pipeline.encode(source, whole, **options)
+        parts = [tmp_path / f"part-{i}.{suffix}" for i in range(n)]
+        for i, part in enumerate(parts):
+            pipeline.encode(source, part, shard=(i, n), **options)
+        merged = tmp_path / "merged" / f"out.{suffix}"
+        report = pipeline.merge(parts[::-1], merged)
+        assert merged.read_bytes() == whole.read_bytes()
+        assert report.rejected == 3
+        rejected = [_store.beside(out, "rejected.csv").read_bytes() for out in (whole, merged)]
+        assert rejected[0] == rejected[1]
+        assert pipeline.merge(parts, merged).already_complete
+
+    def test_what_is_not_one_encoding_is_refused(self, source, tmp_path):
+        parts = [tmp_path / f"part-{i}.parquet" for i in range(3)]
+        for i, part in enumerate(parts):
+            pipeline.encode(source, part, shard=(i, 3), **OPTIONS)
+        other = tmp_path / "other.parquet"
+        pipeline.encode(source, other, shard=(2, 3), **(OPTIONS | {"dim": 10}))
+        out = tmp_path / "out.parquet"
+        for chosen, message in (
+            (parts[:2], "missing: 2"),
+            ([*parts, parts[0]], "given twice"),
+            ([*parts[:2], other], "map differ"),
+            ([], "nothing to merge"),
+            ([tmp_path / "none.parquet"], "cannot be read"),
+        ):
+            with pytest.raises(PrimalError, match=message):
+                pipeline.merge(chosen, out)
+        pq.write_table(pa.table({"a": [1]}), tmp_path / "foreign.parquet")
+        with pytest.raises(DataError, match="not made by primal encode"):
+            pipeline.merge([tmp_path / "foreign.parquet"], out)
+        assert not out.exists()
+
+    @pytest.mark.parametrize("n", [1, 2, 3, 7, 50])
+    def test_every_block_is_in_one_shard(self, source, n):
+        files = find_inputs(source, Path("elsewhere.parquet"))
+        found = []
+        for i in range(n):
+            for span in shard_spans(files, 4, (i, n)):
+                blocks = [0] if span.last is None else range(span.first, span.last)
+                found += [(span.file, block) for block in blocks]
+        expected = [(0, b) for b in range(20)] + [(1, 0)] + [(2, b) for b in range(5)]
+        assert sorted(found) == expected
+
+    def test_spans_are_cut_where_work_goes_on(self, source):
+        files = find_inputs(source, Path("elsewhere.parquet"))
+        spans = list(shard_spans(files, 16, (0, 1)))
+        assert spans == [Span(0, 0, 5, 80), Span(1, 0, None, None), Span(2, 0, 2, 17)]
+        assert spans_after(spans, 0, 1, False, 16) == [Span(0, 2, 5, 48), *spans[1:]]
+        assert spans_after(spans, 0, 4, True, 16) == spans[1:]
+        assert spans_after(spans, 1, 3, False, 16) == [Span(1, 4, None, None), spans[2]]
+        assert spans_after(spans, 1, 5, True, 16) == spans[2:]
+        assert spans_after(spans, 2, 0, False, 16) == [Span(2, 1, 2, 1)]
+        assert list(split_span(files, spans[0], 16, 3)) == [Span(0, 0, 3, 48), Span(0, 3, 5, 32)]
+
+
+def test_an_input_is_described_by_size_and_time(tmp_path):
+    (tmp_path / "in.csv").write_text("a\n1\n")
+    (found,) = find_inputs(tmp_path / "in.csv", tmp_path / "out.npy")
+    time_ns = (tmp_path / "in.csv").stat().st_mtime_ns
+    assert found == InputFile(str(tmp_path / "in.csv"), "csv", 4, time_ns)

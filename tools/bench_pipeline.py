@@ -1,0 +1,154 @@
+"""Time ``primal encode`` against the same read and write with the encoding left out.
+
+    python tools/bench_pipeline.py                    # 400,000 x 64 -> 512 float32, in turns
+    python tools/bench_pipeline.py --memory           # peak memory at 4 million rows
+    python tools/bench_pipeline.py --rows 100000 --rounds 3 --dtype uint8-phase
+
+Both contenders run the whole of ``primal.pipeline.encode``: reading, checks, Parquet, journal,
+rename. The peer's features are rows of an array made beforehand. Ratios compare runs of the
+same round. Files go to a temporary folder (``--folder`` to choose) and are removed at once.
+"""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from primal import pipeline
+from primal.pipeline._recipe import Recipe
+
+_PIECE_ROWS = 50_000
+_D_IN = 64
+
+
+@click.command()
+@click.option("--rows", type=int, help="[default: 400,000; 4,000,000 with --memory]")
+@click.option("--dim", default=512, show_default=True)
+@click.option("--rounds", default=5, show_default=True)
+@click.option("--dtype", default="float32", show_default=True)
+@click.option("--memory", is_flag=True, help="Peak memory of one run, in its own process.")
+@click.option("--folder", type=click.Path(file_okay=False, exists=True))
+@click.option("--child", hidden=True, nargs=2)
+def main(
+    rows: int | None,
+    dim: int,
+    rounds: int,
+    dtype: str,
+    memory: bool,
+    folder: str | None,
+    child: tuple[str, str] | None,
+) -> None:
+    if child:
+        report = pipeline.encode(child[0], child[1], columns="x*", dim=dim, sigma=0.05, dtype=dtype)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        click.echo(
+            f"{report.rows:,} rows, {report.rows / report.seconds:,.0f} rows/s, peak {peak:.0f} MB"
+        )
+        return
+    with tempfile.TemporaryDirectory(dir=folder) as made:
+        source = Path(made) / "in.parquet"
+        write_input(source, rows or (4_000_000 if memory else 400_000))
+        if memory:
+            arguments = ["--child", str(source), str(Path(made) / "out.parquet")]
+            options = ["--dim", str(dim), "--dtype", dtype]
+            subprocess.run([sys.executable, __file__, *arguments, *options], check=True)
+            return
+        compare(source, Path(made), dim, rounds, dtype)
+
+
+def write_input(path: Path, n_rows: int) -> None:
+    """Write normal float32 columns x0, x1, ..., in row groups of 50,000."""
+    rng = np.random.default_rng(0)
+    schema = pa.schema([(f"x{j}", pa.float32()) for j in range(_D_IN)])
+    with pq.ParquetWriter(path, schema, compression="none", use_dictionary=False) as writer:
+        for first in range(0, n_rows, _PIECE_ROWS):
+            x = rng.standard_normal((min(_PIECE_ROWS, n_rows - first), _D_IN), dtype=np.float32)
+            writer.write_table(pa.table(list(np.ascontiguousarray(x.T)), schema=schema))
+
+
+def compare(source: Path, folder: Path, dim: int, rounds: int, dtype: str) -> None:
+    def run() -> tuple[float, float]:
+        start, cpu_start = time.perf_counter(), time.process_time()
+        target = folder / "out.parquet"
+        pipeline.encode(source, target, columns="x*", dim=dim, sigma=0.05, dtype=dtype)
+        seconds, cpu = time.perf_counter() - start, time.process_time() - cpu_start
+        sizes.add(target.stat().st_size)
+        for found in folder.glob("out.*"):
+            found.unlink()
+        return seconds, cpu
+
+    def peer() -> tuple[float, float]:
+        with encoding_left_out():
+            return run()
+
+    sizes: set[int] = set()
+    run()  # loads the engine
+    ours, theirs = [], []
+    for _ in range(rounds):
+        theirs.append(peer())
+        ours.append(run())
+    if len(sizes) != 1:
+        raise SystemExit(f"the contenders wrote different amounts: {sizes}")
+    click.echo(f"plain write of as many bytes: {raw_copy(folder, sizes.pop()):.2f} s")
+    # On a busy machine the second line tells more: it does not count the work of others.
+    for name, of_ours, of_theirs in zip(
+        ("time", "processor time"), zip(*ours, strict=True), zip(*theirs, strict=True), strict=True
+    ):
+        ratios = [b / a for a, b in zip(of_ours, of_theirs, strict=True)]
+        click.echo(
+            f"{name}: encode {statistics.median(of_ours):.2f} s, encoding left out "
+            f"{statistics.median(of_theirs):.2f} s; rate over its peer: median "
+            f"{statistics.median(ratios):.0%} ({min(ratios):.0%} to {max(ratios):.0%})"
+        )
+
+
+@contextmanager
+def encoding_left_out() -> Iterator[None]:
+    """Let features come out of an array made beforehand, while the context lasts."""
+    stored: dict[int, np.ndarray] = {}
+    original: Callable[..., np.ndarray] = Recipe.codes
+
+    def precomputed(self: Recipe, x: np.ndarray, device: str = "cpu", out=None) -> np.ndarray:
+        if self.batch_rows not in stored:
+            rng = np.random.default_rng(1)
+            example = original(self, rng.standard_normal((self.batch_rows, _D_IN)))
+            stored[self.batch_rows] = example
+        return stored[self.batch_rows][: len(x)]
+
+    Recipe.codes = precomputed  # type: ignore[method-assign]
+    try:
+        yield
+    finally:
+        Recipe.codes = original  # type: ignore[method-assign]
+
+
+def raw_copy(folder: Path, n_bytes: int) -> float:
+    """Return the seconds that writing as many bytes takes, without any format."""
+    free = shutil.disk_usage(folder).free
+    if free < 2 * n_bytes:
+        return float("nan")
+    piece, target = bytes(1 << 24), folder / "raw"
+    start = time.perf_counter()
+    with target.open("wb") as opened:
+        for _ in range(n_bytes >> 24):
+            opened.write(piece)
+    seconds = time.perf_counter() - start
+    target.unlink()
+    return seconds
+
+
+if __name__ == "__main__":
+    main()
