@@ -1,7 +1,14 @@
 """Settings of every test: hypothesis draws the same examples on every run."""
 
+import os
+
 import pytest
 from hypothesis import settings
+
+# Two workers with two threads each only wait for one another on two processors. Set before
+# NumPy and PyTorch are loaded, which read it once.
+if "PYTEST_XDIST_WORKER" in os.environ:
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 # The shared test class is not named test_*.py; without this its asserts would say nothing.
 pytest.register_assert_rewrite("engine_conformance", "positions_conformance")

@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from primal._errors import EngineError, MissingPackageError, PhaseRangeError, SpecError
+from primal.engines._numpy import Finish
 from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
 from primal.pipeline._row_groups import FEATURES
@@ -102,9 +103,11 @@ class Recipe:
         """
         m = self.map
         if self.dtype in ("float32", "float16"):
-            z = m.encode(x, out=out) if device == "cpu" else _encode_on(device, m, x)
-            if self.amplitude != 1.0:
-                z *= np.float32(self.amplitude)
+            if device == "cpu":
+                z = np.empty((len(x), m.D), dtype=np.float32) if out is None else out
+                m.write_features(x, z, Finish(m.layout, self.amplitude))
+            else:
+                z = _encode_on(device, m, x) * np.float32(self.amplitude)
             return z if self.dtype == "float32" else z.astype(np.float16)
         from primal.search import _codes
 
