@@ -16,7 +16,7 @@ HEAVY = {
 }
 # From the ground up; rooms of one floor do not import each other.
 FLOORS = [
-    {"_errors"},
+    {"_errors", "_files"},
     {"_checks"},
     {"_primes"},
     {"turns"},

@@ -13,10 +13,11 @@ import hashlib
 import io
 import json
 import os
-import tempfile
 from pathlib import Path
 
 import numpy as np
+
+from primal._files import written_whole
 
 __all__ = ["cache_folder", "cache_key", "load", "store"]
 
@@ -70,12 +71,5 @@ def store(key: str, u: np.ndarray, v: np.ndarray) -> None:
         return
     with contextlib.suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=folder, suffix=".part")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                np.savez(file, u=u, v=v)
-            Path(name).replace(folder / f"{key}.npz")
-        except BaseException:  # also an interrupt: leave nothing behind
-            with contextlib.suppress(OSError):
-                Path(name).unlink()
-            raise
+        with written_whole(folder / f"{key}.npz") as file:
+            np.savez(file, u=u, v=v)

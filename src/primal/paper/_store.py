@@ -12,7 +12,6 @@ import hashlib
 import importlib.metadata
 import json
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -20,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from primal._errors import DataError
+from primal._files import written_whole
 from primal.decoding._cache import cache_folder
 from primal.paper._experiment import Fact, Outcome
 
@@ -79,14 +79,8 @@ def store(name: str, quick: bool, measured: Measured) -> None:
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file beside its place, then rename it: a file that is there is whole."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(content.encode() if isinstance(content, str) else content)
-        part.replace(path)
-    except BaseException:  # also an interrupt: leave nothing behind
-        with contextlib.suppress(OSError):
-            part.unlink()
-        raise
+    with written_whole(path) as stream:
+        stream.write(content.encode() if isinstance(content, str) else content)
 
 
 def plain_outcome(outcome: Outcome) -> Outcome:

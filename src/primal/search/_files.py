@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
 from primal._errors import DataError, SpecError
+from primal._files import written_whole
 from primal.engines._numpy import row_blocks
 from primal.search._encoder import Encoder
 from primal.search._kinds import KINDS, columns_of
@@ -45,12 +43,12 @@ def save(folder: Path, encoder: Encoder, kind: str, parts: Iterable[np.ndarray])
         "sha256": digest,
     }
     folder.mkdir(parents=True, exist_ok=True)
-    with _written_whole(folder / str(header["file"])) as stream:
+    with written_whole(folder / str(header["file"]), durable=True) as stream:
         description = {"descr": KINDS[kind].str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(stream, description)
         for block in _blocks(parts):
             stream.write(block.tobytes())
-    with _written_whole(folder / _HEADER) as stream:
+    with written_whole(folder / _HEADER, durable=True) as stream:
         stream.write(json.dumps(header, indent=1).encode())
     for old in folder.glob("codes-*.npy"):
         if old.name != header["file"]:
@@ -109,19 +107,3 @@ def _blocks(parts: Iterable[np.ndarray]) -> Iterator[np.ndarray]:
     for part in parts:
         for rows in row_blocks(len(part), part.shape[1], _BLOCK_ENTRIES):
             yield np.ascontiguousarray(part[rows])
-
-
-@contextmanager
-def _written_whole(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file that appears under its name only when it has been written to the end."""
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            yield stream
-            stream.flush()
-            os.fsync(stream.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with suppress(OSError):
-            Path(name).unlink()
-        raise
