@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -160,11 +161,13 @@ def _sizes(dims: str) -> list[int]:
 
 
 def _progress(text: str) -> None:
-    click.echo(f"\r\x1b[K{text}", nl=False, err=True)
+    """Keep one line on a terminal up to date; a file gets none."""
+    if sys.stderr.isatty():
+        click.echo(f"\r\x1b[K{text}", nl=False, err=True)
 
 
 def _end_progress() -> None:
-    click.echo("\r\x1b[K", nl=False, err=True)
+    _progress("")
 
 
 def _score_table(scores: list[Any]) -> str:
