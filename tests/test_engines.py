@@ -1,5 +1,7 @@
 """Every engine conforms; and the choice between engines."""
 
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
@@ -7,6 +9,7 @@ import primal
 import primal.engines as engines
 from engine_conformance import EngineConformance
 from primal import EngineError
+from primal.engines._threads import single_threaded_blas
 
 
 class TestNumpy(EngineConformance):
@@ -83,3 +86,28 @@ def test_maps_use_the_chosen_engine(name, monkeypatch):
     monkeypatch.setattr(type(chosen), "features", watched)
     primal.DynamicPrime(2, 4).encode(np.ones((3, 2)))
     assert name in calls
+
+
+def test_every_thread_can_limit_the_threads_of_blas():
+    """Also one that is not the first to try, while the first is alive."""
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+
+    def n_blas_threads() -> list[int]:
+        listed = threadpoolctl.threadpool_info()
+        return [found["num_threads"] for found in listed if "numpy" in found["filepath"]]
+
+    def limited() -> list[int]:
+        with single_threaded_blas():
+            return n_blas_threads()
+
+    before = n_blas_threads()
+    if not before:
+        pytest.skip("NumPy brings no BLAS library of its own here")
+    with threadpoolctl.threadpool_limits(2):
+        assert n_blas_threads() == [2]
+        assert limited() == [1]
+        with ThreadPoolExecutor(1) as pool:
+            assert pool.submit(limited).result() == [1]
+            assert limited() == [1]
+        assert n_blas_threads() == [2]
+    assert n_blas_threads() == before

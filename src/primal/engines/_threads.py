@@ -69,6 +69,7 @@ def single_threaded_blas() -> Iterator[None]:
         _n_limiting += 1
         if _n_limiting == 1:
             controller = _blas_controller()
+            _free_control(controller)
             _limit = None if controller is None else controller.limit(limits=1, user_api="blas")
     try:
         yield
@@ -76,7 +77,9 @@ def single_threaded_blas() -> Iterator[None]:
         with _limit_lock:
             _n_limiting -= 1
             if _n_limiting == 0 and _limit is not None:
+                _free_control(_blas_controller())  # this may be another thread than the first
                 _limit.restore_original_limits()
+                _free_control(_blas_controller())
 
 
 _limit_lock = threading.Lock()
@@ -91,6 +94,17 @@ def _blas_controller() -> Any:
     except ImportError:
         return None
     return ThreadpoolController()
+
+
+def _free_control(controller: Any) -> None:
+    """Let any thread change the limits of BLAS libraries.
+
+    threadpoolctl obeys only the first thread that ever set the limit of OpenBLAS, and ignores
+    all others in silence. Our lock already keeps threads apart.
+    """
+    for library in getattr(controller, "lib_controllers", ()):
+        if hasattr(library, "clear_controlling_thread"):
+            library.clear_controlling_thread(force=True)
 
 
 def _get_pool() -> ThreadPoolExecutor:
