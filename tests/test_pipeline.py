@@ -514,7 +514,7 @@ class TestRowGroups:
         for table in tables:
             made = row_group(table)
             groups.append((len(data), made.description))
-            data += made.data
+            data += b"".join(made.pieces)
         data += end_of_file(tables[0].schema, {"key": b"value"}, groups)
         (tmp_path / "t.parquet").write_bytes(data)
         found = pq.read_table(tmp_path / "t.parquet")

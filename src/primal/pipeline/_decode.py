@@ -206,13 +206,13 @@ def _x_columns(recipe: Recipe, x: np.ndarray, valid: np.ndarray) -> Iterator[tup
 
 
 def _appended(table: pa.Table, number: int, format: str, d: int) -> EncodedBlock:
-    data, description = memoryview(b""), b""
+    pieces, description = (), b""
     if format == "npy":
-        data = memoryview(_matrix(table, d).tobytes())
+        pieces = (_matrix(table, d).tobytes(),)
     elif table.num_rows:
         made = row_group(table)
-        data, description = made.data, made.description
-    return EncodedBlock(0, number, False, table.num_rows, data, description, ())
+        pieces, description = made.pieces, made.description
+    return EncodedBlock(0, number, False, table.num_rows, pieces, description, ())
 
 
 def _matrix(table: pa.Table, d: int) -> np.ndarray:

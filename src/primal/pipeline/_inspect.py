@@ -16,7 +16,7 @@ from primal.decoding import Regime
 from primal.pipeline._array_source import open_npy
 from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._inputs import InputFile, find_inputs
-from primal.pipeline._job import Job
+from primal.pipeline._job import Job, Rows
 from primal.pipeline._record import Record, read_record
 from primal.pipeline._row_groups import FEATURES
 from primal.pipeline._rows import column_array
@@ -190,10 +190,9 @@ def _verify(
     for place in [filled[int(i)] for i in spread]:
         f, number, rows, _ = record.blocks[place]
         block = _source_block(job, f, number)
-        features = column_array(job.table(block)[0], FEATURES)
-        stored = _stored(path, record, place)
+        made, stored = job.output_rows(block), _stored(path, record, place)
         sampled += rows
-        wrong += rows if len(features) != len(stored) else _n_different(features, stored)
+        wrong += rows if len(made.codes) != len(stored) else _n_different(made, stored)
         if block.table is not None:
             regimes.append(job.recipe.map.regime(job.rows(block)[0]))
     return _joined(regimes), sampled, wrong
@@ -218,15 +217,14 @@ def _stored(path: Path, record: Record, place: int) -> pa.Array:
         return column_array(pq.ParquetFile(path).read_row_group(group, [FEATURES]), FEATURES)
 
 
-def _n_different(features: pa.Array, stored: pa.Array) -> int:
+def _n_different(made: Rows, stored: pa.Array) -> int:
     """Return the number of rows with other bits; a null equals a null, or NaN in a .npy file."""
-    width = features.type.list_size
-    valid = features.is_valid().to_numpy(zero_copy_only=False)
-    made = features.values.to_numpy().reshape(-1, width)[valid]
-    there = stored.values.to_numpy().reshape(-1, width)[valid]
-    unsigned = f"u{made.dtype.itemsize}"
-    different = (made.view(unsigned) != there.view(unsigned)).any(axis=1)
-    both_null = stored.null_count in (0, int((~valid).sum()))
+    n_null = 0 if made.null is None else int(made.null.sum())
+    valid = slice(None) if made.null is None else ~made.null
+    there = stored.values.to_numpy().reshape(made.codes.shape)[valid]
+    unsigned = f"u{there.dtype.itemsize}"
+    different = (made.codes[valid].view(unsigned) != there.view(unsigned)).any(axis=1)
+    both_null = stored.null_count in (0, n_null)
     return int(different.sum()) + (0 if both_null else 1)
 
 

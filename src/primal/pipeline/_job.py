@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import threading
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,11 +12,12 @@ from primal._errors import DataError
 from primal.pipeline._blocks import Block
 from primal.pipeline._csv_source import MALFORMED
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._recipe import Recipe
-from primal.pipeline._row_groups import FEATURES, row_group
+from primal.pipeline._pages import plain_bytes
+from primal.pipeline._recipe import DTYPES, Recipe
+from primal.pipeline._row_groups import feature_row_group
 from primal.pipeline._rows import Problem, check_type, column_array, converted, matrix
 
-__all__ = ["EncodedBlock", "Job", "Rejected", "complaint"]
+__all__ = ["EncodedBlock", "Job", "Rejected", "Rows", "complaint"]
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class EncodedBlock:
     ends_file : bool
     rows : int
         In the output.
-    data : bytes-like
-        What is appended to the output.
+    pieces : tuple of bytes-like
+        What is appended to the output, one after the other.
     description : bytes
         Of the Parquet row group; empty for other formats and blocks without rows.
     rejected : tuple of Rejected
@@ -51,14 +52,29 @@ class EncodedBlock:
     number: int
     ends_file: bool
     rows: int
-    data: memoryview
+    pieces: tuple[Any, ...]
     description: bytes
     rejected: tuple[Rejected, ...]
 
-    def __reduce__(self) -> tuple:
-        # A memoryview does not travel to another process, bytes do.
-        fields = (self.file, self.number, self.ends_file, self.rows)
-        return EncodedBlock, (*fields, bytes(self.data), self.description, self.rejected)
+
+@dataclass(frozen=True)
+class Rows:
+    """The output rows of a block, before they become bytes.
+
+    Attributes
+    ----------
+    kept : pa.Table
+    codes : ndarray of shape (n, width)
+    null : ndarray of n bool, or None
+        Rows without features, whose codes mean nothing; None if there are none.
+    rejected : tuple of Rejected
+        Rows that were turned down.
+    """
+
+    kept: pa.Table
+    codes: np.ndarray
+    null: np.ndarray | None
+    rejected: tuple[Rejected, ...]
 
 
 @dataclass(frozen=True)
@@ -92,37 +108,41 @@ class Job:
         """Columns that are written."""
         return self.recipe.schema(self.kept)
 
-    def encode(self, block: Block) -> EncodedBlock:
+    def encode(self, block: Block, memory: np.ndarray | None = None) -> EncodedBlock:
         """Return the finished block.
+
+        Parameters
+        ----------
+        block : Block
+        memory : ndarray of float32, optional
+            At least `n_memory` values, in which the pieces of the result may then lie.
 
         Raises
         ------
         DataError
             For a bad row or an unreadable block, with ``on_error="raise"``.
         """
-        table, rejected = self.table(block, reuse=True)
-        data, description = memoryview(b""), b""
-        if table.num_rows:
+        made = self.output_rows(block, memory)
+        pieces, description = (), b""
+        if len(made.codes):
             if self.format == "parquet":
-                made = row_group(table)
-                data, description = made.data, made.description
+                nullable = self.recipe.on_error == "null"
+                group = feature_row_group(made.kept, made.codes, made.null, nullable=nullable)
+                pieces, description = group.pieces, group.description
             else:
-                data = memoryview(_plain(column_array(table, FEATURES), self.recipe.dtype))
-        return EncodedBlock(
-            block.file,
-            block.number,
-            block.ends_file,
-            table.num_rows,
-            data,
-            description,
-            tuple(rejected),
-        )
+                if made.null is not None:
+                    made.codes[made.null] = np.nan
+                pieces = (plain_bytes(made.codes),)
+        place = (block.file, block.number, block.ends_file)
+        return EncodedBlock(*place, len(made.codes), pieces, description, made.rejected)
 
-    def table(self, block: Block, *, reuse: bool = False) -> tuple[pa.Table, list[Rejected]]:
-        """Return the output rows of a block, and those that were turned down.
+    @property
+    def n_memory(self) -> int:
+        """Number of values that the float features of a block take."""
+        return self.recipe.batch_rows * self.recipe.map.D
 
-        With `reuse` the features lie in memory that the next call in this thread writes over.
-        """
+    def output_rows(self, block: Block, memory: np.ndarray | None = None) -> Rows:
+        """Return the output rows of a block, and those that were turned down; see `encode`."""
         path = self.files[block.file].path
         if block.table is None:
             return self._without(block, block.failure)
@@ -132,21 +152,22 @@ class Job:
             return self._without(block, str(error))
         if problems and self.recipe.on_error == "raise":
             raise complaint(path, block.first_row, problems)
-        rejected = [
+        rejected = tuple(
             Rejected(path, str(block.first_row + p.row), p.column, p.value, p.reason)
             for p in problems
-        ]
-        bad = np.zeros(len(x), dtype=bool)
-        bad[[p.row for p in problems]] = True
-        null = self.recipe.on_error == "null"
-        if rejected and not null:
-            x, kept = x[~bad], [column.filter(pa.array(~bad)) for column in kept]
-        out = _scratch(len(x), self.recipe.map.D) if reuse else None
-        values = pa.array(self.recipe.codes(x, self.device, out).reshape(-1))
-        mask = pa.array(bad) if rejected and null else None
-        kind = self.recipe.feature_type
-        features = pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
-        return pa.Table.from_arrays([*kept, features], schema=self.schema), rejected
+        )
+        null = None
+        if rejected:
+            bad = np.zeros(len(x), dtype=bool)
+            bad[[p.row for p in problems]] = True
+            if self.recipe.on_error == "null":
+                null = bad
+            else:
+                x, kept = x[~bad], [column.filter(pa.array(~bad)) for column in kept]
+        shape = (len(x), self.recipe.map.D)
+        out = None if memory is None else memory[: shape[0] * shape[1]].reshape(shape)
+        codes = self.recipe.codes(x, self.device, out)
+        return Rows(pa.Table.from_arrays(kept, schema=self.kept), codes, null, rejected)
 
     def rows(self, block: Block) -> tuple[np.ndarray, list[pa.Array], list[Problem]]:
         """Return x of shape (n, d), the kept columns, and what is wrong with some rows."""
@@ -171,28 +192,14 @@ class Job:
             problems += bad
         return x, kept, _by_row(problems + _malformed(table))
 
-    def _without(self, block: Block, failure: str) -> tuple[pa.Table, list[Rejected]]:
+    def _without(self, block: Block, failure: str) -> Rows:
         """Return no rows for a block that cannot be read."""
         if self.recipe.on_error == "raise":
             raise DataError(failure)
         row = str(block.first_row) if block.first_row else ""
         rejected = Rejected(self.files[block.file].path, row, "", "", failure)
-        return self.schema.empty_table(), [rejected]
-
-
-_thread = threading.local()
-
-
-def _scratch(n_rows: int, D: int) -> np.ndarray:
-    """Return memory for float32 features of shape (n_rows, D), the same for later calls.
-
-    New memory for every block would cost as much as a third of the encoding: the system hands
-    it out page by page.
-    """
-    memory = getattr(_thread, "memory", None)
-    if memory is None or memory.size < n_rows * D:
-        memory = _thread.memory = np.empty(n_rows * D, dtype=np.float32)
-    return memory[: n_rows * D].reshape(n_rows, D)
+        codes = np.empty((0, self.recipe.width), dtype=DTYPES[self.recipe.dtype])
+        return Rows(self.kept.empty_table(), codes, None, (rejected,))
 
 
 def complaint(path: str, first_row: int, problems: list[Problem]) -> DataError:
@@ -222,12 +229,3 @@ def _by_row(problems: list[Problem]) -> list[Problem]:
     """Return one problem for each row; the last one said, since it is the most telling."""
     last = {problem.row: problem for problem in problems}
     return [last[row] for row in sorted(last)]
-
-
-def _plain(features: pa.Array, dtype: str) -> bytes:
-    """Return the stored values of features; rows that are null become NaN."""
-    flat = features.values.to_numpy(zero_copy_only=False).reshape(len(features), -1)
-    if features.null_count:
-        flat = flat.copy()
-        flat[features.is_null().to_numpy(zero_copy_only=False)] = np.nan
-    return flat.astype(flat.dtype.newbyteorder("<"), copy=False).tobytes()

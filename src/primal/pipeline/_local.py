@@ -7,8 +7,10 @@ from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
+import numpy as np
+
 from primal.engines._threads import n_threads
-from primal.pipeline._blocks import Span, read_span
+from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._job import EncodedBlock, Job
 
 __all__ = ["encode_here"]
@@ -23,14 +25,27 @@ _MOST_ENCODERS = 4
 
 
 def encode_here(job: Job, spans: Iterable[Span]) -> Iterator[EncodedBlock]:
-    """Return the finished blocks of spans, in order, while later ones are read and encoded."""
+    """Return the finished blocks of spans, in order, while later ones are read and encoded.
+
+    The pieces of a block are as they were until the next block is asked for.
+    """
+    # New memory for every block would cost a third of the encoding: the system hands it out page
+    # by page.
+    free: list[np.ndarray] = []
+
+    def encoded(block: Block) -> tuple[EncodedBlock, np.ndarray]:
+        memory = free.pop() if free else np.empty(job.n_memory, dtype=np.float32)
+        return job.encode(block, memory), memory
+
     blocks = (
         block
         for span in spans
         for block in read_span(job.files, span, job.names, job.recipe.batch_rows)
     )
     n_encoders = min(n_threads(), _MOST_ENCODERS)
-    return _ordered_map(job.encode, _read_ahead(blocks, _READ_AHEAD), n_encoders)
+    for done, memory in _ordered_map(encoded, _read_ahead(blocks, _READ_AHEAD), n_encoders):
+        yield done
+        free.append(memory)
 
 
 def _read_ahead(items: Iterator[_T], depth: int) -> Iterator[_T]:

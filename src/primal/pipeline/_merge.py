@@ -152,7 +152,7 @@ def _blocks(
         if len(data) < size:
             raise DataError(f"{shard.path} ends too early.")
         lost = tuple(rejected[shard.path].get((f, number), ()))
-        yield EncodedBlock(f, number, ends, rows, memoryview(data), description, lost)
+        yield EncodedBlock(f, number, ends, rows, (data,), description, lost)
 
 
 def _pieces(shard: _Shard, format: str) -> list[tuple[int, int, bytes]]:

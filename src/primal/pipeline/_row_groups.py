@@ -12,39 +12,79 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal.pipeline._thrift import LIST, STRUCT, Reader, write_value
+from primal.pipeline._pages import feature_chunk
+from primal.pipeline._thrift import I16, I64, LIST, STRUCT, Reader, write_value
 
-__all__ = ["FEATURES", "MAGIC", "RowGroup", "end_of_file", "row_group", "row_groups_of"]
+__all__ = [
+    "FEATURES",
+    "MAGIC",
+    "RowGroup",
+    "end_of_file",
+    "feature_row_group",
+    "row_group",
+    "row_groups_of",
+]
 
 MAGIC = b"PAR1"
 FEATURES = "features"
-_I16, _I64 = 4, 6
 # Fields of the Parquet format (parquet.thrift) that hold offsets or counts.
 _FILE_ROWS, _FILE_GROUPS = 3, 4
-_GROUP_COLUMNS, _GROUP_ROWS, _GROUP_OFFSET, _GROUP_ORDINAL = 1, 3, 5, 7
-_CHUNK_OFFSETS, _CHUNK_METADATA = (2, 4, 6), 3
-_COLUMN_OFFSETS = (9, 10, 11, 14)
+_GROUP_COLUMNS, _GROUP_BYTES, _GROUP_ROWS = 1, 2, 3
+_GROUP_OFFSET, _GROUP_STORED_BYTES, _GROUP_ORDINAL = 5, 6, 7
+_CHUNK_OFFSET, _CHUNK_METADATA = 2, 3
+_CHUNK_OFFSETS = (_CHUNK_OFFSET, 4, 6)
+_COLUMN_BYTES, _COLUMN_STORED_BYTES, _COLUMN_PAGES = 6, 7, 9
+_COLUMN_OFFSETS = (_COLUMN_PAGES, 10, 11, 14)
 _LARGEST_ORDINAL = 2**15 - 1
 
 
 @dataclass(frozen=True)
 class RowGroup:
-    """The bytes of a row group and its description, as if it came first in its file."""
+    """The bytes of a row group, in pieces, and its description, as if it came first in its file."""
 
-    data: memoryview
+    pieces: tuple[Any, ...]
     description: bytes
 
 
 def row_group(table: pa.Table) -> RowGroup:
-    """Return a table as one row group; the table has at least one row."""
-    whole = memoryview(_whole_file(table))
-    footer = _footer(whole)
-    _, (group,) = Reader(footer).value(STRUCT)[_FILE_GROUPS][1]
-    data = whole[len(MAGIC) : len(whole) - len(footer) - 8]
-    return RowGroup(data, _movable(group, len(MAGIC)))
+    """Return a table as one row group; the table has at least one row and one column."""
+    data, group = _written(table)
+    return RowGroup((data,), _movable(group, len(MAGIC)))
+
+
+def feature_row_group(
+    kept: pa.Table, codes: np.ndarray, null: np.ndarray | None, *, nullable: bool
+) -> RowGroup:
+    """Return one row group of some columns and, after them, the features of the same rows.
+
+    Parameters
+    ----------
+    kept : pa.Table
+        May have no column.
+    codes : ndarray of shape (n, width), n > 0
+        Float features are not copied: keep them as they are until the pieces are written.
+    null, nullable
+        See :func:`primal.pipeline._pages.feature_chunk`.
+    """
+    data, group = _written(kept) if kept.num_columns else (memoryview(b""), _empty_group())
+    chunk = feature_chunk(FEATURES, codes, null, nullable=nullable)
+    offset = len(MAGIC) + len(data)
+    column = {
+        _CHUNK_OFFSET: (I64, 0),
+        _CHUNK_METADATA: (STRUCT, chunk.metadata | {_COLUMN_PAGES: (I64, offset)}),
+    }
+    group[_GROUP_COLUMNS][1][1].append(column)
+    group[_GROUP_ROWS] = (I64, len(codes))
+    for total, part in (
+        (_GROUP_BYTES, _COLUMN_BYTES),
+        (_GROUP_STORED_BYTES, _COLUMN_STORED_BYTES),
+    ):
+        group[total] = (I64, group[total][1] + chunk.metadata[part][1])
+    return RowGroup((data, *chunk.pieces), _movable(group, len(MAGIC)))
 
 
 def end_of_file(
@@ -68,10 +108,10 @@ def end_of_file(
         group = Reader(description).value(STRUCT)
         _shift_group(group, offset - len(MAGIC))
         if ordinal <= _LARGEST_ORDINAL:
-            group[_GROUP_ORDINAL] = (_I16, ordinal)
+            group[_GROUP_ORDINAL] = (I16, ordinal)
         found.append(group)
     fields[_FILE_GROUPS] = (LIST, (STRUCT, found))
-    fields[_FILE_ROWS] = (_I64, sum(group[_GROUP_ROWS][1] for group in found))
+    fields[_FILE_ROWS] = (I64, sum(group[_GROUP_ROWS][1] for group in found))
     out = bytearray()
     write_value(STRUCT, fields, out)
     return bytes(out) + len(out).to_bytes(4, "little") + MAGIC
@@ -86,42 +126,35 @@ def row_groups_of(footer: bytes) -> list[tuple[int, int, bytes]]:
     found = []
     for group in groups:
         offset = group[_GROUP_OFFSET][1]
-        size = sum(chunk[_CHUNK_METADATA][1][7][1] for chunk in group[_GROUP_COLUMNS][1][1])
+        size = sum(
+            chunk[_CHUNK_METADATA][1][_COLUMN_STORED_BYTES][1]
+            for chunk in group[_GROUP_COLUMNS][1][1]
+        )
         found.append((offset, size, _movable(group, offset)))
     return found
 
 
-def _whole_file(table: pa.Table) -> pa.Buffer:
-    """Return a table as a Parquet file in memory."""
-    # A stream that grows as it is written costs a quarter more than memory of the right size.
-    memory = pa.allocate_buffer(int(1.05 * table.nbytes) + (1 << 16))
-    try:
-        with pa.FixedSizeBufferWriter(memory) as sink:
-            _write(sink, table.schema, table)
-            return memory.slice(0, sink.tell())
-    except (OSError, pa.ArrowInvalid):  # larger than its values, as text of few letters may be
-        growing = pa.BufferOutputStream()
-        _write(growing, table.schema, table)
-        return growing.getvalue()
+def _written(table: pa.Table) -> tuple[memoryview, dict[int, tuple[int, Any]]]:
+    """Return the bytes of a table as a row group, and its description as it is in the footer."""
+    sink = pa.BufferOutputStream()
+    _write(sink, table.schema, table)
+    whole = memoryview(sink.getvalue())
+    footer = _footer(whole)
+    _, (group,) = Reader(footer).value(STRUCT)[_FILE_GROUPS][1]
+    return whole[len(MAGIC) : len(whole) - len(footer) - 8], group
+
+
+def _empty_group() -> dict[int, tuple[int, Any]]:
+    return {
+        _GROUP_COLUMNS: (LIST, (STRUCT, [])),
+        _GROUP_BYTES: (I64, 0),
+        _GROUP_OFFSET: (I64, len(MAGIC)),
+        _GROUP_STORED_BYTES: (I64, 0),
+    }
 
 
 def _write(sink: Any, schema: pa.Schema, table: pa.Table | None) -> None:
-    kept = [name for name in schema.names if name != FEATURES]
-    leaf, codec, encoding = f"{FEATURES}.list.element", "none", None
-    if FEATURES in schema.names and pa.types.is_integer(schema.field(FEATURES).type.value_type):
-        # Parquet keeps small integers in 32 bits: their bytes apart, the zeros pack to nothing.
-        codec, encoding = "zstd", {leaf: "BYTE_STREAM_SPLIT"}
-    # Float features are noise to a compressor and to a dictionary: time without gain.
-    writer = pq.ParquetWriter(
-        sink,
-        schema,
-        use_dictionary=kept or False,
-        compression={leaf: codec, **dict.fromkeys(kept, "snappy")},
-        compression_level={leaf: 1} if codec == "zstd" else None,
-        column_encoding=encoding,
-        write_statistics=kept or False,
-    )
-    with writer:
+    with pq.ParquetWriter(sink, schema) as writer:
         if table is not None:
             writer.write_table(table, row_group_size=max(1, table.num_rows))
 

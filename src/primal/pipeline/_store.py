@@ -133,7 +133,8 @@ class Workspace:
     def append(self, block: EncodedBlock) -> None:
         """Add a finished block; it survives a kill from the moment this returns."""
         with self._disk():
-            self._data.write(block.data)
+            for piece in block.pieces:
+                self._data.write(piece)
             self._rejected.write(_csv_lines(block.rejected))
             self._data.flush()
             self._rejected.flush()

@@ -1,4 +1,4 @@
-"""The compact protocol of Thrift, in which a Parquet footer is written: read, change, write.
+"""The compact protocol of Thrift, in which Parquet describes itself: read, change, write.
 
 A struct is a dict {field number: (type, value)}, a list a pair (element type, values). Nothing
 is interpreted, so fields of later versions of the format survive.
@@ -9,11 +9,11 @@ from __future__ import annotations
 import struct as packing
 from typing import Any
 
-__all__ = ["LIST", "STRUCT", "Reader", "write_value"]
+__all__ = ["BINARY", "I16", "I32", "I64", "LIST", "STRUCT", "Reader", "write_value", "write_varint"]
 
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE, _BINARY = 0, 1, 2, 3, 7, 8
-_INTEGERS = (4, 5, 6)
-LIST, _SET, STRUCT = 9, 10, 12
+_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE = 0, 1, 2, 3, 7
+I16, I32, I64, BINARY, LIST, _SET, STRUCT = 4, 5, 6, 8, 9, 10, 12
+_INTEGERS = (I16, I32, I64)
 
 
 class Reader:
@@ -33,7 +33,7 @@ class Reader:
             return (number >> 1) ^ -(number & 1)
         if kind == _DOUBLE:
             return packing.unpack("<d", self._bytes(8))[0]
-        if kind == _BINARY:
+        if kind == BINARY:
             return self._bytes(self._varint())
         if kind in (LIST, _SET):
             head = self._byte()
@@ -48,7 +48,7 @@ class Reader:
         number = 0
         while (head := self._byte()) != _STOP:
             kind = head & 15
-            number = number + (head >> 4) if head >> 4 else self.value(4)
+            number = number + (head >> 4) if head >> 4 else self.value(I16)
             fields[number] = (kind, kind == _TRUE if kind in (_TRUE, _FALSE) else self.value(kind))
         return fields
 
@@ -77,11 +77,11 @@ def write_value(kind: int, value: Any, out: bytearray) -> None:
     elif kind == _BYTE:
         out.append(value)
     elif kind in _INTEGERS:
-        _write_varint((value << 1) ^ (value >> 63), out)
+        write_varint((value << 1) ^ (value >> 63), out)
     elif kind == _DOUBLE:
         out += packing.pack("<d", value)
-    elif kind == _BINARY:
-        _write_varint(len(value), out)
+    elif kind == BINARY:
+        write_varint(len(value), out)
         out += value
     elif kind == STRUCT:
         _write_struct(value, out)
@@ -89,7 +89,7 @@ def write_value(kind: int, value: Any, out: bytearray) -> None:
         element, values = value
         out.append(min(len(values), 15) << 4 | element)
         if len(values) >= 15:
-            _write_varint(len(values), out)
+            write_varint(len(values), out)
         for item in values:
             write_value(element, item, out)
 
@@ -103,14 +103,15 @@ def _write_struct(fields: dict[int, tuple[int, Any]], out: bytearray) -> None:
             out.append((number - last) << 4 | kind)
         else:
             out.append(kind)
-            write_value(4, number, out)
+            write_value(I16, number, out)
         if kind not in (_TRUE, _FALSE):
             write_value(kind, value, out)
         last = number
     out.append(_STOP)
 
 
-def _write_varint(number: int, out: bytearray) -> None:
+def write_varint(number: int, out: bytearray) -> None:
+    """Append a whole number, seven bits to a byte, the lowest first."""
     while number >= 128:
         out.append(number & 127 | 128)
         number >>= 7
