@@ -11,17 +11,13 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from hypothesis import given
-from hypothesis import strategies as st
 
 from primal import DataError, DimensionError, NotInvertibleError, OptionError, pipeline
 from primal.decoding import Box
 from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
 from primal.pipeline._recipe import _encode_on
-from primal.pipeline._row_groups import MAGIC, end_of_file, row_group, row_groups_of
 from primal.pipeline._rows import Problem, matrix
-from primal.pipeline._thrift import STRUCT, Reader, write_value
 from primal.search import _codes
 
 D_IN, N = 5, 230
@@ -496,65 +492,6 @@ class TestOptions:
             pipeline.encode(source, tmp_path / "out.txt", **options)
         with pytest.raises(OptionError, match="keep columns"):
             pipeline.encode(source, tmp_path / "out.npy", **(options | {"keep": "x1"}))
-
-
-class TestRowGroups:
-    def tables(self):
-        rng = np.random.default_rng(3)
-        kind = pa.list_(pa.field("element", pa.float32(), nullable=False), 3)
-        schema = pa.schema([("id", pa.string()), ("features", kind)])
-        for n in (5, 1, 30):
-            values = pa.array(rng.standard_normal(3 * n).astype(np.float32))
-            mask = pa.array(np.arange(n) % 4 == 2)
-            lists = pa.FixedSizeListArray.from_arrays(values, type=kind, mask=mask)
-            yield pa.table([pa.array([f"r{i}" for i in range(n)]), lists], schema=schema)
-
-    def test_a_file_put_together_holds_its_tables(self, tmp_path):
-        tables, data, groups = list(self.tables()), bytearray(MAGIC), []
-        for table in tables:
-            made = row_group(table)
-            groups.append((len(data), made.description))
-            data += b"".join(made.pieces)
-        data += end_of_file(tables[0].schema, {"key": b"value"}, groups)
-        (tmp_path / "t.parquet").write_bytes(data)
-        found = pq.read_table(tmp_path / "t.parquet")
-        found.validate(full=True)
-        assert found.replace_schema_metadata().equals(pa.concat_tables(tables))
-        assert found.schema.metadata == {b"key": b"value"}
-        metadata = pq.read_metadata(tmp_path / "t.parquet")
-        assert [metadata.row_group(i).num_rows for i in range(3)] == [5, 1, 30]
-        footer = bytes(data[-8 - int.from_bytes(data[-8:-4], "little") : -8])
-        assert [(at, text) for at, _, text in row_groups_of(footer)] == groups
-
-    def test_footers_survive_reading_and_writing(self, tmp_path):
-        table = next(self.tables())
-        for options in ({}, {"compression": "zstd", "write_page_index": True, "version": "1.0"}):
-            pq.write_table(table, tmp_path / "t.parquet", **options)
-            data = (tmp_path / "t.parquet").read_bytes()
-            footer = data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
-            out = bytearray()
-            write_value(STRUCT, Reader(footer).value(STRUCT), out)
-            assert bytes(out) == footer
-
-    @given(
-        st.dictionaries(
-            st.integers(1, 200),
-            st.one_of(
-                st.tuples(st.just(6), st.integers(-(2**63), 2**63 - 1)),
-                st.tuples(st.just(8), st.binary(max_size=300)),
-                st.tuples(st.just(1), st.booleans()),
-                st.tuples(st.just(7), st.floats(allow_nan=False)),
-                st.tuples(st.just(9), st.tuples(st.just(5), st.lists(st.integers(-99, 99)))),
-            ),
-        )
-    )
-    def test_values_survive_writing_and_reading(self, fields):
-        out = bytearray()
-        write_value(STRUCT, fields, out)
-        found = Reader(bytes(out)).value(STRUCT)
-        assert {n: value for n, (_, value) in found.items()} == {
-            n: value for n, (_, value) in fields.items()
-        }
 
 
 class TestMatrix:
