@@ -1,6 +1,6 @@
-"""Kill an encoding at random moments and let it go on; the output must be as if never killed.
+"""Kill an encoding or a decoding at random moments; the output must be as if never killed.
 
-    python tests/pipeline_kills.py --kills 20 --format parquet
+    python tests/pipeline_kills.py --kills 20 --format parquet --verb encode
 
 Every run is a forked process, killed with SIGKILL at a moment drawn evenly from the time that an
 uninterrupted run takes. Runs go on with what the last one left; whenever one completes before its
@@ -28,23 +28,26 @@ from primal import pipeline
 @click.option("--kills", default=20)
 @click.option("--seed", default=0)
 @click.option("--format", "suffix", default="parquet")
-def main(kills: int, seed: int, suffix: str) -> None:
+@click.option("--verb", type=click.Choice(["encode", "decode"]), default="encode")
+def main(kills: int, seed: int, suffix: str, verb: str) -> None:
     rng = np.random.default_rng(seed)
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         x = rng.standard_normal((40_000, 6))
         x[rng.integers(0, len(x), 50), 0] = np.nan  # some rows for the side file
         np.save(folder / "in.npy", x)
+        if verb == "decode":
+            wait(begin(folder, "encoded", "parquet", "encode"))
         (folder / "whole").mkdir()
         (folder / "killed").mkdir()
         start = time.monotonic()
-        wait(begin(folder, "whole", suffix))
+        wait(begin(folder, "whole", suffix, verb))
         seconds = time.monotonic() - start
         expected = contents(folder / "whole")
         done, finished, resumed = 0, 0, 0
         while done < kills or not finished:
             resumed += any((folder / "killed").glob("*.primal-part/journal"))
-            child = begin(folder, "killed", suffix)
+            child = begin(folder, "killed", suffix, verb)
             if done == kills:  # the last run may end
                 wait(child)
             else:
@@ -61,14 +64,17 @@ def main(kills: int, seed: int, suffix: str) -> None:
         print(f"{done} kills, {resumed} runs went on, {finished} outputs compared, all equal")
 
 
-def begin(folder: Path, name: str, suffix: str) -> int:
-    """Start an encoding in a process of its own and return its id."""
+def begin(folder: Path, name: str, suffix: str, verb: str) -> int:
+    """Start a run in a process of its own and return its id."""
     child = os.fork()
     if child == 0:
         try:
             target = folder / name / f"out.{suffix}"
             options = {"dim": 32, "sigma": 0.1, "batch_rows": 400, "on_error": "skip"}
-            pipeline.encode(folder / "in.npy", target, **options)
+            if verb == "encode":
+                pipeline.encode(folder / "in.npy", target, **options)
+            else:
+                pipeline.decode(folder / "encoded" / "out.parquet", target)
         except BaseException as error:
             print(repr(error), file=sys.stderr, flush=True)
             os._exit(1)

@@ -4,6 +4,7 @@ import errno
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -16,9 +17,13 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from primal import DataError, OptionError, PrimalError, pipeline
+from primal.decoding import Box
 from primal.pipeline import _store
 from primal.pipeline._blocks import Span, shard_spans, spans_after, split_span
 from primal.pipeline._inputs import InputFile, find_inputs
+from primal.pipeline._job import Job
+from primal.pipeline._local import encode_here
+from primal.pipeline._settings import Settings, make_recipe
 
 OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "batch_rows": 16, "on_error": "skip"}
 N_BLOCKS = 13
@@ -141,13 +146,50 @@ class TestGoingOn:
         )
         assert pipeline.encode(source, out, **(OPTIONS | options)).resumed_rows > 0
 
-    @pytest.mark.parametrize("suffix", ["parquet", "npy"])
-    def test_killed_at_random_moments(self, suffix):
+    @pytest.mark.parametrize("n_blocks", [1, 3, 12])
+    @pytest.mark.parametrize("prior", [None, Box(4.0)])
+    def test_a_decoding_goes_on_too(self, whole, tmp_path, n_blocks, prior):
+        expected, out = tmp_path / "whole.parquet", tmp_path / "out.parquet"
+        quiet = pipeline.decode(whole, expected, prior=prior)
+        with pytest.raises(Stop):
+            pipeline.decode(whole, out, prior=prior, progress=stop_after(n_blocks))
+        assert not out.exists()
+        report = pipeline.decode(whole, out, prior=prior)
+        assert report.resumed_rows == min(quiet.rows, 16 * n_blocks)
+        assert (report.rows, report.statuses) == (quiet.rows, quiet.statuses)
+        assert sum(report.statuses.values()) == (quiet.rows if prior else 0)
+        assert out.read_bytes() == expected.read_bytes()
+        assert not list(tmp_path.glob("*primal-part"))
+
+    @pytest.mark.parametrize(
+        ("verb", "suffix"), [("encode", "parquet"), ("encode", "npy"), ("decode", "parquet")]
+    )
+    def test_killed_at_random_moments(self, verb, suffix):
         script = Path(__file__).with_name("pipeline_kills.py")
-        command = [sys.executable, str(script), "--kills", "6", "--format", suffix]
+        command = [sys.executable, str(script), "--kills", "6", "--format", suffix, "--verb", verb]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         assert "6 kills" in done.stdout
+
+    def test_a_block_stays_as_it_is_while_later_ones_are_made(self, tmp_path):
+        np.save(tmp_path / "in.npy", np.random.default_rng(1).standard_normal((40 * 16, 3)))
+        files = find_inputs(tmp_path / "in.npy", tmp_path / "out.npy")
+        settings = Settings(
+            **(OPTIONS | {"columns": (), "keep": (), "shard": (0, 1), "format": "npy"}),
+            gamma=None,
+            kernel="rbf",
+            basis="auto",
+            layout="interleaved",
+            precision="exact",
+            dtype="float32",
+        )
+        job = Job(files, *make_recipe(settings, files), "npy")
+        seen = []
+        for block in encode_here(job, shard_spans(files, 16, (0, 1))):
+            seen.append(b"".join(block.pieces))
+            time.sleep(0.01)  # time for the others to write over it
+            assert b"".join(block.pieces) == seen[-1]
+        assert len(set(seen)) == 40
 
     def test_a_full_disk_is_told_and_can_be_mended(self, source, whole, tmp_path, monkeypatch):
         out = tmp_path / "out.parquet"

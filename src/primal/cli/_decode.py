@@ -53,6 +53,7 @@ def decode(
             "path": str(report.path),
             "rows": report.rows,
             "statuses": report.statuses,
+            "resumed_rows": report.resumed_rows,
             "already_complete": report.already_complete,
         }
         click.echo(json.dumps(values))

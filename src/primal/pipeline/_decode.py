@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -10,18 +11,20 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import NotInvertibleError, OptionError
+from primal._errors import DataError, NotInvertibleError, OptionError
 from primal.decoding import Box, Gaussian, Integers, pseudoinverse
 from primal.decoding._noise import NOISES, code_phases
 from primal.pipeline._array_source import ARRAY
+from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._encode import output_format
 from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import EncodedBlock
+from primal.pipeline._local import in_order
 from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import head_bytes, npy_header, read_record, versions
 from primal.pipeline._row_groups import FEATURES, end_of_file, row_group
 from primal.pipeline._rows import column_array
-from primal.pipeline._sources import open_source, reading
+from primal.pipeline._sources import open_source
 from primal.pipeline._store import Workspace, finished_manifest
 
 __all__ = ["DecodeReport", "decode"]
@@ -39,12 +42,16 @@ class DecodeReport:
     rows : int
     statuses : dict of str to int
         How many rows are "unique", "ambiguous" or "failed"; empty for the linear inverse.
+    resumed_rows : int
+        Rows that an earlier run had finished.
     already_complete : bool
+        Whether the output was there and nothing had to be done.
     """
 
     path: Path
     rows: int
     statuses: dict[str, int]
+    resumed_rows: int
     already_complete: bool
 
 
@@ -59,6 +66,9 @@ def decode(
     progress: Callable[[int, int | None], None] | None = None,
 ) -> DecodeReport:
     """Turn stored features back into x.
+
+    The output appears when it is complete. A run that was killed goes on where it stopped when
+    it is called again.
 
     Parameters
     ----------
@@ -103,7 +113,7 @@ def decode(
     format = output_format(target)
     record = read_record(source_path)
     (file,) = find_inputs(source_path, target)
-    decoder = _decoder(record.recipe, prior, noise, beam)
+    decoded = _decoder(record.recipe, prior, noise, beam)
     if format == "npy" and prior is not None:
         raise OptionError("a .npy file has no room for the status of rows: write .parquet.")
     request = {
@@ -112,42 +122,43 @@ def decode(
         "noise": noise,
         "beam": beam,
     }
-    done = finished_manifest(target, request, overwrite)
-    if done is not None:
-        return DecodeReport(target, done["rows"], done["statuses"], True)
-    statuses: dict[str, int] = {}
+    complete = finished_manifest(target, request, overwrite)
+    if complete is not None:
+        return DecodeReport(target, complete["rows"], complete["statuses"], 0, True)
     with Workspace(target, request, head_bytes(None, None, format), overwrite) as work:
         work.begin({})
-        work.restart()  # the counts of an unfinished run are not known
-        schema, n_rows = None, 0
-        for table in _tables(file, record.recipe):
-            out = decoder(table)
-            schema = out.schema
-            if STATUS in out.column_names and prior is not None:
-                for one in out.column(STATUS).value_counts().to_pylist():
-                    name = str(one["values"])
-                    statuses[name] = statuses.get(name, 0) + one["counts"]
-            work.append(_appended(out, len(work.entries), format, record.recipe.map.d))
-            n_rows += out.num_rows
+        source = open_source(file)
+        schema = decoded(_renamed(source.schema.empty_table())).schema
+        resumed = n_done = sum(entry.rows for entry in work.entries)
+
+        def finished(block: Block) -> EncodedBlock:
+            if block.table is None:
+                raise DataError(block.failure)
+            return _finished(decoded(_renamed(block.table)), block, format, record.recipe.map.d)
+
+        # Row groups of the source need not be blocks of the output: rows left out shorten them.
+        left = Span(0, len(work.entries), None, None)
+        blocks = read_span((file,), left, list(source.schema.names), record.recipe.batch_rows)
+        ended = bool(work.entries) and work.entries[-1].ends_file
+        for done in () if ended else in_order(finished, blocks):
+            work.append(done)
+            n_done += done.rows
             if progress is not None:
-                progress(n_rows, record.n_rows)
-        _finish(work, schema, format, n_rows, record.recipe.map.d, statuses)
-    return DecodeReport(target, n_rows, statuses, False)
+                progress(n_done, record.n_rows)
+        statuses = _summed(entry.counts for entry in work.entries)
+        _finish(work, schema, format, n_done, record.recipe.map.d, statuses)
+    return DecodeReport(target, n_done, statuses, resumed, False)
 
 
-def _tables(file: Any, recipe: Recipe) -> Iterator[pa.Table]:
-    """Return the stored rows in pieces, one of them empty for an empty file."""
-    source = open_source(file)
-    with reading(file.path):
-        names = list(source.schema.names)
-        if source.n_rows == 0:
-            yield source.schema.empty_table().rename_columns(_renamed(names))
-        for table in source.tables(names, 0, recipe.batch_rows):
-            yield table.rename_columns(_renamed(names))
+def _renamed(table: pa.Table) -> pa.Table:
+    return table.rename_columns([FEATURES]) if table.column_names == [ARRAY] else table
 
 
-def _renamed(names: list[str]) -> list[str]:
-    return [FEATURES] if names == [ARRAY] else names
+def _summed(parts: Iterable[dict[str, int]]) -> dict[str, int]:
+    total: Counter[str] = Counter()
+    for part in parts:
+        total.update(part)
+    return dict(total)
 
 
 def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.Table], pa.Table]:
@@ -205,14 +216,19 @@ def _x_columns(recipe: Recipe, x: np.ndarray, valid: np.ndarray) -> Iterator[tup
     yield recipe.columns[0], pa.FixedSizeListArray.from_arrays(values, x.shape[1], mask=mask)
 
 
-def _appended(table: pa.Table, number: int, format: str, d: int) -> EncodedBlock:
+def _finished(table: pa.Table, block: Block, format: str, d: int) -> EncodedBlock:
+    """Return decoded rows as bytes; rows with a status are counted by it."""
     pieces, description = (), b""
     if format == "npy":
         pieces = (_matrix(table, d).tobytes(),)
     elif table.num_rows:
         made = row_group(table)
         pieces, description = made.pieces, made.description
-    return EncodedBlock(0, number, False, table.num_rows, pieces, description, ())
+    counts = {}
+    if table.column_names[-1] == STATUS:
+        counts = dict(Counter(table.column(STATUS).to_pylist()))
+    place = (block.file, block.number, block.ends_file)
+    return EncodedBlock(*place, table.num_rows, pieces, description, (), counts)
 
 
 def _matrix(table: pa.Table, d: int) -> np.ndarray:

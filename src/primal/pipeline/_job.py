@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,6 +47,8 @@ class EncodedBlock:
     description : bytes
         Of the Parquet row group; empty for other formats and blocks without rows.
     rejected : tuple of Rejected
+    counts : dict of str to int
+        What else is to be told of its rows.
     """
 
     file: int
@@ -55,6 +58,7 @@ class EncodedBlock:
     pieces: tuple[Any, ...]
     description: bytes
     rejected: tuple[Rejected, ...]
+    counts: dict[str, int] = dataclasses.field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -115,7 +119,7 @@ class Job:
         ----------
         block : Block
         memory : ndarray of float32, optional
-            At least `n_memory` values, in which the pieces of the result may then lie.
+            `n_memory` values, in which the pieces of the result may then lie.
 
         Raises
         ------
@@ -138,8 +142,9 @@ class Job:
 
     @property
     def n_memory(self) -> int:
-        """Number of values that the float features of a block take."""
-        return self.recipe.batch_rows * self.recipe.map.D
+        """Number of float32 values that `encode` can make use of."""
+        makes_floats = self.device == "cpu" and self.recipe.dtype in ("float32", "float16")
+        return self.recipe.batch_rows * self.recipe.map.D if makes_floats else 0
 
     def output_rows(self, block: Block, memory: np.ndarray | None = None) -> Rows:
         """Return the output rows of a block, and those that were turned down; see `encode`."""
@@ -164,8 +169,10 @@ class Job:
                 null = bad
             else:
                 x, kept = x[~bad], [column.filter(pa.array(~bad)) for column in kept]
-        shape = (len(x), self.recipe.map.D)
-        out = None if memory is None else memory[: shape[0] * shape[1]].reshape(shape)
+        out = None
+        if memory is not None and memory.size:
+            D = self.recipe.map.D
+            out = memory[: len(x) * D].reshape(len(x), D)
         codes = self.recipe.codes(x, self.device, out)
         return Rows(pa.Table.from_arrays(kept, schema=self.kept), codes, null, rejected)
 

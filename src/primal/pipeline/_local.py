@@ -1,4 +1,4 @@
-"""All on this machine: one thread reads, a few encode, the caller writes."""
+"""All on this machine: one thread reads, a few encode or decode, the caller writes."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from primal.engines._threads import n_threads
 from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._job import EncodedBlock, Job
 
-__all__ = ["encode_here"]
+__all__ = ["encode_here", "in_order"]
 
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 _END = object()
-# Blocks read ahead, and threads that encode: more would only hold more memory, since the
+# Blocks read ahead, and threads that work: more would only hold more memory, since the
 # encoder has threads of its own.
 _READ_AHEAD = 2
-_MOST_ENCODERS = 4
+_MOST_WORKERS = 4
 
 
 def encode_here(job: Job, spans: Iterable[Span]) -> Iterator[EncodedBlock]:
@@ -34,7 +34,10 @@ def encode_here(job: Job, spans: Iterable[Span]) -> Iterator[EncodedBlock]:
     free: list[np.ndarray] = []
 
     def encoded(block: Block) -> tuple[EncodedBlock, np.ndarray]:
-        memory = free.pop() if free else np.empty(job.n_memory, dtype=np.float32)
+        try:
+            memory = free.pop()
+        except IndexError:  # tried, not asked: other threads pop too
+            memory = np.empty(job.n_memory, dtype=np.float32)
         return job.encode(block, memory), memory
 
     blocks = (
@@ -42,10 +45,15 @@ def encode_here(job: Job, spans: Iterable[Span]) -> Iterator[EncodedBlock]:
         for span in spans
         for block in read_span(job.files, span, job.names, job.recipe.batch_rows)
     )
-    n_encoders = min(n_threads(), _MOST_ENCODERS)
-    for done, memory in _ordered_map(encoded, _read_ahead(blocks, _READ_AHEAD), n_encoders):
+    for done, memory in in_order(encoded, blocks):
         yield done
         free.append(memory)
+
+
+def in_order(work: Callable[[Block], _R], blocks: Iterator[Block]) -> Iterator[_R]:
+    """Return work(block) of all blocks, in order; a thread reads ahead and a few work."""
+    n_workers = min(n_threads(), _MOST_WORKERS)
+    return _ordered_map(work, _read_ahead(blocks, _READ_AHEAD), n_workers)
 
 
 def _read_ahead(items: Iterator[_T], depth: int) -> Iterator[_T]:
@@ -59,7 +67,7 @@ def _read_ahead(items: Iterator[_T], depth: int) -> Iterator[_T]:
 
 def _ordered_map(work: Callable[[_T], _R], items: Iterator[_T], n_workers: int) -> Iterator[_R]:
     """Return work(item) in order, with at most `n_workers` + 1 results under way."""
-    with ThreadPoolExecutor(n_workers, thread_name_prefix="primal-encode") as pool:
+    with ThreadPoolExecutor(n_workers, thread_name_prefix="primal-work") as pool:
         waiting: deque[Future[_R]] = deque()
         try:
             for item in items:

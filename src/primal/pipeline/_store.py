@@ -38,6 +38,7 @@ class Entry:
     n_rejected: int
     data_end: int
     rejected_end: int
+    counts: dict[str, int]
     description: bytes
 
 
@@ -124,12 +125,6 @@ class Workspace:
             with self._disk():
                 _write_whole(self.folder / "manifest.json", self.manifest)
 
-    def restart(self) -> None:
-        """Forget what an earlier run has finished."""
-        self.entries.clear()
-        with self._disk():
-            self._recover(fresh=True)
-
     def append(self, block: EncodedBlock) -> None:
         """Add a finished block; it survives a kill from the moment this returns."""
         with self._disk():
@@ -148,6 +143,7 @@ class Workspace:
                 len(block.rejected),
                 self._data.tell(),
                 self._rejected.tell(),
+                block.counts,
                 block.description,
             )
             self._journal.write(_journal_line(entry))
