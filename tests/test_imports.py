@@ -138,3 +138,27 @@ def test_the_check_for_upward_imports_can_fail(source):
 )
 def test_downward_imports_are_allowed(source):
     assert upward_imports(source, "primal.bases._basis") == []
+
+
+@pytest.mark.parametrize(
+    ("room", "package", "extra"),
+    [
+        ("pipeline", "pyarrow", "data"),
+        ("torch", "torch", "torch"),
+        ("sklearn", "sklearn", "sklearn"),
+    ],
+)
+def test_a_room_without_its_package_names_the_extra(room, package, extra):
+    statements = f"""
+import sys
+sys.modules[{package!r}] = None
+import primal
+try:
+    import primal.{room}
+except ImportError as error:
+    print(isinstance(error, primal.MissingPackageError), error)
+"""
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
+    assert done.stdout.startswith("True"), done.stderr
+    assert f"primal.{room} needs" in done.stdout
+    assert f"pip install 'primal-features[{extra}]'" in done.stdout

@@ -67,7 +67,7 @@ class EngineError(PrimalError):
     """An engine that is unknown or not installed."""
 
 
-class MissingPackageError(PrimalError):
+class MissingPackageError(PrimalError, ImportError):
     """An optional package that a request needs is not installed."""
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from primal._errors import MissingPackageError, NumericalWarning, OptionError
+from primal._errors import NumericalWarning, OptionError
 
 __all__ = ["encode", "progress_line", "room", "shown_warnings"]
 
@@ -114,13 +114,9 @@ def encode(
 
 
 def room() -> ModuleType:
-    """Return ``primal.pipeline``, or say what it needs."""
-    try:
-        from primal import pipeline
-    except ImportError as error:
-        raise MissingPackageError(
-            f"this command needs {error.name}: pip install 'primal-features[data]'."
-        ) from None
+    """Return ``primal.pipeline``, which is not loaded for other commands."""
+    from primal import pipeline
+
     return pipeline
 
 
