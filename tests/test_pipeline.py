@@ -12,11 +12,12 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from primal import DataError, DimensionError, NotInvertibleError, OptionError, pipeline
+from primal import DataError, DimensionError, EngineError, NotInvertibleError, OptionError, pipeline
 from primal.decoding import Box
+from primal.engines._numpy import Finish
 from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
-from primal.pipeline._recipe import _encode_on
+from primal.pipeline._recipe import _write_from
 from primal.pipeline._rows import Problem, matrix
 from primal.search import _codes
 
@@ -217,10 +218,24 @@ class TestStored:
             outputs.append(data[: -8 - int.from_bytes(data[-8:-4], "little")])
         assert len(set(outputs)) == 1
 
-    def test_pytorch_makes_the_same_bits(self, x):
+    @pytest.mark.parametrize("amplitude", [1.0, 0.3])
+    def test_pytorch_makes_the_same_bits(self, x, amplitude):
         pytest.importorskip("torch")
         m = DynamicPrime(D_IN, 16, 0.3, basis="auto", layout="interleaved")
-        assert_same_bits(_encode_on("cpu", m, x), m.encode(x))
+        made, meant = np.empty((2, N, 16), dtype=np.float32)
+        _write_from("cpu", m, x, amplitude, made)
+        m.write_features(x, meant, Finish("interleaved", amplitude))
+        assert_same_bits(made, meant)
+
+    def test_a_device_that_is_not_there(self, x, tmp_path):
+        torch = pytest.importorskip("torch")
+        if torch.cuda.is_available():
+            pytest.skip("there is a GPU")
+        np.save(tmp_path / "in.npy", x)
+        for device in ("cuda", "nonsense"):
+            with pytest.raises(EngineError, match=f"device '{device}' cannot be used"):
+                pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", device=device, **OPTIONS)
+        assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
 
 
 class TestBadRows:
@@ -490,6 +505,16 @@ class TestOptions:
             pipeline.encode(source, source, overwrite=True, **options)
         with pytest.raises(OptionError, match=r"\.parquet or \.npy"):
             pipeline.encode(source, tmp_path / "out.txt", **options)
+        for more, said in (
+            ({"engine": "dask"}, "engine"),
+            ({"address": "auto"}, "for engine = 'ray'"),
+            ({"num_gpus": 1}, "for engine = 'ray'"),
+            ({"num_gpus": -1, "engine": "ray"}, "0 or more"),
+            ({"device": "cuda", "engine": "ray"}, "num_gpus instead"),
+            ({"device": "cuda", "dtype": "bits"}, "not 'bits'"),
+        ):
+            with pytest.raises(OptionError, match=said):
+                pipeline.encode(source, tmp_path / "out.parquet", **(options | more))
         with pytest.raises(OptionError, match="keep columns"):
             pipeline.encode(source, tmp_path / "out.npy", **(options | {"keep": "x1"}))
 

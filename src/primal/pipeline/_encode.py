@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
@@ -16,7 +17,7 @@ from primal.pipeline._blocks import Span, shard_spans, spans_after
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import EncodedBlock, Job
 from primal.pipeline._local import encode_here
-from primal.pipeline._recipe import Recipe
+from primal.pipeline._recipe import FLOATS, Recipe
 from primal.pipeline._record import Record, head_bytes, tail_bytes, versions
 from primal.pipeline._settings import Settings, make_recipe
 from primal.pipeline._store import Workspace, beside, finished_manifest
@@ -179,7 +180,7 @@ def encode(
         on_error=on_error,
         format=output_format(target),
     )
-    one_of("engine", engine, ("local", "ray"))
+    _check_engine(engine, address, num_gpus, device, dtype)
     files = find_inputs(src, target)
     request = settings.as_json() | {"inputs": [asdict(file) for file in files]}
     done = finished_manifest(target, request, overwrite)
@@ -243,6 +244,20 @@ def _engine(
     from primal.pipeline._ray import encode_on_ray
 
     return lambda job, spans: encode_on_ray(job, spans, address=address, num_gpus=num_gpus)
+
+
+def _check_engine(
+    engine: str, address: str | None, num_gpus: float, device: str, dtype: str
+) -> None:
+    one_of("engine", engine, ("local", "ray"))
+    if not (isinstance(num_gpus, (int, float)) and 0 <= num_gpus < math.inf):
+        raise OptionError(f"num_gpus must be a number, 0 or more, got {num_gpus!r}.")
+    if engine == "local" and (address is not None or num_gpus):
+        raise OptionError("address and num_gpus are for engine = 'ray'; device is for 'local'.")
+    if engine == "ray" and device != "cpu":
+        raise OptionError(f"with engine = 'ray' pass num_gpus instead of device = {device!r}.")
+    if (num_gpus or device != "cpu") and dtype not in FLOATS:
+        raise OptionError(f"a GPU makes float32 or float16 features, not {dtype!r}: leave it out.")
 
 
 def _names(given: Sequence[str] | str) -> tuple[str, ...]:

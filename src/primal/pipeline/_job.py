@@ -14,7 +14,7 @@ from primal.pipeline._blocks import Block
 from primal.pipeline._csv_source import MALFORMED
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._pages import plain_bytes
-from primal.pipeline._recipe import DTYPES, Recipe
+from primal.pipeline._recipe import DTYPES, FLOATS, Recipe
 from primal.pipeline._row_groups import feature_row_group
 from primal.pipeline._rows import Problem, check_type, column_array, converted, matrix
 
@@ -143,7 +143,7 @@ class Job:
     @property
     def n_memory(self) -> int:
         """Number of float32 values that `encode` can make use of."""
-        makes_floats = self.device == "cpu" and self.recipe.dtype in ("float32", "float16")
+        makes_floats = self.recipe.dtype in FLOATS
         return self.recipe.batch_rows * self.recipe.map.D if makes_floats else 0
 
     def output_rows(self, block: Block, memory: np.ndarray | None = None) -> Rows:

@@ -16,7 +16,7 @@ from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
 from primal.pipeline._row_groups import FEATURES
 
-__all__ = ["DTYPES", "Recipe", "feature_type"]
+__all__ = ["DTYPES", "FLOATS", "Recipe", "feature_type"]
 
 # Types of stored features and the NumPy type of one stored value.
 DTYPES = {
@@ -26,6 +26,8 @@ DTYPES = {
     "uint16-phase": "uint16",
     "bits": "uint8",
 }
+# Those of them that hold the outputs themselves.
+FLOATS = ("float32", "float16")
 
 
 @dataclass(frozen=True)
@@ -102,12 +104,12 @@ class Recipe:
         `out` is memory for float32 features of shape (n, D), which may hold the result.
         """
         m = self.map
-        if self.dtype in ("float32", "float16"):
+        if self.dtype in FLOATS:
+            z = np.empty((len(x), m.D), dtype=np.float32) if out is None else out
             if device == "cpu":
-                z = np.empty((len(x), m.D), dtype=np.float32) if out is None else out
                 m.write_features(x, z, Finish(m.layout, self.amplitude))
             else:
-                z = _encode_on(device, m, x) * np.float32(self.amplitude)
+                _write_from(device, m, x, self.amplitude, z)
             return z if self.dtype == "float32" else z.astype(np.float16)
         from primal.search import _codes
 
@@ -141,8 +143,10 @@ def _map(spec_json: str) -> DynamicPrime:
     return found
 
 
-def _encode_on(device: str, m: DynamicPrime, x: np.ndarray) -> np.ndarray:
-    """Return the features of x, made by PyTorch on a device, with the bits of ``m.encode(x)``."""
+def _write_from(
+    device: str, m: DynamicPrime, x: np.ndarray, amplitude: float, out: np.ndarray
+) -> None:
+    """Write amplitude times the features of x, made by PyTorch on a device, with NumPy's bits."""
     try:
         import torch
     except ImportError:
@@ -154,8 +158,11 @@ def _encode_on(device: str, m: DynamicPrime, x: np.ndarray) -> np.ndarray:
             layer = _layer(json.dumps(m.spec), device)
             # float64 holds every type that is read, and NumPy's memory may be read-only.
             points = torch.tensor(x, dtype=torch.float64).to(device)
-            return layer(points).cpu().numpy()
-    except RuntimeError as error:
+            z = layer(points)
+            if amplitude != 1.0:
+                z *= float(np.float32(amplitude))
+            torch.from_numpy(out).copy_(z)
+    except (RuntimeError, AssertionError) as error:  # the latter from a PyTorch without CUDA
         raise EngineError(f"device {device!r} cannot be used: {error}") from None
 
 
