@@ -117,7 +117,7 @@ class TestFeaturePages:
         stored = int(codes[~null].nbytes if nullable else codes.nbytes)
         assert stored < column.total_compressed_size < 1.02 * stored
 
-    @pytest.mark.parametrize("dtype", [d for d in DTYPES if d != "float16"])
+    @pytest.mark.parametrize("dtype", DTYPES)
     def test_polars_reads_the_same(self, tmp_path, dtype):
         codes = np.abs(np.nan_to_num(random_codes(dtype, 500, 24)))
         kept = pa.table({"id": np.arange(500)})

@@ -153,7 +153,13 @@ def tail_bytes(record: Record, schema: pa.Schema, groups: list[tuple[int, bytes]
 def versions() -> dict[str, str]:
     """Return the versions of what decides an output."""
     names = {"primal": "primal-features", "numpy": "numpy", "pyarrow": "pyarrow"}
-    return {short: importlib.metadata.version(name) for short, name in names.items()}
+    found = {}
+    for short, name in names.items():
+        try:
+            found[short] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:  # run from its source folder
+            found[short] = "not installed"
+    return found
 
 
 def npy_header(dtype: np.dtype, shape: tuple[int, int]) -> bytes:

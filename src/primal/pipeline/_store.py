@@ -24,6 +24,8 @@ from primal.pipeline._job import EncodedBlock, Rejected
 
 __all__ = ["Entry", "Workspace", "beside", "finished_manifest", "read_manifest"]
 
+# The end of the data stays in the system's cache; what came before is on disk by then.
+_CACHED_BYTES = 1 << 29
 _REJECTED_HEADER = "file,row,column,value,reason\n"
 
 
@@ -134,7 +136,7 @@ class Workspace:
             self._rejected.write(_csv_lines(block.rejected))
             self._data.flush()
             self._rejected.flush()
-            _begin_writing_out(self._data, start)
+            _write_out(self._data, start)
             entry = Entry(
                 block.file,
                 block.number,
@@ -232,14 +234,19 @@ class Workspace:
             ) from error
 
 
-def _begin_writing_out(opened: BinaryIO, start: int) -> None:
-    """Let the system begin now to bring to disk what was written from `start` on.
+def _write_out(opened: BinaryIO, start: int) -> None:
+    """Let the system bring to disk what was written from `start` on, and forget what is long there.
 
-    Else all of it would wait for the end, where nothing else is left to do meanwhile.
+    Else the disk would wait for the end, where nothing else is left to do meanwhile; and a large
+    output would push everything else out of the system's cache, which costs more than encoding.
     """
+    end = opened.tell()
+    ranges = [(start, end)]
+    if start >= _CACHED_BYTES:
+        ranges.append((start - _CACHED_BYTES, end - _CACHED_BYTES))
     with contextlib.suppress(OSError, AttributeError):  # it is only advice, and not everywhere
-        size = opened.tell() - start
-        os.posix_fadvise(opened.fileno(), start, size, os.POSIX_FADV_DONTNEED)
+        for first, last in ranges:
+            os.posix_fadvise(opened.fileno(), first, last - first, os.POSIX_FADV_DONTNEED)
 
 
 def _refuse_other(dst: Path, manifest: dict[str, Any], request: dict[str, Any], verb: str) -> None:
