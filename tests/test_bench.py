@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 
 import numpy as np
@@ -12,6 +13,7 @@ import primal
 from primal.bench import Case, Result, contest, exponents, judge, peak_extra_bytes
 from primal.bench import _peers as peers
 from primal.bench._cases import GROUPS, cases, gaussian_inputs, rbf_map
+from primal.bench._pipeline import pipeline_cases
 from primal.cli import cli
 from primal.engines import engine
 
@@ -86,6 +88,31 @@ def test_every_quick_case_has_ours_first_and_labels_with_sizes(group):
         assert next(iter(case.contenders)) == "primal"
         assert case.label
         assert case.sizes
+
+
+def test_the_pipeline_s_peers_write_as_much_and_leave_nothing():
+    pq = pytest.importorskip("pyarrow.parquet")
+    cases_of_files = pipeline_cases(9000, 3, 64)
+    case = next(cases_of_files)
+    kinds, sizes = set(), []
+    for run in case.contenders.values():
+        case.clear()
+        run()
+        (target,) = out_folder(case).glob("*.parquet")
+        found = pq.read_table(target)
+        assert found.num_rows == 9000
+        kinds.add(found.schema.field("features").type)
+        sizes.append(target.stat().st_size)
+    assert len(kinds) == 1
+    assert max(sizes) < 1.1 * min(sizes)
+    assert sizes[0] == case.output_bytes
+    folder = out_folder(case).parent
+    cases_of_files.close()
+    assert not folder.exists()
+
+
+def out_folder(case):
+    return inspect.getclosurevars(case.clear).nonlocals["out"]
 
 
 def test_memory_does_not_grow_with_the_batch():

@@ -11,6 +11,7 @@ from primal._primes import _nth_prime_bound, _sieve
 from primal.bases import Basis
 from primal.bench import _peers as peers
 from primal.bench._measure import OURS, Case
+from primal.bench._pipeline import pipeline_cases
 from primal.codebooks import worst_lag
 from primal.decoding import no_wrap_bound
 from primal.maps import DynamicPrime, StaticPrime
@@ -130,10 +131,16 @@ def _coherence(quick: bool) -> Iterator[Case]:
         )
 
 
+def _pipeline(quick: bool) -> Iterator[Case]:
+    if peers.has("pyarrow"):
+        yield from pipeline_cases(40_000 if quick else 400_000, 64, 512)
+
+
 GROUPS: dict[str, Callable[[bool], Iterator[Case]]] = {
     "static": _static,
     "dynamic": _dynamic,
     "decode": _decode,
     "primes": _primes,
     "coherence": _coherence,
+    "pipeline": _pipeline,
 }
