@@ -207,6 +207,24 @@ class TestStored:
         assert m.fingerprint == record["fingerprint"] == report.fingerprint
         assert_same_bits(m.encode(x), features(tmp_path / "out.parquet"))
 
+    def test_progress_of_both_passes(self, x, tmp_path):
+        pytest.importorskip("sklearn")
+        table = as_table(np.tile(x, (2000, 1)))  # more than one piece of the first pass
+        fits, rows = [], []
+        pipeline.encode(
+            [write(table, tmp_path / "a.arrow"), write(as_table(x), tmp_path / "b.parquet")],
+            tmp_path / "out.npy",
+            columns="x*",
+            dim=2,
+            gamma="scale",
+            progress=lambda *told: rows.append(told),
+            fit_progress=lambda *told: fits.append(told),
+        )
+        for told in (fits, rows):
+            assert len(told) > 2
+            assert told[-1] == (2001 * N, 2001 * N)
+            assert told == sorted(set(told))
+
     def test_the_source_s_own_row_groups_do_not_show(self, x, tmp_path):
         outputs = []
         for size in (1, 33, 50, 1000):

@@ -330,8 +330,10 @@ class TestShards:
         for i, part in enumerate(parts):
             pipeline.encode(source, part, shard=(i, n), **options)
         merged = tmp_path / "merged" / f"out.{suffix}"
-        report = pipeline.merge(parts[::-1], merged)
+        told = []
+        report = pipeline.merge(parts[::-1], merged, progress=lambda *rows: told.append(rows))
         assert merged.read_bytes() == whole.read_bytes()
+        assert told[-1] == (report.rows, report.rows)
         assert report.rejected == 3
         rejected = [_store.beside(out, "rejected.csv").read_bytes() for out in (whole, merged)]
         assert rejected[0] == rejected[1]

@@ -31,7 +31,6 @@ CASES = {
     "float16": {"dim": 512, "sigma": 0.05, "dtype": "float16"},
     "block layout, many turns": {"dim": 256, "sigma": 1e4, "layout": "block"},
     "paper's basis": {"dim": 128, "sigma": 1.0, "basis": "paper"},
-    "fast": {"dim": 256, "sigma": 0.05, "precision": "fast"},
     "kernel": {"dim": 256, "gamma": 0.02},
 }
 

@@ -85,7 +85,12 @@ def encode(
 
     A killed run goes on when the same command is given again.
     """
-    with shown_warnings(), progress_line("encode", quiet or as_json) as told:
+    quiet = quiet or as_json
+    with (
+        shown_warnings(),
+        progress_line("fit", quiet) as fits,
+        progress_line("encode", quiet) as told,
+    ):
         report = room().encode(
             src[0] if len(src) == 1 else list(src),
             dst,
@@ -93,6 +98,7 @@ def encode(
             keep=_split(keep),
             gamma=_gamma(gamma, fit),
             progress=told,
+            fit_progress=fits,
             **options,
         )
     if as_json:

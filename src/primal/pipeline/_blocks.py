@@ -15,7 +15,7 @@ from primal._errors import DataError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._sources import Source, open_source, reading
 
-__all__ = ["Block", "Span", "read_span", "shard_spans", "spans_after", "split_span"]
+__all__ = ["Block", "Span", "read_span", "shard_spans", "spans_after", "split_span", "total_rows"]
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,12 @@ def shard_spans(
         first, last = -(-run * n_blocks // n), -(-(run + 1) * n_blocks // n)
         if first < last:
             yield _counted_span(index, first, last, n_rows, batch_rows)
+
+
+def total_rows(spans: list[Span]) -> int | None:
+    """Return the number of rows in spans, None where only reading will tell."""
+    counts = [span.n_rows for span in spans]
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def spans_after(

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from primal._checks import one_of
 from primal._errors import OptionError
-from primal.pipeline._blocks import Span, shard_spans, spans_after
+from primal.pipeline._blocks import Span, shard_spans, spans_after, total_rows
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import EncodedBlock, Job
 from primal.pipeline._local import encode_here
@@ -88,6 +88,7 @@ def encode(
     device: str = "cpu",
     overwrite: bool = False,
     progress: Callable[[int, int | None], None] | None = None,
+    fit_progress: Callable[[int, int | None], None] | None = None,
 ) -> EncodeReport:
     """Encode the rows of tables and write their features.
 
@@ -132,11 +133,14 @@ def encode(
     num_gpus : float, default=0
         GPUs of each Ray worker, which then makes float features there.
     device : str, default="cpu"
-        Where float features are made; ``"cuda"`` gives the same bits through PyTorch.
+        Where float features are made; ``"cuda"`` gives the same bits through PyTorch, unless
+        ``precision="fast"``, whose last bits depend on where they are made.
     overwrite : bool, default=False
         Replace what is there.
     progress : callable, optional
         Called with rows done and rows in all (None while that is unknown).
+    fit_progress : callable, optional
+        The same during the first pass of ``gamma="scale"``.
 
     Returns
     -------
@@ -189,9 +193,9 @@ def encode(
         record = Record.from_json(done["record"])
         return report_of(target, record, already_complete=True, seconds=seconds)
     with Workspace(target, request, head_bytes(None, None, settings.format), overwrite) as work:
-        job = _job(work, settings, files)
+        job = _job(work, settings, files, fit_progress)
         spans = list(shard_spans(files, job.recipe.batch_rows, settings.shard))
-        total = _total(spans)
+        total = total_rows(spans)
         left = spans
         if work.entries:
             last = work.entries[-1]
@@ -225,13 +229,18 @@ def output_format(dst: Path) -> str:
     return _SUFFIXES[dst.suffix]
 
 
-def _job(work: Workspace, settings: Settings, files: tuple[InputFile, ...]) -> Job:
+def _job(
+    work: Workspace,
+    settings: Settings,
+    files: tuple[InputFile, ...],
+    fit_progress: Callable[[int, int | None], None] | None,
+) -> Job:
     """Return the job; one that goes on takes what the first run found out."""
     if work.manifest:
         recipe = Recipe.from_json(work.manifest["recipe"])
         kept = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(work.manifest["kept"])))
     else:
-        recipe, kept = make_recipe(settings, files)
+        recipe, kept = make_recipe(settings, files, fit_progress)
         work.begin({"recipe": recipe.as_json(), "kept": kept.serialize().to_pybytes().hex()})
     return Job(files, recipe, kept, settings.format)
 
@@ -262,11 +271,6 @@ def _check_engine(
 
 def _names(given: Sequence[str] | str) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(given)
-
-
-def _total(spans: list[Span]) -> int | None:
-    counts = [span.n_rows for span in spans]
-    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def report_of(

@@ -7,12 +7,13 @@ same files give the same gamma whatever the row groups, threads or processor.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
 from primal._errors import DataError
 from primal.bases._arithmetic import fold_sum
-from primal.pipeline._blocks import Span, read_span
+from primal.pipeline._blocks import Span, read_span, shard_spans, total_rows
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._job import complaint
 from primal.pipeline._rows import matrix
@@ -24,7 +25,12 @@ _PIECE_VALUES = 1 << 21
 
 
 def scale_gamma(
-    files: tuple[InputFile, ...], columns: tuple[str, ...], d: int, kernel: str, on_error: str
+    files: tuple[InputFile, ...],
+    columns: tuple[str, ...],
+    d: int,
+    kernel: str,
+    on_error: str,
+    progress: Callable[[int, int | None], None] | None = None,
 ) -> float:
     """Return gamma="scale": 1 / (d Var x), or 1 / (d Std x) for the Laplacian kernel.
 
@@ -36,6 +42,8 @@ def scale_gamma(
     kernel : str
     on_error : {"raise", "skip", "null"}
         Bad rows are left out unless it is "raise".
+    progress : callable, optional
+        Called with rows read and rows in all (None where only reading will tell).
 
     Raises
     ------
@@ -44,12 +52,16 @@ def scale_gamma(
     """
     count, mean, squares = 0, 0.0, 0.0
     piece_rows = max(256, _PIECE_VALUES // d)
+    n_read, total = 0, total_rows(list(shard_spans(files, piece_rows, (0, 1)))) if progress else 0
     for index, file in enumerate(files):
         for block in read_span(files, Span(index, 0, None, None), list(columns), piece_rows):
             if block.table is None:
                 if on_error == "raise":
                     raise DataError(block.failure)
                 continue
+            n_read += block.table.num_rows
+            if progress is not None:
+                progress(n_read, total)
             x, problems = matrix(block.table, columns, d)
             if problems and on_error == "raise":
                 raise complaint(file.path, block.first_row, problems)
@@ -59,10 +71,10 @@ def scale_gamma(
             own_mean = float(fold_sum(x)) / len(x)
             own_squares = float(fold_sum(np.square(x - own_mean)))
             # Two pieces as one: the pairwise update of Chan, Golub and LeVeque.
-            delta, total = own_mean - mean, count + len(x)
-            squares += own_squares + delta * delta * (count * len(x) / total)
-            mean += delta * (len(x) / total)
-            count = total
+            delta, together = own_mean - mean, count + len(x)
+            squares += own_squares + delta * delta * (count * len(x) / together)
+            mean += delta * (len(x) / together)
+            count = together
     if not count:
         raise DataError("gamma = 'scale' needs data, and there is no good row: give a number.")
     variance = squares / count

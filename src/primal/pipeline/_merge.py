@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -19,7 +19,13 @@ from primal.pipeline._store import Workspace, beside, finished_manifest, read_ma
 __all__ = ["merge"]
 
 
-def merge(parts: Sequence[str | Path], dst: str | Path, *, overwrite: bool = False) -> EncodeReport:
+def merge(
+    parts: Sequence[str | Path],
+    dst: str | Path,
+    *,
+    overwrite: bool = False,
+    progress: Callable[[int, int | None], None] | None = None,
+) -> EncodeReport:
     """Put the shards of one encoding together.
 
     The result has the bytes of an encoding that was never cut into shards.
@@ -31,6 +37,8 @@ def merge(parts: Sequence[str | Path], dst: str | Path, *, overwrite: bool = Fal
     dst : path
         Of the same format.
     overwrite : bool, default=False
+    progress : callable, optional
+        Called with rows done and rows in all.
 
     Returns
     -------
@@ -74,8 +82,12 @@ def merge(parts: Sequence[str | Path], dst: str | Path, *, overwrite: bool = Fal
         return report_of(target, Record.from_json(done["record"]), already_complete=True)
     with Workspace(target, request, head_bytes(None, None, format), overwrite) as work:
         work.begin({})
+        n_done, total = sum(e.rows for e in work.entries), sum(s.record.n_rows for s in shards)
         for block in _blocks(shards, order[len(work.entries) :], format):
             work.append(block)
+            n_done += block.rows
+            if progress is not None:
+                progress(n_done, total)
         first = shards[0].record
         record = replace(
             first,

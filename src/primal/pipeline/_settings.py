@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fnmatch
+from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -83,7 +84,11 @@ class Settings:
         return asdict(self) | lists
 
 
-def make_recipe(settings: Settings, files: tuple[InputFile, ...]) -> tuple[Recipe, pa.Schema]:
+def make_recipe(
+    settings: Settings,
+    files: tuple[InputFile, ...],
+    fit_progress: Callable[[int, int | None], None] | None = None,
+) -> tuple[Recipe, pa.Schema]:
     """Return what to do with every row, and the types of the kept columns.
 
     The first file that can be read decides which columns there are and what their types are.
@@ -102,7 +107,7 @@ def make_recipe(settings: Settings, files: tuple[InputFile, ...]) -> tuple[Recip
         kept = pa.schema([_field(source.schema, name) for name in settings.keep])
     gamma = settings.gamma
     if gamma == "scale":
-        gamma = scale_gamma(files, columns, d, settings.kernel, settings.on_error)
+        gamma = scale_gamma(files, columns, d, settings.kernel, settings.on_error, fit_progress)
     m, amplitude = _map(settings, d, gamma)
     return (
         Recipe(
