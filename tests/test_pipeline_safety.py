@@ -162,14 +162,16 @@ class TestGoingOn:
         assert not list(tmp_path.glob("*primal-part"))
 
     @pytest.mark.parametrize(
-        ("verb", "suffix"), [("encode", "parquet"), ("encode", "npy"), ("decode", "parquet")]
+        ("verb", "suffix", "kills"),
+        [("encode", "parquet", 20), ("encode", "npy", 6), ("decode", "parquet", 6)],
     )
-    def test_killed_at_random_moments(self, verb, suffix):
+    def test_killed_at_random_moments(self, verb, suffix, kills):
         script = Path(__file__).with_name("pipeline_kills.py")
-        command = [sys.executable, str(script), "--kills", "6", "--format", suffix, "--verb", verb]
+        options = ["--kills", str(kills), "--format", suffix, "--verb", verb]
+        command = [sys.executable, str(script), *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
-        assert "6 kills" in done.stdout
+        assert f"{kills} kills" in done.stdout
 
     def test_a_block_stays_as_it_is_while_later_ones_are_made(self, tmp_path):
         np.save(tmp_path / "in.npy", np.random.default_rng(1).standard_normal((40 * 16, 3)))
