@@ -1,87 +1,214 @@
-"""The same blocks made by the workers of a Ray cluster, and handed over in order.
+"""The same blocks made by the actors of a Ray cluster, through Ray Data, and handed over in order.
 
-A task is a run of blocks; it reads them itself, so only finished bytes travel. Ray runs a task
-again when its worker or node is lost, and the blocks it then makes have the same bytes.
+The rows of the dataset are runs of blocks. A pool of actors turns each into finished blocks, which
+an actor reads itself, so only finished bytes travel. Ray starts an actor anew and makes its blocks
+again when its node is lost; their bytes are the same.
 """
 
 from __future__ import annotations
 
+import io
+import logging
 import os
+import pickle
+import socket
+import sys
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from typing import Any
+from contextlib import contextmanager, redirect_stdout
+from dataclasses import asdict
+from typing import Any, NoReturn
 
-from primal._errors import EngineError, MissingPackageError
+import numpy as np
+import pyarrow as pa
+
+from primal._errors import EngineError, MissingPackageError, PrimalError
 from primal.pipeline._blocks import Span, read_span, split_span
 from primal.pipeline._job import EncodedBlock, Job
 
 __all__ = ["encode_on_ray"]
 
-# Blocks of one task, at least: 64 MB of features.
-_TASK_BLOCKS = 4
+# Blocks of one run, at least: 64 MB of features.
+_RUN_BLOCKS = 4
+# Processors that an actor asks for; there are as many actors as processors. Half of them are left
+# over on paper, so that the actors of a lost node find room on the others: without it they would
+# wait for ever, since no actor leaves before all blocks are made.
+_ACTOR_CPUS = 0.5
+# Finished blocks travel together up to this size; the default of Ray Data, 128 MB, holds them back.
+_TRAVEL_BYTES = 1 << 20
+# Time to wait for a block that is said to be finished, before later ones are looked for.
+_PATIENCE_SECONDS = 2.0
 
 
 def encode_on_ray(
     job: Job, spans: Iterable[Span], *, address: str | None, num_gpus: float
 ) -> Iterator[EncodedBlock]:
-    """Return the finished blocks of spans, in order, made by Ray tasks.
+    """Return the finished blocks of spans, in order, made by a pool of Ray actors.
+
+    The pieces of a block are as they were until the next block is asked for.
 
     Parameters
     ----------
     job : Job
     spans : iterable of Span
     address : str or None
-        Of a cluster; None starts one here, unless this process is connected already.
+        Of a cluster; None starts one here, unless this process is connected already or the
+        environment variable ``RAY_ADDRESS`` names one.
     num_gpus : float
-        GPUs that each task asks for.
+        GPUs that each actor asks for.
+
+    Raises
+    ------
+    EngineError
+        If there is no such cluster, it lacks the GPUs, or Ray itself fails.
     """
+    ray = _import_ray()
+    with _connected(ray, address), _quiet_log():
+        runs = [
+            asdict(run)
+            for span in spans
+            for run in split_span(job.files, span, job.recipe.batch_rows, _RUN_BLOCKS)
+        ]
+        if not runs:
+            return
+        n_actors = min(len(runs), _most_actors(ray, num_gpus))
+        before = (-1, 0)
+        for table in _tables_in_order(ray, _plan(ray, job, runs, n_actors, num_gpus)):
+            for row in range(table.num_rows):
+                block = _block_of(table, row)
+                file, number = before
+                if block.file < file or (block.file == file and block.number != number + 1):
+                    _fail(f"Ray Data lost its order: block {block.number} came after {number}")
+                before = (block.file, block.number)
+                yield block
+
+
+class _Encoder:
+    """Runs in an actor: reads and encodes the blocks of a run, and yields one at a time."""
+
+    def __init__(self, job: Job) -> None:
+        os.environ.setdefault("PRIMAL_THREADS", "1")  # one processor is what an actor asks for
+        self._job = job
+        self._memory = np.empty(job.n_memory, dtype=np.float32)
+
+    def __call__(self, runs: pa.Table) -> Iterator[pa.Table]:
+        job = self._job
+        for run in runs.to_pylist():
+            try:
+                for block in read_span(job.files, Span(**run), job.names, job.recipe.batch_rows):
+                    yield _table_of(job.encode(block, self._memory))
+            except PrimalError as error:
+                # Ray would stop at the error that comes first in time. As a row, it waits for its
+                # turn, and the first in the order of the rows is raised, as without Ray.
+                yield _table_of(error)
+
+
+def _plan(ray: Any, job: Job, runs: list[dict[str, Any]], n_actors: int, num_gpus: float) -> Any:
+    """Return the dataset of finished blocks; nothing is made before they are asked for."""
+    dataset = ray.data.from_items(runs, override_num_blocks=len(runs))
+    # The settings of this dataset alone: a copy of the user's.
+    settings = dataset.context
+    settings.execution_options.preserve_order = True
+    settings.target_max_block_size = _TRAVEL_BYTES
+    settings.enable_progress_bars = False
+    settings.max_errored_blocks = 0
+    return dataset.map_batches(
+        _Encoder,
+        fn_constructor_args=(job,),
+        batch_size=None,
+        batch_format="pyarrow",
+        # Restarts and retries after a loss are without limit, as Ray Data has them. Of a fixed
+        # size: a pool that shrinks while the driver is slow would start its actors again and again.
+        compute=ray.data.ActorPoolStrategy(size=n_actors),
+        num_cpus=_ACTOR_CPUS,
+        num_gpus=num_gpus or None,
+    )
+
+
+def _tables_in_order(ray: Any, dataset: Any) -> Iterator[pa.Table]:
+    """Return the blocks of a dataset as they become ready.
+
+    One that was lost with its node is made again by the actor that made it, perhaps after other
+    blocks that this actor owes, which it can only finish if they are taken. So, while a block does
+    not come, those after it are asked for; ``iter_batches`` would wait for the one.
+    """
+    waiting: deque[Any] = deque()
+    bundles = None
+    try:
+        bundles = iter(dataset.iter_internal_ref_bundles())
+        more = True
+        while more or waiting:
+            if more and not (waiting and _is_there(ray, waiting[0])):
+                bundle = next(bundles, None)
+                more = bundle is not None
+                waiting.extend(bundle.block_refs if bundle is not None else ())
+                bundle = None  # what is referred to stays in memory
+                continue
+            table = ray.get(waiting.popleft())
+            yield table
+            table = None
+    except Exception as error:
+        reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
+        _fail(f"Ray gave up: {reason}")
+    finally:
+        waiting.clear()
+        del bundles  # stops the actors
+
+
+def _is_there(ray: Any, reference: Any) -> bool:
+    return bool(ray.wait([reference], timeout=_PATIENCE_SECONDS)[0])
+
+
+def _table_of(made: EncodedBlock | PrimalError) -> pa.Table:
+    """Return a row that carries a finished block, or an error."""
+    if isinstance(made, PrimalError):
+        data, rest = b"", made
+    else:
+        # Joined now: the encoder uses the memory of the pieces again.
+        data = b"".join(made.pieces)
+        rest = (made.file, made.number, made.ends_file, made.rows, made.description, made.rejected)
+    # Offsets and values as they are: from a list of bytes, Arrow would copy them.
+    ends = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
+    column = pa.LargeBinaryArray.from_buffers(
+        pa.large_binary(), 1, [None, ends, pa.py_buffer(data)]
+    )
+    return pa.table({"data": column, "rest": pa.array([pickle.dumps(rest)], pa.large_binary())})
+
+
+def _block_of(table: pa.Table, row: int) -> EncodedBlock:
+    """Return the finished block that a row carries, or raise the error."""
+    rest = pickle.loads(table["rest"][row].as_py())
+    if isinstance(rest, PrimalError):
+        raise rest
+    file, number, ends_file, rows, description, rejected = rest
+    pieces = (table["data"][row].as_buffer(),)
+    return EncodedBlock(file, number, ends_file, rows, pieces, description, rejected)
+
+
+def _most_actors(ray: Any, num_gpus: float) -> int:
+    """Return how many actors the nodes have room for now."""
+    found = 0
+    for node in ray.nodes():
+        if node["Alive"]:
+            has = node["Resources"]
+            room = has.get("CPU", 0.0)
+            found += int(min(room, has.get("GPU", 0.0) / num_gpus) if num_gpus else room)
+    if not found:
+        wanted = f"1 processor and {num_gpus:g} GPUs" if num_gpus else "1 processor"
+        _fail(f"no node of the Ray cluster has what a worker asks for, {wanted}")
+    return found
+
+
+def _import_ray() -> Any:
     try:
         import ray
-    except ImportError:
+        import ray.data
+    except ImportError as error:
         raise MissingPackageError(
-            "engine 'ray' needs Ray: pip install 'primal-features[ray]'."
+            f"engine 'ray' needs Ray Data ({error}): pip install 'primal-features[ray]'."
         ) from None
-    with _connected(ray, address):
-        shared = ray.put(job)
-        task = ray.remote(_encode_span).options(
-            num_cpus=1,
-            num_gpus=num_gpus,
-            max_retries=-1,
-            num_returns="streaming",
-        )
-        pieces = (
-            piece
-            for span in spans
-            for piece in split_span(job.files, span, job.recipe.batch_rows, _TASK_BLOCKS)
-        )
-        # Tasks are never held back while they run: one that waits for its blocks to be used would
-        # keep a processor from an earlier task that has to be run again.
-        n_tasks = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
-        running: deque[Any] = deque()
-        for piece in pieces:
-            running.append(task.remote(shared, piece))
-            if len(running) == n_tasks:
-                yield from _results(ray, running.popleft())
-        while running:
-            yield from _results(ray, running.popleft())
-
-
-def _encode_span(job: Job, span: Span) -> Iterator[EncodedBlock]:
-    """Run in a worker: read and encode the blocks of a span."""
-    os.environ.setdefault("PRIMAL_THREADS", "1")  # one processor is what a task asks for
-    for block in read_span(job.files, span, job.names, job.recipe.batch_rows):
-        yield job.encode(block)
-
-
-def _results(ray: Any, references: Any) -> Iterator[EncodedBlock]:
-    try:
-        for reference in references:
-            yield ray.get(reference)
-    except ray.exceptions.RayTaskError as error:
-        raise error.cause from None  # ours, without the traceback of the worker
-    except ray.exceptions.RayError as error:
-        raise EngineError(f"Ray gave up: {error}") from None
+    return ray
 
 
 @contextmanager
@@ -90,15 +217,108 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
     if ray.is_initialized():
         yield
         return
+    # Without "local" Ray would join any cluster that was started on this machine.
+    where = address or os.environ.get("RAY_ADDRESS") or "local"
+    _check_listens(where)
     try:
-        ray.init(
-            address=address,
-            include_dashboard=False if address is None else None,
-            log_to_driver=False,
-        )
+        with _quiet_backend():
+            ray.init(
+                address=where,
+                include_dashboard=False if where == "local" else None,
+                log_to_driver=False,
+                logging_level=logging.ERROR,
+            )
     except (ConnectionError, ValueError, RuntimeError) as error:
-        raise EngineError(f"no Ray cluster at {address!r}: {error}") from None
+        _fail(f"no Ray cluster at {where!r}: {error}")
+    try:
+        with _quiet_thread():
+            yield
+    finally:
+        with redirect_stdout(io.StringIO()):  # it prints what its thread held back
+            ray.shutdown()
+
+
+def _check_listens(where: str) -> None:
+    """Raise at once where no one listens; Ray would try for minutes."""
+    host, colon, port = where.removeprefix("ray://").rpartition(":")
+    if not (colon and port.isdigit()):
+        return  # "local" or "auto"
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
+    except (OSError, OverflowError) as error:
+        _fail(f"no Ray cluster at {where!r}: {error}")
+
+
+def _fail(reason: str) -> NoReturn:
+    """Raise an error that leaves what is finished in place, as an error of the disk does."""
+    told = " ".join(reason.split()).rstrip(".")
+    raise EngineError(
+        f"{told}. When that is mended, run the same command again: it goes on where it stopped."
+    ) from ConnectionError(told)
+
+
+@contextmanager
+def _quiet_log() -> Iterator[None]:
+    """Keep the log of Ray Data from the screen; it stays in Ray's own files."""
+    screens = [
+        h for h in logging.getLogger("ray.data").handlers if isinstance(h, logging.StreamHandler)
+    ]
+    levels = [handler.level for handler in screens]
+    for handler in screens:
+        handler.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
-        ray.shutdown()
+        for handler, level in zip(screens, levels, strict=True):
+            handler.setLevel(level)
+
+
+@contextmanager
+def _quiet_backend() -> Iterator[None]:
+    """Keep the core of Ray, begun in this context, from writing its log to standard error.
+
+    It takes the level from the environment, and writes that it did.
+    """
+    name = "RAY_BACKEND_LOG_LEVEL"
+    if name in os.environ:
+        yield
+        return
+    os.environ[name] = "fatal"
+    sys.stderr.flush()
+    screen, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(screen, 2)
+        os.close(screen)
+        os.close(nowhere)
+        os.environ.pop(name, None)
+
+
+@contextmanager
+def _quiet_thread() -> Iterator[None]:
+    """Drop what a thread of Ray prints about lost nodes: standard output is the caller's."""
+    before = sys.stdout
+    ours = sys.stdout = _WithoutRay(before)
+    try:
+        yield
+    finally:
+        if sys.stdout is ours:
+            sys.stdout = before
+
+
+class _WithoutRay(io.TextIOBase):
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        if threading.current_thread().name.startswith("ray_"):
+            return len(text)
+        return self._stream.write(text)
+
+    def flush(self) -> None:
+        self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
