@@ -58,13 +58,13 @@ CLUSTER: list[Cluster] = []
 
 
 def no_cluster(folder: Path, sources: list[Path], local: Path) -> str:
-    """Return what is said where nothing listens."""
+    """Return what is said where nothing listens, and what is left behind."""
     try:
         pipeline.encode(
             sources, folder / "none.parquet", engine="ray", address="127.0.0.1:9", **OPTIONS
         )
     except EngineError as error:
-        return str(error)
+        return str(error) + "".join(path.name for path in folder.glob("none*"))
     return ""
 
 
@@ -81,21 +81,30 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
     at_the_kill = []
 
     class Noted(_ray._Encoder):
-        """Slow, and leaves a note of every run that it begins."""
+        """Slow, and leaves a note of every run that it begins and of every one that it ends."""
 
         def __call__(self, runs: pa.Table) -> Iterator[pa.Table]:
             node = ray.get_runtime_context().get_node_id()
             name = "-".join(map(str, runs.to_pylist()[0].values()))
-            (notes / f"{name},{node},{uuid.uuid4()}").touch()
+            note = f"{name},{node},{uuid.uuid4()}"
+            (notes / f"{note},begun").touch()
             while len({path.name.split(",")[1] for path in notes.iterdir()}) < 2:
                 time.sleep(0.05)  # until both workers have begun
             for table in super().__call__(runs):
                 yield table
-                time.sleep(0.1)
+                time.sleep(0.05)
+            (notes / f"{note},ended").touch()
+
+    def noted(what: str) -> set[tuple[str, str, str]]:
+        found = (path.name.split(",") for path in notes.iterdir())
+        return {(run, node, one) for run, node, one, kind in found if kind == what}
 
     def progress(done: int, total: int | None) -> None:
-        if done > 3000 and not at_the_kill:
-            at_the_kill.extend(path.name.split(",") for path in notes.iterdir())
+        if done > 5000 and not at_the_kill:
+            # In the middle of a run of the victim, so that there is something to make again.
+            while not any(node == victim.node_id for _, node, _ in noted("begun") - noted("ended")):
+                time.sleep(0.01)
+            at_the_kill.extend(noted("begun"))
             cluster.remove_node(victim, allow_graceful=False)
 
     plain, _ray._Encoder = _ray._Encoder, Noted
@@ -112,7 +121,7 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
         )
     finally:
         _ray._Encoder = plain
-    begun = [path.name.split(",") for path in notes.iterdir()]
+    begun = noted("begun")
     return {
         "same_bytes": local.read_bytes() == remote.read_bytes(),
         "same_rejected": rejected(local) == rejected(remote),
@@ -190,7 +199,7 @@ def write_sources(folder: Path) -> list[Path]:
     """Write a Parquet and a CSV file, the latter of a length that no worker knows beforehand."""
     rng = np.random.default_rng(0)
     paths = [folder / "a.parquet", folder / "b.csv"]
-    for path, n in zip(paths, (15_000, 6_000), strict=True):
+    for path, n in zip(paths, (30_000, 6_000), strict=True):
         x = rng.standard_normal((n, 4))
         x[n - 3, 2] = np.nan
         table = pa.table({f"x{j}": x[:, j] for j in range(4)} | {"id": np.arange(n)})

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
-from primal import DataError, OptionError, PrimalError, pipeline
+from primal import DataError, MissingPackageError, OptionError, PrimalError, pipeline
 from primal.decoding import Box
 from primal.pipeline import _store
 from primal.pipeline._blocks import Span, shard_spans, spans_after, split_span
@@ -134,6 +134,17 @@ class TestGoingOn:
         monkeypatch.undo()
         report = pipeline.encode(source, out, keep="id", **OPTIONS)
         assert report.already_complete == (step == "rmtree")
+        assert_same_output(out, whole)
+
+    def test_after_a_try_with_an_engine_that_is_not_there(
+        self, source, whole, tmp_path, monkeypatch
+    ):
+        out = tmp_path / "out.parquet"
+        begin(source, out, 6)
+        monkeypatch.setitem(sys.modules, "ray", None)
+        with pytest.raises(MissingPackageError):
+            pipeline.encode(source, out, keep="id", engine="ray", **OPTIONS)
+        assert pipeline.encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
         assert_same_output(out, whole)
 
     def test_gamma_is_not_fitted_again(self, source, tmp_path, monkeypatch):

@@ -7,25 +7,20 @@ again when its node is lost; their bytes are the same.
 
 from __future__ import annotations
 
-import io
-import logging
 import os
 import pickle
-import socket
-import sys
-import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import EngineError, MissingPackageError, PrimalError
+from primal._errors import PrimalError
 from primal.pipeline._blocks import Span, read_span, split_span
 from primal.pipeline._job import EncodedBlock, Job
+from primal.pipeline._ray_cluster import connected, fail, import_ray
 
 __all__ = ["encode_on_ray"]
 
@@ -63,8 +58,8 @@ def encode_on_ray(
     EngineError
         If there is no such cluster, it lacks the GPUs, or Ray itself fails.
     """
-    ray = _import_ray()
-    with _connected(ray, address), _quiet_log():
+    ray = import_ray()
+    with connected(ray, address):
         runs = [
             asdict(run)
             for span in spans
@@ -79,7 +74,7 @@ def encode_on_ray(
                 block = _block_of(table, row)
                 file, number = before
                 if block.file < file or (block.file == file and block.number != number + 1):
-                    _fail(f"Ray Data lost its order: block {block.number} came after {number}")
+                    fail(f"Ray Data lost its order: block {block.number} came after {number}")
                 before = (block.file, block.number)
                 yield block
 
@@ -90,14 +85,14 @@ class _Encoder:
     def __init__(self, job: Job) -> None:
         os.environ.setdefault("PRIMAL_THREADS", "1")  # one processor is what an actor asks for
         self._job = job
-        self._memory = np.empty(job.n_memory, dtype=np.float32)
 
     def __call__(self, runs: pa.Table) -> Iterator[pa.Table]:
         job = self._job
+        memory = np.empty(job.n_memory, dtype=np.float32)
         for run in runs.to_pylist():
             try:
                 for block in read_span(job.files, Span(**run), job.names, job.recipe.batch_rows):
-                    yield _table_of(job.encode(block, self._memory))
+                    yield _table_of(job.encode(block, memory))
             except PrimalError as error:
                 # Ray would stop at the error that comes first in time. As a row, it waits for its
                 # turn, and the first in the order of the rows is raised, as without Ray.
@@ -150,7 +145,7 @@ def _tables_in_order(ray: Any, dataset: Any) -> Iterator[pa.Table]:
             table = None
     except Exception as error:
         reason = (str(error).strip() or type(error).__name__).splitlines()[-1]
-        _fail(f"Ray gave up: {reason}")
+        fail(f"Ray gave up: {reason}")
     finally:
         waiting.clear()
         del bundles  # stops the actors
@@ -196,129 +191,5 @@ def _most_actors(ray: Any, num_gpus: float) -> int:
             found += int(min(room, has.get("GPU", 0.0) / num_gpus) if num_gpus else room)
     if not found:
         wanted = f"1 processor and {num_gpus:g} GPUs" if num_gpus else "1 processor"
-        _fail(f"no node of the Ray cluster has what a worker asks for, {wanted}")
+        fail(f"no node of the Ray cluster has what a worker asks for, {wanted}")
     return found
-
-
-def _import_ray() -> Any:
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise MissingPackageError(
-            f"engine 'ray' needs Ray Data ({error}): pip install 'primal-features[ray]'."
-        ) from None
-    return ray
-
-
-@contextmanager
-def _connected(ray: Any, address: str | None) -> Iterator[None]:
-    """Connect to a cluster for as long as the context lasts, unless that is done already."""
-    if ray.is_initialized():
-        yield
-        return
-    # Without "local" Ray would join any cluster that was started on this machine.
-    where = address or os.environ.get("RAY_ADDRESS") or "local"
-    _check_listens(where)
-    try:
-        with _quiet_backend():
-            ray.init(
-                address=where,
-                include_dashboard=False if where == "local" else None,
-                log_to_driver=False,
-                logging_level=logging.ERROR,
-            )
-    except (ConnectionError, ValueError, RuntimeError) as error:
-        _fail(f"no Ray cluster at {where!r}: {error}")
-    try:
-        with _quiet_thread():
-            yield
-    finally:
-        with redirect_stdout(io.StringIO()):  # it prints what its thread held back
-            ray.shutdown()
-
-
-def _check_listens(where: str) -> None:
-    """Raise at once where no one listens; Ray would try for minutes."""
-    host, colon, port = where.removeprefix("ray://").rpartition(":")
-    if not (colon and port.isdigit()):
-        return  # "local" or "auto"
-    try:
-        socket.create_connection((host.strip("[]"), int(port)), timeout=5.0).close()
-    except (OSError, OverflowError) as error:
-        _fail(f"no Ray cluster at {where!r}: {error}")
-
-
-def _fail(reason: str) -> NoReturn:
-    """Raise an error that leaves what is finished in place, as an error of the disk does."""
-    told = " ".join(reason.split()).rstrip(".")
-    raise EngineError(
-        f"{told}. When that is mended, run the same command again: it goes on where it stopped."
-    ) from ConnectionError(told)
-
-
-@contextmanager
-def _quiet_log() -> Iterator[None]:
-    """Keep the log of Ray Data from the screen; it stays in Ray's own files."""
-    screens = [
-        h for h in logging.getLogger("ray.data").handlers if isinstance(h, logging.StreamHandler)
-    ]
-    levels = [handler.level for handler in screens]
-    for handler in screens:
-        handler.setLevel(logging.CRITICAL + 1)
-    try:
-        yield
-    finally:
-        for handler, level in zip(screens, levels, strict=True):
-            handler.setLevel(level)
-
-
-@contextmanager
-def _quiet_backend() -> Iterator[None]:
-    """Keep the core of Ray, begun in this context, from writing its log to standard error.
-
-    It takes the level from the environment, and writes that it did.
-    """
-    name = "RAY_BACKEND_LOG_LEVEL"
-    if name in os.environ:
-        yield
-        return
-    os.environ[name] = "fatal"
-    sys.stderr.flush()
-    screen, nowhere = os.dup(2), os.open(os.devnull, os.O_WRONLY)
-    os.dup2(nowhere, 2)
-    try:
-        yield
-    finally:
-        os.dup2(screen, 2)
-        os.close(screen)
-        os.close(nowhere)
-        os.environ.pop(name, None)
-
-
-@contextmanager
-def _quiet_thread() -> Iterator[None]:
-    """Drop what a thread of Ray prints about lost nodes: standard output is the caller's."""
-    before = sys.stdout
-    ours = sys.stdout = _WithoutRay(before)
-    try:
-        yield
-    finally:
-        if sys.stdout is ours:
-            sys.stdout = before
-
-
-class _WithoutRay(io.TextIOBase):
-    def __init__(self, stream: Any) -> None:
-        self._stream = stream
-
-    def write(self, text: str) -> int:
-        if threading.current_thread().name.startswith("ray_"):
-            return len(text)
-        return self._stream.write(text)
-
-    def flush(self) -> None:
-        self._stream.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)

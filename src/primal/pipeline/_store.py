@@ -19,7 +19,7 @@ from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from primal._errors import OptionError, PrimalError
+from primal._errors import DataError, OptionError, PrimalError
 from primal.pipeline._job import EncodedBlock, Rejected
 
 __all__ = ["Entry", "Workspace", "beside", "finished_manifest", "read_manifest"]
@@ -84,8 +84,8 @@ def finished_manifest(dst: Path, request: dict[str, Any], overwrite: bool) -> di
 class Workspace:
     """The growing output of one request; a context manager.
 
-    Left by an error in the data or the options, it removes what it has; left by a full disk,
-    an interrupt or a kill, it stays for the next run to go on with.
+    Left by an error in the data, or by another before anything was finished, it removes what it
+    has; left by a full disk, an interrupt or a kill, it stays for the next run to go on with.
     """
 
     def __init__(self, dst: Path, request: dict[str, Any], head: bytes, overwrite: bool) -> None:
@@ -117,7 +117,8 @@ class Workspace:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         self._files.close()
-        if isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError):
+        ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
+        if ours and (isinstance(error, DataError) or not self.entries):
             shutil.rmtree(self.folder, ignore_errors=True)
 
     def begin(self, manifest: dict[str, Any]) -> None:
