@@ -74,7 +74,8 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
     quick |= {"health_check_timeout_ms": 1000, "health_check_failure_threshold": 3}
     cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": quick})
     CLUSTER.append(cluster)
-    victim = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1)][0]
+    # The GPU is on paper only.
+    victim = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1, num_gpus=1)][0]
     cluster.wait_for_nodes()
     notes = folder / "notes"
     notes.mkdir()
@@ -185,6 +186,15 @@ def no_gpu(folder: Path, sources: list[Path], local: Path) -> str:
     return ""
 
 
+def a_gpu_on_paper(folder: Path, sources: list[Path], local: Path) -> str:
+    """Return what a worker says that got a GPU and finds none."""
+    try:
+        pipeline.encode(sources, folder / "gpu.parquet", engine="ray", num_gpus=0.5, **OPTIONS)
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
 def command_line(folder: Path, sources: list[Path], local: Path) -> dict:
     """Return what the command prints, and whether it does the same."""
     remote = folder / "command.parquet"
@@ -214,7 +224,7 @@ def rejected(path: Path) -> bytes:
     return path.with_name(f"{path.name}.rejected.csv").read_bytes()
 
 
-STEPS = (no_cluster, one_killed, first_error, goes_on, shards, no_gpu, command_line)
+STEPS = (no_cluster, one_killed, first_error, goes_on, shards, no_gpu, a_gpu_on_paper, command_line)
 
 if __name__ == "__main__":
     sys.exit(main())

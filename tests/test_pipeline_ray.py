@@ -75,6 +75,13 @@ def test_no_cluster_no_gpu(result):
     assert result["no_gpu"].startswith(wanted)
 
 
+def test_workers_with_a_gpu_use_it(result):
+    torch = pytest.importorskip("torch")
+    if torch.cuda.is_available():
+        pytest.skip("there is a GPU: tests/gpu/pipeline.py --ray")
+    assert result["a_gpu_on_paper"].startswith("device 'cuda' cannot be used: ")
+
+
 @pytest.mark.parametrize("missing", ["ray", "ray.data"])
 def test_without_ray_the_extra_is_named(tmp_path, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))

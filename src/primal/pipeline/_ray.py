@@ -111,7 +111,7 @@ def _plan(ray: Any, job: Job, runs: list[dict[str, Any]], n_actors: int, num_gpu
     return dataset.map_batches(
         _Encoder,
         fn_constructor_args=(job,),
-        batch_size=None,
+        batch_size=1,  # run; with GPUs it must be said
         batch_format="pyarrow",
         # Restarts and retries after a loss are without limit, as Ray Data has them. Of a fixed
         # size: a pool that shrinks while the driver is slow would start its actors again and again.
