@@ -259,7 +259,7 @@ class TestPlaces:
         (tmp_path / "file").write_text("")
         (tmp_path / "out.parquet").mkdir()
         assert "cannot be written" in self.refused(source, tmp_path / "file" / "out.parquet")
-        assert "no manifest" in self.refused(source, tmp_path / "out.parquet")
+        assert "is a folder" in self.refused(source, tmp_path / "out.parquet")
         result = run(source, tmp_path / "out.parquet", "--overwrite", *self.OPTIONS)
         assert "is a folder" in str(result.exception)
         assert (tmp_path / "out.parquet").is_dir()

@@ -64,12 +64,14 @@ def finished_manifest(dst: Path, request: dict[str, Any], overwrite: bool) -> di
     Raises
     ------
     OptionError
-        If something else is there, unless `overwrite`.
+        If something else is there, unless `overwrite`; or a folder.
     """
+    if dst.is_dir():
+        raise OptionError(f"{dst} is a folder: choose another name.")
     if overwrite or not dst.exists():
         return None
     manifest = read_manifest(beside(dst, "manifest.json"))
-    if manifest is None or dst.is_dir():
+    if manifest is None:
         raise OptionError(
             f"{dst} exists and has no manifest beside it: pass overwrite (--overwrite) to replace "
             "it, or choose another name."
@@ -173,8 +175,6 @@ class Workspace:
             rejected.unlink(missing_ok=True)
             if any(entry.n_rejected for entry in self.entries):
                 shutil.copyfile(self.folder / "rejected.csv", rejected)
-            if self._dst.is_dir():
-                raise OptionError(f"{self._dst} is a folder: choose another name.")
             self._dst.unlink(missing_ok=True)  # never an old output beside a new manifest
             _write_whole(beside(self._dst, "manifest.json"), self.manifest)
             (self.folder / "data").replace(self._dst)
