@@ -198,7 +198,7 @@ class TestGoingOn:
         )
         job = Job(files, *make_recipe(settings, files), "npy")
         seen = []
-        for block in encode_here(job, shard_spans(files, 16, (0, 1))):
+        for block in encode_here(job, shard_spans(files, [], 16, (0, 1))):
             seen.append(b"".join(block.pieces))
             time.sleep(0.01)  # time for the others to write over it
             assert b"".join(block.pieces) == seen[-1]
@@ -378,7 +378,7 @@ class TestShards:
         files = find_inputs(source, Path("elsewhere.parquet"))
         found = []
         for i in range(n):
-            for span in shard_spans(files, 4, (i, n)):
+            for span in shard_spans(files, [], 4, (i, n)):
                 blocks = [0] if span.last is None else range(span.first, span.last)
                 found += [(span.file, block) for block in blocks]
         expected = [(0, b) for b in range(20)] + [(1, 0)] + [(2, b) for b in range(5)]
@@ -386,7 +386,7 @@ class TestShards:
 
     def test_spans_are_cut_where_work_goes_on(self, source):
         files = find_inputs(source, Path("elsewhere.parquet"))
-        spans = list(shard_spans(files, 16, (0, 1)))
+        spans = list(shard_spans(files, [], 16, (0, 1)))
         assert spans == [Span(0, 0, 5, 80), Span(1, 0, None, None), Span(2, 0, 2, 17)]
         assert spans_after(spans, 0, 1, False, 16) == [Span(0, 2, 5, 48), *spans[1:]]
         assert spans_after(spans, 0, 4, True, 16) == spans[1:]

@@ -74,6 +74,8 @@ def _prior(
         return Box(*_numbers("--box", box, 1))
     if gaussian is not None:
         mean, std = _numbers("--gaussian", gaussian, 2)
+        if not 0.0 < std < 1e150:  # its square is the variance
+            raise OptionError(f"--gaussian takes MEAN,STD with a positive STD, got {gaussian!r}.")
         return Gaussian(mean, std**2)
     if integers is not None:
         return Integers(*_numbers("--integers", integers, 3))

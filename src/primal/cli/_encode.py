@@ -32,7 +32,7 @@ class _Shard(click.ParamType):
         if isinstance(value, tuple):
             return value
         i, slash, n = str(value).partition("/")
-        if not (slash and i.isdigit() and n.isdigit()):
+        if not (slash and i.isdecimal() and n.isdecimal()):
             self.fail(f"{value!r} is not of the form i/n, for instance 0/7.", param, ctx)
         return int(i), int(n)
 

@@ -6,7 +6,8 @@ other files; so a worker can find its blocks alone, and rows left out move no ot
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,7 +16,16 @@ from primal._errors import DataError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._sources import Source, open_source, reading
 
-__all__ = ["Block", "Span", "read_span", "shard_spans", "spans_after", "split_span", "total_rows"]
+__all__ = [
+    "Block",
+    "Span",
+    "check_names",
+    "read_span",
+    "shard_spans",
+    "spans_after",
+    "split_span",
+    "total_rows",
+]
 
 
 @dataclass(frozen=True)
@@ -57,17 +67,18 @@ class Block:
 
 
 def shard_spans(
-    files: tuple[InputFile, ...], batch_rows: int, shard: tuple[int, int]
+    files: tuple[InputFile, ...], names: list[str], batch_rows: int, shard: tuple[int, int]
 ) -> Iterator[Span]:
     """Return the spans of shard i of n, in the order of the rows.
 
     A file that can tell its number of blocks is cut into n runs of about equal length; run j
     of file f goes to shard (j + f) mod n, so that many small files spread as well. Other files
-    (CSV, Arrow streams, broken ones) go to shard f mod n as a whole.
+    (CSV, Arrow streams, broken ones, those without the columns `names`) go to shard f mod n as a
+    whole.
     """
     i, n = shard
     for index, file in enumerate(files):
-        n_rows = _n_rows(file)
+        n_rows = _n_rows(file, names)
         if n_rows is None:
             if index % n == i:
                 yield Span(index, 0, None, None)
@@ -126,7 +137,7 @@ def read_span(
     try:
         source = open_source(file)
         with reading(file.path):
-            _check_names(source.schema, names)
+            check_names(source.schema, names)
     except DataError as error:
         yield Block(span.file, span.first, span.first * batch_rows, None, str(error), True)
         return
@@ -155,6 +166,16 @@ def read_span(
                 span.file, number, number * batch_rows, None, str(error), number + 1 == n_blocks
             )
             number += 1
+
+
+def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
+    """Raise DataError unless every name is that of exactly one column."""
+    there = Counter(schema.names)
+    for name in names:
+        if there[name] != 1:
+            problem = f"{there[name]} columns" if there[name] else "no column"
+            listed = ", ".join(schema.names[:20]) + (", ..." if len(schema.names) > 20 else "")
+            raise DataError(f"it has {problem} {name!r}, only {listed}")
 
 
 def _uncounted(
@@ -218,20 +239,13 @@ def _counted_span(file: int, first: int, last: int, n_rows: int, batch_rows: int
     return Span(file, first, last, min(last * batch_rows, n_rows) - first * batch_rows)
 
 
-def _n_rows(file: InputFile) -> int | None:
+def _n_rows(file: InputFile, names: list[str]) -> int | None:
     try:
-        return open_source(file).n_rows
+        source = open_source(file)
+        check_names(source.schema, names)
+        return source.n_rows
     except DataError:
         return None
-
-
-def _check_names(schema: pa.Schema, names: list[str]) -> None:
-    for name in names:
-        count = schema.names.count(name)
-        if count != 1:
-            problem = "no column" if count == 0 else f"{count} columns"
-            listed = ", ".join(schema.names[:20]) + (", ..." if len(schema.names) > 20 else "")
-            raise DataError(f"it has {problem} {name!r}, only {listed}")
 
 
 def _empty(schema: pa.Schema, names: list[str]) -> pa.Table:

@@ -79,7 +79,8 @@ def decode(
         ``.npy``: x alone.
     prior : Box, Gaussian or Integers, optional
         Without it the linear inverse, right only where no phase had wrapped. With it the
-        lattice decoder, whose verdict on each row goes to the column ``status``.
+        lattice decoder, whose verdict on each row goes to the last column, ``status``.
+        A name that a kept column has gets ``_decoded`` added.
     noise : str or float, optional
         With `prior`: standard deviation of a phase in turns, by default that of the type stored.
     beam : int, default=1
@@ -114,13 +115,15 @@ def decode(
     record = read_record(source_path)
     (file,) = find_inputs(source_path, target)
     decoded = _decoder(record.recipe, prior, noise, beam)
+    if prior is None and beam != 1:
+        raise OptionError(f"beam is for decoding with a prior, got beam = {beam} without one.")
     if format == "npy" and prior is not None:
         raise OptionError("a .npy file has no room for the status of rows: write .parquet.")
     request = {
         "decode": asdict(file),
         "prior": None if prior is None else str(prior),
-        "noise": noise,
-        "beam": beam,
+        "noise": noise if noise is None or isinstance(noise, str) else float(noise),
+        "beam": int(beam),
     }
     complete = finished_manifest(target, request, overwrite)
     if complete is not None:
@@ -134,7 +137,9 @@ def decode(
         def finished(block: Block) -> EncodedBlock:
             if block.table is None:
                 raise DataError(block.failure)
-            return _finished(decoded(_renamed(block.table)), block, format, record.recipe.map.d)
+            made = decoded(_renamed(block.table))
+            counts = {} if prior is None else dict(Counter(made.column(-1).to_pylist()))
+            return _finished(made, block, format, record.recipe.map.d, counts)
 
         # Row groups of the source need not be blocks of the output: rows left out shorten them.
         left = Span(0, len(work.entries), None, None)
@@ -179,9 +184,12 @@ def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.
 
     def decoded(table: pa.Table) -> pa.Table:
         features = column_array(table, FEATURES)
-        valid = features.is_valid().to_numpy(zero_copy_only=False)
+        valid = features.is_valid().to_numpy(zero_copy_only=False).copy()
         flat = features.filter(pa.array(valid)).flatten().to_numpy(zero_copy_only=False)
         codes = flat.reshape(-1, recipe.width)
+        if recipe.on_error == "null" and codes.dtype.kind == "f":  # NaN is null in a .npy file
+            present = ~np.isnan(codes[:, 0])
+            valid[valid], codes = present, codes[present]
         if stored.startswith("uint"):  # the stored phase is the nearest one, not a cell
             codes = codes.astype(np.uint32) << np.uint32(32 - 8 * codes.dtype.itemsize)
         x = np.full((len(valid), m.d), np.nan)
@@ -196,13 +204,19 @@ def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.
             status[valid] = result.status
         for name, column in _x_columns(recipe, x, valid):
             columns.append(column)
-            names.append(name if name not in recipe.keep else f"{name}_decoded")
+            names.append(_new_name(name, names))
         if status is not None:
             columns.append(pa.array(status))
-            names.append(STATUS)
+            names.append(_new_name(STATUS, names))
         return pa.table(columns, names=names)
 
     return decoded
+
+
+def _new_name(name: str, taken: list[str]) -> str:
+    while name in taken:
+        name = f"{name}_decoded"
+    return name
 
 
 def _x_columns(recipe: Recipe, x: np.ndarray, valid: np.ndarray) -> Iterator[tuple[str, pa.Array]]:
@@ -216,17 +230,16 @@ def _x_columns(recipe: Recipe, x: np.ndarray, valid: np.ndarray) -> Iterator[tup
     yield recipe.columns[0], pa.FixedSizeListArray.from_arrays(values, x.shape[1], mask=mask)
 
 
-def _finished(table: pa.Table, block: Block, format: str, d: int) -> EncodedBlock:
-    """Return decoded rows as bytes; rows with a status are counted by it."""
+def _finished(
+    table: pa.Table, block: Block, format: str, d: int, counts: dict[str, int]
+) -> EncodedBlock:
+    """Return decoded rows as bytes."""
     pieces, description = (), b""
     if format == "npy":
         pieces = (_matrix(table, d).tobytes(),)
     elif table.num_rows:
         made = row_group(table)
         pieces, description = made.pieces, made.description
-    counts = {}
-    if table.column_names[-1] == STATUS:
-        counts = dict(Counter(table.column(STATUS).to_pylist()))
     place = (block.file, block.number, block.ends_file)
     return EncodedBlock(*place, table.num_rows, pieces, description, (), counts)
 
@@ -244,7 +257,7 @@ def _matrix(table: pa.Table, d: int) -> np.ndarray:
 
 def _finish(
     work: Workspace,
-    schema: pa.Schema | None,
+    schema: pa.Schema,
     format: str,
     n_rows: int,
     d: int,
@@ -253,6 +266,6 @@ def _finish(
     head, tail = head_bytes(None, None, format), b""
     if format == "npy":
         head = npy_header(np.dtype("float64"), (n_rows, d))
-    elif schema is not None:
+    else:
         tail = end_of_file(schema, {}, work.row_groups())
     work.finish(head, tail, {"rows": n_rows, "statuses": statuses, "versions": versions()})

@@ -14,7 +14,7 @@ import pyarrow as pa
 from primal._checks import one_of
 from primal._errors import OptionError
 from primal.pipeline._blocks import Span, shard_spans, spans_after, total_rows
-from primal.pipeline._inputs import InputFile, find_inputs
+from primal.pipeline._inputs import InputFile, check_unchanged, find_inputs
 from primal.pipeline._job import EncodedBlock, Job
 from primal.pipeline._local import encode_here
 from primal.pipeline._recipe import FLOATS, Recipe
@@ -170,8 +170,8 @@ def encode(
     target = Path(dst)
     settings = Settings(
         dim=dim,
-        columns=_names(columns),
-        keep=_names(keep),
+        columns=_names("columns", columns),
+        keep=_names("keep", keep),
         sigma=sigma,
         gamma=gamma,
         kernel=kernel,
@@ -180,7 +180,7 @@ def encode(
         precision=precision,
         dtype=dtype,
         batch_rows=batch_rows,
-        shard=tuple(shard),
+        shard=shard,
         on_error=on_error,
         format=output_format(target),
     )
@@ -194,7 +194,7 @@ def encode(
         return report_of(target, record, already_complete=True, seconds=seconds)
     with Workspace(target, request, head_bytes(None, None, settings.format), overwrite) as work:
         job = _job(work, settings, files, fit_progress)
-        spans = list(shard_spans(files, job.recipe.batch_rows, settings.shard))
+        spans = list(shard_spans(files, job.names, job.recipe.batch_rows, settings.shard))
         total = total_rows(spans)
         left = spans
         if work.entries:
@@ -208,6 +208,7 @@ def encode(
             n_done += block.rows
             if progress is not None:
                 progress(n_done, total)
+        check_unchanged(files)
         record = Record.of(job.recipe, files, settings.shard, work.entries)
         schema = job.schema if settings.format == "parquet" else None
         finish(work, record, schema, settings.format)
@@ -269,8 +270,14 @@ def _check_engine(
         raise OptionError(f"a GPU makes float32 or float16 features, not {dtype!r}: leave it out.")
 
 
-def _names(given: Sequence[str] | str) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(given)
+def _names(what: str, given: object) -> tuple[str, ...]:
+    try:
+        names = (given,) if isinstance(given, str) else tuple(given)  # type: ignore[arg-type]
+    except TypeError:
+        names = (None,)
+    if not all(isinstance(name, str) for name in names):
+        raise OptionError(f"{what} must be a name or a list of names, got {given!r}.")
+    return tuple(str(name) for name in names)
 
 
 def report_of(

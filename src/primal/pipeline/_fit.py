@@ -52,7 +52,8 @@ def scale_gamma(
     """
     count, mean, squares = 0, 0.0, 0.0
     piece_rows = max(256, _PIECE_VALUES // d)
-    n_read, total = 0, total_rows(list(shard_spans(files, piece_rows, (0, 1)))) if progress else 0
+    spans = list(shard_spans(files, list(columns), piece_rows, (0, 1)))
+    n_read, total = 0, total_rows(spans)
     for index, file in enumerate(files):
         for block in read_span(files, Span(index, 0, None, None), list(columns), piece_rows):
             if block.table is None:
@@ -68,8 +69,9 @@ def scale_gamma(
             x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
             if not len(x):
                 continue
-            own_mean = float(fold_sum(x)) / len(x)
-            own_squares = float(fold_sum(np.square(x - own_mean)))
+            with np.errstate(over="ignore", invalid="ignore"):  # told below
+                own_mean = float(fold_sum(x)) / len(x)
+                own_squares = float(fold_sum(np.square(x - own_mean)))
             # Two pieces as one: the pairwise update of Chan, Golub and LeVeque.
             delta, together = own_mean - mean, count + len(x)
             squares += own_squares + delta * delta * (count * len(x) / together)
@@ -78,6 +80,8 @@ def scale_gamma(
     if not count:
         raise DataError("gamma = 'scale' needs data, and there is no good row: give a number.")
     variance = squares / count
+    if not math.isfinite(variance):
+        raise DataError("some values are too large to have a variance: give gamma as a number.")
     if not variance > 0.0:
         return 1.0
     return 1.0 / (d * (math.sqrt(variance) if kernel == "laplacian" else variance))

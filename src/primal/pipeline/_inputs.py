@@ -8,7 +8,7 @@ from pathlib import Path
 
 from primal._errors import DataError, OptionError
 
-__all__ = ["FORMATS", "InputFile", "find_inputs"]
+__all__ = ["FORMATS", "InputFile", "check_unchanged", "find_inputs"]
 
 # Suffixes, and the format that each stands for.
 FORMATS = {
@@ -50,7 +50,7 @@ class InputFile:
 
 
 def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
-    """Return the files that `src` names, in the order of their paths.
+    """Return the files that `src` names, in the order of their paths, or of the sequence.
 
     Parameters
     ----------
@@ -64,11 +64,15 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     Raises
     ------
     DataError
-        If there is no such file, or the output would become an input of the next run.
+        If there is no such file, or it cannot be read.
     OptionError
-        If a file has an unknown format.
+        If a file has an unknown format, or the output would become an input of the next run.
     """
-    paths = _paths(src)
+    try:
+        # What an earlier run wrote beside the output is no input.
+        paths = [path for path in _paths(src) if not _is_beside(path, dst)]
+    except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
+        raise DataError(f"{src} cannot be read: {error}.") from None
     if not paths:
         raise DataError(f"no input files were found at {src}: check the path.")
     files = tuple(_described(path) for path in paths)
@@ -79,6 +83,13 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     elif any(path.resolve() == target for path in paths):
         raise OptionError(f"{dst} is also an input: write the output to another file.")
     return files
+
+
+def check_unchanged(files: tuple[InputFile, ...]) -> None:
+    """Raise DataError if a file is no longer what it was when it was listed."""
+    for file in files:
+        if _described(Path(file.path)) != file:
+            raise DataError(f"{file.path} changed while it was read: run the same command again.")
 
 
 def _paths(src: object) -> list[Path]:
@@ -96,6 +107,10 @@ def _paths(src: object) -> list[Path]:
     return [path]
 
 
+def _is_beside(path: Path, dst: Path) -> bool:
+    return path.name.startswith(f"{dst.name}.") and path.parent.resolve() == dst.parent.resolve()
+
+
 def _is_data(relative: Path, path: Path) -> bool:
     hidden = any(part.startswith((".", "_")) for part in relative.parts)
     return not hidden and path.is_file() and _format(path) is not None
@@ -108,8 +123,9 @@ def _described(path: Path) -> InputFile:
         raise OptionError(f"{path} has no known format: its name must end in one of {known}.")
     try:
         found = path.stat()
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise DataError(f"{path} cannot be read: {reason}.") from None
     if not path.is_file():  # a pipe, for instance, could be read only once
         raise DataError(f"{path} is not a plain file.")
     return InputFile(str(path), kind, found.st_size, found.st_mtime_ns)

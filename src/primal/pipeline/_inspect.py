@@ -219,13 +219,16 @@ def _stored(path: Path, record: Record, place: int) -> pa.Array:
 
 def _n_different(made: Rows, stored: pa.Array) -> int:
     """Return the number of rows with other bits; a null equals a null, or NaN in a .npy file."""
-    n_null = 0 if made.null is None else int(made.null.sum())
-    valid = slice(None) if made.null is None else ~made.null
-    there = stored.values.to_numpy().reshape(made.codes.shape)[valid]
-    unsigned = f"u{there.dtype.itemsize}"
-    different = (made.codes[valid].view(unsigned) != there.view(unsigned)).any(axis=1)
-    both_null = stored.null_count in (0, n_null)
-    return int(different.sum()) + (0 if both_null else 1)
+    valid = np.ones(len(made.codes), dtype=bool) if made.null is None else ~made.null
+    there = stored.is_valid().to_numpy(zero_copy_only=False)
+    found = np.zeros_like(made.codes)
+    values = stored.drop_null().flatten().to_numpy(zero_copy_only=False)
+    found[there] = values.reshape(-1, made.codes.shape[1])
+    if found.dtype.kind == "f":
+        there = there & ~np.isnan(found).all(axis=1)
+    unsigned = f"u{found.dtype.itemsize}"
+    different = (made.codes.view(unsigned) != found.view(unsigned)).any(axis=1)
+    return int(((there != valid) | (valid & different)).sum())
 
 
 def _joined(regimes: list[Regime]) -> dict[str, Any] | None:

@@ -16,7 +16,7 @@ from primal.pipeline._inputs import InputFile
 from primal.pipeline._pages import plain_bytes
 from primal.pipeline._recipe import DTYPES, FLOATS, Recipe
 from primal.pipeline._row_groups import feature_row_group
-from primal.pipeline._rows import Problem, check_type, column_array, converted, matrix
+from primal.pipeline._rows import Problem, check_type, column_array, converted, matrix, width_of
 
 __all__ = ["EncodedBlock", "Job", "Rejected", "Rows", "complaint"]
 
@@ -119,7 +119,7 @@ class Job:
         ----------
         block : Block
         memory : ndarray of float32, optional
-            `n_memory` values, in which the pieces of the result may then lie.
+            From :meth:`memory_for`; the pieces of the result may then lie in it.
 
         Raises
         ------
@@ -140,11 +140,13 @@ class Job:
         place = (block.file, block.number, block.ends_file)
         return EncodedBlock(*place, len(made.codes), pieces, description, made.rejected)
 
-    @property
-    def n_memory(self) -> int:
-        """Number of float32 values that `encode` can make use of."""
-        makes_floats = self.recipe.dtype in FLOATS
-        return self.recipe.batch_rows * self.recipe.map.D if makes_floats else 0
+    def memory_for(self, block: Block, memory: np.ndarray | None = None) -> np.ndarray:
+        """Return memory that `encode` can make use of: what is given, if it is large enough."""
+        n_rows = 0 if block.table is None else block.table.num_rows
+        size = n_rows * self.recipe.map.D if self.recipe.dtype in FLOATS else 0
+        if memory is not None and memory.size >= size:
+            return memory
+        return np.empty(size, dtype=np.float32)
 
     def output_rows(self, block: Block, memory: np.ndarray | None = None) -> Rows:
         """Return the output rows of a block, and those that were turned down; see `encode`."""
@@ -170,7 +172,7 @@ class Job:
             else:
                 x, kept = x[~bad], [column.filter(pa.array(~bad)) for column in kept]
         out = None
-        if memory is not None and memory.size:
+        if memory is not None and self.recipe.dtype in FLOATS:
             D = self.recipe.map.D
             out = memory[: len(x) * D].reshape(len(x), D)
         codes = self.recipe.codes(x, self.device, out)
@@ -180,8 +182,14 @@ class Job:
         """Return x of shape (n, d), the kept columns, and what is wrong with some rows."""
         table = block.table
         assert table is not None
+        path, d = self.files[block.file].path, self.recipe.map.d
         for name in self.recipe.columns:
-            check_type(f"{self.files[block.file].path}: {name}", table.schema.field(name).type)
+            kind = table.schema.field(name).type
+            check_type(f"{path}: {name}", kind)
+            alone, plain = len(self.recipe.columns) == 1, width_of(kind) == 1
+            if (alone and plain and d > 1) or not (alone or plain):
+                wanted = f"lists of {d} numbers" if alone else "numbers"
+                raise DataError(f"{path}: column {name!r} has the type {kind}, not {wanted}.")
         x, problems = matrix(table, self.recipe.columns, self.recipe.map.d)
         too_large = self.recipe.out_of_range(x)
         if too_large:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TypeVar
 
@@ -35,9 +35,9 @@ def encode_here(job: Job, spans: Iterable[Span]) -> Iterator[EncodedBlock]:
 
     def encoded(block: Block) -> tuple[EncodedBlock, np.ndarray]:
         try:
-            memory = free.pop()
+            memory = job.memory_for(block, free.pop())
         except IndexError:  # tried, not asked: other threads pop too
-            memory = np.empty(job.n_memory, dtype=np.float32)
+            memory = job.memory_for(block)
         return job.encode(block, memory), memory
 
     blocks = (
@@ -56,7 +56,7 @@ def in_order(work: Callable[[Block], _R], blocks: Iterator[Block]) -> Iterator[_
     return _ordered_map(work, _read_ahead(blocks, _READ_AHEAD), n_workers)
 
 
-def _read_ahead(items: Iterator[_T], depth: int) -> Iterator[_T]:
+def _read_ahead(items: Iterator[_T], depth: int) -> Generator[_T, None, None]:
     """Return the same items, `depth` of them made in another thread before they are asked for."""
     with ThreadPoolExecutor(1, thread_name_prefix="primal-read") as pool:
         waiting: deque[Future] = deque(pool.submit(next, items, _END) for _ in range(depth))
@@ -65,7 +65,9 @@ def _read_ahead(items: Iterator[_T], depth: int) -> Iterator[_T]:
             yield item
 
 
-def _ordered_map(work: Callable[[_T], _R], items: Iterator[_T], n_workers: int) -> Iterator[_R]:
+def _ordered_map(
+    work: Callable[[_T], _R], items: Generator[_T, None, None], n_workers: int
+) -> Iterator[_R]:
     """Return work(item) in order, with at most `n_workers` + 1 results under way."""
     with ThreadPoolExecutor(n_workers, thread_name_prefix="primal-work") as pool:
         waiting: deque[Future[_R]] = deque()
@@ -79,3 +81,4 @@ def _ordered_map(work: Callable[[_T], _R], items: Iterator[_T], n_workers: int) 
         finally:
             for future in waiting:
                 future.cancel()
+            items.close()

@@ -74,7 +74,7 @@ def merge(
     _check_complete(shards[0].record, [key for key, _, _, _ in places])
     order = [(shard, place) for _, _, shard, place in places]
     request = {
-        "merge": [[path.name, path.stat().st_size] for path in sorted(paths)],
+        "merge": [[p.name, p.stat().st_size, p.stat().st_mtime_ns] for p in sorted(paths)],
         "fingerprint": shards[0].record.fingerprint,
     }
     done = finished_manifest(target, request, overwrite)
@@ -123,6 +123,7 @@ def _check_together(shards: list[_Shard], format: str) -> None:
                 raise OptionError(
                     f"{first.path} and {shard.path} are not of one encoding: their {what} differ."
                 )
+    _check_inputs(shards)
     n = first.record.shard[1]
     found = [shard.record.shard[0] for shard in shards]
     twice = sorted({i for i in found if found.count(i) > 1})
@@ -132,6 +133,21 @@ def _check_together(shards: list[_Shard], format: str) -> None:
     if missing:
         listed = ", ".join(map(str, missing[:20]))
         raise OptionError(f"of {n} shards these are missing: {listed}.")
+
+
+def _check_inputs(shards: list[_Shard]) -> None:
+    """Raise if an input file was changed after one shard was made and before another."""
+    seen: dict[str, tuple[int, Path]] = {}
+    for shard in shards:
+        manifest = read_manifest(beside(shard.path, "manifest.json")) or {}
+        for one in manifest.get("request", {}).get("inputs", []):
+            mtime_ns, other = seen.setdefault(one["path"], (one["mtime_ns"], shard.path))
+            if mtime_ns != one["mtime_ns"]:
+                raise OptionError(
+                    f"{one['path']} changed between the making of {other} and of {shard.path}: "
+                    "encode them again; or, if these are copies of one file, remove the manifests "
+                    "beside the parts."
+                )
 
 
 def _check_complete(record: Record, keys: list[tuple[int, int, bool]]) -> None:

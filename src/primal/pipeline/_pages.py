@@ -129,11 +129,11 @@ def _repetition_levels(null: np.ndarray, width: int) -> bytes:
 
 def _definition_levels(null: np.ndarray, width: int, there: int) -> bytes:
     """Return `there` for a value and 0 for a null row, in runs."""
-    out = b""
+    runs = []
     for absent, rows in groupby(null.tolist()):
         n_rows = sum(1 for _ in rows)
-        out += _run(n_rows, 0) if absent else _run(n_rows * width, there)
-    return out
+        runs.append(_run(n_rows, 0) if absent else _run(n_rows * width, there))
+    return b"".join(runs)
 
 
 def _run(length: int, value: int) -> bytes:

@@ -88,10 +88,11 @@ class _Encoder:
 
     def __call__(self, runs: pa.Table) -> Iterator[pa.Table]:
         job = self._job
-        memory = np.empty(job.n_memory, dtype=np.float32)
+        memory = None
         for run in runs.to_pylist():
             try:
                 for block in read_span(job.files, Span(**run), job.names, job.recipe.batch_rows):
+                    memory = job.memory_for(block, memory)
                     yield _table_of(job.encode(block, memory))
             except PrimalError as error:
                 # Ray would stop at the error that comes first in time. As a row, it waits for its

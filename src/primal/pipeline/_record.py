@@ -16,7 +16,7 @@ import pyarrow.parquet as pq
 from primal._errors import DataError, SpecError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._recipe import DTYPES, Recipe
-from primal.pipeline._row_groups import MAGIC, end_of_file
+from primal.pipeline._row_groups import FEATURES, MAGIC, end_of_file
 from primal.pipeline._store import Entry, beside, read_manifest
 
 __all__ = [
@@ -120,20 +120,42 @@ def read_record(path: Path) -> Record:
         If the file cannot be read or was made by something else.
     """
     if path.suffix == ".npy":
-        manifest = read_manifest(beside(path, "manifest.json"))
-        if manifest is None or "record" not in manifest or not path.exists():
-            raise DataError(f"{path} needs its manifest, {beside(path, 'manifest.json')}.")
-        return Record.from_json(manifest["record"])
+        return _read_npy_record(path)
     try:
-        found = pq.read_schema(path).metadata or {}
+        described = pq.read_metadata(path)
+        schema = described.schema.to_arrow_schema()
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    found = schema.metadata or {}
     if METADATA_KEY.encode() not in found:
         raise DataError(f"{path} was not made by primal encode: its metadata lacks the map.")
     try:
-        return Record.from_json(json.loads(found[METADATA_KEY.encode()]))
+        record = Record.from_json(json.loads(found[METADATA_KEY.encode()]))
     except ValueError as error:
         raise SpecError(f"{path}: {error}") from None
+    groups = [described.row_group(i).num_rows for i in range(described.num_row_groups)]
+    kinds = [field.type for field in schema if field.name == FEATURES]
+    if groups != [rows for _, _, rows, _ in record.blocks if rows] or kinds != [
+        record.recipe.feature_type
+    ]:
+        raise DataError(f"{path} was written again by something else: its row groups differ.")
+    return record
+
+
+def _read_npy_record(path: Path) -> Record:
+    manifest = read_manifest(beside(path, "manifest.json"))
+    if manifest is None or "record" not in manifest or not path.exists():
+        raise DataError(f"{path} needs its manifest, {beside(path, 'manifest.json')}.")
+    record = Record.from_json(manifest["record"])
+    expected = head_bytes(record, record.recipe, "npy")
+    try:
+        with path.open("rb") as opened:
+            head = opened.read(len(expected))
+    except OSError as error:
+        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if head != expected or path.stat().st_size != manifest.get("output", {}).get("bytes"):
+        raise DataError(f"{path} was changed after it was made: it is not what its manifest says.")
+    return record
 
 
 def head_bytes(record: Record | None, recipe: Recipe | None, format: str) -> bytes:

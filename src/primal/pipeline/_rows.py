@@ -16,6 +16,7 @@ __all__ = ["Problem", "check_type", "column_array", "converted", "matrix", "widt
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
 _CACHED_VALUES = 1 << 16
+_NO_CAST = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
 
 @dataclass(frozen=True)
@@ -184,7 +185,7 @@ def _cast(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, list[tuple[in
         array = pc.call_function("utf8_trim_whitespace", [array])
     try:
         return array.cast(target), []
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+    except _NO_CAST:
         pass
     values: list[Any] = []
     bad = []
@@ -192,7 +193,7 @@ def _cast(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, list[tuple[in
     for index, value in enumerate(array):
         try:
             values.append(value.cast(target))
-        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        except _NO_CAST:
             values.append(None)
             bad.append((index, _shown(value.as_py()), wanted))
     return pa.array([None if v is None else v.as_py() for v in values], target), bad

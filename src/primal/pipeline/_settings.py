@@ -8,12 +8,14 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
 from primal._errors import DataError, MissingPackageError, OptionError
 from primal.maps import DynamicPrime
 from primal.maps._common import LAYOUTS, PRECISIONS
 from primal.pipeline._array_source import ARRAY
+from primal.pipeline._blocks import check_names
 from primal.pipeline._fit import scale_gamma
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._recipe import DTYPES, Recipe, feature_type
@@ -27,12 +29,14 @@ ON_ERROR = ("raise", "skip", "null")
 # Bytes of features in one row group, when the number of rows is left open.
 _GROUP_BYTES = 1 << 24
 _LARGEST_GROUP_ROWS = 1 << 16
+_LARGEST_BATCH_ROWS = 1 << 26
 
 
 @dataclass(frozen=True)
 class Settings:
     """Everything that decides the bytes of an output, besides the input; checked.
 
+    Numbers become plain ones, whatever type they were given in: they are written to files.
     See :func:`primal.pipeline.encode` for the meaning of each.
     """
 
@@ -52,7 +56,7 @@ class Settings:
     format: str
 
     def __post_init__(self) -> None:
-        even_dimension(self.dim)
+        plain: dict[str, Any] = {"dim": even_dimension(self.dim)}
         if (self.sigma is None) == (self.gamma is None):
             raise OptionError(
                 "give either sigma (scale of the map's frequencies) or gamma (of a kernel; "
@@ -60,24 +64,33 @@ class Settings:
                 f"{self.gamma!r}."
             )
         if self.sigma is not None:
-            positive_scale("sigma", self.sigma)
+            plain["sigma"] = positive_scale("sigma", self.sigma)
+            if self.kernel != "rbf":
+                raise OptionError(f"kernel goes with gamma; got kernel = {self.kernel!r}, sigma.")
         if isinstance(self.gamma, str):
             one_of("gamma", self.gamma, ("scale",))
         elif self.gamma is not None:
-            positive_scale("gamma", self.gamma)
+            plain["gamma"] = positive_scale("gamma", self.gamma)
         one_of("layout", self.layout, LAYOUTS)
         one_of("precision", self.precision, PRECISIONS)
         one_of("dtype", self.dtype, DTYPES)
         one_of("on_error", self.on_error, ON_ERROR)
         if self.batch_rows is not None:
-            whole_number("batch_rows", self.batch_rows, least=1)
-        _check_shard(self.shard)
+            plain["batch_rows"] = whole_number("batch_rows", self.batch_rows, least=1)
+            if plain["batch_rows"] > _LARGEST_BATCH_ROWS:
+                raise OptionError(
+                    f"batch_rows must be at most {_LARGEST_BATCH_ROWS}, got {self.batch_rows}: "
+                    "a row group is held in memory."
+                )
+        plain["shard"] = _checked_shard(self.shard)
         if FEATURES in self.keep:
             raise OptionError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
         if len(set(self.keep)) < len(self.keep):
             raise OptionError(f"keep names a column twice: {', '.join(self.keep)}.")
         if self.format == "npy":
             _check_npy(self)
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
 
     def as_json(self) -> dict[str, Any]:
         lists = {"columns": list(self.columns), "keep": list(self.keep), "shard": list(self.shard)}
@@ -91,20 +104,15 @@ def make_recipe(
 ) -> tuple[Recipe, pa.Schema]:
     """Return what to do with every row, and the types of the kept columns.
 
-    The first file that can be read decides which columns there are and what their types are.
+    The first file that can be read and has values decides which columns there are and what
+    their types are.
 
     Raises
     ------
     DataError
         If no file can be read, or columns are missing or hold no numbers.
     """
-    file, source = _first_source(settings, files)
-    with reading(file.path):
-        columns = _chosen(settings.columns, source.schema, settings.keep)
-        for name in columns:
-            check_type(name, source.schema.field(name).type)
-        d = _n_inputs(source, columns)
-        kept = pa.schema([_field(source.schema, name) for name in settings.keep])
+    columns, d, kept = _layout(settings, files)
     gamma = settings.gamma
     if gamma == "scale":
         gamma = scale_gamma(files, columns, d, settings.kernel, settings.on_error, fit_progress)
@@ -125,16 +133,48 @@ def make_recipe(
     )
 
 
-def _first_source(settings: Settings, files: tuple[InputFile, ...]) -> tuple[InputFile, Source]:
+_Layout = tuple[tuple[str, ...], int, pa.Schema]
+
+
+def _layout(settings: Settings, files: tuple[InputFile, ...]) -> _Layout:
+    """Return the columns of x, their number of values, and the kept columns."""
     failure: DataError | None = None
     for file in files:
         try:
-            return file, open_source(file)
+            source = open_source(file)
+            with reading(file.path):
+                found = _layout_of(settings, source)
         except DataError as error:
             if settings.on_error == "raise":
                 raise
             failure = failure or error
+            continue
+        if found[1]:
+            return found
+        # An empty file says nothing; the next one may.
+        named = f"{file.path}: column {found[0][0]!r}"
+        failure = failure or DataError(f"{named} holds no values, so their number is not known.")
+    if len(files) == 1 and failure is not None:
+        raise failure
     raise DataError(f"none of the {len(files)} files can be read; the first: {failure}")
+
+
+def _layout_of(settings: Settings, source: Source) -> _Layout:
+    columns = _chosen(settings.columns, source.schema, settings.keep)
+    for name in columns:
+        check_type(name, source.schema.field(name).type)
+    check_names(source.schema, settings.keep)
+    kept = pa.schema([_kept_field(source.schema.field(name)) for name in settings.keep])
+    _check_kept(kept)
+    return columns, _n_inputs(source, columns), kept
+
+
+def _check_kept(kept: pa.Schema) -> None:
+    try:
+        with pq.ParquetWriter(pa.BufferOutputStream(), kept):
+            pass
+    except pa.ArrowException as error:
+        raise DataError(f"a kept column has a type that Parquet does not hold: {error}") from None
 
 
 def _chosen(patterns: tuple[str, ...], schema: pa.Schema, keep: tuple[str, ...]) -> tuple[str, ...]:
@@ -153,21 +193,20 @@ def _chosen(patterns: tuple[str, ...], schema: pa.Schema, keep: tuple[str, ...])
         if not found:
             raise DataError(f"it has no column {pattern!r}, only {_listed(schema.names)}")
         chosen += [name for name in found if name not in chosen]
-    for name in chosen:
-        _field(schema, name)
+    check_names(schema, chosen)
     return tuple(chosen)
 
 
-def _field(schema: pa.Schema, name: str) -> pa.Field:
-    if schema.names.count(name) != 1:
-        times = schema.names.count(name)
-        problem = f"{times} columns" if times else "no column"
-        raise DataError(f"it has {problem} {name!r}, only {_listed(schema.names)}")
-    return schema.field(name).remove_metadata().with_nullable(True)
+def _kept_field(field: pa.Field) -> pa.Field:
+    """Return a field of the output; numbers of categories have room for those of other files."""
+    kind = field.type
+    if pa.types.is_dictionary(kind):
+        kind = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
+    return pa.field(field.name, kind)
 
 
 def _n_inputs(source: Source, columns: tuple[str, ...]) -> int:
-    """Return d: one for each column of numbers, or the length of the lists."""
+    """Return d: one for each column of numbers, or the length of the lists; 0 without any."""
     widths = [width_of(source.schema.field(name).type) for name in columns]
     if len(columns) > 1:
         if any(width != 1 for width in widths):
@@ -182,8 +221,6 @@ def _n_inputs(source: Source, columns: tuple[str, ...]) -> int:
             if len(lists):
                 d = len(lists[0])
                 break
-    if d == 0:
-        raise DataError(f"column {columns[0]!r} holds no values, so their number is not known")
     return d
 
 
@@ -228,12 +265,13 @@ def _default_rows(settings: Settings, d: int) -> int:
     return 1 << (rows.bit_length() - 1)
 
 
-def _check_shard(shard: tuple[int, int]) -> None:
-    i, n = shard
-    whole_number("the number of shards", n, least=1)
-    whole_number("shard", i)
+def _checked_shard(shard: object) -> tuple[int, int]:
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise OptionError(f"shard must be a pair (i, n), got {shard!r}.")
+    i, n = whole_number("shard", shard[0]), whole_number("the number of shards", shard[1], least=1)
     if i >= n:
         raise OptionError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
+    return i, n
 
 
 def _check_npy(settings: Settings) -> None:

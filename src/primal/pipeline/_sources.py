@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Iterator
 from contextlib import contextmanager
+from tokenize import TokenError
 from typing import Protocol
 from zipfile import BadZipFile
 from zlib import error as ZlibError
@@ -11,7 +13,7 @@ from zlib import error as ZlibError
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._errors import DataError
+from primal._errors import DataError, PrimalError
 from primal.pipeline._array_source import open_npy, open_npz
 from primal.pipeline._csv_source import CsvSource
 from primal.pipeline._inputs import InputFile
@@ -20,6 +22,10 @@ __all__ = ["Source", "open_source", "reading"]
 
 # Bytes of each column that are fetched at a time: a row group may be larger than memory.
 _COLUMN_BUFFER = 1 << 18
+
+
+# Failures of the system, which say nothing about a file.
+_PASSING = {errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETIMEDOUT}
 
 
 class Source(Protocol):
@@ -73,20 +79,29 @@ def open_source(file: InputFile) -> Source:
 
 @contextmanager
 def reading(path: str) -> Iterator[None]:
-    """Turn whatever goes wrong while a file is read into a DataError that names it."""
+    """Turn whatever goes wrong while a file is read into a DataError that names it.
+
+    What is not the fault of the file (a failing disk, no memory) becomes a PrimalError that is
+    none of its data: no row may be given up for it.
+    """
     try:
         yield
     except (
         *(DataError, OSError, EOFError, ValueError, KeyError, MemoryError, OverflowError),
-        *(NotImplementedError, BadZipFile, ZlibError, pa.ArrowException),
+        *(RuntimeError, TypeError, SyntaxError, TokenError, BadZipFile, ZlibError),
+        pa.ArrowException,
     ) as error:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) in _PASSING:
+            raise PrimalError(
+                f"{path} cannot be read now: {reason}. When that is mended, run the same command "
+                "again: it goes on where it stopped."
+            ) from error
         raise DataError(f"{path} cannot be read: {reason}.") from None
 
 
 class _ParquetSource:
     def __init__(self, path: str) -> None:
-        self._path = path
         self._file = pq.ParquetFile(
             path, buffer_size=_COLUMN_BUFFER, pre_buffer=False, page_checksum_verification=True
         )
@@ -97,18 +112,25 @@ class _ParquetSource:
         self.run_rows = max((metadata.row_group(i).num_rows for i in groups), default=1)
 
     def tables(self, names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
-        metadata, start, group = self._file.metadata, 0, 0
-        while group < metadata.num_row_groups:
-            if start + metadata.row_group(group).num_rows > first_row:
-                break
-            start += metadata.row_group(group).num_rows
-            group += 1
-        groups = list(range(group, metadata.num_row_groups))
-        skip = first_row - start
-        for batch in self._file.iter_batches(n_rows, row_groups=groups, columns=names):
-            if skip < batch.num_rows:
-                yield pa.Table.from_batches([batch.slice(skip)]).select(names)
-            skip = max(0, skip - batch.num_rows)
+        metadata, start = self._file.metadata, 0
+        for group in range(metadata.num_row_groups):
+            size = metadata.row_group(group).num_rows
+            skip = max(0, first_row - start)
+            start += size
+            if skip >= size:
+                continue
+            # One at a time: what a damaged page takes with it must not depend on `first_row`.
+            for batch in self._file.iter_batches(n_rows, row_groups=[group], columns=names):
+                if skip < batch.num_rows:
+                    yield pa.Table.from_batches([batch.slice(skip)]).select(names)
+                skip = max(0, skip - batch.num_rows)
+
+
+def _checked(batch: pa.RecordBatch, names: list[str]) -> pa.Table:
+    """Return some columns; a wrong offset in them would otherwise read foreign memory."""
+    table = pa.Table.from_batches([batch]).select(names)
+    table.validate(full=True)
+    return table
 
 
 class _ArrowSource:
@@ -129,7 +151,7 @@ class _ArrowSource:
             start = 0
             for i, size in enumerate(self._sizes):
                 if start + size > first_row:
-                    table = pa.Table.from_batches([reader.get_batch(i)]).select(names)
+                    table = _checked(reader.get_batch(i), names)
                     yield table.slice(max(0, first_row - start))
                 start += size
 
@@ -148,4 +170,4 @@ class _StreamSource:
     def tables(self, names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
         with pa.OSFile(self._path) as opened, pa.ipc.open_stream(opened) as reader:
             for batch in reader:
-                yield pa.Table.from_batches([batch]).select(names)
+                yield _checked(batch, names)

@@ -3,7 +3,7 @@
 The folder ``DST.primal-part`` holds the data so far, a journal with a line for each finished
 block, the rejected rows and the manifest. After a kill the data are cut back to the last line
 of the journal and go on from there. A kill of the process is survived at any moment; after a
-power failure start again with ``overwrite``, since the data are only forced to disk at the end.
+power failure remove the folder, since the data are only forced to disk at the end.
 """
 
 from __future__ import annotations
@@ -79,8 +79,30 @@ def finished_manifest(dst: Path, request: dict[str, Any], overwrite: bool) -> di
     _refuse_other(dst, manifest, request, "was made")
     if manifest.get("output", {}).get("bytes") != dst.stat().st_size:
         raise OptionError(f"{dst} was changed after it was made: pass overwrite (--overwrite).")
-    shutil.rmtree(beside(dst, "primal-part"), ignore_errors=True)
+    _remove_leftovers(beside(dst, "primal-part"))
     return manifest
+
+
+def _remove_leftovers(folder: Path) -> None:
+    """Remove the folder of a run that ended after its output was in place, if none is at work."""
+    with contextlib.suppress(OSError), (folder / "journal").open("r+b") as journal:
+        if _locked(journal):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _locked(journal: BinaryIO) -> bool:
+    """Take the lock of a run, which goes with the file; False if another process has it."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        return True
+    try:
+        fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # some network disks know no locks
+        return True
+    return True
 
 
 class Workspace:
@@ -103,7 +125,8 @@ class Workspace:
             self.folder.mkdir(exist_ok=True)
             self._journal = self._open("journal")
             try:
-                self._lock()
+                if not _locked(self._journal):
+                    raise OptionError(f"another run is writing {self._dst} now: wait for it.")
                 found = read_manifest(self.folder / "manifest.json")
                 if found is not None and found.get("request") != self._request:
                     if not self._overwrite:
@@ -118,7 +141,11 @@ class Workspace:
         return self
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
-        self._files.close()
+        try:
+            self._files.close()
+        except OSError:  # what a full disk did not take is tried once more
+            if error is None:
+                raise
         ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
         if ours and (isinstance(error, DataError) or not self.entries):
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -178,8 +205,10 @@ class Workspace:
             self._dst.unlink(missing_ok=True)  # never an old output beside a new manifest
             _write_whole(beside(self._dst, "manifest.json"), self.manifest)
             (self.folder / "data").replace(self._dst)
+            # Before the lock goes with its file: the folder could be another run's by then.
+            shutil.rmtree(self.folder, ignore_errors=True)
             self._files.close()
-            shutil.rmtree(self.folder)
+            shutil.rmtree(self.folder, ignore_errors=True)  # where open files cannot be removed
         return self.manifest
 
     def _recover(self, *, fresh: bool) -> None:
@@ -210,19 +239,6 @@ class Workspace:
         path = self.folder / name
         path.touch()
         return self._files.enter_context(path.open("r+b"))
-
-    def _lock(self) -> None:
-        """Refuse to work beside another run; the lock goes with the process that holds it."""
-        try:
-            import fcntl
-        except ImportError:  # not on this system
-            return
-        try:
-            fcntl.flock(self._journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OptionError(f"another run is writing {self._dst} now: wait for it.") from None
-        except OSError:  # some network disks know no locks
-            pass
 
     @contextlib.contextmanager
     def _disk(self) -> Any:
