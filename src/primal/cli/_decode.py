@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from primal._errors import OptionError
-from primal.cli._encode import progress_line, room, shown_warnings
+from primal.cli._encode import progress_line, resumable, room, shown_warnings
 from primal.decoding import Box, Gaussian, Integers
 
 
@@ -46,7 +46,7 @@ def decode(
             "--exact needs one prior, and a prior needs --exact: give --box B, --gaussian "
             "MEAN,STD or --integers STEP,LOW,HIGH."
         )
-    with shown_warnings(), progress_line("decode", quiet or as_json) as told:
+    with resumable(), shown_warnings(), progress_line("decode", quiet or as_json) as told:
         report = room().decode(src, dst, prior=prior, beam=beam, overwrite=overwrite, progress=told)
     if as_json:
         values = {

@@ -140,6 +140,16 @@ def shown_warnings() -> Iterator[None]:
 
 
 @contextmanager
+def resumable() -> Iterator[None]:
+    """Say after an interrupt that nothing is lost."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        click.echo("\nWhat is finished is kept: the same command goes on from here.", err=True)
+        raise
+
+
+@contextmanager
 def progress_line(label: str, quiet: bool) -> Iterator[Any]:
     """Yield a callback (done, total) that keeps one line on standard error up to date."""
     if quiet or not sys.stderr.isatty():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import click
 
-from primal.cli._encode import progress_line, room
+from primal.cli._encode import progress_line, resumable, room
 
 
 @click.command()
@@ -21,7 +21,7 @@ def merge(parts: tuple[Path, ...], dst: Path, overwrite: bool, quiet: bool, as_j
 
     The bytes are those of an encoding without shards.
     """
-    with progress_line("merge", quiet or as_json) as told:
+    with resumable(), progress_line("merge", quiet or as_json) as told:
         report = room().merge(parts, dst, overwrite=overwrite, progress=told)
     if as_json:
         values = {
