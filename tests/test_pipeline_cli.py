@@ -139,3 +139,18 @@ def test_without_pyarrow_the_extra_is_named(source, monkeypatch):
 )
 def test_progress_says_rate_and_time_left(arguments, text):
     assert progress_text("encode", *arguments) == text
+
+
+@pytest.mark.parametrize("verb", [encode, decode, merge])
+def test_an_interrupt_says_that_nothing_is_lost(source, monkeypatch, verb):
+    options = ["--columns", "u,w", "--dim", 16, "--sigma", 0.05]
+    ok(encode, "in.parquet", "out.parquet", *options)
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("primal.pipeline._store.Workspace.append", interrupt)
+    more = options if verb is encode else []
+    result = run(verb, "out.parquet" if verb is not encode else "in.parquet", "new.parquet", *more)
+    assert result.exit_code == 1
+    assert "the same command goes on from here" in result.stderr

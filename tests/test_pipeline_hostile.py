@@ -17,7 +17,7 @@ from primal.decoding import Box
 from primal.pipeline import _array_source
 from primal.pipeline._inspect import _n_different
 from primal.pipeline._job import Rows
-from primal.pipeline._store import beside
+from primal.pipeline._manifest import beside
 
 OPTIONS = {"dim": 8, "sigma": 0.5, "batch_rows": 16}
 DTYPES = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")

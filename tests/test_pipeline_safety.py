@@ -2,6 +2,7 @@
 
 import errno
 import json
+import shutil
 import subprocess
 import sys
 import time
@@ -23,6 +24,7 @@ from primal.pipeline._blocks import Span, shard_spans, spans_after, split_span
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import Job
 from primal.pipeline._local import encode_here
+from primal.pipeline._manifest import beside
 from primal.pipeline._settings import Settings, make_recipe
 
 OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "batch_rows": 16, "on_error": "skip"}
@@ -76,7 +78,7 @@ def begin(source, out, n_blocks, **more):
             source, out, progress=stop_after(n_blocks), **(OPTIONS | {"keep": "id"} | more)
         )
     assert not out.exists()
-    return _store.beside(out, "primal-part")
+    return beside(out, "primal-part")
 
 
 def assert_same_output(out, whole):
@@ -87,7 +89,7 @@ def assert_same_output(out, whole):
         [out.name, *(f"{out.name}.{name}" for name in names)]
     )
     for name in names:
-        assert _store.beside(out, name).read_bytes() == _store.beside(whole, name).read_bytes()
+        assert beside(out, name).read_bytes() == beside(whole, name).read_bytes()
 
 
 class TestGoingOn:
@@ -108,6 +110,34 @@ class TestGoingOn:
         pipeline.encode(source, out, keep="id", **OPTIONS)
         assert_same_output(out, whole)
 
+    @pytest.mark.parametrize(("n_blocks", "n_on_disk"), [(3, 0), (7, 4), (11, 8)])
+    def test_after_the_power_failed(
+        self, source, whole, tmp_path, monkeypatch, n_blocks, n_on_disk
+    ):
+        """What was not yet forced to disk is there with its length, but holds zeros."""
+        monkeypatch.setattr(_store, "_CACHED_BYTES", 2800)  # four row groups
+        out = tmp_path / "out.parquet"
+        part = begin(source, out, n_blocks)
+        ends = [json.loads(line)[5] for line in (part / "journal").read_bytes().splitlines()]
+        assert json.loads((part / "synced.json").read_text())["blocks"] == n_on_disk
+        start = ends[n_on_disk - 1] if n_on_disk else 0
+        with (part / "data").open("r+b") as opened:
+            opened.seek(start)
+            opened.write(bytes(ends[-1] - start))
+        monkeypatch.setattr(_store, "_boot", lambda: "another start")
+        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        rows = [json.loads(line)[3] for line in self.journal_of(source, tmp_path)]
+        assert report.resumed_rows == sum(rows[:n_on_disk])
+        assert_same_output(out, whole)
+
+    def journal_of(self, source, tmp_path):
+        """Return the lines of the journal of a whole run."""
+        folder = tmp_path / "other"
+        part = begin(source, folder / "out.parquet", N_BLOCKS)
+        lines = (part / "journal").read_bytes().splitlines()
+        shutil.rmtree(folder)
+        return lines
+
     def test_after_data_were_lost(self, source, whole, tmp_path):
         out = tmp_path / "out.parquet"
         part = begin(source, out, 6)
@@ -117,16 +147,16 @@ class TestGoingOn:
         assert 0 < report.resumed_rows < 5 * 16
         assert_same_output(out, whole)
 
-    @pytest.mark.parametrize("step", ["copyfile", "_write_whole", "rmtree"])
+    @pytest.mark.parametrize("step", ["copyfile", "write_whole", "rmtree"])
     def test_after_a_stop_while_finishing(self, source, whole, tmp_path, monkeypatch, step):
         out = tmp_path / "out.parquet"
 
         def stop(*arguments, **options):
-            if step != "_write_whole" or "primal-part" not in str(arguments[0]):
+            if step != "write_whole" or "primal-part" not in str(arguments[0]):
                 raise Stop
             return original(*arguments, **options)
 
-        owner = _store if step == "_write_whole" else _store.shutil
+        owner = _store if step == "write_whole" else _store.shutil
         original = getattr(owner, step)
         monkeypatch.setattr(owner, step, stop)
         with pytest.raises(Stop):
@@ -307,14 +337,14 @@ class TestSamePlace:
         pipeline.encode(source, out, **OPTIONS)
         old = out.read_bytes()
         changed = OPTIONS | {"sigma": 0.25}  # the new output has as many bytes
-        original = _store._write_whole
+        original = _store.write_whole
 
         def stop(path, values):
             original(path, values)
             if "primal-part" not in str(path):
                 raise Stop
 
-        monkeypatch.setattr(_store, "_write_whole", stop)
+        monkeypatch.setattr(_store, "write_whole", stop)
         with pytest.raises(Stop):
             pipeline.encode(source, out, overwrite=True, **changed)
         monkeypatch.undo()
@@ -322,7 +352,7 @@ class TestSamePlace:
         assert out.read_bytes() != old
 
     def test_manifest_names_inputs_and_versions(self, source, whole):
-        manifest = json.loads(_store.beside(whole, "manifest.json").read_text())
+        manifest = json.loads(beside(whole, "manifest.json").read_text())
         names = [Path(one["path"]).name for one in manifest["request"]["inputs"]]
         assert names == ["a.parquet", "b.csv", "c.arrow"]
         assert manifest["request"]["inputs"][0]["n_bytes"] == (source / names[0]).stat().st_size
@@ -348,7 +378,7 @@ class TestShards:
         assert merged.read_bytes() == whole.read_bytes()
         assert told[-1] == (report.rows, report.rows)
         assert report.rejected == 3
-        rejected = [_store.beside(out, "rejected.csv").read_bytes() for out in (whole, merged)]
+        rejected = [beside(out, "rejected.csv").read_bytes() for out in (whole, merged)]
         assert rejected[0] == rejected[1]
         assert pipeline.merge(parts, merged).already_complete
 

@@ -87,6 +87,7 @@ def encode(
     """
     quiet = quiet or as_json
     with (
+        resumable(),
         shown_warnings(),
         progress_line("fit", quiet) as fits,
         progress_line("encode", quiet) as told,

@@ -20,12 +20,13 @@ from primal.pipeline._encode import output_format
 from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import EncodedBlock
 from primal.pipeline._local import in_order
+from primal.pipeline._manifest import finished_manifest
 from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import head_bytes, npy_header, read_record, versions
 from primal.pipeline._row_groups import FEATURES, end_of_file, row_group
 from primal.pipeline._rows import column_array
 from primal.pipeline._sources import open_source
-from primal.pipeline._store import Workspace, finished_manifest
+from primal.pipeline._store import Workspace
 
 __all__ = ["DecodeReport", "decode"]
 

@@ -17,10 +17,11 @@ from primal.pipeline._blocks import Span, shard_spans, spans_after, total_rows
 from primal.pipeline._inputs import InputFile, check_unchanged, find_inputs
 from primal.pipeline._job import EncodedBlock, Job
 from primal.pipeline._local import encode_here
+from primal.pipeline._manifest import beside, finished_manifest
 from primal.pipeline._recipe import FLOATS, Recipe
 from primal.pipeline._record import Record, head_bytes, tail_bytes, versions
 from primal.pipeline._settings import Settings, make_recipe
-from primal.pipeline._store import Workspace, beside, finished_manifest
+from primal.pipeline._store import Workspace
 
 __all__ = ["EncodeReport", "encode", "finish", "output_format", "report_of"]
 

@@ -17,11 +17,11 @@ from primal.pipeline._array_source import open_npy
 from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import Job, Rows
+from primal.pipeline._manifest import beside, read_manifest
 from primal.pipeline._record import Record, read_record
 from primal.pipeline._row_groups import FEATURES
 from primal.pipeline._rows import column_array
 from primal.pipeline._sources import reading
-from primal.pipeline._store import beside, read_manifest
 
 __all__ = ["Inspection", "inspect"]
 

@@ -12,9 +12,10 @@ import pyarrow.parquet as pq
 from primal._errors import DataError, OptionError
 from primal.pipeline._encode import EncodeReport, finish, output_format, report_of
 from primal.pipeline._job import EncodedBlock, Rejected
+from primal.pipeline._manifest import beside, finished_manifest, read_manifest
 from primal.pipeline._record import Record, head_bytes, read_record
 from primal.pipeline._row_groups import row_groups_of
-from primal.pipeline._store import Workspace, beside, finished_manifest, read_manifest
+from primal.pipeline._store import Workspace
 
 __all__ = ["merge"]
 

@@ -15,9 +15,10 @@ import pyarrow.parquet as pq
 
 from primal._errors import DataError, SpecError
 from primal.pipeline._inputs import InputFile
+from primal.pipeline._journal import Entry
+from primal.pipeline._manifest import beside, read_manifest
 from primal.pipeline._recipe import DTYPES, Recipe
 from primal.pipeline._row_groups import FEATURES, MAGIC, end_of_file
-from primal.pipeline._store import Entry, beside, read_manifest
 
 __all__ = [
     "METADATA_KEY",

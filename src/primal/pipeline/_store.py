@@ -2,107 +2,28 @@
 
 The folder ``DST.primal-part`` holds the data so far, a journal with a line for each finished
 block, the rejected rows and the manifest. After a kill the data are cut back to the last line
-of the journal and go on from there. A kill of the process is survived at any moment; after a
-power failure remove the folder, since the data are only forced to disk at the end.
+of the journal and go on from there, so a kill of the process costs the block that it was at. A
+machine that loses its power forgets what was not yet on disk: after another start of the machine
+only the blocks up to the last time that everything was forced to disk are believed.
 """
 
 from __future__ import annotations
 
-import base64
 import contextlib
-import csv
-import io
-import json
 import os
 import shutil
-from dataclasses import astuple, dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from primal._errors import DataError, OptionError, PrimalError
-from primal.pipeline._job import EncodedBlock, Rejected
+from primal.pipeline._job import EncodedBlock
+from primal.pipeline._journal import REJECTED_HEADER, Entry, csv_lines, journal_entry, journal_line
+from primal.pipeline._manifest import beside, locked, read_manifest, refuse_other, write_whole
 
-__all__ = ["Entry", "Workspace", "beside", "finished_manifest", "read_manifest"]
+__all__ = ["Workspace"]
 
 # The end of the data stays in the system's cache; what came before is on disk by then.
 _CACHED_BYTES = 1 << 29
-_REJECTED_HEADER = "file,row,column,value,reason\n"
-
-
-@dataclass(frozen=True)
-class Entry:
-    """One line of the journal: a finished block and where the files ended after it."""
-
-    file: int
-    number: int
-    ends_file: bool
-    rows: int
-    n_rejected: int
-    data_end: int
-    rejected_end: int
-    counts: dict[str, int]
-    description: bytes
-
-
-def beside(dst: Path, what: str) -> Path:
-    """Return the path of a file that belongs to an output: ``DST.what``."""
-    return dst.with_name(f"{dst.name}.{what}")
-
-
-def read_manifest(path: Path) -> dict[str, Any] | None:
-    """Return the manifest in a file, None where there is none."""
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) else None
-
-
-def finished_manifest(dst: Path, request: dict[str, Any], overwrite: bool) -> dict[str, Any] | None:
-    """Return the manifest of an output that is already there and answers the same request.
-
-    Raises
-    ------
-    OptionError
-        If something else is there, unless `overwrite`; or a folder.
-    """
-    if dst.is_dir():
-        raise OptionError(f"{dst} is a folder: choose another name.")
-    if overwrite or not dst.exists():
-        return None
-    manifest = read_manifest(beside(dst, "manifest.json"))
-    if manifest is None:
-        raise OptionError(
-            f"{dst} exists and has no manifest beside it: pass overwrite (--overwrite) to replace "
-            "it, or choose another name."
-        )
-    _refuse_other(dst, manifest, request, "was made")
-    if manifest.get("output", {}).get("bytes") != dst.stat().st_size:
-        raise OptionError(f"{dst} was changed after it was made: pass overwrite (--overwrite).")
-    _remove_leftovers(beside(dst, "primal-part"))
-    return manifest
-
-
-def _remove_leftovers(folder: Path) -> None:
-    """Remove the folder of a run that ended after its output was in place, if none is at work."""
-    with contextlib.suppress(OSError), (folder / "journal").open("r+b") as journal:
-        if _locked(journal):
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _locked(journal: BinaryIO) -> bool:
-    """Take the lock of a run, which goes with the file; False if another process has it."""
-    try:
-        import fcntl
-    except ImportError:  # not on this system
-        return True
-    try:
-        fcntl.flock(journal, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # some network disks know no locks
-        return True
-    return True
 
 
 class Workspace:
@@ -125,16 +46,17 @@ class Workspace:
             self.folder.mkdir(exist_ok=True)
             self._journal = self._open("journal")
             try:
-                if not _locked(self._journal):
+                if not locked(self._journal):
                     raise OptionError(f"another run is writing {self._dst} now: wait for it.")
                 found = read_manifest(self.folder / "manifest.json")
                 if found is not None and found.get("request") != self._request:
                     if not self._overwrite:
-                        _refuse_other(self._dst, found, self._request, "was begun")
+                        refuse_other(self._dst, found, self._request, "was begun")
                     found = None
                 self.manifest = found or {}
                 self._data, self._rejected = self._open("data"), self._open("rejected.csv")
-                self._recover(fresh=found is None)
+                self._recover(0 if found is None else self._n_believed())
+                self._sync()
             except BaseException:
                 self._files.close()
                 raise
@@ -155,7 +77,7 @@ class Workspace:
         if not self.manifest:
             self.manifest = {"request": self._request, **manifest}
             with self._disk():
-                _write_whole(self.folder / "manifest.json", self.manifest)
+                write_whole(self.folder / "manifest.json", self.manifest)
 
     def append(self, block: EncodedBlock) -> None:
         """Add a finished block; it survives a kill from the moment this returns."""
@@ -163,7 +85,7 @@ class Workspace:
             start = self._data.tell()
             for piece in block.pieces:
                 self._data.write(piece)
-            self._rejected.write(_csv_lines(block.rejected))
+            self._rejected.write(csv_lines(block.rejected))
             self._data.flush()
             self._rejected.flush()
             _write_out(self._data, start)
@@ -178,9 +100,11 @@ class Workspace:
                 block.counts,
                 block.description,
             )
-            self._journal.write(_journal_line(entry))
+            self._journal.write(journal_line(entry))
             self._journal.flush()
-        self.entries.append(entry)
+            self.entries.append(entry)
+            if entry.data_end - self._synced_end >= _CACHED_BYTES:
+                self._sync()
 
     def row_groups(self) -> list[tuple[int, bytes]]:
         """Return the offset and the description of every Parquet row group."""
@@ -203,7 +127,7 @@ class Workspace:
             if any(entry.n_rejected for entry in self.entries):
                 shutil.copyfile(self.folder / "rejected.csv", rejected)
             self._dst.unlink(missing_ok=True)  # never an old output beside a new manifest
-            _write_whole(beside(self._dst, "manifest.json"), self.manifest)
+            write_whole(beside(self._dst, "manifest.json"), self.manifest)
             (self.folder / "data").replace(self._dst)
             # Before the lock goes with its file: the folder could be another run's by then.
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -211,13 +135,35 @@ class Workspace:
             shutil.rmtree(self.folder, ignore_errors=True)  # where open files cannot be removed
         return self.manifest
 
-    def _recover(self, *, fresh: bool) -> None:
-        """Cut all files back to the last block that the journal and the data agree on."""
+    def _sync(self) -> None:
+        """Force all that is finished to disk, and note how much that is.
+
+        Should the note itself be lost, fewer blocks are believed than could be.
+        """
+        if self.entries:
+            for opened in (self._data, self._rejected, self._journal):
+                opened.flush()
+                os.fsync(opened.fileno())
+        self._synced_end = self._data.tell()
+        write_whole(self.folder / "synced.json", {"boot": _boot(), "blocks": len(self.entries)})
+
+    def _n_believed(self) -> int | None:
+        """Return how many lines of the journal are believed; None for all."""
+        synced = read_manifest(self.folder / "synced.json") or {}
+        return None if synced.get("boot") == _boot() else int(synced.get("blocks", 0))
+
+    def _recover(self, most: int | None) -> None:
+        """Cut all files back to the last block that the journal and the data agree on.
+
+        At most so many blocks are taken over; None for any number.
+        """
         journal_end = 0
         data_size = self._data.seek(0, os.SEEK_END)
         rejected_size = self._rejected.seek(0, os.SEEK_END)
-        for line in () if fresh else self._journal:
-            entry = _journal_entry(line)
+        for line in self._journal:
+            if len(self.entries) == most:
+                break
+            entry = journal_entry(line)
             if entry is None or entry.data_end > data_size or entry.rejected_end > rejected_size:
                 break
             self.entries.append(entry)
@@ -227,9 +173,9 @@ class Workspace:
             self._truncate(self._data, self.entries[-1].data_end)
             self._truncate(self._rejected, self.entries[-1].rejected_end)
         else:
-            for opened, first in ((self._data, self._head), (self._rejected, _REJECTED_HEADER)):
+            for opened, first in ((self._data, self._head), (self._rejected, REJECTED_HEADER)):
                 self._truncate(opened, 0)
-                opened.write(first if isinstance(first, bytes) else first.encode())
+                opened.write(first)
 
     def _truncate(self, opened: BinaryIO, size: int) -> None:
         opened.seek(size)
@@ -266,47 +212,9 @@ def _write_out(opened: BinaryIO, start: int) -> None:
             os.posix_fadvise(opened.fileno(), first, last - first, os.POSIX_FADV_DONTNEED)
 
 
-def _refuse_other(dst: Path, manifest: dict[str, Any], request: dict[str, Any], verb: str) -> None:
-    there = manifest.get("request")
-    if there == request:
-        return
-    old = there if isinstance(there, dict) else {}
-    differing = [name for name in request if old.get(name) != request[name]]
-    told = "; ".join(
-        "the input files changed"
-        if name == "inputs"
-        else f"{name} = {old.get(name)!r} there, {request[name]!r} asked"
-        for name in differing
-    )
-    raise OptionError(
-        f"{dst} {verb} with other settings ({told}): choose another name, or pass overwrite "
-        "(--overwrite)."
-    )
-
-
-def _write_whole(path: Path, values: dict[str, Any]) -> None:
-    partial = beside(path, "partial")
-    partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
-
-
-def _csv_lines(rejected: tuple[Rejected, ...]) -> bytes:
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(astuple(one) for one in rejected)
-    return text.getvalue().encode("utf-8", errors="replace")
-
-
-def _journal_line(entry: Entry) -> bytes:
-    values = [*astuple(entry)[:-1], base64.b64encode(entry.description).decode()]
-    return json.dumps(values).encode() + b"\n"
-
-
-def _journal_entry(line: bytes) -> Entry | None:
-    """Return the entry of a line, None for one that a kill cut short."""
-    if not line.endswith(b"\n"):
-        return None
+def _boot() -> str:
+    """Return what names this start of this machine; empty where the system does not say."""
     try:
-        values = json.loads(line)
-        return Entry(*values[:-1], description=base64.b64decode(values[-1]))
-    except (ValueError, TypeError):
-        return None
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
