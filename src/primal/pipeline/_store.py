@@ -22,7 +22,8 @@ from primal.pipeline._manifest import beside, locked, read_manifest, refuse_othe
 
 __all__ = ["Workspace"]
 
-# The end of the data stays in the system's cache; what came before is on disk by then.
+# Everything is forced to disk as often; so the end of the data, of this size, may stay in the
+# system's cache, and what came before is on disk.
 _CACHED_BYTES = 1 << 29
 
 
