@@ -144,6 +144,12 @@ def first_error(folder: Path, sources: list[Path], local: Path) -> dict:
             pipeline.encode(sources, folder / "raise.parquet", engine=engine, **OPTIONS)
         except DataError as error:
             said.append(str(error))
+    try:  # connected already, and not there
+        pipeline.encode(
+            sources, folder / "raise.parquet", engine="ray", address="127.0.0.1:9", **OPTIONS
+        )
+    except EngineError as error:
+        said.append(str(error))
     left = [path.name for path in folder.iterdir() if path.name.startswith("raise")]
     order = ray.data.DataContext.get_current().execution_options.preserve_order
     processors = ray.cluster_resources()["CPU"]
@@ -166,6 +172,19 @@ def goes_on(folder: Path, sources: list[Path], local: Path) -> dict:
         "resumed_rows": report.resumed_rows,
         "left_connected": ray.is_initialized(),
     }
+
+
+def other_folder(folder: Path, sources: list[Path], local: Path) -> dict:
+    """The paths begin where the caller is, not where the workers were started."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        names = [path.name for path in sources]
+        options = OPTIONS | {"on_error": "skip"}
+        report = pipeline.encode(names, "relative.parquet", engine="ray", **options)
+    finally:
+        os.chdir(before)
+    return {"rows": report.rows, "rejected": report.rejected}
 
 
 def shards(folder: Path, sources: list[Path], local: Path) -> dict:
@@ -224,7 +243,17 @@ def rejected(path: Path) -> bytes:
     return path.with_name(f"{path.name}.rejected.csv").read_bytes()
 
 
-STEPS = (no_cluster, one_killed, first_error, goes_on, shards, no_gpu, a_gpu_on_paper, command_line)
+STEPS = (
+    no_cluster,
+    one_killed,
+    first_error,
+    goes_on,
+    other_folder,
+    shards,
+    no_gpu,
+    a_gpu_on_paper,
+    command_line,
+)
 
 if __name__ == "__main__":
     sys.exit(main())

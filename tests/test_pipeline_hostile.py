@@ -9,6 +9,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
+import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -217,6 +218,111 @@ class TestOneBadFileCostsNoOther:
         with pytest.raises(DataError, match="type that Parquet does not hold"):
             pipeline.encode(path, tmp_path / "out.parquet", **OPTIONS, columns="x", keep="k")
 
+    def test_what_polars_writes(self, tmp_path):
+        table = polars.DataFrame(
+            {
+                "x": ["1.5", " 2 ", "bad", "4"],
+                "text": ["a", None, "c", "d"],
+                "kind": ["p", "q", "p", "q"],
+                "tags": [["u"], [], ["v", "w"], None],
+            },
+            schema_overrides={"kind": polars.Categorical},
+        )
+        table.write_ipc(tmp_path / "in.arrow")
+        kinds = pa.ipc.open_file(tmp_path / "in.arrow").schema
+        assert pa.types.is_string_view(kinds.field("text").type)
+        options = OPTIONS | {"columns": "x", "keep": ["text", "kind", "tags"], "on_error": "skip"}
+        report = pipeline.encode(tmp_path / "in.arrow", tmp_path / "out.parquet", **options)
+        assert (report.rows, report.rejected) == (3, 1)
+        found = pq.read_table(tmp_path / "out.parquet").drop_columns("features")
+        good = table.drop("x").rows()
+        assert [tuple(row.values()) for row in found.to_pylist()] == [good[i] for i in (0, 1, 3)]
+
+    def test_a_first_list_that_is_empty(self, tmp_path):
+        pq.write_table(pa.table({"x": [[], [1.0, 2.0], [3.0, 4.0]]}), tmp_path / "in.parquet")
+        options = OPTIONS | {"on_error": "skip"}
+        report = pipeline.encode(tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
+        assert (report.rows, report.rejected, report.spec["d"]) == (2, 1, 2)
+
+    @pytest.mark.parametrize(
+        ("first", "second", "lost"),
+        [
+            (pa.array([1.0], pa.float32()), pa.array([1e300, 0.1, None, np.inf]), [0]),
+            (pa.array([True]), pa.array([5, 1, 0, None]), [0]),
+            (
+                pa.array([0], pa.date32()),
+                pa.array([86_400, 86_401, None, 0], pa.timestamp("s")),
+                [1],
+            ),
+            (pa.array([1], pa.int8()), pa.array([1.0, 2.5, 300.0, None]), [1, 2]),
+        ],
+    )
+    def test_kept_values_that_another_type_would_change(self, tmp_path, first, second, lost):
+        pq.write_table(pa.table({"x": np.zeros(1), "k": first}), tmp_path / "a.parquet")
+        pq.write_table(pa.table({"x": np.zeros(4), "k": second}), tmp_path / "b.parquet")
+        sources = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
+        options = OPTIONS | {"columns": "x", "keep": "k", "on_error": "skip"}
+        pipeline.encode(sources, tmp_path / "out.parquet", **options)
+        lines = beside(tmp_path / "out.parquet", "rejected.csv").read_text().splitlines()[1:]
+        assert [int(line.split(",")[1]) for line in lines] == lost
+
+
+class TestMerging:
+    def test_kept_types_that_arrow_reads_otherwise(self, tmp_path):
+        n = 40
+        kept = {
+            "list": pa.array([[i] for i in range(n)]),
+            "large": pa.array([[i] for i in range(n)], pa.large_list(pa.int64())),
+            "map": pa.array([[(str(i), i)] for i in range(n)], pa.map_(pa.string(), pa.int64())),
+            "seconds": pa.array(range(n), pa.timestamp("s")),
+            "clock": pa.array(range(n), pa.time32("s")),
+            "day": pa.array([86_400_000 * i for i in range(n)], pa.date64()),
+            "category": pa.DictionaryArray.from_arrays([i % 2 for i in range(n)], [7, 8]),
+        }
+        path = arrow_file(tmp_path / "in.arrow", pa.table({"x": np.zeros(n)} | kept))
+        options = OPTIONS | {"columns": "x", "keep": list(kept)}
+        pipeline.encode(path, tmp_path / "whole.parquet", **options)
+        whole = (tmp_path / "whole.parquet").read_bytes()
+        assert merged(path, tmp_path, 2, **options).read_bytes() == whole
+
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    def test_a_file_that_is_listed_twice(self, tmp_path, suffix):
+        path = tmp_path / f"in.{suffix}"
+        values = [1.0, None, 3.0, None, 5.0] * 8
+        if suffix == "csv":
+            path.write_text("x,y\n" + "".join(f"{'' if v is None else v},1\n" for v in values))
+        else:
+            pq.write_table(pa.table({"x": values, "y": np.ones(40)}), path)
+        options = OPTIONS | {"columns": ["x", "y"], "on_error": "skip"}
+        sources = [path, path, path]
+        pipeline.encode(sources, tmp_path / "whole.parquet", **options)
+        for n in (1, 2, 5):
+            out = merged(sources, tmp_path, n, **options)
+            assert out.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+            said = [
+                beside(p, "rejected.csv").read_bytes() for p in (out, tmp_path / "whole.parquet")
+            ]
+            assert said[0] == said[1]
+
+    def test_copies_of_one_input(self, tmp_path):
+        path = tmp_path / "in.npy"
+        parts = [tmp_path / f"part-{i}.parquet" for i in range(2)]
+        for i, part in enumerate(parts):
+            np.save(path, points(64))  # the same rows, another time
+            pipeline.encode(path, part, shard=(i, 2), **OPTIONS)
+        with pytest.raises(OptionError, match="same_inputs"):
+            pipeline.merge(parts, tmp_path / "out.parquet")
+        assert pipeline.merge(parts, tmp_path / "out.parquet", same_inputs=True).rows == 64
+
+    def test_the_input_is_known_afterwards(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(64))
+        found = pipeline.inspect(merged(tmp_path / "in.npy", tmp_path, 3, **OPTIONS))
+        assert (found.sampled_rows, found.wrong_rows) == (64, 0)
+
+    def test_one_path_is_no_list(self, tmp_path):
+        with pytest.raises(OptionError, match="a list of paths"):
+            pipeline.merge("part.parquet", tmp_path / "out.parquet")
+
 
 class TestDamagedPages:
     @pytest.mark.parametrize("row", [60, 300])
@@ -308,6 +414,35 @@ class TestChangedThings:
                 str(tmp_path / "*.csv"), tmp_path / "out.parquet", **OPTIONS, on_error="skip"
             )
         assert report.already_complete
+
+    def test_files_that_only_look_like_side_files(self, tmp_path):
+        for name in ("day.parquet.csv", "other.csv"):
+            (tmp_path / name).write_text("x\n1\n2\n")
+        sources = [tmp_path / "other.csv", tmp_path / "day.parquet.csv"]
+        assert pipeline.encode(sources, tmp_path / "day.parquet", **OPTIONS).rows == 4
+
+    def test_a_pattern_that_reaches_into_a_part_folder(self, tmp_path):
+        for i in range(3):
+            (tmp_path / f"{i}.csv").write_text("x\nabc\n2\n")
+        options = OPTIONS | {"on_error": "skip"}
+        pattern, out = str(tmp_path / "**" / "*.csv"), tmp_path / "out.parquet"
+        with pytest.raises(Stop):
+            pipeline.encode(pattern, out, progress=stop_after(2), **options)
+        assert pipeline.encode(pattern, out, **options).resumed_rows > 0
+        assert pipeline.encode(pattern, tmp_path / "next.parquet", **options).rows == 3
+
+    def test_an_input_out_of_reach_at_the_end_costs_nothing(self, tmp_path):
+        source, out = tmp_path / "in.npy", tmp_path / "out.parquet"
+        np.save(source, points(64))
+
+        def move(done, total):
+            if done == total:
+                source.rename(tmp_path / "moved.npy")
+
+        with pytest.raises(PrimalError, match="out of reach"):
+            pipeline.encode(source, out, progress=move, **OPTIONS)
+        (tmp_path / "moved.npy").rename(source)
+        assert pipeline.encode(source, out, **OPTIONS).resumed_rows == 64
 
     def test_a_second_run_leaves_one_at_work_alone(self, tmp_path):
         source, out = tmp_path / "in.npy", tmp_path / "out.parquet"

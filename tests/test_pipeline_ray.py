@@ -43,9 +43,10 @@ def test_two_workers_one_of_them_killed(result):
 
 def test_the_first_error_is_that_of_one_machine(result):
     found = result["first_error"]
-    here, there = found["said"]
+    here, there, elsewhere = found["said"]
     assert "a.parquet: row 29997, column 'x2' holds 'nan'" in here
     assert there == here
+    assert "connected to the Ray cluster at" in elsewhere
     assert found["left"] == []
     assert found["order_of_others"] is False  # the settings of the process are as they were
     assert found["processors"] == 1.0  # and one was enough
@@ -53,6 +54,10 @@ def test_the_first_error_is_that_of_one_machine(result):
 
 def test_an_interrupted_run_goes_on_there(result):
     assert result["goes_on"] == {"same_bytes": True, "resumed_rows": 7500, "left_connected": True}
+
+
+def test_paths_begin_where_the_caller_is(result):
+    assert result["other_folder"] == {"rows": 36_000 - 2, "rejected": 2}
 
 
 def test_shards_are_merged(result):

@@ -42,11 +42,19 @@ class _Shard(click.ParamType):
 @click.argument("dst", type=click.Path(path_type=Path))
 @click.option("--columns", default="", help="Names or patterns, with commas; or one list column.")
 @click.option("--dim", type=int, required=True, help="Number of features, even.")
-@click.option("--sigma", type=float, help="Scale of the map's frequencies.")
+@click.option(
+    "--sigma", type=float, help="Scale of the map's frequencies; this, --gamma or --fit is needed."
+)
 @click.option("--gamma", help="Of a kernel: a number, or 'scale' to take it from the data.")
 @click.option("--fit", is_flag=True, help="Short for --gamma scale: a first pass over all rows.")
-@click.option("--kernel", type=click.Choice(_KERNELS), default="rbf", show_default=True)
-@click.option("--basis", default="auto", show_default=True)
+@click.option(
+    "--kernel",
+    type=click.Choice(_KERNELS),
+    default="rbf",
+    show_default=True,
+    help="With --gamma or --fit.",
+)
+@click.option("--basis", default="auto", show_default=True, help="See docs/bases.md.")
 @click.option(
     "--layout",
     type=click.Choice(["interleaved", "block"]),
@@ -56,15 +64,25 @@ class _Shard(click.ParamType):
 @click.option(
     "--precision", type=click.Choice(["exact", "fast"]), default="exact", show_default=True
 )
-@click.option("--dtype", type=click.Choice(_DTYPES), default="float32", show_default=True)
+@click.option(
+    "--dtype",
+    type=click.Choice(_DTYPES),
+    default="float32",
+    show_default=True,
+    help="What is stored of a row: floats, phases, or signs.",
+)
 @click.option("--keep", default="", help="Columns to pass through, with commas.")
 @click.option("--batch-rows", type=int, help="Rows of a row group.  [default: about 16 MB]")
 @click.option("--shard", type=_Shard(), default=(0, 1), help="Encode part i of n, from 0 on.")
 @click.option(
-    "--on-error", type=click.Choice(["raise", "skip", "null"]), default="raise", show_default=True
+    "--on-error",
+    type=click.Choice(["raise", "skip", "null"]),
+    default="raise",
+    show_default=True,
+    help="Bad rows: stop, leave them out, or write nulls.",
 )
 @click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
-@click.option("--address", help="Of a Ray cluster.  [default: a new one here]")
+@click.option("--address", help="Of a Ray cluster.  [default: RAY_ADDRESS, or a new one here]")
 @click.option("--num-gpus", type=float, default=0.0, help="GPUs of each Ray worker.")
 @click.option("--device", default="cpu", show_default=True, help="cuda: floats from the GPU.")
 @click.option("--overwrite", is_flag=True, help="Replace what is there.")
@@ -84,6 +102,8 @@ def encode(
     """Encode the rows of SRC (files, a folder or a pattern) into DST (.parquet or .npy).
 
     A killed run goes on when the same command is given again.
+
+    For instance: primal encode data/ out.parquet --columns "x*" --keep id --dim 512 --fit
     """
     quiet = quiet or as_json
     with (

@@ -130,7 +130,8 @@ def encode(
         ``DST.rejected.csv``.
     engine : {"local", "ray"}, default="local"
     address : str, optional
-        Of a Ray cluster; without it a new one on this machine.
+        Of a Ray cluster, all of whose nodes must see the input at the same path; without it the
+        one that ``RAY_ADDRESS`` names, or a new one on this machine.
     num_gpus : float, default=0
         GPUs of each Ray worker, which then makes float features there.
     device : str, default="cpu"
@@ -168,6 +169,8 @@ def encode(
     True
     """
     start = time.perf_counter()
+    if not isinstance(dst, (str, Path)):
+        raise OptionError(f"dst must be a path, got {dst!r}.")
     target = Path(dst)
     settings = Settings(
         dim=dim,
@@ -217,11 +220,18 @@ def encode(
     return report_of(target, record, resumed_rows=resumed, seconds=seconds)
 
 
-def finish(work: Workspace, record: Record, schema: pa.Schema | None, format: str) -> None:
+def finish(
+    work: Workspace,
+    record: Record,
+    schema: pa.Schema | None,
+    format: str,
+    manifest: dict[str, Any] | None = None,
+) -> None:
     """Write the ends of an output whose blocks are all there, and move it to its place."""
     tail = b"" if schema is None else tail_bytes(record, schema, work.row_groups())
     head = head_bytes(record, record.recipe, format)
-    work.finish(head, tail, {"record": record.as_json(), "versions": versions()})
+    known = {"record": record.as_json(), "versions": versions()}
+    work.finish(head, tail, known | (manifest or {}))
 
 
 def output_format(dst: Path) -> str:

@@ -6,7 +6,7 @@ import glob
 from dataclasses import dataclass
 from pathlib import Path
 
-from primal._errors import DataError, OptionError
+from primal._errors import DataError, OptionError, PrimalError
 
 __all__ = ["FORMATS", "InputFile", "check_unchanged", "find_inputs"]
 
@@ -57,7 +57,8 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     src : path, pattern or sequence of paths
         A file; a folder, searched with its folders for files of a known format (names that
         start with "." or "_" are passed over); a pattern such as ``data/*.parquet``; or a
-        sequence of files, taken in its own order.
+        sequence of files, taken in its own order. Folders and patterns pass over lists of
+        rejected rows.
     dst : Path
         Output, which must not be among the inputs.
 
@@ -69,14 +70,18 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
         If a file has an unknown format, or the output would become an input of the next run.
     """
     try:
-        # What an earlier run wrote beside the output is no input.
-        paths = [path for path in _paths(src) if not _is_beside(path, dst)]
+        paths = _paths(src)
+    except OptionError:
+        raise
     except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
-        raise DataError(f"{src} cannot be read: {error}.") from None
+        raise DataError(f"{src} cannot be read: {str(error).rstrip('.')}.") from None
     if not paths:
         raise DataError(f"no input files were found at {src}: check the path.")
     files = tuple(_described(path) for path in paths)
-    target = dst.resolve()
+    try:
+        target = dst.resolve()
+    except (OSError, ValueError, RuntimeError) as error:
+        raise OptionError(f"{dst} cannot be an output: {error}.") from None
     if isinstance(src, (str, Path)) and Path(src).is_dir():
         if Path(src).resolve() in target.parents:
             raise OptionError(f"{dst} lies inside of {src}: write the output to another folder.")
@@ -86,9 +91,19 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
 
 
 def check_unchanged(files: tuple[InputFile, ...]) -> None:
-    """Raise DataError if a file is no longer what it was when it was listed."""
+    """Raise DataError if a file is no longer what it was when it was listed.
+
+    One that cannot be looked at now is a PrimalError: that may pass.
+    """
     for file in files:
-        if _described(Path(file.path)) != file:
+        try:
+            found = Path(file.path).stat()
+        except OSError as error:
+            raise PrimalError(
+                f"{file.path} is out of reach: {error.strerror or error}. When that is mended, run "
+                "the same command again: it goes on where it stopped."
+            ) from error
+        if (found.st_size, found.st_mtime_ns) != (file.n_bytes, file.mtime_ns):
             raise DataError(f"{file.path} changed while it was read: run the same command again.")
 
 
@@ -103,17 +118,21 @@ def _paths(src: object) -> list[Path]:
             found for found in path.rglob("*") if _is_data(found.relative_to(path), found)
         )
     if not path.exists() and glob.has_magic(str(src)):
-        return sorted(Path(found) for found in glob.iglob(str(src), recursive=True))  # noqa: PTH207
+        found = (Path(one) for one in glob.iglob(str(src), recursive=True))  # noqa: PTH207
+        return sorted(one for one in found if not _is_ours(one))
     return [path]
 
 
-def _is_beside(path: Path, dst: Path) -> bool:
-    return path.name.startswith(f"{dst.name}.") and path.parent.resolve() == dst.parent.resolve()
+def _is_ours(path: Path) -> bool:
+    """Whether a file is one that lies beside an output, or in the folder where one grows."""
+    return path.name.endswith((".parquet.rejected.csv", ".npy.rejected.csv")) or any(
+        part.endswith(".primal-part") for part in path.parts
+    )
 
 
 def _is_data(relative: Path, path: Path) -> bool:
     hidden = any(part.startswith((".", "_")) for part in relative.parts)
-    return not hidden and path.is_file() and _format(path) is not None
+    return not hidden and not _is_ours(path) and path.is_file() and _format(path) is not None
 
 
 def _described(path: Path) -> InputFile:

@@ -151,7 +151,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
 def _known_files(path: Path, record: Record) -> tuple[InputFile, ...]:
     """Return the input files that the manifest names, if all are as they were."""
     manifest = read_manifest(beside(path, "manifest.json")) or {}
-    listed = manifest.get("request", {}).get("inputs", [])
+    listed = manifest.get("request", {}).get("inputs") or manifest.get("inputs", [])
     try:
         files = tuple(InputFile(**one) for one in listed)
         now = find_inputs([file.path for file in files], path) if files else ()

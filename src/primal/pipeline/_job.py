@@ -185,7 +185,10 @@ class Job:
         path, d = self.files[block.file].path, self.recipe.map.d
         for name in self.recipe.columns:
             kind = table.schema.field(name).type
-            check_type(f"{path}: {name}", kind)
+            try:
+                check_type(name, kind)
+            except DataError as error:
+                raise DataError(f"{path}: {error}") from None
             alone, plain = len(self.recipe.columns) == 1, width_of(kind) == 1
             if (alone and plain and d > 1) or not (alone or plain):
                 wanted = f"lists of {d} numbers" if alone else "numbers"
@@ -205,7 +208,9 @@ class Job:
             column, bad = converted(column_array(table, field.name), field.type, field.name)
             kept.append(column)
             problems += bad
-        return x, kept, _by_row(problems + _malformed(table))
+        if self.files[block.file].format == "csv":
+            problems += _malformed(table)
+        return x, kept, _by_row(problems)
 
     def _without(self, block: Block, failure: str) -> Rows:
         """Return no rows for a block that cannot be read."""

@@ -6,14 +6,13 @@ import csv
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-
-import pyarrow.parquet as pq
+from typing import Any
 
 from primal._errors import DataError, OptionError
 from primal.pipeline._encode import EncodeReport, finish, output_format, report_of
 from primal.pipeline._job import EncodedBlock, Rejected
 from primal.pipeline._manifest import beside, finished_manifest, read_manifest
-from primal.pipeline._record import Record, head_bytes, read_record
+from primal.pipeline._record import Record, head_bytes, read_record, written_schema
 from primal.pipeline._row_groups import row_groups_of
 from primal.pipeline._store import Workspace
 
@@ -25,6 +24,7 @@ def merge(
     dst: str | Path,
     *,
     overwrite: bool = False,
+    same_inputs: bool = False,
     progress: Callable[[int, int | None], None] | None = None,
 ) -> EncodeReport:
     """Put the shards of one encoding together.
@@ -38,6 +38,9 @@ def merge(
     dst : path
         Of the same format.
     overwrite : bool, default=False
+    same_inputs : bool, default=False
+        Merge shards that were made from copies of one file with different times of change,
+        which would otherwise be taken for a file that was changed between them.
     progress : callable, optional
         Called with rows done and rows in all.
 
@@ -63,10 +66,14 @@ def merge(
     >>> pipeline.merge(parts, "whole.parquet").rows
     100
     """
+    if isinstance(parts, (str, Path)):
+        raise OptionError(f"parts must be a list of paths, got {parts!r}.")
     target, paths = Path(dst), [Path(part) for part in parts]
     format = output_format(target)
     shards = [_Shard(path, read_record(path)) for path in paths]
     _check_together(shards, format)
+    if not same_inputs:
+        _check_inputs(shards)
     places = sorted(
         ((f, number, ends), rows, shard, place)
         for shard in shards
@@ -96,8 +103,8 @@ def merge(
             blocks=tuple((e.file, e.number, e.rows, e.ends_file) for e in work.entries),
             n_rejected=sum(e.n_rejected for e in work.entries),
         )
-        schema = pq.read_schema(paths[0]) if format == "parquet" else None
-        finish(work, record, schema, format)
+        schema = written_schema(paths[0]) if format == "parquet" else None
+        finish(work, record, schema, format, {"inputs": _inputs_of(shards[0])})
     return report_of(target, record)
 
 
@@ -124,7 +131,6 @@ def _check_together(shards: list[_Shard], format: str) -> None:
                 raise OptionError(
                     f"{first.path} and {shard.path} are not of one encoding: their {what} differ."
                 )
-    _check_inputs(shards)
     n = first.record.shard[1]
     found = [shard.record.shard[0] for shard in shards]
     twice = sorted({i for i in found if found.count(i) > 1})
@@ -140,15 +146,20 @@ def _check_inputs(shards: list[_Shard]) -> None:
     """Raise if an input file was changed after one shard was made and before another."""
     seen: dict[str, tuple[int, Path]] = {}
     for shard in shards:
-        manifest = read_manifest(beside(shard.path, "manifest.json")) or {}
-        for one in manifest.get("request", {}).get("inputs", []):
+        for one in _inputs_of(shard):
             mtime_ns, other = seen.setdefault(one["path"], (one["mtime_ns"], shard.path))
             if mtime_ns != one["mtime_ns"]:
                 raise OptionError(
                     f"{one['path']} changed between the making of {other} and of {shard.path}: "
-                    "encode them again; or, if these are copies of one file, remove the manifests "
-                    "beside the parts."
+                    "encode them again; or, if these are copies of one file, pass same_inputs "
+                    "(--same-inputs)."
                 )
+
+
+def _inputs_of(shard: _Shard) -> list[dict[str, Any]]:
+    """Return the input files as the manifest beside a shard lists them; empty without one."""
+    manifest = read_manifest(beside(shard.path, "manifest.json")) or {}
+    return manifest.get("request", {}).get("inputs", [])
 
 
 def _check_complete(record: Record, keys: list[tuple[int, int, bool]]) -> None:
@@ -206,9 +217,9 @@ def _rejected(shard: _Shard) -> dict[tuple[int, int], list[Rejected]]:
     """Return the rejected rows of a shard by file and block."""
     if not shard.record.n_rejected:
         return {}
-    manifest = read_manifest(beside(shard.path, "manifest.json")) or {}
-    inputs = manifest.get("request", {}).get("inputs", [])
-    files = {one["path"]: f for f, one in enumerate(inputs)}
+    files: dict[str, list[int]] = {}  # a file may be listed more than once
+    for f, one in enumerate(_inputs_of(shard)):
+        files.setdefault(one["path"], []).append(f)
     found: dict[tuple[int, int], list[Rejected]] = {}
     try:
         with beside(shard.path, "rejected.csv").open(encoding="utf-8", newline="") as opened:
@@ -218,11 +229,15 @@ def _rejected(shard: _Shard) -> dict[tuple[int, int], list[Rejected]]:
     numbers: dict[int, list[int]] = {}
     for f, number, _, _ in shard.record.blocks:
         numbers.setdefault(f, []).append(number)
+    seen: set[tuple[int, str]] = set()
     for line in lines:
-        if line.file not in files:
-            raise DataError(f"{beside(shard.path, 'manifest.json')} does not fit its part.")
-        f = files[line.file]
         number = int(line.row) // shard.record.recipe.batch_rows if line.row else 0
+        left = [f for f in files.get(line.file, ()) if f in numbers and (f, line.row) not in seen]
+        if not left:
+            wanted = beside(shard.path, "manifest.json")
+            raise DataError(f"{wanted} is missing or does not fit its part, whose rows it lists.")
+        f = next((f for f in left if number in numbers[f]), left[0])
+        seen.add((f, line.row))
         # A file that breaks off is reported by a block of its own, after its last rows.
         key = number if number in numbers[f] else numbers[f][-1]
         found.setdefault((f, key), []).append(line)

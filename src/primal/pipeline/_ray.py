@@ -7,18 +7,22 @@ again when its node is lost; their bytes are the same.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
+import socket
 from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import PrimalError
+from primal._errors import EngineError, PrimalError
 from primal.pipeline._blocks import Span, read_span, split_span
+from primal.pipeline._inputs import InputFile, check_unchanged
 from primal.pipeline._job import EncodedBlock, Job
 from primal.pipeline._ray_cluster import connected, fail, import_ray
 
@@ -82,22 +86,37 @@ def encode_on_ray(
 class _Encoder:
     """Runs in an actor: reads and encodes the blocks of a run, and yields one at a time."""
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, folder: str) -> None:
         os.environ.setdefault("PRIMAL_THREADS", "1")  # one processor is what an actor asks for
+        with contextlib.suppress(OSError):
+            os.chdir(folder)  # that of the caller, for paths that begin there
         self._job = job
 
     def __call__(self, runs: pa.Table) -> Iterator[pa.Table]:
         job = self._job
         memory = None
         for run in runs.to_pylist():
+            span = Span(**run)
             try:
-                for block in read_span(job.files, Span(**run), job.names, job.recipe.batch_rows):
+                _check_seen(job.files[span.file])
+                for block in read_span(job.files, span, job.names, job.recipe.batch_rows):
                     memory = job.memory_for(block, memory)
                     yield _table_of(job.encode(block, memory))
             except PrimalError as error:
                 # Ray would stop at the error that comes first in time. As a row, it waits for its
                 # turn, and the first in the order of the rows is raised, as without Ray.
                 yield _table_of(error)
+
+
+def _check_seen(file: InputFile) -> None:
+    """Raise EngineError unless this node sees a file as the caller does."""
+    try:
+        check_unchanged((file,))
+    except PrimalError:
+        raise EngineError(
+            f"a worker on {socket.gethostname()} does not see {file.path} as it was listed: every "
+            "node must have the input at the same path."
+        ) from None
 
 
 def _plan(ray: Any, job: Job, runs: list[dict[str, Any]], n_actors: int, num_gpus: float) -> Any:
@@ -111,7 +130,7 @@ def _plan(ray: Any, job: Job, runs: list[dict[str, Any]], n_actors: int, num_gpu
     settings.max_errored_blocks = 0
     return dataset.map_batches(
         _Encoder,
-        fn_constructor_args=(job,),
+        fn_constructor_args=(job, str(Path.cwd())),
         batch_size=1,  # run; with GPUs it must be said
         batch_format="pyarrow",
         # Restarts and retries after a loss are without limit, as Ray Data has them. Of a fixed

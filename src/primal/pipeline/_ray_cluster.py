@@ -33,6 +33,9 @@ def import_ray() -> Any:
 def connected(ray: Any, address: str | None) -> Iterator[None]:
     """Connect to a cluster for as long as the context lasts, unless that is done already."""
     if ray.is_initialized():
+        here = ray.get_runtime_context().gcs_address
+        if address not in (None, "auto", here):
+            fail(f"this process is connected to the Ray cluster at {here}, not to {address!r}")
         with _quiet_log():
             yield
         return
@@ -47,7 +50,7 @@ def connected(ray: Any, address: str | None) -> Iterator[None]:
                 log_to_driver=False,
                 logging_level=logging.ERROR,
             )
-    except (ConnectionError, ValueError, RuntimeError) as error:
+    except Exception as error:  # Ray raises what it likes, assertions too
         fail(f"no Ray cluster at {where!r}: {error}")
     try:
         with _quiet_thread(), _quiet_log():
@@ -127,7 +130,7 @@ def _quiet_thread() -> Iterator[None]:
             sys.stdout = before
 
 
-class _WithoutRay(io.TextIOBase):
+class _WithoutRay:
     def __init__(self, stream: Any) -> None:
         self._stream = stream
 

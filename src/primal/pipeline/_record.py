@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import importlib.metadata
 import io
 import json
@@ -28,6 +29,7 @@ __all__ = [
     "read_record",
     "tail_bytes",
     "versions",
+    "written_schema",
 ]
 
 METADATA_KEY = "primal"
@@ -141,6 +143,15 @@ def read_record(path: Path) -> Record:
     ]:
         raise DataError(f"{path} was written again by something else: its row groups differ.")
     return record
+
+
+def written_schema(path: Path) -> pa.Schema:
+    """Return the schema that an output was written with, field for field.
+
+    Arrow's reader names some inner fields otherwise; the schema itself lies in the metadata.
+    """
+    stored = pq.read_metadata(path).metadata[b"ARROW:schema"]
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
 
 
 def _read_npy_record(path: Path) -> Record:

@@ -16,6 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from primal._errors import DataError
 from primal.pipeline._pages import feature_chunk
 from primal.pipeline._thrift import I16, I64, LIST, STRUCT, Reader, write_value
 
@@ -137,7 +138,10 @@ def row_groups_of(footer: bytes) -> list[tuple[int, int, bytes]]:
 def _written(table: pa.Table) -> tuple[memoryview, dict[int, tuple[int, Any]]]:
     """Return the bytes of a table as a row group, and its description as it is in the footer."""
     sink = pa.BufferOutputStream()
-    _write(sink, table.schema, table)
+    try:
+        _write(sink, table.schema, table)
+    except pa.ArrowException as error:
+        raise DataError(f"kept columns cannot be written to Parquet: {error}.") from None
     whole = memoryview(sink.getvalue())
     footer = _footer(whole)
     _, (group,) = Reader(footer).value(STRUCT)[_FILE_GROUPS][1]

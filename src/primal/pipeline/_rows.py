@@ -88,6 +88,7 @@ def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array
     if array.type == target:
         return array, []
     found, bad = _cast(array, target)
+    bad += _changed(array, found, {index for index, _, _ in bad})
     return found, [Problem(row, name, shown, reason) for row, shown, reason in bad]
 
 
@@ -120,7 +121,8 @@ def _is_list(kind: pa.DataType) -> bool:
 
 
 def _is_text(kind: pa.DataType) -> bool:
-    return pa.types.is_string(kind) or pa.types.is_large_string(kind)
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+    return any(test(kind) for test in tests)
 
 
 def _from_lists(array: pa.Array, name: str, d: int) -> tuple[np.ndarray, list[Problem]]:
@@ -182,7 +184,7 @@ def _exact_integers(array: pa.Array) -> tuple[pa.Array, list[tuple[int, str, str
 def _cast(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, list[tuple[int, str, str]]]:
     """Return values in another type, null where that fails, with (index, value, reason)."""
     if _is_text(array.type) and not _is_text(target):
-        array = pc.call_function("utf8_trim_whitespace", [array])
+        array = pc.call_function("utf8_trim_whitespace", [array.cast(pa.large_string())])
     try:
         return array.cast(target), []
     except _NO_CAST:
@@ -197,6 +199,27 @@ def _cast(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, list[tuple[in
             values.append(None)
             bad.append((index, _shown(value.as_py()), wanted))
     return pa.array([None if v is None else v.as_py() for v in values], target), bad
+
+
+def _changed(before: pa.Array, after: pa.Array, known: set[int]) -> list[tuple[int, str, str]]:
+    """Return (index, value, reason) of values that another type holds, but not as they were.
+
+    Rounding of floats is none; text that became a number is compared as that number.
+    """
+    if _is_text(before.type) or pa.types.is_nested(before.type):
+        return []
+    try:
+        if pa.types.is_floating(after.type):
+            finite = pc.call_function("is_finite", [before.cast(pa.float64())])
+            held = pc.call_function("is_finite", [after])
+            same = pc.call_function("or", [pc.call_function("invert", [finite]), held])
+        else:
+            same = pc.call_function("equal", [after.cast(before.type), before])
+    except _NO_CAST:
+        return []
+    lost = np.flatnonzero(~pc.fill_null(same, True).to_numpy(zero_copy_only=False)).tolist()
+    reason = f"not of the type {after.type}"
+    return [(row, _shown(before[row].as_py()), reason) for row in lost if row not in known]
 
 
 def _side_by_side(columns: list[np.ndarray], n: int) -> np.ndarray:

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
@@ -198,11 +199,29 @@ def _chosen(patterns: tuple[str, ...], schema: pa.Schema, keep: tuple[str, ...])
 
 
 def _kept_field(field: pa.Field) -> pa.Field:
-    """Return a field of the output; numbers of categories have room for those of other files."""
-    kind = field.type
+    """Return a field of the output, of a type that Parquet and Arrow's functions know."""
+    return pa.field(field.name, _known_type(field.type))
+
+
+def _known_type(kind: pa.DataType) -> pa.DataType:
+    """Return a type that holds the same values.
+
+    Categories are numbered with room for those of other files, and views (what Polars writes)
+    become plain text or bytes.
+    """
     if pa.types.is_dictionary(kind):
-        kind = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
-    return pa.field(field.name, kind)
+        return pa.dictionary(pa.int32(), _known_type(kind.value_type), kind.ordered)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(_known_type(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_known_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(part.name, _known_type(part.type)) for part in kind])
+    return kind
 
 
 def _n_inputs(source: Source, columns: tuple[str, ...]) -> int:
@@ -217,9 +236,10 @@ def _n_inputs(source: Source, columns: tuple[str, ...]) -> int:
     else:
         d = 0
         for table in source.tables(list(columns), 0, 1024):
-            lists = column_array(table, columns[0]).drop_null()
-            if len(lists):
-                d = len(lists[0])
+            lengths = pc.call_function("list_value_length", [column_array(table, columns[0])])
+            full = lengths.filter(pc.call_function("greater", [lengths, 0]))
+            if len(full):
+                d = full[0].as_py()
                 break
     return d
 

@@ -151,7 +151,10 @@ class Workspace:
     def _n_believed(self) -> int | None:
         """Return how many lines of the journal are believed; None for all."""
         synced = read_manifest(self.folder / "synced.json") or {}
-        return None if synced.get("boot") == _boot() else int(synced.get("blocks", 0))
+        blocks = synced.get("blocks")
+        if synced.get("boot") == _boot():
+            return None
+        return blocks if isinstance(blocks, int) else 0
 
     def _recover(self, most: int | None) -> None:
         """Cut all files back to the last block that the journal and the data agree on.
