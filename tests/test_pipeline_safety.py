@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 
+from pipeline_helpers import Stop, stop_after
 from primal import DataError, MissingPackageError, OptionError, PrimalError, pipeline
 from primal.decoding import Box
 from primal.pipeline import _store
@@ -29,10 +30,6 @@ from primal.pipeline._settings import Settings, make_recipe
 
 OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "batch_rows": 16, "on_error": "skip"}
 N_BLOCKS = 13
-
-
-class Stop(BaseException):
-    """Stands for a kill: nothing may handle it."""
 
 
 @pytest.fixture(scope="module")
@@ -59,17 +56,6 @@ def whole(source, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole") / "out.parquet"
     pipeline.encode(source, out, keep="id", **OPTIONS)
     return out
-
-
-def stop_after(n_blocks):
-    calls = []
-
-    def progress(done, total):
-        calls.append(done)
-        if len(calls) == n_blocks:
-            raise Stop
-
-    return progress
 
 
 def begin(source, out, n_blocks, **more):

@@ -6,6 +6,7 @@ The third read-out, ridge regression in closed form, is
 
 from __future__ import annotations
 
+from abc import ABCMeta, abstractmethod
 from copy import copy
 from typing import Any, Self
 
@@ -15,8 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from primal._errors import DataError
-from primal.sklearn import PrimeFeatures
 from primal.sklearn._contract import validate_data
+from primal.sklearn._features import fitted_features
 from primal.sklearn._ridge import DTYPES, _rounded_features
 
 __all__ = ["PrimeCentroidClassifier", "PrototypeClassifier"]
@@ -25,7 +26,7 @@ __all__ = ["PrimeCentroidClassifier", "PrototypeClassifier"]
 _BLOCK_FEATURES = 1 << 22
 
 
-class PrototypeClassifier(ClassifierMixin, BaseEstimator):
+class PrototypeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
     """What the prototype classifiers share: features, growing classes, cosine similarity.
 
     A subclass has the array `_weights` of shape (n_classes, n_components), of any scale, and
@@ -101,19 +102,12 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator):
     def _learn(self, X: Any, index: np.ndarray) -> None:
         self._learn_part(X, index)
 
-    def _learn_part(self, X: Any, index: np.ndarray) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    def _learn_part(self, X: Any, index: np.ndarray) -> None: ...
 
     def _start(self, X: Any, y: np.ndarray) -> None:
         self.classes_ = np.unique(y)
-        self.features_ = PrimeFeatures(
-            self.n_components,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            basis=self.basis,
-            form=self.form,
-            precision=self.precision,
-        ).fit(X)
+        self.features_ = fitted_features(self, X)
         self._weights = np.zeros((len(self.classes_), self.n_components), self._weight_type)
 
     _weight_type: Any = np.float64

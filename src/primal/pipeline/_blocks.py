@@ -6,20 +6,18 @@ other files; so a worker can find its blocks alone, and rows left out move no ot
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
 
 from primal._errors import DataError
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._sources import Source, open_source, reading
+from primal.pipeline._sources import Source, check_names, open_source, reading
 
 __all__ = [
     "Block",
     "Span",
-    "check_names",
     "read_span",
     "shard_spans",
     "spans_after",
@@ -166,16 +164,6 @@ def read_span(
                 span.file, number, number * batch_rows, None, str(error), number + 1 == n_blocks
             )
             number += 1
-
-
-def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
-    """Raise DataError unless every name is that of exactly one column."""
-    there = Counter(schema.names)
-    for name in names:
-        if there[name] != 1:
-            problem = f"{there[name]} columns" if there[name] else "no column"
-            listed = ", ".join(schema.names[:20]) + (", ..." if len(schema.names) > 20 else "")
-            raise DataError(f"it has {problem} {name!r}, only {listed}")
 
 
 def _uncounted(

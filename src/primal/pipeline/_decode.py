@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -18,9 +18,10 @@ from primal.pipeline._array_source import ARRAY
 from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._encode import output_format
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import EncodedBlock
+from primal.pipeline._job import EncodedBlock, Progress
 from primal.pipeline._local import in_order
 from primal.pipeline._manifest import finished_manifest
+from primal.pipeline._pages import plain_bytes
 from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import head_bytes, npy_header, read_record, versions
 from primal.pipeline._row_groups import FEATURES, end_of_file, row_group
@@ -64,7 +65,7 @@ def decode(
     noise: str | float | None = None,
     beam: int = 1,
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> DecodeReport:
     """Turn stored features back into x.
 
@@ -115,11 +116,11 @@ def decode(
     format = output_format(target)
     record = read_record(source_path)
     (file,) = find_inputs(source_path, target)
-    decoded = _decoder(record.recipe, prior, noise, beam)
     if prior is None and beam != 1:
         raise OptionError(f"beam is for decoding with a prior, got beam = {beam} without one.")
     if format == "npy" and prior is not None:
         raise OptionError("a .npy file has no room for the status of rows: write .parquet.")
+    decoded = _decoder(record.recipe, prior, noise, beam)
     request = {
         "decode": asdict(file),
         "prior": None if prior is None else str(prior),
@@ -132,42 +133,39 @@ def decode(
     with Workspace(target, request, head_bytes(None, None, format), overwrite) as work:
         work.begin({})
         source = open_source(file)
-        schema = decoded(_renamed(source.schema.empty_table())).schema
-        resumed = n_done = sum(entry.rows for entry in work.entries)
+        stored = list(source.schema.names)
+        names = [FEATURES] if stored == [ARRAY] else stored  # a .npy file has no names
+        empty = source.schema.empty_table().rename_columns(names)
 
         def finished(block: Block) -> EncodedBlock:
             if block.table is None:
                 raise DataError(block.failure)
-            made = decoded(_renamed(block.table))
-            counts = {} if prior is None else dict(Counter(made.column(-1).to_pylist()))
-            return _finished(made, block, format, record.recipe.map.d, counts)
+            table = block.table.rename_columns(names)
+            return _finished(table, decoded(table), record.recipe, block, format)
 
         # Row groups of the source need not be blocks of the output: rows left out shorten them.
         left = Span(0, len(work.entries), None, None)
-        blocks = read_span((file,), left, list(source.schema.names), record.recipe.batch_rows)
-        ended = bool(work.entries) and work.entries[-1].ends_file
-        for done in () if ended else in_order(finished, blocks):
-            work.append(done)
-            n_done += done.rows
-            if progress is not None:
-                progress(n_done, record.n_rows)
-        statuses = _summed(entry.counts for entry in work.entries)
-        _finish(work, schema, format, n_done, record.recipe.map.d, statuses)
-    return DecodeReport(target, n_done, statuses, resumed, False)
+        blocks = read_span((file,), left, stored, record.recipe.batch_rows)
+        resumed = work.n_rows
+        if not (work.entries and work.entries[-1].ends_file):
+            work.extend(in_order(finished, blocks), record.n_rows, progress)
+        statuses = dict(sum((Counter(entry.counts) for entry in work.entries), Counter()))
+        schema = _table(empty, decoded(empty), record.recipe).schema
+        _finish(work, schema, format, record.recipe.map.d, statuses)
+        n_rows = work.n_rows
+    return DecodeReport(target, n_rows, statuses, resumed, False)
 
 
-def _renamed(table: pa.Table) -> pa.Table:
-    return table.rename_columns([FEATURES]) if table.column_names == [ARRAY] else table
+@dataclass(frozen=True)
+class _Decoded:
+    """Rows of x, NaN where there were no features; and the verdict on each, with a prior."""
+
+    x: np.ndarray
+    valid: np.ndarray
+    status: np.ndarray | None
 
 
-def _summed(parts: Iterable[dict[str, int]]) -> dict[str, int]:
-    total: Counter[str] = Counter()
-    for part in parts:
-        total.update(part)
-    return dict(total)
-
-
-def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.Table], pa.Table]:
+def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.Table], _Decoded]:
     """Return the function from stored rows to decoded ones."""
     if recipe.dtype == "bits":
         raise NotInvertibleError(
@@ -176,42 +174,40 @@ def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.
         )
     m = recipe.map
     stored = recipe.dtype.removesuffix("-phase")
-    plan = None
-    if prior is not None:
-        plan = m.decode_plan(
-            prior=prior, noise=NOISES[stored] if noise is None else noise, beam=beam
-        )
-    inverse = None if plan is not None else pseudoinverse(m.basis)
+    inverse = plan = None
+    if prior is None:
+        inverse = pseudoinverse(m.basis).T
+    else:
+        noise = NOISES[stored] if noise is None else noise
+        plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
 
-    def decoded(table: pa.Table) -> pa.Table:
-        features = column_array(table, FEATURES)
-        valid = features.is_valid().to_numpy(zero_copy_only=False).copy()
-        flat = features.filter(pa.array(valid)).flatten().to_numpy(zero_copy_only=False)
-        codes = flat.reshape(-1, recipe.width)
-        if recipe.on_error == "null" and codes.dtype.kind == "f":  # NaN is null in a .npy file
-            present = ~np.isnan(codes[:, 0])
-            valid[valid], codes = present, codes[present]
+    def decoded(table: pa.Table) -> _Decoded:
+        codes, valid = recipe.stored(column_array(table, FEATURES))
         if stored.startswith("uint"):  # the stored phase is the nearest one, not a cell
             codes = codes.astype(np.uint32) << np.uint32(32 - 8 * codes.dtype.itemsize)
         x = np.full((len(valid), m.d), np.nan)
-        columns, names = [table.column(name) for name in recipe.keep], list(recipe.keep)
-        status = None
-        if inverse is not None:
-            x[valid] = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse.T
-        elif plan is not None:
-            result = plan.decode(codes)
-            x[valid] = result.x
-            status = np.full(len(valid), "missing", dtype="<U9")
-            status[valid] = result.status
-        for name, column in _x_columns(recipe, x, valid):
-            columns.append(column)
-            names.append(_new_name(name, names))
-        if status is not None:
-            columns.append(pa.array(status))
-            names.append(_new_name(STATUS, names))
-        return pa.table(columns, names=names)
+        if plan is None:
+            x[valid] = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse
+            return _Decoded(x, valid, None)
+        result = plan.decode(codes)
+        x[valid] = result.x
+        status = np.full(len(valid), "missing", dtype="<U9")
+        status[valid] = result.status
+        return _Decoded(x, valid, status)
 
     return decoded
+
+
+def _table(table: pa.Table, made: _Decoded, recipe: Recipe) -> pa.Table:
+    """Return kept columns, decoded ones, and the verdict."""
+    columns, names = [table.column(name) for name in recipe.keep], list(recipe.keep)
+    for name, column in _x_columns(recipe, made.x, made.valid):
+        columns.append(column)
+        names.append(_new_name(name, names))
+    if made.status is not None:
+        columns.append(pa.array(made.status))
+        names.append(_new_name(STATUS, names))
+    return pa.table(columns, names=names)
 
 
 def _new_name(name: str, taken: list[str]) -> str:
@@ -232,41 +228,30 @@ def _x_columns(recipe: Recipe, x: np.ndarray, valid: np.ndarray) -> Iterator[tup
 
 
 def _finished(
-    table: pa.Table, block: Block, format: str, d: int, counts: dict[str, int]
+    table: pa.Table, made: _Decoded, recipe: Recipe, block: Block, format: str
 ) -> EncodedBlock:
     """Return decoded rows as bytes."""
     pieces, description = (), b""
     if format == "npy":
-        pieces = (_matrix(table, d).tobytes(),)
-    elif table.num_rows:
-        made = row_group(table)
-        pieces, description = made.pieces, made.description
+        pieces = (plain_bytes(made.x),)
+    elif len(made.x):
+        group = row_group(_table(table, made, recipe))
+        pieces, description = group.pieces, group.description
+    counts = {} if made.status is None else dict(Counter(made.status.tolist()))
     place = (block.file, block.number, block.ends_file)
-    return EncodedBlock(*place, table.num_rows, pieces, description, (), counts)
-
-
-def _matrix(table: pa.Table, d: int) -> np.ndarray:
-    """Return the decoded columns as one matrix; missing rows become NaN."""
-    if d > 1 and pa.types.is_fixed_size_list(table.schema.field(-1).type):
-        column = column_array(table, table.column_names[-1])
-        x = column.values.to_numpy().reshape(-1, d).copy()
-        x[column.is_null().to_numpy(zero_copy_only=False)] = np.nan
-        return x.astype("<f8")
-    columns = [table.column(-d + j).to_numpy() for j in range(d)]
-    return np.column_stack(columns).astype("<f8")
+    return EncodedBlock(*place, len(made.x), pieces, description, (), counts)
 
 
 def _finish(
     work: Workspace,
     schema: pa.Schema,
     format: str,
-    n_rows: int,
     d: int,
     statuses: dict[str, int],
 ) -> None:
     head, tail = head_bytes(None, None, format), b""
     if format == "npy":
-        head = npy_header(np.dtype("float64"), (n_rows, d))
+        head = npy_header(np.dtype("float64"), (work.n_rows, d))
     else:
         tail = end_of_file(schema, {}, work.row_groups())
-    work.finish(head, tail, {"rows": n_rows, "statuses": statuses, "versions": versions()})
+    work.finish(head, tail, {"rows": work.n_rows, "statuses": statuses, "versions": versions()})

@@ -15,7 +15,7 @@ from primal._checks import one_of
 from primal._errors import OptionError
 from primal.pipeline._blocks import Span, shard_spans, spans_after, total_rows
 from primal.pipeline._inputs import InputFile, check_unchanged, find_inputs
-from primal.pipeline._job import EncodedBlock, Job
+from primal.pipeline._job import EncodedBlock, Job, Progress
 from primal.pipeline._local import encode_here
 from primal.pipeline._manifest import beside, finished_manifest
 from primal.pipeline._recipe import FLOATS, Recipe
@@ -88,8 +88,8 @@ def encode(
     num_gpus: float = 0.0,
     device: str = "cpu",
     overwrite: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
-    fit_progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
+    fit_progress: Progress | None = None,
 ) -> EncodeReport:
     """Encode the rows of tables and write their features.
 
@@ -199,19 +199,14 @@ def encode(
     with Workspace(target, request, head_bytes(None, None, settings.format), overwrite) as work:
         job = _job(work, settings, files, fit_progress)
         spans = list(shard_spans(files, job.names, job.recipe.batch_rows, settings.shard))
-        total = total_rows(spans)
         left = spans
         if work.entries:
             last = work.entries[-1]
             left = spans_after(spans, last.file, last.number, last.ends_file, job.recipe.batch_rows)
-        resumed = sum(entry.rows for entry in work.entries)
-        n_done = resumed
+        resumed = work.n_rows
         job = replace(job, device="cuda" if num_gpus else device)
-        for block in _engine(engine, address, num_gpus)(job, left):
-            work.append(block)
-            n_done += block.rows
-            if progress is not None:
-                progress(n_done, total)
+        blocks = _engine(engine, address, num_gpus)(job, left)
+        work.extend(blocks, total_rows(spans), progress)
         check_unchanged(files)
         record = Record.of(job.recipe, files, settings.shard, work.entries)
         schema = job.schema if settings.format == "parquet" else None
@@ -245,7 +240,7 @@ def _job(
     work: Workspace,
     settings: Settings,
     files: tuple[InputFile, ...],
-    fit_progress: Callable[[int, int | None], None] | None,
+    fit_progress: Progress | None,
 ) -> Job:
     """Return the job; one that goes on takes what the first run found out."""
     if work.manifest:

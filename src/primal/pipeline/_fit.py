@@ -7,7 +7,6 @@ same files give the same gamma whatever the row groups, threads or processor.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
@@ -15,7 +14,7 @@ from primal._errors import DataError
 from primal.bases._arithmetic import fold_sum
 from primal.pipeline._blocks import Span, read_span, shard_spans, total_rows
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._job import complaint
+from primal.pipeline._job import Progress, complaint
 from primal.pipeline._rows import matrix
 
 __all__ = ["scale_gamma"]
@@ -30,7 +29,7 @@ def scale_gamma(
     d: int,
     kernel: str,
     on_error: str,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> float:
     """Return gamma="scale": 1 / (d Var x), or 1 / (d Std x) for the Laplacian kernel.
 

@@ -6,7 +6,8 @@ import glob
 from dataclasses import dataclass
 from pathlib import Path
 
-from primal._errors import DataError, OptionError, PrimalError
+from primal._errors import DataError, OptionError
+from primal.pipeline._passing import passing
 
 __all__ = ["FORMATS", "InputFile", "check_unchanged", "find_inputs"]
 
@@ -69,10 +70,10 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     OptionError
         If a file has an unknown format, or the output would become an input of the next run.
     """
+    if not isinstance(src, (str, Path, list, tuple)):
+        raise OptionError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     try:
         paths = _paths(src)
-    except OptionError:
-        raise
     except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
         raise DataError(f"{src} cannot be read: {str(error).rstrip('.')}.") from None
     if not paths:
@@ -99,19 +100,14 @@ def check_unchanged(files: tuple[InputFile, ...]) -> None:
         try:
             found = Path(file.path).stat()
         except OSError as error:
-            raise PrimalError(
-                f"{file.path} is out of reach: {error.strerror or error}. When that is mended, run "
-                "the same command again: it goes on where it stopped."
-            ) from error
+            raise passing(f"{file.path} is out of reach: {error.strerror or error}") from error
         if (found.st_size, found.st_mtime_ns) != (file.n_bytes, file.mtime_ns):
             raise DataError(f"{file.path} changed while it was read: run the same command again.")
 
 
-def _paths(src: object) -> list[Path]:
+def _paths(src: str | Path | list | tuple) -> list[Path]:
     if isinstance(src, (list, tuple)):
         return [Path(one) for one in src]
-    if not isinstance(src, (str, Path)):
-        raise OptionError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     path = Path(src)
     if path.is_dir():
         return sorted(

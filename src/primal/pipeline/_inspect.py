@@ -18,6 +18,7 @@ from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import Job, Rows
 from primal.pipeline._manifest import beside, read_manifest
+from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import Record, read_record
 from primal.pipeline._row_groups import FEATURES
 from primal.pipeline._rows import column_array
@@ -192,7 +193,7 @@ def _verify(
         block = _source_block(job, f, number)
         made, stored = job.output_rows(block), _stored(path, record, place)
         sampled += rows
-        wrong += rows if len(made.codes) != len(stored) else _n_different(made, stored)
+        wrong += rows if len(made.codes) != len(stored) else _n_different(job.recipe, made, stored)
         if block.table is not None:
             regimes.append(job.recipe.map.regime(job.rows(block)[0]))
     return _joined(regimes), sampled, wrong
@@ -217,18 +218,13 @@ def _stored(path: Path, record: Record, place: int) -> pa.Array:
         return column_array(pq.ParquetFile(path).read_row_group(group, [FEATURES]), FEATURES)
 
 
-def _n_different(made: Rows, stored: pa.Array) -> int:
-    """Return the number of rows with other bits; a null equals a null, or NaN in a .npy file."""
-    valid = np.ones(len(made.codes), dtype=bool) if made.null is None else ~made.null
-    there = stored.is_valid().to_numpy(zero_copy_only=False)
-    found = np.zeros_like(made.codes)
-    values = stored.drop_null().flatten().to_numpy(zero_copy_only=False)
-    found[there] = values.reshape(-1, made.codes.shape[1])
-    if found.dtype.kind == "f":
-        there = there & ~np.isnan(found).all(axis=1)
-    unsigned = f"u{found.dtype.itemsize}"
-    different = (made.codes.view(unsigned) != found.view(unsigned)).any(axis=1)
-    return int(((there != valid) | (valid & different)).sum())
+def _n_different(recipe: Recipe, made: Rows, stored: pa.Array) -> int:
+    """Return the number of rows with other bits, or with features on one side only."""
+    codes, there = recipe.stored(stored)
+    valid = np.ones(len(there), dtype=bool) if made.null is None else ~made.null
+    unsigned = f"u{codes.dtype.itemsize}"
+    in_both = made.codes[valid & there].view(unsigned), codes[valid[there]].view(unsigned)
+    return int((valid != there).sum() + (in_both[0] != in_both[1]).any(axis=1).sum())
 
 
 def _joined(regimes: list[Regime]) -> dict[str, Any] | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,9 +17,12 @@ from primal.pipeline._inputs import InputFile
 from primal.pipeline._pages import plain_bytes
 from primal.pipeline._recipe import DTYPES, FLOATS, Recipe
 from primal.pipeline._row_groups import feature_row_group
-from primal.pipeline._rows import Problem, check_type, column_array, converted, matrix, width_of
+from primal.pipeline._rows import Problem, check_columns, column_array, converted, matrix
 
-__all__ = ["EncodedBlock", "Job", "Rejected", "Rows", "complaint"]
+__all__ = ["EncodedBlock", "Job", "Progress", "Rejected", "Rows", "complaint"]
+
+# Called with rows done and rows in all, None while that is unknown.
+Progress = Callable[[int, int | None], None]
 
 
 @dataclass(frozen=True)
@@ -183,16 +187,10 @@ class Job:
         table = block.table
         assert table is not None
         path, d = self.files[block.file].path, self.recipe.map.d
-        for name in self.recipe.columns:
-            kind = table.schema.field(name).type
-            try:
-                check_type(name, kind)
-            except DataError as error:
-                raise DataError(f"{path}: {error}") from None
-            alone, plain = len(self.recipe.columns) == 1, width_of(kind) == 1
-            if (alone and plain and d > 1) or not (alone or plain):
-                wanted = f"lists of {d} numbers" if alone else "numbers"
-                raise DataError(f"{path}: column {name!r} has the type {kind}, not {wanted}.")
+        try:
+            check_columns(table.schema, self.recipe.columns, d)
+        except DataError as error:
+            raise DataError(f"{path}: {error}") from None
         x, problems = matrix(table, self.recipe.columns, self.recipe.map.d)
         too_large = self.recipe.out_of_range(x)
         if too_large:

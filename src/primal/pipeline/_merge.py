@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from primal._errors import DataError, OptionError
 from primal.pipeline._encode import EncodeReport, finish, output_format, report_of
-from primal.pipeline._job import EncodedBlock, Rejected
+from primal.pipeline._job import EncodedBlock, Progress, Rejected
 from primal.pipeline._manifest import beside, finished_manifest, read_manifest
 from primal.pipeline._record import Record, head_bytes, read_record, written_schema
 from primal.pipeline._row_groups import row_groups_of
@@ -25,7 +25,7 @@ def merge(
     *,
     overwrite: bool = False,
     same_inputs: bool = False,
-    progress: Callable[[int, int | None], None] | None = None,
+    progress: Progress | None = None,
 ) -> EncodeReport:
     """Put the shards of one encoding together.
 
@@ -90,12 +90,8 @@ def merge(
         return report_of(target, Record.from_json(done["record"]), already_complete=True)
     with Workspace(target, request, head_bytes(None, None, format), overwrite) as work:
         work.begin({})
-        n_done, total = sum(e.rows for e in work.entries), sum(s.record.n_rows for s in shards)
-        for block in _blocks(shards, order[len(work.entries) :], format):
-            work.append(block)
-            n_done += block.rows
-            if progress is not None:
-                progress(n_done, total)
+        left = _blocks(shards, order[len(work.entries) :], format)
+        work.extend(left, sum(shard.record.n_rows for shard in shards), progress)
         first = shards[0].record
         record = replace(
             first,

@@ -1,6 +1,6 @@
 """The column of features as Parquet pages, written without a copy of the features.
 
-A general writer spends most of its time on levels, which tell lists apart in a column of values.
+A general writer works out levels for every value, which tell lists apart in a column of values.
 Here all lists have one length, so the levels of a row are the same few bytes for every row, and
 the values of float features are the memory that they lie in. What is written is plain Parquet
 (data pages of version 1), readable by everything that reads the format.

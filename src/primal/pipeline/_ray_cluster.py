@@ -13,6 +13,7 @@ from contextlib import contextmanager, redirect_stdout
 from typing import Any, NoReturn
 
 from primal._errors import EngineError, MissingPackageError
+from primal.pipeline._passing import passing
 
 __all__ = ["connected", "fail", "import_ray"]
 
@@ -73,10 +74,7 @@ def _check_listens(where: str) -> None:
 
 def fail(reason: str) -> NoReturn:
     """Raise an error for what can be mended; blocks that are finished stay."""
-    told = " ".join(reason.split()).rstrip(".")
-    raise EngineError(
-        f"{told}. When that is mended, run the same command again: it goes on where it stopped."
-    ) from None
+    raise passing(reason, EngineError) from None
 
 
 @contextmanager

@@ -120,6 +120,25 @@ class Recipe:
         }[self.dtype]
         return convert(m.turns(x))
 
+    def stored(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return stored features as they were read, the inverse of writing `codes`.
+
+        Returns
+        -------
+        codes : ndarray of shape (n_valid, width)
+            Of the rows that have features.
+        valid : ndarray of n bool
+        """
+        valid = features.is_valid().to_numpy(zero_copy_only=False)
+        flat = features.drop_null().flatten().to_numpy(zero_copy_only=False)
+        codes = flat.reshape(-1, self.width)
+        if self.on_error == "null" and self.dtype in FLOATS:  # NaN is null in a .npy file
+            there = ~np.isnan(codes[:, 0])
+            valid = valid.copy()
+            valid[valid] = there
+            codes = codes[there]
+        return codes, valid
+
     def out_of_range(self, x: np.ndarray) -> list[int]:
         """Return the rows whose phases would be too many turns long for the map."""
         if not len(x) or self._in_range(x):

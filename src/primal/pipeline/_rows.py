@@ -11,7 +11,15 @@ import pyarrow.compute as pc
 
 from primal._errors import DataError
 
-__all__ = ["Problem", "check_type", "column_array", "converted", "matrix", "width_of"]
+__all__ = [
+    "Problem",
+    "check_columns",
+    "check_type",
+    "column_array",
+    "converted",
+    "matrix",
+    "width_of",
+]
 
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
@@ -113,6 +121,17 @@ def check_type(name: str, kind: pa.DataType) -> None:
     known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     if not any(test(inner) for test in (*known, _is_text, pa.types.is_null)):
         raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
+
+
+def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int) -> None:
+    """Raise DataError unless columns are of types that hold d numbers of a row."""
+    for name in columns:
+        kind = schema.field(name).type
+        check_type(name, kind)
+        alone, plain = len(columns) == 1, width_of(kind) == 1
+        if (alone and plain and d > 1) or not (alone or plain):
+            wanted = f"lists of {d} numbers" if alone else "numbers"
+            raise DataError(f"column {name!r} has the type {kind}, not {wanted}.")
 
 
 def _is_list(kind: pa.DataType) -> bool:

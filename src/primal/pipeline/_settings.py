@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -16,13 +15,13 @@ from primal._errors import DataError, MissingPackageError, OptionError
 from primal.maps import DynamicPrime
 from primal.maps._common import LAYOUTS, PRECISIONS
 from primal.pipeline._array_source import ARRAY
-from primal.pipeline._blocks import check_names
 from primal.pipeline._fit import scale_gamma
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._recipe import DTYPES, Recipe, feature_type
+from primal.pipeline._job import Progress
+from primal.pipeline._recipe import DTYPES, FLOATS, Recipe, feature_type
 from primal.pipeline._row_groups import FEATURES
 from primal.pipeline._rows import check_type, column_array, width_of
-from primal.pipeline._sources import Source, open_source, reading
+from primal.pipeline._sources import Source, check_names, open_source, reading
 
 __all__ = ["ON_ERROR", "Settings", "make_recipe"]
 
@@ -101,7 +100,7 @@ class Settings:
 def make_recipe(
     settings: Settings,
     files: tuple[InputFile, ...],
-    fit_progress: Callable[[int, int | None], None] | None = None,
+    fit_progress: Progress | None = None,
 ) -> tuple[Recipe, pa.Schema]:
     """Return what to do with every row, and the types of the kept columns.
 
@@ -297,7 +296,7 @@ def _checked_shard(shard: object) -> tuple[int, int]:
 def _check_npy(settings: Settings) -> None:
     if settings.keep:
         raise OptionError("a .npy file holds features only: write .parquet to keep columns.")
-    if settings.on_error == "null" and not settings.dtype.startswith("float"):
+    if settings.on_error == "null" and settings.dtype not in FLOATS:
         raise OptionError(
             f"{settings.dtype} codes in a .npy file have no value for a missing row: write "
             ".parquet, or skip such rows."

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import errno
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from tokenize import TokenError
 from typing import Protocol
@@ -13,12 +14,13 @@ from zlib import error as ZlibError
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._errors import DataError, PrimalError
+from primal._errors import DataError
 from primal.pipeline._array_source import open_npy, open_npz
 from primal.pipeline._csv_source import CsvSource
 from primal.pipeline._inputs import InputFile
+from primal.pipeline._passing import passing
 
-__all__ = ["Source", "open_source", "reading"]
+__all__ = ["Source", "check_names", "open_source", "reading"]
 
 # Bytes of each column that are fetched at a time: a row group may be larger than memory.
 _COLUMN_BUFFER = 1 << 18
@@ -93,10 +95,7 @@ def reading(path: str) -> Iterator[None]:
     ) as error:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         if isinstance(error, MemoryError) or getattr(error, "errno", None) in _PASSING:
-            raise PrimalError(
-                f"{path} cannot be read now: {reason}. When that is mended, run the same command "
-                "again: it goes on where it stopped."
-            ) from error
+            raise passing(f"{path} cannot be read now: {reason}") from error
         raise DataError(f"{path} cannot be read: {reason}.") from None
 
 
@@ -124,6 +123,16 @@ class _ParquetSource:
                 if skip < batch.num_rows:
                     yield pa.Table.from_batches([batch.slice(skip)]).select(names)
                 skip = max(0, skip - batch.num_rows)
+
+
+def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
+    """Raise DataError unless every name is that of exactly one column."""
+    there = Counter(schema.names)
+    for name in names:
+        if there[name] != 1:
+            problem = f"{there[name]} columns" if there[name] else "no column"
+            listed = ", ".join(schema.names[:20]) + (", ..." if len(schema.names) > 20 else "")
+            raise DataError(f"it has {problem} {name!r}, only {listed}")
 
 
 def _checked(batch: pa.RecordBatch, names: list[str]) -> pa.Table:

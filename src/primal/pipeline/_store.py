@@ -12,13 +12,15 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from primal._errors import DataError, OptionError, PrimalError
-from primal.pipeline._job import EncodedBlock
+from primal.pipeline._job import EncodedBlock, Progress
 from primal.pipeline._journal import REJECTED_HEADER, Entry, csv_lines, journal_entry, journal_line
 from primal.pipeline._manifest import beside, locked, read_manifest, refuse_other, write_whole
+from primal.pipeline._passing import passing
 
 __all__ = ["Workspace"]
 
@@ -79,6 +81,22 @@ class Workspace:
             self.manifest = {"request": self._request, **manifest}
             with self._disk():
                 write_whole(self.folder / "manifest.json", self.manifest)
+
+    @property
+    def n_rows(self) -> int:
+        """Rows of all blocks that are finished."""
+        return sum(entry.rows for entry in self.entries)
+
+    def extend(
+        self, blocks: Iterable[EncodedBlock], total: int | None, progress: Progress | None
+    ) -> None:
+        """Add blocks as they come, and tell how many rows of `total` are done."""
+        n_done = self.n_rows
+        for block in blocks:
+            self.append(block)
+            n_done += block.rows
+            if progress is not None:
+                progress(n_done, total)
 
     def append(self, block: EncodedBlock) -> None:
         """Add a finished block; it survives a kill from the moment this returns."""
@@ -195,17 +213,15 @@ class Workspace:
         try:
             yield
         except OSError as error:
-            raise PrimalError(
-                f"{self._dst} cannot be written: {error.strerror or error}. When that is mended, "
-                "run the same command again: it goes on where it stopped."
-            ) from error
+            told = f"{self._dst} cannot be written: {error.strerror or error}"
+            raise passing(told) from error
 
 
 def _write_out(opened: BinaryIO, start: int) -> None:
     """Let the system bring to disk what was written from `start` on, and forget what is long there.
 
     Else the disk would wait for the end, where nothing else is left to do meanwhile; and a large
-    output would push everything else out of the system's cache, which costs more than encoding.
+    output would push everything else out of the system's cache, which costs processor time too.
     """
     end = opened.tell()
     ranges = [(start, end)]

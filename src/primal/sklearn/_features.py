@@ -22,7 +22,7 @@ from primal.sklearn._gamma import resolved_gamma
 from primal.sklearn._inverse import InverseCertificate, certify, invert
 from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
 
-__all__ = ["PrimeFeatures"]
+__all__ = ["PrimeFeatures", "fitted_features"]
 
 _FORMS = ("auto", "pair", "offset")
 _LAYOUTS = ("interleaved", "block")
@@ -350,3 +350,9 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def fitted_features(estimator: Any, X: Any) -> PrimeFeatures:
+    """Return the features that an estimator's own parameters name, fitted to X."""
+    names = ("n_components", "kernel", "gamma", "basis", "form", "precision")
+    return PrimeFeatures(**{name: getattr(estimator, name) for name in names}).fit(X)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import positive_scale
 from primal.sklearn._contract import validate_data
 from primal.sklearn._encode import encode
-from primal.sklearn._features import PrimeFeatures
+from primal.sklearn._features import PrimeFeatures, fitted_features
 from primal.sklearn._moments import Moments, Solution, rounded
 
 __all__ = ["DTYPES", "PrimeRidge"]
@@ -64,14 +64,7 @@ class PrimeRidge(BaseEstimator):
     def _start(self, X: Any, n_targets: int) -> None:
         if self.alpha != "gcv":
             positive_scale("alpha", self.alpha)
-        self.features_ = PrimeFeatures(
-            self.n_components,
-            kernel=self.kernel,
-            gamma=self.gamma,
-            basis=self.basis,
-            form=self.form,
-            precision=self.precision,
-        ).fit(X)
+        self.features_ = fitted_features(self, X)
         self._moments = Moments.empty(self.n_components, n_targets)
 
     def _add(self, X: Any, Y: np.ndarray) -> None:
