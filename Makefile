@@ -5,7 +5,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-INPUTS := pyproject.toml constraints.txt
+INPUTS := pyproject.toml studies/pyproject.toml constraints.txt
 
 .PHONY: demo test lint bench gpu-test reproduce docs clean
 .DELETE_ON_ERROR:
@@ -26,7 +26,7 @@ bench: $(VENV)/.installed-dev ## measure against what people use
 
 # On a machine with a GPU, with the torch, triton and numpy found there: nothing is installed.
 gpu-test:
-	PYTHONPATH=src python3 tests/gpu/run.py
+	PYTHONPATH=src:studies/src python3 tests/gpu/run.py
 
 reproduce: $(VENV)/.installed-demo ## every claim of the paper, measured, and a page
 	$(BIN)/primal reproduce
@@ -44,12 +44,12 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
 $(VENV)/.installed-demo: $(VENV)/bin/python $(INPUTS)
-	$(PIP) --editable '.[fast,paper]'
+	$(PIP) --editable '.[fast]' --editable ./studies
 	@touch $@
 
 # torch first and pinned: anything that depends on it then finds it installed.
 $(VENV)/.installed-dev: $(VENV)/bin/python $(INPUTS)
 	$(PIP) torch==2.13.0
-	$(PIP) --editable '.[all]' --group dev
+	$(PIP) --editable '.[all]' --editable ./studies --group dev
 	sh tools/install_browser.sh
 	@touch $@ $(VENV)/.installed-demo

@@ -10,7 +10,7 @@ from types import ModuleType
 
 import numpy as np
 
-from primal.paper import Claim, Experiment, Fact, Judgement, Outcome, Verdict, experiments
+from primal_studies.paper import Claim, Experiment, Fact, Judgement, Outcome, Verdict, experiments
 
 NAMES = ("shells", "tides")
 

@@ -10,12 +10,12 @@ import pytest
 from click.testing import CliRunner
 
 import primal
-from primal.bench import Case, Result, contest, exponents, judge, peak_extra_bytes
-from primal.bench import _peers as peers
-from primal.bench._cases import GROUPS, cases, gaussian_inputs, rbf_map
-from primal.bench._pipeline import pipeline_cases
 from primal.cli import cli
 from primal.engines import engine
+from primal_studies.bench import Case, Result, contest, exponents, judge, peak_extra_bytes
+from primal_studies.bench import _peers as peers
+from primal_studies.bench._cases import GROUPS, cases, gaussian_inputs, rbf_map
+from primal_studies.bench._pipeline import pipeline_cases
 
 
 def test_contenders_take_turns_and_start_in_another_order_each_round():

@@ -18,12 +18,6 @@ def run(*arguments):
     return CliRunner().invoke(cli, list(arguments))
 
 
-@pytest.fixture
-def no_matplotlib(monkeypatch):
-    # A None entry makes "import matplotlib" raise ImportError.
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-
-
 def test_version():
     result = run("--version")
     assert result.exit_code == 0
@@ -54,12 +48,12 @@ def test_demo_draws_a_picture_into_a_new_folder(tmp_path):
     assert "0.4268 at lag 906" in result.output
 
 
-def test_demo_as_json(no_matplotlib, tmp_path):
+def test_demo_as_json(tmp_path):
     result = run("demo", "--json", "--out", str(tmp_path))
     assert result.exit_code == 0, result.output
     report = json.loads(result.output)
     assert set(report) == {"engine", "round_trips", "codebook", "bits", "picture"}
-    assert report["picture"] is None
+    assert report["picture"] == str(tmp_path / "primal-demo.png")
     trips = {(trip["shape"], trip["D"]): trip for trip in report["round_trips"]}
     for shape in ("spiral", "circles"):
         assert trips[shape, 4]["regime"] == "manifold"
@@ -70,21 +64,14 @@ def test_demo_as_json(no_matplotlib, tmp_path):
     assert report["codebook"]["fingerprint"] == primal.StaticPrime(64).fingerprint
 
 
-def test_demo_has_the_same_bits_on_every_engine(no_matplotlib, monkeypatch):
+def test_demo_has_the_same_bits_on_every_engine(tmp_path, monkeypatch):
     bits = set()
     for name in installed_engines():
         monkeypatch.setenv("PRIMAL_ENGINE", name)
-        report = json.loads(run("demo", "--json").output)
+        report = json.loads(run("demo", "--json", "--out", str(tmp_path)).output)
         assert report["engine"] == name
         bits.add(report["bits"])
     assert len(bits) == 1
-
-
-def test_demo_without_matplotlib_says_how_to_get_it(no_matplotlib, tmp_path):
-    result = run("demo", "--out", str(tmp_path))
-    assert result.exit_code == 0, result.output
-    assert "pip install 'primal-features[paper]'" in result.output
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_doctor():

@@ -135,4 +135,4 @@ def test_pictures_without_matplotlib_say_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run(20, 16, "--plot", tmp_path / "one.png")
     assert isinstance(result.exception, primal.PrimalError)
-    assert "primal-features[paper]" in str(result.exception)
+    assert "primal-features[plot]" in str(result.exception)

@@ -9,7 +9,7 @@ import primal
 from primal import DynamicPrime, NotInvertibleError, PhaseWrapWarning
 from primal._selftest import sample_points
 from primal.bases import BASES
-from primal.paper import circles, spiral
+from primal_studies.paper import circles, spiral
 
 SHAPES = {"spiral": spiral, "circles": circles}
 

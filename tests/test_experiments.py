@@ -1,38 +1,29 @@
-"""The scripts under experiments/: quick runs from start to table, resumed runs, their parts."""
+"""Studies that train networks: quick runs from start to table, resumed runs, their parts."""
 
 from __future__ import annotations
 
 import importlib
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
 
 torch = pytest.importorskip("torch")
 
-FOLDER = Path(__file__).parents[1] / "experiments"
-if not FOLDER.is_dir():
-    pytest.skip("the experiments are not part of this installation", allow_module_level=True)
+pytest.importorskip("primal_studies")
 
 
 @pytest.fixture(autouse=True)
-def _scripts_can_be_imported(monkeypatch):
-    monkeypatch.syspath_prepend(str(FOLDER))
+def _one_thread():
     threads = torch.get_num_threads()
     torch.set_num_threads(1)  # networks this small only wait for a second thread
     yield
     torch.set_num_threads(threads)
-    for name in [
-        n for n, m in sys.modules.items() if str(FOLDER) in str(getattr(m, "__file__", ""))
-    ]:
-        del sys.modules[name]
 
 
 @pytest.mark.parametrize("name", ["sparse", "inr", "pinn"])
 def test_a_quick_run_ends_in_tables_and_a_second_one_reads_them_back(name, tmp_path, capsys):
-    script = importlib.import_module(name)
+    script = importlib.import_module(f"primal_studies.training.{name}")
     arguments = ["--quick", "--seeds", "1", "--out", str(tmp_path)]
     tables = script.main(arguments)
     assert tables
@@ -49,7 +40,7 @@ def test_a_quick_run_ends_in_tables_and_a_second_one_reads_them_back(name, tmp_p
 
 
 def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
-    common = importlib.import_module("_common")
+    common = importlib.import_module("primal_studies.training._common")
     chosen = common.options("Test.", ["--out", str(tmp_path)])
     measured = []
 
@@ -70,7 +61,7 @@ def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
 
 
 def test_members_of_an_ensemble_train_as_single_networks_do():
-    nets = importlib.import_module("_nets")
+    nets = importlib.import_module("primal_studies.training._nets")
     x = torch.rand(40, 3, generator=torch.Generator().manual_seed(1))
     y = torch.sin(3 * x.sum(dim=1, keepdim=True))
     rates = torch.tensor([1e-2, 3e-3])
@@ -108,7 +99,7 @@ def _module(ensemble, member: int) -> torch.nn.Module:
 @pytest.mark.parametrize("name", ["Helmholtz 10", "Helmholtz 100", "heat", "Burgers"])
 def test_true_solutions_satisfy_their_equations(name):
     """Residuals of the solution by differences of step h vanish as h**2."""
-    pinn = importlib.import_module("pinn")
+    pinn = importlib.import_module("primal_studies.training.pinn")
     problem = pinn.PROBLEMS[name]()
     points = 0.1 + 0.8 * np.random.default_rng(0).random((200, problem.d))
     if name == "Burgers":  # before the front, where differences are accurate
@@ -135,7 +126,7 @@ def test_true_solutions_satisfy_their_equations(name):
 
 @pytest.mark.parametrize("name", ["Helmholtz 10", "heat", "Burgers"])
 def test_boundary_and_initial_values_hold_by_construction(name):
-    pinn = importlib.import_module("pinn")
+    pinn = importlib.import_module("primal_studies.training.pinn")
     problem = pinn.PROBLEMS[name]()
     ends = np.array([[0.0, 0.3], [1.0, 0.7], [0.4, 0.0]])[: 2 if problem.d == 1 else 3, : problem.d]
     anything = torch.full((len(ends),), 7.0, dtype=torch.float64)
@@ -144,7 +135,7 @@ def test_boundary_and_initial_values_hold_by_construction(name):
 
 
 def test_residuals_come_from_second_derivatives_through_the_features():
-    pinn = importlib.import_module("pinn")
+    pinn = importlib.import_module("primal_studies.training.pinn")
     problem = pinn.helmholtz(5.0)
     run = {"method": "prime", "scales": [0.5], "rates": [0.1], "seeds": 1}
     u = pinn.Solution(run, problem, [(0.5, 0.1, 0)], "cpu")
@@ -160,7 +151,7 @@ def test_residuals_come_from_second_derivatives_through_the_features():
 
 
 def test_the_phantom_keeps_its_largest_wavelets_when_everything_is_measured():
-    sparse = importlib.import_module("sparse")
+    sparse = importlib.import_module("primal_studies.training.sparse")
     wavelets = sparse.haar(16)
     np.testing.assert_allclose(wavelets @ wavelets.T, np.eye(16), atol=1e-12)
     image = sparse.phantom(128)
@@ -176,7 +167,7 @@ def test_the_phantom_keeps_its_largest_wavelets_when_everything_is_measured():
 
 
 def test_the_half_point_is_interpolated():
-    sparse = importlib.import_module("sparse")
+    sparse = importlib.import_module("primal_studies.training.sparse")
     assert sparse.half_point({"sparsities": [2, 4], "rates": [1.0, 0.0]}) == 3.0
     assert sparse.half_point({"sparsities": [2, 4], "rates": [0.4, 0.0]}) == 2.0
     assert sparse.half_point({"sparsities": [2, 4], "rates": [1.0, 0.9]}) == 4.0

@@ -10,12 +10,12 @@ pytest.importorskip("sklearn")
 from click.testing import CliRunner
 
 from primal._errors import MissingPackageError, OptionError
-from primal.cli._hdc import hdc
-from primal.hdc import _bench, _bench_peers
-from primal.hdc._bench import Score, compare
-from primal.hdc._bench_peers import Contender, random_fourier_ridge
-from primal.hdc._datasets import load
-from primal.hdc._datasets_split import Dataset, Split, standardised
+from primal_studies.cli._hdc import hdc
+from primal_studies.hdc import _bench, _bench_peers
+from primal_studies.hdc._bench import Score, compare
+from primal_studies.hdc._bench_peers import Contender, random_fourier_ridge
+from primal_studies.hdc._datasets import load
+from primal_studies.hdc._datasets_split import Dataset, Split, standardised
 
 WINE = load("wine")
 

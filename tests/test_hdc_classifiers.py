@@ -15,8 +15,8 @@ from primal._errors import DataError, DimensionError, MissingPackageError
 from primal.hdc._class_ngrams import PrimeNgrams
 from primal.hdc._class_online import PrimeOnlineClassifier, scattered
 from primal.hdc._class_prototypes import PrimeCentroidClassifier
-from primal.hdc._datasets import load
 from primal.sklearn import PrimeRidgeClassifier
+from primal_studies.hdc._datasets import load
 
 DIGITS = load("digits")
 X, Y = DIGITS.X[:400], DIGITS.y[:400]

@@ -6,14 +6,14 @@ import pytest
 pytest.importorskip("sklearn")
 
 from primal._errors import DataError, OptionError
-from primal.hdc._continual import (
+from primal.sklearn import PrimeRidgeClassifier
+from primal_studies.hdc._continual import (
     class_incremental,
     first_task_standardised,
     tasks,
 )
-from primal.hdc._continual_learners import leading
-from primal.hdc._datasets import load
-from primal.sklearn import PrimeRidgeClassifier
+from primal_studies.hdc._continual_learners import leading
+from primal_studies.hdc._datasets import load
 
 SPLIT = first_task_standardised(load("digits").split(0), "image", 5)
 

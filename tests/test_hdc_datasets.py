@@ -10,9 +10,9 @@ pytest.importorskip("sklearn")
 
 from primal import PrimalError
 from primal._errors import DataError, MissingPackageError, OptionError
-from primal.hdc._datasets import DATASETS, data_folders, load
-from primal.hdc._datasets_split import Dataset, Split, standardised
-from primal.hdc._datasets_text import LANGUAGES, windows
+from primal_studies.hdc._datasets import DATASETS, data_folders, load
+from primal_studies.hdc._datasets_split import Dataset, Split, standardised
+from primal_studies.hdc._datasets_text import LANGUAGES, windows
 
 # The canonical uncompressed files, as everyone has them.
 MNIST_MD5 = {
@@ -114,7 +114,7 @@ def nowhere(monkeypatch, folder):
 )
 def test_a_missing_package_is_named_with_the_way_to_get_it(name, way, tmp_path, monkeypatch):
     nowhere(monkeypatch, tmp_path)
-    monkeypatch.setattr("primal.hdc._datasets.find_spec", lambda name: None)
+    monkeypatch.setattr("primal_studies.hdc._datasets.find_spec", lambda name: None)
     with pytest.raises(MissingPackageError, match=way):
         load(name)
 

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 
 from primal import DynamicPrime, StaticPrime, primes
-from primal.paper import circles, spiral
-from primal.paper._claim import Verdict
-from primal.paper._experiment import Fact, Outcome
-from primal.paper._shapes import noisy
-from primal.paper.baselines import toeplitz_rms
-from primal.paper.experiments import _parts, hashing, uses_memory
+from primal_studies.paper import circles, spiral
+from primal_studies.paper._claim import Verdict
+from primal_studies.paper._experiment import Fact, Outcome
+from primal_studies.paper._shapes import noisy
+from primal_studies.paper.baselines import toeplitz_rms
+from primal_studies.paper.experiments import _parts, hashing, uses_memory
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
@@ -38,7 +38,7 @@ HOLDS, IN_PART, FAILS = Verdict.HOLDS, Verdict.IN_PART, Verdict.FAILS
 
 
 def module(name):
-    return importlib.import_module(f"primal.paper.experiments.{name}")
+    return importlib.import_module(f"primal_studies.paper.experiments.{name}")
 
 
 @lru_cache

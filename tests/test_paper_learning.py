@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -11,11 +10,11 @@ import pytest
 
 pytest.importorskip("matplotlib")
 
-from primal.paper._claim import Verdict
-from primal.paper._experiment import Fact
-from primal.paper.experiments.uses_learning import CLAIMS, EXPERIMENT
+from primal_studies.paper._claim import Verdict
+from primal_studies.paper._experiment import Fact
+from primal_studies.paper.experiments.uses_learning import CLAIMS, EXPERIMENT
 
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
+RESULTS = Path(__file__).parents[1] / "studies" / "results"
 JUDGES = {claim.name: claim.judge for claim in CLAIMS}
 
 
@@ -24,17 +23,12 @@ def outcome():
     return EXPERIMENT.run(True, lambda share: None)
 
 
-@pytest.mark.skipif(not EXPERIMENTS.is_dir(), reason="the experiments are not installed")
-def test_the_file_is_what_the_results_give(tmp_path, monkeypatch):
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the results are not part of an installation")
+def test_the_file_is_what_the_results_give(tmp_path):
     pytest.importorskip("torch")
-    monkeypatch.syspath_prepend(str(EXPERIMENTS))
-    collect = importlib.import_module("collect")
-    try:
-        collect.main(["--out", str(EXPERIMENTS / "results")], tmp_path / "learned.json")
-        assert (tmp_path / "learned.json").read_text() == collect.TARGET.read_text()
-    finally:
-        for name in ("collect", "inr", "pinn", "sparse", "signals", "_common", "_nets"):
-            sys.modules.pop(name, None)
+    collect = importlib.import_module("primal_studies.training.collect")
+    collect.main(["--out", str(RESULTS)], tmp_path / "learned.json")
+    assert (tmp_path / "learned.json").read_text() == collect.TARGET.read_text()
 
 
 def test_every_table_has_rows_and_says_what_it_cost(outcome):

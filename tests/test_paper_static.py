@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import sys
 from dataclasses import replace
 
 import numpy as np
@@ -12,11 +11,11 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import primal
 from primal.codebooks import bounds, gram_statistics, toeplitz_statistics
-from primal.paper import _stats, baselines
-from primal.paper._claim import Verdict
-from primal.paper._experiment import Fact
-from primal.paper.experiments import complexity, landscape, optimality, precision, torus
 from primal.turns import increments, static_turns, waves
+from primal_studies.paper import _stats, baselines
+from primal_studies.paper._claim import Verdict
+from primal_studies.paper._experiment import Fact
+from primal_studies.paper.experiments import complexity, landscape, optimality, precision, torus
 
 pytest.importorskip("scipy")
 MODULES = {m.EXPERIMENT.name: m for m in (landscape, optimality, complexity, torus, precision)}
@@ -108,13 +107,6 @@ class TestBaselines:
         turns = baselines.sobol_increments(k, 3) * 2.0**-64
         cells = 2 ** max(k - 1, 0).bit_length()
         assert len(np.unique(np.floor(turns * cells))) == k
-
-    def test_without_scipy_the_error_says_what_to_install(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "scipy.stats", None)
-        with pytest.raises(primal.MissingPackageError, match=r"primal-features\[paper\]"):
-            baselines.sobol_increments(4)
-        with pytest.raises(primal.MissingPackageError, match=r"primal-features\[paper\]"):
-            torus.EXPERIMENT.run(True, lambda share: None)
 
     def test_random_increments_follow_the_seed(self):
         assert_array_equal(baselines.random_increments(9), baselines.random_increments(9, 42))

@@ -20,8 +20,8 @@ import pytest
 
 import fake_paper
 from primal import DynamicPrime, paper
-from primal.paper import spiral
 from primal.turns._digits import integer_rows, row_exponents
+from primal_studies.paper import spiral
 
 for _package in ("matplotlib", "jinja2", "scipy", "sklearn"):
     pytest.importorskip(_package)

@@ -6,7 +6,6 @@ import importlib
 import json
 import math
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -25,8 +24,6 @@ from positions_conformance import (  # noqa: E402
 from primal.torch import PrimePositions  # noqa: E402
 from primal.torch._rotary import PAIRINGS, rotary, rotate  # noqa: E402
 from primal.torch._spacing import SPACINGS, _grid_primes, spaced_increments  # noqa: E402
-
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
 class TestCpu(PositionsConformance):
@@ -257,11 +254,8 @@ class TestAgainstRotaryEmbeddingTorch:
 
 class TestExperiment:
     @pytest.fixture
-    def script(self, monkeypatch):
-        monkeypatch.syspath_prepend(EXPERIMENTS)
-        import positions
-
-        return positions
+    def script(self):
+        return pytest.importorskip("primal_studies.training.positions")
 
     def test_quick_run_is_kept_and_not_repeated(self, script, tmp_path, capsys, monkeypatch):
         runs = script.main(["--quick", "--seeds", "2", "--out", str(tmp_path)])
@@ -279,7 +273,7 @@ class TestExperiment:
         assert capsys.readouterr().err.count("on file") == len(runs)
 
     def test_members_train_as_if_alone(self, script):
-        from _members import train_members
+        from primal_studies.training._members import train_members
 
         def train(rates):
             make = lambda: torch.nn.Linear(3, 2)  # noqa: E731

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,8 +15,6 @@ import primal  # noqa: E402
 from positions_conformance import StateConformance, resting_cell  # noqa: E402
 from primal.torch._spacing import spaced_increments  # noqa: E402
 from primal.torch._state import CellState, PrimeStateCell, decayed_sums  # noqa: E402
-
-EXPERIMENTS = Path(__file__).parents[1] / "experiments"
 
 
 class TestCpu(StateConformance):
@@ -158,11 +155,8 @@ class TestCell:
 
 class TestExperiment:
     @pytest.fixture
-    def script(self, monkeypatch):
-        monkeypatch.syspath_prepend(EXPERIMENTS)
-        import state
-
-        return state
+    def script(self):
+        return pytest.importorskip("primal_studies.training.state")
 
     def test_quick_run(self, script, tmp_path, capsys):
         runs = script.main(["--quick", "--out", str(tmp_path)])
@@ -175,7 +169,7 @@ class TestExperiment:
             assert (tmp_path / name).stat().st_size > 10_000
 
     def test_covariance_is_the_sum_over_delays(self, script):
-        from _state_cells import cell_poles, make_cell
+        from primal_studies.training._state_cells import cell_poles, make_cell
 
         for name in ("prime kronecker", "S4D-Lin"):
             torch.manual_seed(0)
@@ -186,7 +180,7 @@ class TestExperiment:
             torch.testing.assert_close(script.state_covariance(poles), v.T @ v)
 
     def test_predicted_shares_are_measured_ones(self, script):
-        from _state_cells import cell_poles, make_cell
+        from primal_studies.training._state_cells import cell_poles, make_cell
 
         torch.manual_seed(0)
         poles = cell_poles(make_cell("random", 1, 6, 1, time_constant=6.0))
@@ -207,7 +201,7 @@ class TestExperiment:
             assert found["prime kronecker"]["predicted"][0] > max(found["random"]["predicted"])
 
     def test_peers_are_the_same_layer_with_other_poles(self, script):
-        from _state_cells import CELLS, cell_poles, make_cell
+        from primal_studies.training._state_cells import CELLS, cell_poles, make_cell
 
         for name in CELLS:
             torch.manual_seed(0)

@@ -17,7 +17,7 @@ from pathlib import Path
 import click
 
 from primal import pipeline
-from primal.bench._pipeline import write_input
+from primal_studies.bench._pipeline import write_input
 
 _D_IN = 64
 

@@ -18,7 +18,7 @@ import traceback
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:0] = [str(ROOT / "src"), str(ROOT / "studies" / "src"), str(ROOT / "tests")]
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
@@ -164,7 +164,7 @@ def main() -> int:
     for cls in [Interpreted] if options.interpret else on_cuda:
         report["checks"] |= run(cls, options.names)
     if options.bench:
-        from primal.bench._gpu import report as measure
+        from primal_studies.bench._gpu import report as measure
 
         report["bench"] = measure()
     print(json.dumps(report, indent=1))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import sys
+from importlib.metadata import EntryPoint, entry_points
 
 import click
 
@@ -13,29 +14,42 @@ __all__ = ["main"]
 
 # Commands and the modules that hold them; each module has one click command of that name.
 _COMMANDS = {
-    "demo": "primal.cli._demo",
     "doctor": "primal.cli._doctor",
     "codebook": "primal.cli._codebook",
     "encode": "primal.cli._encode",
     "decode": "primal.cli._decode",
     "inspect": "primal.cli._inspect",
     "merge": "primal.cli._merge",
-    "hdc": "primal.cli._hdc",
-    "bench": "primal.cli._bench",
-    "reproduce": "primal.cli._reproduce",
 }
+# Other packages add commands under this name; the studies of this repository do.
+_ENTRY_POINTS = "primal.commands"
+# Where to get commands that a reader of the documentation may miss.
+_STUDIES = ("demo", "reproduce", "bench", "hdc", "study")
 
 
 class _LazyGroup(click.Group):
     """Imports a command's module only when it is asked for: ``primal --help`` stays quick."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        return list(_COMMANDS)
+        return [*_COMMANDS, *sorted(_added())]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        if cmd_name not in _COMMANDS:
-            return None
-        return getattr(importlib.import_module(_COMMANDS[cmd_name]), cmd_name)
+        if cmd_name in _COMMANDS:
+            return getattr(importlib.import_module(_COMMANDS[cmd_name]), cmd_name)
+        if cmd_name in (added := _added()):
+            return added[cmd_name].load()
+        if cmd_name in _STUDIES:
+            ctx.fail(
+                f"'{cmd_name}' comes with the package primal-studies: in a checkout of Primal, "
+                "pip install ./studies."
+            )
+        return None
+
+
+def _added() -> dict[str, EntryPoint]:
+    """Return the commands of installed packages; none replaces one of ours."""
+    found = entry_points(group=_ENTRY_POINTS)
+    return {point.name: point for point in found if point.name not in _COMMANDS}
 
 
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})

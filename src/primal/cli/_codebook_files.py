@@ -145,7 +145,7 @@ def _pyplot() -> Any:
         import matplotlib
     except ImportError:
         raise MissingPackageError(
-            "--plot needs matplotlib: pip install 'primal-features[paper]'."
+            "--plot needs matplotlib: pip install 'primal-features[plot]'."
         ) from None
     matplotlib.use("Agg")
     from matplotlib import pyplot

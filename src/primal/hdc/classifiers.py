@@ -3,7 +3,4 @@
 from primal.hdc._class_ngrams import PrimeNgrams as PrimeNgrams
 from primal.hdc._class_online import PrimeOnlineClassifier as PrimeOnlineClassifier
 from primal.hdc._class_prototypes import PrimeCentroidClassifier as PrimeCentroidClassifier
-from primal.hdc._continual import TaskRow as TaskRow
-from primal.hdc._continual import class_incremental as class_incremental
-from primal.hdc._continual import first_task_standardised as first_task_standardised
 from primal.sklearn import PrimeRidgeClassifier as PrimeRidgeClassifier

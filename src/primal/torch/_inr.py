@@ -15,7 +15,7 @@ __all__ = ["SHARE_OF_NYQUIST", "PrimeINR", "Sine", "sampling_sigma"]
 
 BODIES = ("relu", "sine")
 # Standard deviation of the frequencies as a share of the highest one that the samples carry.
-# Chosen once by experiments/inr.py --choose, on images that no test of the rule uses.
+# Chosen once by `primal study inr --choose`, on images that no test of the rule uses.
 SHARE_OF_NYQUIST = 0.0625
 # SIREN's factor of later layers (Sitzmann and others 2020): one radian of the sine spans 1/30.
 _SINE_FACTOR = 30.0

@@ -1,0 +1,102 @@
+"""The bars: ratios that this library means to keep, judged by what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+
+from primal_studies.bench._measure import OURS, Result
+from primal_studies.bench._pipeline import ALONE, PYARROW
+
+__all__ = ["Bar", "judge"]
+
+
+@dataclass(frozen=True)
+class Bar:
+    """One promise and what came out."""
+
+    name: str
+    measured: float
+    limit: float
+    at_least: bool
+
+    @property
+    def met(self) -> bool:
+        return self.measured >= self.limit if self.at_least else self.measured <= self.limit
+
+    def as_json(self) -> dict:
+        return {**asdict(self), "met": self.met}
+
+
+def judge(results: list[Result], extra_bytes: int, first_calls: dict[int, float]) -> list[Bar]:
+    """Return every bar whose case was measured."""
+    found = {(r.group, tuple(r.sizes.values())): r for r in results}
+    bars = []
+
+    def add(
+        group: str,
+        sizes: tuple[int, ...],
+        name: str,
+        measure: Callable[[Result], float],
+        limit: float,
+        at_least: bool = True,
+    ) -> None:
+        result = found.get((group, sizes))
+        if result is not None:
+            try:
+                bars.append(Bar(f"{result.label}: {name}", measure(result), limit, at_least))
+            except KeyError:  # that peer is not installed
+                return
+
+    def times(peer: str, ours: str = OURS) -> Callable[[Result], float]:
+        return lambda result: result.ratio(peer, ours)[1]
+
+    static = (10_000, 1024)
+    add("static", static, "times faster than the paper's recipe", times("paper's recipe"), 100)
+    add(
+        "static",
+        static,
+        "of a memory fill",
+        lambda r: r.ratio(OURS, "memory fill")[1],
+        3,
+        at_least=False,
+    )
+    for sizes in ((10_000, 64, 1024), (20_000, 16, 2048)):
+        add("dynamic", sizes, "exact, times faster than RBFSampler", times("RBFSampler"), 1)
+        add(
+            "dynamic",
+            sizes,
+            "fast, times faster than RBFSampler",
+            times("RBFSampler", "primal fast"),
+            2,
+        )
+        add("dynamic", sizes, "exact, times faster than the recipe", times("paper's recipe"), 8)
+        add(
+            "dynamic",
+            sizes,
+            "fast, times faster than the recipe",
+            times("paper's recipe", "primal fast"),
+            8,
+        )
+    add(
+        "dynamic",
+        (5_000, 512, 4096),
+        "fast, times faster than RBFSampler",
+        times("RBFSampler", "primal fast"),
+        1,
+    )
+    add(
+        "coherence",
+        (10**8, 128),
+        "cosines a second",
+        lambda r: r.sizes["N"] * r.sizes["D"] / 2 / r.median(OURS),
+        1e9,
+    )
+    table = (400_000, 64, 512)
+    add("pipeline", table, "of PyArrow's rate, which encodes nothing", times(PYARROW), 0.85)
+    add("pipeline", table, "of our own rate with nothing encoded", times(ALONE), 0.85)
+    bars.append(Bar("encode into out=: extra megabytes", extra_bytes / 1e6, 64, at_least=False))
+    for n_rows, seconds in first_calls.items():
+        name = f"first call, {n_rows} x 64 -> 1024: extra seconds"
+        bars.append(Bar(name, seconds, 0.5, at_least=False))
+    return bars

@@ -1,0 +1,33 @@
+"""``primal study``: train the networks behind one page of the documentation."""
+
+from __future__ import annotations
+
+import importlib
+
+import click
+
+from primal_studies.training import STUDIES
+
+
+@click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
+@click.argument("name", required=False)
+@click.argument("options", nargs=-1, type=click.UNPROCESSED)
+def study(name: str | None, options: tuple[str, ...]) -> None:
+    """Run a study by name; without one, list them.
+
+    Further options go to the study: ``primal study positions --help`` shows them.
+    """
+    if name is None or name in ("-h", "--help"):
+        click.echo("Usage: primal study NAME [OPTIONS]\n")
+        for known in STUDIES:
+            click.echo(f"  {known:<18}{_about(known)}")
+        return
+    if name not in STUDIES:
+        raise click.UsageError(f"there is no study {name!r}: choose from {', '.join(STUDIES)}.")
+    importlib.import_module(f"primal_studies.training.{name}").main(list(options))
+
+
+def _about(name: str) -> str:
+    """Return the first line of a study's docstring."""
+    documented = importlib.import_module(f"primal_studies.training.{name}").__doc__ or ""
+    return documented.strip().splitlines()[0]

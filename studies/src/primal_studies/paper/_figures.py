@@ -1,0 +1,73 @@
+"""Figures as SVG: files that stand alone, and the same inside a page."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+from typing import NamedTuple
+
+from primal_studies.paper._experiment import Experiment, Outcome
+
+__all__ = ["InlineFigure", "drawn", "inline"]
+
+_STYLE = {
+    # Letters as shapes: as text, roots and wide labels come out wrong where DejaVu is missing.
+    "svg.fonttype": "path",
+    "font.size": 10.0,
+    "axes.titlesize": 10.0,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "legend.frameon": False,
+    "savefig.facecolor": "white",
+}
+
+
+class InlineFigure(NamedTuple):
+    """An SVG element for a page, and its natural width in CSS pixels."""
+
+    svg: str
+    width_px: float
+
+
+def drawn(experiment: Experiment, outcome: Outcome) -> dict[str, str]:
+    """Return the figures of an outcome as SVG documents; equal outcomes give equal bytes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    documents = {}
+    with mpl.rc_context({**_STYLE, "svg.hashsalt": experiment.name}):
+        for name, figure in experiment.draw(outcome).items():
+            file = io.StringIO()
+            figure.savefig(file, format="svg", metadata={"Date": None})
+            documents[name] = file.getvalue()
+            if "matplotlib.pyplot" in sys.modules:  # else nothing holds on to the figure
+                sys.modules["matplotlib.pyplot"].close(figure)
+    return documents
+
+
+def inline(document: str, prefix: str, label: str) -> InlineFigure:
+    """Return an SVG document as an element among others of one page.
+
+    Names inside it get a prefix, for several figures use the same ones; the style sheet for all
+    elements becomes attributes of this one.
+    """
+    body = document[document.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<style type=\"text/css\">.*?</style>", "", body, flags=re.DOTALL)
+    body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
+    body = re.sub(r'\bid="', f'id="{prefix}-', body)
+    body = re.sub(r"url\(#", f"url(#{prefix}-", body)
+    body = re.sub(r'href="#', f'href="#{prefix}-', body)
+    opening = body[: body.index(">") + 1]
+    found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', opening)
+    width_pt, height_pt = (float(found[1]), float(found[2])) if found else (460.8, 345.6)
+    root = (
+        f'<svg viewBox="0 0 {width_pt:g} {height_pt:g}" role="img" aria-label="{_escaped(label)}" '
+        'xmlns:xlink="http://www.w3.org/1999/xlink" stroke-linejoin="round" stroke-linecap="butt">'
+    )
+    return InlineFigure(root + body[len(opening) :].strip(), width_pt * 96 / 72)
+
+
+def _escaped(text: str) -> str:
+    return text.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")

@@ -1,0 +1,215 @@
+"""The claims about Figure 2 and the rules that judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from primal_studies.paper._claim import Claim, Judgement
+from primal_studies.paper._experiment import Fact
+from primal_studies.paper._stats import grade
+from primal_studies.paper.baselines import SEED
+
+__all__ = ["CLAIMS"]
+
+Judge = Callable[[Mapping[str, Fact]], Judgement]
+
+
+def _judge_gaussian_peak(facts: Mapping[str, Fact]) -> Judgement:
+    peak, law = facts["gaussian_ratio_peak"], facts["gaussian_ratio_peak_predicted"].value
+    one = facts["gaussian_ratio_peak_seed_42"].value
+    return Judgement(
+        grade(abs(peak.value - 5.0) <= 0.25, abs(peak.value - 5.0) <= 1.0),
+        f"{peak.value:.2f} ± {peak.spread:.2f}",
+        f"The Gaussian ratios peak at {peak.value:.2f} ± {peak.spread:.2f} over {peak.n} seeds, at "
+        f"{one:.2f} with seed {SEED}, and at {law:.2f} by the law of extremes.",
+    )
+
+
+def _judge_closer_to_one(facts: Mapping[str, Fact]) -> Judgement:
+    prime, gaussian = facts["prime_ratio_peak"].value, facts["gaussian_ratio_peak"].value
+    share = (prime - 1.0) / (gaussian - 1.0)
+    return Judgement(
+        grade(share <= 0.5, share < 1.0),
+        f"{prime:.2f} against {gaussian:.2f}",
+        f"The ratios of StaticPrime peak at {prime:.2f}: {100 * share:.0f} % of the Gaussian "
+        "distance from 1 is left.",
+    )
+
+
+def _judge_narrow(facts: Mapping[str, Fact]) -> Judgement:
+    prime, gaussian = facts["prime_ratio_sd"].value, facts["gaussian_ratio_sd"].value
+    return Judgement(
+        grade(prime <= 0.75 * gaussian, prime < gaussian),
+        f"sd {prime:.2f} against {gaussian:.2f}",
+        f"Over the grid the ratios of StaticPrime have the standard deviation {prime:.2f}, "
+        f"{prime / gaussian:.2f} times the Gaussian one.",
+    )
+
+
+def _judge_excess_prime(facts: Mapping[str, Fact]) -> Judgement:
+    peak = facts["prime_excess_peak"].value
+    return Judgement(
+        grade(abs(peak - 0.2) <= 0.05, abs(peak - 0.2) <= 0.1),
+        f"{peak:.3f}",
+        f"The excess of StaticPrime over the Welch bound peaks at {peak:.3f}.",
+    )
+
+
+def _judge_excess_gaussian(facts: Mapping[str, Fact]) -> Judgement:
+    peak, largest = facts["gaussian_excess_peak"], facts["gaussian_excess_largest"]
+    return Judgement(
+        grade(largest.value > 0.6, largest.value > 0.5),
+        f"peak {peak.value:.2f}, largest {largest.value:.2f}",
+        f"The Gaussian excess peaks at {peak.value:.2f} ± {peak.spread:.2f} and reaches "
+        f"{largest.value:.2f} ± {largest.spread:.2f}.",
+    )
+
+
+def _judge_approaches(facts: Mapping[str, Fact]) -> Judgement:
+    peak, least = facts["prime_ratio_peak"].value, facts["prime_ratio_least"].value
+    rms = facts["prime_rms_over_welch_median"].value
+    return Judgement(
+        grade(peak <= 1.25, rms <= 1.05),
+        f"worst case x {peak:.2f}, RMS x {rms:.3f}",
+        f"The worst similarity is {least:.2f} times the bound at best and {peak:.2f} times at the "
+        f"peak; the RMS similarity is {rms:.3f} times the bound in the median cell.",
+    )
+
+
+def _judge_closer_than_gaussian(facts: Mapping[str, Fact]) -> Judgement:
+    below, cells = facts["cells_below_gaussian"], facts["cells"].value
+    quotient = facts["coherence_quotient"]
+    return Judgement(
+        grade(quotient.value <= 0.8 and below.value >= 0.95 * cells, quotient.value < 1.0),
+        f"{quotient.value:.3f} ± {quotient.spread:.3f}",
+        f"The worst similarity is {quotient.value:.3f} times the Gaussian one (geometric mean) and "
+        f"lower in {below.value:.1f} of {cells:.0f} cells.",
+    )
+
+
+def _judge_repulsion(facts: Mapping[str, Fact]) -> Judgement:
+    prime, random = facts["prime_ratio_peak"].value, facts["random_ratio_peak"]
+    percentile = facts["prime_percentile"].value
+    lead = random.value - prime
+    return Judgement(
+        grade(lead > 2.0 * random.spread and percentile < 0.1, percentile < 0.25),
+        f"{prime:.2f} against {random.value:.2f} ± {random.spread:.2f}",
+        f"Random frequencies of the same form peak at {random.value:.2f} ± {random.spread:.2f}, "
+        f"and {100 * percentile:.0f} % of them are better than prime roots in a cell: the gain "
+        "over Gaussian codes comes from the form, in which a similarity depends on the lag alone.",
+    )
+
+
+def _judge_low_discrepancy(facts: Mapping[str, Fact]) -> Judgement:
+    prime, random = facts["prime_ratio_peak"].value, facts["random_ratio_peak"].value
+    sobol, golden = facts["sobol_ratio_peak"], facts["golden_ratio_peak"].value
+    helps = [name for name, peak in (("Sobol", sobol.value), ("golden", golden)) if peak < random]
+    return Judgement(
+        grade(len(helps) == 2 and prime < random, bool(helps)),
+        f"Sobol {sobol.value:.2f}, golden {golden:.2f}, prime {prime:.2f}",
+        f"Low-discrepancy frequencies peak at {sobol.value:.2f} ± {sobol.spread:.2f} (scrambled "
+        f"Sobol) and {golden:.2f} (golden ratio), independent random ones at {random:.2f}: even "
+        f"spacing {'lowers' if helps else 'raises'} the worst similarity.",
+    )
+
+
+def _judge_best(facts: Mapping[str, Fact]) -> Judgement:
+    quotient, cells = facts["kerdock_quotient"].value, facts["kerdock_cells"].value
+    return Judgement(
+        grade(quotient <= 1.0, quotient <= 1.25),
+        f"{quotient:.2f} times Kerdock",
+        f"In the {cells:.0f} cells where Kerdock codes exist the worst similarity of StaticPrime "
+        f"is {quotient:.2f} times theirs (geometric mean).",
+    )
+
+
+def _claim(name: str, where: str, says: str, test: str, rule: str, judge: Judge) -> Claim:
+    return Claim(name, where, says, test, rule, "optimality", judge)
+
+
+CLAIMS = (
+    _claim(
+        "gaussian-ratio-five",
+        "Figure 2 left; Welch bound optimality",
+        "Gaussian codes have optimality ratios that peak around 5.0.",
+        "Peak of the kernel density of the ratios, one per cell of the grid, several seeds.",
+        "Holds within 0.25 of 5, in part within 1, fails otherwise.",
+        _judge_gaussian_peak,
+    ),
+    _claim(
+        "prime-ratio-near-one",
+        "Figure 2 left",
+        "StaticPrime's ratios peak significantly closer to the ideal 1.0.",
+        "Peak of the same density, as a share of the Gaussian distance from 1.",
+        "Holds if at most half of the distance is left, in part if less than all, else fails.",
+        _judge_closer_to_one,
+    ),
+    _claim(
+        "sharp-narrow-density",
+        "Figure 2 left; Abstract (distribution tightness)",
+        "StaticPrime's ratios have a sharp, narrow density, Gaussian ones a broad one.",
+        "Standard deviation of the ratios over the grid.",
+        "Holds at 0.75 times the Gaussian deviation or less, in part if below it, else fails.",
+        _judge_narrow,
+    ),
+    _claim(
+        "prime-excess",
+        "Figure 2 right",
+        "The excess of StaticPrime over the Welch bound concentrates near 0.2.",
+        "Peak of the kernel density of coherence minus bound.",
+        "Holds within 0.05 of 0.2, in part within 0.1, fails otherwise.",
+        _judge_excess_prime,
+    ),
+    _claim(
+        "gaussian-excess",
+        "Figure 2 right",
+        "The excess of Gaussian codes spreads towards 0.6 and beyond.",
+        "Peak and largest value over the grid.",
+        "Holds if the largest is above 0.6, in part if above 0.5, fails otherwise.",
+        _judge_excess_gaussian,
+    ),
+    _claim(
+        "approaches-welch",
+        "Abstract; Conclusion",
+        "StaticPrime empirically approaches the Welch bound.",
+        "Worst and RMS similarity over the bound, which bounds both from below.",
+        "Holds if the worst-case ratio peaks at 1.25 or less, in part if the RMS is within 5 % of "
+        "the bound in the median cell, fails otherwise.",
+        _judge_approaches,
+    ),
+    _claim(
+        "closer-than-gaussian",
+        "Introduction, contributions",
+        "StaticPrime is significantly closer to the Welch bound than Gaussian codes.",
+        "Quotient of the worst similarities, cell by cell.",
+        "Holds if it is 0.8 or less on average and below 1 in 95 % of the cells, in part if below "
+        "1 on average, fails otherwise.",
+        _judge_closer_than_gaussian,
+    ),
+    _claim(
+        "besicovitch-repulsion",
+        "Welch bound optimality; Figure 2 caption",
+        "The Besicovitch property of prime roots repels codes and so lowers the worst similarity.",
+        "The same grid with independent random frequencies, which have no such property.",
+        "Holds if prime roots peak two deviations below and beat 90 % of random draws, in part if "
+        "they beat 75 %, fails otherwise.",
+        _judge_repulsion,
+    ),
+    _claim(
+        "like-low-discrepancy",
+        "Welch bound optimality",
+        "The effect is like that of low-discrepancy sequences.",
+        "The same grid with two low-discrepancy sequences as frequencies.",
+        "Holds if both have lower peaks than random frequencies and prime roots too, in part if "
+        "one has, fails otherwise.",
+        _judge_low_discrepancy,
+    ),
+    _claim(
+        "best-quasi-orthogonality",
+        "Welch bound optimality, end; Discussion, codebook generation",
+        "StaticPrime offers the best quasi-orthogonality; its codes are near-optimal.",
+        "Worst similarity against Kerdock codes, which are made as fast and also stored as a rule.",
+        "Holds if no worse than they, in part within 25 %, fails otherwise.",
+        _judge_best,
+    ),
+)

@@ -1,0 +1,65 @@
+"""Small parts that the experiments on DynamicPrime and its uses share."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from primal.maps import StaticPrime
+from primal.turns import waves
+from primal_studies.paper._experiment import Fact
+from primal_studies.paper._stats import COLOURS, column
+from primal_studies.paper.baselines import SEED, gaussian_codes, random_increments
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CODES", "PALETTE", "crossing", "panels", "unit_codes", "values_of"]
+
+# For curves without a colour of their own.
+PALETTE = (*COLOURS.values(),)
+CODES = ("prime", "gaussian", "random")
+
+
+def values_of(facts: Mapping[str, Fact], *names: str) -> tuple[float, ...]:
+    """Return the values of facts, in the order of their names."""
+    return tuple(facts[name].value for name in names)
+
+
+def panels(rows: int, columns: int, height_inches: float) -> tuple[Figure, np.ndarray]:
+    """Return a figure as wide as a phone and its axes, shape (rows, columns)."""
+    figure = column(height_inches)
+    axes = figure.subplots(rows, columns, squeeze=False)
+    for panel in axes.flat:
+        panel.tick_params(labelsize=9)
+    return figure, axes
+
+
+def unit_codes(code: str, N: int, D: int, *, seed: int = 0, block: int = 0) -> np.ndarray:
+    """Return N codes of length 1 as float32, shape (N, D).
+
+    `code` is StaticPrime, Gaussian, or waves of random frequencies. Different blocks have primes,
+    or draws, of their own.
+    """
+    if code == "gaussian":
+        return gaussian_codes(N, D, SEED + 2 * seed + block)
+    if code == "prime":
+        return StaticPrime(D, start=block * D // 2).waves(N) / np.float32(math.sqrt(D / 2))
+    steps = np.arange(N, dtype=np.uint64)[:, None] * random_increments(
+        D // 2, SEED + 2 * seed + block
+    )
+    return (np.concatenate(waves(steps), axis=1) / math.sqrt(D / 2)).astype(np.float32)
+
+
+def crossing(sizes: Sequence[int], scores: Sequence[float], level: float) -> float:
+    """Return the size at which scores fall below a level, between grid points; or the last one."""
+    for i, score in enumerate(scores):
+        if score < level:
+            if i == 0:
+                return float(sizes[0])
+            share = (scores[i - 1] - level) / (scores[i - 1] - score)
+            return float(sizes[i - 1] + share * (sizes[i] - sizes[i - 1]))
+    return float(sizes[-1])

@@ -1,0 +1,139 @@
+"""The claims about precision and spectrum and the rules that judge them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from primal_studies.paper._claim import Claim, Judgement
+from primal_studies.paper._experiment import Fact
+from primal_studies.paper._stats import grade
+
+__all__ = ["CLAIMS"]
+
+Judge = Callable[[Mapping[str, Fact]], Judgement]
+
+
+def _judge_aliasing(facts: Mapping[str, Fact]) -> Judgement:
+    small, large = (facts[f"float32_error_{name}_phases"].value for name in ("small", "large"))
+    exact, phase = facts["exact_error"].value, facts["exact_phase_error_turns"].value
+    return Judgement(
+        grade(large >= 0.5 and large > 100.0 * small, large > 10.0 * small),
+        f"{small:.0e} grows to {large:.2f}",
+        f"The float32 recipe is off by {small:.0e} below 10 turns and by {large:.2f} above a "
+        f"million (2 is the most possible). It is the arithmetic, not the map: with exact phases "
+        f"the error stays at {exact:.0e} ({phase:.0e} turn).",
+    )
+
+
+def _judge_prime_growth(facts: Mapping[str, Fact]) -> Judgement:
+    last, before = facts["n_log_n_quotient"].value, facts["n_log_n_quotient_before"].value
+    nearer = abs(last - 1.0) < abs(before - 1.0)
+    return Judgement(
+        grade(abs(last - 1.0) <= 0.15 and nearer, nearer),
+        f"{last:.3f} n ln n",
+        f"The largest prime taken is {last:.3f} n ln n; at n = 1000 the factor is {before:.3f}.",
+    )
+
+
+def _judge_range(facts: Mapping[str, Fact]) -> Judgement:
+    drift, quotient = facts["range_drift_one_input"], facts["range_quotient_one_input"].value
+    return Judgement(
+        grade(abs(drift.value) <= 0.02, abs(drift.value) <= 0.1),
+        f"drift D^{drift.value:+.3f}",
+        f"From D = 16 to 262,144 the range over the formula changes as D^{drift.value:+.3f} for "
+        f"StaticPrime; the formula's constant is another matter ({quotient:.2f} at D = 4096).",
+    )
+
+
+def _judge_coarse_to_fine(facts: Mapping[str, Fact]) -> Judgement:
+    kept = facts["frequency_order_kept"].value
+    return Judgement(
+        grade(kept >= 0.9, kept >= 0.5),
+        f"rank correlation {kept:+.2f}",
+        "At whole positions only the fraction of a frequency acts, up to half a turn per step: its "
+        f"rank correlation with the index is {kept:+.2f} for D = 4096, where order would be +1.",
+    )
+
+
+def _judge_deterministic(facts: Mapping[str, Fact]) -> Judgement:
+    wrong, moved = facts["engine_mismatches"].value, facts["float32_similarity_error"].value
+    return Judgement(
+        grade(wrong == 0.0),
+        f"{wrong:.0f} entries differ",
+        f"{wrong:.0f} entries differ between repeated calls, other batches and all engines. The "
+        "recipe in float32 depends on how a library rounds a root: against exact roots its "
+        f"similarities move by up to {moved:.1e} for N = 10,000.",
+    )
+
+
+def _judge_frequency_rich(facts: Mapping[str, Fact]) -> Judgement:
+    distinct, k = facts["distinct_float32_frequencies"].value, facts["frequencies"].value
+    similarity = facts["float32_similarity_2_17"].value
+    exact = facts["exact_similarity_2_17"].value
+    roots, apart = facts["roots"].value, facts["distinct_float32_roots"].value
+    return Judgement(
+        grade(distinct == k and abs(similarity) < 0.1, abs(exact) < 0.1),
+        f"{similarity:.2f} at lag 2^17 in float32, {exact:.2f} exact",
+        f"Codes 2^17 apart have the similarity {similarity:.2f} with float32 roots (D = 4096) and "
+        f"{exact:.2f} with exact ones. In float32, {distinct:,.0f} of the first {k:,.0f} roots "
+        f"have different fractions, and of {roots:,.0f} roots {apart:,.0f} are different numbers.",
+    )
+
+
+def _claim(name: str, where: str, says: str, test: str, rule: str, judge: Judge) -> Claim:
+    return Claim(name, where, says, test, rule, "precision", judge)
+
+
+CLAIMS = (
+    _claim(
+        "float32-aliasing",
+        "Limitations, numerical aliasing",
+        "In float32 large phases lose all precision.",
+        "Largest error of the float32 recipe against whole-number arithmetic, by size of phase.",
+        "Holds if the error passes 0.5 above a million turns and a hundred times that of small "
+        "phases, in part if ten times, fails otherwise.",
+        _judge_aliasing,
+    ),
+    _claim(
+        "orthogonal-at-any-lag",
+        "Introduction; Static Prime",
+        "Position codes are non-repeating and quasi-orthogonal, however far apart.",
+        "Similarity at lag 2**17 for D = 4096, with float32 roots and with exact ones.",
+        "Holds if below 0.1 and all frequencies distinct in float32 too, in part if only with "
+        "exact roots, fails otherwise.",
+        _judge_frequency_rich,
+    ),
+    _claim(
+        "prime-number-theorem",
+        "Limitations; Baseline configuration",
+        "The n-th prime grows as n ln n.",
+        "Quotient at the largest n looked at, and at n = 1000.",
+        "Holds if it is within 15 % of 1 and approaches it, in part if it only approaches, fails "
+        "otherwise.",
+        _judge_prime_growth,
+    ),
+    _claim(
+        "range-growth",
+        "Limitations, dynamic range",
+        "The range of frequencies expands with D as sqrt(D ln D).",
+        "Slope of the logarithm of range over formula, D = 16 ... 262,144, d = 1.",
+        "Holds if the quotient drifts by at most D^0.02, in part D^0.1, fails otherwise.",
+        _judge_range,
+    ),
+    _claim(
+        "coarse-to-fine-positions",
+        "Baseline configuration and spectral structure",
+        "Position codes sweep the spectrum from coarse to fine dimensions.",
+        "Rank correlation of the index with the frequency that whole positions see.",
+        "Holds at 0.9 or more, in part at 0.5, fails otherwise.",
+        _judge_coarse_to_fine,
+    ),
+    _claim(
+        "deterministic",
+        "Abstract; Introduction",
+        "The map is deterministic and reproducible.",
+        "The same codes by repeated calls, in parts, and by every installed engine, bit for bit.",
+        "Holds if no bit differs, fails otherwise.",
+        _judge_deterministic,
+    ),
+)

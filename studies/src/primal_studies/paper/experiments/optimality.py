@@ -1,0 +1,254 @@
+"""Figure 2: worst similarities against the Welch bound, over N and D."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from primal.codebooks import (
+    bounds,
+    codebook,
+    excess_coherence,
+    optimality_ratio,
+    predict_coherence,
+)
+from primal.maps import StaticPrime
+from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._stats import COLOURS, LABELS, column, density, density_peak, fact
+from primal_studies.paper.baselines import (
+    SEED,
+    gaussian_codes,
+    golden_increments,
+    prefix_coherences,
+    random_increments,
+    sobol_increments,
+    toeplitz_coherences,
+    toeplitz_rms,
+)
+from primal_studies.paper.experiments._optimality_claims import CLAIMS
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CLAIMS", "EXPERIMENT"]
+
+SIZES = (100, 250, 500, 1000, 2000, 5000, 10_000)
+DIMS = tuple(2**i for i in range(4, 13))
+# Kerdock codes exist for D = 4**i; they are the yardstick for "best" and "near-optimal".
+KERDOCK_DIMS = (16, 64, 256, 1024)
+
+# From D, a seed and sizes to the coherences of as many codes.
+Draw = Callable[[int, int, list[int]], list[float]]
+
+
+def run(quick: bool, progress: Progress) -> Outcome:
+    """Measure the worst similarity in every cell; `quick` stops at N = 2000, D = 1024."""
+    sizes, dims = (SIZES[:5], DIMS[:7]) if quick else (SIZES, DIMS)
+    draws = {"prime": 1, "gaussian": 16, "random": 64, "sobol": 32, "golden": 1}
+    if quick:
+        draws |= {"gaussian": 4, "random": 16, "sobol": 8}
+    cells = [(N, D) for D in dims for N in sizes if N > D]
+    # coherences[code][draw, cell]
+    coherences = {name: np.empty((count, len(cells))) for name, count in draws.items()}
+    for done, D in enumerate(dims):
+        places = [i for i, cell in enumerate(cells) if cell[1] == D]
+        above = [cells[i][0] for i in places]
+        for name, draw_codes in _DRAWS.items():
+            fresh = min(draws[name], _gaussian_draws(D)) if name == "gaussian" else draws[name]
+            found = [draw_codes(D, SEED + seed, above) for seed in range(fresh)]
+            for seed in range(draws[name]):
+                coherences[name][seed, places] = found[seed % fresh]
+        # The dense products grow with D: so does their share of the time.
+        progress(sum(dims[: done + 1]) / sum(dims))
+    welch = np.array([bounds.welch(*cell) for cell in cells])
+    ratios = {name: values / welch for name, values in coherences.items()}
+    excesses = {name: values - welch for name, values in coherences.items()}
+    rows = [_cell_row(cell, i, coherences) for i, cell in enumerate(cells)]
+    tables = {
+        "cells": rows,
+        "kerdock": _kerdock_rows(rows),
+        "density": [
+            *_density_rows("ratio", ratios, np.linspace(0.0, 12.0, 241)),
+            *_density_rows("excess", excesses, np.linspace(-0.2, 1.0, 241)),
+        ],
+    }
+    return Outcome(tables, _facts(ratios, excesses, rows, tables["kerdock"]))
+
+
+def draw(outcome: Outcome) -> dict[str, Figure]:
+    """Draw the two densities, and the ratios that they are made from."""
+    return {"densities": _draw_densities(outcome), "ratios": _draw_ratios(outcome)}
+
+
+_DRAWS: dict[str, Draw] = {
+    "prime": lambda D, seed, sizes: toeplitz_coherences(StaticPrime(D).increments, sizes),
+    "gaussian": lambda D, seed, sizes: prefix_coherences(
+        gaussian_codes(max(sizes), D, seed), sizes
+    ),
+    "random": lambda D, seed, sizes: toeplitz_coherences(random_increments(D // 2, seed), sizes),
+    "sobol": lambda D, seed, sizes: toeplitz_coherences(sobol_increments(D // 2, seed), sizes),
+    "golden": lambda D, seed, sizes: toeplitz_coherences(golden_increments(D // 2), sizes),
+}
+
+
+def _gaussian_draws(D: int) -> int:
+    """Return how often Gaussian codes are drawn: the time goes to few cells with large D."""
+    return 16 if D <= 128 else 4 if D <= 512 else 2
+
+
+def _cell_row(cell: tuple[int, int], place: int, coherences: Mapping[str, np.ndarray]) -> Row:
+    N, D = cell
+    middle = {name: float(np.median(values[:, place])) for name, values in coherences.items()}
+    row: Row = {"N": N, "D": D, "welch": bounds.welch(N, D), "best_bound": bounds.best(N, D).value}
+    for name, value in middle.items():
+        row[f"{name}_coherence"] = value
+        row[f"{name}_ratio"] = optimality_ratio(value, N, D)
+        row[f"{name}_excess"] = excess_coherence(value, N, D)
+    row["prime_rms_over_welch"] = toeplitz_rms(StaticPrime(D).increments, [N])[0] / bounds.welch(
+        N, D
+    )
+    row["predicted_prime"] = predict_coherence(N, D)
+    row["predicted_gaussian"] = predict_coherence(N, D, model="gaussian")
+    return row
+
+
+def _kerdock_rows(rows: list[Row]) -> list[Row]:
+    """Return what Kerdock codes reach in the cells where they exist and are not the wrong choice.
+
+    Beyond D**2 / 2 + D codes there is none, and near N = D others are better.
+    """
+    return [
+        {
+            "N": N,
+            "D": D,
+            "kerdock_ratio": optimality_ratio(mu, N, D),
+            "prime_over_kerdock": float(row["prime_coherence"]) / mu,
+        }
+        for row in rows
+        for N, D in ((int(row["N"]), int(row["D"])),)
+        if D in KERDOCK_DIMS and 1.9 * D <= N <= D * D // 2 + D
+        for mu in (codebook(N, D, kind="kerdock").certificate.mu,)
+    ]
+
+
+def _density_rows(statistic: str, values: Mapping[str, np.ndarray], at: np.ndarray) -> list[Row]:
+    """Return the kernel density of each code, averaged over its seeds."""
+    rows: list[Row] = []
+    for name, draws in values.items():
+        curve = np.mean([density(cells, at) for cells in draws], axis=0)
+        rows += [
+            {"statistic": statistic, "code": name, "x": float(x), "density": float(y)}
+            for x, y in zip(at, curve, strict=True)
+        ]
+    return rows
+
+
+def _facts(
+    ratios: Mapping[str, np.ndarray],
+    excesses: Mapping[str, np.ndarray],
+    rows: list[Row],
+    kerdock: list[Row],
+) -> dict[str, Fact]:
+    facts: dict[str, Fact] = {}
+    for name, draws in ratios.items():
+        facts[f"{name}_ratio_peak"] = fact([density_peak(cells) for cells in draws])
+        facts[f"{name}_ratio_mean"] = fact(draws.mean(axis=1))
+        facts[f"{name}_ratio_sd"] = fact(draws.std(axis=1, ddof=1))
+        facts[f"{name}_excess_peak"] = fact([density_peak(cells) for cells in excesses[name]])
+    prime, gaussian = ratios["prime"][0], ratios["gaussian"]
+    facts["gaussian_ratio_peak_seed_42"] = Fact(density_peak(gaussian[0]))
+    facts["cells"] = Fact(len(rows))
+    facts["prime_ratio_least"] = Fact(float(prime.min()))
+    facts["cells_below_gaussian"] = fact((prime < gaussian).sum(axis=1))
+    facts["coherence_quotient"] = fact(np.exp(np.log(prime / gaussian).mean(axis=1)))
+    facts["gaussian_excess_largest"] = fact(excesses["gaussian"].max(axis=1))
+    # 0.5 if prime roots are what any frequencies would be.
+    facts["prime_percentile"] = Fact(float((ratios["random"] < prime).mean()))
+    facts["gaussian_ratio_peak_predicted"] = Fact(
+        density_peak([float(row["predicted_gaussian"]) / float(row["welch"]) for row in rows])
+    )
+    facts["prime_rms_over_welch_median"] = Fact(
+        float(np.median([float(row["prime_rms_over_welch"]) for row in rows]))
+    )
+    facts["kerdock_cells"] = Fact(len(kerdock))
+    facts["kerdock_quotient"] = Fact(
+        math.exp(float(np.mean([math.log(float(row["prime_over_kerdock"])) for row in kerdock])))
+    )
+    return facts
+
+
+def _draw_densities(outcome: Outcome) -> Figure:
+    figure = column(6.0)
+    axes = figure.subplots(2, 1)
+    settings = {
+        "ratio": ("optimality ratio: worst similarity / Welch bound", 1.0, (0.0, 12.0)),
+        "excess": ("excess coherence: worst similarity - Welch bound", 0.0, (-0.2, 1.0)),
+    }
+    for axis, (statistic, (label, limit, span)) in zip(axes, settings.items(), strict=True):
+        for name, text in LABELS.items():
+            rows = [
+                row
+                for row in outcome.tables["density"]
+                if row["statistic"] == statistic and row["code"] == name
+            ]
+            axis.plot(
+                [float(row["x"]) for row in rows],
+                [float(row["density"]) for row in rows],
+                color=COLOURS[name],
+                linewidth=2.2 if name in ("prime", "gaussian") else 1.2,
+                linestyle="-" if name in ("prime", "gaussian") else "--",
+                label=text,
+            )
+        axis.axvline(limit, color=COLOURS["welch"], linestyle=":", label="Welch bound")
+        axis.set(xlabel=label, ylabel="density", xlim=span)
+        axis.set_ylim(bottom=0.0)
+    axes[0].legend(fontsize=9, frameon=False)
+    return figure
+
+
+def _draw_ratios(outcome: Outcome) -> Figure:
+    figure = column(4.0)
+    axis = figure.subplots()
+    rows = outcome.tables["cells"]
+    aside = {"gaussian": 0.9, "random": 1.1, "prime": 1.0}  # so that no point hides another
+    for name in aside:
+        axis.plot(
+            [int(row["D"]) * aside[name] for row in rows],
+            [float(row[f"{name}_ratio"]) for row in rows],
+            "o",
+            color=COLOURS[name],
+            markersize=4,
+            alpha=0.8,
+            label=LABELS[name],
+        )
+    axis.plot(
+        [int(row["D"]) for row in outcome.tables["kerdock"]],
+        [float(row["kerdock_ratio"]) for row in outcome.tables["kerdock"]],
+        "x",
+        color="black",
+        label="Kerdock codes",
+    )
+    axis.axhline(1.0, color=COLOURS["welch"], linestyle=":", label="Welch bound")
+    axis.set(xscale="log", xlabel="dimension D", ylabel="optimality ratio", ylim=(0.0, None))
+    dims = sorted({int(row["D"]) for row in rows})
+    axis.set_xticks(dims[::2], [str(D) for D in dims[::2]])
+    axis.minorticks_off()
+    axis.legend(fontsize=9, frameon=False)
+    return figure
+
+
+EXPERIMENT = Experiment(
+    name="optimality",
+    title="Welch optimality",
+    about=(
+        "Figure 2 of the paper shows how the worst similarity compares with the Welch bound over "
+        "N = 100 ... 10,000 and D = 16 ... 4096, N > D, as kernel densities (Scott's bandwidth). "
+        "Beside the Gaussian baseline stand three controls of StaticPrime's own form: random, "
+        "Sobol and golden-ratio frequencies. Codes of smaller N are the first rows of larger ones."
+    ),
+    run=run,
+    draw=draw,
+)

@@ -1,0 +1,229 @@
+"""Section 2.3: when the inverse holds, and which dimensions make it possible."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from primal._errors import ConditioningWarning
+from primal.decoding import Integers
+from primal.maps import DynamicPrime
+from primal_studies.paper._claim import Claim, Judgement
+from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._stats import fact, grade
+from primal_studies.paper.experiments._parts import PALETTE, panels, values_of
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+__all__ = ["CLAIMS", "EXPERIMENT"]
+
+_BOUND_INPUTS = (1, 2, 4, 8, 32)
+
+
+def run(quick: bool, progress: Progress) -> Outcome:
+    """Measure wrapping at both bounds, and what more or fewer phases allow."""
+    repeats = 2 if quick else 5
+    bounds, facts = _bound_rows(repeats)
+    progress(0.5)
+    facts |= _failure_facts() | _few_phases_facts(50 if quick else 200)
+    progress(1.0)
+    return Outcome({"bound": bounds}, facts)
+
+
+def draw(outcome: Outcome) -> dict[str, Figure]:
+    """Draw wrapping against the size of the box."""
+    return {"bound": _draw_bound(outcome.tables["bound"])}
+
+
+def _map(d: int, D: int, sigma: float = 1.0) -> DynamicPrime:
+    with warnings.catch_warnings():  # the conditioning of this basis is the subject
+        warnings.simplefilter("ignore", ConditioningWarning)
+        return DynamicPrime(d, D, sigma)
+
+
+def _bound_rows(repeats: int) -> tuple[list[Row], dict[str, Fact]]:
+    """Return the share of uniform inputs that wrap in boxes of several sizes."""
+    rows: list[Row] = []
+    facts: dict[str, Fact] = {}
+    for d in _BOUND_INPUTS:
+        m = _map(d, 4 * d)
+        printed = math.pi / (d * float(m.basis.frequencies.max()))
+        facts[f"printed over true bound, d {d}"] = Fact(printed / m.bound)
+        for share in (0.159, 0.25, 0.5, 0.75, 1.0):
+            shares = [_wrapping(m, 0.999 * share * printed, seed) for seed in range(repeats)]
+            found = fact(shares)
+            rows.append(
+                {"d": d, "share_of_printed": share, "wrap": found.value, "spread": found.spread}
+            )
+        facts[f"inputs that wrap inside the printed bound, d {d}"] = found
+        inside = [_wrapping(m, 0.999 * m.bound, seed) for seed in range(repeats)]
+        facts[f"inputs that wrap inside the true bound, d {d}"] = fact(inside)
+    return rows, facts
+
+
+def _wrapping(m: DynamicPrime, half_width: float, seed: int) -> float:
+    """Return the share of 4000 uniform inputs of a box, its corner among them, that wrap."""
+    x = np.random.default_rng(42 + seed).uniform(-half_width, half_width, (4000, m.d))
+    x[0] = half_width
+    return float((m.regime(x).wraps > 0).mean())
+
+
+def _failure_facts() -> dict[str, Fact]:
+    """Return how often "no phase wraps" and "the inverse is exact" agree, at d = 2."""
+    x = np.random.default_rng(42).uniform(-1.0, 1.0, (20_000, 2))
+    agreements = []
+    for D in (4, 16, 128):
+        m = _map(2, D, 0.25)
+        exact = np.abs(m.decode(m.encode(x)) - x).max(axis=1) < 1e-4
+        agreements.append(float((exact == (m.regime(x).wraps == 0)).mean()))
+    return {"agreement of not wrapping and exact inverse": Fact(min(agreements))}
+
+
+def _few_phases_facts(n: int) -> dict[str, Fact]:
+    """Return what D < 2 d leaves of real inputs and of bytes."""
+    d, D = 16, 16
+    m = _map(d, D)
+    generator = np.random.default_rng(42)
+    bytes_in = generator.integers(0, 256, (n, d)).astype(np.float64)
+    found = m.decode_plan(prior=Integers(1.0, 0, 255)).decode(m.encode(bytes_in))
+    correct = (found.x == bytes_in).all(axis=1) & (found.status == "unique")
+    # Real inputs: the kernel of W moves x and leaves the code.
+    kernel = np.linalg.svd(m.basis.frequencies)[2][-1]
+    x = generator.uniform(-1.0, 1.0, (n, d))
+    moved = np.abs(m.encode(x + kernel) - m.encode(x)).max()
+    # D = 2 d: W is square, and whole turns in every phase are one step of x.
+    square = _map(2, 4)
+    step = np.linalg.solve(square.basis.frequencies, [1.0, 2.0])
+    y = x[:, :2]
+    return {
+        "bytes proved unique at D = d": Fact(float(correct.mean())),
+        "code moved along the kernel at D = d": Fact(float(moved)),
+        "code moved by one step of x at D = 2 d": Fact(
+            float(np.abs(square.encode(y + step) - square.encode(y)).max())
+        ),
+        "code moved by that step at D = 2 d + 2": Fact(
+            float(np.abs(_map(2, 6).encode(y + step) - _map(2, 6).encode(y)).max(axis=1).min())
+        ),
+    }
+
+
+def _draw_bound(rows: Sequence[Row]) -> Figure:
+    figure, axes = panels(1, 1, 3.5)
+    panel = axes[0, 0]
+    for colour, d in zip(PALETTE, _BOUND_INPUTS, strict=False):
+        curve = [row for row in rows if row["d"] == d]
+        x, y = ([r[name] for r in curve] for name in ("share_of_printed", "wrap"))
+        panel.plot(x, y, "o-", color=colour, label=f"d = {d}")
+    panel.axvline(0.5 / math.pi, color="grey", ls=":")
+    panel.text(0.5 / math.pi, 0.9, " corrected", color="grey", fontsize=9)
+    panel.set_xlabel("size of the box, in printed bounds")
+    panel.set_ylabel("share of inputs that wrap")
+    panel.legend(fontsize=9, frameon=False)
+    return figure
+
+
+def _recovery_bound(facts: Mapping[str, Fact]) -> Judgement:
+    printed = values_of(
+        facts, *(f"inputs that wrap inside the printed bound, d {d}" for d in _BOUND_INPUTS)
+    )
+    true = values_of(
+        facts, *(f"inputs that wrap inside the true bound, d {d}" for d in _BOUND_INPUTS)
+    )
+    ratio = facts["printed over true bound, d 1"].value
+    return Judgement(
+        grade(max(printed) == 0.0, max(printed) < 0.01),
+        f"{min(printed):.0%} to {max(printed):.0%} of the inputs inside it wrap",
+        f"The printed bound is {ratio:.3f} times the tight one at d = 1: the phase is 2 pi sigma "
+        f"W x and must stay below pi. Inside 1 / (2 max |sigma W_i|_1) {max(true):.0%} wrap.",
+    )
+
+
+def _no_wrap_exact(facts: Mapping[str, Fact]) -> Judgement:
+    agreement = facts["agreement of not wrapping and exact inverse"].value
+    return Judgement(
+        grade(agreement == 1.0, agreement > 0.99),
+        f"{agreement:.2%} of inputs agree",
+        f"Of 20,000 inputs at D = 4, 16 and 128, the inverse is exact precisely where no phase "
+        f"wraps for {agreement:.2%} at least.",
+    )
+
+
+def _needs_two_d(facts: Mapping[str, Fact]) -> Judgement:
+    recovered, moved = values_of(
+        facts, "bytes proved unique at D = d", "code moved along the kernel at D = d"
+    )
+    return Judgement(
+        grade(recovered < 0.01 and moved < 1e-5, moved < 1e-5),
+        f"{recovered:.0%} of random byte vectors recovered at D = d = 16",
+        f"Real inputs that differ by a kernel vector of W have codes within {moved:.0e}. Digital "
+        f"inputs carry few bits: {recovered:.0%} of byte vectors come back, proved unique, from "
+        "half as many phases as inputs.",
+    )
+
+
+def _injective(facts: Mapping[str, Fact]) -> Judgement:
+    square, more = values_of(
+        facts, "code moved by one step of x at D = 2 d", "code moved by that step at D = 2 d + 2"
+    )
+    return Judgement(
+        grade(square > 1e-3, more > 1e-3),
+        f"different inputs within {square:.0e} at D = 2 d, {more:.2f} apart at D = 2 d + 2",
+        "At D = 2 d the inputs x and x + W**-1 n have one code for every whole n. With one more "
+        "frequency the roots of distinct primes forbid that in exact arithmetic, for any sigma.",
+    )
+
+
+EXPERIMENT = Experiment(
+    "regimes",
+    "Operating regimes and bounds (Section 2.3)",
+    "The paper gives two conditions for exact recovery: no phase wraps inside a printed "
+    "bound, and D >= 2 d. Here uniform inputs are put into boxes of the printed size and of the "
+    "tight one, and both sides of D = 2 d are tried.",
+    run,
+    draw,
+)
+
+CLAIMS = (
+    Claim(
+        "recovery-bound",
+        "Section 2.3, inverse pass",
+        "No phase wraps while |x|_inf < pi / (d sigma max W).",
+        "Uniform inputs in that box, d = 1 to 32, D = 4 d.",
+        "Holds if none wraps; in part if fewer than 1 % do.",
+        "regimes",
+        _recovery_bound,
+    ),
+    Claim(
+        "exact-without-wrapping",
+        "Section 2.3, inverse pass",
+        "The pseudoinverse is exact if and only if phases do not wrap (D >= 2 d).",
+        "Compare both for 20,000 inputs at d = 2 and D = 4, 16, 128.",
+        "Holds if they agree for every input; in part for 99 %.",
+        "regimes",
+        _no_wrap_exact,
+    ),
+    Claim(
+        "needs-two-d",
+        "Section 2.3, hashing regime",
+        "With D < 2 d the map cannot be inverted.",
+        "d = 16, D = 16: move real inputs along the kernel of W; decode random byte vectors.",
+        "Holds if codes do not see the kernel and fewer than 1 % of the byte vectors come back; in "
+        "part if only the first.",
+        "regimes",
+        _needs_two_d,
+    ),
+    Claim(
+        "injective-at-two-d",
+        "Section 2.3, inverse pass",
+        "D >= 2 d makes the map injective as far as dimension goes.",
+        "Distance of the codes of two inputs that differ by W**-1 n at D = 2 d and D = 2 d + 2.",
+        "Holds if codes differ at D = 2 d; in part if only with one more frequency.",
+        "regimes",
+        _injective,
+    ),
+)

@@ -1,0 +1,256 @@
+"""Uses in neural networks: positions, state, signals, equations, few measurements.
+
+Training takes a quarter of an hour on a large GPU, so it is not part of a run. The scripts in the
+folder ``experiments`` of the source tree do it; ``learned.json`` holds what they found. What is
+done here is to show those numbers and to judge the paper's expectations from them.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from primal_studies.paper._claim import Claim, Judgement
+from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
+from primal_studies.paper._stats import grade
+from primal_studies.paper.experiments._parts import PALETTE, panels, values_of
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["CLAIMS", "EXPERIMENT"]
+
+_FOUND = Path(__file__).with_name("learned.json")
+_IMAGES = ("flower", "portrait", "head")
+_EQUATIONS = ("helmholtz_10", "helmholtz_30", "helmholtz_100", "heat", "burgers")
+_FEWEST, *_MORE = (64, 96, 128)
+
+
+def run(quick: bool, progress: Progress) -> Outcome:
+    """Read what the scripts found; there is no quicker way."""
+    found = json.loads(_FOUND.read_text(encoding="utf-8"))
+    progress(1.0)
+    return Outcome(found["tables"], {name: Fact(*fact) for name, fact in found["facts"].items()})
+
+
+def draw(outcome: Outcome) -> dict[str, Figure]:
+    """Draw each use in one figure: means with their spread."""
+    figures = {}
+    figure, axes = panels(1, 2, 2.8)
+    _lines(axes[0, 0], outcome.tables["positions"], "positions", "times_the_length", task="text")
+    axes[0, 0].set(xlabel="length / trained length", ylabel="loss on text, nats")
+    _lines(axes[0, 1], outcome.tables["positions"], "positions", "times_the_length", task="recall")
+    axes[0, 1].set(xlabel="length / trained length", ylabel="recall accuracy")
+    axes[0, 0].legend(fontsize=7)
+    figures["positions"] = figure
+    figure, axes = panels(1, 1, 3.0)
+    _lines(axes[0, 0], outcome.tables["capacity"], "cell", "channels")
+    axes[0, 0].set(xlabel="channels of the state", ylabel="past inputs held")
+    axes[0, 0].legend(fontsize=8)
+    figures["state"] = figure
+    figures["signals"] = _bars(outcome.tables["signals"], "signal", "held-out dB")
+    figures["equations"] = _bars(outcome.tables["equations"], "equation", "relative error")
+    figures["equations"].axes[0].set_yscale("log")
+    figure, axes = panels(1, 1, 3.0)
+    _lines(axes[0, 0], outcome.tables["recovery"], "dictionary", "measurements", algorithm="omp")
+    axes[0, 0].set(xlabel="measurements", ylabel="non-zeros recovered")
+    axes[0, 0].legend(fontsize=8)
+    figures["few_measurements"] = figure
+    return figures
+
+
+def _lines(axis: Axes, rows: Sequence[Row], kind: str, size: str, **chosen: str) -> None:
+    """Draw means against a size, one line for each kind."""
+    kept = [row for row in rows if all(row[name] == value for name, value in chosen.items())]
+    for colour, name in zip(PALETTE, dict.fromkeys(row[kind] for row in kept), strict=False):
+        mine = [row for row in kept if row[kind] == name]
+        x, y, spread = ([row[key] for row in mine] for key in (size, "mean", "spread"))
+        axis.errorbar(x, y, spread, color=colour, marker=".", capsize=2, label=str(name))
+
+
+def _bars(rows: Sequence[Row], what: str, label: str) -> Figure:
+    """Draw the means of every first layer beside each other."""
+    figure, axes = panels(1, 1, 3.2)
+    axis = axes[0, 0]
+    names = list(dict.fromkeys(row[what] for row in rows))
+    layers = list(dict.fromkeys(row["first_layer"] for row in rows))
+    for number, layer in enumerate(layers):
+        mine = [row for row in rows if row["first_layer"] == layer]
+        x = [names.index(row[what]) + 0.2 * (number - (len(layers) - 1) / 2) for row in mine]
+        y, spread = ([row[key] for row in mine] for key in ("mean", "spread"))
+        axis.errorbar(x, y, spread, color=PALETTE[number], fmt="o", capsize=2, label=str(layer))
+    axis.set_xticks(range(len(names)), names, fontsize=8)
+    axis.set_ylabel(label)
+    axis.legend(fontsize=8)
+    return figure
+
+
+def _positions(facts: Mapping[str, Fact]) -> Judgement:
+    inside, beyond, usual, usual_beyond = (
+        facts[name]
+        for name in ("text_prime_raw_x1", "text_prime_raw_x4", "text_rotary_x1", "text_rotary_x4")
+    )
+    log_inside, log_beyond = facts["text_prime_log_x1"], facts["text_prime_log_x4"]
+    better_inside = any(_below(prime, usual) for prime in (inside, log_inside))
+    better_beyond = any(_below(prime, usual_beyond) for prime in (beyond, log_beyond))
+    return Judgement(
+        grade(better_inside and better_beyond, better_inside or better_beyond),
+        f"loss {inside.value:.2f} (square roots) and {log_inside.value:.2f} (log-spaced) against "
+        f"{usual.value:.2f}; at 4 times the length {beyond.value:.2f}, {log_beyond.value:.2f} and "
+        f"{usual_beyond.value:.2f}",
+        f"Within the trained length primes {'beat' if better_inside else 'do not beat'} standard "
+        f"rotary embedding on text, at four times that length they "
+        f"{'do' if better_beyond else 'do not'}; one small transformer, three seeds.",
+    )
+
+
+def _state(facts: Mapping[str, Fact]) -> Judgement:
+    own, random, multiples, even = (
+        facts[f"capacity_{name}_32"] for name in ("prime_raw", "random", "prime_kronecker", "even")
+    )
+    holds = own.value > random.value + 2 * random.spread and own.value >= 0.9 * even.value
+    in_part = multiples.value > random.value + 2 * random.spread
+    return Judgement(
+        grade(holds, in_part),
+        f"32 channels hold {own.value:.0f} past inputs with square roots of primes, "
+        f"{random.value:.0f} ± {random.spread:.0f} with random frequencies, {multiples.value:.0f} "
+        f"with multiples of one root, {even.value:.0f} evenly spaced",
+        f"The paper's own frequencies hold {own.value / random.value:.1f} times as much as random "
+        f"ones, multiples of one square root {multiples.value / random.value:.1f} times, evenly "
+        f"spaced frequencies {even.value / random.value:.1f} times.",
+    )
+
+
+def _spectral_bias(facts: Mapping[str, Fact]) -> Judgement:
+    over = {
+        peer: min(
+            facts[f"db_{image}_prime"].value - facts[f"db_{image}_{peer}"].value
+            for image in _IMAGES
+        )
+        for peer in ("coordinates", "siren", "random_fourier")
+    }
+    holds = all(gain > 0.3 for gain in over.values())
+    return Judgement(
+        grade(holds, over["coordinates"] >= 2.0),
+        f"at least {over['coordinates']:+.1f} dB over coordinates, "
+        f"{over['siren']:+.1f} over SIREN, "
+        f"{over['random_fourier']:+.1f} over tuned random Fourier features",
+        f"On the image that suits them least, prime features with one rule for their scale are "
+        f"{over['coordinates']:+.1f} dB from plain coordinates and "
+        f"{over['random_fourier']:+.1f} dB from random ones tuned for each image.",
+    )
+
+
+def _equations(facts: Mapping[str, Fact]) -> Judgement:
+    def ratios(peer: str) -> list[float]:
+        return [
+            facts[f"error_{name}_prime"].value / facts[f"error_{name}_{peer}"].value
+            for name in _EQUATIONS
+        ]
+
+    random, plain = ratios("random_fourier"), ratios("coordinates")
+    wins = sum(ratio < 0.5 for ratio in plain)
+    return Judgement(
+        grade(all(ratio < 0.5 for ratio in random), wins > 0),
+        f"error {min(random):.2f} to {max(random):.2f} times that of random Fourier features, "
+        f"{min(plain):.1g} to {max(plain):.2g} times that of coordinates",
+        f"With the same budget primes halve the error of plain coordinates on {wins} of "
+        f"{len(plain)} equations, and that of random Fourier features on "
+        f"{sum(ratio < 0.5 for ratio in random)}. Fluids and weather were not tried.",
+    )
+
+
+def _imaging(facts: Mapping[str, Fact]) -> Judgement:
+    sizes = (_FEWEST, *_MORE)
+    gains = [
+        facts[f"phantom_static_{m}"].value - facts[f"phantom_gaussian_{m}"].value for m in sizes
+    ]
+    shadow = [
+        facts[f"phantom_shadow_{m}"].value - facts[f"phantom_gaussian_{m}"].value for m in sizes
+    ]
+    spread = max(facts[f"phantom_gaussian_{m}"].spread for m in sizes)
+    (few,) = values_of(facts, f"phantom_static_{_FEWEST}")
+    return Judgement(
+        grade(min(gains) > 1.0, min(gains) > -2.0 * spread),
+        f"{min(gains):+.1f} to {max(gains):+.1f} dB against a Gaussian matrix (chosen primes "
+        f"{min(shadow):+.1f} to {max(shadow):+.1f}); {few:.1f} dB from a quarter of the numbers",
+        f"The spread of a Gaussian matrix is up to {spread:.1f} dB. Nothing has to be stored "
+        "for primes. No scan and no scanner was used.",
+    )
+
+
+def _below(first: Fact, second: Fact) -> bool:
+    """Whether a mean is lower by more than two standard errors of the difference."""
+    error = (first.spread**2 / first.n + second.spread**2 / second.n) ** 0.5
+    return first.value < second.value - 2.0 * error
+
+
+EXPERIMENT = Experiment(
+    "uses-learning",
+    "Uses in neural networks",
+    """The paper names uses in neural networks and shows none. Scripts in the folder experiments of
+    the source tree train small networks with prime features and with what people use today, with
+    equal parameters and the same choice of learning rates, several seeds each.
+
+    These numbers were recorded, most of them on one NVIDIA H200 (the table of costs says what took
+    how long and where); this run shows and judges them and trains nothing.""",
+    run,
+    draw,
+)
+
+CLAIMS = (
+    Claim(
+        "positions-for-transformers",
+        "Section 4.2, implicit state memory",
+        "The method could help transformers as a positional embedding.",
+        "Train a small causal transformer on text with prime rotary embedding (square roots, and "
+        "log-spaced) and with standard rotary; loss at the trained length and at 4 times that.",
+        "Holds if a prime variant beats standard rotary by two standard errors at the trained "
+        "length, and one does beyond it; in part if at one of the two.",
+        "uses-learning",
+        _positions,
+    ),
+    Claim(
+        "state-capacity",
+        "Section 4.2, implicit state memory",
+        "Prime frequencies raise the capacity of a recurrent state.",
+        "Count the past inputs that a linear readout finds to 90 % in a noisy rotating state.",
+        "Holds if the square roots of primes exceed random frequencies by two deviations and reach "
+        "0.9 of evenly spaced ones; in part if multiples of one root exceed random frequencies so.",
+        "uses-learning",
+        _state,
+    ),
+    Claim(
+        "spectral-bias",
+        "Section 4.1, natural sciences",
+        "Prime frequencies mitigate the spectral bias of implicit networks.",
+        "Fit three images by networks of their coordinates; decibels on pixels not trained on.",
+        "Holds if prime features are 0.3 dB above SIREN, tuned random Fourier features and plain "
+        "coordinates on every image; in part if 2 dB above plain coordinates on every image.",
+        "uses-learning",
+        _spectral_bias,
+    ),
+    Claim(
+        "pde-and-weather",
+        "Section 4.1, natural sciences",
+        "The map speeds up physics-informed networks for differential equations.",
+        "Solve Helmholtz, heat and Burgers equations with the same budget and compare errors.",
+        "Holds if the error is below half of that of random Fourier features on all five; in part "
+        "if below half of that of plain coordinates on any.",
+        "uses-learning",
+        _equations,
+    ),
+    Claim(
+        "medical-imaging",
+        "Section 4.1, natural sciences",
+        "The map makes compressive sensing for medical imaging memory-efficient.",
+        "Restore a head-like phantom from 64, 96 and 128 numbers for each patch of 256.",
+        "Holds if StaticPrime is 1 dB above a Gaussian matrix at every size; in part if within two "
+        "deviations of it, since a matrix need not be stored.",
+        "uses-learning",
+        _imaging,
+    ),
+)

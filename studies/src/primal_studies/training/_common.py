@@ -1,0 +1,149 @@
+"""What the experiments share: options, runs that can be interrupted, tables with spread and time.
+
+An experiment lists the settings of its runs and a function that measures one of them. Results go
+to one JSON file after every run; what is already in there is not measured again. Figures are
+drawn from that file, so that a machine without matplotlib can measure for one that has it:
+
+    primal study positions --device cuda --out results
+    primal study positions --draw --out results
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import platform
+import statistics
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+
+__all__ = ["Settings", "mean_spread", "options", "run_all", "select", "table", "total_seconds"]
+
+Settings = dict[str, Any]
+
+
+def options(
+    description: str, argv: Sequence[str] | None = None, *, seeds: int = 3
+) -> argparse.Namespace:
+    """Return the options that every experiment has: quick, device, out, seeds, draw."""
+    parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
+    parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
+    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
+    parser.add_argument("--seeds", type=int, default=seeds, help="number of seeds")
+    parser.add_argument("--draw", action="store_true", help="only draw what was measured")
+    return parser.parse_args(argv)
+
+
+def run_all(
+    name: str,
+    chosen: argparse.Namespace,
+    settings: Iterable[Settings],
+    measure: Callable[[Settings], Settings],
+) -> list[Settings]:
+    """Return settings and results of every run, measuring those that are not on file.
+
+    Parameters
+    ----------
+    name : str
+        Of the experiment; the file is ``<out>/<name>.json``, or ``<name>-quick.json``.
+    chosen : argparse.Namespace
+        From :func:`options`.
+    settings : iterable of dict
+        Plain values, everything a result depends on: they are the key under which it is kept.
+    measure : callable
+        Takes one of them, returns a dict of JSON values. Not called with ``--draw``.
+
+    Returns
+    -------
+    runs : list of dict
+        Settings, results, ``seconds`` of each run and the ``machine`` that made it.
+    """
+    path = chosen.out / f"{name}{'-quick' if chosen.quick else ''}.json"
+    done = json.loads(path.read_text()) if path.exists() else {}
+    listed = list(settings)
+    if chosen.draw:
+        return [done[_key(one)] for one in listed if _key(one) in done]
+    for number, one in enumerate(listed, 1):
+        label = " ".join(f"{k}={v}" for k, v in one.items() if not isinstance(v, (list, dict)))
+        if _key(one) in done:
+            print(f"[{number}/{len(listed)}] {label}: on file", file=sys.stderr, flush=True)
+            continue
+        start = time.perf_counter()
+        found = measure(one)
+        seconds = time.perf_counter() - start
+        machine = _machine(chosen.device)
+        done[_key(one)] = one | found | {"seconds": round(seconds, 3), "machine": machine}
+        _write(path, done)
+        print(f"[{number}/{len(listed)}] {label}: {seconds:.1f} s", file=sys.stderr, flush=True)
+    return [done[_key(one)] for one in listed]
+
+
+def select(runs: Iterable[Settings], **values: Any) -> list[Settings]:
+    """Return the runs that have these values.
+
+    Examples
+    --------
+    >>> select([{"a": 1, "b": 2}, {"a": 3, "b": 2}], a=3)
+    [{'a': 3, 'b': 2}]
+    """
+    return [run for run in runs if all(run.get(name) == v for name, v in values.items())]
+
+
+def mean_spread(values: Iterable[float], digits: int = 3) -> str:
+    """Return mean and standard deviation as text; one value has no spread.
+
+    Examples
+    --------
+    >>> mean_spread([1.0, 2.0, 3.0]), mean_spread([0.5])
+    ('2.000 ± 1.000', '0.500')
+    """
+    numbers = [float(v) for v in values]
+    mean = f"{statistics.fmean(numbers):.{digits}f}"
+    return mean if len(numbers) < 2 else f"{mean} ± {statistics.stdev(numbers):.{digits}f}"
+
+
+def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """Return a Markdown table.
+
+    Examples
+    --------
+    >>> print(table(["map", "loss"], [["prime", 0.5]]))
+    | map | loss |
+    |---|---|
+    | prime | 0.5 |
+    """
+    lines = ["| " + " | ".join(str(cell) for cell in row) + " |" for row in [header, *rows]]
+    return "\n".join([lines[0], "|" + "---|" * len(header), *lines[1:]])
+
+
+def total_seconds(runs: Iterable[Settings]) -> str:
+    """Return what all runs cost together and on what, as a sentence."""
+    listed = list(runs)
+    machines = ", ".join(sorted({run["machine"] for run in listed}))
+    return f"{len(listed)} runs took {sum(run['seconds'] for run in listed):.0f} s on {machines}."
+
+
+def _key(settings: Settings) -> str:
+    return json.dumps(settings, sort_keys=True)
+
+
+def _write(path: Path, results: Settings) -> None:
+    """Replace the file whole: an interrupt leaves the old one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    fresh = path.with_suffix(".tmp")
+    fresh.write_text(json.dumps(results, indent=1) + "\n")
+    fresh.replace(path)
+
+
+def _machine(device: str) -> str:
+    if device.startswith("cuda"):
+        chip = torch.cuda.get_device_name(device)
+    else:
+        chip = f"{platform.machine()} CPU, {torch.get_num_threads()} threads"
+    return f"{chip}, torch {torch.__version__}"

@@ -1,0 +1,127 @@
+"""Condense the results of all experiments for the page of ``primal reproduce``.
+
+    primal study collect --out results
+
+reads ``results/*.json`` and writes ``learned.json`` into the package: tables and named facts, with
+what they cost and on what machine. The page shows and judges them; it does not train anything.
+"""
+
+from __future__ import annotations
+
+import json
+import statistics
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from primal_studies.training import inr, pinn, sparse
+from primal_studies.training._common import Settings, options, select
+
+TARGET = Path(__file__).parents[1] / "paper" / "experiments" / "learned.json"
+
+
+def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> None:
+    """Write the file."""
+    chosen = options(__doc__ or "", argv)
+    runs = {
+        name: list(json.loads((chosen.out / f"{name}.json").read_text()).values())
+        for name in ("positions", "inr", "inr-choose", "pinn", "state", "sparse", "phantom")
+    }
+    tables, facts = {}, {}
+    for part in (positions, signals, equations, states, recovery):
+        part(runs, tables, facts)
+    cost = [
+        {"experiment": name, "seconds": round(sum(r["seconds"] for r in found)), "machine": machine}
+        for name, listed in runs.items()
+        for machine, found in _by_machine(listed).items()
+    ]
+    text = json.dumps({"tables": tables | {"cost": cost}, "facts": facts}, indent=1)
+    target.write_text(text + "\n", encoding="utf-8")
+    print(f"{len(facts)} facts, {sum(map(len, tables.values()))} rows: {target.name}")
+
+
+def positions(runs: dict, tables: dict, facts: dict) -> None:
+    """Losses on text and accuracies of recall, inside the training length and beyond."""
+    rows = tables["positions"] = []
+    for run in runs["positions"]:
+        for factor, scores in zip(run["factors"], run["values"], strict=True):
+            named = {"task": run["task"], "positions": run["method"], "times_the_length": factor}
+            rows.append(_row(named, scores))
+            facts[f"{run['task']}_{_word(run['method'])}_x{factor}"] = _fact(scores)
+
+
+def signals(runs: dict, tables: dict, facts: dict) -> None:
+    """Held-out decibels of every first layer, at its best scale and rate."""
+    rows = tables["signals"] = []
+    for run in runs["inr"]:
+        db = inr.scores(run)[-1][inr.best(run)].tolist()
+        rows.append(_row({"signal": run["signal"], "first_layer": run["method"]}, db))
+        facts[f"db_{run['signal']}_{_word(run['method'])}"] = _fact(db)
+
+
+def equations(runs: dict, tables: dict, facts: dict) -> None:
+    """Relative errors of every first layer, at the scale and rate of the least residual."""
+    rows = tables["equations"] = []
+    for run in runs["pinn"]:
+        scale, rate = pinn.best(run)
+        errors = run["errors"][scale][rate]
+        rows.append(_row({"equation": run["problem"], "first_layer": run["method"]}, errors))
+        facts[f"error_{_word(run['problem'])}_{_word(run['method'])}"] = _fact(errors)
+
+
+def states(runs: dict, tables: dict, facts: dict) -> None:
+    """Recall of trained cells, and how many past inputs an untrained state holds."""
+    capacity, recall = tables["capacity"], tables["recall"] = [], []
+    for run in runs["state"]:
+        kind = f"{_word(run['cell'])}_{run['channels']}"
+        if run["part"] == "capacity":
+            capacity.append(
+                _row({"cell": run["cell"], "channels": run["channels"]}, run["measured"])
+            )
+            facts[f"capacity_{kind}"] = _fact(run["measured"])
+        else:
+            named = {"task": run["task"], "cell": run["cell"], "channels": run["channels"]}
+            recall.append(_row(named, run["accuracy"]))
+            facts[f"state_{run['task']}_{kind}"] = _fact(run["accuracy"])
+
+
+def recovery(runs: dict, tables: dict, facts: dict) -> None:
+    """Non-zeros recovered by half of the trials, and decibels of the phantom."""
+    rows = tables["recovery"] = []
+    keys = dict.fromkeys((r["algorithm"], r["dictionary"], r["m"]) for r in runs["sparse"])
+    for algorithm, name, m in keys:
+        found = select(runs["sparse"], algorithm=algorithm, dictionary=name, m=m)
+        points = [sparse.half_point(run) for run in found]
+        rows.append(_row({"algorithm": algorithm, "dictionary": name, "measurements": m}, points))
+        facts[f"nonzeros_{algorithm}_{_word(name)}_{m}"] = _fact(points)
+    rows = tables["phantom"] = []
+    for name, m in dict.fromkeys((r["dictionary"], r["m"]) for r in runs["phantom"]):
+        db = [run["psnr"] for run in select(runs["phantom"], dictionary=name, m=m)]
+        rows.append(_row({"dictionary": name, "measurements": m}, db))
+        facts[f"phantom_{_word(name)}_{m}"] = _fact(db)
+
+
+def _row(named: Settings, values: Sequence[float]) -> Settings:
+    mean, spread, n = _fact(values)
+    return named | {"mean": mean, "spread": spread, "draws": n}
+
+
+def _fact(values: Sequence[float]) -> list:
+    """Return mean, standard deviation and number."""
+    numbers = [float(v) for v in values]
+    spread = statistics.stdev(numbers) if len(numbers) > 1 else 0.0
+    return [statistics.fmean(numbers), spread, len(numbers)]
+
+
+def _by_machine(runs: Iterable[Settings]) -> dict[str, list[Settings]]:
+    found: dict[str, list[Settings]] = {}
+    for run in runs:
+        found.setdefault(run["machine"], []).append(run)
+    return found
+
+
+def _word(name: str) -> str:
+    return name.lower().replace(" ", "_").replace("-", "_")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,265 @@
+"""Sparse recovery: how many non-zeros come back from how few measurements, and a phantom.
+
+Four dictionaries of N = 256 atoms with m entries each: StaticPrime as in the paper, the shadow
+codebook (primes chosen for a small coherence), normal random numbers, and random rows of the
+Fourier matrix. A trial draws the places and the normal values of s non-zeros, measures them and
+asks scikit-learn for them back: orthogonal matching pursuit told s, or l1 (the lasso at a
+vanishing penalty, by the LARS path). It succeeds when the relative error is below 1e-3.
+The primes have no seed: their spread is that of the signals, which all dictionaries share.
+
+    primal study sparse --out results
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+from sklearn.decomposition import sparse_encode
+from sklearn.exceptions import ConvergenceWarning
+
+from primal.codebooks import codebook
+from primal_studies.training._common import (
+    Settings,
+    mean_spread,
+    options,
+    run_all,
+    select,
+    table,
+    total_seconds,
+)
+
+N_ATOMS = 256
+DICTIONARIES = ("static", "shadow", "gaussian", "partial Fourier")
+MEASUREMENTS = (32, 64, 96, 128)
+SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
+PATCH = 16
+SUCCESS = 1e-3
+
+
+def main(argv: Sequence[str] | None = None) -> dict[str, str]:
+    """Measure, draw, and return the tables by name."""
+    chosen = options(__doc__ or "", argv)
+    recovery = run_all("sparse", chosen, recovery_settings(chosen), recovery_rates)
+    phantom_runs = run_all("phantom", chosen, phantom_settings(chosen), phantom_quality)
+    tables = {"recovery": recovery_table(recovery), "phantom": phantom_table(phantom_runs)}
+    for text in tables.values():
+        print(text, end="\n\n")
+    print(total_seconds([*recovery, *phantom_runs]))
+    draw(recovery, phantom_runs, chosen.out)
+    return tables
+
+
+def recovery_settings(chosen) -> list[Settings]:
+    """Return one run for each dictionary, number of measurements, algorithm and seed."""
+    sizes = MEASUREMENTS[1:2] if chosen.quick else MEASUREMENTS
+    return [
+        {"dictionary": name, "m": m, "algorithm": algorithm, "seed": seed, "trials": trials}
+        for algorithm, trials in (
+            ("omp", 10 if chosen.quick else 100),
+            ("l1", 4 if chosen.quick else 25),
+        )
+        for m in sizes
+        for name in DICTIONARIES
+        for seed in range(chosen.seeds)
+    ]
+
+
+def recovery_rates(run: Settings) -> Settings:
+    """Return the share of signals that come back, for every number of non-zeros."""
+    atoms = dictionary_atoms(run["dictionary"], run["m"], run["seed"])
+    sparsities = sorted({max(1, round(share * run["m"])) for share in SHARES})
+    generator = np.random.default_rng([run["seed"], run["m"]])  # the same signals for all
+    rates = []
+    for s in sparsities:
+        signals = sparse_signals(generator, run["trials"], s)
+        found = recovered(signals @ atoms, atoms, run["algorithm"], s)
+        errors = np.linalg.norm(found - signals, axis=1) / np.linalg.norm(signals, axis=1)
+        rates.append(float((errors < SUCCESS).mean()))
+    cosines = np.abs(atoms @ atoms.T - np.eye(N_ATOMS))
+    return {"sparsities": sparsities, "rates": rates, "coherence": float(cosines.max())}
+
+
+@cache
+def dictionary_atoms(name: str, m: int, seed: int) -> np.ndarray:
+    """Return N_ATOMS unit vectors of m entries."""
+    generator = np.random.default_rng(seed)
+    if name in ("static", "shadow"):
+        atoms = np.asarray(
+            codebook(N_ATOMS, m, kind=name).encode(np.arange(N_ATOMS), dtype="float64")
+        )
+    elif name == "gaussian":
+        atoms = generator.standard_normal((N_ATOMS, m))
+    else:
+        rows = generator.choice(np.arange(1, N_ATOMS // 2), m // 2, replace=False)
+        angles = 2 * np.pi * np.outer(np.arange(N_ATOMS), rows) / N_ATOMS
+        atoms = np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
+    return atoms / np.linalg.norm(atoms, axis=1, keepdims=True)
+
+
+def sparse_signals(generator: np.random.Generator, n: int, sparsity: int) -> np.ndarray:
+    """Return n rows with normal values at `sparsity` places each."""
+    signals = np.zeros((n, N_ATOMS))
+    for row in signals:
+        at = generator.choice(N_ATOMS, sparsity, replace=False)
+        row[at] = generator.standard_normal(sparsity)
+    return signals
+
+
+def recovered(measured: np.ndarray, atoms: np.ndarray, algorithm: str, sparsity: int) -> np.ndarray:
+    """Return what scikit-learn makes of the measurements."""
+    with warnings.catch_warnings():  # beyond their capacity both say that they stop early
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        warnings.simplefilter("ignore", RuntimeWarning)
+        if algorithm == "omp":
+            return sparse_encode(measured, atoms, algorithm="omp", n_nonzero_coefs=sparsity)
+        return sparse_encode(measured, atoms, algorithm="lasso_lars", alpha=1e-6)
+
+
+def phantom_settings(chosen) -> list[Settings]:
+    """Return one run for each dictionary, number of measurements and seed."""
+    side, sizes = (32, (96,)) if chosen.quick else (128, (64, 96, 128))
+    return [
+        {"dictionary": name, "m": m, "seed": seed, "side": side}
+        for m in sizes
+        for name in DICTIONARIES
+        for seed in range(chosen.seeds)
+    ]
+
+
+def phantom_quality(run: Settings) -> Settings:
+    """Return the peak signal-to-noise ratio of the phantom from m numbers for each patch."""
+    image = phantom(run["side"])
+    restored = restore(image, dictionary_atoms(run["dictionary"], run["m"], run["seed"]))
+    psnr = 10 * np.log10(np.ptp(image) ** 2 / max(np.square(restored - image).mean(), 1e-30))
+    return {"psnr": float(psnr)}
+
+
+def restore(image: np.ndarray, atoms: np.ndarray) -> np.ndarray:
+    """Return the image from the measurements of its patches' wavelet coefficients."""
+    wavelets = haar(PATCH)
+    side = len(image)
+    patches = image.reshape(side // PATCH, PATCH, side // PATCH, PATCH).swapaxes(1, 2)
+    coefficients = (wavelets @ patches @ wavelets.T).reshape(-1, PATCH * PATCH)
+    measured = coefficients @ atoms
+    found = recovered(measured, atoms, "omp", atoms.shape[1] // 3)
+    blocks = wavelets.T @ found.reshape(*patches.shape) @ wavelets
+    return blocks.swapaxes(1, 2).reshape(side, side)
+
+
+def haar(n: int) -> np.ndarray:
+    """Return the orthonormal Haar matrix of n = 2**j rows."""
+    if n == 1:
+        return np.ones((1, 1))
+    coarse = np.kron(haar(n // 2), [1.0, 1.0])
+    fine = np.kron(np.eye(n // 2), [1.0, -1.0])
+    return np.concatenate([coarse, fine]) / np.sqrt(2.0)
+
+
+def phantom(side: int) -> np.ndarray:
+    """Return a head in section: ellipses of constant brightness, values from 0 to 1."""
+    y, x = np.mgrid[1 : -1 : side * 1j, -1 : 1 : side * 1j]
+    ellipses = (  # centre, half axes, turn in degrees, brightness added
+        (0.0, 0.0, 0.7, 0.92, 0, 1.0),
+        (0.0, -0.02, 0.64, 0.85, 0, -0.75),
+        (0.22, 0.05, 0.13, 0.33, -18, -0.2),
+        (-0.22, 0.05, 0.17, 0.4, 18, -0.2),
+        (0.0, 0.4, 0.2, 0.22, 0, 0.3),
+        (0.0, -0.1, 0.05, 0.05, 0, 0.35),
+        (-0.1, -0.6, 0.06, 0.03, 0, 0.4),
+        (0.12, -0.6, 0.03, 0.06, 0, 0.4),
+    )
+    image = np.zeros((side, side))
+    for cx, cy, a, b, turn, brightness in ellipses:
+        c, s = np.cos(np.radians(turn)), np.sin(np.radians(turn))
+        u, v = (x - cx) * c + (y - cy) * s, (y - cy) * c - (x - cx) * s
+        image += brightness * ((u / a) ** 2 + (v / b) ** 2 <= 1)
+    return image.clip(0, 1)
+
+
+def half_point(run: Settings) -> float:
+    """Return the number of non-zeros at which half of the signals come back, interpolated."""
+    s, rates = np.array(run["sparsities"], float), np.array(run["rates"])
+    below = np.flatnonzero(rates < 0.5)
+    if not len(below):
+        return float(s[-1])
+    at = below[0]
+    if at == 0:
+        return float(s[0])
+    return float(np.interp(0.5, [rates[at], rates[at - 1]], [s[at], s[at - 1]]))
+
+
+def recovery_table(runs: list[Settings]) -> str:
+    """Return non-zeros at a half, for every dictionary and number of measurements."""
+    sizes = sorted({run["m"] for run in runs})
+    rows = []
+    for algorithm in ("omp", "l1"):
+        for name in DICTIONARIES:
+            mine = [select(runs, dictionary=name, m=m, algorithm=algorithm) for m in sizes]
+            cells = [mean_spread(map(half_point, part), 1) for part in mine]
+            coherence = [mean_spread((run["coherence"] for run in part), 3) for part in mine]
+            rows.append([algorithm, name, *cells, *coherence])
+    header = [f"non-zeros, m = {m}" for m in sizes] + [f"coherence, m = {m}" for m in sizes]
+    return table(["algorithm", "dictionary", *header], rows)
+
+
+def phantom_table(runs: list[Settings]) -> str:
+    """Return the signal-to-noise ratio of the phantom in dB."""
+    sizes = sorted({run["m"] for run in runs})
+    rows = [
+        [
+            name,
+            *(
+                mean_spread((r["psnr"] for r in select(runs, dictionary=name, m=m)), 1)
+                for m in sizes
+            ),
+        ]
+        for name in DICTIONARIES
+    ]
+    header = [f"dB from {m} of {PATCH * PATCH}" for m in sizes]
+    return table(["dictionary", *header], rows)
+
+
+def draw(recovery: list[Settings], phantoms: list[Settings], out: Path) -> None:
+    """Draw success against sparsity, and the phantom as restored; needs matplotlib."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        return
+    sizes = sorted({run["m"] for run in recovery})
+    figure = Figure(figsize=(3.4 * len(sizes), 5.4), layout="constrained")
+    axes = figure.subplots(2, len(sizes), sharey=True, squeeze=False)
+    for line, algorithm in zip(axes, ("omp", "l1"), strict=True):
+        for axis, m in zip(line, sizes, strict=True):
+            for name in DICTIONARIES:
+                runs = select(recovery, dictionary=name, m=m, algorithm=algorithm)
+                mean = np.mean([run["rates"] for run in runs], axis=0)
+                axis.plot(runs[0]["sparsities"], mean, marker=".", label=name)
+            axis.set(title=f"{algorithm}, m = {m}", xlabel="non-zeros")
+        line[0].set_ylabel("share recovered")
+    axes[0][0].legend()
+    figure.savefig(out / "sparse.png", dpi=90)
+    m = sorted({run["m"] for run in phantoms})[0]
+    shown = [select(phantoms, dictionary=name, m=m, seed=0)[0] for name in DICTIONARIES]
+    figure = Figure(figsize=(3.0 * (len(shown) + 1), 3.2), layout="constrained")
+    image = phantom(shown[0]["side"])
+    pictures = [("the phantom", image)]
+    pictures += [
+        (
+            f"{run['dictionary']}, {run['psnr']:.1f} dB",
+            restore(image, dictionary_atoms(run["dictionary"], m, 0)),
+        )
+        for run in shown
+    ]
+    for axis, (title, shown_image) in zip(figure.subplots(1, len(pictures)), pictures, strict=True):
+        axis.imshow(shown_image, cmap="gray", vmin=0, vmax=1)
+        axis.set_title(title)
+        axis.set_axis_off()
+    figure.savefig(out / "phantom.png", dpi=90)
+
+
+if __name__ == "__main__":
+    main()
