@@ -18,7 +18,7 @@ import numpy as np
 from primal._errors import NotInvertibleError
 from primal.bases import Basis
 
-__all__ = ["Regime", "measure_regime", "no_wrap_bound", "phases_of", "pseudoinverse"]
+__all__ = ["Regime", "measure_regime", "no_wrap_bound", "pseudoinverse"]
 
 _BLOCK_ENTRIES = 1 << 19
 
@@ -100,8 +100,3 @@ def pseudoinverse(basis: Basis) -> np.ndarray:
             f"use D = {2 * basis.d} or more."
         )
     return np.linalg.pinv(basis.frequencies, rcond=2.0**-50)
-
-
-def phases_of(cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """Return the phases of waves, in turns within [-1/2, 1/2], as float64."""
-    return np.arctan2(sin.astype(np.float64), cos.astype(np.float64)) / (2.0 * np.pi)

@@ -15,6 +15,7 @@ from primal._checks import even_dimension, one_of, output_array, real_array
 from primal._errors import (
     ConditioningWarning,
     DimensionError,
+    MisfitWarning,
     OptionError,
     PhaseRangeError,
     PhaseWrapWarning,
@@ -236,6 +237,7 @@ class DynamicPrime:
         Returns
         -------
         x : ndarray of shape (..., d), dtype=float64
+            NaN where some pair (cos, sin) is erased, so that it has no phase.
 
         Raises
         ------
@@ -243,10 +245,25 @@ class DynamicPrime:
             If D < 2 d.
         DataError
             If z is not an array of real, finite numbers with D columns.
+
+        Warns
+        -----
+        MisfitWarning
+            When a row has no phases.
         """
         inverse = self._pseudoinverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
-        return phases_of(cos, sin) @ inverse.T
+        x = phases_of(cos, sin) @ inverse.T
+        n_erased = int(np.isnan(x[..., 0]).sum())
+        if n_erased:
+            warnings.warn(
+                f"{n_erased} of {x[..., 0].size} codes have a (cos, sin) pair that is zero, or so "
+                "short beside the others that it has no phase: their x is NaN. Leave out what is "
+                "missing before decoding.",
+                MisfitWarning,
+                stacklevel=2,
+            )
+        return x
 
     def decode_plan(
         self,
