@@ -10,15 +10,16 @@ The paper prints pi / (d sigma max W), in which the 2 pi of its own phase is mis
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from primal._errors import NotInvertibleError
+from primal._errors import MisfitWarning, NotInvertibleError
 from primal.bases import Basis
 
-__all__ = ["Regime", "measure_regime", "no_wrap_bound", "pseudoinverse"]
+__all__ = ["Regime", "measure_regime", "no_wrap_bound", "pseudoinverse", "warn_of_erased"]
 
 _BLOCK_ENTRIES = 1 << 19
 
@@ -100,3 +101,17 @@ def pseudoinverse(basis: Basis) -> np.ndarray:
             f"use D = {2 * basis.d} or more."
         )
     return np.linalg.pinv(basis.frequencies, rcond=2.0**-50)
+
+
+def warn_of_erased(x: np.ndarray, *, stacklevel: int) -> None:
+    """Warn when rows of decoded x (..., d) are NaN, because their codes had no phases."""
+    rows = x.reshape(-1, x.shape[-1])
+    n_erased = int(np.isnan(rows[:, 0]).sum())
+    if n_erased:
+        warnings.warn(
+            f"{n_erased} of {len(rows)} codes have a (cos, sin) pair that is zero, or less than "
+            "2**-14 of the mean length of their pairs, and so has no phase: their x is NaN. Leave "
+            "out of z what is missing.",
+            MisfitWarning,
+            stacklevel=stacklevel + 1,
+        )

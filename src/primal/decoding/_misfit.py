@@ -10,12 +10,12 @@ import math
 
 import numpy as np
 
-from primal.decoding._bounds import chi_squared_limit
+from primal.decoding._bounds import RARELY, chi_squared_limit
 from primal.decoding._certificate import Certificate
 
 __all__ = ["describe_misfit"]
 
-# A sound batch is warned about once in ten million times.
+# A sound batch is warned about less than once in a million times, by this or by its residuals.
 _LOG_CHANCE = math.log(1e-7)
 # Noise that is larger by less than this is not worth a warning, however sure it is.
 _NOISE_RATIO = 1.25
@@ -36,6 +36,16 @@ def describe_misfit(
     """
     failed = status == "failed"
     n, n_failed = len(status), int(failed.sum())
+    n_free = float((n - n_failed) * certificate.freedom)
+    chi = float(np.square(residual[~failed] / noise_turns).sum()) * certificate.rows
+    too_large = chi > max(chi_squared_limit(n_free, RARELY), _NOISE_RATIO**2 * n_free)
+    if n_free >= 1.0 and too_large and 2 * n_failed <= n:
+        measured = noise_turns * math.sqrt(chi / n_free)
+        return (
+            f"the residuals of {n - n_failed} codes show a noise of {measured:.2g} turns, above "
+            f"{_NOISE_RATIO} times the stated {noise_turns:.2g}: x is less sure than x_std says. "
+            f"Make the plan with noise={measured:.2g}."
+        )
     # A law other than the stated one may fail a little more often than predicted: twice as much.
     expected = 1.0 - min(certificate.success_probability, 1.0 - 1e-6) ** 2
     if n_failed and _log_binomial_tail(n_failed, n, expected) < _LOG_CHANCE:
@@ -43,16 +53,7 @@ def describe_misfit(
         return (
             f"{n_failed} of {n} codes fit no x within the prior at a noise of {noise_turns:.2g} "
             f"turns, where a share of {expected:.2g} may fail{_unread(n_unread)}: check that this "
-            "map made them, or state a wider prior or a larger noise."
-        )
-    n_free = float((n - n_failed) * certificate.freedom)
-    chi = float(np.square(residual[~failed] / noise_turns).sum()) * certificate.rows
-    if chi > max(chi_squared_limit(n_free), _NOISE_RATIO**2 * n_free) and n_free >= 1.0:
-        measured = noise_turns * math.sqrt(chi / n_free)
-        return (
-            f"the residuals of {n - n_failed} codes show a noise of {measured:.2g} turns, above "
-            f"{_NOISE_RATIO} times the stated {noise_turns:.2g}: x is less sure than x_std says. "
-            f"Make the plan with noise={measured:.2g}."
+            "map made them, state a wider prior or a larger noise, or try a beam."
         )
     return None
 

@@ -78,7 +78,7 @@ def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = No
     most = noise * (math.sqrt(k - 1) + _DEVIATIONS)
     # The usual case, at a third of the cost: all lengths are so close that no row needs a look.
     low, high = float(squares.min()), float(squares.max())
-    if 1e-280 < low and high < 1e280:
+    if low > 1e-280 and high < 1e280:
         near = low > _SHORTEST**2 * high
         if near and (noise_turns is None or math.sqrt(k) * (high - low) <= 2.0 * most * low):
             return np.ones(len(squares), dtype=bool)

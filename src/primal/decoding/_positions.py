@@ -99,8 +99,8 @@ class PositionDecoder:
         Nearly all positions have codes that are unrelated to that of t; they fit by the chance
         of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbours where
         sigma is small. Noise at the position of such a one, at a distance r from the code, falls
-        into the ball around the code in which t lies, of radius q, with a chance of at most
-        (q / r)**k / sqrt(pi k), whatever its size; no neighbour may have a chance of 2**-18.
+        into the ball around t that reaches to the code, of radius q, with a chance of about
+        (q / r)**k / sqrt(pi k) at most, whatever its size. No neighbour may have one of 2**-18.
         """
         k = len(self._increments)
         loss = np.maximum(self._losses(phases, t), _LEAST_LOSS)

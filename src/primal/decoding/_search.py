@@ -94,7 +94,7 @@ class Search:
         agree, candidates, xi = (in_order(v) for v in (fits, solved.x, solved.xi))
         first_chi, first_cost = in_order(chi)[:, 0], in_order(prior_cost)[:, 0]
         certain = self._spurious(first_chi, first_cost) < LARGEST_LOG2_SPURIOUS
-        certain &= ~self._rivals.within(self._solver, candidates[:, 0], xi[:, 0], x_std)
+        certain &= ~self._rivals.within(self._model.prior, candidates[:, 0], xi[:, 0], x_std)
         if c > 1:
             others = _other_solutions(in_order(solved.whole), agree)
             certain &= ~others.any(axis=1)

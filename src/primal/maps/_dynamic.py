@@ -15,13 +15,19 @@ from primal._checks import even_dimension, one_of, output_array, real_array
 from primal._errors import (
     ConditioningWarning,
     DimensionError,
-    MisfitWarning,
     OptionError,
     PhaseRangeError,
     PhaseWrapWarning,
 )
 from primal.bases import BASIS_VERSION, Basis, spec_digest
-from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
+from primal.decoding import (
+    Regime,
+    measure_regime,
+    no_wrap_bound,
+    phases_of,
+    pseudoinverse,
+    warn_of_erased,
+)
 from primal.engines import engine
 from primal.engines._numpy import Finish, wave_columns
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
@@ -254,15 +260,7 @@ class DynamicPrime:
         inverse = self._pseudoinverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
         x = phases_of(cos, sin) @ inverse.T
-        n_erased = int(np.isnan(x[..., 0]).sum())
-        if n_erased:
-            warnings.warn(
-                f"{n_erased} of {x[..., 0].size} codes have a (cos, sin) pair that is zero, or so "
-                "short beside the others that it has no phase: their x is NaN. Leave out what is "
-                "missing before decoding.",
-                MisfitWarning,
-                stacklevel=2,
-            )
+        warn_of_erased(x, stacklevel=2)
         return x
 
     def decode_plan(
