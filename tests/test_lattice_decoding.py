@@ -413,17 +413,22 @@ def test_layer_norm_returns_the_normalised_row():
         (
             lambda m: m.decode_plan(prior=BOX, beam=2**31),
             primal.MemoryLimitError,
-            ["beam = 2147483648", "GB"],
+            ["beam of 2147483648", "GB"],
         ),
         (
             lambda m: decode_exact(m.encode([0.0, 0.0]), m, prior=BOX, beam=2**31),
             primal.MemoryLimitError,
-            ["beam = 2147483648", "GB"],
+            ["beam of 2147483648", "GB"],
         ),
         (
             lambda m: m.decode_plan(prior=BOX, cache=np.array([True, False])),
             OptionError,
             ["cache", "True or False", "array"],
+        ),
+        (
+            lambda m: m.decode_plan(prior=BOX).decode(m.encode([0.0, 0.0]), check=np.zeros(2)),
+            OptionError,
+            ["check", "True or False", "array"],
         ),
         (
             lambda m: m.decode_plan(prior=BOX, noise=np.array([1e-8, 1e-3])),

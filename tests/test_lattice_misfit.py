@@ -154,6 +154,7 @@ class TestBatches:
         assert ("erased" in str(seen[0].message)) == (kind in ("zero", "random"))
         assert (result.status == "failed").all()
         assert np.isnan(result.x).all()
+        np.testing.assert_array_equal(plan.decode(z, check=False).status, result.status)
         with pytest.warns(MisfitWarning) as seen:
             decode_exact(z, self.m, prior=BOX, noise="float32")
         assert seen[0].filename == __file__

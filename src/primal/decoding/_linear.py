@@ -105,13 +105,12 @@ def pseudoinverse(basis: Basis) -> np.ndarray:
 
 def warn_of_erased(x: np.ndarray, *, stacklevel: int) -> None:
     """Warn when rows of decoded x (..., d) are NaN, because their codes had no phases."""
-    rows = x.reshape(-1, x.shape[-1])
-    n_erased = int(np.isnan(rows[:, 0]).sum())
-    if n_erased:
+    erased = np.isnan(x[..., 0])
+    if erased.any():
         warnings.warn(
-            f"{n_erased} of {len(rows)} codes have a (cos, sin) pair that is zero, or less than "
-            "2**-14 of the mean length of their pairs, and so has no phase: their x is NaN. Leave "
-            "out of z what is missing.",
+            f"{int(erased.sum())} of {erased.size} codes have a (cos, sin) pair that is zero, or "
+            "shorter than 2**-14 of the mean of their pairs, and so has no phase: their x is NaN. "
+            "Leave out of z what is missing.",
             MisfitWarning,
             stacklevel=stacklevel + 1,
         )

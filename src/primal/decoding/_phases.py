@@ -24,7 +24,7 @@ _LENGTH_NOISE = 2.0
 # ten million cases: exp(-t**2 / 2).
 _DEVIATIONS = 5.68
 # Rows converted at once: a few arrays that stay in the cache of a core.
-_BLOCK_ENTRIES = 1 << 15
+_BLOCK_ENTRIES = 1 << 14
 
 
 def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None) -> np.ndarray:
@@ -42,12 +42,12 @@ def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None
     """
     k = cos.shape[-1]
     turns = np.empty(cos.shape)
+    if cos.size <= _BLOCK_ENTRIES:
+        _write_phases(cos, sin, noise_turns, turns)
+        return turns
     flat, cos, sin = turns.reshape(-1, k), cos.reshape(-1, k), sin.reshape(-1, k)
     for rows in row_blocks(len(flat), k, _BLOCK_ENTRIES):
-        x, y = cos[rows].astype(np.float64), sin[rows].astype(np.float64)
-        np.arctan2(y, x, out=flat[rows])
-        flat[rows] /= 2.0 * np.pi
-        flat[rows][~have_phases(x, y, noise_turns)] = np.nan
+        _write_phases(cos[rows], sin[rows], noise_turns, flat[rows])
     return turns
 
 
@@ -69,20 +69,9 @@ def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = No
     so with t as in ``_DEVIATIONS`` the first exceeds s (sqrt(k - 1) + t), or the second falls
     below 1 - s t / sqrt(k), at most once in ten million rows each.
     """
-    if cos.size == 0:
-        return np.ones(len(cos), dtype=bool)
+    k = cos.shape[1]
     with np.errstate(over="ignore"):
-        squares = cos * cos
-        squares += sin * sin
-    k, noise = cos.shape[1], _LENGTH_NOISE * 2.0 * math.pi * (noise_turns or 0.0)
-    most = noise * (math.sqrt(k - 1) + _DEVIATIONS)
-    # The usual case, at a third of the cost: all lengths are so close that no row needs a look.
-    low, high = float(squares.min()), float(squares.max())
-    if low > 1e-280 and high < 1e280:
-        near = low > _SHORTEST**2 * high
-        if near and (noise_turns is None or math.sqrt(k) * (high - low) <= 2.0 * most * low):
-            return np.ones(len(squares), dtype=bool)
-    lengths = np.sqrt(squares, out=squares)
+        lengths = np.sqrt(cos * cos + sin * sin)
     mean = lengths.mean(axis=1)
     extreme = np.flatnonzero(~((mean > 1e-140) & (mean < 1e140)))
     if len(extreme):  # squares over- or underflow there
@@ -94,9 +83,51 @@ def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = No
     if noise_turns is not None:
         lengths -= mean[:, None]
         distance = np.sqrt(np.einsum("ij,ij->i", lengths, lengths))
-        least_mean = max(0.0, 1.0 - noise * _DEVIATIONS / math.sqrt(k))
-        found &= distance * least_mean <= most * mean
+        least_mean = max(0.0, 1.0 - _length_noise(noise_turns) * _DEVIATIONS / math.sqrt(k))
+        found &= distance * least_mean <= _largest_distance(k, noise_turns) * mean
     return found
+
+
+def _write_phases(
+    cos: np.ndarray, sin: np.ndarray, noise_turns: float | None, turns: np.ndarray
+) -> None:
+    x, y = cos.astype(np.float64), sin.astype(np.float64)
+    np.arctan2(y, x, out=turns)
+    turns *= 0.5 / np.pi
+    if not _squared_alike(x, y, noise_turns):
+        k = cos.shape[-1]
+        x, y = cos.reshape(-1, k).astype(np.float64), sin.reshape(-1, k).astype(np.float64)
+        turns.reshape(-1, k)[~have_phases(x, y, noise_turns)] = np.nan
+
+
+def _squared_alike(x: np.ndarray, y: np.ndarray, noise_turns: float | None) -> bool:
+    """Return whether all lengths are so close that every row has its phases; overwrites x and y.
+
+    That is the usual case, and can be told at a third of the cost of looking at rows.
+    """
+    if x.size == 0:
+        return True
+    with np.errstate(over="ignore"):
+        x *= x
+        y *= y
+        x += y
+    low, high = float(x.min()), float(x.max())
+    if not (low > 1e-280 and high < 1e280 and low > _SHORTEST**2 * high):
+        return False
+    if noise_turns is None:
+        return True
+    k = x.shape[-1]
+    return math.sqrt(k) * (high - low) <= 2.0 * _largest_distance(k, noise_turns) * low
+
+
+def _length_noise(noise_turns: float) -> float:
+    """Return the largest deviation of a length, as a share of it, at some noise of its phase."""
+    return _LENGTH_NOISE * 2.0 * math.pi * noise_turns
+
+
+def _largest_distance(k: int, noise_turns: float) -> float:
+    """Return how far k lengths may be from their mean, as a share of it."""
+    return _length_noise(noise_turns) * (math.sqrt(k - 1) + _DEVIATIONS)
 
 
 def wrapped(turns: np.ndarray) -> np.ndarray:

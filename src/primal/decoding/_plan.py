@@ -111,7 +111,7 @@ class DecodePlan:
         """See :class:`Certificate`."""
         return self.certificate.rows
 
-    def decode(self, z: object) -> DecodeResult:
+    def decode(self, z: object, *, check: bool = True) -> DecodeResult:
         """Return the inputs behind codes, each with its status.
 
         Parameters
@@ -119,6 +119,9 @@ class DecodePlan:
         z : array_like of shape (..., D), or ndarray of uint8, uint16, uint32 of shape (..., D/2)
             Waves as ``encode`` makes them, of any float type and scale, or phases: ``m.turns(x)``
             or ``quantise(m.turns(x))``.
+        check : bool, default=True
+            Warn when the batch as a whole is not what the stated noise and prior lead to. It
+            changes no result.
 
         Returns
         -------
@@ -133,10 +136,12 @@ class DecodePlan:
         Warns
         -----
         MisfitWarning
-            When the batch as a whole is not what the stated noise and prior lead to.
+            If `check` finds that noise or prior do not fit.
         """
+        check = flag("check", check)
         result = self._decode(z)
-        self._warn_about_misfit(result)
+        if check:
+            self._warn_about_misfit(result)
         return result
 
     def _decode(self, z: object) -> DecodeResult:
@@ -195,23 +200,17 @@ def make_plan(
             f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
         )
     beam = whole_number("beam", beam, least=1)
+    # Whole turns, phases and inputs of every candidate, several times each.
+    require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
     cache = flag("cache", cache)
     start = time.perf_counter()
     law, noise_std = prior.model(basis.d), noise_turns(noise)
     if noise == "float64":  # as good as float64 phases can be
         noise_std = max(noise_std, least_noise_turns(basis.table, law))
     model = PhaseModel(basis.table, law, noise_std)
-    require_memory(_bytes_per_code(model, beam), f"decoding with beam = {beam}")
     key = cache_key(basis.fingerprint, prior.key, model.noise_turns) if cache else None
     search = Search(model, set_up(model, key, progress), beam)
     return DecodePlan(model, layout, search, beam, time.perf_counter() - start)
-
-
-def _bytes_per_code(model: PhaseModel, beam: int) -> int:
-    """Return the memory that one code takes while it is decoded."""
-    k, d = model.table.shape
-    # Four tables of the search over at most k + d phases, three of children, solutions of all.
-    return 8 * beam * (4 * (k + d) + 3 * 5 + 8 * k + 6 * d)
 
 
 def decode_exact(
