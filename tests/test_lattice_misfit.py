@@ -184,6 +184,12 @@ class TestBatches:
         )
         assert np.mean(result.status == "failed") > 0.5
 
+    def test_noise_need_not_be_stated_to_the_last_digit(self):
+        plan = self.m.decode_plan(prior=BOX, noise=1e-6)
+        turns = phases(self.m, uniform(5000, 4))
+        noise = np.random.default_rng(2).normal(0.0, 1.15e-6, turns.shape)
+        assert np.mean(plan.decode(waves(turns + noise)).status == "unique") > 0.99
+
     def test_a_few_bad_rows_in_a_thousand_do_not_make_a_bad_batch(self):
         z = self.m.encode(uniform(1000, 4))
         z[17] = 0.0
