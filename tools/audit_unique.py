@@ -1,13 +1,14 @@
 """Count wrong results that the decoders call unique. Within their assumptions there must be none.
 
-    python tools/audit_unique.py                      # a million decodes, half an hour
+    python tools/audit_unique.py                      # a million decodes, ten minutes
     python tools/audit_unique.py --decodes 20000      # a short run
     python tools/audit_unique.py --log audit.jsonl    # resume where an earlier run stopped
 
-Three tables. `inside`: codes as stated, half of them aimed at the edges of the prior, in settings
+Four tables. `inside`: codes as stated, half of them aimed at the edges of the prior, in settings
 from easy to just beyond what can be recovered. `positions`: codes of integers, from a small sigma
 to a large one, clean to hopeless. `broken`: codes that break the assumptions, which may end in a
-wrong unique result once in 10,000 times and must be warned about, batch for batch.
+wrong unique result once in 10,000 times and must be warned about, batch for batch. `rejected`:
+right codes with the stated noise in their waves, of which the checks may reject one in a million.
 
 A result is wrong when it lies more than ten of its standard deviations from the truth, at the
 noise that the codes really have: no other solution is so near, and noise alone never so far.
@@ -70,6 +71,13 @@ SETTINGS = [
     (1, 32, WHOLE, "paper", Box(0.5, centre=0.25), 1e-4),
     (1, 32, WHOLE, "paper", Gaussian(0.0, 0.01), "float32"),
     (1, 64, WHOLE, "paper", Integers(2.0**-33, -(2**32), 2**32), "float64"),
+]
+# Where the search hardly ever fails.
+EASY = [
+    (2, 6, 0.02, "signed", BOX, 1e-8),
+    (2, 8, 1.0, "signed", BOX, 1e-8),
+    (2, 32, 1.0, "signed", BOX, 1e-3),
+    (2, 128, 1.0, "signed", BOX, 0.005),
 ]
 # D, sigma, n, standard deviation of the noise in turns
 POSITIONS = [
@@ -249,6 +257,25 @@ def broken(setting: tuple, kind: str, n: int, rng: np.random.Generator) -> dict[
     return count
 
 
+def rejected(setting: tuple, n: int, rng: np.random.Generator) -> dict[str, object]:
+    """Return how many of n codes fail that have the stated noise, in turns and in lengths.
+
+    Those are rejected of which the right x was found, or no phases.
+    """
+    m, plan = make(setting)
+    count = dict.fromkeys(("n", "failed", "rejected"), 0)
+    for size in chunks(n):
+        x = draw(setting[4], setting[0], size, rng)
+        z = waves(m.turns(x) * 2.0**-32)
+        z += rng.normal(0.0, 2.0 * np.pi * plan.noise_turns, z.shape)
+        result, _ = decoded(plan, z)
+        failed = result.status == "failed"
+        right = near(result.candidates[:, 0], x, plan.x_std)
+        # A code without phases has no candidate.
+        add(count, n=size, failed=failed, rejected=failed & (right | np.isnan(result.residual)))
+    return count
+
+
 def moved_outside(prior: object, x: np.ndarray, kind: str, rng: np.random.Generator) -> np.ndarray:
     """Return inputs of which one or all lie outside of a prior, from just outside to far off."""
     n, d = x.shape
@@ -377,6 +404,17 @@ def print_broken(rows: Iterator[tuple]) -> bool:
     return all(r["wrong"] <= 1e-4 * r["n"] for r in sums.values())
 
 
+def print_rejected(rows: Iterator[tuple]) -> bool:
+    """Print one line for each setting; return whether no more fail than noise explains."""
+    print("\n  d    D    noise     codes  failed  rejected")
+    sound = True
+    for (d, D, _, _, _, noise), r in rows:
+        print(f"{d:>3}{D:>5}{noise:>9g}{r['n']:>10}{r['failed']:>8}{r['rejected']:>10}", flush=True)
+        expected = 1e-6 * r["n"]
+        sound &= r["rejected"] <= expected + 4.0 * math.sqrt(expected) + 1.0
+    return sound
+
+
 @click.command()
 @click.option("--decodes", default=1_000_000, show_default=True, help="Codes as stated, in all.")
 @click.option("--log", "path", type=click.Path(path_type=Path), help="Keep results in this file.")
@@ -392,6 +430,7 @@ def main(decodes: int, path: Path | None) -> None:
     sound = print_broken(
         rows_of("broken", cases, decodes, log, lambda case, n, rng: broken(*case, n, rng))
     )
+    sound &= print_rejected(rows_of("rejected", EASY, 10 * decodes, log, rejected))
     total, wrong = (sum(column) for column in zip(*counts, strict=True))
     print(f"\n{total} decodes within the assumptions, {wrong} wrong ones called unique")
     sys.exit(1 if wrong or not sound else 0)
