@@ -103,7 +103,7 @@ def _write_phases(
 def _squared_alike(x: np.ndarray, y: np.ndarray, noise_turns: float | None) -> bool:
     """Return whether all lengths are so close that every row has its phases; overwrites x and y.
 
-    That is the usual case, and can be told at a third of the cost of looking at rows.
+    That is the usual case, and costs a third of looking at every row.
     """
     if x.size == 0:
         return True

@@ -39,7 +39,9 @@ class Rivals:
     xi_shifts: np.ndarray
     log2_expected: float
 
-    def within(self, prior: PriorModel, x: np.ndarray, xi: np.ndarray, x_std: np.ndarray):
+    def within(
+        self, prior: PriorModel, x: np.ndarray, xi: np.ndarray, x_std: np.ndarray
+    ) -> np.ndarray:
         """Return which rows of x (n, d) have a rival within the prior, bool of shape (n,).
 
         On average over x that can be rarer than any number, and still be true of one: with
