@@ -182,7 +182,16 @@ BAD_CALLS = {
     "x largest float": (lambda: m.turns([[1.7e308, 0]]), PhaseRangeError, ["row 0", "1.7e+308"]),
     "z nan": (lambda: m.decode([1, 0, nan, 0]), DataError, ["z", "nan", "column 2"]),
     "z too narrow": (lambda: m.decode(np.zeros((5, 3))), DataError, ["z", "4 values", "(5, 3)"]),
-    "z zero": (lambda: s.decode(np.zeros((2, 4)), n=5), DataError, ["row 0", "zeros"]),
+    "flag as array": (
+        lambda: s.decode(np.ones(4), n=5, return_similarity=np.array([True, False])),
+        OptionError,
+        ["return_similarity", "True or False", "array"],
+    ),
+    "certain as text": (
+        lambda: s.decode(np.ones(4), n=5, return_certain="yes"),
+        OptionError,
+        ["return_certain", "True or False", "'yes'"],
+    ),
     "z text": (lambda: s.decode(["a"] * 4, n=5), DataError, ["z", "'a'"]),
     "not invertible": (
         lambda: DynamicPrime(3, 4).decode(np.zeros(4)),
@@ -305,7 +314,7 @@ def test_every_error_of_ours_is_a_value_error():
     assert all(issubclass(e, PrimalError) for e in raised)
     assert issubclass(PrimalError, ValueError)
     warned = [e for e in errors if issubclass(e, Warning)]
-    assert len(warned) == 3
+    assert len(warned) == 4
     assert all(issubclass(e, primal.NumericalWarning) for e in warned)
     assert issubclass(primal.NumericalWarning, RuntimeWarning)
 

@@ -132,3 +132,12 @@ def test_certificate_is_the_worst_pair():
 
 def test_one_category_is_similar_to_nothing():
     assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].worst_similarity == 0.0
+
+
+def test_a_code_without_a_position_is_refused():
+    t = np.array([[0], [5], [9]])
+    positions = PrimePositions(16).fit(t)
+    Z = positions.transform(t)
+    Z[1] = 0.0
+    with pytest.raises(primal.DataError, match="row 1, column 0"):
+        positions.inverse_transform(Z)

@@ -284,3 +284,16 @@ def test_features_of_the_wrong_width():
     features = PrimeFeatures(32, gamma=1e-3).fit(X)
     with pytest.raises(primal.DimensionError, match="32 columns"):
         features.inverse_transform(np.ones((2, 31)))
+
+
+def test_erased_features_decode_to_nan():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 2))
+    features = PrimeFeatures(n_components=16, gamma=0.01).fit(X)
+    Z = features.transform(X)
+    expected = features.inverse_transform(Z)
+    Z[3] = 0.0
+    with pytest.warns(primal.MisfitWarning, match="1 of 20 codes") as seen:
+        found = features.inverse_transform(Z)
+    assert len(seen) == 1
+    assert np.isnan(found[3]).all()
+    np.testing.assert_array_equal(np.delete(found, 3, 0), np.delete(expected, 3, 0))

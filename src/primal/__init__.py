@@ -9,6 +9,7 @@ from primal._errors import DataError as DataError
 from primal._errors import DimensionError as DimensionError
 from primal._errors import EngineError as EngineError
 from primal._errors import MemoryLimitError as MemoryLimitError
+from primal._errors import MisfitWarning as MisfitWarning
 from primal._errors import MissingPackageError as MissingPackageError
 from primal._errors import NotInvertibleError as NotInvertibleError
 from primal._errors import NumericalWarning as NumericalWarning

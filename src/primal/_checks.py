@@ -60,6 +60,13 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     return value
 
 
+def flag(name: str, value: object) -> bool:
+    """Return `value` as a bool; arrays and other things that are merely true are refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise OptionError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def positive_scale(name: str, value: object) -> float:
     """Return `value` as a positive, finite float."""
     if isinstance(value, (bool, np.bool_, str, bytes)):

@@ -16,6 +16,7 @@ from primal.decoding._certificate import (
     WholeNumberCount,
     log2_fit,
     log2_spurious,
+    residual_freedom,
 )
 from primal.decoding._lattice import Reduced, log_success, triangular_factor
 from primal.decoding._model import PhaseModel, row_counts
@@ -112,6 +113,7 @@ def _finish(model: PhaseModel, reduced: Reduced) -> SetUp:
             len(rows),
             len(first_rows),
             reduced.adop_turns,
+            residual_freedom(model.spread[rows], model.noise_turns),
         ),
     )
 
@@ -124,7 +126,7 @@ def _leaves_open(model: PhaseModel, last: Stage) -> bool:
 
 def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> Certificate:
     k, d = model.table.shape
-    # A cost that the prior exceeds once in 100,000; results are judged by their own cost.
+    # A cost that the prior hardly ever exceeds; results are judged by their own cost.
     candidates = WholeNumberCount.of(model.prior).log2_at_most(np.array(chi_squared_limit(d)))
     return Certificate(
         reduced.success_probability,
@@ -133,4 +135,5 @@ def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> Certificat
         k,
         len(reduced.u) - d,
         reduced.adop_turns,
+        float(k),
     )

@@ -20,7 +20,14 @@ from primal._errors import (
     PhaseWrapWarning,
 )
 from primal.bases import BASIS_VERSION, Basis, spec_digest
-from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
+from primal.decoding import (
+    Regime,
+    measure_regime,
+    no_wrap_bound,
+    phases_of,
+    pseudoinverse,
+    warn_of_erased,
+)
 from primal.engines import engine
 from primal.engines._numpy import Finish, wave_columns
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
@@ -236,6 +243,7 @@ class DynamicPrime:
         Returns
         -------
         x : ndarray of shape (..., d), dtype=float64
+            NaN where some pair (cos, sin) is erased, so that it has no phase.
 
         Raises
         ------
@@ -243,10 +251,17 @@ class DynamicPrime:
             If D < 2 d.
         DataError
             If z is not an array of real, finite numbers with D columns.
+
+        Warns
+        -----
+        MisfitWarning
+            When a row has no phases.
         """
         inverse = self._pseudoinverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
-        return phases_of(cos, sin) @ inverse.T
+        x = phases_of(cos, sin) @ inverse.T
+        warn_of_erased(x, stacklevel=2)
+        return x
 
     def decode_plan(
         self,

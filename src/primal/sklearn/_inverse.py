@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal._errors import NotInvertibleError, PhaseWrapWarning
-from primal.decoding import phases_of
+from primal.decoding import phases_of, warn_of_erased
 from primal.sklearn._encode import FeaturePlan
 
 __all__ = ["InverseCertificate", "certify", "invert"]
@@ -95,6 +95,8 @@ def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) ->
     -----
     PhaseWrapWarning
         When a row decodes to a point outside of the range in which phases cannot wrap.
+    MisfitWarning
+        When a pair of features is erased, so that it has no phase; that row of x is NaN.
     """
     if not certificate.invertible:
         raise NotInvertibleError(f"these features cannot be inverted: {certificate.reason}")
@@ -110,6 +112,7 @@ def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) ->
     x = offsets @ plan.pseudoinverse.T
     if plan.column_scales is not None:
         x /= plan.column_scales
+    warn_of_erased(x, stacklevel=3)
     _warn_outside(x, certificate)
     return x + certificate.center
 
@@ -138,7 +141,7 @@ def _frequencies(plan: FeaturePlan) -> np.ndarray:
 def _warn_outside(offsets: np.ndarray, certificate: InverseCertificate) -> None:
     limit = certificate.reach * certificate.half_widths
     # A constant column has no width: allow for rounding of the features.
-    excess = np.abs(offsets) - limit - 1e-4 * (1.0 + certificate.half_widths)
+    excess = np.abs(np.nan_to_num(offsets)) - limit - 1e-4 * (1.0 + certificate.half_widths)
     if excess.size and excess.max() > 0.0:
         row, column = np.unravel_index(int(excess.argmax()), excess.shape)
         warnings.warn(

@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._errors import DimensionError, NotInvertibleError, PositionError
+from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
@@ -115,6 +115,11 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         Returns
         -------
         t : ndarray of shape (n, n_columns), dtype=int64
+
+        Raises
+        ------
+        DataError
+            If a code is erased, or too noisy for a range of more than 2**24 integers.
         """
         check_is_fitted(self)
         Z = check_array(X, dtype=(np.float32, np.float64))
@@ -128,7 +133,13 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         for j in range(n_columns):
             low, n = int(self.data_min_[j]), int(self.data_max_[j] - self.data_min_[j]) + 1
             codes = _shifted(pairs, Z[:, j * D : j * D + pairs.D], low)
-            found[:, j] = low + np.asarray(pairs.decode(codes, n=n))
+            steps = np.asarray(pairs.decode(codes, n=n))
+            if (steps < 0).any():
+                raise DataError(
+                    f"no integer can be named for row {int(np.argmin(steps))}, column {j}: its "
+                    "code is erased or too noisy. Leave such rows out."
+                )
+            found[:, j] = low + steps
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
