@@ -230,10 +230,10 @@ class TestLengthscales:
 
 
 class TestThreads:
-    def test_one_thread_of_pytorch_is_one_thread(self, monkeypatch):
-        """The calling thread takes one part, and nothing is handed to another."""
+    def test_no_more_are_used_than_pytorch_may_use(self, monkeypatch):
+        """The calling thread takes one part of 256 rows or more, and others the rest."""
         layer = pt.DynamicPrime(3, 512, 0.1, basis="auto")
-        x = points(2000, 3).float()
+        x = points(1100, 3).float()
         expected = layer(x)
         before = torch.get_num_threads()
         monkeypatch.setenv("PRIMAL_ENGINE", "numba")
@@ -247,7 +247,7 @@ class TestThreads:
 
         monkeypatch.setattr(ThreadPoolExecutor, "submit", noted)
         try:
-            for n_threads, n_handed in ((2, 1), (1, 0)):
+            for n_threads, n_handed in ((4, 3), (2, 1), (1, 0)):
                 torch.set_num_threads(n_threads)
                 assert torch.equal(layer(x), expected)
                 assert len(handed) == n_handed

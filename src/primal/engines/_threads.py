@@ -10,7 +10,6 @@ own meanwhile: they would spin on the processors that ours need (seen: ten times
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -19,38 +18,19 @@ from functools import cache
 from itertools import pairwise
 from typing import Any
 
-__all__ = ["at_most_threads", "n_threads", "over_rows", "single_threaded_blas"]
+__all__ = ["n_threads", "over_rows", "single_threaded_blas"]
 
 _pool: ThreadPoolExecutor | None = None
-_limit_of_thread = threading.local()
 
 
 def n_threads() -> int:
-    """Return the number of threads: PRIMAL_THREADS, or the processors this process may use.
-
-    A host that counts threads itself can ask for fewer; see :func:`at_most_threads`.
-    """
-    return min(_threads_of_process(), getattr(_limit_of_thread, "value", sys.maxsize))
-
-
-def _threads_of_process() -> int:
+    """Return the number of threads: PRIMAL_THREADS, or the processors this process may use."""
     asked = os.environ.get("PRIMAL_THREADS", "")
     if asked.isdigit() and int(asked) > 0:
         return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
-
-
-@contextmanager
-def at_most_threads(n: int) -> Iterator[None]:
-    """Let calls from this thread use at most n threads while the context lasts."""
-    before = getattr(_limit_of_thread, "value", sys.maxsize)
-    _limit_of_thread.value = n
-    try:
-        yield
-    finally:
-        _limit_of_thread.value = before
 
 
 def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) -> None:

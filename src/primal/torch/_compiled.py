@@ -8,7 +8,8 @@ loops. Threads are as many as PyTorch may use.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import torch
@@ -23,7 +24,7 @@ from primal.engines._numpy import (
     write_features,
     write_waves,
 )
-from primal.engines._threads import at_most_threads, over_rows, single_threaded_blas
+from primal.engines._threads import n_threads, over_rows, single_threaded_blas
 from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
 from primal.torch._tables import SharedTable
 
@@ -31,7 +32,7 @@ __all__ = ["exact_features", "fast_features", "input_gradient", "positions_featu
 
 # Phases in one block: with their waves and gradients they stay in the second-level cache.
 _BLOCK_PHASES = 1 << 15
-# Fewer phases than this are not worth a second thread.
+# Fewer phases than this are not worth a second thread, here and in the engines.
 _LEAST_PHASES = 1 << 16
 
 # Writes the waves of float64 phases of less than 2**20 turns into rows of features.
@@ -44,9 +45,9 @@ def positions_features(
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
     steps, table = (t.contiguous().numpy().view(np.uint64) for t in (positions, increments))
     out = _empty_rows(len(steps), len(table), dtype)
-    with at_most_threads(torch.get_num_threads()):
-        chosen = engine(n_phases=len(steps) * len(table))
-        chosen.static(table, steps, out, _layout(interleaved))
+    chosen = engine(n_phases=len(steps) * len(table))
+    for rows in _thread_blocks(len(steps), len(table)):
+        chosen.static(table, steps[rows], out[rows], _layout(interleaved))
     return torch.from_numpy(out).to(dtype)
 
 
@@ -61,14 +62,15 @@ def exact_features(
         points = np.where(valid[:, None], points, 0.0)
     k = table.shape[0]
     out = _empty_rows(len(points), k, dtype)
-    with at_most_threads(torch.get_num_threads()):
-        chosen = engine(n_phases=len(points) * k)
+    chosen = engine(n_phases=len(points) * k)
+    finish = Finish(_layout(interleaved), amplitude)
+    for rows in _thread_blocks(len(points), k):
         if dtype == torch.float64:
-            chosen.dynamic(table.rows, points, out, _layout(interleaved))
-            if amplitude != 1.0:
-                out *= amplitude
+            chosen.dynamic(table.rows, points[rows], out[rows], finish.layout)
         else:
-            chosen.features(table.rows, points, out, Finish(_layout(interleaved), amplitude))
+            chosen.features(table.rows, points[rows], out[rows], finish)
+    if dtype == torch.float64 and amplitude != 1.0:
+        out *= amplitude
     if valid is not None:
         out[~valid] = np.nan
     return torch.from_numpy(out).to(dtype)
@@ -140,11 +142,11 @@ def _over_phases(
     points, table = _points(x), np.ascontiguousarray(frequencies.numpy().T)
     k = table.shape[1]
 
-    def piece(first: int, last: int) -> None:
+    def piece(start: int, first: int, last: int) -> None:
         buffer = np.empty((max(1, _BLOCK_PHASES // k), k))
         with np.errstate(over="ignore", invalid="ignore"):  # a setting of the thread
             for block in row_blocks(last - first, k, _BLOCK_PHASES):
-                rows = slice(first + block.start, first + block.stop)
+                rows = slice(start + first + block.start, start + first + block.stop)
                 phases = np.matmul(points[rows], table, out=buffer[: rows.stop - rows.start])
                 invalid = None
                 if not max(float(phases.max()), -float(phases.min())) < LARGEST_FAST_TURNS:
@@ -152,8 +154,20 @@ def _over_phases(
                     phases[invalid] = 0.0
                 work(phases, invalid, rows)
 
-    with at_most_threads(torch.get_num_threads()), single_threaded_blas():
-        over_rows(len(points), max(1, _LEAST_PHASES // k), piece)
+    with single_threaded_blas():
+        for part in _thread_blocks(len(points), k):
+            over_rows(part.stop - part.start, _least_rows(k), partial(piece, part.start))
+
+
+def _thread_blocks(n_rows: int, k: int) -> Iterator[slice]:
+    """Yield slices of rows that keep engines from taking more threads than PyTorch may."""
+    allowed = torch.get_num_threads()
+    few = (allowed + 1) * _least_rows(k) - 1
+    return row_blocks(n_rows, 1, n_rows if allowed >= n_threads() else few)
+
+
+def _least_rows(k: int) -> int:
+    return max(1, _LEAST_PHASES // k)
 
 
 def _points(x: Tensor) -> np.ndarray:
