@@ -229,6 +229,59 @@ class TestLengthscales:
         torch.testing.assert_close(each.grow(32)(x)[:, :16], small)
 
 
+class TestKernels:
+    @pytest.mark.parametrize(
+        "kernel", ["rbf", "laplacian", "cauchy", "matern12", "matern32", "matern52"]
+    )
+    def test_dot_products_approximate_the_kernel(self, kernel):
+        x = points(20, 2).float()
+        layer = pt.PrimeFeatures(2, 4096, kernel=kernel, lengthscale=1.5)
+        z = layer(x)
+        t = (x[:, None] - x) / 1.5
+        r = t.norm(dim=-1)
+        formulas = {
+            "rbf": lambda: torch.exp(-r * r / 2),
+            "laplacian": lambda: torch.exp(-t.abs().sum(-1)),
+            "cauchy": lambda: (1 / (1 + t * t)).prod(-1),
+            "matern12": lambda: torch.exp(-r),
+            "matern32": lambda: (1 + 3**0.5 * r) * torch.exp(-(3**0.5) * r),
+            "matern52": lambda: (1 + 5**0.5 * r + 5 / 3 * r * r) * torch.exp(-(5**0.5) * r),
+        }
+        # Twice the standard deviation that independent draws of frequencies would have.
+        assert (z @ z.T - formulas[kernel]()).abs().max() < 2 / np.sqrt(4096)
+        assert repr(kernel) in repr(layer)
+
+    @pytest.mark.parametrize("kernel", ["cauchy", "matern32"])
+    def test_they_grow_and_take_lengths_for_each_input(self, kernel):
+        x = points(5, 2).float()
+        small = pt.PrimeFeatures(2, 16, kernel=kernel, lengthscale=(1.0, 2.0))
+        grown = small.grow(64)
+        assert grown.kernel == kernel
+        assert torch.equal(grown.frequencies[:8], small.frequencies)
+        scaled = pt.PrimeFeatures(2, 16, kernel=kernel)(x / torch.tensor([1.0, 2.0]))
+        torch.testing.assert_close(small(x), scaled)
+
+    def test_frequencies_are_those_of_the_estimator(self):
+        """One definition for both doors: gamma = 1 / (2 l**2) is the same Matern kernel."""
+        sklearn = pytest.importorskip("primal.sklearn", reason="scikit-learn is not installed")
+        estimator = sklearn.PrimeFeatures(32, kernel="matern52", gamma=0.5).fit(np.eye(3))
+        layer = pt.PrimeFeatures(3, 32, kernel="matern52", basis=estimator.basis_)
+        torch.testing.assert_close(
+            layer.frequencies,
+            torch.from_numpy(estimator.map_.basis.frequencies.copy()),
+            rtol=1e-15,
+            atol=0,
+        )
+
+    def test_bases_without_the_law_are_refused(self):
+        with pytest.raises(
+            primal.OptionError, match=r"'orthogonal'.*'cauchy'.*'kronecker', 'table'"
+        ):
+            pt.PrimeFeatures(2, 8, kernel="cauchy", basis="orthogonal")
+        with pytest.raises(primal.OptionError, match="kernel must be one of 'rbf'"):
+            pt.PrimeFeatures(2, 8, kernel="linear")
+
+
 class TestThreads:
     def test_no_more_are_used_than_pytorch_may_use(self, monkeypatch):
         """The calling thread takes one part of 256 rows or more, and others the rest."""
