@@ -152,7 +152,7 @@ class LayerRecipes:
         return dtype
 
     def test_compiled(self):
-        for make in (self.reference, lambda: self.loaded_on_meta()):
+        for make in (self.reference, self.loaded_on_meta, lambda: self.reference().half()):
             torch.compiler.reset()
             layer = make()
             compiled = torch.compile(layer, fullgraph=True, backend="aot_eager")

@@ -105,12 +105,12 @@ class TestStaticPrime(ShardedRecipes):
         return torch.tensor([[0, 7], [10**12, -3]])
 
     def test_fsdp2_in_bfloat16(self, process_group):
-        """Integers say nothing about the type of codes: the layer has to be told."""
+        """Integers say nothing about the type of codes: it has to be given."""
         with pytest.raises(RuntimeError, match="same dtype"):
             super().test_fsdp2_in_bfloat16(None)
-        told = type(self)()
-        told.make = lambda: self.make().to(torch.bfloat16)
-        ShardedRecipes.test_fsdp2_in_bfloat16(told, None)
+        given = type(self)()
+        given.make = lambda: self.make().to(torch.bfloat16)
+        ShardedRecipes.test_fsdp2_in_bfloat16(given, None)
 
 
 class TestPrimePositions(TestStaticPrime):

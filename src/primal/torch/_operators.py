@@ -14,7 +14,8 @@ from torch import Tensor
 
 from primal.torch import _compiled, _eager
 from primal.torch._backend import on_device, use_engines, use_kernels
-from primal.torch._tables import n_increments, shared_increments, shared_table
+from primal.torch._increments import n_increments, shared_increments
+from primal.torch._tables import shared_table
 
 __all__ = [
     "exact_features",

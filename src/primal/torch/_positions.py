@@ -11,9 +11,9 @@ from primal._checks import even_dimension, one_of, whole_number
 from primal._errors import DataError, DimensionError
 from primal.torch import _operators
 from primal.torch import functional as F
+from primal.torch._increments import increments_key, shared_increments
 from primal.torch._layer import PrimeLayer
 from primal.torch._rotary import PAIRINGS, code_layout, rotary, sequence_axis, turned
-from primal.torch._tables import increments_key, shared_increments
 
 __all__ = ["PrimePositions"]
 

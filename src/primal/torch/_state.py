@@ -21,8 +21,8 @@ from primal._checks import positive_scale, whole_number
 from primal._errors import DataError
 from primal.torch import _operators
 from primal.torch import functional as F
+from primal.torch._increments import increments_key, shared_increments
 from primal.torch._rotary import rotate
-from primal.torch._tables import increments_key, shared_increments
 
 __all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
 

@@ -9,8 +9,8 @@ import primal.maps
 from primal._errors import DimensionError
 from primal.torch import _operators
 from primal.torch import functional as F
+from primal.torch._increments import increments_key
 from primal.torch._layer import PrimeLayer
-from primal.torch._tables import increments_key
 
 __all__ = ["StaticPrime"]
 

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import fields, replace
-from functools import cached_property, lru_cache
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
@@ -20,32 +20,27 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import one_of, positive_scale, real_array, whole_number
+from primal._checks import positive_scale, real_array
 from primal._errors import DataError, NotInvertibleError, SigmaError, SpecError
 from primal._primes import prime_slice
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable
 from primal.bases._roots import _root_table, scrambled_fractions
-from primal.torch._spacing import SPACINGS, spaced_increments
 from primal.turns._digits import LARGEST_LOG2_TURNS
 
 __all__ = [
     "SharedTable",
     "TableTensors",
+    "apart",
     "frequency_rows",
     "frequency_table",
-    "increment_tensor",
-    "increments_key",
-    "n_increments",
-    "shared_increments",
     "shared_table",
 ]
 
 T = TypeVar("T")
 # Turns per unit: far beyond any use, and far from where exponents of float64 end.
 _LARGEST_FREQUENCY = 1e30
-# Tables and increments that are kept although no layer has them: those of exported programs.
+# Tables that are kept although no layer has them: those of exported programs.
 _N_RECENT = 8
-_N_INCREMENTS = 64
 _GIVEN = "given "
 
 
@@ -84,28 +79,47 @@ class SharedTable:
         Numbers k of frequencies and d of inputs.
     """
 
-    key: str
-    basis: Basis | None
-    shape: tuple[int, int]
+    def __init__(self, key: str, shape: tuple[int, int], basis: Basis | None) -> None:
+        self.key, self.shape, self.basis = key, shape, basis
+        self._made: dict[Any, Any] = {}
 
-    @property
-    def rows(self) -> FrequencyTable:
-        """The frequencies as exact integers, made when they are first needed."""
+    def _make_rows(self) -> FrequencyTable:
         raise NotImplementedError
 
     def part(self, first: int, last: int) -> SharedTable:
         """Return the table of frequencies first..last-1."""
         raise NotImplementedError
 
-    @cached_property
+    @property
+    def rows(self) -> FrequencyTable:
+        """The frequencies as exact integers."""
+        return self._once("rows", self._make_rows)
+
+    @property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
+        return self._once("x_limit", self._make_limit)
+
+    @property
+    def inverse(self) -> np.ndarray:
+        """Pseudoinverse of the frequencies in turns, float64 of shape (d, k)."""
+        return self._once("inverse", self._make_inverse)
+
+    def on(self, device: torch.device) -> TableTensors:
+        """Return the table as tensors on a device, where it stays."""
+        return self._once(device, lambda: apart(lambda: self._make_tensors(device)))
+
+    def _once(self, name: Any, make: Callable[[], T]) -> T:
+        """Return what `make` makes, on first use; without a lock that a fork could leave taken."""
+        if name not in self._made:
+            self._made.setdefault(name, make())
+        return self._made[name]
+
+    def _make_limit(self) -> float:
         longest = float(self.rows.l1_norms.max(initial=0.0))
         return 2.0**LARGEST_LOG2_TURNS / max(longest, 2.0**-900)
 
-    @cached_property
-    def inverse(self) -> np.ndarray:
-        """Pseudoinverse of the frequencies in turns, float64 of shape (d, k)."""
+    def _make_inverse(self) -> np.ndarray:
         k, d = self.shape
         if k < d:
             raise NotInvertibleError(
@@ -113,21 +127,11 @@ class SharedTable:
             )
         return np.linalg.pinv(self.rows.values, rcond=2.0**-50)
 
-    def on(self, device: torch.device) -> TableTensors:
-        """Return the table as tensors on a device, where it stays."""
-        if device not in self._on:
-            self._on[device] = _apart(lambda: self._tensors(device))
-        return self._on[device]
-
-    def _tensors(self, device: torch.device) -> TableTensors:
+    def _make_tensors(self, device: torch.device) -> TableTensors:
         rows = self.rows
         errors = np.concatenate([rows.product_errors[None], rows.level_errors])
         arrays = (rows.mantissas, rows.exponents, rows.values, errors)
         return TableTensors(*(torch.from_numpy(array.copy()).to(device) for array in arrays))
-
-    @cached_property
-    def _on(self) -> dict[torch.device, TableTensors]:
-        return {}
 
     def __copy__(self) -> SharedTable:
         return self
@@ -146,14 +150,12 @@ class _PrimeTable(SharedTable):
                 f"this version of primal knows basis_version {BASIS_VERSION}, and a program was "
                 f"made with another: {key}. Make it again."
             )
-        self.key = key
         self._first, self._last = spec.pop("rows")
         self._lengthscales: list[float] | None = spec.pop("lengthscales")
-        self.basis = self._basis = Basis(**spec)
-        self.shape = (self._last - self._first, self._basis.d)
+        self._basis = Basis(**spec)
+        super().__init__(key, (self._last - self._first, self._basis.d), self._basis)
 
-    @cached_property
-    def rows(self) -> FrequencyTable:
+    def _make_rows(self) -> FrequencyTable:
         table = frequency_rows(self._basis, self._first, self._last)
         if self._lengthscales is None:
             return table
@@ -170,15 +172,12 @@ class _PrimeTable(SharedTable):
 class _GivenTable(SharedTable):
     """A matrix of frequencies; its key is a digest, so the matrix lives with its layers."""
 
-    basis = None
-
     def __init__(self, key: str, values: np.ndarray) -> None:
-        self.key = key
-        self.shape = values.shape  # type: ignore[assignment]
+        k, d = values.shape
+        super().__init__(key, (k, d), None)
         self._values = values
 
-    @cached_property
-    def rows(self) -> FrequencyTable:
+    def _make_rows(self) -> FrequencyTable:
         return _table_from_floats(self._values)
 
     def part(self, first: int, last: int) -> SharedTable:
@@ -304,43 +303,7 @@ def frequency_rows(basis: Basis, start: int, stop: int) -> FrequencyTable:
     return FrequencyTable(table.mantissas[start:stop].copy(), table.exponents[start:stop].copy())
 
 
-def increments_key(
-    k: int, spacing: str, *, sigma: float, start: int = 0, base: float = 10000.0
-) -> str:
-    """Return the key of the increments that :func:`spaced_increments` makes."""
-    values = {
-        "k": whole_number("k", k),
-        "spacing": one_of("spacing", spacing, SPACINGS),
-        "sigma": positive_scale("sigma", sigma),
-        "start": whole_number("start", start),
-        "base": positive_scale("base", base),
-        "version": BASIS_VERSION,
-    }
-    return json.dumps(values)
-
-
-@lru_cache(maxsize=_N_INCREMENTS)
-def shared_increments(key: str, device: torch.device) -> Tensor:
-    """Return the increments of a key on a device, int64; nobody may write into them."""
-    spec = json.loads(key)
-    if spec.pop("version") != BASIS_VERSION:
-        raise SpecError(f"a program was made with another version of primal: {key}. Make it again.")
-    # A rank of several may have none.
-    values = spaced_increments(**spec) if spec["k"] else np.empty(0, dtype=np.uint64)
-    return _apart(lambda: increment_tensor(values, device))
-
-
-def n_increments(key: str) -> int:
-    """Return how many increments a key stands for."""
-    return json.loads(key)["k"]
-
-
-def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
-    """Return uint64 increments as the int64 tensor with the same bits."""
-    return torch.from_numpy(increments.view(np.int64).copy()).to(device)
-
-
-def _apart(make: Callable[[], T]) -> T:
+def apart(make: Callable[[], T]) -> T:
     """Return make(), called in a thread of its own.
 
     What is kept must not take on the modes of its first caller: fake tensors, inference mode, a

@@ -25,7 +25,8 @@ from primal._checks import one_of, whole_number
 from primal._errors import DataError, OptionError, PositionError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
-from primal.torch._tables import SharedTable, frequency_table, increment_tensor
+from primal.torch._increments import increment_tensor
+from primal.torch._tables import SharedTable, frequency_table
 
 __all__ = [
     "DTYPES",
