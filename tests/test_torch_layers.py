@@ -341,6 +341,26 @@ def test_the_paper_basis_warns_as_the_map_does():
         pt.PrimeFeatures(9, 32, basis="paper")
 
 
+def test_operators_pass_pytorchs_own_checks():
+    """Schemas, fake tensors, autograd and compilation agree with what the operators do."""
+    layer, codes = pt.DynamicPrime(3, 8, 0.1, basis="auto"), pt.StaticPrime(8)
+    x, key, cpu = points(5, 3).float(), layer._table.key, torch.device("cpu")
+    finish = (0, 1.0, False)
+    cases = {
+        "increments": (codes._key, cpu),
+        "frequencies": (key, cpu),
+        "inverse_frequencies": (key, cpu),
+        "static_codes": (torch.arange(3), codes.increments, False, torch.float32),
+        "range_codes": (codes.increments, 3, 0, False, torch.float32),
+        "exact_features": (x.clone().requires_grad_(), key, 1.0, False, torch.float32),
+        "fast_features": (x.clone().requires_grad_(), layer.frequencies, *finish, torch.float32),
+        "input_gradient": (torch.ones(5, 8), x, layer.frequencies, *finish),
+    }
+    for name, arguments in cases.items():
+        operator = getattr(torch.ops.primal, name).default
+        assert set(torch.library.opcheck(operator, arguments).values()) == {"SUCCESS"}
+
+
 def test_second_derivatives_in_float32():
     layer = pt.DynamicPrime(3, 8, 0.1, basis="auto")
     x = points(1, 3)[0].float()
@@ -453,6 +473,7 @@ def test_representation_names_what_matters():
         (lambda: pt.DynamicPrime(2, 8)([1.0, 2.0]), r"tensor, got list.*torch.as_tensor\(x\)"),
         (lambda: pt.DynamicPrime(2, 8)(np.zeros(2)), "must be a tensor, got ndarray"),
         (lambda: pt.DynamicPrime(2, 8)(torch.tensor([2**53 + 1, 0])), r"2\*\*53.*x.double\(\)"),
+        (lambda: pt.DynamicPrime(2, 8)(torch.zeros(1, 2).to_sparse()), r"dense.*x.to_dense\(\)"),
         (lambda: pt.DynamicPrime(2, 8).reverse([0.0] * 8), "z must be a tensor, got list"),
         (lambda: pt.DynamicPrime(2, 8).reverse(torch.zeros(6)), r"8 values.*\(6,\)"),
         (lambda: pt.PrimeStateCell(2, 8)([[0.0, 0.0]]), "must be a tensor, got list"),

@@ -242,6 +242,8 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
         )
     if not (x.dtype.is_floating_point or x.dtype in _EXACT_INTEGERS):
         raise DataError(f"{name} must hold real numbers, got {x.dtype}: convert it to float32.")
+    if x.layout != torch.strided:
+        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
     if x.ndim == 0 or x.shape[-1] != d:
         raise DataError(
             f"{name} must have {d} values along its last axis, got shape {tuple(x.shape)}."
