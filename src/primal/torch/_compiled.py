@@ -16,14 +16,7 @@ import torch
 from torch import Tensor
 
 from primal.engines import engine
-from primal.engines._numpy import (
-    Finish,
-    fast_units,
-    row_blocks,
-    wave_columns,
-    write_features,
-    write_waves,
-)
+from primal.engines._numpy import Finish, row_blocks, wave_columns, write_features, write_waves
 from primal.engines._threads import n_threads, over_rows, single_threaded_blas
 from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
 from primal.torch._tables import SharedTable
@@ -203,7 +196,12 @@ def _wave_writer(
         finish = (not interleaved, np.float32(amplitude), none if offsets is None else offsets)
         return lambda phases, out: kernels.fast(phases, finish, out)
     plain = Finish(layout, amplitude, offsets)
-    return lambda phases, out: write_features(fast_units(phases)[1], out, plain)
+
+    def write_plain(phases: np.ndarray, out: np.ndarray) -> None:
+        units = np.rint((phases - np.rint(phases)) * 2.0**32)
+        write_features(units.astype(np.int64).astype(np.uint32), out, plain)
+
+    return write_plain
 
 
 def _blank(out: np.ndarray, invalid: np.ndarray, interleaved: bool) -> None:
