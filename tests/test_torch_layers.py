@@ -341,6 +341,17 @@ def test_the_paper_basis_warns_as_the_map_does():
         pt.PrimeFeatures(9, 32, basis="paper")
 
 
+@pytest.mark.parametrize("arguments", [(2, 8, 1e301), (2, 8, -1.0), (2, 7), (0, 8), (2, 8, [1.0])])
+def test_arguments_are_refused_as_the_map_refuses_them(arguments):
+    """Also where scales end at which bits are defined."""
+    messages = []
+    for make in (primal.DynamicPrime, pt.DynamicPrime):
+        with pytest.raises(primal.PrimalError) as error:
+            make(*arguments)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
 def test_operators_pass_pytorchs_own_checks():
     """Schemas, fake tensors, autograd and compilation agree with what the operators do."""
     layer, codes = pt.DynamicPrime(3, 8, 0.1, basis="auto"), pt.StaticPrime(8)
@@ -482,7 +493,6 @@ def test_representation_names_what_matters():
         (lambda: pt.StaticPrime(8)([1, 2]), r"tensor, got list.*torch.as_tensor\(t\)"),
         (lambda: pt.StaticPrime(8)(3), "must be a tensor, got int"),
         (lambda: pt.PrimePositions(8)(["2024-01-01"]), "must be a tensor, got list"),
-        (lambda: pt.DynamicPrime(2, 8, 1e301), "sigma must be at most"),
         (lambda: pt.DynamicPrime.from_frequencies([1.0, 2.0]), r"matrix.*got shape \(2,\)"),
         (lambda: pt.DynamicPrime.from_frequencies([[1.0, np.nan]]), "frequencies holds nan"),
         (lambda: pt.DynamicPrime.from_frequencies([[1e31]]), r"at most 1e\+30.*got 1e\+31"),
