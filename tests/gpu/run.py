@@ -70,6 +70,40 @@ class CudaTriton(CudaEager):
         compiled = torch.compile(layer, fullgraph=True)
         np.testing.assert_array_equal(bits(compiled(x)), bits(layer(x)))
 
+    def test_cuda_graphs_meet_a_new_table(self):
+        """What is kept of a table must not lie in the memory of the graph that met it first."""
+        x = self.tensor(sample_points(50, 20).astype(np.float32))
+        for precision in ("exact", "fast"):
+            layer = pt.DynamicPrime(20, 64, 0.123, basis="orthogonal", precision=precision)
+            codes = pt.PrimePositions(64, sigma=0.123)
+            torch.compiler.reset()
+            compiled = torch.compile(layer, fullgraph=True, mode="reduce-overhead")
+            positions = torch.compile(codes, fullgraph=True, mode="reduce-overhead")
+            t = torch.arange(50, device=self.device)
+            for _ in range(3):
+                z, code = compiled(x).clone(), positions(t).clone()
+            np.testing.assert_array_equal(bits(z), bits(layer(x)))
+            np.testing.assert_array_equal(bits(code), bits(codes(t)))
+
+    def test_tables_are_made_where_the_input_is(self):
+        x = sample_points(50, 20).astype(np.float32)
+        with torch.device("meta"):
+            layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal")
+        np.testing.assert_array_equal(bits(layer(self.tensor(x))), bits(layer(torch.from_numpy(x))))
+
+    def test_nothing_waits_for_the_device(self):
+        x = self.tensor(sample_points(50, 20).astype(np.float32))
+        x[3] = torch.nan
+        for precision in ("exact", "fast"):
+            layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal", precision=precision)
+            at = x.clone().requires_grad_()
+            layer(at).sum().backward()
+            torch.cuda.set_sync_debug_mode("error")
+            try:
+                layer(at).sum().backward()
+            finally:
+                torch.cuda.set_sync_debug_mode("default")
+
     def test_autocast_changes_no_bit(self):
         layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal", device=self.device)
         x = self.tensor(sample_points(50, 20).astype(np.float32))
