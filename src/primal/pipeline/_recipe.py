@@ -187,11 +187,14 @@ def _write_from(
 
 @lru_cache(maxsize=4)
 def _layer(spec_json: str, device: str) -> Any:
+    import torch
+
     from primal.torch import DynamicPrime as Layer
 
     spec = json.loads(spec_json)
     names = ("d", "D", "sigma", "basis", "layout", "precision", "primes")
-    return Layer(**{name: spec[name] for name in names}, device=device)
+    options = {name: spec[name] for name in names}
+    return Layer(**options, device=device, dtype=torch.float32)
 
 
 def feature_type(dtype: str, D: int) -> pa.DataType:

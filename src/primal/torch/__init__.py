@@ -11,7 +11,7 @@ except ImportError:
 
 from primal.torch import functional as functional
 from primal.torch._dynamic import DynamicPrime as DynamicPrime
-from primal.torch._dynamic import PrimeFeatures as PrimeFeatures
+from primal.torch._features import PrimeFeatures as PrimeFeatures
 from primal.torch._inr import PrimeINR as PrimeINR
 from primal.torch._inr import sampling_sigma as sampling_sigma
 from primal.torch._positions import PrimePositions as PrimePositions
