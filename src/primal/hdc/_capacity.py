@@ -65,7 +65,7 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
     {'matched': 16, 'orthogonal': 67, 'subspace': 191, 'message': 444}
     """
     D, N = even_dimension(D), whole_number("N", N, least=2)
-    if not 0.0 < accuracy < 1.0:
+    if not isinstance(accuracy, (int, float)) or not 0.0 < accuracy < 1.0:
         raise OptionError(f"accuracy must lie strictly between 0 and 1, got {accuracy!r}.")
     if one_of("decoder", decoder, (*DECODERS, "resonator")) == "resonator":
         return max(1, int(math.log(search_space(D)) / math.log(N)))
