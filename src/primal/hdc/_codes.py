@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -89,6 +90,8 @@ class Codes:
     @staticmethod
     def stack(codes: Sequence[Codes]) -> Codes:
         """Return codes of one shape along a new first axis."""
+        if not isinstance(codes, (Sequence, Codes)):
+            raise DataError(f"stack takes codes, got {_described(codes)}.")
         members = list(codes)
         if not members:
             raise DataError("stack needs at least one code, got none.")
@@ -335,13 +338,11 @@ def combine(a: Any, b: Any, operation: np.ufunc) -> Any:
 
 def exponent(r: Any) -> float:
     """Return r as a float that :func:`primal.hdc.power` takes."""
-    try:
-        value = float(r)
-    except (TypeError, ValueError, OverflowError):
-        raise DataError(f"r must be one real number, got {_described(r)}.") from None
-    if not abs(value) < 2.0**53:
+    if not isinstance(r, numbers.Real):
+        raise DataError(f"r must be one real number, got {_described(r)}.")
+    if not abs(r) < 2**53:
         raise DataError(f"r must be a finite number below 2**53 in size, got {r!r}.")
-    return value
+    return float(r)
 
 
 def _same_bits(a: Codes, b: Codes) -> None:
