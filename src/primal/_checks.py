@@ -24,8 +24,8 @@ _LARGEST_EXACT_INTEGER = 2**53
 _LARGEST_SCALE = 1e300
 
 
-def whole_number(name: str, value: object, *, least: int = 0) -> int:
-    """Return `value` as an int of at least `least`; booleans and 3.0 are refused."""
+def whole_number(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
+    """Return `value` as an int from `least` to `most`; booleans and 3.0 are refused."""
     if isinstance(value, (bool, np.bool_)):
         raise DimensionError(f"{name} must be a whole number, got {value!r}.")
     try:
@@ -37,6 +37,8 @@ def whole_number(name: str, value: object, *, least: int = 0) -> int:
         ) from None
     if number < least:
         raise DimensionError(f"{name} must be at least {least}, got {number}.")
+    if most is not None and number > most:
+        raise DimensionError(f"{name} must be at most {most}, got {number}.")
     return number
 
 
@@ -58,6 +60,13 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
         listed = ", ".join(repr(option) for option in options)
         raise OptionError(f"{name} must be one of {listed}, got {value!r}.")
     return value
+
+
+def flag(name: str, value: object) -> bool:
+    """Return `value` as a bool; arrays and other things that are merely true are refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise OptionError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
 
 
 def positive_scale(name: str, value: object) -> float:

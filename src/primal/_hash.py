@@ -12,6 +12,9 @@ from primal._errors import DataError
 
 __all__ = ["stable_position"]
 
+# Types of what pandas puts in place of a missing value; it need not be imported to tell.
+_MISSING = ("NAType", "NaTType")
+
 
 def stable_position(value: object) -> int:
     """Return a whole number in [0, 2**63) that depends on nothing but the value.
@@ -23,8 +26,8 @@ def stable_position(value: object) -> int:
 
     Parameters
     ----------
-    value : str, bytes, number, None or NaN
-        None and NaN are one category, "missing".
+    value : str, bytes, number, None, NaN or pandas.NA
+        None, NaN, pandas.NA and NaT are one category, "missing".
 
     Raises
     ------
@@ -51,6 +54,8 @@ def _text(value: object) -> bytes:
         return b"b" + value
     if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
         return b"n"
+    if type(value).__name__ in _MISSING and type(value).__module__.startswith("pandas."):
+        return b"n"
     if isinstance(value, (numbers.Integral, np.bool_)):
         return b"i%d" % int(value)
     if isinstance(value, (float, np.floating)):
@@ -58,5 +63,5 @@ def _text(value: object) -> bytes:
         return b"i%d" % int(number) if number.is_integer() else b"f" + number.hex().encode()
     raise DataError(
         f"categories must be strings or numbers, got {value!r} of type "
-        f"{type(value).__name__}: convert it to text."
+        f"{type(value).__name__}: convert it to text, for instance with astype(str)."
     )

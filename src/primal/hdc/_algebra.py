@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import whole_number
-from primal._errors import DataError, OptionError
+from primal._checks import flag, require_memory, whole_number
+from primal._errors import DataError
 from primal.hdc._arrays import is_tensor
 from primal.hdc._codes import Codes, combine, exponent, fit, operand, phasors, same_phases
 from primal.hdc._convert import unit_rows
@@ -152,8 +152,7 @@ def bundle(*codes: Any, weights: Any = None, normalise: bool = False) -> Any:
     >>> bool((hdc.bundle(apple, pear) == apple + pear).all())
     True
     """
-    if not isinstance(normalise, (bool, np.bool_)):
-        raise OptionError(f"normalise must be True or False, got {normalise!r}.")
+    unit = flag("normalise", normalise)
     stack, members = _members("bundle", codes)
     if stack is not None:
         z = phasors(stack)
@@ -164,7 +163,7 @@ def bundle(*codes: Any, weights: Any = None, normalise: bool = False) -> Any:
             factors = _factors(weights, terms[0], n=len(terms))
             terms = [z * factors[i] for i, z in enumerate(terms)]
         total = reduce(_sum, terms)
-    return normalised(total) if normalise else total
+    return normalised(total) if unit else total
 
 
 def normalised(a: Any) -> Any:
@@ -238,7 +237,9 @@ def similarity_matrix(a: Any, b: Any) -> Any:
 
 def identity(k: int) -> Codes:
     """Return the code that binds without effect: k phases of 0, uint32."""
-    return Codes(np.zeros(whole_number("k", k, least=1), dtype=np.uint32))
+    n = whole_number("k", k, least=1)
+    require_memory(4 * n, f"a code of {n} phases")
+    return Codes(np.zeros(n, dtype=np.uint32))
 
 
 def _members(name: str, codes: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:

@@ -9,16 +9,19 @@ from __future__ import annotations
 
 import math
 import sys
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
 
+from primal._errors import DataError
 from primal.engines._threads import over_rows
 from primal.turns import waves
 
 __all__ = [
     "is_complex",
     "is_tensor",
+    "listed",
     "nearest_turns",
     "over_entries",
     "turn_bits",
@@ -37,6 +40,14 @@ def is_tensor(x: object) -> bool:
     """Whether x is a PyTorch tensor; PyTorch is not imported to find out."""
     torch = sys.modules.get("torch")
     return torch is not None and isinstance(x, torch.Tensor)
+
+
+def listed(name: str, values: Any) -> list:
+    """Return the members of a sequence, an array or another iterable; mappings are refused."""
+    single = isinstance(values, Mapping) or getattr(values, "ndim", 1) == 0
+    if isinstance(values, Iterable) and not single:
+        return list(values)
+    raise DataError(f"{name} must be a sequence, got {type(values).__name__} {values!r}.")
 
 
 def turn_bits(x: Any) -> int:

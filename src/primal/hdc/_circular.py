@@ -18,7 +18,7 @@ from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Circular", "circular_frequencies"]
 
-# So many periods on, float64 does not hold 2**-32 of one.
+# So many periods on, float64 just holds 2**-32 of one.
 _LARGEST_PERIODS = 2.0**20
 
 
@@ -72,16 +72,16 @@ class Circular(Vocabulary):
             little.
         """
         array = real_array("x", x).astype(np.float64)
-        periods = array / self.period
-        if array.size and np.abs(periods).max() >= _LARGEST_PERIODS:
+        if array.size and np.abs(array).max() > self.farthest:
             raise PhaseRangeError(
                 f"numbers must lie within {_LARGEST_PERIODS:.0f} periods of {self.period}, got "
-                f"{array.flat[np.abs(periods).argmax()]}: take the remainder first."
+                f"{array.flat[np.abs(array).argmax()]}: take the remainder first."
             )
+        periods = array / self.period
         require_memory(4 * array.size * self.space.k, f"{array.size} codes")
         # Rounded to the unit of a phase: everything after is exact.
         places = np.rint((periods - np.floor(periods)) * 2.0**32).astype(np.uint64)
-        frequencies, base = self._frequencies
+        frequencies, base = self.frequencies
         return Codes(places.astype(np.uint32)[..., None] * frequencies + base)
 
     def certificate(self, n: int) -> LawCertificate:
@@ -93,8 +93,13 @@ class Circular(Vocabulary):
             self.encode(np.arange(n) * (self.period / n)), 1.0 - 2.0 * np.minimum(gaps, 1.0 - gaps)
         )
 
+    @property
+    def farthest(self) -> float:
+        """The largest number that has a code."""
+        return self.period * _LARGEST_PERIODS
+
     @cached_property
-    def _frequencies(self) -> tuple[np.ndarray, np.ndarray]:
+    def frequencies(self) -> tuple[np.ndarray, np.ndarray]:
         """The m_j as uint32, negative ones in two's complement, and the phases of the name."""
         whole = circular_frequencies(self.space.k)
         return whole.astype(np.uint32), base_turns(self)

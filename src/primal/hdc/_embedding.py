@@ -10,23 +10,21 @@ import torch
 from torch import Tensor, nn
 
 from primal._errors import DataError
-from primal.hdc._arrays import turn_phasors
+from primal.hdc._arrays import listed, turn_phasors
 from primal.hdc._circular import Circular
-from primal.hdc._codes import Codes
-from primal.hdc._convert import to_torch
 from primal.hdc._levels import Levels, Thermometer
 from primal.hdc._reals import Reals
-from primal.hdc._vocabulary import Integers, Vocabulary
+from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 from primal.torch import DynamicPrime
 
 __all__ = ["Embedding"]
 
 
 class Embedding(nn.Module):
-    """Phasors of what a vocabulary encodes, on any device, with the bits of its codes.
+    """Phasors of what a vocabulary encodes, with the bits of its codes, where the input lies.
 
-    There is nothing to learn or to store: tables are rebuilt from the vocabulary, and
-    ``state_dict()`` is empty. They are integers, which no cast of the module can damage.
+    There is nothing to learn, to store or to move: tables are made from the vocabulary on every
+    device that inputs come from. The layer has no buffers, and ``state_dict()`` is empty.
 
     Parameters
     ----------
@@ -34,7 +32,6 @@ class Embedding(nn.Module):
     items : sequence, optional
         Values of the vocabulary: inputs are then places in this list, as in
         ``torch.nn.Embedding``. Needed for Symbols, since a tensor holds no names.
-    device : torch.device or str, optional
 
     Notes
     -----
@@ -56,32 +53,63 @@ class Embedding(nn.Module):
     torch.Size([5, 256])
     """
 
-    turns: Tensor
-    increments: Tensor
-    frequencies: Tensor
-    base: Tensor
-    order: Tensor | None
-
-    def __init__(
-        self,
-        vocabulary: Vocabulary,
-        items: Sequence[Any] | None = None,
-        *,
-        device: torch.device | str | None = None,
-    ) -> None:
+    def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] | None = None) -> None:
         super().__init__()
         if not isinstance(vocabulary, Vocabulary):
             raise DataError(f"an embedding needs a vocabulary, got {type(vocabulary).__name__}.")
-        if items is None and not isinstance(
-            vocabulary, (Integers, Reals, Levels, Thermometer, Circular)
-        ):
+        if items is None and isinstance(vocabulary, Symbols):
             raise DataError("tensors hold no names: pass items=[...] and embed their places.")
         self.vocabulary = vocabulary
-        self.items = None if items is None else list(items)
-        self.layer: DynamicPrime | None = None
-        if items is None and isinstance(vocabulary, Reals):
-            basis = vocabulary.map.basis
-            self.layer = DynamicPrime(
+        self.items = None if items is None else listed("items", items)
+        if self.items is not None:
+            self._turns = vocabulary.encode(self.items)
+        elif isinstance(vocabulary, (Levels, Thermometer)):
+            self._turns = vocabulary.codes
+        self._tables: dict[tuple[str, torch.device], Any] = {}
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the phasors of x, complex64 of shape (..., k)."""
+        v = self.vocabulary
+        if not isinstance(x, Tensor):
+            raise DataError(f"an embedding takes a tensor, got {type(x).__name__}.")
+        if self.items is not None:
+            return self._chosen(_checked(x, 0, len(self.items) - 1, whole=True))
+        if isinstance(v, (Levels, Thermometer)):
+            values = _checked(x, *(() if v.clip else (v.low, v.high)))
+            share = (values.clamp(v.low, v.high) - v.low) / (v.high - v.low)
+            return self._chosen(torch.round(share * (v.n - 1)).long())
+        if isinstance(v, Integers):
+            exact = _checked(x, whole=True)[..., None] * self._table("increments", x.device)
+            return turn_phasors(((exact + (1 << 31)) >> 32).int())
+        if isinstance(v, Circular):
+            periods = _checked(x, -v.farthest, v.farthest) / v.period
+            places = torch.round((periods - periods.floor()) * 2.0**32).long()
+            turns = places[..., None] * self._table("frequencies", x.device)
+            return turn_phasors((turns + self._table("base", x.device)).int())
+        assert isinstance(v, Reals)
+        pairs = self._features(x.device)(x).unflatten(-1, (-1, 2))
+        z = torch.view_as_complex(pairs.contiguous())
+        return z if v.order is None else z[..., self._table("order", x.device)]
+
+    def extra_repr(self) -> str:
+        items = "" if self.items is None else f", {len(self.items)} items"
+        return f"{type(self.vocabulary).__name__}, k={self.vocabulary.space.k}{items}"
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_tables": {}}  # type: ignore[missing-attribute]
+
+    def _chosen(self, places: Tensor) -> Tensor:
+        """Return rows of the codes; whichever is less is turned into phasors."""
+        turns = self._table("turns", places.device)
+        if places.numel() < len(turns):
+            return turn_phasors(turns[places])
+        return turn_phasors(turns)[places]
+
+    def _features(self, device: torch.device) -> DynamicPrime:
+        """Return the layer of the map behind real vectors, which no cast of this one reaches."""
+        if ("features", device) not in self._tables:
+            basis = self.vocabulary.map.basis  # type: ignore[missing-attribute]
+            self._tables["features", device] = DynamicPrime(
                 basis.d,
                 2 * basis.n_frequencies,
                 basis.sigma,
@@ -89,87 +117,43 @@ class Embedding(nn.Module):
                 primes=basis.primes,
                 layout="interleaved",
                 device=device,
+                dtype=torch.float32,
             )
-        for name in ("turns", "increments", "frequencies", "base", "order"):
-            self.register_buffer(name, None, persistent=False)
-        for name, table in self._tables().items():
-            setattr(self, name, table.to(device))
+        return self._tables["features", device]
 
-    def forward(self, x: Tensor) -> Tensor:
-        """Return the phasors of x, complex64 of shape (..., k)."""
-        v = self.vocabulary
-        if not isinstance(x, Tensor):
-            raise DataError(f"an embedding takes a tensor, got {type(x).__name__}.")
-        if self.layer is not None:
-            pairs = self.layer(x).float().unflatten(-1, (-1, 2))
-            z = torch.view_as_complex(pairs.contiguous())
-            return z if self.order is None else z[..., self.order]
-        if self.items is not None:
-            return self._chosen(self._checked(x, 0, len(self.items) - 1, whole=True))
-        if isinstance(v, Integers):
-            exact = self._checked(x, whole=True)[..., None] * self.increments
-            return turn_phasors(((exact + (1 << 31)) >> 32).int())
-        if isinstance(v, Circular):
-            most = v.period * (2.0**20 - 1.0)
-            periods = self._checked(x, -most, most) / v.period
-            places = torch.round((periods - periods.floor()) * 2.0**32).long()
-            return turn_phasors((places[..., None] * self.frequencies + self.base).int())
-        low, high, n = v.low, v.high, v.n  # type: ignore[missing-attribute]
-        values = self._checked(x, *(() if v.clip else (low, high)))  # type: ignore[missing-attribute]
-        share = (values.clamp(low, high) - low) / (high - low)
-        return self._chosen(torch.round(share * (n - 1)).long())
+    def _table(self, name: str, device: torch.device) -> Tensor:
+        """Return integers of the vocabulary on a device, made there once."""
+        if (name, device) not in self._tables:
+            self._tables[name, device] = torch.from_numpy(self._integers(name)).to(device)
+        return self._tables[name, device]
 
-    def reset_parameters(self) -> None:
-        """Rebuild the tables on the device of the module, as after ``to_empty``."""
-        if self.layer is not None:
-            self.layer.reset_buffers()
-        for name, table in self._tables().items():
-            setattr(self, name, table.to(getattr(self, name).device))
+    def _integers(self, name: str) -> np.ndarray:
+        v: Any = self.vocabulary
+        if name == "turns":
+            return self._turns.turns.view(np.int32).copy()
+        if name == "increments":
+            return v.space.increments(v.role).view(np.int64).copy()
+        if name == "order":
+            return v.order.copy()
+        frequencies, base = v.frequencies
+        chosen = frequencies if name == "frequencies" else base
+        return chosen.view(np.int32).astype(np.int64)
 
-    def extra_repr(self) -> str:
-        items = "" if self.items is None else f", {len(self.items)} items"
-        return f"{type(self.vocabulary).__name__}, k={self.vocabulary.space.k}{items}"
 
-    def _tables(self) -> dict[str, Tensor]:
-        v = self.vocabulary
-        if self.items is not None:
-            return {"turns": _signed(v.encode(self.items))}
-        if isinstance(v, Integers):
-            exact = v.space.increments(v.role).view(np.int64)
-            return {"increments": torch.from_numpy(exact.copy())}
-        if isinstance(v, Circular):
-            frequencies, base = v._frequencies
-            whole = torch.from_numpy(frequencies.view(np.int32).astype(np.int64))
-            return {"frequencies": whole, "base": _signed(Codes(base))}
-        if isinstance(v, Reals):
-            order = v._order
-            return {} if order is None else {"order": torch.from_numpy(order.copy())}
-        return {"turns": _signed(v.codes)}  # type: ignore[missing-attribute]
-
-    def _chosen(self, places: Tensor) -> Tensor:
-        """Return rows of the table; whichever is less is turned into phasors."""
-        if places.numel() < len(self.turns):
-            return turn_phasors(self.turns[places])
-        return turn_phasors(self.turns)[places]
-
-    def _checked(
-        self, x: Tensor, low: float = -torch.inf, high: float = torch.inf, *, whole: bool = False
-    ) -> Tensor:
-        """Return x as int64 or float64, after a look at its type and its range."""
-        is_whole = not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
-        if x.is_complex() or (whole and not is_whole):
-            raise DataError(f"expected {'whole' if whole else 'real'} numbers, got {x.dtype}.")
-        values = x.long() if whole else x.double()
-        if whole and high == torch.inf:
-            return values
-        # Written so that NaN is outside.
-        inside = (values >= low) & (values <= high) & (values.abs() < torch.inf)
-        if not bool(inside.all()):
-            raise DataError(
-                f"values must lie within [{low}, {high}], got {values[~inside].flatten()[0]}."
-            )
+def _checked(
+    x: Tensor, low: float = -torch.inf, high: float = torch.inf, *, whole: bool = False
+) -> Tensor:
+    """Return x as int64 or float64, after a look at its type and its range."""
+    is_whole = not (x.is_floating_point() or x.is_complex() or x.dtype == torch.bool)
+    if x.is_complex() or (whole and not is_whole):
+        raise DataError(f"expected {'whole' if whole else 'real'} numbers, got {x.dtype}.")
+    values = x.long() if whole else x.double()
+    if x.is_meta or (whole and high == torch.inf):
         return values
-
-
-def _signed(codes: Codes) -> Tensor:
-    return to_torch(codes).turns
+    # Written so that NaN is outside.
+    inside = (values >= low) & (values <= high) & (values.abs() < torch.inf)
+    if not bool(inside.all()):
+        raise DataError(
+            f"values must lie within [{low}, {high}], got {values[~inside].flatten()[0]}."
+        )
+    return values

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from primal._checks import positive_scale, whole_number
 from primal._errors import DataError
+from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
@@ -93,10 +94,8 @@ class ItemMemory:
 
     def add(self, items: Sequence[Any]) -> ItemMemory:
         """Add items that are not there yet; returns the memory itself."""
-        if not isinstance(items, Iterable):
-            raise DataError(f"items must be a sequence, got {items!r}: pass [{items!r}].")
         new: dict[Any, Any] = {}
-        for item in items:
+        for item in listed("items", items):
             key = _hashable(item)
             if key not in self._places and key not in new:
                 new[key] = item
@@ -241,7 +240,7 @@ def retrieve(queries: Any, codes: Any, *, beta: float | None = None, steps: int 
         )
     sharpness = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
     state = recalled = float32_rows(rows)
-    for _ in range(whole_number("steps", steps, least=1)):
+    for _ in range(whole_number("steps", steps, least=1, most=1000)):
         scores = sharpness * (state @ matrix.T)
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
         scores /= scores.sum(axis=1, keepdims=True)

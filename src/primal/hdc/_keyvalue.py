@@ -116,6 +116,8 @@ class KeyValueMemory:
     def crosstalk(self, keys: Any, values: Any) -> Crosstalk:
         """Measure the crosstalk on pairs that were stored, beside its prediction."""
         v = phasors(self._rows(values))
+        if len(self._rows(keys)) != len(v):
+            raise DataError(f"{len(self._rows(keys))} keys and {len(v)} values do not make pairs.")
         noise = np.linalg.norm(np.atleast_2d(self.retrieve(keys)) - v, axis=1)
         power = np.square(noise / np.linalg.norm(v, axis=1)).mean()
         return Crosstalk(float(math.sqrt(power)), self.predicted_crosstalk)

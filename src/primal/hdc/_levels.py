@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from primal._checks import one_of, real_array, require_memory, whole_number
+from primal._checks import flag, one_of, real_array, require_memory, whole_number
 from primal._errors import DataError, OptionError
 from primal._hash import stable_position
 from primal.hdc._certificate import LawCertificate, certify_law
@@ -42,12 +42,10 @@ class _Steps(Vocabulary):
         low, high = (_number(name, getattr(self, name)) for name in ("low", "high"))
         if not low < high:
             raise DataError(f"low must be below high, got low = {low} and high = {high}.")
-        if not isinstance(self.clip, (bool, np.bool_)):
-            raise OptionError(f"clip must be True or False, got {self.clip!r}.")
         object.__setattr__(self, "low", low)
         object.__setattr__(self, "high", high)
         object.__setattr__(self, "n", whole_number("n", self.n, least=2))
-        object.__setattr__(self, "clip", bool(self.clip))
+        object.__setattr__(self, "clip", flag("clip", self.clip))
 
     @property
     def values(self) -> np.ndarray:
@@ -145,7 +143,7 @@ class Levels(_Steps):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if self.kernel != "linear":
+        if not isinstance(self.kernel, str) or self.kernel != "linear":
             one_of("kernel", self.kernel, ("linear", *_kernels().KERNELS))
             object.__setattr__(self, "gamma", self._reals.gamma)
         elif self.gamma is not None:

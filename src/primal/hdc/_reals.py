@@ -74,7 +74,7 @@ class Reals(Vocabulary):
         return kernels.kernel_map(
             self.kernel,
             self.d,
-            self.space.k if self._order is None else -(-self.space.k // _RUN) * _RUN,
+            self.space.k if self.order is None else -(-self.space.k // _RUN) * _RUN,
             kernels.KERNELS[self.kernel].scale(self.gamma),
             basis=kernels.resolved_basis(self.kernel, "auto", self.d),
             layout="interleaved",
@@ -85,7 +85,7 @@ class Reals(Vocabulary):
     def frequencies(self) -> np.ndarray:
         """The frequency of every phase, in turns per unit of x, float64 of shape (k, d)."""
         table = self.map.basis.frequencies
-        return table if self._order is None else table[self._order]
+        return table if self.order is None else table[self.order]
 
     def encode(self, x: Any) -> Codes:
         """Return the codes of vectors of shape (..., d), uint32 of shape (..., k).
@@ -95,7 +95,7 @@ class Reals(Vocabulary):
         if self.d == 1 and np.ndim(x) == 0:
             x = [x]
         turns = self.map.turns(x)
-        return Codes(turns if self._order is None else turns[..., self._order])
+        return Codes(turns if self.order is None else turns[..., self.order])
 
     def law(self, differences: np.ndarray) -> np.ndarray:
         """Return the kernel of differences x - y of shape (..., d), float64."""
@@ -111,8 +111,8 @@ class Reals(Vocabulary):
         return certify_law(self.encode(points), self.law(points[:, None] - points))
 
     @cached_property
-    def _order(self) -> np.ndarray | None:
-        """Which frequency of the map each phase has; None in the first role, for all in order."""
+    def order(self) -> np.ndarray | None:
+        """Which frequency of the map each phase has; None where it is the one of its place."""
         if self.role == self.space.roles[0]:
             return None
         n = -(-self.space.k // _RUN) * _RUN

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 from primal._checks import whole_number
 from primal._errors import DataError
 from primal.hdc._algebra import bind, bundle, unbind
+from primal.hdc._arrays import listed
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import float32_rows, to_numpy
@@ -101,9 +102,7 @@ class SequenceMemory:
 
     def extend(self, items: Sequence[Any]) -> SequenceMemory:
         """Append items of the memory, in order; returns the memory itself."""
-        if not isinstance(items, Iterable):
-            raise DataError(f"items must be a sequence, got {items!r}: pass [{items!r}].")
-        places = [self.items.place(item) for item in items]
+        places = [self.items.place(item) for item in listed("items", items)]
         slots = self._slots(self.length, self.length + len(places))
         self.state = self.state + bundle(bind(slots, self.items.codes[places]))
         self.length += len(places)

@@ -100,14 +100,14 @@ class Space:
                 f"{len(roles)} roles need as many blocks of primes, got n_blocks = "
                 f"{self.n_blocks}: raise it (that changes every code)."
             )
-        n_primes = self.k * self.n_blocks
+        # Shuffled within an octave, the last one may be as far as the next power of two.
+        n_primes = self.n_blocks << (self.k - 1).bit_length()
         if n_primes > LARGEST_COUNT:
             raise DimensionError(
-                f"{self.n_blocks} blocks of D / 2 = {self.k} primes are more than the "
-                f"{LARGEST_COUNT:,} below 2**32: use D up to "
-                f"{2 * (LARGEST_COUNT // self.n_blocks):,}."
+                f"D = {self.D} and n_blocks = {self.n_blocks} need {n_primes:,} primes, and there "
+                f"are {LARGEST_COUNT:,} below 2**32: use a smaller D."
             )
-        # The table of primes while it grows, and the increments of one role.
+        # The table of primes while it grows (12 bytes each), and the increments of a role.
         require_memory(12 * n_primes + 40 * self.k, f"the primes of a space of D = {self.D}")
 
     @property
@@ -237,7 +237,7 @@ def window_energy(increments: np.ndarray, n: int) -> float:
     >>> [round(window_energy(increments, 200), 1) for increments in (paper, default)]
     [0.4, 1.2]
     """
-    n = whole_number("n", n, least=1)
+    n = whole_number("n", n, least=1, most=2**63)
     if not isinstance(increments, np.ndarray) or increments.dtype != np.uint64:
         raise DataError("increments must be a uint64 array, as Space.increments(role) returns it.")
     return float(fejer(increments, n).mean()) / n

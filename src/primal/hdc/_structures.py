@@ -15,7 +15,7 @@ import numpy as np
 from primal._checks import whole_number
 from primal._errors import DataError
 from primal.hdc._algebra import bind, bundle, identity, permute
-from primal.hdc._arrays import is_complex
+from primal.hdc._arrays import is_complex, listed
 from primal.hdc._codes import Codes, operand
 from primal.hdc._space import Space
 from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
@@ -44,7 +44,7 @@ def encode_set(members: Sequence[object], symbols: Vocabulary) -> np.ndarray:
     [0.7, -0.0]
     """
     _check_roles(symbols)
-    return bundle(symbols.encode(_listed("members", members)))
+    return bundle(symbols.encode(listed("members", members)))
 
 
 def encode_record(
@@ -127,7 +127,7 @@ def encode_sequence(
     _check_roles(symbols)
     places = places_of(positions, symbols.space)
     _check_roles(places, symbols)
-    first, values = whole_number("start", start, least=-(2**62)), _listed("items", items)
+    first, values = whole_number("start", start, least=-(2**62)), listed("items", items)
     return bundle(
         bind(places.encode(np.arange(first, first + len(values))), symbols.encode(values))
     )
@@ -194,7 +194,7 @@ def encode_graph(
     """
     vocabularies = (subjects, relations, objects)
     _check_roles(*vocabularies)
-    edges = _listed("triples", triples)
+    edges = listed("triples", triples)
     if not edges or any(not isinstance(e, (tuple, list)) or len(e) != 3 for e in edges):
         raise DataError(f"a graph needs triples (subject, relation, object), got {edges!r}.")
     columns = zip(*edges, strict=True)
@@ -240,7 +240,7 @@ def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
     """
     if not isinstance(branches, (Symbols, Integers)):
         raise DataError(f"branches must be Symbols or Integers, got {type(branches).__name__}.")
-    steps = [whole_number("a branch", step) + 1 for step in _listed("path", path)]
+    steps = [whole_number("a branch", step) + 1 for step in listed("path", path)]
     codes = branches.encode(np.array(steps, dtype=np.int64))
     return bind([identity(branches.space.k), *(permute(c, i) for i, c in enumerate(codes))])
 
@@ -291,12 +291,6 @@ def _leaves(tree: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...],
         raise DataError(f"a node of a tree needs children, got none at path {path}.")
     for number, child in enumerate(tree):
         yield from _leaves(child, (*path, number))
-
-
-def _listed(name: str, values: Any) -> list:
-    if isinstance(values, Iterable) and not isinstance(values, Mapping):
-        return list(values)
-    raise DataError(f"{name} must be a sequence, got {type(values).__name__} {values!r}.")
 
 
 def _check_roles(*vocabularies: Vocabulary) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from primal._checks import one_of, positions, require_memory
 from primal._errors import DataError, OptionError
 from primal._hash import stable_position
+from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify, certify_numbers
 from primal.hdc._codes import Codes
 from primal.hdc._space import Space
@@ -103,7 +104,7 @@ class Symbols(Vocabulary):
 
     def certificate(self, names: Sequence[object]) -> SimilarityCertificate:
         """Return how similar the codes of these names are; compares all pairs."""
-        return certify(self.encode(names if isinstance(names, np.ndarray) else list(names)))
+        return certify(self.encode(listed("names", names)))
 
 
 @dataclass(frozen=True)
