@@ -338,10 +338,9 @@ def combine(a: Any, b: Any, operation: np.ufunc) -> Any:
 
 def exponent(r: Any) -> float:
     """Return r as a float that :func:`primal.hdc.power` takes."""
-    is_number = isinstance(r, numbers.Real)
-    if not is_number:
+    if not isinstance(r, numbers.Real):
         raise DataError(f"r must be one real number, got {_described(r)}.")
-    if not abs(r) < 2**53:
+    if not abs(r) < 2**53:  # type: ignore[unsupported-operation]
         raise DataError(f"r must be a finite number below 2**53 in size, got {r!r}.")
     return float(r)
 
