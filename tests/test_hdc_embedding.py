@@ -123,6 +123,12 @@ def test_an_encoder_of_pictures_is_two_layers_and_a_sum():
             ),
             "got nan",
         ),
+        (
+            lambda: hdc.Embedding(SPACE.levels(low=0, high=1, n=2, clip=True))(
+                torch.tensor([0.5, math.inf])
+            ),
+            "got inf",
+        ),
         (lambda: hdc.Embedding(CASES["circular"][0])(torch.tensor(1e9)), r"got 1000000000\.0"),
         (lambda: hdc.Embedding(CASES["circular"][0])(torch.tensor(1j)), "real numbers, got"),
     ],

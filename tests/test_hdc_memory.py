@@ -263,7 +263,7 @@ class TestSequenceMemory:
         (lambda m, p: m.cleanup(hdc.Codes(m.codes.turns[:, :5])), "queries of 5 phases"),
         (lambda m, p: m.cleanup(m.codes.turns), r"hdc\.Codes\(turns\)"),
         (lambda m, p: m.cleanup(m.codes, top=np.array([1, 2])), "top must be a whole number"),
-        (lambda m, p: m.add(3), "items must be a sequence, got 3"),
+        (lambda m, p: m.add(3), "items must be a sequence, got int 3"),
         (lambda m, p: m.add([{"a": 1}]), "names or numbers"),
         (lambda m, p: hdc.ItemMemory("words"), "needs a vocabulary, got str"),
         (lambda m, p: m.retrieve(hdc.identity(5)), "queries of 5"),

@@ -233,7 +233,7 @@ def test_a_space_too_large_is_refused_before_anything_is_made(monkeypatch):
 
     monkeypatch.setattr(_space, "prime_slice", never)
     for D, n_blocks in ((10**9, 16), (2**40, 16), (10**6, 2**31), (8, 2**31)):
-        with pytest.raises(primal.DimensionError, match=r"more than the 203,280,221 .*: use D up"):
+        with pytest.raises(primal.DimensionError, match="203,280,221 below"):
             hdc.Space(D, n_blocks=n_blocks)
     monkeypatch.setattr(primal._checks.os, "sysconf", lambda name: 1000)  # a machine of 1 MB
     with pytest.raises(primal.MemoryLimitError, match="primes of a space of D = 20000"):
