@@ -61,11 +61,8 @@ class Embedding(nn.Module):
             raise DataError("tensors hold no names: pass items=[...] and embed their places.")
         self.vocabulary = vocabulary
         self.items = None if items is None else listed("items", items)
-        if self.items is not None:
-            self._turns = vocabulary.encode(self.items)
-        elif isinstance(vocabulary, (Levels, Thermometer)):
-            self._turns = vocabulary.codes
-        self._tables: dict[tuple[str, torch.device], Any] = {}
+        self._integers = _integers(vocabulary, self.items)
+        self._made: dict[tuple[str, torch.device], Any] = {}  # on each device, once
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the phasors of x, complex64 of shape (..., k)."""
@@ -87,29 +84,31 @@ class Embedding(nn.Module):
             turns = places[..., None] * self._table("frequencies", x.device)
             return turn_phasors((turns + self._table("base", x.device)).int())
         assert isinstance(v, Reals)
-        pairs = self._features(x.device)(x).unflatten(-1, (-1, 2))
-        z = torch.view_as_complex(pairs.contiguous())
-        return z if v.order is None else z[..., self._table("order", x.device)]
+        pairs = self._features(x.device)(x)
+        z = torch.complex(pairs[..., ::2], pairs[..., 1::2])
+        return z[..., self._table("order", x.device)] if "order" in self._integers else z
 
     def extra_repr(self) -> str:
         items = "" if self.items is None else f", {len(self.items)} items"
         return f"{type(self.vocabulary).__name__}, k={self.vocabulary.space.k}{items}"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_tables": {}}  # type: ignore[missing-attribute]
+        return {**super().__getstate__(), "_made": {}}  # type: ignore[missing-attribute]
 
     def _chosen(self, places: Tensor) -> Tensor:
         """Return rows of the codes; whichever is less is turned into phasors."""
         turns = self._table("turns", places.device)
-        if places.numel() < len(turns):
+        if places.numel() < turns.shape[0]:
             return turn_phasors(turns[places])
         return turn_phasors(turns)[places]
 
+    # A compiler would trace how tables are made, which is NumPy's work.
+    @torch.compiler.disable
     def _features(self, device: torch.device) -> DynamicPrime:
         """Return the layer of the map behind real vectors, which no cast of this one reaches."""
-        if ("features", device) not in self._tables:
+        if ("features", device) not in self._made:
             basis = self.vocabulary.map.basis  # type: ignore[missing-attribute]
-            self._tables["features", device] = DynamicPrime(
+            self._made["features", device] = DynamicPrime(
                 basis.d,
                 2 * basis.n_frequencies,
                 basis.sigma,
@@ -119,25 +118,29 @@ class Embedding(nn.Module):
                 device=device,
                 dtype=torch.float32,
             )
-        return self._tables["features", device]
+        return self._made["features", device]
 
+    @torch.compiler.disable
     def _table(self, name: str, device: torch.device) -> Tensor:
-        """Return integers of the vocabulary on a device, made there once."""
-        if (name, device) not in self._tables:
-            self._tables[name, device] = torch.from_numpy(self._integers(name)).to(device)
-        return self._tables[name, device]
+        """Return integers of the vocabulary on a device."""
+        if (name, device) not in self._made:
+            self._made[name, device] = torch.from_numpy(self._integers[name].copy()).to(device)
+        return self._made[name, device]
 
-    def _integers(self, name: str) -> np.ndarray:
-        v: Any = self.vocabulary
-        if name == "turns":
-            return self._turns.turns.view(np.int32).copy()
-        if name == "increments":
-            return v.space.increments(v.role).view(np.int64).copy()
-        if name == "order":
-            return v.order.copy()
-        frequencies, base = v.frequencies
-        chosen = frequencies if name == "frequencies" else base
-        return chosen.view(np.int32).astype(np.int64)
+
+def _integers(v: Vocabulary, items: list | None) -> dict[str, np.ndarray]:
+    """Return the signed integers from which the phases of a vocabulary are made, by name."""
+    if items is not None:
+        return {"turns": v.encode(items).turns.view(np.int32)}
+    if isinstance(v, (Levels, Thermometer)):
+        return {"turns": v.codes.turns.view(np.int32)}
+    if isinstance(v, Integers):
+        return {"increments": v.space.increments(v.role).view(np.int64)}
+    if isinstance(v, Circular):
+        names = zip(("frequencies", "base"), v.frequencies, strict=True)
+        return {name: array.view(np.int32).astype(np.int64) for name, array in names}
+    order = v.order if isinstance(v, Reals) else None
+    return {} if order is None else {"order": order}
 
 
 def _checked(
