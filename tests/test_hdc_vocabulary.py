@@ -206,6 +206,7 @@ def test_names_need_nothing_but_numpy():
     code = """
 import sys
 sys.modules.update(dict.fromkeys(("sklearn", "scipy", "torch", "numba"), None))
+import primal
 from primal import hdc
 space = hdc.Space(1024, roles=("key", "value", "number", "hour"))
 keys, values = space.symbols("key"), space.symbols("value")
@@ -220,9 +221,19 @@ record = hdc.encode_record(
 )
 words = hdc.ItemMemory(values, ["Rome", "Paris", "Oslo"])
 print(words.cleanup(record / keys.encode("capital")).items[0])
+calls = (
+    lambda: hdc.Embedding,
+    lambda: space.reals("number"),
+    lambda: hdc.to_torch(words.codes),
+)
+for call in calls:
+    try:
+        call()
+    except primal.MissingPackageError as error:
+        print(type(error).__name__, "pip install" in str(error))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "Paris\n", done.stderr
+    assert done.stdout == "Paris\n" + 3 * "MissingPackageError True\n", done.stderr
 
 
 def test_a_space_too_large_is_refused_before_anything_is_made(monkeypatch):

@@ -77,6 +77,7 @@ if _TYPE_CHECKING:
 
 def __getattr__(name: str) -> _Any:
     if name == "Embedding":  # the one that needs PyTorch
+        import primal.torch  # noqa: F401  says what is missing
         from primal.hdc._embedding import Embedding
 
         return Embedding

@@ -67,6 +67,8 @@ class Space:
     ------
     DimensionError, SigmaError, DataError
         If an argument is out of range.
+    MemoryLimitError
+        If the primes of so many dimensions do not fit into this machine's memory.
 
     Examples
     --------
