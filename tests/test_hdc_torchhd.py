@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,6 +54,8 @@ def test_their_operations_are_ours(codes):
     assert np.allclose(torchhd.bundle(ta, tb).numpy(), hdc.bundle(a, b), atol=1e-5)
     assert np.allclose(torchhd.bundle(ta, tb).numpy(), a + b, atol=1e-5)
     assert gap_turns(hdc.from_fhrr(torchhd.multibind(ta)), hdc.bind(a)) < 2.0**-22
+    whole = torchhd.bind_sequence(ta)
+    assert np.allclose(whole.numpy(), hdc.ngrams(a, len(a)), atol=1e-5)
     for n in (1, 2, 3):
         theirs = torchhd.ngrams(hdc.to_fhrr(codes), n) if n > 1 else torchhd.multiset(ta)
         ours = hdc.ngrams(codes, n) if n > 1 else hdc.ngrams(a, n)
@@ -71,6 +75,14 @@ def test_their_expressions_mean_the_same_with_our_operators(codes):
     mine = hdc.to_torch(a)
     for product in (mine * tb, tb * mine):
         assert np.allclose(product.numpy(), torchhd.bind(ta, tb).numpy(), atol=1e-5)
+
+
+def test_the_table_on_the_page_has_every_name_of_theirs():
+    page = (Path(__file__).parents[1] / "docs" / "hdc.md").read_text(encoding="utf-8")
+    table = page[page.index("## From torchhd") : page.index("**SSPs.**")]
+    said = set(re.findall(r"\w+", " ".join(re.findall(r"^\|([^|]*)\|", table, re.MULTILINE))))
+    names = {*torchhd.functional.__all__, *torchhd.embeddings.__all__}
+    assert names - said == set()
 
 
 def test_their_operations_take_our_bundles_and_ours_take_theirs(codes):
