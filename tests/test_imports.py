@@ -17,7 +17,7 @@ HEAVY = {
 # From the ground up; rooms of one floor do not import each other.
 FLOORS = [
     {"_errors", "_files"},
-    {"_checks"},
+    {"_checks", "_hash"},
     {"_primes"},
     {"turns"},
     {"bases"},

@@ -24,8 +24,8 @@ _LARGEST_EXACT_INTEGER = 2**53
 _LARGEST_SCALE = 1e300
 
 
-def whole_number(name: str, value: object, *, least: int = 0) -> int:
-    """Return `value` as an int of at least `least`; booleans and 3.0 are refused."""
+def whole_number(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
+    """Return `value` as an int from `least` to `most`; booleans and 3.0 are refused."""
     if isinstance(value, (bool, np.bool_)):
         raise DimensionError(f"{name} must be a whole number, got {value!r}.")
     try:
@@ -37,6 +37,8 @@ def whole_number(name: str, value: object, *, least: int = 0) -> int:
         ) from None
     if number < least:
         raise DimensionError(f"{name} must be at least {least}, got {number}.")
+    if most is not None and number > most:
+        raise DimensionError(f"{name} must be at most {most}, got {number}.")
     return number
 
 
