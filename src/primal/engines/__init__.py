@@ -12,6 +12,7 @@ import sys
 from functools import cache
 
 from primal._errors import EngineError
+from primal._forks import load_compiled
 from primal.engines._numpy import NumpyEngine
 
 __all__ = ["ENGINES", "engine", "installed_engines"]
@@ -73,6 +74,4 @@ def _is_small(n_phases: int | None) -> bool:
 def _load(name: str) -> NumpyEngine:
     if name == "numpy":
         return NumpyEngine()
-    from primal.engines._numba import NumbaEngine
-
-    return NumbaEngine()
+    return load_compiled("primal.engines._numba").NumbaEngine()

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from primal._forks import matrix_product
 from primal.bases import FrequencyTable
 from primal.turns._digits import balanced_digits, combine_sums, integer_rows, row_exponents
 from primal.turns._phases import round_turns, static_turns
@@ -82,7 +83,7 @@ class NumpyEngine:
         """
         for rows in row_blocks(len(x), table.shape[0]):
             part = x[rows]
-            turns = fast_units(part @ table.transposed)[1] if fast else rounded_turns(table, part)
+            turns = plain_turns(table, part)[1] if fast else rounded_turns(table, part)
             write_features(turns, out[rows], finish)
 
     def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
@@ -130,7 +131,9 @@ def exact_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     a = row_exponents(x)
     x_digits = balanced_digits(integer_rows(x, a), table.widths.x)
     # Exact whatever the order of summation: whole numbers that stay within 2**53.
-    sums = {(i, j): x_digits[i - 1] @ table.digits[j - 1] for i, j in table.widths.all}
+    sums = {
+        (i, j): matrix_product(x_digits[i - 1], table.digits[j - 1]) for i, j in table.widths.all
+    }
     return combine_sums(sums, a[:, None] + table.exponents, table.widths)
 
 
@@ -144,7 +147,7 @@ def rounded_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     errors = np.multiply.outer(row_lengths(x), table.product_errors * 2.0**32)
     if errors.max(initial=0.0) > LARGEST_UNSURE:
         return round_turns(exact_turns(table, x))
-    units, turns = fast_units(x @ table.transposed)
+    units, turns = plain_turns(table, x)
     # Sure of the rounding unless the middle between two units is within the error.
     unsure = np.nonzero(np.abs(units - np.rint(units)) >= 0.5 - errors)
     turns[unsure] = round_turns(exact_pairs(table, x, *unsure))
@@ -174,8 +177,9 @@ def exact_pairs(
     return turns
 
 
-def fast_units(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the fractions of float64 phases in units of 2**-32 turn, and rounded to uint32."""
+def plain_turns(table: FrequencyTable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the fractions of one float64 product in units of 2**-32 turn, and as uint32 turns."""
+    phases = matrix_product(x, table.transposed)
     units = (phases - np.rint(phases)) * 2.0**32  # both steps are exact
     return units, np.rint(units).astype(np.int64).astype(np.uint32)
 

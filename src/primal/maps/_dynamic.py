@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from primal._errors import (
     PhaseRangeError,
     PhaseWrapWarning,
 )
+from primal._lazy import cached_property
 from primal.bases import BASIS_VERSION, Basis, spec_digest
 from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
 from primal.engines import engine

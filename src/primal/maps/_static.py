@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
 from primal._checks import (
@@ -16,6 +14,7 @@ from primal._checks import (
     whole_number,
 )
 from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
+from primal._lazy import cached_property
 from primal._primes import LARGEST_COUNT
 from primal.bases import BASIS_VERSION, spec_digest
 from primal.engines import engine
