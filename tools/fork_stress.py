@@ -19,8 +19,6 @@ import sys
 import threading
 import time
 
-import numpy as np
-
 import primal
 from primal._selftest import sample_points
 
@@ -102,7 +100,6 @@ def outcome(child: int, patience: float) -> str:
 
 
 if __name__ == "__main__":
-    np.seterr(all="raise")
     status = main()
     sys.stdout.flush()
     os._exit(status)  # threads are still encoding
