@@ -1,8 +1,10 @@
 """The command line: demo, doctor, version and errors."""
 
 import json
+import re
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -35,6 +37,20 @@ def test_help_names_every_command():
     assert result.exit_code == 0
     for command in ("demo", "doctor"):
         assert command in result.output
+
+
+def commands(group=cli, path=()):
+    for name, command in group.commands.items():
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        yield (*path, name)
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
+def test_help_names_no_file_that_is_not_installed(command):
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert not re.search(r"\bdocs/|\.md\b|\btools/|\btests/", result.output)
 
 
 def test_an_unknown_command_is_refused():

@@ -79,6 +79,8 @@ def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     try:
         module = importlib.import_module(name)
+    except primal.MissingPackageError as error:
+        pytest.skip(str(error))
     except ModuleNotFoundError as error:
         missing = (error.name or "primal").partition(".")[0]
         if missing == "primal":

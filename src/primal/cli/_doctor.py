@@ -10,6 +10,7 @@ import sys
 import click
 
 import primal
+from primal._extras import install_hint
 from primal._selftest import known_answers
 from primal.engines import engine, installed_engines
 from primal.engines._threads import n_threads
@@ -88,5 +89,5 @@ def _version(distribution: str) -> str | None:
 
 def _advice(versions: dict[str, str | None]) -> list[str]:
     if versions["numba"] is None:
-        return ["For speed: pip install 'primal-features[fast]' (compiled loops, same bits)."]
+        return [f"For speed: {install_hint('numba')} (compiled loops, same bits)."]
     return []

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of, positions, positive_scale, require_memory, whole_number
-from primal._errors import MissingPackageError, SpecError
+from primal._errors import SpecError
+from primal._extras import require
 from primal.hdc._certificate import SimilarityCertificate, certify, certify_numbers
 from primal.hdc._space import Space
 from primal.maps import DynamicPrime
@@ -248,23 +249,14 @@ def _codes(numbers: np.ndarray, increments: np.ndarray, *, wide: bool = False) -
 
 
 def _stable_position() -> Any:
-    try:
-        from primal.sklearn._hasher import stable_position
-    except ImportError:
-        raise _missing("the hash of names") from None
+    require("sklearn", "hashing names")
+    from primal.sklearn._hasher import stable_position
+
     return stable_position
 
 
 def _kernels() -> Any:
-    try:
-        from primal.sklearn import _kernels
-    except ImportError:
-        raise _missing("the kernels of real vectors") from None
+    require("sklearn", "encoding real vectors")
+    from primal.sklearn import _kernels
+
     return _kernels
-
-
-def _missing(what: str) -> MissingPackageError:
-    return MissingPackageError(
-        f"{what} come with scikit-learn, which is not installed: "
-        "pip install 'primal-features[sklearn]'."
-    )
