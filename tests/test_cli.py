@@ -40,7 +40,9 @@ def test_help_names_every_command():
 
 
 def commands(group=cli, path=()):
-    for name, command in group.commands.items():
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
         yield (*path, name)
