@@ -23,12 +23,12 @@ _PACKAGES = {
 }
 
 
-def install_hint(package: str) -> str:
+def install_hint(package: str, extra: str | None = None) -> str:
     """Return the command that installs an optional package, given by its import name."""
-    return f"pip install '{_DISTRIBUTION}[{_PACKAGES[package][1]}]'"
+    return f"pip install '{_DISTRIBUTION}[{extra or _PACKAGES[package][1]}]'"
 
 
-def require(module: str, what: str) -> Any:
+def require(module: str, what: str, *, extra: str | None = None) -> Any:
     """Import an optional module and return it.
 
     Parameters
@@ -37,6 +37,8 @@ def require(module: str, what: str) -> Any:
         Such as ``"pyarrow.parquet"``.
     what : str
         What needs it, the subject of the sentence.
+    extra : str, optional
+        The extra to install, where another than the usual one has it too.
 
     Raises
     ------
@@ -54,8 +56,8 @@ def require(module: str, what: str) -> Any:
     except ImportError as error:
         package = module.partition(".")[0]
         name = _PACKAGES[package][0]
-        absent = isinstance(error, ModuleNotFoundError) and error.name == package
+        absent = isinstance(error, ModuleNotFoundError) and error.name in (package, module)
         reason = "" if absent else f", which is installed and cannot be imported ({error})"
-        raise MissingPackageError(f"{what} needs {name}{reason}: {install_hint(package)}.") from (
-            None if absent else error
-        )
+        raise MissingPackageError(
+            f"{what} needs {name}{reason}: {install_hint(package, extra)}."
+        ) from (None if absent else error)

@@ -61,7 +61,7 @@ def sobol_increments(k: int, seed: int = SEED) -> np.ndarray:
     MissingPackageError
         If SciPy is not installed.
     """
-    qmc = require("scipy.stats", "a Sobol sequence").qmc
+    qmc = require("scipy.stats", "a Sobol sequence", extra="paper").qmc
     sampler = qmc.Sobol(1, scramble=True, bits=53, seed=np.random.default_rng(seed))
     points = sampler.random_base2(max(k - 1, 0).bit_length())[:k, 0]
     return np.ldexp(points, 64).astype(np.uint64)

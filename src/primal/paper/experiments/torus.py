@@ -123,7 +123,7 @@ def _return_facts(rows: list[Row]) -> dict[str, Fact]:
 
 def _evenness(exact: np.ndarray, lengths: list[int], n_seeds: int) -> list[Row]:
     """Return the L2 star discrepancy of the first n phases, and of random points."""
-    qmc = require("scipy.stats", "the discrepancy").qmc
+    qmc = require("scipy.stats", "the discrepancy", extra="paper").qmc
     rows: list[Row] = []
     for n in lengths:
         random = [
