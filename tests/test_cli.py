@@ -149,6 +149,12 @@ def test_doctor_without_numba_says_how_to_get_it(monkeypatch):
     assert "not installed" in result.output
 
 
+def test_doctor_says_when_threads_of_the_matrix_library_cannot_be_limited(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(primal.cli._doctor, "blas_is_limited", lambda: False)
+    assert "matrix library cannot be limited here" in run("doctor").output
+
+
 def test_main_prints_one_line_for_an_error_of_ours(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["primal", "doctor"])
     monkeypatch.setenv("PRIMAL_ENGINE", "abacus")

@@ -154,6 +154,8 @@ def rounded_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     units, turns = plain_turns(table, x)
     # Sure of the rounding unless the middle between two units is within the error.
     unsure = np.nonzero(np.abs(units - np.rint(units)) >= 0.5 - errors)
+    if len(unsure[0]) == 0:
+        return turns
     rows = np.unique(unsure[0])
     if len(unsure[0]) * _ROWS_FASTER_THAN_PAIRS > len(rows) * table.shape[0]:
         turns[rows] = round_turns(exact_turns(table, x[rows]))
