@@ -116,6 +116,29 @@ def test_integers_that_float64_cannot_hold_are_refused_in_every_guise(x):
         m.encode(x)
 
 
+def test_a_table_that_mixes_integers_with_floats():
+    pandas = pytest.importorskip("pandas")
+    table = pandas.DataFrame({"id": [2**53 + 1, 1], "value": [0.5, 1.0]})
+    with pytest.raises(DataError, match=r"x holds the integer 9007199254740993, beyond 2\*\*53"):
+        m.encode(table)
+    assert m.encode(table.assign(id=[1, 2])).shape == (2, 4)
+
+
+def test_scikit_learn_refuses_the_same_values():
+    estimators = pytest.importorskip("primal.sklearn")
+    features = estimators.PrimeFeatures(8, gamma=1e-20).fit([[0.0, 1.0]])
+    for x in (np.array([[2**53 + 1, 0]]), [[2**53 + 1, 0.5]]):
+        with pytest.raises(DataError, match=r"X holds the integer 9007199254740993, beyond"):
+            features.transform(x)
+    with pytest.raises(DataError, match="X is masked: 1 of 2 values are missing"):
+        features.fit(np.ma.array([[1.0, 2.0]], mask=[[0, 1]]))
+    # Positions are integers and stay integers.
+    positions = estimators.PrimePositions(8).fit(np.array([[0], [2**62 + 1]]))
+    assert positions.transform(np.array([[2**62 + 1]])).shape == (1, 8)
+    with pytest.raises(DataError, match="X is masked"):
+        positions.transform(np.ma.array([[1]], mask=True))
+
+
 def test_large_floats_and_integers_up_to_2_to_the_53_are_taken():
     assert m.encode([[2**53, -(2**53)]]).shape == (1, 4)
     assert m.encode([[1e20, 1.0]]).shape == (1, 4)

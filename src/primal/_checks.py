@@ -136,9 +136,26 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
             "remove or fill such values before encoding."
         )
     if type(value) is not np.ndarray and max(largest, -smallest) >= _LARGEST_EXACT_INTEGER:
-        # A list or a table that mixes integers with floats: NumPy has rounded the integers.
-        _refuse_large_integers(name, np.asarray(value, dtype=object).ravel())
+        refuse_lost_values(name, value)  # integers among floats: NumPy has rounded them
     return array
+
+
+def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> None:
+    """Raise DataError for what a conversion to an array would lose without a word.
+
+    That is masked values, and, if it becomes one of floats, integers beyond 2**53: in an array,
+    in a list, or in a column of a table whose other columns are floats.
+    """
+    _refuse_masked(name, value, DataError)
+    if not as_floats:
+        return
+    if isinstance(value, (list, tuple)):
+        value = np.asarray(value, dtype=object)
+    columns = getattr(value, "columns", None)
+    for part in (value,) if columns is None else (np.asarray(value[c]) for c in columns):  # type: ignore[not-subscriptable]
+        if isinstance(part, np.ndarray) and part.size and part.dtype.kind in "iuO":
+            by_size = part.ravel() if part.dtype == object else (part.max(), part.min())
+            _refuse_large_integers(name, by_size)
 
 
 def positions(value: object) -> np.ndarray:
@@ -206,7 +223,7 @@ def _as_numeric(name: str, value: object) -> np.ndarray:
         raise DataError(f"{name} is not a rectangular array of numbers ({error}).") from None
     if array.dtype.kind not in "fiub":
         if array.dtype == object:  # also what becomes of integers that int64 cannot hold
-            _refuse_large_integers(name, array.ravel())
+            refuse_lost_values(name, array)
         example = array.ravel()[0] if array.size else value
         raise DataError(
             f"{name} must hold real numbers, got {array.dtype} such as {example!r}: "
