@@ -20,12 +20,14 @@ __all__ = ["LARGEST_UNSURE", "Finish", "NumpyEngine", "wave_columns"]
 
 # Phases in one block; the largest of its few temporaries takes eight bytes for each.
 _BLOCK_PHASES = 1 << 16
+# Phases of exact sums in one block: they have ten times as many temporaries (in blocks of the
+# size above they take two to four times as long).
+_EXACT_PHASES = 1 << 14
 # When the error of a matrix product reaches this many units of 2**-32 turn, one phase in ten is
 # unsure and the exact sums are the better way.
 LARGEST_UNSURE = 0.05
-# A phase of a whole row costs this much less than a phase on its own (d = 512), because matrix
-# products make it. Without this, rows whose phases all lie on a middle took 67 times as long as
-# others; now 5 to 9 times.
+# A phase of a whole row costs about this much less than a phase on its own (d = 512), because
+# matrix products make it: rows whose phases all lie on a middle took 67 times as long as others.
 _ROWS_FASTER_THAN_PAIRS = 32
 
 
@@ -132,6 +134,13 @@ def exact_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     turns : ndarray of shape (n, k), dtype=uint64
         Units of 2**-64 turn.
     """
+    turns = np.empty((len(x), table.shape[0]), dtype=np.uint64)
+    for rows in row_blocks(len(x), table.shape[0], _EXACT_PHASES):
+        turns[rows] = _exact_block(table, x[rows])
+    return turns
+
+
+def _exact_block(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     a = row_exponents(x)
     x_digits = balanced_digits(integer_rows(x, a), table.widths.x)
     # Exact whatever the order of summation: whole numbers that stay within 2**53.
