@@ -33,12 +33,12 @@ imported = time.perf_counter()
 m = primal.DynamicPrime(64, 1024, 0.02, basis="auto")
 x = np.ones((10_000, 64))
 m.basis.table.transposed
-made = time.perf_counter()
+made, processor = time.perf_counter(), time.process_time()
 m.encode(x)
-first = time.perf_counter()
+first, processor = time.perf_counter(), time.process_time() - processor
 m.encode(x)
 second = time.perf_counter()
-print(imported - begin, first - made, second - first)
+print(imported - begin, first - made, processor, second - first)
 """
 BASIS = """
 import sys, time
@@ -65,13 +65,13 @@ def measured(code: str, repeats: int, **environment: str) -> list[float]:
 
 
 def first() -> None:
-    print("seconds, 10,000 x 64 -> 1024     import   first call   second call")
+    print("seconds, 10,000 x 64 -> 1024   import   first call (processor)   second call")
     with tempfile.TemporaryDirectory() as folder:
         for name, repeats in (("cold", 1), ("warm", 3)):
             row = measured(FIRST_CALL, repeats, NUMBA_CACHE_DIR=folder, PRIMAL_ENGINE="numba")
-            print(f"numba, {name:<24}" + "".join(f"{seconds:12.2f}" for seconds in row))
+            print(f"numba, {name:<20}" + "".join(f"{seconds:12.2f}" for seconds in row))
     row = measured(FIRST_CALL, 3, PRIMAL_ENGINE="numpy")
-    print(f"{'numpy':<31}" + "".join(f"{seconds:12.2f}" for seconds in row))
+    print(f"{'numpy':<27}" + "".join(f"{seconds:12.2f}" for seconds in row))
 
 
 def bases() -> None:
