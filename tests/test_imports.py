@@ -195,7 +195,7 @@ def test_a_package_that_cannot_be_imported_is_not_called_missing(monkeypatch, tm
 
 
 def test_every_extra_that_is_hinted_at_is_declared():
-    with (PACKAGE.parents[1] / "pyproject.toml").open("rb") as file:
+    with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
         declared = tomllib.load(file)["project"]["optional-dependencies"]
     for package, (_, extra) in _extras._PACKAGES.items():
         assert any(package.replace("sklearn", "scikit-learn") in line for line in declared[extra])

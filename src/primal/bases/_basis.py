@@ -56,7 +56,8 @@ class Basis:
     n_frequencies : int
         Number of frequencies k; a map has D = 2 k outputs.
     sigma : float or sequence of k floats, default=1.0
-        Scale of all frequencies, or of each one (the paper's diagonal matrix).
+        Scale of all frequencies, or of each one (the paper's diagonal matrix), from 1e-100 to
+        1e100.
     primes : {"consecutive", "log"}, default="consecutive"
         Which primes the ``paper`` and ``signed`` bases take. ``"log"`` samples the first
         2**21 primes evenly in the logarithm of their index.

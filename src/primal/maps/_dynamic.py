@@ -54,8 +54,8 @@ class DynamicPrime:
     D : int
         Number of outputs, even; there are k = D / 2 frequencies.
     sigma : float or sequence of k floats, default=1.0
-        Scale of the frequencies; one for each is the paper's diagonal matrix (see
-        :func:`primal.bases.equal_bandwidth`).
+        Scale of the frequencies, from 1e-100 to 1e100; one for each is the paper's diagonal
+        matrix (see :func:`primal.bases.equal_bandwidth`).
     basis : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}, default="paper"
         Rule that makes the frequencies W from primes.
     layout : {"block", "interleaved"}, default="block"
