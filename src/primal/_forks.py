@@ -25,6 +25,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
+from functools import cache
 from types import ModuleType
 from typing import Any
 from weakref import WeakSet
@@ -45,8 +46,6 @@ def fork_safe_lock() -> Any:
 
 
 _loading = fork_safe_lock()
-
-
 _loaded: dict[str, ModuleType] = {}
 
 
@@ -64,6 +63,7 @@ def load_compiled(name: str) -> ModuleType:
     return _loaded[name]
 
 
+@cache
 def _wake_compiler() -> None:
     """Compile something trivial: the first time, modules are imported outside Numba's lock."""
     from numba import njit
