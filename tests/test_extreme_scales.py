@@ -125,15 +125,15 @@ def test_a_table_that_mixes_integers_with_floats():
 
 
 def test_scikit_learn_refuses_the_same_values():
-    estimators = pytest.importorskip("primal.sklearn")
-    features = estimators.PrimeFeatures(8, gamma=1e-20).fit([[0.0, 1.0]])
+    pytest.importorskip("sklearn")
+    features = primal.sklearn.PrimeFeatures(8, gamma=1e-20).fit([[0.0, 1.0]])
     for x in (np.array([[2**53 + 1, 0]]), [[2**53 + 1, 0.5]]):
         with pytest.raises(DataError, match=r"X holds the integer 9007199254740993, beyond"):
             features.transform(x)
     with pytest.raises(DataError, match="X is masked: 1 of 2 values are missing"):
         features.fit(np.ma.array([[1.0, 2.0]], mask=[[0, 1]]))
     # Positions are integers and stay integers.
-    positions = estimators.PrimePositions(8).fit(np.array([[0], [2**62 + 1]]))
+    positions = primal.sklearn.PrimePositions(8).fit(np.array([[0], [2**62 + 1]]))
     assert positions.transform(np.array([[2**62 + 1]])).shape == (1, 8)
     with pytest.raises(DataError, match="X is masked"):
         positions.transform(np.ma.array([[1]], mask=True))
