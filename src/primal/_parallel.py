@@ -64,24 +64,35 @@ class single_threaded_blas:
     first caller to enter sets it and the last one to leave lifts it.
     """
 
-    # Every step can be done again, so that an interrupt anywhere leaves no limit behind: at the
-    # latest, it is lifted when the interrupted call lets go of this object.
+    # Every step can be done again, so that an interrupt anywhere leaves no limit behind. One that
+    # comes as __exit__ begins is made good when the interrupted call lets go of this object.
 
     def __enter__(self) -> None:
-        with _limit_lock:
-            _limiting.add(id(self))
-            if _original_limits is None:
-                _limit()
+        try:
+            with _limit_lock:
+                _limiting.add(id(self))
+                if _original_limits is None:
+                    _limit()
+        except BaseException:
+            self._leave()
+            raise
 
     def __exit__(self, *_: object) -> None:
+        try:
+            self._leave()
+        except BaseException:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
         with _limit_lock:
             _limiting.discard(id(self))
             if not _limiting:
                 _lift()
 
     def __del__(self) -> None:
-        if id(self) in _limiting or (_original_limits is not None and not _limiting):
-            self.__exit__()
+        if id(self) in _limiting:
+            self._leave()
 
 
 def blas_is_limited() -> bool:
