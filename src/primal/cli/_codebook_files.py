@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from primal._errors import MissingPackageError, OptionError, PrimalError
+from primal._errors import OptionError, PrimalError
+from primal._extras import require
 from primal.codebooks import bounds, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.codebooks._codebook import Codebook
@@ -68,10 +68,8 @@ def _write_parquet(book: Codebook, path: Path) -> None:
 
 
 def _parquet() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        raise MissingPackageError("writing .parquet needs pyarrow: pip install pyarrow.") from None
+    what = "writing .parquet"
+    return require("pyarrow", what), require("pyarrow.parquet", what)
 
 
 def _blocks(book: Codebook) -> Iterator[tuple[slice, np.ndarray]]:
@@ -141,12 +139,7 @@ def _growth(kind: str, sizes: list[int], d: int, field: str) -> list[tuple[int, 
 
 
 def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingPackageError(
-            "--plot needs matplotlib: pip install 'primal-features[paper]'."
-        ) from None
+    matplotlib = require("matplotlib", "--plot")
     matplotlib.use("Agg")
     from matplotlib import pyplot
 

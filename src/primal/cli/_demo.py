@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from primal._extras import install_hint
 from primal.codebooks import bounds, worst_lag
 from primal.engines import engine
 from primal.maps import DynamicPrime, StaticPrime
@@ -104,7 +105,7 @@ def _as_text(report: dict) -> str:
     if report["picture"]:
         lines.append(f"picture: {report['picture']}")
     else:
-        lines.append("no picture: pip install 'primal-features[paper]' brings matplotlib")
+        lines.append(f"no picture: {install_hint('matplotlib')} brings matplotlib")
     return "\n".join(lines)
 
 

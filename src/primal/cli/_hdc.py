@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from primal._errors import DataError, MissingPackageError, OptionError
+from primal._extras import require
 
 _QUICK_SEEDS = 3
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -143,12 +144,7 @@ def datasets(as_json: bool) -> None:
 
 
 def _require_sklearn() -> None:
-    try:
-        import sklearn  # noqa: F401
-    except ImportError:
-        raise MissingPackageError(
-            "the classifiers need scikit-learn: pip install 'primal-features[sklearn]'."
-        ) from None
+    require("sklearn", "this command")
 
 
 def _sizes(dims: str) -> list[int]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
 from primal._errors import DimensionError, OptionError, PositionError
+from primal._lazy import cached_property
 from primal.codebooks._certificate import Certificate, Verification, certificate
 from primal.codebooks._codes import Codes
 from primal.codebooks._polish import polish_matrix

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import MissingPackageError, PrimalError
+from primal._errors import PrimalError
+from primal._extras import require
 from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
@@ -124,12 +125,7 @@ def _worst(g: np.ndarray, n: int) -> np.ndarray:
 
 def _linear_programme() -> Callable[[np.ndarray], tuple[np.ndarray, float]]:
     """Return a function from rows of cosines to (weights, a lower bound on the optimum)."""
-    try:
-        from scipy.optimize import linprog
-    except ImportError:
-        raise MissingPackageError(
-            "kind 'weighted' needs SciPy for its linear programme: pip install scipy."
-        ) from None
+    linprog = require("scipy.optimize", "kind 'weighted'").linprog
 
     def solve(rows: np.ndarray) -> tuple[np.ndarray, float]:
         n, k = rows.shape

@@ -14,12 +14,13 @@ from functools import lru_cache
 import numpy as np
 
 from primal._errors import NotInvertibleError
+from primal._forks import load_compiled
+from primal._parallel import over_rows
 from primal.decoding._lattice import Lattice, Reduced, log_success
 from primal.decoding._model import promised_success
 from primal.decoding._phases import wrapped
 from primal.decoding._priors import short_float
 from primal.decoding._reduce import reduce_best
-from primal.engines._threads import over_rows
 
 __all__ = ["PositionDecoder", "log2_chance_fits", "position_decoder"]
 
@@ -133,12 +134,12 @@ class PositionDecoder:
 
     def _nearest_steps(self, centred: np.ndarray, n_kept: int) -> np.ndarray:
         """Return steps from a position to those that fit phases less its own, (rows, n_kept)."""
-        from primal.decoding._kernels import nearest_plane, row_products
+        kernels = load_compiled("primal.decoding._kernels")
 
         rows, m = len(centred), len(self._reduced.u)
-        target = row_products(centred[:, : self._n_rows], self._to_reduced)
+        target = kernels.row_products(centred[:, : self._n_rows], self._to_reduced)
         whole, costs = np.empty((rows, n_kept, m), dtype=np.int64), np.empty((rows, n_kept))
-        nearest_plane(self._reduced.factor, target, _CHILDREN, whole, costs)
+        kernels.nearest_plane(self._reduced.factor, target, _CHILDREN, whole, costs)
         whole[~np.isfinite(costs)] = 0
         # Only the first of the whole numbers is wanted.
         return whole @ self._reduced.v[:, 0]

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from primal._parallel import over_rows
 from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
     LARGEST_LOG2_SPURIOUS,
@@ -19,7 +20,6 @@ from primal.decoding._phases import wrapped
 from primal.decoding._rivals import find_rivals
 from primal.decoding._setup import SetUp
 from primal.decoding._solve import Solver
-from primal.engines._threads import over_rows
 
 __all__ = ["Search"]
 

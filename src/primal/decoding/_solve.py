@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from primal._forks import load_compiled
 from primal.decoding._model import PhaseModel
 from primal.decoding._phases import wrapped
 from primal.decoding._setup import SetUp
@@ -76,31 +77,31 @@ class Solver:
         centred : ndarray of shape (n, k)
             Phases less those of the prior's mean, in turns.
         """
-        from primal.decoding._kernels import nearest_plane, row_products
+        kernels = load_compiled("primal.decoding._kernels")
 
         n, c, m = len(centred), n_kept, self.n_resolved
         reduced = self._setup.reduced
-        target = row_products(centred[:, self._rows], self._to_reduced)
+        target = kernels.row_products(centred[:, self._rows], self._to_reduced)
         whole, costs = np.empty((n, c, m), dtype=np.int64), np.empty((n, c))
-        nearest_plane(reduced.factor, target, 1 if c == 1 else _CHILDREN, whole, costs)
+        kernels.nearest_plane(reduced.factor, target, 1 if c == 1 else _CHILDREN, whole, costs)
         found = np.isfinite(costs)
         whole[~found] = 0
         # Exact: V is the inverse transpose modulo 2**64 and the result is small.
-        return row_products(whole.reshape(n * c, m), reduced.v).reshape(n, c, m), found
+        return kernels.row_products(whole.reshape(n * c, m), reduced.v).reshape(n, c, m), found
 
     def solutions(self, centred: np.ndarray, whole: np.ndarray) -> Solutions:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""
-        from primal.decoding._kernels import row_products
+        kernels = load_compiled("primal.decoding._kernels")
 
         model, prior = self.model, self.model.prior
         if prior.step is not None:
             steps = whole[:, : model.n_whole].astype(np.float64)
             x = prior.step * (np.rint(prior.mean / prior.step) + steps)
             xi = steps * prior.step / np.diag(model.factor)
-            phases = row_products(prior.step * steps, model.table.transposed)
+            phases = kernels.row_products(prior.step * steps, model.table.transposed)
             return Solutions(x, xi, wrapped(centred - phases), steps)
         total = (centred[:, self._rows] + whole)[:, self._sorted]
-        xi = row_products(total, self._first_gain)
+        xi = kernels.row_products(total, self._first_gain)
         xi, residuals, turns = refine(self._setup.stages, centred, xi)
-        x = prior.mean + row_products(xi, model.factor.T)
+        x = prior.mean + kernels.row_products(xi, model.factor.T)
         return Solutions(x, xi, residuals, turns)

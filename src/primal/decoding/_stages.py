@@ -7,9 +7,11 @@ these are resolved by rounding and sharpen x again, until no more can be added.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
+
+from primal._forks import load_compiled
+from primal._lazy import cached_property
 
 __all__ = ["Stage", "make_stages", "refine"]
 
@@ -43,19 +45,25 @@ class Stage:
 
     def residuals(self, phases: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what xi leaves of the phases of these rows, and their whole turns beside it."""
-        from primal.decoding._kernels import row_products
+        kernels = load_compiled("primal.decoding._kernels")
 
         every = len(self.rows) == phases.shape[1]
-        left = (phases if every else phases[:, self.rows]) - row_products(xi, self._spread_t)
+        left = (phases if every else phases[:, self.rows]) - kernels.row_products(
+            xi, self._spread_t
+        )
         whole = np.rint(left)
         left -= whole
         return left, whole
 
     def step(self, residuals: np.ndarray, xi: np.ndarray) -> np.ndarray:
         """Return the xi that is best for these rows and the prior."""
-        from primal.decoding._kernels import row_products
+        kernels = load_compiled("primal.decoding._kernels")
 
-        return xi + row_products(residuals, self._gain_t) - row_products(xi, self._covariance)
+        return (
+            xi
+            + kernels.row_products(residuals, self._gain_t)
+            - kernels.row_products(xi, self._covariance)
+        )
 
     @cached_property
     def _spread_t(self) -> np.ndarray:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from primal._errors import DataError
-from primal.engines._threads import over_rows
+from primal._parallel import over_rows
 from primal.turns import waves
 
 __all__ = [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from primal._checks import positive_scale, real_array, require_memory, whole_number
 from primal._errors import PhaseRangeError
+from primal._lazy import cached_property
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._levels import base_turns, even_fractions

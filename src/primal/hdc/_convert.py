@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import DataError, MissingPackageError
+from primal._errors import DataError
+from primal._extras import require
 from primal.hdc._arrays import is_tensor, nearest_turns, turn_bits
 from primal.hdc._codes import Codes, operand, phasors
 
@@ -41,12 +42,7 @@ def to_torch(x: Any) -> Any:
 
     Codes are copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
     """
-    try:
-        import torch
-    except ImportError:
-        raise MissingPackageError(
-            "to_torch needs PyTorch: pip install 'primal-features[torch]'."
-        ) from None
+    torch = require("torch", "to_torch")
     if isinstance(x, Codes):
         turns = x.turns
         if is_tensor(turns):

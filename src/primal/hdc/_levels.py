@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from primal._checks import flag, one_of, real_array, require_memory, whole_number
 from primal._errors import DataError, OptionError
 from primal._hash import stable_position
+from primal._lazy import cached_property
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._reals import Reals, _kernels

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
 
 from primal._checks import one_of, positive_scale, real_array, require_memory, whole_number
-from primal._errors import MissingPackageError, OptionError
+from primal._errors import OptionError
+from primal._extras import require
+from primal._lazy import cached_property
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary
@@ -122,11 +123,7 @@ class Reals(Vocabulary):
 
 
 def _kernels() -> Any:
-    try:
-        from primal.sklearn import _kernels
-    except ImportError:
-        raise MissingPackageError(
-            "the kernels of real vectors come with scikit-learn, which is not installed: "
-            "pip install 'primal-features[sklearn]'."
-        ) from None
+    require("sklearn", "the kernel of real vectors")
+    from primal.sklearn import _kernels
+
     return _kernels

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +18,7 @@ from primal._errors import (
     PhaseRangeError,
     PhaseWrapWarning,
 )
+from primal._lazy import cached_property
 from primal.bases import BASIS_VERSION, Basis, spec_digest
 from primal.decoding import (
     Regime,
@@ -39,8 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DynamicPrime"]
 
-# The paper's basis is warned about from here on: its condition number passes 3000.
+# Above this many inputs the paper's basis is warned about, if noise would grow this much when
+# it is inverted: its rows are then nearly parallel (with one frequency or two they are not).
 _LARGEST_PLAIN_D = 8
+_LARGEST_PLAIN_CONDITION = 100.0
 # One float64 matrix product leaves 2**-53 of the phase: float32 accuracy ends here.
 _FAST_LOG2_TURNS = 20
 
@@ -59,8 +61,8 @@ class DynamicPrime:
     D : int
         Number of outputs, even; there are k = D / 2 frequencies.
     sigma : float or sequence of k floats, default=1.0
-        Scale of the frequencies; one for each is the paper's diagonal matrix (see
-        :func:`primal.bases.equal_bandwidth`).
+        Scale of the frequencies, from 1e-100 to 1e100; one for each is the paper's diagonal
+        matrix (see :func:`primal.bases.equal_bandwidth`).
     basis : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}, default="paper"
         Rule that makes the frequencies W from primes.
     layout : {"block", "interleaved"}, default="block"
@@ -84,7 +86,7 @@ class DynamicPrime:
     Warns
     -----
     ConditioningWarning
-        When the paper's basis is asked for with d > 8.
+        When the paper's basis is asked for with d > 8 and its condition number is above 100.
 
     Examples
     --------
@@ -451,10 +453,13 @@ class DynamicPrime:
 
     def _warn_about_conditioning(self) -> None:
         at_least = self._basis.condition_number_at_least()
+        if at_least <= _LARGEST_PLAIN_CONDITION:
+            return
         warnings.warn(
             f'basis="paper" has a condition number of at least {at_least:.2g} at d = {self.d}, '
-            f"D = {self.D}: its rows are nearly parallel, so it sees little but the sum of x. "
-            'Use basis="auto" unless you need the paper\'s own map.',
+            f"D = {self.D}, above {_LARGEST_PLAIN_CONDITION:g}: its rows are nearly parallel, so "
+            'it sees little but the sum of x. Use basis="auto" unless you need the paper\'s own '
+            "map.",
             ConditioningWarning,
             stacklevel=3,
         )

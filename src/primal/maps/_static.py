@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -18,6 +17,7 @@ from primal._checks import (
     whole_number,
 )
 from primal._errors import DimensionError, NotInvertibleError, PositionError
+from primal._lazy import cached_property
 from primal._primes import LARGEST_COUNT
 from primal.bases import BASIS_VERSION, spec_digest
 from primal.decoding import have_phases, phases_of

@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from primal._errors import DataError, OptionError
+from primal._parallel import n_threads
 from primal.engines import engine
-from primal.engines._threads import n_threads
 from primal.paper._experiment import Outcome, Row
 from primal.paper._ledger import Entry, Judged, Ledger
 from primal.paper._store import Measured, as_json, packages, source_digest, write_whole

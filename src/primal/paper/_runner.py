@@ -10,6 +10,7 @@ from pathlib import Path
 
 from primal._checks import one_of
 from primal._errors import MissingPackageError, OptionError
+from primal._extras import install_hint
 from primal.paper import _store, experiments
 from primal.paper._claim import Claim
 from primal.paper._experiment import Outcome, Progress
@@ -144,8 +145,7 @@ def _require_packages() -> None:
     missing = [name for name in _PACKAGES if not _is_installed(name)]
     if missing:
         raise MissingPackageError(
-            f"reproducing the paper needs {', '.join(missing)}: "
-            "pip install 'primal-features[paper]'."
+            f"reproducing the paper needs {', '.join(missing)}: {install_hint('matplotlib')}."
         )
 
 

@@ -18,7 +18,8 @@ from itertools import pairwise
 import numpy as np
 
 from primal._checks import whole_number
-from primal._errors import DimensionError, MissingPackageError
+from primal._errors import DimensionError
+from primal._extras import require
 from primal._primes import primes
 from primal.codebooks import lag_cosines
 
@@ -60,12 +61,7 @@ def sobol_increments(k: int, seed: int = SEED) -> np.ndarray:
     MissingPackageError
         If SciPy is not installed.
     """
-    try:
-        from scipy.stats import qmc
-    except ImportError:
-        raise MissingPackageError(
-            "Sobol sequences need SciPy: pip install 'primal-features[paper]'."
-        ) from None
+    qmc = require("scipy.stats", "a Sobol sequence", extra="paper").qmc
     sampler = qmc.Sobol(1, scramble=True, bits=53, seed=np.random.default_rng(seed))
     points = sampler.random_base2(max(k - 1, 0).bit_length())[:k, 0]
     return np.ldexp(points, 64).astype(np.uint64)

@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import EngineError, MissingPackageError, PhaseRangeError, SpecError
+from primal._errors import EngineError, PhaseRangeError, SpecError
+from primal._extras import require
 from primal.engines._numpy import Finish
 from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
@@ -166,12 +167,7 @@ def _write_from(
     device: str, m: DynamicPrime, x: np.ndarray, amplitude: float, out: np.ndarray
 ) -> None:
     """Write amplitude times the features of x, made by PyTorch on a device, with NumPy's bits."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingPackageError(
-            f"device {device!r} needs PyTorch: pip install 'primal-features[torch]'."
-        ) from None
+    torch = require("torch", f"device {device!r}")
     try:
         with torch.inference_mode():
             layer = _layer(json.dumps(m.spec), device)

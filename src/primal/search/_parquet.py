@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of
-from primal._errors import DataError, MissingPackageError, SpecError
+from primal._errors import DataError, SpecError
+from primal._extras import require
 from primal.search._encoder import Encoder
 from primal.search._kinds import KINDS, columns_of, is_waves
 
@@ -73,11 +74,4 @@ def _codes(column: Any, encoder: Encoder, kind: str, path: Path) -> np.ndarray:
 
 
 def _pyarrow_parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingPackageError(
-            "reading Parquet needs the package pyarrow, which is not installed: "
-            "pip install 'primal-features[data]'."
-        ) from None
-    return pyarrow.parquet
+    return require("pyarrow.parquet", "reading Parquet")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from primal._lazy import cached_property
 from primal.decoding import pseudoinverse
 from primal.engines._numpy import Finish, row_blocks
 from primal.maps import DynamicPrime

@@ -15,9 +15,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from primal._forks import matrix_product
+from primal._parallel import n_threads, over_rows, single_threaded_blas
 from primal.engines import engine
 from primal.engines._numpy import Finish, row_blocks, wave_columns, write_features, write_waves
-from primal.engines._threads import n_threads, over_rows, single_threaded_blas
 from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
 from primal.torch._tables import SharedTable
 
@@ -116,7 +117,7 @@ def input_gradient(
         of_phase = np.add(*wave_columns(waves, _layout(interleaved)))
         if invalid is not None:
             of_phase[invalid] = np.nan
-        np.matmul(of_phase, narrow, out=out[rows])
+        matrix_product(of_phase, narrow, out[rows])
 
     _over_phases(x, frequencies, work)
     out *= 2.0 * math.pi * amplitude
@@ -140,7 +141,7 @@ def _over_phases(
         with np.errstate(over="ignore", invalid="ignore"):  # a setting of the thread
             for block in row_blocks(last - first, k, _BLOCK_PHASES):
                 rows = slice(start + first + block.start, start + first + block.stop)
-                phases = np.matmul(points[rows], table, out=buffer[: rows.stop - rows.start])
+                phases = matrix_product(points[rows], table, buffer[: rows.stop - rows.start])
                 invalid = None
                 if not max(float(phases.max()), -float(phases.min())) < LARGEST_FAST_TURNS:
                     invalid = ~(np.abs(phases) < LARGEST_FAST_TURNS)  # true for NaN

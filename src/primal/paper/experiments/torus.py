@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 
-from primal._errors import MissingPackageError
+from primal._extras import require
 from primal.maps import StaticPrime
 from primal.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal.paper._stats import fact, log_slope
@@ -123,12 +123,7 @@ def _return_facts(rows: list[Row]) -> dict[str, Fact]:
 
 def _evenness(exact: np.ndarray, lengths: list[int], n_seeds: int) -> list[Row]:
     """Return the L2 star discrepancy of the first n phases, and of random points."""
-    try:
-        from scipy.stats import qmc
-    except ImportError:
-        raise MissingPackageError(
-            "discrepancies need SciPy: pip install 'primal-features[paper]'."
-        ) from None
+    qmc = require("scipy.stats", "the discrepancy", extra="paper").qmc
     rows: list[Row] = []
     for n in lengths:
         random = [
