@@ -16,8 +16,8 @@ HEAVY = {
 }
 # From the ground up; rooms of one floor do not import each other.
 FLOORS = [
-    {"_errors", "_files"},
-    {"_checks"},
+    {"_errors"},
+    {"_checks", "_files"},
     {"_primes"},
     {"turns"},
     {"bases"},

@@ -133,7 +133,7 @@ class TestGoingOn:
         assert 0 < report.resumed_rows < 5 * 16
         assert_same_output(out, whole)
 
-    @pytest.mark.parametrize("step", ["copyfile", "write_whole", "rmtree"])
+    @pytest.mark.parametrize("step", ["copyfileobj", "write_whole", "remove_workspace"])
     def test_after_a_stop_while_finishing(self, source, whole, tmp_path, monkeypatch, step):
         out = tmp_path / "out.parquet"
 
@@ -142,14 +142,14 @@ class TestGoingOn:
                 raise Stop
             return original(*arguments, **options)
 
-        owner = _store if step == "write_whole" else _store.shutil
+        owner = _store.shutil if step == "copyfileobj" else _store
         original = getattr(owner, step)
         monkeypatch.setattr(owner, step, stop)
         with pytest.raises(Stop):
             pipeline.encode(source, out, keep="id", **OPTIONS)
         monkeypatch.undo()
         report = pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert report.already_complete == (step == "rmtree")
+        assert report.already_complete == (step == "remove_workspace")
         assert_same_output(out, whole)
 
     def test_after_a_try_with_an_engine_that_is_not_there(
@@ -325,8 +325,8 @@ class TestSamePlace:
         changed = OPTIONS | {"sigma": 0.25}  # the new output has as many bytes
         original = _store.write_whole
 
-        def stop(path, values):
-            original(path, values)
+        def stop(path, values, **options):
+            original(path, values, **options)
             if "primal-part" not in str(path):
                 raise Stop
 

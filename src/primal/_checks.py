@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -15,6 +16,7 @@ from primal._errors import (
     MemoryLimitError,
     OptionError,
     PositionError,
+    PrimalError,
     SigmaError,
 )
 
@@ -24,8 +26,32 @@ _LARGEST_EXACT_INTEGER = 2**53
 _LARGEST_SCALE = 1e300
 
 
-def whole_number(name: str, value: object, *, least: int = 0) -> int:
-    """Return `value` as an int of at least `least`; booleans and 3.0 are refused."""
+@contextmanager
+def raised_as(
+    kind: type[PrimalError], what: str, *, keep: tuple[type[Exception], ...] = (PrimalError,)
+) -> Iterator[None]:
+    """Raise whatever a wrong value raises inside as one error of ours, which begins with `what`.
+
+    Values that come from a file or a stranger can be wrong in more ways than can be listed; what
+    wrong values raise can be. Errors of `keep` stay what they are.
+    """
+    try:
+        yield
+    except keep:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise kind(f"{what}: {error or type(error).__name__}") from error
+
+
+def whole_number(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
+    """Return `value` as an int from `least` to `most`; booleans and 3.0 are refused."""
     if isinstance(value, (bool, np.bool_)):
         raise DimensionError(f"{name} must be a whole number, got {value!r}.")
     try:
@@ -37,6 +63,8 @@ def whole_number(name: str, value: object, *, least: int = 0) -> int:
         ) from None
     if number < least:
         raise DimensionError(f"{name} must be at least {least}, got {number}.")
+    if most is not None and number > most:
+        raise DimensionError(f"{name} must be at most {most}, got {number}.")
     return number
 
 

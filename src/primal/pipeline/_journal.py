@@ -10,9 +10,7 @@ from dataclasses import astuple, dataclass
 
 from primal.pipeline._job import Rejected
 
-__all__ = ["REJECTED_HEADER", "Entry", "csv_lines", "journal_entry", "journal_line"]
-
-REJECTED_HEADER = b"file,row,column,value,reason\n"
+__all__ = ["Entry", "csv_lines", "journal_entry", "journal_line"]
 
 
 @dataclass(frozen=True)
