@@ -22,6 +22,8 @@ from primal._errors import (
 
 # Beyond this a float64 no longer holds every integer.
 _LARGEST_EXACT_INTEGER = 2**53
+# Multiplications and additions that one call may take: about a day of one processor.
+_MOST_STEPS = 1 << 46
 # Up to here no product with a prime root or a quantile leaves the range of float64.
 _LARGEST_SCALE = 1e300
 
@@ -207,14 +209,28 @@ def output_array(out: object, shape: tuple[int, ...], dtype: np.dtype) -> np.nda
 
 def require_memory(n_bytes: int, what: str) -> None:
     """Raise MemoryLimitError when `what` would not fit into this machine's memory."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not every system can tell
-        return
+    total = total_memory()
     if n_bytes > total:
         raise MemoryLimitError(
             f"{what} needs {n_bytes / 1e9:.3g} GB and this machine has {total / 1e9:.3g} GB: "
             "ask for less, or work in slices."
+        )
+
+
+def total_memory() -> int:
+    """Return the bytes of memory that this machine has; 2**63 where the system cannot tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**63
+
+
+def require_work(n_steps: int, what: str) -> None:
+    """Raise DimensionError when `what` would take more than about a day."""
+    if n_steps > _MOST_STEPS:
+        raise DimensionError(
+            f"{what} needs {float(n_steps):.2g} multiplications, more than a day of work: ask for "
+            "less."
         )
 
 

@@ -22,7 +22,7 @@ __all__ = ["LARGEST_JSON", "open_regular", "parsed_json", "read_json"]
 
 # JSON of this size takes less than 200 MB once it is read, whatever is in it.
 LARGEST_JSON = 1 << 23
-# An empty list or object takes 2 bytes as JSON and 64 in memory: no more than one in so many bytes.
+# An empty list takes 3 bytes as JSON and 64 in memory. What is saved has fewer, and larger ones.
 _BYTES_PER_LIST = 8
 
 
@@ -59,9 +59,12 @@ def read_json(path: Path, *, most_bytes: int = LARGEST_JSON) -> dict[str, Any]:
     """
     try:
         with open_regular(path) as stream:
-            content = stream.read(most_bytes + 1)
+            size = os.fstat(stream.fileno()).st_size
+            content = stream.read(most_bytes + 1) if size <= most_bytes else b""
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+    if size > most_bytes:
+        raise DataError(f"{path} has {size} bytes, and may have {most_bytes}.")
     found = parsed_json(content, str(path), most_bytes=most_bytes)
     if not isinstance(found, dict):
         raise DataError(f"{path} must hold a JSON object, got {type(found).__name__}.")
@@ -86,7 +89,7 @@ def parsed_json(
     most_depth : int, default=32
         Lists and objects within each other.
     most_lists : int, optional
-        Lists and objects in all; by default one in eight bytes of `most_bytes`.
+        Lists and objects in all; by default 1024, and one more for every 8 bytes.
 
     Raises
     ------
@@ -100,8 +103,9 @@ def parsed_json(
     {'D': 64}
     """
     if len(content) > most_bytes:
-        raise DataError(f"{name} is larger than the {most_bytes} bytes that it may have.")
-    most_lists = most_bytes // _BYTES_PER_LIST if most_lists is None else most_lists
+        raise DataError(f"{name} has {len(content)} bytes, and may have {most_bytes}.")
+    if most_lists is None:
+        most_lists = 1024 + len(content) // _BYTES_PER_LIST
     if content.count(b"[") + content.count(b"{") > min(most_depth, most_lists):
         n_lists, depth = _nesting(content)
         if n_lists > most_lists or depth > most_depth:

@@ -22,7 +22,7 @@ __all__ = ["SEED", "check_suffix", "plot_cosines", "plot_growth", "write"]
 SEED = 42  # of the random references in a comparison, as in the paper
 RANDOM = ("gaussian", "random-frequency")
 _LARGEST_PLOTTED = 4000
-_ROWS_AT_ONCE = 4096
+_ENTRIES_AT_ONCE = 1 << 24
 # Kinds that would search again for every point of the picture.
 _SEARCHING = ("tuned", "weighted", "offset", "shadow")
 
@@ -70,8 +70,9 @@ def _parquet() -> tuple[Any, Any]:
 
 
 def _blocks(book: Codebook) -> Iterator[tuple[slice, np.ndarray]]:
-    for first in range(0, book.N, _ROWS_AT_ONCE):
-        rows = slice(first, min(first + _ROWS_AT_ONCE, book.N))
+    n_rows = max(1, _ENTRIES_AT_ONCE // book.D)
+    for first in range(0, book.N, n_rows):
+        rows = slice(first, min(first + n_rows, book.N))
         yield rows, book[rows]
 
 

@@ -9,7 +9,7 @@ from typing import Protocol
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import require_memory, whole_number
 from primal._errors import DataError, OptionError
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
@@ -176,6 +176,8 @@ def make_plan(
             f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
         )
     beam = whole_number("beam", beam, least=1)
+    # Whole turns, phases and inputs of every candidate, several times each.
+    require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
     start = time.perf_counter()
     law, noise_std = prior.model(basis.d), noise_turns(noise)
     if noise == "float64":  # as good as float64 phases can be

@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, positive_scale, whole_number
+from primal._checks import even_dimension, one_of, positive_scale, raised_as, whole_number
 from primal._errors import DataError, DimensionError, SpecError
-from primal._primes import prime_slice
+from primal._primes import LARGEST_COUNT, prime_slice
 from primal.bases import BASIS_VERSION
 from primal.codebooks._toeplitz import fejer
 from primal.maps._common import check_spec
@@ -79,7 +79,8 @@ class Space:
         if isinstance(self.roles, str):
             raise DataError(f"roles is a sequence of names, got the text {self.roles!r}.")
         roles = tuple(self.roles)
-        if not roles or len(set(roles)) != len(roles):
+        named = all(isinstance(role, str) for role in roles)
+        if not roles or not named or len(set(roles)) != len(roles):
             raise DataError(f"roles must be one or more different names, got {roles!r}.")
         object.__setattr__(self, "D", even_dimension(self.D))
         object.__setattr__(self, "roles", roles)
@@ -89,6 +90,13 @@ class Space:
             raise DimensionError(
                 f"{len(roles)} roles need as many blocks of primes, got n_blocks = "
                 f"{self.n_blocks}: raise it (that changes every code)."
+            )
+        # Shuffled within an octave, the last one may be as far as the next power of two.
+        n_primes = self.n_blocks << (self.k - 1).bit_length()
+        if n_primes > LARGEST_COUNT:
+            raise DimensionError(
+                f"D = {self.D} and n_blocks = {self.n_blocks} need {n_primes:,} primes, and there "
+                f"are {LARGEST_COUNT:,} below 2**32: use a smaller D."
             )
 
     @property
@@ -143,7 +151,8 @@ class Space:
         fields = check_spec(spec, _FIELDS)
         if fields["map"] != "space":
             raise SpecError(f"the spec of a space has 'map': 'space', got {fields['map']!r}.")
-        return cls(fields["D"], tuple(fields["roles"]), fields["n_blocks"], fields["sigma"])  # type: ignore[arg-type]
+        with raised_as(SpecError, "the spec of a space is wrong"):
+            return cls(fields["D"], tuple(fields["roles"]), fields["n_blocks"], fields["sigma"])  # type: ignore[arg-type]
 
 
 def window_energy(increments: np.ndarray, n: int) -> float:
@@ -181,7 +190,7 @@ def window_energy(increments: np.ndarray, n: int) -> float:
     >>> [round(window_energy(increments, 200), 1) for increments in (paper, default)]
     [0.4, 1.2]
     """
-    n = whole_number("n", n, least=1)
+    n = whole_number("n", n, least=1, most=2**63)
     return float(fejer(increments, n).mean()) / n
 
 

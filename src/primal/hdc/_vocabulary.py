@@ -9,7 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, positions, positive_scale, require_memory, whole_number
+from primal._checks import (
+    one_of,
+    positions,
+    positive_scale,
+    raised_as,
+    require_memory,
+    whole_number,
+)
 from primal._errors import MissingPackageError, SpecError
 from primal.hdc._certificate import SimilarityCertificate, certify, certify_numbers
 from primal.hdc._space import Space
@@ -219,17 +226,15 @@ def from_spec(spec: Mapping[str, Any]) -> Symbols | Integers | Reals:
     >>> hdc.from_spec(numbers.spec) == numbers
     True
     """
-    fields = dict(spec)
-    kind = fields.pop("vocabulary", None)
     choices = {"symbols": Symbols, "integers": Integers, "reals": Reals}
-    if kind not in choices:
+    kind = spec.get("vocabulary") if isinstance(spec, Mapping) else None
+    if not isinstance(kind, str) or kind not in choices:
         raise SpecError(
             f"a spec's field 'vocabulary' is 'symbols', 'integers' or 'reals', got {kind!r}."
         )
-    try:
+    with raised_as(SpecError, f"the spec of {kind} has wrong or missing fields"):
+        fields = {name: value for name, value in spec.items() if name != "vocabulary"}
         return choices[kind](Space.from_spec(fields.pop("space")), **fields)
-    except (KeyError, TypeError) as error:
-        raise SpecError(f"the spec of {kind} has wrong or missing fields ({error}).") from None
 
 
 def _codes(numbers: np.ndarray, increments: np.ndarray, *, wide: bool = False) -> np.ndarray:

@@ -29,7 +29,7 @@ REJECTED_HEADER = b"file,row,column,value,reason\n"
 # Of a run; the journal, which holds the lock, goes last.
 WORKSPACE_FILES = ("data", "rejected.csv", "manifest.json", "synced.json", "journal")
 # A manifest lists every block of its output.
-_LARGEST_MANIFEST = 1 << 28
+_LARGEST_MANIFEST = 1 << 26
 
 
 def beside(dst: Path, what: str) -> Path:

@@ -38,6 +38,8 @@ __all__ = ["Workspace"]
 # Everything is forced to disk as often; so the end of the data, of this size, may stay in the
 # system's cache, and what came before is on disk.
 _CACHED_BYTES = 1 << 29
+# Of the journal: what is longer is no line of it.
+_LONGEST_LINE = 1 << 24
 
 
 class Workspace:
@@ -207,7 +209,7 @@ class Workspace:
         journal_end = 0
         data_size = self._data.seek(0, os.SEEK_END)
         rejected_size = self._rejected.seek(0, os.SEEK_END)
-        for line in self._journal:
+        for line in iter(lambda: self._journal.readline(_LONGEST_LINE), b""):
             if len(self.entries) == most:
                 break
             entry = journal_entry(line)
