@@ -96,7 +96,7 @@ class Draft:
     """
 
     def __init__(self) -> None:
-        self.process = os.getpid()
+        self._process = os.getpid()
         self._moves: list[tuple[Path, Path]] = []
         self._replaced: Sequence[Path] = ()
         self._durable = False
@@ -131,6 +131,8 @@ class Draft:
 
     def settle(self) -> None:
         """Remove what is of no use: the old files after the save, the new ones before it."""
+        if self._process != os.getpid():  # a forked child has its parent's drafts too
+            return
         if self._deciding and not self._moves[-1][0].exists():
             useless = list(self._replaced)
         else:
@@ -180,8 +182,7 @@ def _settled_by_signals() -> Iterator[None]:
 
 def _settle_and_end(number: int, frame: FrameType | None) -> None:
     for draft in list(_live):
-        if draft.process == os.getpid():  # a forked child has those of its parent too
-            draft.settle()
+        draft.settle()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
 
