@@ -29,6 +29,7 @@ import click
 from savers import SAVERS, Saver
 
 _SAVES = 4
+_VERSIONS = 5
 _LEFTOVER = re.compile(r"\.primal-[0-9a-f]{32}\.part|[a-z]+-[0-9a-f]{32}\.npy")
 
 
@@ -110,6 +111,9 @@ def after_signals(saver: Saver, folder: Path, rounds: int) -> tuple[list[str], s
     problems: list[str] = []
     n_left = 0
     signals = (signal.SIGTERM, signal.SIGHUP, signal.SIGINT, signal.SIGKILL)
+    (folder / "warm").mkdir()
+    for version in range(_VERSIONS):  # what is saved is made now, so that children only save
+        saver.write(folder / "warm", version)
     for number in range(rounds):
         ending = signals[number % len(signals)]
         place = folder / str(number)
@@ -239,7 +243,7 @@ def _exit_code(child: int) -> int | None:
 def _save_for_ever(saver: Saver, folder: Path, said: int) -> int:
     os.write(said, b"1")
     for version in range(1, 1_000_000):
-        saver.write(folder, version % 5)
+        saver.write(folder, version % _VERSIONS)
     return 0
 
 

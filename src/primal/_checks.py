@@ -24,6 +24,8 @@ from primal._errors import (
 _LARGEST_EXACT_INTEGER = 2**53
 # Multiplications and additions that one call may take: about a day of one processor.
 _MOST_STEPS = 1 << 46
+# Whole numbers beyond this are no floats, and nobody reads more of them in a message.
+_LARGEST_SAID = 10**300
 # Up to here no product with a prime root or a quantile leaves the range of float64.
 _LARGEST_SCALE = 1e300
 
@@ -212,8 +214,8 @@ def require_memory(n_bytes: int, what: str) -> None:
     total = total_memory()
     if n_bytes > total:
         raise MemoryLimitError(
-            f"{what} needs {n_bytes / 1e9:.3g} GB and this machine has {total / 1e9:.3g} GB: "
-            "ask for less, or work in slices."
+            f"{what} needs {min(n_bytes, _LARGEST_SAID) / 1e9:.3g} GB and this machine has "
+            f"{total / 1e9:.3g} GB: ask for less, or work in slices."
         )
 
 
@@ -229,8 +231,8 @@ def require_work(n_steps: int, what: str) -> None:
     """Raise DimensionError when `what` would take more than about a day."""
     if n_steps > _MOST_STEPS:
         raise DimensionError(
-            f"{what} needs {float(n_steps):.2g} multiplications, more than a day of work: ask for "
-            "less."
+            f"{what} needs {float(min(n_steps, _LARGEST_SAID)):.2g} multiplications, more than a day of "
+            "work: ask for less."
         )
 
 

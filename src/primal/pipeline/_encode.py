@@ -244,9 +244,14 @@ def _job(
 ) -> Job:
     """Return the job; one that goes on takes what the first run found out."""
     if work.manifest:
-        with raised_as(DataError, f"{work.folder} is damaged, remove it"):
+        damaged = f"{work.folder} is damaged, remove it"
+        with raised_as(DataError, damaged):
             recipe = Recipe.from_json(work.manifest["recipe"])
-            kept = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(work.manifest["kept"])))
+            kept_bytes = bytes.fromhex(work.manifest["kept"])
+        try:
+            kept = pa.ipc.read_schema(pa.py_buffer(kept_bytes))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{damaged}: {error}") from None
     else:
         recipe, kept = make_recipe(settings, files, fit_progress)
         work.begin({"recipe": recipe.as_json(), "kept": kept.serialize().to_pybytes().hex()})
