@@ -231,8 +231,8 @@ def require_work(n_steps: int, what: str) -> None:
     """Raise DimensionError when `what` would take more than about a day."""
     if n_steps > _MOST_STEPS:
         raise DimensionError(
-            f"{what} needs {float(min(n_steps, _LARGEST_SAID)):.2g} multiplications, more than a day of "
-            "work: ask for less."
+            f"{what} needs {float(min(n_steps, _LARGEST_SAID)):.2g} multiplications, more than a "
+            "day of work: ask for less."
         )
 
 
