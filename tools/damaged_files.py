@@ -38,6 +38,7 @@ from primal.search import Index
 
 _MOST_SECONDS = 10.0
 _MOST_BYTES = 200 << 20
+_MARK = Path(tempfile.gettempdir()) / "primal-pickle-was-run"
 _X = np.random.default_rng(0).normal(size=(60, 3))
 _MAP = primal.DynamicPrime(3, 64, 0.2, basis="auto", layout="interleaved")
 
@@ -46,7 +47,7 @@ class _Trap:
     """What a pickle inside a file would do: leave a mark."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return os.mkdir, ("/tmp/primal-pickle-was-run",)
+        return os.mkdir, (str(_MARK),)
 
 
 @dataclass(frozen=True)
@@ -207,7 +208,7 @@ def main(files: int, only: tuple[str, ...], seed: int, verbose: bool) -> None:
     for loader in chosen:
         with tempfile.TemporaryDirectory() as made:
             wrong += _measure(loader, Path(made), -(-files // len(chosen)), verbose)
-    if Path("/tmp/primal-pickle-was-run").exists():
+    if _MARK.exists():
         click.echo("a pickle was run")
         wrong += 1
     sys.exit(wrong > 0)
@@ -227,14 +228,14 @@ def _measure(loader: Loader, folder: Path, n: int, verbose: bool) -> int:
     for _ in range(n):
         shutil.rmtree(place)
         shutil.copytree(sound, place)  # the same place, times of files too: some of it is recorded
-        told = _damage(place)
+        change = _damage(place)
         code, said, peak = _in_a_process(loader, place)
         outcomes[code] += 1
         most = max(most, peak - idle)
         if code not in ("loaded", "refused") or peak - idle > _MOST_BYTES:
-            wrong.append(f"{told}: {code}, {(peak - idle) >> 20} MB: {said}")
+            wrong.append(f"{change}: {code}, {(peak - idle) >> 20} MB: {said}")
         if verbose:
-            click.echo(f"  {told}: {code}: {said}")
+            click.echo(f"  {change}: {code}: {said}")
     listed = ", ".join(f"{count} {name}" for name, count in sorted(outcomes.items()))
     click.echo(
         f"{loader.name:<14} {n} files: {listed}; {most >> 20} MB at most; {len(wrong)} wrong"
@@ -424,12 +425,12 @@ def _field(path: Path) -> str:
     value = random.choice(_VALUES)
     if random.random() < 0.15:
         del holder[key]
-        told = "removed"
+        change = "removed"
     else:
         holder[key] = value
-        told = repr(value)[:60]
+        change = repr(value)[:60]
     path.write_text(json.dumps(document))
-    return f"{key} {told}"
+    return f"{key} {change}"
 
 
 def _raw_json(path: Path) -> str:

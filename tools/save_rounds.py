@@ -45,9 +45,9 @@ def main(rounds: int, only: tuple[str, ...], seed: int) -> None:
             continue
         for measure in (at_the_same_time, after_signals, on_a_full_disk, among_foreign_files):
             with tempfile.TemporaryDirectory() as made:
-                problems, told = measure(saver, Path(made), rounds)
+                problems, summary = measure(saver, Path(made), rounds)
             wrong += len(problems)
-            click.echo(f"{saver.name:<14} {measure.__name__:<20} {told}, {len(problems)} wrong")
+            click.echo(f"{saver.name:<14} {measure.__name__:<20} {summary}, {len(problems)} wrong")
             for problem in problems[:5]:
                 click.echo(f"    {problem}")
     sys.exit(wrong > 0)
@@ -136,7 +136,7 @@ def after_signals(saver: Saver, folder: Path, rounds: int) -> tuple[list[str], s
         elif left:
             n_left += 1
             names = {path.name for path in place.rglob("*")}
-            saver.write(place, 1)  # harmless: saving and loading go on
+            saver.write(place, 1)  # harmless: saving and loading still work
             problems += _failure(saver, place)
             now = {path.name for path in place.rglob("*")}
             problems += [f"{one} is left" for one in names & now if not _is_known(one)]

@@ -287,7 +287,7 @@ def _is_as_recorded(path: Path, record: _ArrayRecord) -> bool:
 
 @contextmanager
 def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, or go on without where there is none to be had."""
+    """Hold the lock of a folder, or continue without one where there is none to be had."""
     try:
         import fcntl
     except ImportError:  # not on this system
