@@ -257,3 +257,11 @@ def test_a_warned_map_is_not_warned_about_again():
         m = DynamicPrime(12, 24)
     m.grow(48)
     primal.from_spec(m.spec)
+
+
+def test_a_spec_becomes_a_map_without_its_table():
+    """A spec may come from anywhere: nothing as large as d times D is made before it is used."""
+    m = primal.DynamicPrime(2, 4)
+    large = primal.from_spec(m.spec | {"d": 4000, "D": 8000})
+    assert large.spec == m.spec | {"d": 4000, "D": 8000}
+    assert "table" not in large.basis.__dict__

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -82,19 +83,57 @@ class TestItemMemory:
         assert (again.codes == words.codes).all()
         again.add(["one more"]).save(tmp_path / "memory")  # also over its own mapped file
         assert hdc.ItemMemory.load(tmp_path / "memory").items[-1] == "one more"
-        assert len(list((tmp_path / "memory").glob("*.npy"))) == 1
+        names = sorted(path.name.partition("-")[0] for path in (tmp_path / "memory").iterdir())
+        assert names == ["codes", "items", "memory.json"]
 
     def test_a_broken_save_leaves_the_old_memory(self, words, tmp_path, monkeypatch):
         words.save(tmp_path)
+        before = sorted(tmp_path.iterdir())
 
         def broken(*_):
             raise OSError("disk full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(_storage.json, "dumps", broken)
+            patch.setattr(os, "fsync", broken)
             with pytest.raises(OSError, match="disk full"):
                 hdc.ItemMemory(words.vocabulary, ["other"]).save(tmp_path)
         assert hdc.ItemMemory.load(tmp_path).items == words.items
+        assert sorted(tmp_path.iterdir()) == before
+
+    @pytest.mark.parametrize(
+        ("vocabulary", "items", "loaded"),
+        [
+            (hdc.Space(64).symbols(), ["a[0][1]", 'b"]{', "", "line\nbreak", 7, 2.5, None], None),
+            (hdc.Space(64).symbols(), [], None),
+            (hdc.Space(64).integers(), np.arange(-2, 3), [-2, -1, 0, 1, 2]),
+            (
+                hdc.Space(64).reals(d=2),
+                [np.array([0.5, 1.0]), [2.0, 3.0]],
+                [[0.5, 1.0], [2.0, 3.0]],
+            ),
+        ],
+    )
+    def test_items_of_every_kind_come_back(self, vocabulary, items, loaded, tmp_path):
+        memory = hdc.ItemMemory(vocabulary, items)
+        memory.save(tmp_path)
+        again = hdc.ItemMemory.load(tmp_path)
+        assert again.items == (list(items) if loaded is None else loaded)
+        assert (again.codes == memory.codes).all()
+        assert len(again.add(items)) == len(items)
+
+    def test_items_that_json_does_not_have_are_refused(self, tmp_path):
+        with pytest.raises(primal.DataError, match=r"names, numbers or lists.*b'raw'"):
+            hdc.ItemMemory(hdc.Space(64).symbols(), [b"raw"]).save(tmp_path / "memory")
+        assert not list(tmp_path.iterdir())
+
+    def test_a_damaged_code_is_noticed(self, words, tmp_path):
+        words.save(tmp_path)
+        (path,) = tmp_path.glob("codes-*")
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(primal.DataError, match="its digest has changed"):
+            hdc.ItemMemory.load(tmp_path)
 
 
 class TestHopfield:
@@ -280,10 +319,10 @@ class TestSequenceMemory:
         ),
         (lambda m, p: hdc.decode_slots(hdc.identity(5), m.codes, m), r"shape \(32,\)"),
         (lambda m, p: m.retrieve(m.codes, beta=-1), "beta must be positive"),
-        (lambda m, p: hdc.ItemMemory.load(p), "holds no saved memory"),
+        (lambda m, p: hdc.ItemMemory.load(p), "holds no primal memory"),
         (
             lambda m, p: (m.save(p), hdc.KeyValueMemory.load(p)),
-            "'key-value' and version 1, got 'items'",
+            "of kind 'key-value', got 'items'",
         ),
         (lambda m, p: hdc.KeyValueMemory(hdc.Space(8), "tensor"), "one of 'matrix', 'vector'"),
         (
@@ -303,6 +342,6 @@ def test_errors_say_what_is_wrong(call, words, tmp_path):
 def test_a_spec_of_another_version_is_refused(tmp_path):
     hdc.ItemMemory(hdc.Space(8).symbols(), ["a"]).save(tmp_path)
     document = json.loads((tmp_path / "memory.json").read_text())
-    (tmp_path / "memory.json").write_text(json.dumps(document | {"storage_version": 99}))
-    with pytest.raises(primal.SpecError, match="99"):
+    (tmp_path / "memory.json").write_text(json.dumps(document | {"version": 99}))
+    with pytest.raises(primal.DataError, match="version 1, got 'primal memory' of version 99"):
         hdc.ItemMemory.load(tmp_path)

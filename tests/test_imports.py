@@ -19,8 +19,8 @@ HEAVY = {
 }
 # From the ground up; rooms of one floor do not import each other.
 FLOORS = [
-    {"_errors", "_files", "_forks", "_lazy"},
-    {"_checks", "_extras", "_hash", "_parallel"},
+    {"_errors", "_forks", "_lazy"},
+    {"_checks", "_extras", "_files", "_hash", "_parallel"},
     {"_primes"},
     {"turns"},
     {"bases"},

@@ -6,7 +6,8 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -28,6 +29,35 @@ _LARGEST_EXACT_INTEGER = 2**53
 # and are taken in units of 2**-64 turn: from 2**-108 to 2**146 times sigma, where float64 has
 # 2**-1022 to 2**1023. 1e100 is below 2**333, so much room is left for other bases.
 _SCALE_RANGE = (1e-100, 1e100)
+
+# Multiplications and additions that one call may take: about a day of one processor.
+_MOST_STEPS = 1 << 46
+# Whole numbers beyond this are no floats, and nobody reads more of them in a message.
+_LARGEST_SAID = 10**300
+
+
+@contextmanager
+def raised_as(
+    kind: type[PrimalError], what: str, *, keep: tuple[type[Exception], ...] = (PrimalError,)
+) -> Iterator[None]:
+    """Raise whatever a wrong value raises inside as one error of ours, which begins with `what`.
+
+    Values that come from a file or a stranger can be wrong in more ways than can be listed; what
+    wrong values raise can be. Errors of `keep` stay what they are.
+    """
+    try:
+        yield
+    except keep:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise kind(f"{what}: {error or type(error).__name__}") from error
 
 
 def whole_number(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
@@ -216,14 +246,28 @@ def output_array(out: object, shape: tuple[int, ...], dtype: np.dtype) -> np.nda
 
 def require_memory(n_bytes: int, what: str) -> None:
     """Raise MemoryLimitError when `what` would not fit into this machine's memory."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not every system can tell
-        return
+    total = total_memory()
     if n_bytes > total:
         raise MemoryLimitError(
-            f"{what} needs {n_bytes / 1e9:.3g} GB and this machine has {total / 1e9:.3g} GB: "
-            "ask for less, or work in slices."
+            f"{what} needs {min(n_bytes, _LARGEST_SAID) / 1e9:.3g} GB and this machine has "
+            f"{total / 1e9:.3g} GB: ask for less, or work in slices."
+        )
+
+
+def total_memory() -> int:
+    """Return the bytes of memory that this machine has; 2**63 where the system cannot tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**63
+
+
+def require_work(n_steps: int, what: str) -> None:
+    """Raise DimensionError when `what` would take more than about a day."""
+    if n_steps > _MOST_STEPS:
+        raise DimensionError(
+            f"{what} needs {float(min(n_steps, _LARGEST_SAID)):.2g} multiplications, more than a "
+            "day of work: ask for less."
         )
 
 

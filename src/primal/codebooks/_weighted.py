@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal._checks import require_memory
 from primal._errors import PrimalError
 from primal._extras import require
 from primal._primes import prime_slice
@@ -81,6 +82,7 @@ def weighted_codes(
     until the optimum of the small programme (a lower bound) meets the coherence over all lags.
     """
     k = n_primes(D, "real")
+    require_memory(32 * N + 256 * k * k, f"a linear programme of {k} weights for {N} codes")
     chosen = prime_slice(0, k) if primes is None else np.asarray(primes, dtype=np.uint64)
     plain = PrimeCodes("weighted", N, D, chosen)
     if N < 2:

@@ -9,15 +9,15 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import positive_scale, whole_number
+from primal._checks import positive_scale, require_memory, whole_number
 from primal._errors import DataError
+from primal.hdc import _storage
 from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
 from primal.hdc._specs import from_spec
-from primal.hdc._storage import load_arrays, save_arrays
 from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Cleaned", "ItemMemory", "retrieve"]
@@ -103,7 +103,9 @@ class ItemMemory:
             return self
         first, last = len(self.items), len(self.items) + len(new)
         if last > len(self._codes):  # room for twice as many: adding one by one stays linear
-            room = np.empty((max(last, 2 * first), self._codes.shape[1]), dtype=np.uint32)
+            shape = (max(last, 2 * first), self._codes.shape[1])
+            require_memory(4 * math.prod(shape), f"the codes of {shape[0]} items")
+            room = np.empty(shape, dtype=np.uint32)
             room[:first] = self._codes[:first]
             self._codes = room
         self._codes[first:last] = self.vocabulary.encode(list(new.values())).turns
@@ -166,20 +168,37 @@ class ItemMemory:
         return ItemMemory(self.vocabulary.grow(D), self.items)
 
     def save(self, path: Any) -> None:
-        """Write the spec, the items and their codes into a folder, replaced in one step.
+        """Write the spec, the items and their codes into a folder, made if need be.
 
+        A memory that is already there is replaced at one moment: a reader finds the old one or
+        the new one, also when writing is cut short. Other files in the folder are left alone.
         Items have to be names, numbers or lists of numbers, as JSON has them.
+
+        Raises
+        ------
+        DataError
+            If an item is something else, or another program's ``memory.json`` is in the folder.
         """
-        spec = {"memory": "items", "vocabulary": self.vocabulary.spec, "items": self.items}
-        save_arrays(path, spec, {"codes": self.codes.turns})
+        spec = {"memory": "items", "vocabulary": self.vocabulary.spec}
+        arrays = {"codes": self.codes.turns, "items": _storage.item_bytes(self.items)}
+        _storage.save(path, spec, arrays)
 
     @classmethod
     def load(cls, path: Any) -> ItemMemory:
-        """Return the memory of a folder; large codes are mapped, not read."""
-        spec, arrays = load_arrays(path, "items")
-        memory = cls(from_spec(spec["vocabulary"]))
-        memory.items, memory._codes = spec["items"], arrays["codes"]
-        memory._places = {_hashable(item): i for i, item in enumerate(memory.items)}
+        """Return the memory of a folder; large codes are mapped, not read.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
+        spec, arrays = _storage.load(path, "items")
+        with _storage.damaged_as_data_error(path):
+            memory = cls(from_spec(spec["vocabulary"]))
+            codes, k = arrays["codes"], memory.vocabulary.space.k
+            memory._codes = _storage.check_array(codes, np.uint32, (len(codes), k))
+            memory.items = _storage.items_of(arrays["items"], len(codes))
+            memory._places = {_hashable(item): i for i, item in enumerate(memory.items)}
         return memory
 
     def _best(self, queries: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:

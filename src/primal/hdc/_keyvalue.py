@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_memory
+from primal._checks import one_of, require_memory, whole_number
 from primal._errors import DataError
+from primal.hdc import _storage
 from primal.hdc._algebra import bind, unbind
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._space import Space
-from primal.hdc._storage import load_arrays, save_arrays
 
 __all__ = ["Crosstalk", "KeyValueMemory"]
 
@@ -144,22 +144,33 @@ class KeyValueMemory:
         return recall_accuracy(self.space.D, n_values, max(1, self.n_pairs), self.form)
 
     def save(self, path: Any) -> None:
-        """Write the spec and the state into a folder, replaced in one step."""
+        """Write the spec and the state into a folder; see :meth:`ItemMemory.save`."""
         spec = {
             "memory": "key-value",
             "space": self.space.spec,
             "form": self.form,
             "n_pairs": self.n_pairs,
         }
-        save_arrays(path, spec, {"state": self.state})
+        _storage.save(path, spec, {"state": self.state})
 
     @classmethod
     def load(cls, path: Any) -> KeyValueMemory:
-        """Return the memory of a folder; a large matrix is mapped, and copied by `add`."""
-        spec, arrays = load_arrays(path, "key-value")
+        """Return the memory of a folder; a large matrix is mapped, and copied by `add`.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
+        spec, arrays = _storage.load(path, "key-value")
         memory = cls.__new__(cls)
-        memory.space, memory.form = Space.from_spec(spec["space"]), spec["form"]
-        memory.n_pairs, memory.state = spec["n_pairs"], arrays["state"]
+        with _storage.damaged_as_data_error(path):
+            memory.space = Space.from_spec(spec["space"])
+            memory.form = one_of("form", spec["form"], FORMS)
+            memory.n_pairs = whole_number("n_pairs", spec["n_pairs"], most=2**63 - 1)
+            D, k = memory.space.D, memory.space.k
+            wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
+            memory.state = _storage.check_array(arrays["state"], *wanted)
         return memory
 
     def _rows(self, codes: Any) -> Any:

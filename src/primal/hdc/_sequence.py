@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import require_memory, whole_number
 from primal._errors import DataError
+from primal.hdc import _storage
 from primal.hdc._algebra import bind, bundle, unbind
 from primal.hdc._arrays import listed
 from primal.hdc._capacity import recall_accuracy
@@ -18,9 +19,8 @@ from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import ItemMemory
 from primal.hdc._specs import from_spec
-from primal.hdc._storage import load_arrays, save_arrays
 from primal.hdc._structures import places_of
-from primal.hdc._vocabulary import Vocabulary
+from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
 __all__ = ["Recalled", "SequenceMemory", "decode_slots"]
 
@@ -121,26 +121,47 @@ class SequenceMemory:
         return decode_slots(self.state, self._slots(0, self.length), self.items)
 
     def save(self, path: Any) -> None:
-        """Write spec, items and state into a folder, replaced in one step."""
+        """Write spec, items and state into a folder; see :meth:`ItemMemory.save`."""
         spec = {
             "memory": "sequence",
             "positions": self.positions.spec,
             "vocabulary": self.items.vocabulary.spec,
-            "items": self.items.items,
+            "n_items": len(self.items),
             "length": self.length,
         }
-        save_arrays(path, spec, {"state": self.state})
+        arrays = {"state": self.state, "items": _storage.item_bytes(self.items.items)}
+        _storage.save(path, spec, arrays)
 
     @classmethod
     def load(cls, path: Any) -> SequenceMemory:
-        """Return the memory of a folder."""
-        spec, arrays = load_arrays(path, "sequence")
-        items = ItemMemory(from_spec(spec["vocabulary"]), spec["items"])
-        memory = cls(from_spec(spec["positions"]), items)
-        memory.length, memory.state = spec["length"], arrays["state"]
+        """Return the memory of a folder.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
+        spec, arrays = _storage.load(path, "sequence")
+        with _storage.damaged_as_data_error(path):
+            positions, vocabulary = from_spec(spec["positions"]), from_spec(spec["vocabulary"])
+            n_items = whole_number("n_items", spec["n_items"])
+            length = whole_number("length", spec["length"], most=2**63 - 1)
+            if (
+                not isinstance(positions, (Integers, Symbols))
+                or vocabulary.space.k != positions.space.k
+            ):
+                raise DataError("positions must be whole numbers with codes as long as the items.")
+            # Before any code is made: a file of that size has been paid for.
+            state = _storage.check_array(arrays["state"], np.complex64, (positions.space.k,))
+            items = ItemMemory(vocabulary, _storage.items_of(arrays["items"], n_items))
+            memory = cls(positions, items)
+            memory.length, memory.state = length, state
         return memory
 
     def _slots(self, first: int, last: int) -> Codes:
+        require_memory(
+            4 * (last - first) * len(self.state), f"the codes of {last - first} positions"
+        )
         return self.positions.encode(np.arange(first, last))
 
 

@@ -23,6 +23,7 @@ from primal._checks import (
     even_dimension,
     one_of,
     positive_scale,
+    raised_as,
     require_memory,
     whole_number,
 )
@@ -201,7 +202,8 @@ class Space:
         fields = check_spec(spec, _FIELDS)
         if fields["map"] != "space":
             raise SpecError(f"the spec of a space has 'map': 'space', got {fields['map']!r}.")
-        return cls(fields["D"], fields["roles"], fields["n_blocks"], fields["sigma"])  # type: ignore[arg-type]
+        with raised_as(SpecError, "the spec of a space is wrong"):
+            return cls(fields["D"], fields["roles"], fields["n_blocks"], fields["sigma"])  # type: ignore[arg-type]
 
 
 def window_energy(increments: np.ndarray, n: int) -> float:

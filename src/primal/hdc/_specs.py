@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from primal._checks import raised_as
 from primal._errors import SpecError
 from primal.hdc._circular import Circular
 from primal.hdc._levels import Levels, Thermometer
@@ -46,7 +47,5 @@ def from_spec(spec: Mapping[str, Any]) -> Vocabulary:
     space = Space.from_spec(fields.pop("space"))
     if kind == "reals":  # written when they had no role, with the codes of the first one
         fields.setdefault("role", space.roles[0])
-    try:
+    with raised_as(SpecError, f"the spec of {kind} has wrong or missing fields"):
         return _KINDS[kind](space, **fields)
-    except TypeError as error:
-        raise SpecError(f"the spec of {kind} has wrong or missing fields ({error}).") from None

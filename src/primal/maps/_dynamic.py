@@ -113,6 +113,22 @@ class DynamicPrime:
         primes: str = "consecutive",
         layer_norm: bool = False,
     ) -> None:
+        self._set(d, D, sigma, basis, layout, precision, primes, layer_norm)
+        if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
+            self._warn_about_conditioning()
+
+    def _set(
+        self,
+        d: object,
+        D: object,
+        sigma: object,
+        basis: object,
+        layout: object,
+        precision: object,
+        primes: object,
+        layer_norm: object,
+    ) -> None:
+        """Check and keep all arguments; no table is made."""
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
         if not isinstance(layer_norm, (bool, np.bool_)):
@@ -120,8 +136,6 @@ class DynamicPrime:
         self._layer_norm = bool(layer_norm)
         # Basis checks and converts sigma.
         self._basis = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
-        if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
-            self._warn_about_conditioning()
 
     @property
     def d(self) -> int:
@@ -393,9 +407,9 @@ class DynamicPrime:
         options = {
             name: value for name, value in spec.items() if name not in ("map", "basis_version")
         }
-        with warnings.catch_warnings():  # its maker has been warned
-            warnings.simplefilter("ignore", ConditioningWarning)
-            return cls(**options)  # type: ignore[arg-type]
+        made = object.__new__(cls)
+        made._set(**options)  # no warning: its maker has been warned
+        return made
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DynamicPrime) and self.spec == other.spec

@@ -10,9 +10,7 @@ from dataclasses import astuple, dataclass
 
 from primal.pipeline._job import Rejected
 
-__all__ = ["REJECTED_HEADER", "Entry", "csv_lines", "journal_entry", "journal_line"]
-
-REJECTED_HEADER = b"file,row,column,value,reason\n"
+__all__ = ["Entry", "csv_lines", "journal_entry", "journal_line"]
 
 
 @dataclass(frozen=True)
@@ -49,6 +47,16 @@ def journal_entry(line: bytes) -> Entry | None:
         return None
     try:
         values = json.loads(line)
-        return Entry(*values[:-1], description=base64.b64decode(values[-1]))
-    except (ValueError, TypeError):
-        return None
+        entry = Entry(*values[:-1], description=base64.b64decode(values[-1]))
+        numbers = astuple(entry)[:-2]
+        if all(isinstance(n, int) and 0 <= n < 2**62 for n in numbers) and _are_counts(
+            entry.counts
+        ):
+            return entry
+    except (ValueError, TypeError, RecursionError):
+        pass
+    return None
+
+
+def _are_counts(counts: object) -> bool:
+    return isinstance(counts, dict) and all(isinstance(n, int) for n in counts.values())

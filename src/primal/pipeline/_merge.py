@@ -155,7 +155,14 @@ def _check_inputs(shards: list[_Shard]) -> None:
 def _inputs_of(shard: _Shard) -> list[dict[str, Any]]:
     """Return the input files as the manifest beside a shard lists them; empty without one."""
     manifest = read_manifest(beside(shard.path, "manifest.json")) or {}
-    return manifest.get("request", {}).get("inputs", [])
+    listed = manifest.get("request", {}).get("inputs", [])
+    sound = isinstance(listed, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("path"), str)
+        and isinstance(one.get("mtime_ns"), int)
+        for one in listed
+    )
+    return listed if sound else []
 
 
 def _check_complete(record: Record, keys: list[tuple[int, int, bool]]) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from primal._checks import one_of, positive_scale, raised_as, whole_number
 from primal._errors import EngineError, PhaseRangeError, SpecError
 from primal._extras import require
 from primal.engines._numpy import Finish
@@ -76,8 +77,13 @@ class Recipe:
             fields = {name: values[name] for name in cls.__dataclass_fields__}
         except (KeyError, TypeError) as error:
             raise SpecError(f"the metadata of the file lacks {error}: was it changed?") from None
-        fields |= {"columns": tuple(fields["columns"]), "keep": tuple(fields["keep"])}
-        return cls(**fields)
+        with raised_as(SpecError, "the metadata of the file are damaged"):
+            names = {name: tuple(map(str, fields[name])) for name in ("columns", "keep")}
+            fields |= names | {"amplitude": positive_scale("amplitude", fields["amplitude"])}
+            one_of("on_error", fields["on_error"], ("raise", "skip", "null"))
+            one_of("dtype", fields["dtype"], DTYPES)
+            whole_number("batch_rows", fields["batch_rows"], least=1, most=2**48)
+            return cls(**fields)
 
     @property
     def map(self) -> DynamicPrime:

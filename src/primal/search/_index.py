@@ -79,7 +79,7 @@ class Index:
         ------
         MissingPackageError
             If pyarrow is not installed.
-        DataError, SpecError
+        DataError
             If the file has no such column or metadata, or they do not fit each other.
         """
         encoder, kind, parts = read_parquet(Path(path), column)
@@ -100,7 +100,7 @@ class Index:
 
         Raises
         ------
-        DataError, SpecError
+        DataError
             If the folder holds no index, or a damaged one.
         """
         encoder, kind, codes = _files.load(Path(folder), verify=verify)
@@ -112,7 +112,12 @@ class Index:
         """Write the spec and the codes into a folder, made if need be.
 
         An index that is already there is replaced at one moment: a reader finds the old one
-        or the new one, also when writing is cut short.
+        or the new one, also when writing is cut short. Other files in the folder are left alone.
+
+        Raises
+        ------
+        DataError
+            If another program's ``index.json`` is in the folder.
         """
         _files.save(Path(folder), self._encoder, self._kind, self._rows.parts)
 
