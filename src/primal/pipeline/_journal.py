@@ -8,6 +8,7 @@ import io
 import json
 from dataclasses import astuple, dataclass
 
+from primal.pipeline._extent import Extent
 from primal.pipeline._job import Rejected
 
 __all__ = ["REJECTED_HEADER", "Entry", "csv_lines", "journal_entry", "journal_line"]
@@ -27,6 +28,7 @@ class Entry:
     data_end: int
     rejected_end: int
     counts: dict[str, int]
+    extent: Extent | None
     description: bytes
 
 
@@ -49,6 +51,8 @@ def journal_entry(line: bytes) -> Entry | None:
         return None
     try:
         values = json.loads(line)
-        return Entry(*values[:-1], description=base64.b64decode(values[-1]))
+        *plain, extent, description = values
+        made = {"extent": Extent.from_json(extent), "description": base64.b64decode(description)}
+        return Entry(*plain, **made)
     except (ValueError, TypeError):
         return None
