@@ -19,6 +19,8 @@ from primal.sklearn._contract import validate_data
 
 __all__ = ["HashCertificate", "PrimeHasher", "stable_position"]
 
+# Types of what pandas puts in place of a missing value; it need not be imported to tell.
+_MISSING = ("NAType", "NaTType")
 # Codes compared at once.
 _BLOCK_CODES = 2048
 
@@ -49,8 +51,8 @@ def stable_position(value: object) -> int:
 
     Parameters
     ----------
-    value : str, bytes, number, None or NaN
-        None and NaN are one category, "missing".
+    value : str, bytes, number, None, NaN or pandas.NA
+        None, NaN, pandas.NA and NaT are one category, "missing".
 
     Raises
     ------
@@ -114,7 +116,7 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n, n_columns)
-            Strings, numbers, None or NaN.
+            Strings, numbers, None, NaN or pandas.NA.
         y : ignored
 
         Raises
@@ -180,6 +182,8 @@ def _text(value: object) -> bytes:
         return b"b" + value
     if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
         return b"n"
+    if type(value).__name__ in _MISSING and type(value).__module__.startswith("pandas."):
+        return b"n"
     if isinstance(value, (numbers.Integral, np.bool_)):
         return b"i%d" % int(value)
     if isinstance(value, (float, np.floating)):
@@ -187,7 +191,7 @@ def _text(value: object) -> bytes:
         return b"i%d" % int(number) if number.is_integer() else b"f" + number.hex().encode()
     raise DataError(
         f"categories must be strings or numbers, got {value!r} of type "
-        f"{type(value).__name__}: convert it to text."
+        f"{type(value).__name__}: convert it to text, for instance with astype(str)."
     )
 
 

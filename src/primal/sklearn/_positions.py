@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._errors import DimensionError, NotInvertibleError, PositionError
+from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
@@ -17,6 +18,7 @@ __all__ = ["PrimePositions"]
 
 # Beyond this a float no longer holds every integer.
 _LARGEST_EXACT_FLOAT = 2.0**53
+_LARGEST_POSITION = 2**63 - 1
 
 
 class PrimePositions(TransformerMixin, BaseEstimator):
@@ -80,8 +82,9 @@ class PrimePositions(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        PositionError
-            If X holds anything but whole numbers that fit.
+        PositionError, DataError
+            If X holds anything but whole numbers that fit; for dates the message says how to
+            count them.
         """
         t = self._validated(X, reset=True)
         self.map_ = code_map(self.n_components, sigma=self.sigma, start=self.start)
@@ -137,10 +140,22 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         return code_names(self, self.n_components, input_features)
 
     def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
-        array = validate_data(self, X, dtype="numeric", reset=reset)
+        try:
+            array = validate_data(self, X, dtype="numeric", reset=reset)
+            whole = array if array.dtype.kind in "iub" else np.rint(array)
+        except TypeError:
+            if sparse.issparse(X):
+                raise
+            raise DataError(
+                f"positions must be whole numbers, got {_types(X)}. Count dates in a unit, such as "
+                "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
+            ) from None
+        if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
+            raise PositionError(
+                f"positions must be below 2**63, got {array.max()}: subtract the smallest."
+            )
         if array.dtype.kind in "iub":
             return array.astype(np.int64)
-        whole = np.rint(array)
         wrong = (whole != array) | (np.abs(array) > _LARGEST_EXACT_FLOAT)
         if wrong.any():
             row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -155,6 +170,12 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _types(X: Any) -> str:
+    """Return what X holds, for a message."""
+    kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [type(X).__name__])
+    return ", ".join(sorted({str(kind) for kind in kinds}))
 
 
 def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:
