@@ -174,12 +174,6 @@ def test_certificates_are_those_of_the_codes():
     assert symbols.certificate(["alone"]).worst == 0.0
 
 
-@pytest.mark.parametrize("spec", ['{"vocabulary": "symbols"}', "symbols", b"{}", None, 5, []])
-def test_a_spec_is_a_mapping(spec):
-    with pytest.raises(primal.SpecError, match=r"a spec is a mapping, got the .*json\.loads"):
-        hdc.from_spec(spec)
-
-
 def test_specs_rebuild_vocabularies():
     space = hdc.Space(64, roles=("a", "b"))
     for vocabulary in (space.symbols("b"), space.integers("a"), space.reals(3, kernel="cauchy")):

@@ -219,11 +219,6 @@ def from_spec(spec: Mapping[str, Any]) -> Symbols | Integers | Reals:
     >>> hdc.from_spec(numbers.spec) == numbers
     True
     """
-    if not isinstance(spec, Mapping):
-        raise SpecError(
-            f"a spec is a mapping, got the {type(spec).__name__} {spec!r:.40}: pass the spec of a "
-            "vocabulary, or what json.loads makes of its text."
-        )
     fields = dict(spec)
     kind = fields.pop("vocabulary", None)
     choices = {"symbols": Symbols, "integers": Integers, "reals": Reals}
