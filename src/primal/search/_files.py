@@ -18,6 +18,7 @@ from primal._errors import DataError, SpecError
 from primal._files import written_whole
 from primal.engines._numpy import row_blocks
 from primal.search._encoder import Encoder
+from primal.search._ids import Ids
 from primal.search._kinds import KINDS, columns_of
 
 __all__ = ["load", "save"]
@@ -29,7 +30,7 @@ _FIELDS = ("version", "codes", "map", "column_scales", "n_rows", "file", "sha256
 _BLOCK_ENTRIES = 1 << 22
 
 
-def save(folder: Path, encoder: Encoder, kind: str, parts: Iterable[np.ndarray]) -> None:
+def save(folder: Path, encoder: Encoder, kind: str, parts: Iterable[np.ndarray], ids: Ids) -> None:
     """Write an index into a folder, in place of one that is there."""
     parts = list(parts)
     shape = (sum(map(len, parts)), columns_of(kind, encoder.n_frequencies))
@@ -41,8 +42,14 @@ def save(folder: Path, encoder: Encoder, kind: str, parts: Iterable[np.ndarray])
         "n_rows": shape[0],
         "file": f"codes-{digest[:16]}.npy",
         "sha256": digest,
+        "next_id": ids.next,
     }
+    stored = ids.stored
     folder.mkdir(parents=True, exist_ok=True)
+    if stored is not None:
+        header["ids"] = f"ids-{_digest([stored])[:16]}.npy"
+        with written_whole(folder / str(header["ids"]), durable=True) as stream:
+            np.save(stream, stored, allow_pickle=False)
     with written_whole(folder / str(header["file"]), durable=True) as stream:
         description = {"descr": KINDS[kind].str, "fortran_order": False, "shape": shape}
         np.lib.format.write_array_header_1_0(stream, description)
@@ -50,13 +57,13 @@ def save(folder: Path, encoder: Encoder, kind: str, parts: Iterable[np.ndarray])
             stream.write(block.tobytes())
     with written_whole(folder / _HEADER, durable=True) as stream:
         stream.write(json.dumps(header, indent=1).encode())
-    for old in folder.glob("codes-*.npy"):
-        if old.name != header["file"]:
+    for old in (*folder.glob("codes-*.npy"), *folder.glob("ids-*.npy")):
+        if old.name not in (header["file"], header.get("ids")):
             old.unlink(missing_ok=True)
 
 
-def load(folder: Path, *, verify: bool) -> tuple[Encoder, str, np.ndarray]:
-    """Return the encoder, the kind and the memory-mapped codes of a saved index."""
+def load(folder: Path, *, verify: bool) -> tuple[Encoder, str, np.ndarray, Ids]:
+    """Return the encoder, the kind, the memory-mapped codes and the ids of a saved index."""
     header = _read_header(folder / _HEADER)
     kind, encoder = str(header["codes"]), Encoder.from_spec(header)
     path = folder / str(header["file"])
@@ -72,7 +79,20 @@ def load(folder: Path, *, verify: bool) -> tuple[Encoder, str, np.ndarray]:
         )
     if verify and _digest([codes]) != header["sha256"]:
         raise DataError(f"{path} is damaged, its digest has changed: save the index again.")
-    return encoder, kind, codes
+    return encoder, kind, codes, _read_ids(folder, header, len(codes))
+
+
+def _read_ids(folder: Path, header: dict[str, Any], n_rows: int) -> Ids:
+    name, stored = header.get("ids"), None
+    if name is not None:
+        path = folder / Path(str(name)).name
+        try:
+            stored = np.load(path, allow_pickle=False)
+        except (OSError, ValueError, EOFError) as error:
+            raise DataError(f"cannot read the ids in {path}: {error}.") from None
+        if name != f"ids-{_digest([stored])[:16]}.npy":
+            raise DataError(f"{path} is damaged, its digest has changed: save the index again.")
+    return Ids.restored(stored, header.get("next_id", n_rows), n_rows)
 
 
 def _read_header(path: Path) -> dict[str, Any]:
