@@ -317,6 +317,7 @@ class TestIds:
         index.add(X[3:5])
         assert index.rerank(X[4], [0, 4], 1).ids.tolist() == [4]
         index.remove([0, 4])
+        index.rerank(X[1], [1, 2], 1)
         index.add(X[4], ids=77)
         assert index.rerank(X[4], [1, 77], 1).ids.tolist() == [77]
         index.remove(77)
