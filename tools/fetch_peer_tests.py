@@ -39,7 +39,18 @@ def fetch(package: str, version: str, sha256: str, tests: str, target: Path) -> 
         # Of this package alone the sdist: what pip builds its metadata with may be wheels.
         options = ["--no-deps", "--no-binary", package, "--require-hashes", "-r", str(wanted)]
         done = subprocess.run(
-            [sys.executable, "-m", "pip", "download", "--quiet", "-d", made, *options],
+            [
+                sys.executable,
+                "-m",
+                "pip",
+                "download",
+                "--quiet",
+                "--retries",
+                "1",
+                "-d",
+                made,
+                *options,
+            ],
             capture_output=True,
             text=True,
             timeout=_SECONDS,
