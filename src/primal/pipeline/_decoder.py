@@ -134,7 +134,9 @@ def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:
 
     def by_inverse(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         x = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse
-        agree = _misfit_turns(recipe, x, codes) <= _DEVIATIONS * noise
+        there = np.isfinite(x).all(axis=1)  # features that are erased have no phase
+        x[~there] = 0.0
+        agree = there & (_misfit_turns(recipe, x, codes) <= _DEVIATIONS * noise)
         agree &= ((x >= low - slack) & (x <= high + slack)).all(axis=1)
         x[~agree] = np.nan
         return x, np.where(agree, verdict, "failed")
