@@ -155,8 +155,14 @@ def test_dates_are_counted_by_the_user(dates):
 def test_the_advice_for_dates_holds():
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-01-01", "2024-02-01"])})
-    for wrong in (frame, frame.assign(n=[1, 2]), frame.assign(day=frame.day.dt.tz_localize("UTC"))):
-        with pytest.raises(primal.DataError, match=r"got datetime64\[.*Count dates in a unit"):
+    for wrong, kind in (
+        (frame, r"datetime64\["),
+        (frame.assign(n=[1, 2]), r"datetime64\["),
+        (frame.assign(day=frame.day.dt.tz_localize("UTC")), r"datetime64\["),
+        (frame.assign(day=frame.day.dt.to_period("M")), r"period\["),
+        (frame.assign(day=frame.day.dt.date), "date"),
+    ):
+        with pytest.raises(primal.DataError, match=f"got {kind}.*Count dates in a unit"):
             PrimePositions(4).fit(wrong)
     counted = np.asarray(frame, dtype="datetime64[D]").astype("int64")
     positions = PrimePositions(4).fit(counted)

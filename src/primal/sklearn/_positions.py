@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,9 @@ __all__ = ["PrimePositions"]
 # Beyond this a float no longer holds every integer.
 _LARGEST_EXACT_FLOAT = 2.0**53
 _LARGEST_POSITION = 2**63 - 1
+# How NumPy, pandas and polars write the types of columns of dates and durations.
+_DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
+_DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
 class PrimePositions(TransformerMixin, BaseEstimator):
@@ -144,10 +148,11 @@ class PrimePositions(TransformerMixin, BaseEstimator):
             array = validate_data(self, X, dtype="numeric", reset=reset)
             whole = array if array.dtype.kind in "iub" else np.rint(array)
         except TypeError:
-            if sparse.issparse(X):
+            dates = _date_type(X)
+            if not dates:
                 raise
             raise DataError(
-                f"positions must be whole numbers, got {_types(X)}. Count dates in a unit, such as "
+                f"positions must be whole numbers, got {dates}. Count dates in a unit, such as "
                 "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
             ) from None
         if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
@@ -172,10 +177,14 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         return tags
 
 
-def _types(X: Any) -> str:
-    """Return what X holds, for a message."""
-    kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [type(X).__name__])
-    return ", ".join(sorted({str(kind) for kind in kinds}))
+def _date_type(X: Any) -> str:
+    """Return the type of the dates or durations in X; empty without any."""
+    kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [])
+    named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
+    if named or sparse.issparse(X):
+        return "".join(named[:1])
+    values = np.asarray(X, dtype=object).ravel()
+    return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
 
 
 def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:
