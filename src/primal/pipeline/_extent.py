@@ -19,7 +19,7 @@ from primal.decoding import Box
 __all__ = ["UNKNOWN", "Extent"]
 
 # The first rows that are looked at; where phases wrap, these nearly always show it.
-_FIRST_ROWS = 64
+_FIRST_ROWS = 16
 # Phases looked at together after that: 1 MB, which stays in a processor's cache.
 _BLOCK_PHASES = 1 << 18
 # The box is this much wider than the range, so that no row lies on its edge.
@@ -112,7 +112,9 @@ def _wraps(x: np.ndarray, frequencies: np.ndarray, largest_x: np.ndarray) -> boo
     step = max(1, _BLOCK_PHASES // len(frequencies))
     for first in (0, *range(_FIRST_ROWS, len(x), step)):
         rows = x[first : first + (step if first else _FIRST_ROWS)]
-        phases = (rows / scale).astype(np.float32) @ turns
+        scaled = (rows / scale).astype(np.float32)
+        # A few rows without BLAS: its threads, once started, would take turns with the engine's.
+        phases = scaled @ turns if first else np.einsum("ij,jk->ik", scaled, turns)
         if max(phases.max(), -phases.min()) >= limit:
             return True
     return False
