@@ -15,6 +15,7 @@ demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 	$(BIN)/primal demo
 
 test: $(VENV)/.installed-dev lint ## format, lint, types, then every test with coverage
+	$(BIN)/python tools/fetch_peer_tests.py
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
 
 test-minimum: $(MINIMUM)/.installed ## every test but PyTorch's, with the oldest versions declared

@@ -304,6 +304,11 @@ BAD_CALLS = {
     ),
     "spec without map": (lambda: primal.from_spec(without("map")), SpecError, ["lacks", "map"]),
     "spec of a list": (lambda: primal.from_spec([1]), SpecError, ["mapping", "list"]),
+    "spec of a string": (
+        lambda: primal.from_spec('{"map": "dynamic"}'),
+        SpecError,
+        ["mapping", "str", "dynamic", "json.loads"],
+    ),
     "spec of none": (lambda: primal.from_spec(None), SpecError, ["mapping", "NoneType"]),
     "spec with a bad value": (
         lambda: primal.from_spec(spec | {"D": 5}),

@@ -8,6 +8,7 @@ import pytest
 
 import primal
 from primal.search import Index
+from primal.search._ids import Ids
 
 KINDS = ["bits", "uint8-phase", "uint16-phase", "float16", "float32"]
 X = np.random.default_rng(0).normal(size=(500, 3))
@@ -82,6 +83,41 @@ class TestSaving:
         assert same_results(Index.load(tmp_path, verify=True), old)
         new.save(tmp_path)
         assert len(list(tmp_path.iterdir())) == 2
+
+
+class TestIds:
+    @pytest.mark.parametrize("given", [False, True])
+    def test_ids_and_gaps_come_back(self, given, tmp_path):
+        ids = np.random.default_rng(0).permutation(10**12 + np.arange(500)) if given else None
+        index = Index.from_vectors(X, make_map(), ids=ids)
+        index.remove(index.ids[10:20])
+        index.remove(index.ids.max())  # which is not given again
+        index.save(tmp_path)
+        loaded = Index.load(tmp_path)
+        np.testing.assert_array_equal(loaded.ids, index.ids)
+        assert same_results(loaded, index)
+        for one in (index, loaded):
+            one.add(X[0])
+        assert loaded.ids[-1] == index.ids[-1] == (10**12 + 500 if given else 500)
+        loaded.save(tmp_path)
+        np.testing.assert_array_equal(Index.load(tmp_path).ids, index.ids)
+
+    def test_damaged_ids_are_refused(self):
+        stored = Index.from_vectors(X[:3], make_map(), ids=[4, 2, 9])._ids.stored
+        assert Ids.restored(stored, 10, 3).values.tolist() == [4, 2, 9]
+        for values, next_id, n in (
+            (stored, 9, 3),
+            (stored, 10, 4),
+            (stored, "10", 3),
+            (stored, True, 3),
+            (stored, 2**63, 3),
+            (stored[[0, 0, 1]], 10, 3),
+            (stored.astype(np.uint16), 10, 3),
+            (np.full((3, 8), 255, dtype=np.uint8), 10, 3),
+            (None, 4, 3),
+        ):
+            with pytest.raises(primal.DataError):
+                Ids.restored(values, next_id, n)
 
 
 class TestDamage:
@@ -205,8 +241,8 @@ class TestParquet:
         opened = Index.from_parquet(tmp_path / "f.parquet")
         found = opened.search(X, 3)
         wanted = Index.from_vectors(X, m, codes="float32").search(X, 3)
-        np.testing.assert_array_equal(found[0], wanted[0])
-        np.testing.assert_allclose(found[1], wanted[1], atol=1e-6)
+        np.testing.assert_array_equal(found.ids, wanted.ids)
+        np.testing.assert_allclose(found.similarities, wanted.similarities, atol=1e-6)
 
     @pytest.mark.parametrize(
         "metadata", [None, [], {"dtype": "bits"}, {"spec": {}, "dtype": "bits"}, {"spec": 3}]
@@ -255,4 +291,4 @@ class TestParquet:
             opened = Index.from_parquet(target)
             assert opened.codes == codes
             encoded = Index.from_vectors(X, opened.spec["map"], codes=codes)
-            np.testing.assert_array_equal(opened.search(X, 4)[0], encoded.search(X, 4)[0])
+            np.testing.assert_array_equal(opened.search(X, 4).ids, encoded.search(X, 4).ids)

@@ -196,6 +196,33 @@ def test_arrays_of_the_array_api():
 
 
 @pytest.mark.slow
+def test_array_api_checks_of_scikit_learn():
+    code = """
+from sklearn.utils.estimator_checks import check_array_api_input
+from primal.sklearn import (
+    PrimeDictionary, PrimeFeatures, PrimeHasher, PrimePositions, PrimeRidgeClassifier,
+    PrimeRidgeRegressor,
+)
+for estimator in (
+    PrimeFeatures(32),
+    PrimeFeatures(32, gamma=1e-4),
+    PrimeFeatures(9, form="offset"),
+    PrimePositions(8),
+    PrimeHasher(8),
+    PrimeDictionary(),
+    PrimeRidgeClassifier(40),
+    PrimeRidgeRegressor(40),
+):
+    check_array_api_input(
+        type(estimator).__name__, estimator, array_namespace="numpy", check_sample_weight=True,
+        expect_only_array_outputs=False,
+    )
+"""
+    environment = {**os.environ, "SCIPY_ARRAY_API": "1"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@pytest.mark.slow
 def test_tensors_with_array_api_dispatch():
     pytest.importorskip("torch")
     code = """

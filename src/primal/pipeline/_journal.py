@@ -8,6 +8,7 @@ import io
 import json
 from dataclasses import astuple, dataclass
 
+from primal.pipeline._extent import Extent
 from primal.pipeline._job import Rejected
 
 __all__ = ["Entry", "csv_lines", "journal_entry", "journal_line"]
@@ -25,6 +26,7 @@ class Entry:
     data_end: int
     rejected_end: int
     counts: dict[str, int]
+    extent: Extent | None
     description: bytes
 
 
@@ -47,9 +49,10 @@ def journal_entry(line: bytes) -> Entry | None:
         return None
     try:
         values = json.loads(line)
-        entry = Entry(*values[:-1], description=base64.b64decode(values[-1]))
-        numbers = astuple(entry)[:-2]
-        if all(isinstance(n, int) and 0 <= n < 2**62 for n in numbers) and _are_counts(
+        *plain, extent, description = values
+        made = {"extent": Extent.from_json(extent), "description": base64.b64decode(description)}
+        entry = Entry(*plain, **made)
+        if all(isinstance(n, int) and 0 <= n < 2**62 for n in plain[:-1]) and _are_counts(
             entry.counts
         ):
             return entry

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from primal._checks import whole_number
 from primal._errors import DataError, SpecError
 from primal._files import open_regular
+from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._journal import Entry
 from primal.pipeline._manifest import beside, read_manifest
@@ -55,6 +56,8 @@ class Record:
         File, number, rows, and whether the block ends its file; in the order of the rows.
     n_rejected : int
         Lines in the file of rejected rows.
+    extent : Extent or None
+        Of the rows with features; None without any.
     """
 
     recipe: Recipe
@@ -63,6 +66,7 @@ class Record:
     shard: tuple[int, int]
     blocks: tuple[tuple[int, int, int, bool], ...]
     n_rejected: int
+    extent: Extent | None
 
     @property
     def n_rows(self) -> int:
@@ -83,6 +87,7 @@ class Record:
             shard,
             tuple((e.file, e.number, e.rows, e.ends_file) for e in entries),
             sum(e.n_rejected for e in entries),
+            Extent.joined(e.extent for e in entries),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -95,6 +100,7 @@ class Record:
             "shard": list(self.shard),
             "rows": self.n_rows,
             "rejected": self.n_rejected,
+            "extent": None if self.extent is None else self.extent.as_json(),
             "blocks": [[f, b, rows, int(ends)] for f, b, rows, ends in self.blocks],
         }
 
@@ -113,6 +119,7 @@ class Record:
                 (shard, n_shards),
                 tuple(_block(one, len(inputs)) for one in values["blocks"]),
                 whole_number("rejected", values["rejected"]),
+                Extent.from_json(values.get("extent", UNKNOWN.as_json())),
             )
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SpecError(f"the description of the file is damaged ({error}).") from None

@@ -134,6 +134,7 @@ class Workspace:
                 self._data.tell(),
                 self._rejected.tell(),
                 block.counts,
+                block.extent,
                 block.description,
             )
             self._journal.write(journal_line(entry))

@@ -50,7 +50,7 @@ def nearest(
     Parameters
     ----------
     rows : Rows
-        At least n.
+        At least n, and one.
     queries : ndarray
         Codes of that kind.
     by : "numpy", "numba" or the FaissRows that hold the same rows

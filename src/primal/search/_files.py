@@ -11,6 +11,7 @@ from primal._checks import one_of, raised_as
 from primal._errors import DataError, MissingPackageError
 from primal._files import FolderFormat
 from primal.search._encoder import Encoder
+from primal.search._ids import Ids
 from primal.search._kinds import KINDS, columns_of
 
 __all__ = ["load", "save"]
@@ -18,14 +19,17 @@ __all__ = ["load", "save"]
 _FORMAT = FolderFormat("index.json", "primal index", 2)
 
 
-def save(folder: Path, encoder: Encoder, kind: str, parts: Sequence[np.ndarray]) -> None:
+def save(folder: Path, encoder: Encoder, kind: str, parts: Sequence[np.ndarray], ids: Ids) -> None:
     """Write an index into a folder, in place of one that is there."""
     none = np.empty((0, columns_of(kind, encoder.n_frequencies)), dtype=KINDS[kind])
-    _FORMAT.save(folder, {"codes": kind, **encoder.spec}, {"codes": parts or [none]})
+    arrays = {"codes": parts or [none]}
+    if ids.stored is not None:
+        arrays["ids"] = [ids.stored]
+    _FORMAT.save(folder, {"codes": kind, **encoder.spec, "next_id": ids.next}, arrays)
 
 
-def load(folder: Path, *, verify: bool) -> tuple[Encoder, str, np.ndarray]:
-    """Return the encoder, the kind and the memory-mapped codes of a saved index."""
+def load(folder: Path, *, verify: bool) -> tuple[Encoder, str, np.ndarray, Ids]:
+    """Return the encoder, the kind, the memory-mapped codes and the ids of a saved index."""
     fields, arrays = _FORMAT.load(folder, mapped_from=0, verify=verify)
     what = f"the index in {folder} is damaged"
     with raised_as(DataError, what, keep=(DataError, MissingPackageError)):
@@ -37,4 +41,5 @@ def load(folder: Path, *, verify: bool) -> tuple[Encoder, str, np.ndarray]:
                 f"{folder} holds {codes.dtype} {codes.shape} where its index has {KINDS[kind]} "
                 f"{shape}: save the index again."
             )
-    return encoder, kind, codes
+        ids = Ids.restored(arrays.get("ids"), fields.get("next_id", len(codes)), len(codes))
+    return encoder, kind, codes, ids

@@ -16,6 +16,8 @@ from primal.sklearn._contract import validate_data
 
 __all__ = ["HashCertificate", "PrimeHasher", "stable_position"]
 
+# Types of what pandas puts in place of a missing value; it need not be imported to tell.
+_MISSING = ("NAType", "NaTType")
 # Codes compared at once.
 _BLOCK_CODES = 2048
 
@@ -81,7 +83,7 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n, n_columns)
-            Strings, numbers, None or NaN.
+            Strings, numbers, None, NaN or pandas.NA.
         y : ignored
 
         Raises

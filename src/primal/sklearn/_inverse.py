@@ -12,7 +12,7 @@ from primal._errors import NotInvertibleError, PhaseWrapWarning
 from primal.decoding import phases_of, warn_of_erased
 from primal.sklearn._encode import FeaturePlan
 
-__all__ = ["InverseCertificate", "certify", "invert"]
+__all__ = ["InverseCertificate", "certify", "invert", "require_invertible"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,13 +83,18 @@ def certify(
     return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
 
 
-def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
-    """Return x of shape (n, d), float64, from features of shape (n, D).
+class _NoInverseError(NotInvertibleError, AttributeError):
+    """Raised where a method is looked up, so ``hasattr`` says whether there is an inverse."""
 
-    Raises
-    ------
-    NotInvertibleError
-        If the certificate says so.
+
+def require_invertible(certificate: InverseCertificate) -> None:
+    """Raise NotInvertibleError, which is an AttributeError here, if the certificate says so."""
+    if not certificate.invertible:
+        raise _NoInverseError(f"these features cannot be inverted: {certificate.reason}")
+
+
+def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
+    """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted.
 
     Warns
     -----
@@ -98,8 +103,6 @@ def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) ->
     MisfitWarning
         When a pair of features is erased, so that it has no phase; that row of x is NaN.
     """
-    if not certificate.invertible:
-        raise NotInvertibleError(f"these features cannot be inverted: {certificate.reason}")
     k = plan.n_components // 2
     if plan.map.layout == "block":
         cos, sin = Z[:, :k], Z[:, -k:]  # an odd number has one more cosine between them
