@@ -6,15 +6,20 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 INPUTS := pyproject.toml studies/pyproject.toml constraints.txt
+MINIMUM := .venv-minimum
 
-.PHONY: demo test lint bench gpu-test reproduce docs clean
+.PHONY: demo test test-minimum lint bench gpu-test reproduce docs clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 	$(BIN)/primal demo
 
 test: $(VENV)/.installed-dev lint ## format, lint, types, then every test with coverage
+	$(BIN)/python tools/fetch_peer_tests.py
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+
+test-minimum: $(MINIMUM)/.installed ## every test but PyTorch's, with the oldest versions declared
+	$(MINIMUM)/bin/python -m pytest -n 2
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
@@ -35,7 +40,7 @@ docs: $(VENV)/.installed-dev ## run every example of the documentation
 	$(BIN)/python -m pytest tests/test_docs.py
 
 clean:
-	rm -rf $(VENV) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce
+	rm -rf $(VENV) $(MINIMUM) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -45,6 +50,14 @@ $(VENV)/bin/python:
 
 $(VENV)/.installed-demo: $(VENV)/bin/python $(INPUTS)
 	$(PIP) --editable '.[fast]' --editable ./studies
+	@touch $@
+
+$(MINIMUM)/.installed: pyproject.toml constraints-minimum.txt
+	$(PYTHON) -m venv --clear $(MINIMUM)
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
+	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
+		-c constraints-minimum.txt --group test \
+		--editable '.[fast,sklearn,plot,codebooks,data,search,ray,lattice]'
 	@touch $@
 
 # torch first and pinned: anything that depends on it then finds it installed.

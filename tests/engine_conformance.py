@@ -139,6 +139,15 @@ class EngineConformance:
             bits(self.dynamic(basis, x)), bits(columns(waves(expected), "block"))
         )
 
+    @pytest.mark.parametrize("d", [2, 9])
+    def test_one_phase_among_many_next_to_the_middle(self, d):
+        basis = basis_of("paper", d, 65)
+        x = rows_near_the_middle(basis.table, points(130, d) / 3.0)
+        expected = rounded(defined_turns(basis.table, x))
+        turns = np.empty_like(expected)
+        engine(self.name).dynamic_turns(basis.table, x, turns)
+        np.testing.assert_array_equal(turns, expected)
+
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize(("n", "k"), [(0, 3), (1, 1), (5, 7), (2000, 33), (9, 40_001)])

@@ -28,7 +28,7 @@ import pyarrow.parquet as pq
 import ray
 from ray.cluster_utils import Cluster
 
-from primal import DataError, EngineError, pipeline
+from primal import DataError, EngineError, MissingPackageError, pipeline
 from primal.pipeline import _ray
 
 OPTIONS = {"columns": "x*", "keep": "id", "dim": 64, "sigma": 0.1, "batch_rows": 500}
@@ -209,7 +209,7 @@ def a_gpu_on_paper(folder: Path, sources: list[Path], local: Path) -> str:
     """Return what a worker says that got a GPU and finds none."""
     try:
         pipeline.encode(sources, folder / "gpu.parquet", engine="ray", num_gpus=0.5, **OPTIONS)
-    except EngineError as error:
+    except (EngineError, MissingPackageError) as error:  # the latter without PyTorch
         return str(error)
     return ""
 

@@ -44,7 +44,7 @@ class PositionsConformance:
     device = "cpu"
 
     def rotate(self, positions, q, k, places):
-        return positions.rotary(q, k, places)
+        return positions.rotary(q, k, places, seq_dim=-2)
 
     def cases(self):
         for pairing in ("half", "interleaved"):

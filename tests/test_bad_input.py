@@ -102,14 +102,14 @@ BAD_CALLS = {
         ["sigma[1]", "positive", "-2.0"],
     ),
     "sigma overflows": (
-        lambda: DynamicPrime(2, 4, 1.7e308).encode([0.0, 0.0]),
+        lambda: DynamicPrime(2, 4, 1.7e308),
         SigmaError,
-        ["sigma", "1.7e+308"],
+        ["sigma", "1.7e+308", "1e-100 to 1e+100"],
     ),
-    "sigma overflows in a Gaussian basis": (
-        lambda: DynamicPrime(2, 64, 1.7e308, basis="table").encode([0.0, 0.0]),
+    "sigma denormal": (
+        lambda: DynamicPrime(2, 64, 5e-324, basis="table"),
         SigmaError,
-        ["sigma", "1.7e+308"],
+        ["sigma", "5e-324", "1e-100 to 1e+100"],
     ),
     "sigma given to a scalar map": (
         lambda: m.grow(8, sigma=[1, 1, 1, 1]),
@@ -171,7 +171,32 @@ BAD_CALLS = {
     "x integers too small": (
         lambda: m.encode(np.array([[-(2**63), 0]])),
         DataError,
-        ["x", str(2**63), "2**53"],
+        ["x", str(-(2**63)), "2**53"],
+    ),
+    "x masked": (
+        lambda: m.encode(np.ma.array([[1.0, 2.0], [3.0, 4.0]], mask=[[0, 0], [0, 1]])),
+        DataError,
+        ["x is masked", "1 of 4 values are missing", "row 1, column 1", "fill"],
+    ),
+    "x a list with a masked row": (
+        lambda: m.turns([np.ones(2), np.ma.masked_invalid([nan, 2.0])]),
+        DataError,
+        ["x is masked", "1 of 2", "column 0"],
+    ),
+    "z masked": (
+        lambda: m.decode(np.ma.masked_greater(np.arange(4.0), 2)),
+        DataError,
+        ["z is masked", "column 3"],
+    ),
+    "position masked": (
+        lambda: s.encode(np.ma.array([1, 2, 3], mask=[0, 1, 0])),
+        PositionError,
+        ["positions is masked", "1 of 3", "column 1"],
+    ),
+    "position a masked constant": (
+        lambda: s.encode([1, np.ma.masked]),
+        PositionError,
+        ["masked", "the only entry"],
     ),
     "x huge": (lambda: m.encode([[0, 0], [1e300, 1]]), PhaseRangeError, ["row 1", "1e+300", "32"]),
     "x huge for fast": (
@@ -182,7 +207,16 @@ BAD_CALLS = {
     "x largest float": (lambda: m.turns([[1.7e308, 0]]), PhaseRangeError, ["row 0", "1.7e+308"]),
     "z nan": (lambda: m.decode([1, 0, nan, 0]), DataError, ["z", "nan", "column 2"]),
     "z too narrow": (lambda: m.decode(np.zeros((5, 3))), DataError, ["z", "4 values", "(5, 3)"]),
-    "z zero": (lambda: s.decode(np.zeros((2, 4)), n=5), DataError, ["row 0", "zeros"]),
+    "flag as array": (
+        lambda: s.decode(np.ones(4), n=5, return_similarity=np.array([True, False])),
+        OptionError,
+        ["return_similarity", "True or False", "array"],
+    ),
+    "certain as text": (
+        lambda: s.decode(np.ones(4), n=5, return_certain="yes"),
+        OptionError,
+        ["return_certain", "True or False", "'yes'"],
+    ),
     "z text": (lambda: s.decode(["a"] * 4, n=5), DataError, ["z", "'a'"]),
     "not invertible": (
         lambda: DynamicPrime(3, 4).decode(np.zeros(4)),
@@ -270,6 +304,11 @@ BAD_CALLS = {
     ),
     "spec without map": (lambda: primal.from_spec(without("map")), SpecError, ["lacks", "map"]),
     "spec of a list": (lambda: primal.from_spec([1]), SpecError, ["mapping", "list"]),
+    "spec of a string": (
+        lambda: primal.from_spec('{"map": "dynamic"}'),
+        SpecError,
+        ["mapping", "str", "dynamic", "json.loads"],
+    ),
     "spec of none": (lambda: primal.from_spec(None), SpecError, ["mapping", "NoneType"]),
     "spec with a bad value": (
         lambda: primal.from_spec(spec | {"D": 5}),
@@ -305,7 +344,7 @@ def test_every_error_of_ours_is_a_value_error():
     assert all(issubclass(e, PrimalError) for e in raised)
     assert issubclass(PrimalError, ValueError)
     warned = [e for e in errors if issubclass(e, Warning)]
-    assert len(warned) == 3
+    assert len(warned) == 4
     assert all(issubclass(e, primal.NumericalWarning) for e in warned)
     assert issubclass(primal.NumericalWarning, RuntimeWarning)
 
@@ -319,10 +358,16 @@ def test_a_failed_call_leaves_out_alone():
     np.testing.assert_array_equal(out, 7.0)
 
 
+def test_a_masked_array_with_nothing_missing_is_an_array():
+    x = np.array([[1.0, 2.0]])
+    np.testing.assert_array_equal(m.encode(np.ma.array(x)), m.encode(x))
+    np.testing.assert_array_equal(s.encode(np.ma.array([3, 4])), s.encode([3, 4]))
+
+
 def test_the_largest_values_that_are_not_refused():
     assert m.encode([[2.0**29, 0.0]]).shape == (1, 4)
     assert DynamicPrime(2, 4, 1e-9).encode([[2**53, -(2**53)]]).shape == (1, 4)
-    assert DynamicPrime(2, 4, 1e-300).encode([[1e308, -1e308]]).shape == (1, 4)
+    assert DynamicPrime(2, 4, 1e-100).encode([[1e108, -1e108]]).shape == (1, 4)
     assert s.encode([2**63, -(2**63)]).shape == (2, 4)
     assert s.waves(1, offset=2**63 - 1).shape == (1, 4)
     assert s.waves(1, offset=-(2**63)).shape == (1, 4)

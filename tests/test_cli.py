@@ -1,8 +1,10 @@
 """The command line: demo, doctor, version and errors."""
 
 import json
+import re
 import sys
 
+import click
 import pytest
 from click.testing import CliRunner
 
@@ -29,6 +31,22 @@ def test_help_names_every_command():
     assert result.exit_code == 0
     for command in ("demo", "doctor"):
         assert command in result.output
+
+
+def commands(group=cli, path=()):
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        if isinstance(command, click.Group):
+            yield from commands(command, (*path, name))
+        yield (*path, name)
+
+
+@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
+def test_help_names_no_file_that_is_not_installed(command):
+    result = run(*command, "--help")
+    assert result.exit_code == 0
+    assert not re.search(r"\bdocs/|\.md\b|\btools/|\btests/", result.output)
 
 
 def test_an_unknown_command_is_refused():
@@ -116,6 +134,12 @@ def test_doctor_without_numba_says_how_to_get_it(monkeypatch):
     result = run("doctor")
     assert "pip install 'primal-features[fast]'" in result.output
     assert "not installed" in result.output
+
+
+def test_doctor_says_when_threads_of_the_matrix_library_cannot_be_limited(monkeypatch):
+    pytest.importorskip("numba")
+    monkeypatch.setattr(primal.cli._doctor, "blas_is_limited", lambda: False)
+    assert "matrix library cannot be limited here" in run("doctor").output
 
 
 def test_main_prints_one_line_for_an_error_of_ours(monkeypatch, capsys):

@@ -81,7 +81,7 @@ def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     result = run(100, 16, "--out", tmp_path / "codes.parquet")
     assert isinstance(result.exception, primal.PrimalError)
-    assert "pip install pyarrow" in str(result.exception)
+    assert "pip install 'primal-features[data]'" in str(result.exception)
     assert list(tmp_path.iterdir()) == []
 
 

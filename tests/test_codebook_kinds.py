@@ -420,5 +420,7 @@ def test_importing_codebooks_loads_nothing_heavy():
 
 def test_weighted_without_scipy_says_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "scipy.optimize", None)
-    with pytest.raises(primal.PrimalError, match="pip install scipy"):
+    with pytest.raises(
+        primal.PrimalError, match=r"SciPy: pip install 'primal-features\[codebooks\]'"
+    ):
         codebook(60, 16, kind="weighted")

@@ -9,7 +9,7 @@ import primal
 import primal.engines as engines
 from engine_conformance import EngineConformance
 from primal import EngineError
-from primal.engines._threads import single_threaded_blas
+from primal._parallel import single_threaded_blas
 
 
 class TestNumpy(EngineConformance):

@@ -16,7 +16,7 @@ def measured_accuracy(D, N, n_items, decoder, n_trials):
     rng = np.random.default_rng([D, N, n_items])
     shares = []
     for _ in range(n_trials):
-        codes = rng.integers(0, 2**32, (N, D // 2), dtype=np.uint32)
+        codes = hdc.Codes(rng.integers(0, 2**32, (N, D // 2), dtype=np.uint32))
         items = rng.choice(N, n_items, replace=False)
         found = hdc.decode(hdc.bundle(codes[items]), codes, n_items, decoder=decoder)
         shares.append(np.isin(found.indices, items).mean())

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import reduce
-
 import numpy as np
 import pytest
 
@@ -15,7 +13,6 @@ D, N = 512, 1000
 
 @pytest.fixture(scope="module")
 def words():
-    pytest.importorskip("sklearn", reason="names come with scikit-learn")
     return hdc.ItemMemory(hdc.Space(D).symbols(), list(range(N)))
 
 
@@ -118,9 +115,9 @@ def test_the_best_comes_first_and_weights_are_found(words):
 
 def test_more_items_than_equations_and_equal_codes(words):
     codes = words.codes
-    small = codes[:40, :8]
+    small = hdc.Codes(codes.turns[:40, :8])
     assert len(hdc.decode(hdc.bundle(small), small, 40, decoder="orthogonal").indices) == 40
-    twice = np.concatenate([codes[:20], codes[:20]])
+    twice = codes[np.arange(40) % 20]
     assert len(hdc.decode(hdc.bundle(codes[:3]), twice, 3).indices) == 3
     assert hdc.decode(np.zeros(256, np.complex64), codes, 2).residual == 0.0
 
@@ -137,10 +134,11 @@ class TestResonator:
     def product(n_factors, n_candidates, k, seed):
         rng = np.random.default_rng(seed)
         domains = [
-            rng.integers(0, 2**32, (n_candidates, k), dtype=np.uint32) for _ in range(n_factors)
+            hdc.Codes(rng.integers(0, 2**32, (n_candidates, k), dtype=np.uint32))
+            for _ in range(n_factors)
         ]
         chosen = tuple(int(i) for i in rng.integers(0, n_candidates, n_factors))
-        code = reduce(hdc.bind, (domain[i] for domain, i in zip(domains, chosen, strict=True)))
+        code = hdc.bind([domain[i] for domain, i in zip(domains, chosen, strict=True)])
         return code, domains, chosen
 
     @pytest.mark.parametrize(("n_factors", "n_candidates"), [(2, 80), (3, 16), (4, 8)])
@@ -159,14 +157,14 @@ class TestResonator:
     def test_noise_lowers_the_confidence_only(self):
         code, domains, chosen = self.product(3, 16, 256, 1)
         other = self.product(3, 16, 256, 2)[0]
-        found = hdc.factorise(hdc.bundle(np.stack([code, code, other])), domains)
+        found = hdc.factorise(hdc.bundle(code, code, other), domains)
         assert found.indices == chosen
         assert found.found
         assert 0.8 < found.confidence < 0.95
 
     def test_what_is_not_a_product_is_not_found(self):
         _, domains, _ = self.product(3, 16, 256, 1)
-        alien = np.random.default_rng(9).integers(0, 2**32, 256, dtype=np.uint32)
+        alien = hdc.Codes(np.random.default_rng(9).integers(0, 2**32, 256, dtype=np.uint32))
         found = hdc.factorise(alien, domains, steps=60)
         assert not found.found
         assert found.confidence < 0.3
@@ -185,7 +183,13 @@ class TestResonator:
         (lambda c, b: hdc.decode(b, c, 4, decoder="lasso"), "got 'lasso'"),
         (lambda c, b: hdc.decode(b * np.nan, c, 4), "finite"),
         (lambda c, b: hdc.decode(b, c[0], 4), r"\(n, k\)"),
+        (lambda c, b: hdc.decode(b, c.turns, 4), r"hdc\.Codes\(turns\)"),
+        (lambda c, b: hdc.decode("b", c, 4), "got str"),
         (lambda c, b: hdc.factorise(b, [c]), "two or more"),
+        (lambda c, b: hdc.factorise(b, [c.turns, c.turns]), "two or more Codes"),
+        (lambda c, b: hdc.factorise(b, 3), "two or more Codes"),
+        (lambda c, b: hdc.factorise(b, [c, hdc.identity(5)[None]]), r"\(n, 256\)"),
+        (lambda c, b: hdc.factorise(c, [c, c]), r"shape \(k,\)"),
     ],
 )
 def test_errors_say_what_is_wrong(numbers, call, words):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import os
 
 import numpy as np
 import pytest
@@ -12,8 +13,6 @@ import primal
 from primal import hdc
 from primal.decoding import Box
 from primal.hdc import _items, _storage
-
-pytest.importorskip("sklearn", reason="names come with scikit-learn")
 
 
 @pytest.fixture
@@ -26,12 +25,12 @@ class TestItemMemory:
         rng = np.random.default_rng(0)
         # Phases off by up to a quarter turn, uniformly: the mean cosine is 2 / pi.
         noise = rng.integers(-(2**30), 2**30, words.codes.shape).astype(np.uint32)
-        found = words.cleanup(words.codes + noise)
+        found = words.cleanup(words.codes * hdc.Codes(noise))
         assert [row[0] for row in found.items] == words.items
         assert found.similarities.mean() == pytest.approx(2 / math.pi, abs=0.01)
 
     def test_cleanup_is_the_similarity_matrix(self, words):
-        queries = hdc.bundle(words.codes[:6].reshape(2, 3, -1))
+        queries = hdc.bundle(words.codes[np.arange(6).reshape(2, 3)])
         found = words.cleanup(queries, top=7)
         cosines = hdc.similarity_matrix(queries, words.codes)
         assert np.array_equal(found.indices, np.argsort(-cosines, axis=1)[:, :7])
@@ -40,7 +39,7 @@ class TestItemMemory:
         assert single.items == found.items[0]
 
     def test_blocks_give_the_same_answers(self, words, monkeypatch):
-        queries = hdc.bundle(words.codes[:60].reshape(20, 3, -1))
+        queries = hdc.bundle(words.codes[np.arange(60).reshape(20, 3)])
         whole = words.cleanup(queries, top=5)
         monkeypatch.setattr(_items, "_LARGEST_KEPT", 0)
         monkeypatch.setattr(_items, "_BLOCK_ENTRIES", 512 * 7)
@@ -49,25 +48,27 @@ class TestItemMemory:
 
     def test_items_are_added_once_and_keep_their_codes(self):
         memory = hdc.ItemMemory(hdc.Space(64).symbols(), ["a", "b", "a"])
-        before = memory.codes.copy()
+        before = memory.codes
         for i in range(40):
             memory.add(["b", f"new {i}"])
         assert len(memory) == 42
-        assert np.array_equal(memory.codes[:2], before)
-        assert np.array_equal(memory.code("new 39"), memory.vocabulary.encode("new 39"))
+        assert (memory.codes[:2] == before).all()
+        assert memory.code("new 39") == memory.vocabulary.encode("new 39")
+        assert memory.place("new 39") == 41
         assert "b" in memory
         assert "z" not in memory
         assert memory.cleanup(memory.code("new 7")).items == ["new 7"]
 
     def test_growing_in_dimensions_keeps_prefixes(self, words):
         grown = words.grow(1024)
-        assert np.array_equal(grown.codes[:, :256], words.codes)
+        assert np.array_equal(grown.codes.turns[:, :256], words.codes.turns)
         assert grown.certificate().rms < words.certificate().rms
 
     def test_other_vocabularies(self):
         numbers = hdc.ItemMemory(hdc.Space(256).integers(), range(100))
         assert numbers.cleanup(numbers.vocabulary.encode(42)).items == [42]
-        points = hdc.ItemMemory(hdc.Space(256).reals(2), [[0.0, 1.0], [2.0, 2.0]])
+        pytest.importorskip("sklearn", reason="kernels come with scikit-learn")
+        points = hdc.ItemMemory(hdc.Space(256).reals(d=2), [[0.0, 1.0], [2.0, 2.0]])
         assert points.cleanup(points.vocabulary.encode([1.9, 2.1])).items == [[2.0, 2.0]]
 
     @pytest.mark.parametrize("mapped", [False, True])
@@ -76,32 +77,71 @@ class TestItemMemory:
             monkeypatch.setattr(_storage, "_LARGEST_READ", 0)
         words.save(tmp_path / "memory")
         again = hdc.ItemMemory.load(tmp_path / "memory")
-        assert isinstance(again.codes, np.memmap) == mapped
+        assert isinstance(again.codes.turns, np.memmap) == mapped
         assert again.vocabulary == words.vocabulary
         assert again.items == words.items
-        assert np.array_equal(again.codes, words.codes)
+        assert (again.codes == words.codes).all()
         again.add(["one more"]).save(tmp_path / "memory")  # also over its own mapped file
         assert hdc.ItemMemory.load(tmp_path / "memory").items[-1] == "one more"
-        assert len(list((tmp_path / "memory").glob("*.npy"))) == 1
+        names = sorted(path.name.partition("-")[0] for path in (tmp_path / "memory").iterdir())
+        assert names == ["codes", "items", "memory.json"]
 
     def test_a_broken_save_leaves_the_old_memory(self, words, tmp_path, monkeypatch):
         words.save(tmp_path)
+        before = sorted(tmp_path.iterdir())
 
         def broken(*_):
             raise OSError("disk full")
 
         with monkeypatch.context() as patch:
-            patch.setattr(_storage.json, "dumps", broken)
+            patch.setattr(os, "fsync", broken)
             with pytest.raises(OSError, match="disk full"):
                 hdc.ItemMemory(words.vocabulary, ["other"]).save(tmp_path)
         assert hdc.ItemMemory.load(tmp_path).items == words.items
+        assert sorted(tmp_path.iterdir()) == before
+
+    @pytest.mark.parametrize(
+        ("vocabulary", "items", "loaded"),
+        [
+            (hdc.Space(64).symbols(), ["a[0][1]", 'b"]{', "", "line\nbreak", 7, 2.5, None], None),
+            (hdc.Space(64).symbols(), [], None),
+            (hdc.Space(64).integers(), np.arange(-2, 3), [-2, -1, 0, 1, 2]),
+            (
+                hdc.Space(64).reals(d=2),
+                [np.array([0.5, 1.0]), [2.0, 3.0]],
+                [[0.5, 1.0], [2.0, 3.0]],
+            ),
+        ],
+    )
+    def test_items_of_every_kind_come_back(self, vocabulary, items, loaded, tmp_path):
+        memory = hdc.ItemMemory(vocabulary, items)
+        memory.save(tmp_path)
+        again = hdc.ItemMemory.load(tmp_path)
+        assert again.items == (list(items) if loaded is None else loaded)
+        assert (again.codes == memory.codes).all()
+        assert len(again.add(items)) == len(items)
+
+    def test_items_that_json_does_not_have_are_refused(self, tmp_path):
+        with pytest.raises(primal.DataError, match=r"names, numbers or lists.*b'raw'"):
+            hdc.ItemMemory(hdc.Space(64).symbols(), [b"raw"]).save(tmp_path / "memory")
+        assert not list(tmp_path.iterdir())
+
+    def test_a_damaged_code_is_noticed(self, words, tmp_path):
+        words.save(tmp_path)
+        (path,) = tmp_path.glob("codes-*")
+        content = bytearray(path.read_bytes())
+        content[-1] ^= 1
+        path.write_bytes(content)
+        with pytest.raises(primal.DataError, match="its digest has changed"):
+            hdc.ItemMemory.load(tmp_path)
 
 
 class TestHopfield:
     def test_a_noisy_pattern_is_restored(self, words):
         rng = np.random.default_rng(1)
-        half = words.codes[:20].copy()
-        half[:, :128] = rng.integers(0, 2**32, (20, 128), dtype=np.uint32)
+        turns = words.codes[:20].turns.copy()
+        turns[:, :128] = rng.integers(0, 2**32, (20, 128), dtype=np.uint32)
+        half = hdc.Codes(turns)
         recalled = words.retrieve(half)
         assert hdc.similarity(half, words.codes[:20]).max() < 0.62
         assert hdc.similarity(recalled, words.codes[:20]).min() > 0.999
@@ -112,7 +152,7 @@ class TestHopfield:
 
     def test_it_is_the_published_update(self, words):
         query, beta = hdc.bundle(words.codes[:3]), 30.0
-        weights = np.exp(beta * hdc.similarity_matrix(query[None], words.codes)[0].astype(float))
+        weights = np.exp(beta * hdc.similarity_matrix(query, words.codes).astype(float))
         expected = hdc.bundle(words.codes, weights=weights / weights.sum())
         assert words.retrieve(query, beta=beta) == pytest.approx(expected, abs=1e-4)
 
@@ -193,7 +233,8 @@ class TestKeyValueMemory:
         x = np.random.default_rng(3).uniform(-1, 1, (25, 3))
         assert m.regime(x).kind == "hash"
         keys, _ = self.codes(25)
-        memory = hdc.KeyValueMemory(self.space).add(keys, m.turns(x))
+        codes = hdc.Codes(m.turns(x))
+        memory = hdc.KeyValueMemory(self.space).add(keys, codes)
         retrieved = memory.retrieve(keys)
         plan = m.decode_plan(prior=Box(1.0), noise=memory.noise_turns)
         found = plan.decode(retrieved.view(np.float32))
@@ -201,19 +242,32 @@ class TestKeyValueMemory:
         assert (found.status == "unique").all()
         assert error.max() < 5 * plan.x_std.max()
         # The noise that the plan was told is the noise that there is.
-        measured = np.angle(retrieved * hdc.phasors(m.turns(x)).conj()).std() / (2 * np.pi)
+        measured = np.angle(retrieved / codes).std() / (2 * np.pi)
         assert memory.noise_turns == pytest.approx(measured, rel=0.15)
 
 
 class TestSequenceMemory:
-    def memory(self, D, n_items):
+    def memory(self, D, n_items, kind="role"):
         space = hdc.Space(D, roles=("position", "item"))
         items = hdc.ItemMemory(space.symbols("item"), list(range(n_items)))
-        return hdc.SequenceMemory(space.integers("position"), items)
+        positions = {
+            "role": "position",
+            "hashed": space.symbols("position"),
+            "integers": space.integers("position"),
+        }
+        return hdc.SequenceMemory(positions[kind], items)
 
-    def test_cancelling_interference_reads_far_longer_sequences(self):
+    def test_a_role_stands_for_its_hashed_positions(self):
+        by_role, hashed, integers = (
+            self.memory(512, 9, kind).extend([1, 2, 3]) for kind in ("role", "hashed", "integers")
+        )
+        assert np.array_equal(by_role.state, hashed.state)
+        assert not np.allclose(by_role.state, integers.state)
+
+    @pytest.mark.parametrize("kind", ["role", "integers"])
+    def test_cancelling_interference_reads_far_longer_sequences(self, kind):
         rng = np.random.default_rng(4)
-        memory = self.memory(512, 256)
+        memory = self.memory(512, 256, kind)
         sequence = rng.integers(0, 256, 45).tolist()
         memory.extend(sequence[:20]).extend(sequence[20:])
         plain = np.mean([memory.at(i) == item for i, item in enumerate(sequence)])
@@ -229,8 +283,9 @@ class TestSequenceMemory:
         assert found.beyond_capacity
         assert found.residual > 0.1
 
-    def test_files(self, tmp_path):
-        memory = self.memory(512, 30).extend([3, 1, 4, 1, 5])
+    @pytest.mark.parametrize("kind", ["role", "integers"])
+    def test_files(self, tmp_path, kind):
+        memory = self.memory(512, 30, kind).extend([3, 1, 4, 1, 5])
         memory.save(tmp_path)
         again = hdc.SequenceMemory.load(tmp_path).extend([9])
         assert again.recall().items == [3, 1, 4, 1, 5, 9]
@@ -244,12 +299,30 @@ class TestSequenceMemory:
     [
         (lambda m, p: m.code("nothing"), "not in this memory of 2 items"),
         (lambda m, p: m.cleanup(m.codes, top=3), "asked for 3 of 2 items"),
-        (lambda m, p: m.cleanup(m.codes[:, :5]), "queries of 5 phases"),
+        (lambda m, p: m.cleanup(hdc.Codes(m.codes.turns[:, :5])), "queries of 5 phases"),
+        (lambda m, p: m.cleanup(m.codes.turns), r"hdc\.Codes\(turns\)"),
+        (lambda m, p: m.cleanup(m.codes, top=np.array([1, 2])), "top must be a whole number"),
+        (lambda m, p: m.add(3), "items must be a sequence, got int 3"),
+        (lambda m, p: m.add([{"a": 1}]), "names or numbers"),
+        (lambda m, p: hdc.ItemMemory("words"), "needs a vocabulary, got str"),
+        (lambda m, p: m.retrieve(hdc.identity(5)), "queries of 5"),
+        (lambda m, p: hdc.ItemMemory(m.vocabulary).retrieve(m.codes), "0 codes of 32 phases"),
+        (lambda m, p: hdc.KeyValueMemory(64), "needs a Space, got int"),
+        (
+            lambda m, p: hdc.KeyValueMemory(hdc.Space(64)).recall(m.codes, m.codes),
+            "ItemMemory, got Codes",
+        ),
+        (lambda m, p: hdc.SequenceMemory("a", m.codes), "ItemMemory, got Codes"),
+        (
+            lambda m, p: hdc.decode_slots(hdc.bundle(m.codes), m.codes.turns, m),
+            r"hdc\.Codes\(turns\)",
+        ),
+        (lambda m, p: hdc.decode_slots(hdc.identity(5), m.codes, m), r"shape \(32,\)"),
         (lambda m, p: m.retrieve(m.codes, beta=-1), "beta must be positive"),
-        (lambda m, p: hdc.ItemMemory.load(p), "holds no saved memory"),
+        (lambda m, p: hdc.ItemMemory.load(p), "holds no primal memory"),
         (
             lambda m, p: (m.save(p), hdc.KeyValueMemory.load(p)),
-            "'key-value' and version 1, got 'items'",
+            "of kind 'key-value', got 'items'",
         ),
         (lambda m, p: hdc.KeyValueMemory(hdc.Space(8), "tensor"), "one of 'matrix', 'vector'"),
         (
@@ -257,7 +330,7 @@ class TestSequenceMemory:
             "2 keys and 1 values",
         ),
         (lambda m, p: hdc.KeyValueMemory(hdc.Space(8)).add(m.codes, m.codes), "have 4 phases"),
-        (lambda m, p: hdc.SequenceMemory(hdc.Space(64).integers(), m), "share the role 'item'"),
+        (lambda m, p: hdc.SequenceMemory(hdc.Space(64).integers(), m), "different roles"),
     ],
 )
 def test_errors_say_what_is_wrong(call, words, tmp_path):
@@ -269,6 +342,6 @@ def test_errors_say_what_is_wrong(call, words, tmp_path):
 def test_a_spec_of_another_version_is_refused(tmp_path):
     hdc.ItemMemory(hdc.Space(8).symbols(), ["a"]).save(tmp_path)
     document = json.loads((tmp_path / "memory.json").read_text())
-    (tmp_path / "memory.json").write_text(json.dumps(document | {"storage_version": 99}))
-    with pytest.raises(primal.SpecError, match="99"):
+    (tmp_path / "memory.json").write_text(json.dumps(document | {"version": 99}))
+    with pytest.raises(primal.DataError, match="version 1, got 'primal memory' of version 99"):
         hdc.ItemMemory.load(tmp_path)

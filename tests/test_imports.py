@@ -3,11 +3,14 @@
 import ast
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import primal
+from primal import _extras
+from primal._extras import install_hint, require
 
 PACKAGE = Path(primal.__file__).parent
 HEAVY = {
@@ -16,8 +19,8 @@ HEAVY = {
 }
 # From the ground up; rooms of one floor do not import each other.
 FLOORS = [
-    {"_errors", "_files"},
-    {"_checks"},
+    {"_errors", "_forks", "_lazy"},
+    {"_checks", "_extras", "_files", "_hash", "_parallel"},
     {"_primes"},
     {"turns"},
     {"bases"},
@@ -162,3 +165,94 @@ except ImportError as error:
     assert done.stdout.startswith("True"), done.stderr
     assert f"primal.{room} needs" in done.stdout
     assert f"pip install 'primal-features[{extra}]'" in done.stdout
+
+
+def test_a_module_without_its_package_names_the_extra():
+    statements = """
+import sys
+sys.modules["sklearn"] = sys.modules["scipy"] = None
+import primal
+try:
+    import primal.hdc.classifiers
+except primal.MissingPackageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
+    expected = "primal.hdc.classifiers needs scikit-learn: pip install 'primal-features[sklearn]'."
+    assert done.stdout.strip() == expected, done.stderr
+
+
+def test_a_package_that_cannot_be_imported_is_not_called_missing(monkeypatch, tmp_path):
+    (tmp_path / "faiss.py").write_text("raise ImportError('compiled for another NumPy')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "faiss", raising=False)
+    with pytest.raises(primal.MissingPackageError) as caught:
+        require("faiss", "engine='faiss'")
+    assert str(caught.value) == (
+        "engine='faiss' needs FAISS, which is installed and cannot be imported "
+        "(compiled for another NumPy): pip install 'primal-features[search]'."
+    )
+
+
+def test_every_extra_that_is_hinted_at_is_declared():
+    with (Path(__file__).parents[1] / "pyproject.toml").open("rb") as file:
+        declared = tomllib.load(file)["project"]["optional-dependencies"]
+    for package, (_, extra) in _extras._PACKAGES.items():
+        assert any(package.replace("sklearn", "scikit-learn") in line for line in declared[extra])
+        assert install_hint(package) == f"pip install 'primal-features[{extra}]'"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.name)
+def test_hints_are_written_in_one_place(path):
+    # Anything else that pip installs is a peer, not an extra of ours.
+    assert path.name == "_extras.py" or "primal-features[" not in path.read_text(encoding="utf-8")
+
+
+ROOMS = ["bases", "codebooks", "decoding", "hdc", "maps", "search", "turns"]
+
+
+def test_rooms_are_attributes_imported_on_first_use():
+    statements = f"""
+import sys, primal
+for room in {[*ROOMS, "pipeline", "sklearn", "torch"]}:
+    assert room in dir(primal), room
+assert not {{"primal.hdc", "primal.search", "primal.torch"}} & set(sys.modules)
+for room in {ROOMS}:
+    assert getattr(primal, room) is sys.modules[f"primal.{{room}}"], room
+"""
+    for package in ("pyarrow", "sklearn", "torch"):
+        pytest.importorskip(package)
+    assert loaded_by(statements) == set()
+
+
+def test_a_room_that_cannot_be_imported_says_why_and_is_not_listed():
+    statements = """
+import inspect, sys
+import primal
+sys.modules["torch"] = None
+print("torch" in dir(primal), "hdc" in dir(primal))
+try:
+    primal.torch
+except primal.MissingPackageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "False True",
+        "primal.torch needs PyTorch: pip install 'primal-features[torch]'.",
+    ], done.stderr
+
+
+@pytest.mark.parametrize("name", ["nothing", "_nothing", "numpy"])
+def test_an_unknown_attribute_is_an_attribute_error(name):
+    with pytest.raises(AttributeError, match=f"module 'primal' has no attribute {name!r}"):
+        getattr(primal, name)
+
+
+def test_bounds_are_one_module_by_every_way():
+    code = "import primal.bounds, primal.codebooks.bounds as b; print(primal.bounds is b)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+    code = "from primal.bounds import best; from primal import bounds; print(bounds.best is best)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

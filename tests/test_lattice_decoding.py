@@ -10,7 +10,16 @@ import pytest
 import primal
 from primal import DataError, DynamicPrime, OptionError, PhaseRangeError
 from primal.bases import BASES
-from primal.decoding import Box, Gaussian, Integers, decode_exact, make_plan, noise_turns, quantise
+from primal.decoding import (
+    Box,
+    Gaussian,
+    Integers,
+    _kernels,
+    decode_exact,
+    make_plan,
+    noise_turns,
+    quantise,
+)
 from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._noise import code_phases
 from primal.decoding._stages import make_stages, refine
@@ -151,14 +160,52 @@ def test_scaled_codes_and_leading_axes():
     assert empty.x.shape == (0, 2)
 
 
-def test_the_batch_does_not_matter():
-    m, x = DynamicPrime(8, 64, 100.0, basis="orthogonal"), uniform(5000, 8)
-    plan = m.decode_plan(prior=BOX)
-    z = m.encode(x)
+@pytest.mark.parametrize(
+    ("m", "prior", "noise", "beam"),
+    [
+        (DynamicPrime(8, 64, 100.0, basis="orthogonal"), BOX, "float32", 1),
+        (DynamicPrime(3, 50, 30.0, layout="interleaved"), BOX, 0.01, 5),
+        (DynamicPrime(2, 4, 1.0), BOX, "float32", 1),  # ambiguous: 16 candidates
+        (DynamicPrime(4, 14, 1.0), Integers(1.0, 0, 255), "float32", 1),
+        (DynamicPrime(7, 66, 1.0), Gaussian(0.0, 0.5), "uint8", 1),
+    ],
+)
+def test_the_batch_changes_no_bit(m, prior, noise, beam, monkeypatch):
+    n = 700
+    x = np.rint(255.0 * np.abs(uniform(n, m.d))) if isinstance(prior, Integers) else uniform(n, m.d)
+    z = quantise(m.turns(x)) if noise == "uint8" else m.encode(x)
+    if isinstance(noise, float):
+        z = noisy_codes(m, x, noise)
+        z = z.reshape(n, 2, -1).transpose(0, 2, 1).reshape(n, -1)
+    plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
     whole = plan.decode(z)
-    part = plan.decode(z[:7])
-    np.testing.assert_allclose(part.x, whole.x[:7], rtol=1e-12)
-    assert (part.status == whole.status[:7]).all()
+    assert (whole.status != "failed").mean() > 0.9
+    order = np.random.default_rng(4).permutation(n)
+    for name in ("x", "status", "residual", "candidates"):
+        expected = getattr(whole, name)
+        for first, last in ((0, 1), (5, 8), (64, 200), (699, 700)):
+            part = getattr(plan.decode(z[first:last]), name)
+            np.testing.assert_array_equal(part, expected[first:last])
+        np.testing.assert_array_equal(getattr(plan.decode(z[order]), name), expected[order])
+        with monkeypatch.context() as context:
+            context.setenv("PRIMAL_THREADS", "7")
+            np.testing.assert_array_equal(getattr(plan.decode(z), name), expected)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "r"), [(1, 1, 1), (3, 7, 2), (5, 64, 9), (2, 3, 256), (0, 4, 4)]
+)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_sums_of_products_have_one_order(n, k, r, compiled, monkeypatch):
+    monkeypatch.setattr(_kernels, "COMPILED", compiled and _kernels.COMPILED)
+    rng = np.random.default_rng(9)
+    rows, matrix = rng.normal(size=(n, k)), rng.normal(size=(k, r))
+    expected = [[sum(a * b for a, b in zip(row, c, strict=True)) for c in matrix.T] for row in rows]
+    found = _kernels.row_products(rows, matrix)
+    np.testing.assert_array_equal(found, np.reshape(expected, (n, r)))
+    ints = rng.integers(-(2**62), 2**62, (k, r))
+    small = rng.integers(-9, 9, (n, k))
+    np.testing.assert_array_equal(_kernels.row_products(small, ints), small @ ints)
 
 
 CALIBRATION = [
@@ -246,18 +293,6 @@ def test_ambiguous_results_list_their_candidates():
     np.testing.assert_allclose(again, original, atol=1e-6)
 
 
-def test_what_does_not_fit_is_said_to_fail():
-    m = DynamicPrime(4, 32, 10.0)
-    plan = m.decode_plan(prior=BOX)
-    random = np.random.default_rng(3).normal(size=(200, 32))
-    outside = m.encode(3.0 + uniform(200, 4))
-    noisier = noisy_codes(m, uniform(200, 4), 1e-6)
-    for z in (random, outside, noisier):
-        result = plan.decode(z)
-        assert (result.status == "failed").all()
-        assert np.isnan(result.x).all()
-
-
 def test_a_wider_beam_resolves_more():
     m, x = quiet_map(32, 128, 100.0), uniform(60, 32)
     z = noisy_codes(m, x, 1e-3)
@@ -338,11 +373,17 @@ def test_refinement_ends_at_the_posterior_mean():
     phases = rng.uniform(-1, 1, (5, 3)) @ spread.T + rng.normal(0.0, noise, (5, 8))
     stages = make_stages(spread, noise, np.arange(4))
     assert stages[-1].rows.tolist() == list(range(8))
-    found, left = refine(spread, stages, phases, np.zeros((5, 3)))
+    found, left, whole = refine(stages, phases, np.zeros((5, 3)))
     precision = spread.T @ spread / noise**2 + np.eye(3)
     expected = np.linalg.solve(precision, spread.T @ phases.T / noise**2).T
     np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
     np.testing.assert_allclose(left, phases - expected @ spread.T, atol=1e-9)
+    assert not whole.any()
+    # The same from phases that lie whole turns off.
+    turns = rng.integers(-3, 4, phases.shape)
+    again, left, whole = refine(stages, phases + turns, np.zeros((5, 3)))
+    np.testing.assert_allclose(again, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(whole, turns)
 
 
 def test_x_std_is_the_error():
@@ -369,6 +410,38 @@ def test_layer_norm_returns_the_normalised_row():
         (lambda m: m.decode_plan(prior=BOX, noise="uint7"), OptionError, ["uint7", "float32"]),
         (lambda m: m.decode_plan(prior=BOX, noise=0.0), OptionError, ["0.0", "1e-15"]),
         (lambda m: m.decode_plan(prior=BOX, beam=0), primal.DimensionError, ["beam", "0"]),
+        (
+            lambda m: m.decode_plan(prior=BOX, beam=2**31),
+            primal.MemoryLimitError,
+            ["beam of 2147483648", "GB"],
+        ),
+        (
+            lambda m: decode_exact(m.encode([0.0, 0.0]), m, prior=BOX, beam=2**31),
+            primal.MemoryLimitError,
+            ["beam of 2147483648", "GB"],
+        ),
+        (
+            lambda m: m.decode_plan(prior=BOX, cache=np.array([True, False])),
+            OptionError,
+            ["cache", "True or False", "array"],
+        ),
+        (
+            lambda m: m.decode_plan(prior=BOX).decode(m.encode([0.0, 0.0]), check=np.zeros(2)),
+            OptionError,
+            ["check", "True or False", "array"],
+        ),
+        (
+            lambda m: m.decode_plan(prior=BOX, noise=np.array([1e-8, 1e-3])),
+            OptionError,
+            ["noise", "array"],
+        ),
+        (
+            lambda m: decode_exact(np.ones(16), primal.StaticPrime(16), prior=BOX),
+            OptionError,
+            ["DynamicPrime", "StaticPrime.decode"],
+        ),
+        (lambda m: decode_exact(np.ones(16), "map", prior=BOX), OptionError, ["m must be", "str"]),
+        (lambda m: decode_exact(np.ones(16), m.basis, prior=BOX), OptionError, ["Basis"]),
         (lambda m: m.decode_plan(prior=Box(1e12)), PhaseRangeError, ["turns", "noise"]),
         (lambda m: m.decode_plan(prior=Box([1.0, 2.0, 3.0])), DataError, ["half_width", "3"]),
         (lambda m: Box(-1.0), DataError, ["half_width", "-1.0"]),

@@ -50,7 +50,7 @@ class TestNullRows:
 
         spec = DynamicPrime(1, 2, 0.5, basis="auto").spec
         recipe = Recipe(spec, 1.0, "float32", ("x",), (), "null", 16, None, None)
-        made = Rows(pa.table({}), codes, np.array([True, False, False, False]), ())
+        made = Rows(pa.table({}), codes, np.array([True, False, False, False]), (), None)
         assert _n_different(recipe, made, stored([True, False, False, False])) == 0
         assert _n_different(recipe, made, stored([False, True, False, False])) == 2
         assert _n_different(recipe, made, stored([True, True, False, True])) == 2

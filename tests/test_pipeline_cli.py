@@ -51,7 +51,8 @@ def test_from_encode_to_decode(source):
     assert "regime       manifold" in said
     found = json.loads(ok(inspect, "out.parquet", "--json", "--verify", "in.parquet"))
     assert (found["rows"], found["healthy"], found["spec"]["d"]) == (99, True, 3)
-    assert "99 rows" in ok(decode, "out.parquet", "back.parquet")
+    assert "99 rows" in (said := ok(decode, "out.parquet", "back.parquet"))
+    assert said.splitlines()[1].split() == ["unique", "99"]
     back = pq.read_table("back.parquet")
     kept = [i for i in range(100) if i != 40]
     assert back["id"].to_pylist() == kept
@@ -66,7 +67,7 @@ def test_exact_decoding_with_each_prior(source, prior):
     x = np.random.default_rng(1).integers(-128, 129, (50, 3)) / 128.0
     np.save("grid.npy", x)
     ok(encode, "grid.npy", "out.parquet", "--dim", 32, "--sigma", 2, "--basis", "paper")
-    said = json.loads(ok(decode, "out.parquet", "back.parquet", "--exact", *prior, "--json"))
+    said = json.loads(ok(decode, "out.parquet", "back.parquet", *prior, "--json"))
     assert said["statuses"] == {"unique": 50}
     found = pq.read_table("back.parquet")["array"].combine_chunks().flatten().to_numpy()
     assert np.abs(found.reshape(-1, 3) - x).max() < 1e-4
@@ -99,9 +100,7 @@ def test_a_damaged_file_has_exit_status_1(source):
     [
         (encode, ["in.parquet", "o.npy", "--dim", 8, "--gamma", "big"], "number or 'scale'"),
         (encode, ["in.parquet", "o.npy", "--dim", 8, "--gamma", "1", "--fit"], "leave out"),
-        (decode, ["in.parquet", "o.npy", "--exact"], "needs one prior"),
-        (decode, ["in.parquet", "o.npy", "--box", 1], "needs --exact"),
-        (decode, ["in.parquet", "o.npy", "--exact", "--box", "1,2"], "one number"),
+        (decode, ["in.parquet", "o.npy", "--box", "1,2"], "one number"),
         (decode, ["in.parquet", "o.npy", "--box", "1", "--gaussian", "0,1"], "one prior only"),
     ],
 )

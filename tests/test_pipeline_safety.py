@@ -18,7 +18,14 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 
 from pipeline_helpers import Stop, stop_after
-from primal import DataError, MissingPackageError, OptionError, PrimalError, pipeline
+from primal import (
+    DataError,
+    MissingPackageError,
+    OptionError,
+    PhaseWrapWarning,
+    PrimalError,
+    pipeline,
+)
 from primal.decoding import Box
 from primal.pipeline import _store
 from primal.pipeline._blocks import Span, shard_spans, spans_after, split_span
@@ -133,7 +140,7 @@ class TestGoingOn:
         assert 0 < report.resumed_rows < 5 * 16
         assert_same_output(out, whole)
 
-    @pytest.mark.parametrize("step", ["copyfile", "write_whole", "rmtree"])
+    @pytest.mark.parametrize("step", ["copyfileobj", "write_whole", "remove_workspace"])
     def test_after_a_stop_while_finishing(self, source, whole, tmp_path, monkeypatch, step):
         out = tmp_path / "out.parquet"
 
@@ -142,14 +149,14 @@ class TestGoingOn:
                 raise Stop
             return original(*arguments, **options)
 
-        owner = _store if step == "write_whole" else _store.shutil
+        owner = _store.shutil if step == "copyfileobj" else _store
         original = getattr(owner, step)
         monkeypatch.setattr(owner, step, stop)
         with pytest.raises(Stop):
             pipeline.encode(source, out, keep="id", **OPTIONS)
         monkeypatch.undo()
         report = pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert report.already_complete == (step == "rmtree")
+        assert report.already_complete == (step == "remove_workspace")
         assert_same_output(out, whole)
 
     def test_after_a_try_with_an_engine_that_is_not_there(
@@ -177,14 +184,16 @@ class TestGoingOn:
     @pytest.mark.parametrize("prior", [None, Box(4.0)])
     def test_a_decoding_goes_on_too(self, whole, tmp_path, n_blocks, prior):
         expected, out = tmp_path / "whole.parquet", tmp_path / "out.parquet"
-        quiet = pipeline.decode(whole, expected, prior=prior)
+        with pytest.warns(PhaseWrapWarning):
+            quiet = pipeline.decode(whole, expected, prior=prior)
         with pytest.raises(Stop):
             pipeline.decode(whole, out, prior=prior, progress=stop_after(n_blocks))
         assert not out.exists()
-        report = pipeline.decode(whole, out, prior=prior)
+        with pytest.warns(PhaseWrapWarning):
+            report = pipeline.decode(whole, out, prior=prior)
         assert report.resumed_rows == min(quiet.rows, 16 * n_blocks)
         assert (report.rows, report.statuses) == (quiet.rows, quiet.statuses)
-        assert sum(report.statuses.values()) == (quiet.rows if prior else 0)
+        assert sum(report.statuses.values()) == quiet.rows
         assert out.read_bytes() == expected.read_bytes()
         assert not list(tmp_path.glob("*primal-part"))
 
@@ -325,8 +334,8 @@ class TestSamePlace:
         changed = OPTIONS | {"sigma": 0.25}  # the new output has as many bytes
         original = _store.write_whole
 
-        def stop(path, values):
-            original(path, values)
+        def stop(path, values, **options):
+            original(path, values, **options)
             if "primal-part" not in str(path):
                 raise Stop
 
@@ -417,3 +426,97 @@ def test_an_input_is_described_by_size_and_time(tmp_path):
     (found,) = find_inputs(tmp_path / "in.csv", tmp_path / "out.npy")
     time_ns = (tmp_path / "in.csv").stat().st_mtime_ns
     assert found == InputFile(str(tmp_path / "in.csv"), "csv", 4, time_ns)
+
+
+class TestForeignFiles:
+    """Names beside an output may be somebody else's."""
+
+    def files(self, folder):
+        return {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file()
+        }
+
+    @pytest.mark.parametrize("name", ["rejected.csv", "manifest.json"])
+    def test_a_file_beside_the_output_is_refused_and_stays(self, source, tmp_path, name):
+        out = tmp_path / "out.parquet"
+        beside(out, name).write_text("mine")
+        with pytest.raises(OptionError, match=f"{name} is there and was not written for"):
+            pipeline.encode(source, out, **OPTIONS)
+        assert self.files(tmp_path) == {f"out.parquet.{name}": b"mine"}
+
+    def test_a_folder_in_the_way_is_refused_and_stays(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+        folder = beside(out, "primal-part")
+        folder.mkdir()
+        (folder / "data").write_text("mine")
+        with pytest.raises(OptionError, match="is no unfinished output"):
+            pipeline.encode(source, out, **OPTIONS)
+        assert self.files(tmp_path) == {"out.parquet.primal-part/data": b"mine"}
+
+    def test_what_others_put_into_the_folder_of_a_run_stays(self, source, whole, tmp_path):
+        out = tmp_path / "out.parquet"
+        part = begin(source, out, 6)
+        (part / "notes.txt").write_text("mine")
+        pipeline.encode(source, out, keep="id", **OPTIONS)
+        assert out.read_bytes() == whole.read_bytes()
+        assert [path.name for path in part.iterdir()] == ["notes.txt"]
+
+    def test_names_of_old_drafts_stay(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+        mine = tmp_path / "out.parquet.manifest.json.partial"
+        mine.write_text("mine")
+        pipeline.encode(source, out, **OPTIONS)
+        assert mine.read_text() == "mine"
+
+    def test_a_list_of_an_earlier_output_goes(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+        pipeline.encode(source, out, **OPTIONS)
+        assert beside(out, "rejected.csv").exists()
+        np.save(tmp_path / "clean.npy", np.ones((4, 3)))
+        options = {"dim": 8, "sigma": 0.5, "overwrite": True}
+        pipeline.encode(tmp_path / "clean.npy", out, **options)
+        assert not beside(out, "rejected.csv").exists()
+
+    def test_a_full_disk_at_the_end_leaves_the_old_output(self, source, tmp_path, monkeypatch):
+        out = tmp_path / "out.parquet"
+        pipeline.encode(source, out, **OPTIONS)
+        before = self.files(tmp_path)
+        original = _store.write_whole
+
+        def full(path, values, **options):
+            if "primal-part" not in str(path):
+                options["before"] = fail
+            original(path, values, **options)
+
+        def fail():
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+        monkeypatch.setattr(_store, "write_whole", full)
+        changed = OPTIONS | {"dim": 4, "overwrite": True}
+        with pytest.raises(PrimalError, match="No space left"):
+            pipeline.encode(source, out, **changed)
+        monkeypatch.undo()
+        after = self.files(tmp_path)
+        assert {name: after[name] for name in before} == before
+        assert pipeline.encode(source, out, **changed).resumed_rows > 0
+
+    def test_a_journal_that_was_removed_meanwhile_is_no_lock(self, source, tmp_path, monkeypatch):
+        """A run that ends removes the folder: a lock on its journal then guards nothing."""
+        out = tmp_path / "out.parquet"
+
+        def ends_meanwhile(journal):
+            shutil.rmtree(beside(out, "primal-part"))
+            begin(source, out, 2)
+            return True
+
+        original, calls = _store.locked, []
+
+        def locked(journal):
+            calls.append(1)
+            return ends_meanwhile(journal) if len(calls) == 1 else original(journal)
+
+        monkeypatch.setattr(_store, "locked", locked)
+        with pytest.raises(OptionError, match="another run is writing"):
+            pipeline.encode(source, out, keep="id", **OPTIONS)

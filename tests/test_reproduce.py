@@ -129,7 +129,6 @@ def test_an_empty_folder_and_one_of_ours_are_taken(tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     paper.reproduce(out)
-    (out / "data" / "tides" / "old.csv").write_text("from a version that had this table")
     before = (out / "index.html").read_text()
     paper.reproduce(out, only=["shells"])
     assert not (out / "data/tides").exists()
@@ -137,6 +136,26 @@ def test_an_empty_folder_and_one_of_ours_are_taken(tmp_path):
     assert (out / "data/shells/steps.csv").exists()
     assert "was not part of this run" in (out / "index.html").read_text()
     assert "was not part of this run" not in before
+
+
+@pytest.mark.usefixtures("fakes")
+def test_a_later_run_removes_what_earlier_ones_wrote_and_nothing_else(tmp_path):
+    out = tmp_path / "out"
+    paper.reproduce(out)
+    mark = json.loads((out / "run.json").read_text())
+    assert {"data/tides/steps.csv", "ledger.json"} <= set(mark["files"])
+    foreign = {
+        out / "data/tides/mine.csv": "notes",
+        out / "figures/mine.svg": "<svg/>",
+        tmp_path / "outside.csv": "elsewhere",
+    }
+    for path, text in foreign.items():
+        path.write_text(text)
+    mark["files"] += ["../outside.csv", "data/../../outside.csv", "index.html", 7]
+    (out / "run.json").write_text(json.dumps(mark))
+    paper.reproduce(out, only=["shells"])
+    assert {path: path.read_text() for path in foreign} == foreign
+    assert not (out / "data/tides/steps.csv").exists()
 
 
 @pytest.mark.usefixtures("fakes")

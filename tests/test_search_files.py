@@ -1,12 +1,14 @@
 """A saved index is whole or not there, stays on disk when loaded, and Parquet columns open."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 
 import primal
-from primal.search import Index, _files
+from primal.search import Index
+from primal.search._ids import Ids
 
 KINDS = ["bits", "uint8-phase", "uint16-phase", "float16", "float32"]
 X = np.random.default_rng(0).normal(size=(500, 3))
@@ -62,24 +64,60 @@ class TestSaving:
         index.save(tmp_path)
         assert same_results(Index.load(tmp_path), index)
 
-    @pytest.mark.parametrize("stop_at", ["codes-", "index.json"])
-    def test_a_save_that_is_cut_short_leaves_the_old_index(self, stop_at, tmp_path, monkeypatch):
+    @pytest.mark.parametrize("n_written", [0, 1])
+    def test_a_save_that_is_cut_short_leaves_the_old_index(self, n_written, tmp_path, monkeypatch):
         old, new = Index.from_vectors(X[:100], make_map()), Index.from_vectors(X, make_map())
         old.save(tmp_path)
-        written_whole = _files.written_whole
+        before, done = sorted(tmp_path.iterdir()), []
 
-        def failing(path, **options):
-            if path.name.startswith(stop_at):
+        def failing(descriptor):
+            if len(done) == n_written:
                 raise KeyboardInterrupt
-            return written_whole(path, **options)
+            done.append(descriptor)
 
-        monkeypatch.setattr(_files, "written_whole", failing)
+        monkeypatch.setattr(os, "fsync", failing)
         with pytest.raises(KeyboardInterrupt):
             new.save(tmp_path)
         monkeypatch.undo()
+        assert sorted(tmp_path.iterdir()) == before
         assert same_results(Index.load(tmp_path, verify=True), old)
         new.save(tmp_path)
         assert len(list(tmp_path.iterdir())) == 2
+
+
+class TestIds:
+    @pytest.mark.parametrize("given", [False, True])
+    def test_ids_and_gaps_come_back(self, given, tmp_path):
+        ids = np.random.default_rng(0).permutation(10**12 + np.arange(500)) if given else None
+        index = Index.from_vectors(X, make_map(), ids=ids)
+        index.remove(index.ids[10:20])
+        index.remove(index.ids.max())  # which is not given again
+        index.save(tmp_path)
+        loaded = Index.load(tmp_path)
+        np.testing.assert_array_equal(loaded.ids, index.ids)
+        assert same_results(loaded, index)
+        for one in (index, loaded):
+            one.add(X[0])
+        assert loaded.ids[-1] == index.ids[-1] == (10**12 + 500 if given else 500)
+        loaded.save(tmp_path)
+        np.testing.assert_array_equal(Index.load(tmp_path).ids, index.ids)
+
+    def test_damaged_ids_are_refused(self):
+        stored = Index.from_vectors(X[:3], make_map(), ids=[4, 2, 9])._ids.stored
+        assert Ids.restored(stored, 10, 3).values.tolist() == [4, 2, 9]
+        for values, next_id, n in (
+            (stored, 9, 3),
+            (stored, 10, 4),
+            (stored, "10", 3),
+            (stored, True, 3),
+            (stored, 2**63, 3),
+            (stored[[0, 0, 1]], 10, 3),
+            (stored.astype(np.uint16), 10, 3),
+            (np.full((3, 8), 255, dtype=np.uint8), 10, 3),
+            (None, 4, 3),
+        ):
+            with pytest.raises(primal.DataError):
+                Ids.restored(values, next_id, n)
 
 
 class TestDamage:
@@ -98,18 +136,18 @@ class TestDamage:
         path.write_text(json.dumps({k: v for k, v in header.items() if v is not ...}))
 
     def test_no_index_there(self, tmp_path):
-        with pytest.raises(primal.DataError, match="holds no index"):
+        with pytest.raises(primal.DataError, match=r"holds no primal index: .*No such file"):
             Index.load(tmp_path)
 
     def test_a_cut_file(self, folder):
         path = self.codes_file(folder)
         path.write_bytes(path.read_bytes()[:-10])
-        with pytest.raises(primal.DataError, match="cannot read the codes"):
+        with pytest.raises(primal.DataError, match="changed or cut short"):
             Index.load(folder)
 
     def test_a_missing_file(self, folder):
         self.codes_file(folder).unlink()
-        with pytest.raises(primal.DataError, match="cannot read the codes"):
+        with pytest.raises(primal.DataError, match="which is not there: save again"):
             Index.load(folder)
 
     def test_a_changed_bit(self, folder):
@@ -123,26 +161,48 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"version": 2}, "not an index of version 1"),
-            ({"codes": "int4"}, "unknown kind, 'int4'"),
-            ({"sha256": ...}, "lacks sha256"),
+            ({"version": 1}, "version 2, got 'primal index' of version 1"),
+            ({"version": True}, "of version True"),
+            ({"format": "other"}, "got 'other'"),
+            ({"codes": "int4"}, "got 'int4'"),
+            ({"codes": []}, r"codes must be one of .* got \[\]"),
+            ({"codes": ...}, "'codes'"),
+            ({"codes": "uint8-phase"}, r"holds uint8 \(500, 5\) where its index has uint8"),
+            ({"arrays": ...}, "does not list its arrays"),
+            ({"arrays": {}}, "'codes'"),
+            ({"arrays": {"codes": None}}, "describes an array as None"),
             ({"map": {"map": "dynamic"}}, "basis_version"),
-            ({"file": "../codes.npy"}, "beside it"),
+            ({"map": None}, "got NoneType"),
+            ({"column_scales": {}}, "column_scales"),
         ],
     )
     def test_a_header_that_is_not_one(self, folder, changes, message):
         self.change_header(folder, **changes)
-        with pytest.raises(primal.SpecError, match=message):
+        with pytest.raises(primal.DataError, match=message):
             Index.load(folder)
 
-    def test_other_numbers_of_rows(self, folder):
-        self.change_header(folder, n_rows=499)
-        with pytest.raises(primal.DataError, match="the file was changed or cut short"):
+    @pytest.mark.parametrize(
+        ("change", "message"),
+        [
+            ({"file": "../codes.npy"}, "describes an array as"),
+            ({"file": "codes\0.npy"}, "describes an array as"),
+            ({"dtype": "|O"}, "describes an array as"),
+            ({"shape": [-1, 5]}, "describes an array as"),
+            ({"shape": [2**60, 5]}, "describes an array as"),
+            ({"shape": [2**40, 5]}, "changed or cut short"),
+            ({"shape": [499, 5]}, "changed or cut short"),
+            ({"shape": [5, 500]}, "changed or cut short"),
+        ],
+    )
+    def test_an_array_that_is_not_as_described(self, folder, change, message):
+        (record,) = json.loads((folder / "index.json").read_text())["arrays"].values()
+        self.change_header(folder, arrays={"codes": record | change})
+        with pytest.raises(primal.DataError, match=message):
             Index.load(folder)
 
     def test_text_instead_of_json(self, folder):
         (folder / "index.json").write_text("{")
-        with pytest.raises(primal.SpecError, match="is not the JSON of an index"):
+        with pytest.raises(primal.DataError, match="is not JSON"):
             Index.load(folder)
 
 
@@ -181,15 +241,15 @@ class TestParquet:
         opened = Index.from_parquet(tmp_path / "f.parquet")
         found = opened.search(X, 3)
         wanted = Index.from_vectors(X, m, codes="float32").search(X, 3)
-        np.testing.assert_array_equal(found[0], wanted[0])
-        np.testing.assert_allclose(found[1], wanted[1], atol=1e-6)
+        np.testing.assert_array_equal(found.ids, wanted.ids)
+        np.testing.assert_allclose(found.similarities, wanted.similarities, atol=1e-6)
 
     @pytest.mark.parametrize(
         "metadata", [None, [], {"dtype": "bits"}, {"spec": {}, "dtype": "bits"}, {"spec": 3}]
     )
     def test_metadata_that_says_too_little(self, metadata, pa, tmp_path):
         self.write(tmp_path / "f.parquet", pa, Index(make_map()).encode(X), metadata)
-        with pytest.raises(primal.SpecError):
+        with pytest.raises(primal.DataError):
             Index.from_parquet(tmp_path / "f.parquet")
 
     def test_columns_that_do_not_fit(self, pa, tmp_path):
@@ -203,7 +263,7 @@ class TestParquet:
         with pytest.raises(primal.DataError, match="choose one of id, features"):
             Index.from_parquet(path, column="codes")
         self.write(path, pa, Index(make_map()).encode(X), {**metadata, "dtype": "int4"})
-        with pytest.raises(primal.OptionError, match="int4"):
+        with pytest.raises(primal.DataError, match="int4"):
             Index.from_parquet(path)
 
     def test_nulls_are_refused(self, pa, tmp_path):
@@ -231,4 +291,4 @@ class TestParquet:
             opened = Index.from_parquet(target)
             assert opened.codes == codes
             encoded = Index.from_vectors(X, opened.spec["map"], codes=codes)
-            np.testing.assert_array_equal(opened.search(X, 4)[0], encoded.search(X, 4)[0])
+            np.testing.assert_array_equal(opened.search(X, 4).ids, encoded.search(X, 4).ids)

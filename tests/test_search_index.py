@@ -34,7 +34,7 @@ def make_map(D=54, **options):
 
 
 def by_full_comparison(index, x, queries, n):
-    """Compare all pairs one by one and sort by similarity, then index."""
+    """Compare all pairs one by one and sort by similarity, then index; as search returns it."""
     rows, codes = index.encode(x), index.encode(queries)
     if index.codes.startswith("float"):
         wide = rows.astype(np.float64)
@@ -43,7 +43,7 @@ def by_full_comparison(index, x, queries, n):
     else:
         values = similarity(codes, rows, index.codes, n_frequencies=27)
     order = np.argsort(-values, axis=1, kind="stable")[:, :n]
-    return order, np.take_along_axis(values, order, axis=1)
+    return np.take_along_axis(values, order, axis=1), order
 
 
 @pytest.fixture
@@ -60,9 +60,9 @@ class TestSearch:
     def test_finds_what_a_full_comparison_finds(self, kind, engine, n):
         index = Index.from_vectors(X, make_map(), codes=kind)
         wanted = by_full_comparison(index, X, QUERIES, n)
-        indices, similarities = index.search(QUERIES, n, engine=engine)
-        np.testing.assert_array_equal(indices, wanted[0])
-        np.testing.assert_array_equal(similarities, wanted[1])
+        similarities, ids = index.search(QUERIES, n, engine=engine)
+        np.testing.assert_array_equal(similarities, wanted[0])
+        np.testing.assert_array_equal(ids, wanted[1])
 
     @pytest.mark.usefixtures("small_blocks")
     def test_in_small_blocks_and_batches(self, kind, engine):
@@ -76,8 +76,8 @@ class TestSearch:
 
     def test_equal_rows_come_in_the_order_of_their_indices(self, kind, engine):
         index = Index.from_vectors(np.ones((500, 4)), make_map(), codes=kind)
-        indices, similarities = index.search(np.ones((2, 4)), 30, engine=engine)
-        np.testing.assert_array_equal(indices, np.tile(np.arange(30), (2, 1)))
+        similarities, ids = index.search(np.ones((2, 4)), 30, engine=engine)
+        np.testing.assert_array_equal(ids, np.tile(np.arange(30), (2, 1)))
         assert np.ptp(similarities) == 0.0
 
     def test_rows_added_after_a_search_are_found(self, kind, engine):
@@ -85,12 +85,61 @@ class TestSearch:
         index.search(QUERIES, 5, engine=engine)
         index.add(X[300:])
         wanted = by_full_comparison(index, X, QUERIES, 5)
-        np.testing.assert_array_equal(index.search(QUERIES, 5, engine=engine)[0], wanted[0])
+        np.testing.assert_array_equal(index.search(QUERIES, 5, engine=engine).ids, wanted[1])
 
     def test_no_queries(self, kind, engine):
         index = Index.from_vectors(X, make_map(), codes=kind)
-        indices, similarities = index.search(np.empty((0, 4)), 3, engine=engine)
-        assert indices.shape == similarities.shape == (0, 3)
+        similarities, ids = index.search(np.empty((0, 4)), 3, engine=engine)
+        assert ids.shape == similarities.shape == (0, 3)
+
+    @pytest.mark.parametrize("n", [5, 6, 10**9])
+    def test_fewer_rows_than_asked_for_are_all_returned(self, kind, engine, n):
+        index = Index.from_vectors(X[:5], make_map(), codes=kind)
+        wanted = by_full_comparison(index, X[:5], QUERIES, 5)
+        for found, expected in zip(index.search(QUERIES, n, engine=engine), wanted, strict=True):
+            np.testing.assert_array_equal(found, expected)
+        similarities, ids = Index(make_map(), codes=kind).search(QUERIES, n, engine=engine)
+        assert similarities.shape == ids.shape == (len(QUERIES), 0)
+
+    def test_one_query(self, kind, engine):
+        index = Index.from_vectors(X, make_map(), codes=kind)
+        many = index.search(QUERIES[3:4], 7, engine=engine)
+        for found, wanted in zip(index.search(QUERIES[3], 7, engine=engine), many, strict=True):
+            assert found.shape == (7,)
+            np.testing.assert_array_equal(found, wanted[0])
+        code = index.encode(QUERIES[3])
+        np.testing.assert_array_equal(index.search_codes(code, 7, engine=engine).ids, many.ids[0])
+        assert Index(make_map(), codes=kind).search(QUERIES[3], 7, engine=engine).ids.shape == (0,)
+
+    def test_ids_name_the_rows(self, kind, engine):
+        ids = GENERATOR.permutation(10**6)[:700]
+        plain = Index.from_vectors(X, make_map(), codes=kind)
+        index = Index.from_vectors(X, make_map(), codes=kind, ids=ids)
+        similarities, found = index.search(QUERIES, 40, engine=engine)
+        wanted = plain.search(QUERIES, 40, engine=engine)
+        np.testing.assert_array_equal(similarities, wanted.similarities)
+        np.testing.assert_array_equal(found, ids[wanted.ids])
+
+    def test_what_is_removed_is_not_found(self, kind, engine):
+        index = Index(make_map(), codes=kind)
+        for part in (slice(300), slice(300, 310), slice(310, 700)):
+            index.add(X[part])
+        index.search(QUERIES, 5, engine=engine)  # FAISS has its copy now
+        gone = np.concatenate([np.arange(290, 305), [0, 699], np.arange(400, 500)])
+        index.remove(gone)
+        kept = np.setdiff1d(np.arange(700), gone)
+        assert len(index) == len(kept)
+        np.testing.assert_array_equal(index.ids, kept)
+        fresh = Index.from_vectors(X[kept], make_map(), codes=kind)
+        wanted = fresh.search(QUERIES, 50, engine=engine)
+        similarities, ids = index.search(QUERIES, 50, engine=engine)
+        np.testing.assert_array_equal(similarities, wanted.similarities)
+        np.testing.assert_array_equal(ids, kept[wanted.ids])
+        index.remove(kept)
+        assert index.search(QUERIES, 5, engine=engine).ids.shape == (len(QUERIES), 0)
+        index.add(X[:3])
+        np.testing.assert_array_equal(index.ids, [700, 701, 702])  # never the same ones again
+        assert set(index.search(X[0], 9, engine=engine).ids) == {700, 701, 702}
 
 
 def test_numpy_needs_little_memory():
@@ -122,14 +171,15 @@ class TestMaps:
         s = primal.StaticPrime(128)
         for kind in KINDS:
             index = Index.from_vectors(np.arange(1000), s, codes=kind)
-            np.testing.assert_array_equal(index.search([3, 998], 1)[0], [[3], [998]])
+            np.testing.assert_array_equal(index.search([3, 998], 1).ids, [[3], [998]])
+            np.testing.assert_array_equal(index.search(998, 1).ids, [998])
         turns = np.unpackbits(Index(s).encode([5, -7]), axis=1, bitorder="little")
         z = primal.StaticPrime(128, layout="interleaved").encode([5, -7])
         np.testing.assert_array_equal(turns, z >= 0)
 
     def test_the_layout_does_not_matter(self):
         found = [
-            Index.from_vectors(X, make_map(layout=layout), codes=kind).search(QUERIES, 1)[0]
+            Index.from_vectors(X, make_map(layout=layout), codes=kind).search(QUERIES, 1).ids
             for layout in ("block", "interleaved")
             for kind in ("bits", "uint8-phase")
         ]
@@ -142,8 +192,8 @@ class TestMaps:
             features = sklearn.PrimeFeatures(512, gamma=gamma).fit(X)
             index = Index.from_vectors(X, features, codes="uint8-phase")
             Z = features.transform(QUERIES) @ features.transform(X).T
-            indices, similarities = index.search(QUERIES, 700)
-            wanted = np.take_along_axis(Z, indices, axis=1)
+            similarities, ids = index.search(QUERIES, 700)
+            wanted = np.take_along_axis(Z, ids, axis=1)
             np.testing.assert_allclose(similarities, wanted, atol=5 * 0.0123 / 16)
 
     def test_features_that_are_not_pairs_are_refused(self):
@@ -169,14 +219,14 @@ class TestMaps:
 class TestRerank:
     def test_a_second_look_orders_by_its_own_codes(self):
         bits, phases = (Index.from_vectors(X, make_map(), codes=c) for c in KINDS[:2])
-        candidates, _ = bits.search(QUERIES, 60)
-        indices, similarities = phases.rerank(QUERIES, candidates, 5)
+        candidates = bits.search(QUERIES, 60).ids
+        similarities, ids = phases.rerank(QUERIES, candidates, 5)
         codes, rows = phases.encode(QUERIES), phases.encode(X)
         for q in range(len(QUERIES)):
             among = np.sort(candidates[q])
             values = similarity(codes[q : q + 1], rows[among], "uint8-phase")[0]
             order = np.argsort(-values, kind="stable")[:5]
-            np.testing.assert_array_equal(indices[q], among[order])
+            np.testing.assert_array_equal(ids[q], among[order])
             np.testing.assert_array_equal(similarities[q], values[order])
 
     def test_all_candidates_is_a_search(self):
@@ -189,18 +239,102 @@ class TestRerank:
 
     def test_wrong_candidates_are_refused(self):
         index = Index.from_vectors(X, make_map())
-        for wrong in ([[700]], [[-1]], [[0.5]], [0], [[0], [1]]):
-            with pytest.raises(primal.DataError, match="candidates must be"):
+        for wrong, said in (
+            ([[700]], "no row of the index has the id 700"),
+            ([[0, -1]], "the id -1"),
+            ([[0.5]], "whole numbers"),
+            ([0], "candidates must be"),
+            ([[0], [1]], "candidates must be"),
+        ):
+            with pytest.raises(primal.DataError, match=said):
                 index.rerank(QUERIES[:1], np.array(wrong), 1)
-        with pytest.raises(primal.DimensionError, match="2 candidates"):
-            index.rerank(QUERIES[:1], np.array([[0, 1]]), 3)
+        assert index.rerank(QUERIES[:1], [[0, 1]], 3).ids.shape == (1, 2)
+
+    def test_candidates_are_ids(self):
+        ids = np.arange(700)[::-1] * 10
+        bits, phases = (Index.from_vectors(X, make_map(), codes=c, ids=ids) for c in KINDS[:2])
+        candidates = bits.search(QUERIES, 60).ids
+        plain = Index.from_vectors(X, make_map(), codes=KINDS[1])
+        wanted = plain.rerank(QUERIES, 699 - candidates // 10, 5)
+        np.testing.assert_array_equal(
+            phases.rerank(QUERIES, candidates, 5).similarities, wanted.similarities
+        )
+        one = phases.rerank(QUERIES[2], candidates[2], 5)
+        np.testing.assert_array_equal(one.ids, ids[wanted.ids[2]])
+
+
+class TestIds:
+    def test_rows_without_ids_count_on(self):
+        index = Index(make_map())
+        index.add(X[:3])
+        index.add(X[3:5], ids=[100, 7])
+        index.add(X[5])
+        np.testing.assert_array_equal(index.ids, [0, 1, 2, 100, 7, 101])
+        index.add_codes(index.encode(X[6:8]), ids=[50, 51])
+        index.add_codes(index.encode(X[8]))
+        np.testing.assert_array_equal(index.ids, [0, 1, 2, 100, 7, 101, 50, 51, 102])
+        assert index.ids.dtype == np.int64
+
+    def test_one_id_for_one_vector(self):
+        index = Index.from_vectors(X[:2], make_map())
+        index.add(X[2], ids=9)
+        index.remove(0)
+        np.testing.assert_array_equal(index.ids, [1, 9])
+
+    @pytest.mark.parametrize(
+        ("ids", "said"),
+        [
+            ([5, 5], "5 twice"),
+            ([5, 1], "a row with the id 1 is there already"),
+            ([5], r"each of 2 rows, got shape \(1,\)"),
+            ([[5, 6]], "got shape"),
+            ([5, -1], "from 0 to"),
+            ([5, 2**63 - 1], "from 0 to"),
+            (np.array([5, 2**63], dtype=np.uint64), "whole numbers below"),
+            ([5.0, 6.0], "whole numbers below .*float64"),
+            (["a", "b"], "whole numbers below"),
+        ],
+    )
+    def test_wrong_ids_change_nothing(self, ids, said):
+        index = Index.from_vectors(X[:3], make_map())
+        with pytest.raises(primal.DataError, match=said):
+            index.add(X[3:5], ids=ids)
+        assert len(index) == 3
+        np.testing.assert_array_equal(index.ids, [0, 1, 2])
+
+    def test_unknown_ids_remove_nothing(self):
+        index = Index.from_vectors(X[:3], make_map())
+        with pytest.raises(primal.DataError, match="no row of the index has the id 3"):
+            index.remove([0, 3])
+        assert len(index) == 3
+        index.remove([])
+        index.remove([1, 1])
+        np.testing.assert_array_equal(index.ids, [0, 2])
+
+    def test_rows_added_after_a_look_at_the_ids(self):
+        index = Index.from_vectors(X[:3], make_map())
+        index.rerank(X[0], [0, 1, 2], 1)
+        index.add(X[3:5])
+        assert index.rerank(X[4], [0, 4], 1).ids.tolist() == [4]
+        index.remove([0, 4])
+        index.rerank(X[1], [1, 2], 1)
+        index.add(X[4], ids=77)
+        assert index.rerank(X[4], [1, 77], 1).ids.tolist() == [77]
+        index.remove(77)
+        assert index.ids.tolist() == [1, 2, 3]
+
+    def test_many_small_batches(self):
+        ids = np.random.default_rng(0).permutation(5000)[:600]
+        index = Index(make_map())
+        for i in range(600):
+            index.add(X[i], ids=ids[i])
+        np.testing.assert_array_equal(index.ids, ids)
+        assert len(index._ids._stored.parts) <= 11
 
 
 class TestRefusals:
-    def test_more_neighbours_than_rows(self):
-        with pytest.raises(primal.DimensionError, match="more than the 0 rows"):
-            Index(make_map()).search(QUERIES, 1)
-        with pytest.raises(primal.DimensionError, match="n_neighbours"):
+    def test_no_neighbors(self):
+        with pytest.raises(primal.DimensionError, match="n_neighbors"):
             Index.from_vectors(X, make_map()).search(QUERIES, 0)
 
     def test_an_engine_that_cannot(self):
@@ -231,8 +365,8 @@ class TestRefusals:
         index = Index.from_vectors(X, make_map())
         with pytest.raises(primal.DataError, match="4 values along its last axis"):
             index.search(np.zeros((2, 5)), 1)
-        with pytest.raises(primal.DataError, match=r"shape \(n, 4\), got \(4,\)"):
-            index.search(np.zeros(4), 1)
+        with pytest.raises(primal.DataError, match=r"shape \(n, 4\) or \(4,\), got \(1, 1, 4\)"):
+            index.search(np.zeros((1, 1, 4)), 1)
         with pytest.raises(primal.DataError, match="nan at row 0, column 1"):
             index.add([[0.0, np.nan, 0.0, 0.0]])
 
@@ -242,7 +376,7 @@ def test_added_codes_may_change_afterwards():
     index = Index(make_map())
     index.add_codes(codes)
     codes[:] = 0
-    np.testing.assert_array_equal(index.search(X[5:6], 1)[1], [[1.0]])
+    np.testing.assert_array_equal(index.search(X[5], 1).similarities, [1.0])
 
 
 def test_importing_the_room_loads_nothing_heavy():
@@ -266,7 +400,7 @@ for kind in ("bits", "float32"):
     index = Index.from_vectors(x, primal.DynamicPrime(4, 64, 0.2), codes=kind)
     b = a @ a  # both libraries start their threads
     found = index.search(x[:40], 2, engine="faiss")
-    assert np.array_equal(found[0], index.search(x[:40], 2, engine="numpy")[0])
+    assert np.array_equal(found.ids, index.search(x[:40], 2, engine="numpy").ids)
     assert (a @ a == b).all()
 """
     # Waiting threads that spin would take minutes on a busy machine.

@@ -132,3 +132,71 @@ def test_certificate_is_the_worst_pair():
 
 def test_one_category_is_similar_to_nothing():
     assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].worst_similarity == 0.0
+
+
+def test_a_code_without_a_position_is_refused():
+    t = np.array([[0], [5], [9]])
+    positions = PrimePositions(16).fit(t)
+    Z = positions.transform(t)
+    Z[1] = 0.0
+    with pytest.raises(primal.DataError, match="row 1, column 0"):
+        positions.inverse_transform(Z)
+
+
+DAYS = np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]")[:, None]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        DAYS,
+        DAYS.astype("datetime64[ns]"),
+        DAYS - DAYS[0],
+        DAYS.astype(object),
+        [[3], DAYS[0].astype(object)],
+    ],
+)
+def test_dates_are_counted_by_the_user(dates):
+    with pytest.raises(primal.DataError, match=r"datetime64\[D\]'\)\.astype\('int64'\)"):
+        PrimePositions(4).fit(dates)
+
+
+def test_the_advice_for_dates_holds():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-01-01", "2024-02-01"])})
+    for wrong, kind in (
+        (frame, r"datetime64\["),
+        (frame.assign(n=[1, 2]), r"datetime64\["),
+        (frame.assign(day=frame.day.dt.tz_localize("UTC")), r"datetime64\["),
+        (frame.assign(day=frame.day.dt.to_period("M")), r"period\["),
+        (frame.assign(day=frame.day.dt.date), "date"),
+    ):
+        with pytest.raises(primal.DataError, match=f"got {kind}.*Count dates in a unit"):
+            PrimePositions(4).fit(wrong)
+    counted = np.asarray(frame, dtype="datetime64[D]").astype("int64")
+    positions = PrimePositions(4).fit(counted)
+    assert (positions.data_max_ - positions.data_min_).tolist() == [31]
+
+
+def test_positions_beyond_64_bits_are_refused():
+    with pytest.raises(primal.PositionError, match=str(2**63)):
+        PrimePositions(4).fit(np.array([[1], [2**63]], dtype=np.uint64))
+    assert PrimePositions(4).fit(np.array([[2**63 - 1]], dtype=np.uint64)).data_max_ == 2**63 - 1
+
+
+@pytest.mark.parametrize("dtype", ["string", "string[pyarrow]", "category", "object"])
+def test_missing_text_of_pandas_is_a_category(dtype):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"city": pandas.array(["Paris", pandas.NA, "Oslo"]).astype(dtype)})
+    plain = np.array([["Paris"], [None], ["Oslo"]], dtype=object)
+    Z = PrimeHasher(16).fit(frame).transform(frame)
+    np.testing.assert_array_equal(Z, PrimeHasher(16).fit(plain).transform(plain))
+
+
+def test_everything_missing_is_one_category():
+    pandas = pytest.importorskip("pandas")
+    missing = (None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT)
+    assert len({stable_position(value) for value in missing}) == 1
+    with pytest.raises(primal.DataError, match=r"astype\(str\)"):
+        PrimeHasher(4).fit(DAYS)

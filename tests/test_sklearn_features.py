@@ -9,12 +9,16 @@ import primal
 
 pytest.importorskip("sklearn")
 
+from scipy import sparse
+from sklearn.base import clone
 from sklearn.gaussian_process.kernels import Matern
+from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVC
 
 from primal.sklearn import (
     PrimeFeatures,
+    PrimeRidgeRegressor,
     kernel_matrix,
     median_gamma,
     scale_gamma,
@@ -96,13 +100,115 @@ def test_auto_form_takes_pairs_from_twice_the_inputs_on():
     assert forms == ["offset", "offset", "pair", "pair"]
 
 
+def offset_phases(features, x):
+    """Return the phases in turns of a fitted offset form, from its definition."""
+    d, D = x.shape[1], features.n_components
+    p = primal.primes(d + 2)[-1]  # p_(d+2)
+    offsets = (np.arange(1, D + 1) * np.sqrt(float(p))) % 1.0
+    return (x - features.center_) @ features.map_.basis.frequencies.T + offsets
+
+
 def test_offset_form_is_a_cosine_with_an_offset():
-    features = PrimeFeatures(5, gamma=0.5, form="offset").fit(X)
-    p = primal.primes(6)[-1]  # p_(d+2)
-    offsets = (np.arange(1, 6) * np.sqrt(float(p))) % 1.0
-    phases = X @ features.map_.basis.frequencies.T + offsets
-    wanted = np.sqrt(2.0 / 5.0) * np.cos(2.0 * np.pi * phases)
-    np.testing.assert_allclose(features.transform(X), wanted, atol=1e-6)
+    x = X + np.array([3.0, -20.0, 0.0, 0.5])
+    features = PrimeFeatures(5, gamma=0.5, form="offset").fit(x)
+    np.testing.assert_allclose(features.center_, x.mean(axis=0), atol=1e-5)
+    wanted = np.sqrt(2.0 / 5.0) * np.cos(2.0 * np.pi * offset_phases(features, x))
+    np.testing.assert_allclose(features.transform(x), wanted, atol=1e-6)
+
+
+def test_offset_form_with_a_gamma_for_each_column():
+    x = X + 7.0
+    features = PrimeFeatures(5, gamma=[0.1, 0.5, 2.0, 0.01], form="offset").fit(x)
+    same = PrimeFeatures(5, gamma=1.0, form="offset").fit(x * np.sqrt([0.1, 0.5, 2.0, 0.01]))
+    scaled = x * np.sqrt([0.1, 0.5, 2.0, 0.01])
+    np.testing.assert_allclose(features.transform(x), same.transform(scaled), atol=1e-5)
+
+
+@pytest.mark.parametrize("basis", ["table", "orthogonal"])
+def test_offset_form_is_free_of_bias_far_from_zero(basis):
+    # Rows that are alike, far from zero: x + y is nearly the same for all pairs of them.
+    rng = np.random.default_rng(0)
+    x = rng.random((300, 50))
+    x /= x.sum(axis=1, keepdims=True)
+    K = kernel_matrix("rbf", x, 10.0)
+    for D in (300, 1000, 3000):
+        features = PrimeFeatures(D, gamma=10.0, basis=basis, form="offset").fit(x)
+        Z = features.transform(x)
+        assert abs((Z @ Z.T - K).mean()) < 0.01
+        # What is left is the term of x + y, from its closed form.
+        v = 2.0 * np.pi * offset_phases(features, x)
+        rest = np.mean(np.cos(v[:1] + v), axis=1)
+        t = 2.0 * np.pi * (x[:1] - x) @ features.map_.basis.frequencies.T
+        np.testing.assert_allclose(Z[0] @ Z.T, np.cos(t).mean(axis=1) + rest, atol=1e-5)
+
+
+def test_the_center_does_not_depend_on_the_order_of_rows():
+    x = np.random.default_rng(0).standard_normal((1000, 3)) * 1e3 + 17.0
+    x[:, 2] = 4.25
+    features = PrimeFeatures(5, gamma=0.1).fit(x)
+    assert features.center_[2] == 4.25
+    for other in (x[::-1], np.asfortranarray(x), sparse.csr_array(x)):
+        again = PrimeFeatures(5, gamma=0.1).fit(other)
+        np.testing.assert_array_equal(again.center_, features.center_)
+    # The first batch decides, and growing keeps it.
+    features.partial_fit(x + 100.0)
+    old = features.transform(x)
+    np.testing.assert_array_equal(features.grow(9).transform(x)[:, :5], old)
+    assert PrimeFeatures(6, gamma=0.1).fit(x).center_ is None
+
+
+def test_ridge_counts_offsets_from_zero():
+    """With gamma as a number a model does not depend on the rows that come first."""
+    x = X + 5.0
+    model = PrimeRidgeRegressor(5, gamma=0.1).fit(x, x[:, 0])
+    assert model.features_.form_ == "offset"
+    parts = PrimeRidgeRegressor(5, gamma=0.1).partial_fit(x[40:], x[40:, 0])
+    parts.partial_fit(x[:40], x[:40, 0])
+    np.testing.assert_array_equal(model.features_.transform(x), parts.features_.transform(x))
+
+
+class TestInPlaceOfRBFSampler:
+    def test_its_arguments_mean_the_same(self):
+        options = {"gamma": 0.3, "n_components": 4000, "random_state": 0}
+        ours, theirs = (E(**options).fit_transform(X) for E in (PrimeFeatures, RBFSampler))
+        assert ours.shape == theirs.shape
+        assert np.abs(ours @ ours.T - theirs @ theirs.T).max() < 0.1
+
+    def test_a_random_state_is_ignored(self):
+        plain = PrimeFeatures(32).fit_transform(X)
+        for state in (0, 7, np.random.RandomState(1), np.random.default_rng(2)):
+            features = clone(PrimeFeatures(32, random_state=state))
+            np.testing.assert_array_equal(features.fit_transform(X), plain)
+
+
+class TestWeights:
+    @pytest.mark.parametrize("gamma", ["scale", "median"])
+    @pytest.mark.parametrize("kernel", ["rbf", "laplacian"])
+    @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+    def test_counts_are_repeated_rows(self, gamma, kernel, container):
+        counts = np.random.default_rng(0).integers(0, 4, len(X))
+        repeated = np.repeat(X, counts, axis=0)
+        options = {"gamma": gamma, "kernel": kernel, "form": "offset"}
+        weighted = PrimeFeatures(9, **options).fit(container(X), sample_weight=counts)
+        plain = PrimeFeatures(9, **options).fit(container(repeated))
+        assert weighted.gamma_ == pytest.approx(plain.gamma_, rel=1e-12)
+        np.testing.assert_array_equal(weighted.center_, plain.center_)
+        np.testing.assert_array_equal(weighted.data_max_, repeated.max(axis=0))
+
+    def test_real_weights_have_a_closed_form(self):
+        w = np.random.default_rng(0).uniform(0.0, 2.0, len(X))
+        mean = np.average(X, weights=w, axis=0).mean()
+        variance = np.average(np.square(X - mean), weights=w, axis=0).mean()
+        assert scale_gamma(X, "rbf", w) == pytest.approx(1.0 / (X.shape[1] * variance))
+
+
+def test_whether_there_is_an_inverse_can_be_asked():
+    wrapped = PrimeFeatures(64, gamma=50.0)
+    assert hasattr(wrapped, "inverse_transform")  # nothing is known before the fit
+    assert not hasattr(wrapped.fit(X), "inverse_transform")
+    with pytest.raises(primal.NotInvertibleError, match="safe_gamma_"):
+        wrapped.inverse_transform(wrapped.transform(X))
+    assert hasattr(PrimeFeatures(64, gamma=wrapped.safe_gamma_).fit(X), "inverse_transform")
 
 
 @pytest.mark.parametrize("form", ["pair", "offset"])
@@ -284,3 +390,16 @@ def test_features_of_the_wrong_width():
     features = PrimeFeatures(32, gamma=1e-3).fit(X)
     with pytest.raises(primal.DimensionError, match="32 columns"):
         features.inverse_transform(np.ones((2, 31)))
+
+
+def test_erased_features_decode_to_nan():
+    X = np.random.default_rng(0).uniform(-1.0, 1.0, (20, 2))
+    features = PrimeFeatures(n_components=16, gamma=0.01).fit(X)
+    Z = features.transform(X)
+    expected = features.inverse_transform(Z)
+    Z[3] = 0.0
+    with pytest.warns(primal.MisfitWarning, match="1 of 20 codes") as seen:
+        found = features.inverse_transform(Z)
+    assert len(seen) == 1
+    assert np.isnan(found[3]).all()
+    np.testing.assert_array_equal(np.delete(found, 3, 0), np.delete(expected, 3, 0))

@@ -19,8 +19,8 @@ if not GALLERY.exists():
 sys.path.insert(0, str(GALLERY))
 
 import kernel_error  # noqa: E402
-import peers  # noqa: E402
 
+import peers  # noqa: E402
 from primal.sklearn import PrimeFeatures  # noqa: E402
 
 DATA = dict([*peers.bundled(), *peers.unnamed()])

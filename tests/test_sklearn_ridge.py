@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primal
+from primal import DataError
 
 pytest.importorskip("sklearn")
 
@@ -18,6 +19,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.linear_model import Ridge
 
 from primal.sklearn import PrimeRidgeClassifier, PrimeRidgeRegressor
+from primal.sklearn._moments import Moments
 
 X, Y = load_iris(return_X_y=True)
 DX, DY = load_diabetes(return_X_y=True)
@@ -180,3 +182,82 @@ def test_digits_learns():
     x, y = load_digits(return_X_y=True)
     model = PrimeRidgeClassifier(256).fit(x[:1200], y[:1200])
     assert model.score(x[1200:], y[1200:]) > 0.93
+
+
+class TestWeights:
+    @pytest.mark.parametrize("Estimator", [PrimeRidgeClassifier, PrimeRidgeRegressor])
+    @pytest.mark.parametrize("alpha", ["gcv", 0.1])
+    @pytest.mark.parametrize("container", [np.asarray, sparse.csr_array])
+    def test_counts_are_repeated_rows_bit_for_bit(self, Estimator, alpha, container):
+        rng = np.random.default_rng(0)
+        x, counts = rng.standard_normal((80, 3)), rng.integers(0, 4, 80)
+        y = (x[:, 0] * x[:, 1] > 0).astype(float)
+        options = {"gamma": 0.3, "alpha": alpha}
+        rows = np.repeat(np.arange(80), counts)
+        repeated = Estimator(24, **options).fit(container(x[rows]), y[rows])
+        weighted = Estimator(24, **options).fit(container(x), y, sample_weight=counts)
+        np.testing.assert_array_equal(weighted.coef_, repeated.coef_)
+        assert weighted.alpha_ == repeated.alpha_
+        parts = Estimator(24, **options)
+        for part in (slice(50, 80), slice(50)):
+            parts.partial_fit(container(x[part]), y[part], sample_weight=counts[part])
+        np.testing.assert_array_equal(parts.coef_, repeated.coef_)
+        grown = weighted.grow(40, container(x[::-1]), y[::-1], sample_weight=counts[::-1])
+        fresh = Estimator(40, **options).fit(container(x[rows]), y[rows])
+        np.testing.assert_array_equal(grown.coef_, fresh.coef_)
+
+    def test_real_weights_are_those_of_a_weighted_ridge(self):
+        rng = np.random.default_rng(1)
+        x, weights = rng.standard_normal((200, 3)), rng.uniform(0.1, 3.0, 200)
+        y = np.sin(x).sum(axis=1)
+        ours = PrimeRidgeRegressor(32, alpha=0.5, gamma=0.2).fit(x, y, sample_weight=weights)
+        Z = ours.features_.transform(x)
+        theirs = Ridge(alpha=0.5).fit(Z, y, sample_weight=weights)
+        # Features are rounded to 2**-18 here.
+        np.testing.assert_allclose(ours.predict(x), theirs.predict(Z), atol=1e-4)
+        plain = PrimeRidgeRegressor(32, alpha=0.5, gamma=0.2).fit(x, y)
+        assert np.abs(ours.predict(x) - plain.predict(x)).max() > 1e-2
+        grown = ours.grow(48, x[::-1], y[::-1], sample_weight=weights[::-1])
+        fresh = PrimeRidgeRegressor(48, alpha=0.5, gamma=0.2).fit(x, y, sample_weight=weights)
+        np.testing.assert_allclose(grown.coef_, fresh.coef_, rtol=1e-6, atol=1e-9)
+        with pytest.raises(DataError, match="not the rows"):
+            fresh.grow(64, x, y, sample_weight=weights[::-1])
+
+    def test_large_counts_are_summed_in_small_blocks(self):
+        rng = np.random.default_rng(2)
+        Q = np.rint(rng.uniform(-1, 1, (40, 5)) * 2.0**18)
+        Y, weights = np.ones((40, 1)), rng.integers(1, 65537, 40).astype(float)
+        moments = Moments.empty(5, 1)
+        moments.add(Q, Y, weights)
+        whole = Q.astype(np.int64)
+        np.testing.assert_array_equal(
+            moments.gram, (whole * weights.astype(int)[:, None]).T @ whole
+        )
+        assert moments.gram.dtype == np.int64
+        assert moments.n_rows == int(weights.sum())
+        moments.add(Q, Y, weights + 0.5)
+        assert moments.gram.dtype == np.float64
+        with pytest.raises(DataError, match="64-bit sums"):
+            Moments.empty(5, 1).add(Q[:2].repeat(600, 0), Y[:1].repeat(1200, 0), np.full(1200, 6e4))
+
+    @pytest.mark.parametrize(
+        ("weights", "said"),
+        [
+            (np.ones(3), r"each of the 4 rows, got shape \(3,\)"),
+            (np.ones((4, 1)), r"got shape \(4, 1\)"),
+            ([1.0, -1.0, 1.0, 1.0], "from -1.0 to 1.0"),
+            ([1.0, np.nan, 1.0, 1.0], "finite"),
+            (["a", "b", "c", "d"], "must be numbers"),
+            (0.0, "zero in every row"),
+        ],
+    )
+    def test_wrong_weights(self, weights, said):
+        x, y = np.arange(8.0).reshape(4, 2), np.array([0, 1, 0, 1])
+        with pytest.raises(DataError, match=said):
+            PrimeRidgeClassifier(4).fit(x, y, sample_weight=weights)
+
+    def test_weights_that_add_up_to_one_leave_nothing_to_validate_with(self):
+        x, y = np.random.default_rng(0).standard_normal((50, 2)), np.arange(50.0)
+        model = PrimeRidgeRegressor(4).fit(x, y, sample_weight=np.full(50, 0.02))
+        with pytest.raises(DataError, match="add up to the number of rows"):
+            model.predict(x)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import primal
 from exact_reference import first_primes
-from primal import DataError, DimensionError, StaticPrime
+from primal import DimensionError, StaticPrime
 from primal._selftest import sample_points
 
 
@@ -192,12 +192,22 @@ def test_decoding_needs_little_memory(n_codes):
     assert peak < 64e6
 
 
-def test_a_row_of_zeros_has_no_position():
-    s = StaticPrime(8)
-    z = s.waves(3)
+@pytest.mark.parametrize("n", [300, 2**21, 10**9])
+@pytest.mark.parametrize("layout", ["block", "interleaved"])
+def test_erased_codes_have_no_position(n, layout):
+    s = StaticPrime(256, layout=layout)
+    t = np.arange(1, 8)
+    z = s.encode(t)
     z[1] = 0.0
-    with pytest.raises(DataError, match="row 1 of z is all zeros"):
-        s.decode(z, n=3)
+    z[3, :128] = z[5, 128:] = 0.0  # a half of the code, or all cosines or sines
+    z[4, [0, 1, 128, 129]] = 0.0  # one pair
+    found, similarity, certain = s.decode(z, n=n, return_similarity=True, return_certain=True)
+    erased = [1, 4] if layout == "block" else [1, 3, 4, 5]
+    assert (found[erased] == -1).all()
+    assert np.isnan(similarity[erased]).all()
+    assert not certain[erased].any()
+    assert found[[0, 2, 6]].tolist() == [1, 3, 7]
+    assert certain[[0, 2, 6]].all()
 
 
 def test_decoding_no_rows():

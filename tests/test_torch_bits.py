@@ -27,6 +27,21 @@ class TestEager(TorchConformance):
         monkeypatch.setenv("PRIMAL_TORCH", "eager")
 
 
+class TestNumpyEngine(TorchConformance):
+    @pytest.fixture(autouse=True)
+    def _engine(self, monkeypatch):
+        monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
+
+
+class TestNumbaEngine(TorchConformance):
+    open_rows = 20_000
+
+    @pytest.fixture(autouse=True)
+    def _engine(self, monkeypatch):
+        pytest.importorskip("numba", reason="Numba is not installed")
+        monkeypatch.setenv("PRIMAL_ENGINE", "numba")
+
+
 class TestCompiled(TorchConformance):
     shapes = ((7, 3, 9), (33, 20, 17))
     bases = ("paper", "orthogonal")

@@ -35,10 +35,15 @@ def reports(tmp_path_factory):
         for rank in range(2)
     ]
     found = []
-    for rank in ranks:
-        output, errors = rank.communicate(timeout=120)
-        assert rank.returncode == 0, errors
-        found.append(json.loads(output.splitlines()[-1]))
+    try:
+        for rank in ranks:
+            output, errors = rank.communicate(timeout=120)
+            assert rank.returncode == 0, errors
+            found.append(json.loads(output.splitlines()[-1]))
+    finally:
+        for rank in ranks:  # one that waits for a rank that failed
+            rank.kill()
+            rank.communicate()
     return found
 
 

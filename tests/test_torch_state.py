@@ -121,7 +121,7 @@ class TestCell:
         parameters = list(cell.parameters())
         assert torch.autograd.gradcheck(lambda x, *_: cell(x)[0], (x, *parameters))
 
-    def test_state_dict_and_the_meta_device(self):
+    def test_only_what_is_learned_is_stored(self):
         cell = PrimeStateCell(2, 3)
         assert sorted(cell.state_dict()) == [
             "input_map.weight",
@@ -129,14 +129,6 @@ class TestCell:
             "output_map.bias",
             "output_map.weight",
         ]
-        with torch.device("meta"):
-            later = PrimeStateCell(2, 3)
-        later = later.to_empty(device="cpu")
-        later.reset_parameters()
-        later.reset_buffers()
-        later.load_state_dict(cell.state_dict())
-        x = torch.randn(5, 2)
-        assert torch.equal(later(x)[0], cell(x)[0])
 
     @pytest.mark.parametrize(
         ("call", "message"),

@@ -34,6 +34,13 @@ def numpy_map(*arguments, **options) -> primal.DynamicPrime:
         return primal.DynamicPrime(*arguments, **options)
 
 
+def torch_layer(*arguments, **options) -> pt.DynamicPrime:
+    """A layer with float32 features, as NumPy makes them from inputs of every type."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", primal.ConditioningWarning)
+        return pt.DynamicPrime(*arguments, **({"dtype": torch.float32} | options))
+
+
 def mixed_rows(basis: primal.Basis, n: int) -> np.ndarray:
     """Rows with short phases and rows with phases up to 2**30 turns, side by side."""
     x = sample_points(n + 1, basis.d)[:n]
@@ -84,7 +91,7 @@ class TorchConformance:
             for n, d, k in self.shapes:
                 for layout in LAYOUTS:
                     m = numpy_map(d, 2 * k, 0.3, basis=basis, layout=layout)
-                    layer = pt.DynamicPrime(
+                    layer = torch_layer(
                         d, 2 * k, 0.3, basis=basis, layout=layout, device=self.device
                     )
                     x = sample_points(n, d)
@@ -96,7 +103,7 @@ class TorchConformance:
         for basis in self.bases:
             m = numpy_map(8, 34, 0.3, basis=basis)
             x = mixed_rows(m.basis, 61)
-            layer = pt.DynamicPrime(8, 34, 0.3, basis=basis, device=self.device)
+            layer = torch_layer(8, 34, 0.3, basis=basis, device=self.device)
             np.testing.assert_array_equal(bits(self.call(layer, self.tensor(x))), bits(m.encode(x)))
 
     def test_open_roundings_are_settled(self):
@@ -105,22 +112,20 @@ class TorchConformance:
         x = sample_points(self.open_rows, 20)
         length = np.linalg.norm(x, axis=1).max()
         x *= 0.049 / (length * m.basis.table.product_errors.max() * 2.0**32)
-        layer = pt.DynamicPrime(20, 128, 1.0, basis="orthogonal", device=self.device)
+        layer = torch_layer(20, 128, 1.0, basis="orthogonal", device=self.device)
         np.testing.assert_array_equal(bits(self.call(layer, self.tensor(x))), bits(m.encode(x)))
 
     def test_float64_has_numpys_bits(self):
         for basis in ("paper", "orthogonal"):
             m = numpy_map(5, 14, 0.3, basis=basis)
-            layer = pt.DynamicPrime(
-                5, 14, 0.3, basis=basis, device=self.device, dtype=torch.float64
-            )
+            layer = torch_layer(5, 14, 0.3, basis=basis, device=self.device, dtype=torch.float64)
             x = mixed_rows(m.basis, 21)
             found = self.call(layer, self.tensor(x))
             np.testing.assert_array_equal(bits(found), bits(m.encode(x, dtype="float64")))
 
     def test_narrow_types_are_the_float32_features_rounded(self):
         x = self.tensor(sample_points(9, 3).astype(np.float32))
-        layer = pt.DynamicPrime(3, 18, 0.4, device=self.device)
+        layer = torch_layer(3, 18, 0.4, device=self.device)
         codes = pt.StaticPrime(18, device=self.device)
         wide, wide_codes = self.call(layer, x), codes.waves(40)
         for dtype in self.narrow:
@@ -130,7 +135,7 @@ class TorchConformance:
             assert torch.equal(codes.to(dtype).waves(40), wide_codes.to(dtype))
 
     def test_narrow_inputs_mean_what_they_hold(self):
-        layer = pt.DynamicPrime(3, 18, 0.4, device=self.device)
+        layer = torch_layer(3, 18, 0.4, device=self.device)
         for dtype in NARROW:
             x = self.tensor(sample_points(9, 3)).to(dtype)
             np.testing.assert_array_equal(
@@ -138,11 +143,44 @@ class TorchConformance:
             )
 
     def test_kernel_features_are_scaled_in_float32(self):
-        layer = pt.PrimeFeatures(3, 26, lengthscale=1.5, device=self.device)
+        layer = pt.PrimeFeatures(3, 26, lengthscale=1.5, device=self.device, dtype=torch.float32)
         m = numpy_map(3, 26, layer.basis.sigma, basis="auto", layout="interleaved")
         x = sample_points(11, 3)
         expected = m.encode(x) * (np.float32(1) / np.sqrt(np.float32(13)))
         np.testing.assert_array_equal(bits(self.call(layer, self.tensor(x))), bits(expected))
+
+    def test_rows_that_cannot_be_encoded_are_nan(self):
+        rows = [[1.0, 2.0, 3.0], [np.nan, 0, 0], [0, np.inf, 0], [-1e300, 0, 0], [0, 0, 0]]
+        x = self.tensor(np.array(rows))
+        for precision in ("exact", "fast"):
+            for dtype in (torch.float32, torch.float16, torch.float64):
+                for layout in LAYOUTS:
+                    options = {"precision": precision, "dtype": dtype, "layout": layout}
+                    layer = torch_layer(3, 16, device=self.device, **options)
+                    at = x.clone().requires_grad_()
+                    z = self.call(layer, at)
+                    assert z.isnan().all(dim=1).tolist() == [False, True, True, True, False]
+                    assert not z[[0, 4]].isnan().any()
+                    if precision == "exact":
+                        assert torch.equal(z[[0, 4]], self.call(layer, x[[0, 4]]))
+
+    def test_the_gradient_of_such_rows_is_nan(self):
+        rows = [[1.0, 2.0, 3.0], [np.nan, 0, 0], [0, np.inf, 0], [1e30, 0, 0], [0, 0, 0]]
+        for precision in ("exact", "fast"):
+            layer = torch_layer(3, 16, precision=precision, device=self.device)
+            x = self.tensor(np.array(rows, dtype=np.float32)).requires_grad_()
+            self.call(layer, x).square().sum().backward()
+            assert x.grad.isnan().all(dim=1).tolist() == [False, True, True, True, False]
+            assert not x.grad[[0, 4]].isnan().any()
+
+    def test_narrow_inputs_have_narrow_features(self):
+        x = self.tensor(sample_points(9, 3).astype(np.float32))
+        layer = pt.DynamicPrime(3, 18, 0.4, device=self.device)
+        for dtype in (*self.narrow, torch.float64):
+            found = self.call(layer, x.to(dtype))
+            fixed = torch_layer(3, 18, 0.4, device=self.device, dtype=dtype)
+            assert found.dtype == dtype
+            assert torch.equal(found, self.call(fixed, x.to(dtype)))
 
     def test_fast_is_close_to_exact(self):
         for n, d, k in self.shapes:
@@ -150,7 +188,7 @@ class TorchConformance:
                 m = numpy_map(d, 2 * k, 0.3, basis="orthogonal", layout=layout)
                 x = sample_points(n, d) * (2.0**18 / m.basis.table.l1_norms.max())
                 x[::2] *= 2.0**-18
-                layer = pt.DynamicPrime(
+                layer = torch_layer(
                     d,
                     2 * k,
                     0.3,
@@ -167,8 +205,8 @@ class TorchConformance:
             for layout in LAYOUTS:
                 for precision in ("exact", "fast"):
                     options = {"basis": "orthogonal", "layout": layout, "precision": precision}
-                    layer = pt.DynamicPrime(d, 2 * k, 0.3, **options, device=self.device)
-                    oracle = pt.DynamicPrime(d, 2 * k, 0.3, **options, dtype=torch.float64)
+                    layer = torch_layer(d, 2 * k, 0.3, **options, device=self.device)
+                    oracle = torch_layer(d, 2 * k, 0.3, **options, dtype=torch.float64)
                     x = sample_points(n, d).astype(np.float32)
                     weights = sample_points(n, 2 * k)
                     at = self.tensor(x).requires_grad_()
@@ -182,9 +220,7 @@ class TorchConformance:
         codes = pt.StaticPrime(64, device=self.device).waves(500, offset=10**12)
         assert digest(codes) == GOLDEN["StaticPrime(64) at positions from 10**12"]
         for basis in self.bases:
-            layer = pt.DynamicPrime(
-                20, 96, 0.3, basis=basis, layout="interleaved", device=self.device
-            )
+            layer = torch_layer(20, 96, 0.3, basis=basis, layout="interleaved", device=self.device)
             z = self.call(layer, self.tensor(sample_points(200, 20)))
             assert digest(z) == GOLDEN[f"DynamicPrime(20, 96, 0.3), basis {basis}"]
 

@@ -27,9 +27,9 @@ from primal.search._faiss import faiss_installed
 @click.option("--dim", default=256, show_default=True)
 @click.option("--codes", default="bits", show_default=True)
 @click.option("--queries", default=100, show_default=True)
-@click.option("--neighbours", default=10, show_default=True)
+@click.option("--neighbors", default=10, show_default=True)
 @click.option("--rounds", default=7, show_default=True)
-def main(rows: int, dim: int, codes: str, queries: int, neighbours: int, rounds: int) -> None:
+def main(rows: int, dim: int, codes: str, queries: int, neighbors: int, rounds: int) -> None:
     """Print one line for each engine."""
     generator = np.random.default_rng(0)
     x = generator.standard_normal((rows, 16))
@@ -39,7 +39,7 @@ def main(rows: int, dim: int, codes: str, queries: int, neighbours: int, rounds:
     if faiss_installed() and "phase" not in codes:
         names = (*names, "faiss")
     searches: dict[str, Callable[[], object]] = {
-        name: lambda name=name: index.search_codes(asked, neighbours, engine=name) for name in names
+        name: lambda name=name: index.search_codes(asked, neighbors, engine=name) for name in names
     }
     if "faiss" in names:
         import faiss
@@ -47,7 +47,7 @@ def main(rows: int, dim: int, codes: str, queries: int, neighbours: int, rounds:
         plain = faiss.IndexBinaryFlat(dim) if codes == "bits" else faiss.IndexFlatIP(dim)
         wanted = np.uint8 if codes == "bits" else np.float32
         plain.add(index.encode(x).astype(wanted))
-        searches["faiss by itself"] = lambda: plain.search(asked.astype(wanted), neighbours)
+        searches["faiss by itself"] = lambda: plain.search(asked.astype(wanted), neighbors)
     times: dict[str, list[float]] = {name: [] for name in searches}
     for search in searches.values():
         search()  # compiles, copies rows into FAISS

@@ -4,10 +4,11 @@
     python tools/hdc_capacity.py decoders             # every decoder against its prediction
     python tools/hdc_capacity.py consecutive          # scales against runs of positions
     python tools/hdc_capacity.py resonator            # products of three factors
+    python tools/hdc_capacity.py pictures             # codes of pixels; needs MNIST
     python tools/hdc_capacity.py speed                # against torchhd, which has to be installed
 
-`bars` and `speed` exit with status 1 if a bar is missed. Speeds are ratios of the best of
-interleaved runs in one process.
+`bars`, `pictures` and `speed` exit with status 1 if a bar is missed. Speeds are ratios of the
+best of interleaved runs in one process.
 """
 
 from __future__ import annotations
@@ -16,7 +17,6 @@ import math
 import sys
 import time
 from collections.abc import Callable
-from functools import reduce
 
 import click
 import numpy as np
@@ -48,17 +48,23 @@ def decoded(memory: hdc.ItemMemory, K: int, decoder: str, n_trials: int) -> np.n
     return shares
 
 
-def recalled(keys: np.ndarray, values: np.ndarray, n_pairs: int, n_trials: int) -> float:
+def recalled(keys: hdc.Codes, values: hdc.Codes, n_pairs: int, n_trials: int) -> float:
     """Return the share of values recalled from a bundle of keys times values."""
     rng = np.random.default_rng(2026)
     waves = hdc.phasors(values).view(np.float32).T.copy()
     right = 0
     for _ in range(n_trials):
         i, j = rng.choice(len(keys), n_pairs, replace=False), rng.choice(len(values), n_pairs)
-        trace = hdc.bundle(hdc.bind(keys[i], values[j]))
-        answers = hdc.unbind(trace, keys[i]).view(np.float32) @ waves
+        trace = hdc.bundle(keys[i] * values[j])
+        answers = (trace / keys[i]).view(np.float32) @ waves
         right += int((answers.argmax(axis=1) == j).sum())
     return right / (n_trials * n_pairs)
+
+
+def random_codes(seed: int, n: int, k: int) -> hdc.Codes:
+    """Return codes of uniform phases, the usual ones of the field."""
+    rng = np.random.default_rng(seed)
+    return hdc.Codes(rng.integers(0, 2**32, (n, k), dtype=np.uint32))
 
 
 @click.group()
@@ -90,8 +96,7 @@ def bars(trials: int) -> None:
         line(f"matched filter, {kind}, K = 16, items", share, 0.99)
     space = hdc.Space(D, roles=("key", "value"))
     keys, values = (space.integers(role).encode(np.arange(1, N + 1)) for role in space.roles)
-    rng = np.random.default_rng(1)
-    random = [rng.integers(0, 2**32, keys.shape, dtype=np.uint32) for _ in range(2)]
+    random = [random_codes(seed, len(keys), keys.k) for seed in range(2)]
     for n_pairs in (10, 20, 40, 60):
         n_trials = max(1, 80 * trials // n_pairs)
         bar = recalled(*random, n_pairs, n_trials) - 0.02
@@ -159,7 +164,7 @@ def resonator(trials: int) -> None:
             right, steps = 0, []
             for _ in range(trials):
                 chosen = tuple(int(i) for i in rng.integers(0, n, 3))
-                product = reduce(hdc.bind, (c[i] for c, i in zip(domains, chosen, strict=True)))
+                product = hdc.bind([c[i] for c, i in zip(domains, chosen, strict=True)])
                 found = hdc.factorise(product, domains)
                 right += found.indices == chosen
                 steps.append(found.steps)
@@ -177,8 +182,8 @@ def speed(pairs: int, rounds: int) -> None:
     """Print speeds relative to torchhd; exit with status 1 if a bar is missed."""
     import torchhd
 
-    k, rng = 512, np.random.default_rng(0)
-    a, b = (rng.integers(0, 2**32, (pairs, k), dtype=np.uint32) for _ in range(2))
+    k = 512
+    a, b = (random_codes(seed, pairs, k) for seed in range(2))
     ta, tb = hdc.to_fhrr(a), hdc.to_fhrr(b)
     binding = _times(lambda: torchhd.bind(ta, tb), lambda: hdc.bind(a, b), rounds)
     unbinding = _times(
@@ -186,7 +191,7 @@ def speed(pairs: int, rounds: int) -> None:
     )
     both = (binding[0] + unbinding[0]) / (binding[1] + unbinding[1])
     memory = hdc.ItemMemory(hdc.Space(2 * k).integers(), range(10_000))
-    queries = hdc.bundle(memory.codes[:3000].reshape(1000, 3, k))
+    queries = hdc.bundle(memory.codes[np.arange(3000).reshape(1000, 3)])
     items, asked = hdc.to_fhrr(memory.codes), hdc.to_fhrr(queries)
     memory.cleanup(queries[:1])
 
@@ -204,6 +209,53 @@ def speed(pairs: int, rounds: int) -> None:
         missed |= ratio < bar
         print(f"{name:<50}{ratio:>6.2f} times torchhd{f', bar {bar}' if bar else ''}")
     sys.exit(int(missed))
+
+
+@main.command()
+@click.option("--data", default="mnist", show_default=True, help="mnist, or digits.")
+@click.option("--seeds", default=8, show_default=True, help="Of random codes.")
+@click.option("--levels", default=8, show_default=True, help="Of gray.")
+def pictures(data: str, seeds: int, levels: int) -> None:
+    """Print how well pictures are told apart by the codes of their pixels.
+
+    A picture is the bundle of pixel times gray, a class the bundle of its pictures, and the most
+    similar class wins. Hashed pixels miss the bar if they do worse than random codes by more than
+    a standard deviation.
+    """
+    from primal.hdc.datasets import load
+
+    split = load(data).split(0)
+    top = float(split.X_train.max())
+    grays = hdc.Space(D, roles=("pixel", "gray")).levels("gray", low=0, high=top, n=levels)
+    n_pixels = split.X_train.shape[1]
+
+    def accuracy(pixels: hdc.Codes) -> float:
+        classes = np.unique(split.y_train)
+        train = _pictures(split.X_train, pixels, grays)
+        sums = np.stack([train[split.y_train == label].sum(axis=0) for label in classes])
+        answers = hdc.similarity_matrix(_pictures(split.X_test, pixels, grays), sums)
+        return float(np.mean(classes[answers.argmax(axis=1)] == split.y_test))
+
+    random = [accuracy(random_codes(seed, n_pixels, D // 2)) for seed in range(seeds)]
+    mean, spread = float(np.mean(random)), float(np.std(random, ddof=1))
+    hashed = accuracy(grays.space.symbols("pixel").encode(range(n_pixels)))
+    whole = accuracy(grays.space.integers("pixel").encode(np.arange(n_pixels)))
+    bar = mean - spread
+    print(f"{data}, D = {D}, {levels} levels of gray; share of test pictures that are right")
+    print(f"random codes, {seeds} seeds     {mean:.4f}, standard deviation {spread:.4f}")
+    print(f"hashed positions (symbols)  {hashed:.4f}{'' if hashed >= bar else '  MISSED'}")
+    print(f"integers                    {whole:.4f}")
+    sys.exit(int(hashed < bar))
+
+
+def _pictures(X: np.ndarray, pixels: hdc.Codes, grays: hdc.Levels) -> np.ndarray:
+    """Return the bundle of pixel times gray of every row of X, one level after the other."""
+    waves = hdc.phasors(pixels).view(np.float32)
+    levels = grays.index(X)
+    total = np.zeros((len(X), pixels.k), dtype=np.complex64)
+    for place, code in enumerate(grays.codes):
+        total += ((levels == place).astype(np.float32) @ waves).view(np.complex64) * code
+    return total
 
 
 def _inside(increments: np.ndarray, n: int) -> float:

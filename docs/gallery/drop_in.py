@@ -1,4 +1,4 @@
-"""Drop-in for RBFSampler: the same pipeline, one line changed, the spread over seeds gone."""
+"""In place of RBFSampler: the same pipeline, one line changed, the spread over seeds gone."""
 
 from __future__ import annotations
 

@@ -9,8 +9,9 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-import peers
 from figures import HERE, panels, save
+
+import peers
 
 SIZES = (256, 1024)
 

@@ -15,9 +15,9 @@ from pathlib import Path
 
 import numpy as np
 from figures import HERE, panels, save
-from peers import orthogonal_random_features
 from sklearn.datasets import load_digits
 
+from peers import orthogonal_random_features
 from primal.search import Index, waves_to_bits
 from primal.search._kinds import words
 from primal.search._similarity import hamming_distances
@@ -64,7 +64,7 @@ def recall(found: np.ndarray, truth: np.ndarray, n: int) -> float:
 
 def prime_bits(data: Rows, n_bits: int, basis: str = "auto") -> np.ndarray:
     """Return the ten nearest by sign bits of PrimeFeatures."""
-    return prime_index(data[0], n_bits, "bits", basis).search(data[1], 10)[0]
+    return prime_index(data[0], n_bits, "bits", basis).search(data[1], 10).ids
 
 
 def prime_index(x: np.ndarray, D: int, codes: str, basis: str = "auto") -> Index:
@@ -124,7 +124,7 @@ def curves(data: Rows, sizes: tuple[int, ...], n_seeds: int) -> dict[str, list[f
     found["sign random projections"] = [mean(sign_projections, n) for n in sizes]
     # One byte for a frequency: as many bytes as eight bits each.
     found["PrimeFeatures uint8 phases"] = [
-        recall(prime_index(data[0], n // 4, "uint8-phase").search(data[1], 10)[0], truth, 10)
+        recall(prime_index(data[0], n // 4, "uint8-phase").search(data[1], 10).ids, truth, 10)
         for n in sizes
     ]
     return found
@@ -154,10 +154,10 @@ def table(data: Rows) -> list[dict[str, object]]:
         )
     }
     for name, index in indices.items():
-        ways[name] = index.bytes_per_row, lambda index=index: index.search(queries, 10)[0]
+        ways[name] = index.bytes_per_row, lambda index=index: index.search(queries, 10).ids
     ways["bits, then uint8-phase, D = 1024"] = (
         bits.bytes_per_row + phases.bytes_per_row,
-        lambda: phases.rerank(queries, bits.search(queries, 100)[0], 10)[0],
+        lambda: phases.rerank(queries, bits.search(queries, 100).ids, 10).ids,
     )
     return [
         {

@@ -1,14 +1,21 @@
 """Primal: deterministic features and codes from the square roots of primes.
 
-Importing this package loads NumPy and nothing heavier; ``primal.torch``, ``primal.sklearn`` and
-the like are imported by name.
+Importing this package loads NumPy and nothing heavier. The rooms, ``primal.torch``,
+``primal.sklearn``, ``primal.hdc`` and the like, are attributes that are imported on first use.
 """
+
+import importlib as _importlib
+import importlib.util as _importlib_util
+import pkgutil as _pkgutil
+import sys as _sys
+from types import ModuleType as _ModuleType
 
 from primal._errors import ConditioningWarning as ConditioningWarning
 from primal._errors import DataError as DataError
 from primal._errors import DimensionError as DimensionError
 from primal._errors import EngineError as EngineError
 from primal._errors import MemoryLimitError as MemoryLimitError
+from primal._errors import MisfitWarning as MisfitWarning
 from primal._errors import MissingPackageError as MissingPackageError
 from primal._errors import NotInvertibleError as NotInvertibleError
 from primal._errors import NumericalWarning as NumericalWarning
@@ -39,3 +46,23 @@ from primal.maps import StaticPrime as StaticPrime
 from primal.turns import increments as increments
 
 __version__ = "0.1.0"
+
+# Like os.path: one module under two names, so that ``import primal.bounds`` works too.
+_sys.modules["primal.bounds"] = bounds
+
+# Rooms that need an optional package; the others work with NumPy alone.
+_NEEDED = {"pipeline": "pyarrow", "sklearn": "sklearn", "torch": "torch"}
+
+
+def __getattr__(name: str) -> _ModuleType:
+    """Import a room on first use."""
+    if not name.startswith("_") and _importlib_util.find_spec(f"primal.{name}") is not None:
+        return _importlib.import_module(f"primal.{name}")
+    raise AttributeError(f"module 'primal' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """Names of the public surface, and of the rooms that can be imported here."""
+    rooms = {found.name for found in _pkgutil.iter_modules(__path__)}
+    unusable = {room for room, package in _NEEDED.items() if not _importlib_util.find_spec(package)}
+    return sorted(set(globals()) | {room for room in rooms - unusable if room[0] != "_"})

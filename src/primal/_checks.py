@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 import operator
 import os
-from collections.abc import Iterable, Sequence
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 
@@ -15,17 +17,51 @@ from primal._errors import (
     MemoryLimitError,
     OptionError,
     PositionError,
+    PrimalError,
     SigmaError,
 )
 
 # Beyond this a float64 no longer holds every integer.
 _LARGEST_EXACT_INTEGER = 2**53
-# Up to here no product with a prime root or a quantile leaves the range of float64.
-_LARGEST_SCALE = 1e300
+# Between these no engine's float64 steps overflow, and none underflows where it could decide a
+# bit. Rows of unscaled frequencies have lengths from 2**-55 (the smallest quantile, d = 1) to
+# 2**67 (Cauchy quantiles of 2**30 inputs) and sums of at most 2**82; errors are 2**-53 of them,
+# and are taken in units of 2**-64 turn: from 2**-108 to 2**146 times sigma, where float64 has
+# 2**-1022 to 2**1023. 1e100 is below 2**333, so much room is left for other bases.
+_SCALE_RANGE = (1e-100, 1e100)
+
+# Multiplications and additions that one call may take: about a day of one processor.
+_MOST_STEPS = 1 << 46
+# Whole numbers beyond this are no floats, and nobody reads more of them in a message.
+_LARGEST_SAID = 10**300
 
 
-def whole_number(name: str, value: object, *, least: int = 0) -> int:
-    """Return `value` as an int of at least `least`; booleans and 3.0 are refused."""
+@contextmanager
+def raised_as(
+    kind: type[PrimalError], what: str, *, keep: tuple[type[Exception], ...] = (PrimalError,)
+) -> Iterator[None]:
+    """Raise whatever a wrong value raises inside as one error of ours, which begins with `what`.
+
+    Values that come from a file or a stranger can be wrong in more ways than can be listed; what
+    wrong values raise can be. Errors of `keep` stay what they are.
+    """
+    try:
+        yield
+    except keep:
+        raise
+    except (
+        ArithmeticError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+        TypeError,
+        ValueError,
+    ) as error:
+        raise kind(f"{what}: {error or type(error).__name__}") from error
+
+
+def whole_number(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
+    """Return `value` as an int from `least` to `most`; booleans and 3.0 are refused."""
     if isinstance(value, (bool, np.bool_)):
         raise DimensionError(f"{name} must be a whole number, got {value!r}.")
     try:
@@ -37,6 +73,8 @@ def whole_number(name: str, value: object, *, least: int = 0) -> int:
         ) from None
     if number < least:
         raise DimensionError(f"{name} must be at least {least}, got {number}.")
+    if most is not None and number > most:
+        raise DimensionError(f"{name} must be at most {most}, got {number}.")
     return number
 
 
@@ -60,6 +98,13 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     return value
 
 
+def flag(name: str, value: object) -> bool:
+    """Return `value` as a bool; arrays and other things that are merely true are refused."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise OptionError(f"{name} must be True or False, got {value!r}.")
+    return bool(value)
+
+
 def positive_scale(name: str, value: object) -> float:
     """Return `value` as a positive, finite float."""
     if isinstance(value, (bool, np.bool_, str, bytes)):
@@ -74,13 +119,14 @@ def positive_scale(name: str, value: object) -> float:
 
 
 def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
-    """Return sigma as one float, or as one float per frequency; at most 1e300 each."""
+    """Return sigma as one float, or as one float per frequency, each from 1e-100 to 1e100."""
     checked = _scales(sigma, n_frequencies)
-    largest = max(checked) if isinstance(checked, tuple) else checked
-    if largest > _LARGEST_SCALE:
-        raise SigmaError(
-            f"sigma must be at most {_LARGEST_SCALE}, got {largest!r}: scale x instead."
-        )
+    smallest, largest = _SCALE_RANGE
+    for value in checked if isinstance(checked, tuple) else (checked,):
+        if not smallest <= value <= largest:
+            raise SigmaError(
+                f"sigma must be from {smallest:g} to {largest:g}, got {value!r}: scale x instead."
+            )
     return checked
 
 
@@ -109,8 +155,8 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
     ------
     DataError
         For text, objects, ragged lists or complex numbers; for a wrong last axis;
-        for NaN or infinity (naming the first row and column); for integers
-        beyond 2**53, which float64 cannot hold.
+        for NaN, infinity or masked values (naming the first row and column); for
+        integers beyond 2**53, which float64 cannot hold.
     """
     array = _as_numeric(name, value)
     if last is not None and (array.ndim == 0 or array.shape[-1] != last):
@@ -120,18 +166,38 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
     if array.size == 0:
         return array
     largest, smallest = array.max(), array.min()  # NaN and infinity show up here
-    if array.dtype.kind in "iu" and max(int(largest), -int(smallest)) > _LARGEST_EXACT_INTEGER:
-        raise DataError(
-            f"{name} holds the integer {max(int(largest), -int(smallest))}, beyond 2**53, which "
-            "float64 cannot hold exactly: scale it down first."
-        )
+    if array.dtype.kind in "iu":
+        _refuse_large_integers(name, (int(largest), int(smallest)))
     if not (np.isfinite(largest) and np.isfinite(smallest)):
         bad = np.unravel_index(np.argmin(np.isfinite(array)), array.shape)
         raise DataError(
             f"{name} holds {array[bad]} at {_place(bad)}: "
             "remove or fill such values before encoding."
         )
+    if (
+        type(value) is not np.ndarray
+        and max(float(largest), -float(smallest)) >= _LARGEST_EXACT_INTEGER
+    ):
+        refuse_lost_values(name, value)  # integers among floats: NumPy has rounded them
     return array
+
+
+def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> None:
+    """Raise DataError for what a conversion to an array would lose without a word.
+
+    That is masked values, and, if it becomes one of floats, integers beyond 2**53: in an array,
+    in a list, or in a column of a table whose other columns are floats.
+    """
+    _refuse_masked(name, value, DataError)
+    if not as_floats:
+        return
+    if isinstance(value, (list, tuple)):
+        value = np.asarray(value, dtype=object)
+    columns = getattr(value, "columns", None)
+    for part in (value,) if columns is None else (np.asarray(value[c]) for c in columns):  # type: ignore[not-subscriptable]
+        if isinstance(part, np.ndarray) and part.size and part.dtype.kind in "iuO":
+            by_size = part.ravel() if part.dtype == object else (part.max(), part.min())
+            _refuse_large_integers(name, by_size)
 
 
 def positions(value: object) -> np.ndarray:
@@ -140,8 +206,9 @@ def positions(value: object) -> np.ndarray:
     Raises
     ------
     PositionError
-        For non-integers, and for integers outside [-2**63, 2**63].
+        For non-integers, masked values, and integers outside [-2**63, 2**63].
     """
+    _refuse_masked("positions", value, PositionError)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
@@ -179,23 +246,40 @@ def output_array(out: object, shape: tuple[int, ...], dtype: np.dtype) -> np.nda
 
 def require_memory(n_bytes: int, what: str) -> None:
     """Raise MemoryLimitError when `what` would not fit into this machine's memory."""
-    try:
-        total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):  # not every system can tell
-        return
+    total = total_memory()
     if n_bytes > total:
         raise MemoryLimitError(
-            f"{what} needs {n_bytes / 1e9:.3g} GB and this machine has {total / 1e9:.3g} GB: "
-            "ask for less, or work in slices."
+            f"{what} needs {min(n_bytes, _LARGEST_SAID) / 1e9:.3g} GB and this machine has "
+            f"{total / 1e9:.3g} GB: ask for less, or work in slices."
+        )
+
+
+def total_memory() -> int:
+    """Return the bytes of memory that this machine has; 2**63 where the system cannot tell."""
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 2**63
+
+
+def require_work(n_steps: int, what: str) -> None:
+    """Raise DimensionError when `what` would take more than about a day."""
+    if n_steps > _MOST_STEPS:
+        raise DimensionError(
+            f"{what} needs {float(min(n_steps, _LARGEST_SAID)):.2g} multiplications, more than a "
+            "day of work: ask for less."
         )
 
 
 def _as_numeric(name: str, value: object) -> np.ndarray:
+    _refuse_masked(name, value, DataError)
     try:
         array = np.asarray(value)
     except (ValueError, TypeError) as error:
         raise DataError(f"{name} is not a rectangular array of numbers ({error}).") from None
     if array.dtype.kind not in "fiub":
+        if array.dtype == object:  # also what becomes of integers that int64 cannot hold
+            refuse_lost_values(name, array)
         example = array.ravel()[0] if array.size else value
         raise DataError(
             f"{name} must hold real numbers, got {array.dtype} such as {example!r}: "
@@ -204,6 +288,30 @@ def _as_numeric(name: str, value: object) -> np.ndarray:
     if array.dtype.kind == "f" and array.dtype.itemsize > 8:
         raise DataError(f"{name} has dtype {array.dtype}: convert it to float64 first.")
     return array
+
+
+def _refuse_large_integers(name: str, values: Iterable[object]) -> None:
+    for value in values:
+        if isinstance(value, (int, np.integer)) and abs(int(value)) > _LARGEST_EXACT_INTEGER:
+            raise DataError(
+                f"{name} holds the integer {value}, beyond 2**53, which float64 cannot hold "
+                "exactly: scale it down first."
+            )
+
+
+def _refuse_masked(name: str, value: object, error: type[PrimalError]) -> None:
+    """Raise `error` for a masked array, or a list of them, if any of its values is missing."""
+    masked = sys.modules.get("numpy.ma")  # before it is imported there are no masked arrays
+    if masked is None or type(value) is np.ndarray:
+        return
+    for part in (value, *value) if isinstance(value, (list, tuple)) else (value,):
+        if isinstance(part, masked.MaskedArray) and masked.is_masked(part):
+            mask = masked.getmaskarray(part)
+            first = np.unravel_index(np.argmax(mask), mask.shape)
+            raise error(
+                f"{name} is masked: {np.count_nonzero(mask)} of {mask.size} values are missing, "
+                f"the first at {_place(first)}: remove or fill them before encoding."
+            )
 
 
 def _place(index: Sequence[int | np.integer]) -> str:

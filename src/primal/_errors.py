@@ -10,6 +10,7 @@ __all__ = [
     "DimensionError",
     "EngineError",
     "MemoryLimitError",
+    "MisfitWarning",
     "MissingPackageError",
     "NotInvertibleError",
     "NumericalWarning",
@@ -77,6 +78,10 @@ class NumericalWarning(RuntimeWarning):
 
 class ConditioningWarning(NumericalWarning):
     """A basis so badly conditioned that inverting it amplifies noise."""
+
+
+class MisfitWarning(NumericalWarning):
+    """Codes that are not what a decoder was made for: erased, too noisy, or of another map."""
 
 
 class PhaseWrapWarning(NumericalWarning):

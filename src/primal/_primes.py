@@ -7,12 +7,12 @@ a pattern of the smallest primes is stamped in instead of being sieved.
 from __future__ import annotations
 
 import math
-import threading
 
 import numpy as np
 
 from primal._checks import require_memory, whole_number
 from primal._errors import DimensionError
+from primal._forks import fork_safe_lock
 
 __all__ = ["primes"]
 
@@ -74,7 +74,7 @@ class _PrimeTable:
     """Primes found so far; the array is replaced whole, so readers need no lock."""
 
     def __init__(self) -> None:
-        self._lock = threading.Lock()
+        self._lock = fork_safe_lock()
         self._primes = _read_only(np.array([2], dtype=np.uint32))
         self._limit = 3  # every prime below this number is in the table
 

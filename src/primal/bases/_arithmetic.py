@@ -35,12 +35,13 @@ def fold_sum(values: np.ndarray) -> np.ndarray:
     n = values.shape[-1]
     if n == 0:
         return np.zeros(values.shape[:-1])
-    while n > 1:
-        half = (n + 1) // 2
-        folded = values[..., :half].copy()
-        folded[..., : n - half] += values[..., half:n]
-        values, n = folded, half
-    return values[..., 0]
+    half = (n + 1) // 2
+    folded = values[..., :half].copy()
+    folded[..., : n - half] += values[..., half:n]
+    while half > 1:
+        n, half = half, (half + 1) // 2
+        folded[..., : n - half] += folded[..., half:n]
+    return folded[..., 0]
 
 
 def log(x: np.ndarray) -> np.ndarray:

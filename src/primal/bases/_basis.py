@@ -6,12 +6,13 @@ import hashlib
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 
 from primal._checks import one_of, require_memory, scales, whole_number
 from primal._errors import DimensionError, OptionError, SigmaError
+from primal._forks import blas_lock
+from primal._lazy import cached_property
 from primal.bases import _gaussian, _roots
 from primal.bases._laws import LAWS
 from primal.bases._sampling import SAMPLINGS
@@ -55,7 +56,8 @@ class Basis:
     n_frequencies : int
         Number of frequencies k; a map has D = 2 k outputs.
     sigma : float or sequence of k floats, default=1.0
-        Scale of all frequencies, or of each one (the paper's diagonal matrix).
+        Scale of all frequencies, or of each one (the paper's diagonal matrix), from 1e-100 to
+        1e100.
     primes : {"consecutive", "log"}, default="consecutive"
         Which primes the ``paper`` and ``signed`` bases take. ``"log"`` samples the first
         2**21 primes evenly in the logarithm of their index.
@@ -131,7 +133,7 @@ class Basis:
     @cached_property
     def condition_number(self) -> float:
         """Largest over smallest singular value of the frequencies (2-norm)."""
-        return float(np.linalg.cond(self.frequencies))
+        return _condition_number(self.frequencies)
 
     def condition_number_at_least(self, n_multiplications: float = 1e9) -> float:
         """Return the condition number, or a lower bound for it where that would take long.
@@ -143,7 +145,7 @@ class Basis:
         affordable = max(2, int(np.sqrt(n_multiplications / tall.shape[0])))
         if affordable >= tall.shape[1]:
             return self.condition_number
-        return float(np.linalg.cond(tall[:, :affordable]))
+        return _condition_number(tall[:, :affordable])
 
     def grow(self, n_frequencies: int, sigma: object = None) -> Basis:
         """Return this basis with more frequencies; the old ones are its first rows, bit for bit.
@@ -183,6 +185,11 @@ class Basis:
     @property
     def _scale(self) -> np.ndarray:
         return np.asarray(self.sigma, dtype=np.float64)
+
+
+def _condition_number(matrix: np.ndarray) -> float:
+    with blas_lock():
+        return float(np.linalg.cond(matrix))
 
 
 def equal_bandwidth(

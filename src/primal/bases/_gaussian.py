@@ -10,13 +10,8 @@ from __future__ import annotations
 import numpy as np
 
 from primal._primes import prime_slice
-from primal.bases._arithmetic import (
-    fold_sum,
-    log,
-    normal_quantile,
-    radial_quantile,
-    unit_fractions,
-)
+from primal.bases._arithmetic import log, normal_quantile, radial_quantile, unit_fractions
+from primal.bases._orthonormal import orthonormalise
 from primal.bases._roots import scrambled_fractions
 from primal.turns._increments import floor_roots
 from primal.turns._phases import static_turns
@@ -36,12 +31,18 @@ KRONECKER_PRIMES = {
     8: (3323, 271, 4259, 79, 3919, 761, 2719, 1487),
 }
 _HALF_TURN = np.uint64(1 << 63)
+# Arrays of this many entries stay in cache through the hundred steps of a quantile.
+_CHUNK = 1 << 14
 
 
 def table(d: int, k: int) -> np.ndarray:
     """Return normal quantiles of {M sqrt(p_n)}, one prime for every entry, shape (k, d)."""
     p = prime_slice(0, k * d)
-    return normal_quantile(unit_fractions(scrambled_fractions(p))).reshape(k, d)
+    values = np.empty(k * d)
+    for first in range(0, k * d, _CHUNK):
+        chunk = slice(first, first + _CHUNK)
+        values[chunk] = normal_quantile(unit_fractions(scrambled_fractions(p[chunk])))
+    return values.reshape(k, d)
 
 
 def kronecker(d: int, k: int) -> np.ndarray:
@@ -54,13 +55,9 @@ def kronecker(d: int, k: int) -> np.ndarray:
 def orthogonal(d: int, k: int) -> np.ndarray:
     """Return `table` made orthogonal in blocks of d rows, with row lengths of a chi_d law."""
     directions = table(d, k)
-    # A batch of small blocks saves Python steps; blocks past the cache go one at a time.
     whole = k // d * d
-    at_once = max(1, (1 << 15) // (d * d))
-    for first in range(0, whole, at_once * d):
-        rows = directions[first : min(first + at_once * d, whole)]
-        _orthonormalise(rows.reshape(-1, d, d))
-    _orthonormalise(directions[whole:].reshape(1, -1, d))
+    orthonormalise(directions[:whole].reshape(-1, d, d))
+    orthonormalise(directions[whole:].reshape(1, -1, d))
     return _chi_lengths(d, k)[:, None] * directions
 
 
@@ -81,22 +78,3 @@ def _chi_lengths(d: int, k: int) -> np.ndarray:
         return (d - 1) * scaled - 0.5 * (r * r - mode_squared)
 
     return radial_quantile(log_density, max(0.0, float(centre) - 9.0), float(centre) + 9.0, u)
-
-
-def _orthonormalise(blocks: np.ndarray) -> None:
-    """Make the rows of each block orthonormal in place, in row order.
-
-    Modified Gram-Schmidt; a row depends on earlier rows only, so short blocks are prefixes
-    of long ones.
-
-    Parameters
-    ----------
-    blocks : ndarray of shape (n, rows, d)
-    """
-    n_rows = blocks.shape[1]
-    for a in range(n_rows):
-        row = blocks[:, a]
-        row /= np.sqrt(fold_sum(row * row))[:, None]
-        later = blocks[:, a + 1 :]
-        overlap = fold_sum(later * row[:, None])
-        later -= overlap[..., None] * row[:, None]

@@ -27,7 +27,51 @@ from primal.bases._gaussian import KRONECKER_PRIMES, _row_turns
 from primal.bases._roots import scrambled_fractions
 from primal.turns._waves import waves
 
-__all__ = ["LAWS", "cauchy_quantile", "laplace_quantile", "matern_scales"]
+__all__ = [
+    "LAWS",
+    "SPECTRAL_KERNELS",
+    "cauchy_quantile",
+    "laplace_quantile",
+    "matern_scales",
+    "spectral_law",
+]
+
+# Of each kernel: the bases that can follow its law, the first one for "auto" unless it is "auto"
+# itself, and 2 nu of a Matern kernel.
+SPECTRAL_KERNELS: dict[str, tuple[tuple[str, ...], int]] = {
+    "rbf": (("auto", "kronecker", "orthogonal", "table"), 0),
+    "laplacian": (("kronecker", "table"), 0),
+    "cauchy": (("kronecker", "table"), 0),
+    "matern12": (("orthogonal", "kronecker", "table"), 1),
+    "matern32": (("orthogonal", "kronecker", "table"), 3),
+    "matern52": (("orthogonal", "kronecker", "table"), 5),
+}
+
+
+def spectral_law(kernel: str, basis: str, d: int, k: int) -> tuple[str, np.ndarray | None]:
+    """Return the basis whose k frequencies follow the law of a kernel of length scale 1 / (2 pi).
+
+    Parameters
+    ----------
+    kernel : str
+        A key of `SPECTRAL_KERNELS`.
+    basis : str
+        One of its bases.
+    d, k : int
+        Numbers of inputs and of frequencies.
+
+    Returns
+    -------
+    name : str
+        Of the basis, as :class:`primal.Basis` takes it.
+    factors : ndarray of shape (k,), dtype=float64, or None
+        Of its rows.
+    """
+    _, degrees = SPECTRAL_KERNELS[kernel]
+    if degrees:
+        # The bases use the primes up to index d, offsets of features the one after.
+        return basis, matern_scales(degrees, k, prime_index=d + 2)
+    return (basis if kernel == "rbf" else f"{basis}-{kernel}"), None
 
 
 def cauchy_quantile(u: np.ndarray) -> np.ndarray:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
+from primal._lazy import cached_property
 from primal.bases._arithmetic import fold_sum
 from primal.turns._digits import (
     FREQUENCY_BITS,

@@ -59,9 +59,9 @@ def cli() -> None:
 
 
 def main() -> None:
-    """Run the command line; an error of ours is one line, not a traceback."""
+    """Run the command line; an error of ours or of the disk is one line, not a traceback."""
     try:
         cli()
-    except primal.PrimalError as error:
+    except (primal.PrimalError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)

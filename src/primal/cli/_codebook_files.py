@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from primal._errors import MissingPackageError, OptionError, PrimalError
+from primal._errors import OptionError, PrimalError
+from primal._extras import require
+from primal._files import npy_header, written_figure, written_whole
 from primal.codebooks import bounds, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.codebooks._codebook import Codebook
@@ -21,7 +22,7 @@ __all__ = ["SEED", "check_suffix", "plot_cosines", "plot_growth", "write"]
 SEED = 42  # of the random references in a comparison, as in the paper
 RANDOM = ("gaussian", "random-frequency")
 _LARGEST_PLOTTED = 4000
-_ROWS_AT_ONCE = 4096
+_ENTRIES_AT_ONCE = 1 << 24
 # Kinds that would search again for every point of the picture.
 _SEARCHING = ("tuned", "weighted", "offset", "shadow")
 
@@ -34,32 +35,26 @@ def check_suffix(out: Path) -> None:
 
 
 def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:
-    """Write the codes in blocks, to a temporary name first: a file is whole or not there."""
+    """Write the codes in blocks; the file is whole or not there."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    partial = out.with_name(f"{out.stem}.partial{out.suffix}")
-    try:
+    with written_whole(out) as stream:
         if out.suffix == ".json":
-            partial.write_text(json.dumps(summary, indent=2) + "\n", encoding="utf-8")
+            stream.write(json.dumps(summary, indent=2).encode() + b"\n")
         elif out.suffix == ".npy":
             dtype = book.encode([]).dtype
-            target = np.lib.format.open_memmap(partial, "w+", dtype, (book.N, book.D))
-            for rows, codes in _blocks(book):
-                target[rows] = codes
-            target.flush()
-            del target
+            stream.write(npy_header(dtype, (book.N, book.D)))
+            for _, codes in _blocks(book):
+                stream.write(np.ascontiguousarray(codes, dtype.newbyteorder("<")).data)
         else:
-            _write_parquet(book, partial)
-        partial.replace(out)
-    finally:
-        partial.unlink(missing_ok=True)
+            _write_parquet(book, stream)
 
 
-def _write_parquet(book: Codebook, path: Path) -> None:
+def _write_parquet(book: Codebook, stream: BinaryIO) -> None:
     """One row for each code: its index and a list of its entries (re, im for complex codes)."""
     pa, pq = _parquet()
     width = book.D * (2 if book.field == "complex" else 1)
     schema = pa.schema([("index", pa.int64()), ("code", pa.list_(pa.float32(), width))])
-    with pq.ParquetWriter(path, schema) as writer:
+    with pq.ParquetWriter(stream, schema) as writer:
         for rows, codes in _blocks(book):
             flat = np.ascontiguousarray(codes).view(np.float32).reshape(-1)
             column = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
@@ -68,15 +63,14 @@ def _write_parquet(book: Codebook, path: Path) -> None:
 
 
 def _parquet() -> tuple[Any, Any]:
-    try:
-        return import_module("pyarrow"), import_module("pyarrow.parquet")
-    except ImportError:
-        raise MissingPackageError("writing .parquet needs pyarrow: pip install pyarrow.") from None
+    what = "writing .parquet"
+    return require("pyarrow", what), require("pyarrow.parquet", what)
 
 
 def _blocks(book: Codebook) -> Iterator[tuple[slice, np.ndarray]]:
-    for first in range(0, book.N, _ROWS_AT_ONCE):
-        rows = slice(first, min(first + _ROWS_AT_ONCE, book.N))
+    n_rows = max(1, _ENTRIES_AT_ONCE // book.D)
+    for first in range(0, book.N, n_rows):
+        rows = slice(first, min(first + n_rows, book.N))
         yield rows, book[rows]
 
 
@@ -103,7 +97,8 @@ def plot_cosines(book: Codebook, path: Path) -> None:
     axis.set_ylabel(f"pairs of the first {n} codes")
     axis.set_title(f"{book.kind}: {book.N} codes in {book.D} dimensions")
     axis.legend()
-    _save(plt, figure, path)
+    written_figure(figure, path)
+    plt.close(figure)
 
 
 def plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: Path) -> None:
@@ -124,7 +119,8 @@ def plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: Pa
     axis.set(xscale="log", xlabel="number of codes N", ylabel="coherence")
     axis.set_title(f"D = {d}, {field}")
     figure.legend(loc="outside right upper", fontsize="small")
-    _save(plt, figure, path)
+    written_figure(figure, path)
+    plt.close(figure)
 
 
 def _growth(kind: str, sizes: list[int], d: int, field: str) -> list[tuple[int, float]]:
@@ -141,19 +137,8 @@ def _growth(kind: str, sizes: list[int], d: int, field: str) -> list[tuple[int, 
 
 
 def _pyplot() -> Any:
-    try:
-        import matplotlib
-    except ImportError:
-        raise MissingPackageError(
-            "--plot needs matplotlib: pip install 'primal-features[plot]'."
-        ) from None
+    matplotlib = require("matplotlib", "--plot")
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
     return pyplot
-
-
-def _save(plt: Any, figure: Any, path: Path) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,6 @@ from primal.decoding import Box, Gaussian, Integers
 @click.command()
 @click.argument("src", type=click.Path(path_type=Path))
 @click.argument("dst", type=click.Path(path_type=Path))
-@click.option("--exact", is_flag=True, help="Decode where phases wrap too; needs a prior.")
 @click.option("--box", help="Prior: every |x_j| <= B.", metavar="B")
 @click.option("--gaussian", help="Prior: mean and standard deviation.", metavar="MEAN,STD")
 @click.option("--integers", help="Prior: multiples of a step.", metavar="STEP,LOW,HIGH")
@@ -27,7 +27,6 @@ from primal.decoding import Box, Gaussian, Integers
 def decode(
     src: Path,
     dst: Path,
-    exact: bool,
     box: str | None,
     gaussian: str | None,
     integers: str | None,
@@ -38,14 +37,14 @@ def decode(
 ) -> None:
     """Decode the features in SRC, a file made by primal encode, into DST (.parquet or .npy).
 
-    Without --exact by the linear inverse, which is right where no phase had wrapped.
+    Where phases wrap, the lattice decoder takes what is known of x: the range that was noted when
+    SRC was made, or one of --box, --gaussian and --integers. The column status says of every row
+    whether its x is unique, ambiguous or failed.
+
+    The exit status is 0 if every row is unique, 1 if some are not (DST is written all the same),
+    and 2 for an error.
     """
     prior = _prior(box, gaussian, integers)
-    if exact != (prior is not None):
-        raise OptionError(
-            "--exact needs one prior, and a prior needs --exact: give --box B, --gaussian "
-            "MEAN,STD or --integers STEP,LOW,HIGH."
-        )
     with resumable(), shown_warnings(), progress_line("decode", quiet or as_json) as told:
         report = room().decode(src, dst, prior=prior, beam=beam, overwrite=overwrite, progress=told)
     if as_json:
@@ -53,15 +52,18 @@ def decode(
             "path": str(report.path),
             "rows": report.rows,
             "statuses": report.statuses,
+            "doubtful": report.doubtful,
             "resumed_rows": report.resumed_rows,
             "already_complete": report.already_complete,
         }
         click.echo(json.dumps(values))
-        return
-    verb = "is already complete" if report.already_complete else "was written"
-    click.echo(f"{report.path} {verb}: {report.rows:,} rows")
-    for status, count in report.statuses.items():
-        click.echo(f"  {status:<10}{count:>12,}")
+    else:
+        verb = "is already complete" if report.already_complete else "was written"
+        click.echo(f"{report.path} {verb}: {report.rows:,} rows")
+        for status, count in report.statuses.items():
+            click.echo(f"  {status:<10}{count:>12,}")
+    if report.doubtful:
+        sys.exit(1)
 
 
 def _prior(

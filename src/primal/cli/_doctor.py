@@ -10,9 +10,10 @@ import sys
 import click
 
 import primal
+from primal._extras import install_hint
+from primal._parallel import blas_is_limited, n_threads
 from primal._selftest import known_answers
 from primal.engines import engine, installed_engines
-from primal.engines._threads import n_threads
 
 _OPTIONAL = {
     "numba": "fast",
@@ -88,5 +89,10 @@ def _version(distribution: str) -> str | None:
 
 def _advice(versions: dict[str, str | None]) -> list[str]:
     if versions["numba"] is None:
-        return ["For speed: pip install 'primal-features[fast]' (compiled loops, same bits)."]
+        return [f"For speed: {install_hint('numba')} (compiled loops, same bits)."]
+    if not blas_is_limited():
+        return [
+            "The threads of NumPy's matrix library cannot be limited here, so they compete with "
+            f"those of the numba engine: {install_hint('numba')} brings a threadpoolctl that can."
+        ]
     return []

@@ -54,7 +54,12 @@ class _Shard(click.ParamType):
     show_default=True,
     help="With --gamma or --fit.",
 )
-@click.option("--basis", default="auto", show_default=True, help="See docs/bases.md.")
+@click.option(
+    "--basis",
+    default="auto",
+    show_default=True,
+    help="How primes become frequencies: paper, signed, table, kronecker, orthogonal or auto.",
+)
 @click.option(
     "--layout",
     type=click.Choice(["interleaved", "block"]),

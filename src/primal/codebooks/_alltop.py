@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from primal._checks import require_memory
 from primal._errors import DimensionError
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import PhaseCodes
@@ -30,6 +31,8 @@ class Alltop(PhaseCodes):
         self.N, self.D, self.field = N, D, field
         self.view = "phasor" if field == "complex" else "paired"
         self.k = chirp_size(self.kind, N, D, field, least=5, n_bases=lambda k: k)
+        if self.view == "paired" and 2 * self.k < N:
+            require_memory(96 * self.k**2, f"the products of two bases of {self.k} codes")
 
     @property
     def n_frequencies(self) -> int:
@@ -107,7 +110,8 @@ def chirp_size(
     k = prime_at_most(D // copies)
     if k is not None and k >= least and copies * k * n_bases(k) >= N:
         return k
-    room = prime_at_least(least)
+    # No kind has more than k + 1 bases, so no smaller prime can do.
+    room = prime_at_least(max(least, math.isqrt(N // copies) - 1))
     while copies * room * n_bases(room) < N:
         room = prime_at_least(room + 1)
     advice = f"D = {copies * room} holds {copies * room * n_bases(room)}"

@@ -6,11 +6,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from primal._checks import one_of, whole_number
+from primal._checks import one_of
 from primal._errors import DimensionError, OptionError, PrimalError
 from primal.codebooks import bounds
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._codes import Codes
+from primal.codebooks._codes import Codes, check_sizes
 from primal.codebooks._designs import shipped_design
 from primal.codebooks._kinds import KINDS, SearchBudget, make
 
@@ -88,7 +88,10 @@ def codebook(
     ------
     DimensionError
         If N or D is below 1 or does not fit the kind; the message names sizes that do. Also if
-        `max_coherence` is below what a bound allows, or below what was found.
+        `max_coherence` is below what a bound allows, or below what was found; or if the
+        certificate would take more than a day.
+    MemoryLimitError
+        If a code, or what its certificate needs, does not fit into this machine's memory.
     OptionError
         If an option does not exist or does not fit the others.
 
@@ -99,7 +102,7 @@ def codebook(
     >>> cb.kind, round(cb.certificate.mu, 4), round(cb.certificate.ratio, 2)
     ('kerdock', 0.125, 1.03)
     """
-    N, D = whole_number("N", N, least=1), whole_number("D", D, least=1)
+    N, D = check_sizes(N, D)
     kind = one_of("kind", kind, ("auto", *KINDS))
     field = one_of("field", field, bounds.FIELDS)
     if max_coherence is not None:

@@ -13,6 +13,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from primal._checks import require_memory
 from primal.codebooks._alltop import chirp_size
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import PhaseCodes, split_view
@@ -39,6 +40,8 @@ def design_chirp(N: int, D: int, field: str) -> PrimeChirp:
         If N is beyond the 2 k**2 + 2 k real or k**2 + k complex codes.
     """
     k = chirp_size("chirp", N, D, field, least=3, n_bases=lambda k: k + 1)
+    # What the certificate takes: the frame operator and its factors.
+    require_memory(96 * k**2, f"a certificate of chirps of {k} phases")
     squares = [((n * n % k) + _SHIFT) / k for n in range(k)]
     lines = [(n + _SHIFT) / k for n in range(k)]
     (first, second), _ = tightest_shadow([squares, lines], k, signed=True)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import cached_property
 
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
 from primal._errors import DimensionError, OptionError, PositionError
+from primal._lazy import cached_property
 from primal.codebooks._certificate import Certificate, Verification, certificate
-from primal.codebooks._codes import Codes
+from primal.codebooks._codes import Codes, check_sizes
 from primal.codebooks._polish import polish_matrix
 from primal.codebooks._prime_codes import PrimeCodes, consecutive_primes
 from primal.codebooks._stored import Polished
@@ -121,7 +121,10 @@ class Codebook:
     def __getitem__(self, index: object) -> np.ndarray:
         """Return code i, or the codes of a slice."""
         if isinstance(index, slice):
-            return self.encode(np.arange(*index.indices(self.N)))
+            chosen = range(*index.indices(self.N))
+            n = max(0, -((chosen.start - chosen.stop) // chosen.step))
+            require_memory(4 * n * self.D, f"{n} codes")
+            return self.encode(np.arange(chosen.start, chosen.stop, chosen.step))
         if isinstance(index, (list, np.ndarray)):
             return self.encode(index)
         number = whole_number("index", index, least=-self.N)
@@ -196,9 +199,9 @@ class Codebook:
                 f"kind {self.kind!r} is made for its N and D and cannot grow: "
                 "use codebook(N, D, growable=True)."
             )
-        N, D = self.N if N is None else N, self.D if D is None else D
+        N, D = check_sizes(self.N if N is None else N, self.D if D is None else D)
         for name, old, new in (("N", self.N, N), ("D", self.D, D)):
-            if whole_number(name, new, least=1) < old:
+            if new < old:
                 raise DimensionError(f"{name} = {old} cannot grow to {new}: ask for more.")
         return Codebook(consecutive_primes(self.kind, N, D, self.field, start=codes.start))
 

@@ -7,18 +7,21 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
+from primal._checks import require_memory, require_work, whole_number
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
 from primal.turns import round_turns, waves
 
-__all__ = ["VIEWS", "Codes", "PhaseCodes", "lag_evidence", "unit_amplitudes"]
+__all__ = ["VIEWS", "Codes", "PhaseCodes", "check_sizes", "lag_evidence", "unit_amplitudes"]
 
 # What becomes of the phases of a code: cosines and sines with one code for each position; one
 # complex number for each phase; or two real codes for each position, z and i z.
 VIEWS = ("real", "phasor", "paired")
 _QUARTER_TURN = np.uint64(1 << 62)
 _BLOCK_PHASES = 1 << 17
+# Phases in 64 bits and what becomes of them, while a code is made.
+_BYTES_PER_ENTRY = 64
 
 
 class Codes(ABC):
@@ -82,6 +85,20 @@ class PhaseCodes(Codes):
         write_phases(turns, out, self.amplitudes)
 
 
+def check_sizes(N: object, D: object) -> tuple[int, int]:
+    """Return N and D as whole numbers for which a single code can be made.
+
+    Raises
+    ------
+    DimensionError, MemoryLimitError
+        If N is beyond 2**63, or one code does not fit into memory while it is made.
+    """
+    n = whole_number("N", N, least=1, most=2**63)
+    d = whole_number("D", D, least=1)
+    require_memory(_BYTES_PER_ENTRY * d, f"a code of D = {d} entries")
+    return n, d
+
+
 def split_view(indices: np.ndarray, view: str) -> tuple[np.ndarray, np.ndarray]:
     """Return positions and quarter turns of uint64 indices: code 2 t + 1 is i times code 2 t."""
     if view == "paired":
@@ -124,6 +141,7 @@ def lag_evidence(
         For the view "real" only.
     """
     n_positions = -(-N // 2) if view == "paired" else N
+    require_work(10 * len(increments) ** 2, f"the RMS of codes of {len(increments)} phases")
     mu, lag, turned, last_row = 0.0, None, False, 0.0
     for first, products in lag_products(increments, n_positions, weights):
         products = products[1:] if first == 0 else products

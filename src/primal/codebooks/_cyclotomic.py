@@ -123,8 +123,11 @@ def _options(N: int, D: int) -> list[tuple[int, int]]:
 
 def _sizes_that_work(N: int, D: int) -> list[int]:
     """Return the nearest even dimensions below and above D that have a pair (P, h)."""
-    below = next((d for d in range(D - D % 2, 0, -2) if _options(N, d)), None)
-    above = next((d for d in range(D + 2 - D % 2, 4 * max(D, N), 2) if _options(N, d)), None)
+    # N <= P <= 900 h + 1 and h <= d: no smaller d has a pair.
+    least = max(2, (N - 1) // _LARGEST_COSETS // 2 * 2)
+    below = next((d for d in range(D - D % 2, least - 1, -2) if _options(N, d)), None)
+    start = max(D + 2 - D % 2, least)
+    above = next((d for d in range(start, 4 * max(D, N), 2) if _options(N, d)), None)
     return [size for size in (below, above) if size is not None]
 
 

@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from primal._checks import one_of, whole_number
+from primal._checks import one_of, raised_as, whole_number
 from primal._errors import OptionError, SpecError
 from primal.codebooks._alltop import Alltop
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import PrimeChirp, design_chirp
 from primal.codebooks._codebook import CODEBOOK_VERSION, Codebook
-from primal.codebooks._codes import VIEWS, Codes
+from primal.codebooks._codes import VIEWS, Codes, check_sizes
 from primal.codebooks._offset import offset_codes
 from primal.codebooks._orthonormal import Orthonormal
 from primal.codebooks._prime_codes import PrimeCodes, consecutive_primes
@@ -59,6 +59,7 @@ def make(N: int, D: int, kind: str, field: str, budget: SearchBudget, seed: obje
         If N or D does not fit the kind.
     """
     entry = KINDS[kind]
+    check_sizes(N, D)
     if field not in entry.fields:
         raise OptionError(f"kind {kind!r} has real codes only, got field={field!r}.")
     if seed is not None and "seed" not in entry.options:
@@ -99,11 +100,12 @@ def from_spec(spec: Mapping[str, object]) -> Codebook:
             f"the spec of a {kind!r} codebook has exactly the fields {sorted(expected)}; "
             f"missing or extra: {wrong}."
         )
-    N, D = whole_number("N", spec["N"], least=1), whole_number("D", spec["D"], least=1)
+    N, D = check_sizes(spec["N"], spec["D"])
     field = one_of("field", spec["field"], FIELDS)
     if field not in entry.fields:
         raise SpecError(f"a {kind!r} codebook has real codes only, got field {field!r}.")
-    return Codebook(entry.rebuild(N, D, field, {name: spec[name] for name in entry.options}))
+    with raised_as(SpecError, f"the spec of a {kind!r} codebook is wrong"):
+        return Codebook(entry.rebuild(N, D, field, {name: spec[name] for name in entry.options}))
 
 
 def _primes(values: object, k: int) -> list[int]:

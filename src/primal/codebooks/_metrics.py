@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, whole_number
+from primal._checks import one_of, require_work, whole_number
 from primal._errors import DataError
 from primal.codebooks import bounds
 from primal.codebooks._toeplitz import lag_products, real_energy
@@ -105,6 +105,7 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     bins = whole_number("bins", bins, least=1)
     one_of("dtype", dtype, ("float64", "float32"))
     fetch, N, D, is_complex = _row_source(codes)
+    require_work(N * N * D, f"all pairs of {N} codes")
     low = 0.0 if is_complex else -1.0
     counts = np.zeros(bins, dtype=np.int64)
     squares, largest, pair = 0.0, -1.0, (0, 1)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from primal._checks import require_work
 from primal._primes import prime_slice
 from primal.codebooks._prime_codes import PrimeCodes, consecutive_primes, n_primes
 from primal.turns import waves
@@ -30,9 +31,9 @@ def offset_codes(
     A start is chosen for N codes; with many more its advantage is gone. Late starts are bad:
     roots of neighbouring primes far out are almost equal.
     """
-    start = best_offset(
-        N, n_primes(D, field), field, DEFAULT_OFFSETS if steps is None else steps, progress
-    )
+    n_offsets, k = DEFAULT_OFFSETS if steps is None else steps, n_primes(D, field)
+    require_work(10 * N * (n_offsets + k), f"a search of {n_offsets} starts for {N} codes")
+    start = best_offset(N, k, field, n_offsets, progress)
     return consecutive_primes("offset", N, D, field, start=start)
 
 

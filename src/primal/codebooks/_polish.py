@@ -10,8 +10,8 @@ from collections.abc import Callable
 import numpy as np
 
 from primal._errors import DimensionError
+from primal._parallel import single_threaded_blas
 from primal.codebooks.bounds import welch
-from primal.engines._threads import single_threaded_blas
 
 __all__ = ["polish_matrix"]
 

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from primal._checks import require_memory
 from primal._errors import DimensionError
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import PhaseCodes, lag_evidence
@@ -84,6 +85,7 @@ class Paley(PhaseCodes):
                 f"{most}D = {(least - 1) // 2}, which holds {least}."
             )
         self.modulus = modulus
+        require_memory(100 * modulus, f"the residues modulo {modulus}")
         residues = {r * r % modulus for r in range(1, modulus)}
         self.numerators = np.array(sorted(r for r in residues if 2 * r < modulus), dtype=np.uint64)
 

@@ -16,6 +16,9 @@ from primal.codebooks._singer import difference_set, singer_order
 __all__ = ["cyclotomic_shadow", "design_shadow", "shadow_codes", "singer_shadow"]
 
 Progress = Callable[[int, int], None]
+# The frequencies are fractions u / P with P >= N and P > D, and searching for them goes through all
+# sizes near D.
+_LARGEST_N, _LARGEST_D = 2**31, 2**17
 
 
 def shadow_codes(
@@ -58,6 +61,11 @@ def design_shadow(
     progress: Progress | None = None,
 ) -> PrimeCodes:
     """Return the better of a Singer and a cyclotomic shadow, by their exact coherence."""
+    if N > _LARGEST_N or D > _LARGEST_D:
+        raise DimensionError(
+            f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and {D}: "
+            "use kind='static'."
+        )
     found, refusals = [], []
     attempts: list[Callable[[], PrimeCodes]] = [lambda: singer_shadow(N, D, field)]
     if field == "real":

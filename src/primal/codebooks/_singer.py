@@ -7,6 +7,7 @@ from functools import cache
 
 import numpy as np
 
+from primal._checks import require_memory
 from primal._errors import DimensionError
 from primal.codebooks._numbers import is_prime, prime_at_most, scrambled
 
@@ -31,6 +32,7 @@ def difference_set(q: int) -> tuple[int, ...]:
     (0, 1, 5)
     """
     modulus = q * q + q + 1
+    require_memory(32 * q * q, f"a difference set of order {q}")
     for attempt in range(64 * (q + 1)):
         cubic = [int(c % np.uint64(q)) for c in scrambled(3 * attempt, 3)]
         found = _line(q, modulus, cubic)

@@ -92,6 +92,7 @@ class RandomFrequencies(PhaseCodes):
         self.N, self.D, self.field = N, D, field
         self.view = "phasor" if field == "complex" else "real"
         self.seed = _checked_seed(self.kind, seed)
+        require_memory(16 * n_primes(D, field), f"{n_primes(D, field)} frequencies")
         rng = np.random.default_rng(self.seed)
         self.increments = rng.integers(0, 2**64, n_primes(D, field), dtype=np.uint64)
 

@@ -12,12 +12,15 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from primal._checks import require_memory, require_work
 from primal.turns import waves
 
 __all__ = ["dirichlet", "fejer", "lag_cosines", "lag_products", "phasor_energy", "real_energy"]
 
 # Lags in one block; a block and its factors take a few tens of bytes for each.
 _BLOCK_LAGS = 1 << 20
+# Entries of the factor that all blocks share: 256 MB.
+_LARGEST_FACTOR = 1 << 24
 
 
 def lag_products(
@@ -46,7 +49,8 @@ def lag_products(
     exponential for about sqrt(N) of the lags, and multiply-adds for the rest.
     """
     k = len(increments)
-    step = max(1, min(math.isqrt(max(n_lags, 1)), 4096))
+    require_work(4 * n_lags * k, f"looking at {n_lags} lags of {k} phases")
+    step = max(1, min(math.isqrt(max(n_lags, 1)), 4096, _LARGEST_FACTOR // k))
     fine = _phasors(np.arange(step, dtype=np.uint64), increments)
     fine *= (np.full(k, 1.0 / k) if weights is None else weights)[None, :]
     fine = np.ascontiguousarray(fine.T)
@@ -81,6 +85,7 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     >>> round(float(g[0]), 12), round(float(g[24]), 10)
     (1.0, -0.3229285722)
     """
+    require_memory(8 * N, f"the cosines at {N} lags")
     g = np.empty(N)
     for first, products in lag_products(increments, N, weights):
         g[first : first + len(products)] = products.real

@@ -12,9 +12,9 @@ from collections.abc import Callable
 import numpy as np
 
 from primal._checks import require_memory
+from primal._parallel import single_threaded_blas
 from primal._primes import prime_slice
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
-from primal.engines._threads import single_threaded_blas
 from primal.turns import round_turns, waves
 from primal.turns._increments import floor_roots
 

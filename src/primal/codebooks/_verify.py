@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import require_memory, require_work, whole_number
 from primal.codebooks._certificate import Verification
 from primal.codebooks._metrics import gram_statistics
 from primal.codebooks._stored import sampled_pairs
@@ -41,6 +41,8 @@ def verify(book: Codebook, n_pairs: int | None = None, *, full: bool = False) ->
         n_all = book.N * (book.N - 1) // 2
         return Verification(n_all, True, found.coherence, found.pair, attained and same)
     n_pairs = whole_number("n_pairs", DEFAULT_PAIRS if n_pairs is None else n_pairs, least=1)
+    require_memory(64 * n_pairs, f"{n_pairs} pairs")
+    require_work(4 * n_pairs * book.D, f"{n_pairs} pairs of codes")
     largest, pair = _largest_cosine(book, *sampled_pairs(book.N, n_pairs))
     within = not claim.exact or largest <= claim.mu + _TOLERANCE
     return Verification(n_pairs, False, largest, pair, attained and within)

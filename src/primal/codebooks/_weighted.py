@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import MissingPackageError, PrimalError
+from primal._checks import require_memory
+from primal._errors import PrimalError
+from primal._extras import require
 from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
@@ -80,6 +82,7 @@ def weighted_codes(
     until the optimum of the small programme (a lower bound) meets the coherence over all lags.
     """
     k = n_primes(D, "real")
+    require_memory(32 * N + 256 * k * k, f"a linear programme of {k} weights for {N} codes")
     chosen = prime_slice(0, k) if primes is None else np.asarray(primes, dtype=np.uint64)
     plain = PrimeCodes("weighted", N, D, chosen)
     if N < 2:
@@ -124,12 +127,7 @@ def _worst(g: np.ndarray, n: int) -> np.ndarray:
 
 def _linear_programme() -> Callable[[np.ndarray], tuple[np.ndarray, float]]:
     """Return a function from rows of cosines to (weights, a lower bound on the optimum)."""
-    try:
-        from scipy.optimize import linprog
-    except ImportError:
-        raise MissingPackageError(
-            "kind 'weighted' needs SciPy for its linear programme: pip install scipy."
-        ) from None
+    linprog = require("scipy.optimize", "kind 'weighted'").linprog
 
     def solve(rows: np.ndarray) -> tuple[np.ndarray, float]:
         n, k = rows.shape

@@ -114,6 +114,13 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
         return 0.0
     if D == 1:
         return 1.0
+    try:
+        return _levenshtein(N, D, field)
+    except (OverflowError, ZeroDivisionError):  # polynomials beyond the range of floats
+        return welch(N, D)
+
+
+def _levenshtein(N: int, D: int, field: str) -> float:
     a, b = ((D - 3) / 2.0, -0.5) if field == "real" else (D - 2.0, 0.0)
     low = -1.0
     for j in range(1, _LARGEST_DEGREE + 1):

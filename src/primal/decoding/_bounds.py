@@ -6,15 +6,21 @@ import math
 
 import numpy as np
 
-__all__ = ["chi_squared_limit", "log2_ball", "log2_shifted_within"]
+__all__ = ["RARELY", "chi_squared_limit", "log2_ball", "log2_shifted_within"]
+
+# Standard deviations that a normal variable exceeds once in 100,000 and once in two million.
+SELDOM, RARELY = 4.265, 4.892
 
 
-def chi_squared_limit(freedom: float) -> float:
-    """Return what a chi-squared variable exceeds once in 100,000 (Wilson and Hilferty)."""
+def chi_squared_limit(freedom: float, deviations: float = SELDOM) -> float:
+    """Return what a chi-squared variable exceeds at most as often (Wilson and Hilferty).
+
+    Their quantiles are a little large where the freedom is small.
+    """
     if freedom <= 0.0:
         return 0.0
     spread = 2.0 / (9.0 * freedom)
-    return freedom * (1.0 - spread + 4.265 * math.sqrt(spread)) ** 3
+    return freedom * (1.0 - spread + deviations * math.sqrt(spread)) ** 3
 
 
 def log2_shifted_within(freedom: float, limit: float, shift_squared: np.ndarray) -> np.ndarray:

@@ -1,28 +1,31 @@
 """Reductions kept on disk, so that a plan is set up once.
 
-An entry is named by a hash of everything that it depends on, written beside its place and then
-renamed: a reader finds a whole entry or none. An entry that cannot be read, or does not hold a
-unimodular transform, counts as absent. Since any unimodular transform gives right results, a
-stale one could only be slow, never wrong.
+An entry is named by a hash of everything that it depends on; a reader finds a whole entry or none.
+An entry that cannot be read, or does not hold a unimodular transform of the right size, counts as
+absent. Since any unimodular transform gives right results, a stale one could only be slow, never
+wrong.
 """
 
 from __future__ import annotations
 
 import contextlib
 import hashlib
-import io
 import json
+import math
 import os
 from pathlib import Path
 
 import numpy as np
 
-from primal._files import written_whole
+from primal._errors import OptionError
+from primal._files import npy_header, open_regular, written_whole
 
 __all__ = ["cache_folder", "cache_key", "load", "store"]
 
 # Part of every key. Raise it whenever the reduction or the choice of rows changes.
 DECODER_VERSION = 1
+# Of the transform and of its inverse transpose.
+_BYTES_PER_ENTRY = 16
 
 
 def cache_folder() -> Path | None:
@@ -47,21 +50,29 @@ def cache_key(*parts: object) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def load(key: str) -> tuple[np.ndarray, np.ndarray] | None:
-    """Return the transform and its inverse transpose stored under a key, or None."""
+def load(key: str, least: int, most: int) -> tuple[np.ndarray, np.ndarray] | None:
+    """Return the transform of `least` to `most` rows stored under a key and its inverse transpose.
+
+    None where there is none, or something else: the size of the file alone says how many rows it
+    has to have, before anything of it is read.
+    """
     folder = cache_folder()
     if folder is None:
         return None
     try:
-        content = io.BytesIO((folder / f"{key}.npz").read_bytes())
-        with np.load(content, allow_pickle=False) as entry:
-            u, v = entry["u"], entry["v"]
-    except Exception:  # a damaged archive can raise almost anything; rebuilding is always right
+        with open_regular(folder / f"{key}.npy") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            m = math.isqrt(max(0, size - len(_header(1))) // _BYTES_PER_ENTRY)
+            header = _header(m)
+            if not least <= m <= most or size != len(header) + _BYTES_PER_ENTRY * m * m:
+                return None
+            if stream.read(len(header)) != header:
+                return None
+            u, v = np.fromfile(stream, dtype="<i8", count=2 * m * m).reshape(2, m, m)
+    except (OSError, ValueError):  # among them DataError, and a file that shrinks meanwhile
         return None
-    square = u.ndim == 2 and u.shape == v.shape == (len(u), len(u))
-    if not square or u.dtype != np.int64 or v.dtype != np.int64:
-        return None
-    return (u, v) if np.array_equal(u @ v.T, np.eye(len(u), dtype=np.int64)) else None
+    u, v = u.astype(np.int64, copy=False), v.astype(np.int64, copy=False)
+    return (u, v) if np.array_equal(u @ v.T, np.eye(m, dtype=np.int64)) else None
 
 
 def store(key: str, u: np.ndarray, v: np.ndarray) -> None:
@@ -69,7 +80,12 @@ def store(key: str, u: np.ndarray, v: np.ndarray) -> None:
     folder = cache_folder()
     if folder is None:
         return
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, OptionError):  # the latter: something else is in the way
         folder.mkdir(parents=True, exist_ok=True)
-        with written_whole(folder / f"{key}.npz") as file:
-            np.savez(file, u=u, v=v)
+        with written_whole(folder / f"{key}.npy", durable=False) as stream:
+            stream.write(_header(len(u)))
+            stream.write(np.stack([u, v]).astype("<i8").data)
+
+
+def _header(m: int) -> bytes:
+    return npy_header(np.dtype(np.int64), (2, m, m))

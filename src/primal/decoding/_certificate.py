@@ -7,10 +7,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal.decoding._bounds import chi_squared_limit, log2_ball
+from primal.decoding._bounds import RARELY, chi_squared_limit, log2_ball
 from primal.decoding._priors import PriorModel
 
-__all__ = ["Certificate", "log2_spurious", "WholeNumberCount", "log2_fit", "residual_freedom"]
+__all__ = [
+    "Certificate",
+    "WholeNumberCount",
+    "log2_fit",
+    "log2_spurious",
+    "residual_freedom",
+    "residual_limit",
+]
 
 # `unique` is said only when fewer wrong solutions than this are expected to pass all checks.
 LARGEST_LOG2_SPURIOUS = -30.0
@@ -29,7 +36,8 @@ class Certificate:
         log2 of the expected number of wrong solutions that pass the checks on the residual
         and on the prior: by volume, or by the collisions that the map is found to have,
         whichever is larger; infinite where the phases leave a direction of x open. Above -30
-        no result is called unique.
+        no result is called unique. It holds for residuals up to what one right solution in
+        100,000 exceeds; a larger one lets more wrong ones pass, and is judged by its own size.
     x_std : ndarray of shape (d,)
         Standard deviation of x once the whole turns are right; 0 for whole-number inputs.
     rows : int
@@ -38,6 +46,10 @@ class Certificate:
         Phases in the lattice, the others follow by prediction.
     adop_turns : float
         Geometric mean of the conditional deviations in the lattice.
+    freedom : float
+        Degrees of freedom of the residual: how many numbers of a code are left to show that the
+        noise is as stated, once x is found. With D = 2 d there are none, and `x_std` rests on
+        the statement alone.
     """
 
     success_probability: float
@@ -46,6 +58,7 @@ class Certificate:
     rows: int
     resolved_rows: int
     adop_turns: float
+    freedom: float
 
     @property
     def recoverable(self) -> bool:
@@ -62,10 +75,15 @@ class Certificate:
 
 
 def residual_freedom(spread: np.ndarray, noise_turns: float) -> float:
-    """Return the expected sum of squared residuals, in units of the noise; at least 1."""
+    """Return the expected sum of squared residuals, in units of the noise."""
     weights = np.square(np.linalg.svd(spread, compute_uv=False))
     used = float((weights / (weights + noise_turns**2)).sum())
-    return max(1.0, len(spread) - used)
+    return max(0.0, len(spread) - used)
+
+
+def residual_limit(freedom: float) -> float:
+    """Return what the sum of squared residuals of a right solution exceeds almost never."""
+    return chi_squared_limit(max(1.0, freedom), RARELY)
 
 
 def log2_spurious(spread: np.ndarray, noise_turns: float, prior: PriorModel) -> float:
@@ -85,7 +103,7 @@ def log2_spurious(spread: np.ndarray, noise_turns: float, prior: PriorModel) -> 
     # A direction that the prior moves by less than the noise is as thick as the noise.
     along = 0.5 * float(np.log2(np.square(values) + noise_turns**2).sum())
     inside = prior.log2_volume * len(values) / r
-    limit = chi_squared_limit(residual_freedom(spread, noise_turns))
+    limit = chi_squared_limit(max(1.0, residual_freedom(spread, noise_turns)))
     return inside + along + log2_ball(n_rows - len(values), limit * noise_turns**2)
 
 

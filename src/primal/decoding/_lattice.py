@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._errors import EngineError
+from primal._forks import load_compiled
 
 __all__ = ["Lattice", "Reduced", "log_success", "reduce_lattice", "triangular_factor"]
 
@@ -145,7 +146,7 @@ def reduce_lattice(
     EngineError
         If the integers outgrow 64 bits or the passes do not settle.
     """
-    from primal.decoding._kernels import reduce_rows
+    kernels = load_compiled("primal.decoding._kernels")
 
     m = len(lattice.noise_turns)
     u, v = np.eye(m, dtype=np.int64), np.eye(m, dtype=np.int64)
@@ -157,7 +158,7 @@ def reduce_lattice(
                 if progress is not None:
                     progress(level / len(factors))
                 factor = triangular_factor(lattice.rows(u, noise_factor))
-                if reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
+                if kernels.reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
                     break
             else:
                 raise EngineError(_unsettled(m))

@@ -10,15 +10,16 @@ The paper prints pi / (d sigma max W), in which the 2 pi of its own phase is mis
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from primal._errors import NotInvertibleError
+from primal._errors import MisfitWarning, NotInvertibleError
 from primal.bases import Basis
 
-__all__ = ["Regime", "measure_regime", "no_wrap_bound", "phases_of", "pseudoinverse"]
+__all__ = ["Regime", "measure_regime", "no_wrap_bound", "pseudoinverse", "warn_of_erased"]
 
 _BLOCK_ENTRIES = 1 << 19
 
@@ -102,6 +103,14 @@ def pseudoinverse(basis: Basis) -> np.ndarray:
     return np.linalg.pinv(basis.frequencies, rcond=2.0**-50)
 
 
-def phases_of(cos: np.ndarray, sin: np.ndarray) -> np.ndarray:
-    """Return the phases of waves, in turns within [-1/2, 1/2], as float64."""
-    return np.arctan2(sin.astype(np.float64), cos.astype(np.float64)) / (2.0 * np.pi)
+def warn_of_erased(x: np.ndarray, *, stacklevel: int) -> None:
+    """Warn when rows of decoded x (..., d) are NaN, because their codes had no phases."""
+    erased = np.isnan(x[..., 0])
+    if erased.any():
+        warnings.warn(
+            f"{int(erased.sum())} of {erased.size} codes have a (cos, sin) pair that is zero, or "
+            "shorter than 2**-14 of the mean of their pairs, and so has no phase: their x is NaN. "
+            "Leave out of z what is missing.",
+            MisfitWarning,
+            stacklevel=stacklevel + 1,
+        )

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 
 from primal._errors import PhaseRangeError
+from primal._lazy import cached_property
 from primal.bases import FrequencyTable
 from primal.decoding._lattice import Lattice, log_success, triangular_factor
 from primal.decoding._priors import PriorModel

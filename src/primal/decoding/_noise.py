@@ -12,7 +12,7 @@ import numpy as np
 
 from primal._checks import real_array
 from primal._errors import DataError, OptionError
-from primal.decoding._linear import phases_of
+from primal.decoding._phases import phases_of, wrapped
 from primal.engines._numpy import wave_columns
 
 __all__ = ["NOISES", "code_phases", "noise_turns", "quantise"]
@@ -89,12 +89,17 @@ def quantise(turns: np.ndarray, dtype: str = "uint8") -> np.ndarray:
     return (turns >> np.uint32(32 - bits)).astype(dtype)
 
 
-def code_phases(z: object, n_frequencies: int, layout: str) -> np.ndarray:
+def code_phases(
+    z: object, n_frequencies: int, layout: str, noise_turns: float | None = None
+) -> np.ndarray:
     """Return the phases of codes in turns within [-1/2, 1/2], float64 of shape (..., k).
 
     Parameters
     ----------
     z : array_like of shape (..., 2 k) or ndarray of uint8, uint16 or uint32 of shape (..., k)
+    noise_turns : float, optional
+        Standard deviation of a phase, if it is known. It says how much the lengths of waves may
+        differ; rows in which they differ more, or a wave has none, become NaN.
     """
     if isinstance(z, np.ndarray) and z.dtype in _QUANTISED:
         cells = real_array("z", z, last=n_frequencies)
@@ -102,9 +107,5 @@ def code_phases(z: object, n_frequencies: int, layout: str) -> np.ndarray:
         # m.turns rounds to its 32 bits; narrower cells are cut, so their middle is meant.
         middle = 0.0 if bits == 32 else 0.5
         return wrapped((cells + middle) * 2.0**-bits)
-    return phases_of(*wave_columns(real_array("z", z, last=2 * n_frequencies), layout))
-
-
-def wrapped(turns: np.ndarray) -> np.ndarray:
-    """Return phases less their nearest whole number of turns."""
-    return turns - np.rint(turns)
+    waves = wave_columns(real_array("z", z, last=2 * n_frequencies), layout)
+    return phases_of(*waves, noise_turns)

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from primal._checks import whole_number
-from primal._errors import DataError, OptionError
+from primal._checks import flag, require_memory, whole_number
+from primal._errors import DataError, MisfitWarning, OptionError
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
 from primal.decoding._certificate import Certificate
+from primal.decoding._misfit import describe_misfit
 from primal.decoding._model import PhaseModel, least_noise_turns
 from primal.decoding._noise import NOISES, code_phases, noise_turns
 from primal.decoding._priors import Box, Gaussian, Integers, Prior
@@ -47,12 +49,12 @@ class DecodeResult:
     status : ndarray of shape (...), dtype=str
         ``"unique"``: the residual and the prior agree, and fewer than 2**-30 wrong solutions
         are expected to do so. ``"ambiguous"``: they agree, but others may agree as well.
-        ``"failed"``: nothing was found that agrees.
+        ``"failed"``: nothing was found that agrees, or the code has no phases to agree with.
     residual : ndarray of shape (...), dtype=float64
-        Root mean square of what x leaves of the phases, in turns.
+        Root mean square of what x leaves of the phases, in turns; NaN where there are none.
     candidates : ndarray of shape (..., c, d), dtype=float64
         Inputs that agree, the most probable first, filled up with NaN. Where decoding failed,
-        the first holds the closest input found.
+        the first holds the closest input found, if there were phases.
     """
 
     x: np.ndarray
@@ -109,7 +111,7 @@ class DecodePlan:
         """See :class:`Certificate`."""
         return self.certificate.rows
 
-    def decode(self, z: object) -> DecodeResult:
+    def decode(self, z: object, *, check: bool = True) -> DecodeResult:
         """Return the inputs behind codes, each with its status.
 
         Parameters
@@ -117,6 +119,9 @@ class DecodePlan:
         z : array_like of shape (..., D), or ndarray of uint8, uint16, uint32 of shape (..., D/2)
             Waves as ``encode`` makes them, of any float type and scale, or phases: ``m.turns(x)``
             or ``quantise(m.turns(x))``.
+        check : bool, default=True
+            Warn when the batch as a whole is not what the stated noise and prior lead to. It
+            changes no result.
 
         Returns
         -------
@@ -127,12 +132,25 @@ class DecodePlan:
         DataError
             If z has the wrong shape, NaN or infinity in it, or a type whose own rounding
             exceeds the noise that the plan was made for.
+
+        Warns
+        -----
+        MisfitWarning
+            If `check` finds that noise or prior do not fit.
         """
+        check = flag("check", check)
+        result = self._decode(z)
+        if check:
+            self._warn_about_misfit(result)
+        return result
+
+    def _decode(self, z: object) -> DecodeResult:
         k, d = self._model.table.shape
         self._refuse_coarse_codes(z)
-        phases = code_phases(z, k, self._layout)
+        phases = code_phases(z, k, self._layout, self.noise_turns)
         rows = np.ascontiguousarray(phases.reshape(-1, k))
         n, c = len(rows), self._search.n_kept
+        require_memory(8 * n * c * d, f"a list of {c} candidates for each of {n} codes")
         x, residual = np.empty((n, d)), np.empty(n)
         status, candidates = np.empty(n, dtype="<U9"), np.empty((n, c, d))
         step = max(1, _BLOCK_PHASES // (k * c))
@@ -149,6 +167,12 @@ class DecodePlan:
 
     def __repr__(self) -> str:
         return f"DecodePlan({self.certificate})"
+
+    def _warn_about_misfit(self, result: DecodeResult) -> None:
+        status, residual = result.status.reshape(-1), result.residual.reshape(-1)
+        found = describe_misfit(self.certificate, self.noise_turns, status, residual)
+        if found is not None:
+            warnings.warn(found, MisfitWarning, stacklevel=3)
 
     def _refuse_coarse_codes(self, z: object) -> None:
         name = getattr(getattr(z, "dtype", None), "name", "")
@@ -176,6 +200,9 @@ def make_plan(
             f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
         )
     beam = whole_number("beam", beam, least=1)
+    # Whole turns, phases and inputs of every candidate, several times each.
+    require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
+    cache = flag("cache", cache)
     start = time.perf_counter()
     law, noise_std = prior.model(basis.d), noise_turns(noise)
     if noise == "float64":  # as good as float64 phases can be
@@ -210,8 +237,16 @@ def decode_exact(
     >>> result.x.round(6), str(result.status)
     (array([ 0.3, -0.7]), 'unique')
     """
+    if not isinstance(getattr(m, "basis", None), Basis):
+        raise OptionError(
+            f"m must be the DynamicPrime that made the codes, got {type(m).__name__}: positions "
+            "have their own StaticPrime.decode."
+        )
     if noise is None:
         name = getattr(getattr(z, "dtype", None), "name", "")
         # Waves held in float64 were often made in float32.
         noise = name if name in NOISES and name != "float64" else "float32"
-    return make_plan(m.basis, m.layout, prior=prior, noise=noise, beam=beam).decode(z)
+    plan = make_plan(m.basis, m.layout, prior=prior, noise=noise, beam=beam)
+    result = plan._decode(z)
+    plan._warn_about_misfit(result)
+    return result

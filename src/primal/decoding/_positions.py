@@ -3,7 +3,7 @@
 The phases of position t are t * increment modulo one turn: one whole-number input with many
 phases. The lattice of :mod:`primal.decoding._lattice` finds t for any n, in time that grows
 with log n. Everything is exact in 64-bit integers; no noise needs to be stated, because the
-lattice is made for the largest one at which it works.
+lattice is made for the largest one at which it works, and the fit shows how large it was.
 """
 
 from __future__ import annotations
@@ -14,22 +14,28 @@ from functools import lru_cache
 import numpy as np
 
 from primal._errors import NotInvertibleError
+from primal._forks import load_compiled
+from primal._parallel import over_rows
 from primal.decoding._lattice import Lattice, Reduced, log_success
 from primal.decoding._model import promised_success
-from primal.decoding._noise import wrapped
+from primal.decoding._phases import wrapped
 from primal.decoding._priors import short_float
 from primal.decoding._reduce import reduce_best
-from primal.engines._threads import over_rows
 
 __all__ = ["PositionDecoder", "log2_chance_fits", "position_decoder"]
 
-# A position is named when fewer wrong ones than this are expected to fit as well.
-_LARGEST_LOG2_DOUBT = -10.0
+# A position is certain when fewer wrong ones than this are expected to fit as well.
+_LARGEST_LOG2_DOUBT = -18.0
 _MOST_ROWS = 48
 _BEAM = 16
 _CHILDREN = 3
-# float32 waves have phases this good, and none better is asked for.
+# Steps to positions with similar codes: how many the lattice looks for, and how many of the
+# smallest are tried beside these.
+_NEIGHBOUR_BEAM = 64
+_SMALL_STEPS = 8
+# float32 waves have phases this good, and none better is asked for; the loss at this noise.
 _LEAST_NOISE_TURNS = 1e-8
+_LEAST_LOSS = 2.0 * (math.pi * _LEAST_NOISE_TURNS) ** 2
 _MOST_NOISE_TURNS = 0.15
 _LEAST_ROWS_PER_THREAD = 64
 
@@ -52,8 +58,7 @@ class PositionDecoder:
     def __init__(self, increments: np.ndarray, n: int) -> None:
         self._increments, self._n = increments, n
         k = len(increments)
-        clean = 2.0 * (math.pi * _LEAST_NOISE_TURNS) ** 2
-        doubt = math.log2(n) + float(log2_chance_fits(k, np.array(clean)))
+        doubt = math.log2(n) + float(log2_chance_fits(k, np.array(_LEAST_LOSS)))
         if doubt >= _LARGEST_LOG2_DOUBT:
             needed = math.ceil((math.log2(n) - _LARGEST_LOG2_DOUBT) / (-doubt + math.log2(n)) * k)
             raise NotInvertibleError(
@@ -63,51 +68,96 @@ class PositionDecoder:
         self._centre = n // 2
         self._n_rows = min(k, _MOST_ROWS)
         self._reduced = self._reduce()
-        self._u_float = self._reduced.u.T.astype(np.float64)
+        self._to_reduced = self._reduced.u.T[1:].astype(np.float64)
+        self._steps, self._step_losses = self._neighbours()
 
-    def __call__(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return positions and whether each is certain.
+    def find(self, phases: np.ndarray) -> np.ndarray:
+        """Return the best position found for each row of phases.
 
         Parameters
         ----------
-        phases : ndarray of shape (n, k), dtype=float64
+        phases : ndarray of shape (rows, k), dtype=float64
             In turns.
 
         Returns
         -------
-        t : ndarray of shape (n,), dtype=int64
-            The best position found, somewhere in [0, n).
-        certain : ndarray of shape (n,), dtype=bool
-            Whether fewer than 2**-10 wrong positions are expected to fit as well.
+        t : ndarray of shape (rows,), dtype=int64
+            In [0, n).
         """
         t = np.empty(len(phases), dtype=np.int64)
-        loss = np.empty(len(phases))
 
         def work(first: int, last: int) -> None:
-            t[first:last], loss[first:last] = self._best(phases[first:last])
+            t[first:last] = self._best(phases[first:last])
 
         over_rows(len(phases), _LEAST_ROWS_PER_THREAD, work)
-        doubt = math.log2(self._n) + log2_chance_fits(len(self._increments), loss)
-        return t, doubt < _LARGEST_LOG2_DOUBT
+        return t
 
-    def _best(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        from primal.decoding._kernels import nearest_plane
+    def certain(self, phases: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Return where fewer than 2**-18 other positions are expected to fit as well as t.
 
-        rows, m = len(phases), len(self._u_float)
+        Notes
+        -----
+        Nearly all positions have codes that are unrelated to that of t; they fit by the chance
+        of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbours where
+        sigma is small. Noise at the position of such a one, at a distance r from the code, falls
+        into the ball around t that reaches to the code, of radius q, with a chance of about
+        (q / r)**k / sqrt(pi k) at most, whatever its size. No neighbour may have one of 2**-18.
+        """
+        k = len(self._increments)
+        loss = np.maximum(self._losses(phases, t), _LEAST_LOSS)
+        certain = math.log2(self._n) + log2_chance_fits(k, loss) < _LARGEST_LOG2_DOUBT
+        if len(self._steps) == 0:
+            return certain
+        # Losses are squared distances. What that of every neighbour must be:
+        log2_ratio = -_LARGEST_LOG2_DOUBT - 0.5 * math.log2(math.pi * k)
+        needed = loss * 2.0 ** (2.0 * log2_ratio / k)
+        # The triangle inequality settles most rows: codes are at least so far from a neighbour's.
+        least = np.maximum(0.0, math.sqrt(self._step_losses[0]) - np.sqrt(loss))
+        rows = np.flatnonzero(certain & (np.square(least) < needed))
+        for step in self._steps:
+            for near in (t[rows] + step, t[rows] - step):
+                inside = (near >= 0) & (near < self._n)
+                rival = inside & (self._losses(phases[rows], near) < needed[rows])
+                certain[rows[rival]] = False
+            rows = rows[certain[rows]]
+            if len(rows) == 0:
+                break
+        return certain
+
+    def _best(self, phases: np.ndarray) -> np.ndarray:
+        rows = len(phases)
         centred = wrapped(phases - self._phases_at(np.full(rows, self._centre)))
-        target = centred[:, : self._n_rows] @ self._u_float[1:]
-        whole, costs = np.empty((rows, _BEAM, m), dtype=np.int64), np.empty((rows, _BEAM))
-        nearest_plane(self._reduced.factor, target, _CHILDREN, whole, costs)
-        whole[~np.isfinite(costs)] = 0
-        # Only the first of the whole numbers is wanted: the steps away from the centre.
-        t = self._centre + whole @ self._reduced.v[:, 0]
+        t = self._centre + self._nearest_steps(centred, _BEAM)
         t = np.clip(t, 0, self._n - 1)
-        losses = np.empty(t.shape)
-        for c in range(_BEAM):
-            off = phases - self._phases_at(t[:, c])
-            losses[:, c] = (2.0 * np.square(np.sin(np.pi * off))).mean(axis=1)
-        best = losses.argmin(axis=1)[:, None]
-        return np.take_along_axis(t, best, 1)[:, 0], np.take_along_axis(losses, best, 1)[:, 0]
+        losses = np.stack([self._losses(phases, t[:, c]) for c in range(_BEAM)], axis=1)
+        return np.take_along_axis(t, losses.argmin(axis=1)[:, None], 1)[:, 0]
+
+    def _nearest_steps(self, centred: np.ndarray, n_kept: int) -> np.ndarray:
+        """Return steps from a position to those that fit phases less its own, (rows, n_kept)."""
+        kernels = load_compiled("primal.decoding._kernels")
+
+        rows, m = len(centred), len(self._reduced.u)
+        target = kernels.row_products(centred[:, : self._n_rows], self._to_reduced)
+        whole, costs = np.empty((rows, n_kept, m), dtype=np.int64), np.empty((rows, n_kept))
+        kernels.nearest_plane(self._reduced.factor, target, _CHILDREN, whole, costs)
+        whole[~np.isfinite(costs)] = 0
+        # Only the first of the whole numbers is wanted.
+        return whole @ self._reduced.v[:, 0]
+
+    def _neighbours(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return the steps to the positions of the most similar codes, and their losses."""
+        k = len(self._increments)
+        found = np.abs(self._nearest_steps(np.zeros((1, k)), _NEIGHBOUR_BEAM)[0])
+        steps = np.union1d(found, np.arange(1, _SMALL_STEPS + 1))
+        steps = steps[(steps > 0) & (steps < self._n)]
+        losses = self._losses(np.zeros((len(steps), k)), steps)
+        order = np.argsort(losses, kind="stable")
+        return steps[order], losses[order]
+
+    def _losses(self, phases: np.ndarray, t: np.ndarray) -> np.ndarray:
+        """Return 1 minus the mean cosine of the phases less those of positions t."""
+        off = phases - self._phases_at(t)
+        return (2.0 * np.square(np.sin(np.pi * off))).mean(axis=1)
 
     def _phases_at(self, t: np.ndarray) -> np.ndarray:
         turns = t.astype(np.uint64)[:, None] * self._increments  # wraps: that is the phase
@@ -154,7 +204,13 @@ def log2_chance_fits(k: int, loss: np.ndarray) -> np.ndarray:
     -----
     Chernoff: a uniform phase has E exp(s cos) = I0(s), so a mean cosine of 1 - loss or more has
     a chance of at most (I0(s) exp(-s (1 - loss)))**k, for the best of many s.
+
+    For a small loss a volume is closer. With u = 2 sin(phase / 2), the loss is the mean of u**2
+    / 2, and u has the density 1 / (2 pi sqrt(1 - u**2 / 4)). Over the ball of all u that fit, the
+    product of the roots is at least sqrt(1 - k loss / 2), so the chance is at most the volume
+    of the ball / (2 pi)**k / sqrt(1 - k loss / 2).
     """
+    loss = np.asarray(loss)
     s = np.geomspace(1e-3, 1e18, 400)
     # log(I0(s) exp(-s)); for large s from its asymptotic series, rounded up.
     small = np.minimum(s, 500.0)
@@ -163,5 +219,9 @@ def log2_chance_fits(k: int, loss: np.ndarray) -> np.ndarray:
         np.log(np.i0(small)) - small,
         -0.5 * np.log(2.0 * np.pi * s) + np.log1p(1.0 / (7.0 * s)),
     )
-    bounds = scaled + s * np.asarray(loss)[..., None]
-    return k * np.minimum(0.0, bounds.min(axis=-1)) / math.log(2.0)
+    bounds = scaled + s * loss[..., None]
+    log_chernoff = k * np.minimum(0.0, bounds.min(axis=-1))
+    inside = np.minimum(k * loss / 2.0, 0.9)
+    log_ball = k / 2.0 * np.log(inside / np.pi) - math.lgamma(k / 2.0 + 1.0)
+    log_ball = np.where(k * loss / 2.0 < 0.9, log_ball - 0.5 * np.log1p(-inside), 0.0)
+    return np.minimum(log_chernoff, log_ball) / math.log(2.0)

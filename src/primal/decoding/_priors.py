@@ -45,10 +45,18 @@ class PriorModel:
     def contains(self, x: np.ndarray, xi: np.ndarray, x_std: np.ndarray) -> np.ndarray:
         """Return which rows of x (n, d) lie within the prior, allowing for their uncertainty."""
         if self.low is not None and self.high is not None:
-            slack = _LIMIT_DEVIATIONS * x_std + 1e-12 * (self.high - self.low)
+            slack = _slack(self.high - self.low, x_std)
             inside = (x >= self.low - slack) & (x <= self.high + slack)
             return np.logical_and.reduce(inside, axis=1)
         return np.square(xi).sum(axis=1) <= chi_squared_limit(xi.shape[1])
+
+    def reaches(self, x_shift: np.ndarray, xi_shift: np.ndarray, x_std: np.ndarray) -> np.ndarray:
+        """Return which shifts (n, d) lead from some x that is contained to another one."""
+        if self.low is not None and self.high is not None:
+            width = self.high - self.low
+            near = np.abs(x_shift) <= width + 2.0 * _slack(width, x_std)
+            return np.logical_and.reduce(near, axis=1)
+        return np.square(xi_shift).sum(axis=1) <= 4.0 * chi_squared_limit(xi_shift.shape[1])
 
     def log2_overlap(self, x_shift: np.ndarray, xi_shift: np.ndarray) -> np.ndarray:
         """Return log2 of the chance that x, drawn from the prior and shifted, stays within it.
@@ -224,6 +232,11 @@ class Integers:
 
 
 Prior = Box | Gaussian | Integers
+
+
+def _slack(width: np.ndarray, x_std: np.ndarray) -> np.ndarray:
+    """Return how far beyond a limit x may be found."""
+    return _LIMIT_DEVIATIONS * x_std + 1e-12 * width
 
 
 def short_float(values: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""The part of decoding that sees codes: round, unwrap, refine, judge."""
+"""The part of decoding that sees codes: solve, compare with the noise and the prior, judge."""
 
 from __future__ import annotations
 
@@ -6,28 +6,25 @@ from dataclasses import replace
 
 import numpy as np
 
-from primal.decoding._bounds import chi_squared_limit, log2_shifted_within
+from primal._parallel import over_rows
+from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
     LARGEST_LOG2_SPURIOUS,
     Certificate,
     WholeNumberCount,
     log2_fit,
-    residual_freedom,
+    residual_limit,
 )
 from primal.decoding._model import PhaseModel
-from primal.decoding._noise import wrapped
+from primal.decoding._phases import wrapped
+from primal.decoding._rivals import find_rivals
 from primal.decoding._setup import SetUp
-from primal.decoding._stages import refine
-from primal.engines._threads import over_rows, single_threaded_blas
+from primal.decoding._solve import Solver
 
 __all__ = ["Search"]
 
-# Inputs nearly as good as zero for the code of zero: how many are looked for.
-_COLLISION_BEAM = 64
 # Candidates looked for when the answer cannot be unique anyway.
 _AMBIGUOUS_BEAM = 16
-# Whole numbers tried at each level of a wide search.
-_CHILDREN = 5
 # Multiplications that are worth a thread of their own.
 _LEAST_WORK = 1 << 18
 
@@ -46,27 +43,18 @@ class Search:
     """
 
     def __init__(self, model: PhaseModel, setup: SetUp, beam: int) -> None:
-        self._model, self._setup = model, setup
-        self.certificate: Certificate = setup.certificate
-        self._rows = model.order[: len(setup.reduced.u) - model.n_whole]
+        self._model, self._solver = model, Solver(model, setup)
         self._mean_phases = model.table.values @ model.prior.mean
-        self._u_float = setup.reduced.u.T.astype(np.float64)
-        if model.prior.step is None:
-            used = setup.stages[-1].rows
-            self._freedom = residual_freedom(model.spread[used], model.noise_turns)
-            self._count = None
-        else:
-            self._freedom = float(len(model.order))
-            self._count = WholeNumberCount.of(model.prior)
-        self._limit = chi_squared_limit(self._freedom)
-        self._log2_collisions = self._measure_collisions()
-        worst = max(self.certificate.log2_spurious, self._log2_collisions)
-        self.certificate = replace(self.certificate, log2_spurious=worst)
+        self._count = None if model.prior.step is None else WholeNumberCount.of(model.prior)
+        self._limit = residual_limit(setup.certificate.freedom)
+        self._rivals = find_rivals(self._solver, setup.certificate)
+        worst = max(setup.certificate.log2_spurious, self._rivals.log2_expected)
+        self.certificate: Certificate = replace(setup.certificate, log2_spurious=worst)
         self.n_kept = max(beam, _AMBIGUOUS_BEAM) if worst >= LARGEST_LOG2_SPURIOUS else beam
 
     def __call__(self, phases: np.ndarray) -> Found:
-        """Decode phases in turns, float64 of shape (n, k)."""
-        n, m = len(phases), len(self._setup.reduced.u)
+        """Decode phases in turns, float64 of shape (n, k); rows of NaN have none and fail."""
+        n, m = len(phases), self._solver.n_resolved
         d, c = self._model.table.shape[1], self.n_kept
         x, status = np.empty((n, d)), np.empty(n, dtype="<U9")
         residual, candidates = np.empty(n), np.empty((n, c, d))
@@ -75,95 +63,81 @@ class Search:
             part = slice(first, last)
             x[part], status[part], residual[part], candidates[part] = self._decode(phases[part])
 
-        with single_threaded_blas():
-            over_rows(n, max(1, _LEAST_WORK // (m * m * c)), work)
+        over_rows(n, max(1, _LEAST_WORK // (m * m * c)), work)
         return x, status, residual, candidates
 
     def _decode(self, phases: np.ndarray) -> Found:
         n, c = len(phases), self.n_kept
+        read = ~np.isnan(phases[:, 0])
+        if not read.all():
+            phases = np.where(read[:, None], phases, 0.0)
         centred = wrapped(phases - self._mean_phases)
-        whole, found = self._whole_turns(centred, c)
+        whole, found = self._solver.whole_turns(centred, c)
+        found = found.reshape(-1)
         repeated = centred if c == 1 else np.repeat(centred, c, axis=0)
-        x, xi, left, fits = self._inputs(repeated, whole.reshape(n * c, -1))
-        squares = np.square(left).sum(axis=1)
+        solved = self._solver.solutions(repeated, whole.reshape(n * c, -1))
+        squares = np.square(solved.residuals).sum(axis=1)
         chi = squares / self._model.noise_turns**2
-        fits &= (chi <= self._limit) & found.reshape(-1)
-        prior_cost = np.square(xi).sum(axis=1)
-        cost = np.where(found.reshape(-1), chi + prior_cost, np.inf)
+        x_std = self.certificate.x_std
+        fits = self._model.prior.contains(solved.x, solved.xi, x_std)
+        fits &= (chi <= self._limit) & found & np.repeat(read, c)
+        prior_cost = np.square(solved.xi).sum(axis=1)
+        cost = np.where(found, chi + prior_cost, np.inf)
         # Candidates that agree first, the most probable of them leading.
         order = np.lexsort((cost.reshape(n, c), ~fits.reshape(n, c)), axis=-1)
 
-        def sorted_by_cost(values: np.ndarray) -> np.ndarray:
+        def in_order(values: np.ndarray) -> np.ndarray:
             shaped = values.reshape(n, c, *values.shape[1:])
             index = order.reshape(n, c, *(1,) * (values.ndim - 1))
             return np.take_along_axis(shaped, index, axis=1)
 
-        agree = sorted_by_cost(fits)
-        candidates = sorted_by_cost(x)
-        candidates[:, 1:][~agree[:, 1:]] = np.nan
+        agree, candidates, xi = (in_order(v) for v in (fits, solved.x, solved.xi))
+        first_chi, first_cost = in_order(chi)[:, 0], in_order(prior_cost)[:, 0]
+        certain = self._spurious(first_chi, first_cost) < LARGEST_LOG2_SPURIOUS
+        certain &= ~self._rivals.within(self._model.prior, candidates[:, 0], xi[:, 0], x_std)
+        if c > 1:
+            others = _other_solutions(in_order(solved.whole), agree)
+            certain &= ~others.any(axis=1)
+            candidates = _listed(candidates, others)
+        candidates[~read] = np.nan
         best = np.where(agree[:, :1], candidates[:, 0], np.nan)
-        certain = self._spurious(sorted_by_cost(prior_cost)[:, 0]) < LARGEST_LOG2_SPURIOUS
-        certain &= ~agree[:, 1:].any(axis=1)
-        verdict = np.where(certain, "unique", "ambiguous")
-        status = np.where(agree[:, 0], verdict, "failed")
-        rms = np.sqrt(sorted_by_cost(squares)[:, 0] / left.shape[1])
-        return best, status, rms, candidates
+        status = np.where(agree[:, 0], np.where(certain, "unique", "ambiguous"), "failed")
+        rms = np.sqrt(in_order(squares)[:, 0] / solved.residuals.shape[1])
+        return best, status, np.where(read, rms, np.nan), candidates
 
-    def _whole_turns(self, centred: np.ndarray, n_kept: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return whole turns of the first rows, (n, c, m), and which of them were found."""
-        from primal.decoding._kernels import nearest_plane
+    def _spurious(self, chi: np.ndarray, prior_cost: np.ndarray) -> np.ndarray:
+        """Return log2 of the expected number of wrong solutions as good as these, by row."""
+        log2_number = self.certificate.log2_spurious
+        if self._count is not None:
+            fit = log2_fit(len(self._model.order), self._model.noise_turns)
+            log2_number = self._count.log2_at_most(prior_cost) + fit
+        # The volume of a ball of residuals, in the directions that no x reaches.
+        usual = chi_squared_limit(max(1.0, self.certificate.freedom))
+        n_open = max(0, self.certificate.rows - self._solver.n_directions)
+        log2_number = log2_number + 0.5 * n_open * np.log2(np.maximum(chi / usual, 1.0))
+        return np.maximum(log2_number, self._rivals.log2_expected)
 
-        n, c, m = len(centred), n_kept, len(self._u_float)
-        first = centred[:, self._rows]
-        # Whole-number phases are observed as exactly 0.
-        target = first @ self._u_float[self._model.n_whole :]
-        whole, costs = np.empty((n, c, m), dtype=np.int64), np.empty((n, c))
-        children = 1 if c == 1 else _CHILDREN
-        nearest_plane(self._setup.reduced.factor, target, children, whole, costs)
-        found = np.isfinite(costs)
-        whole[~found] = 0
-        # Exact: V is the inverse transpose modulo 2**64 and the result is small.
-        return whole @ self._setup.reduced.v, found
 
-    def _inputs(
-        self, centred: np.ndarray, whole: np.ndarray
-    ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """Return x, xi, the residuals of all phases used, and which x lie within the prior."""
-        model, prior = self._model, self._model.prior
-        if prior.step is not None:
-            steps = whole[:, : model.n_whole].astype(np.float64)
-            x = prior.step * (np.rint(prior.mean / prior.step) + steps)
-            xi = steps * prior.step / np.diag(model.factor)
-            left = wrapped(centred - (prior.step * steps) @ model.table.transposed)
-        else:
-            stages = self._setup.stages
-            first = stages[0]
-            # The stage keeps its rows sorted, the lattice in order of variation.
-            total = (centred[:, self._rows] + whole)[:, np.argsort(self._rows)]
-            xi, left = refine(model.spread, stages, centred, total @ first.gain.T)
-            x = prior.mean + xi @ model.factor.T
-        return x, xi, left, prior.contains(x, xi, self.certificate.x_std)
+def _other_solutions(whole: np.ndarray, agree: np.ndarray) -> np.ndarray:
+    """Return which candidates agree and are neither the first nor a repetition, bool (n, c).
 
-    def _spurious(self, prior_cost: np.ndarray) -> np.ndarray:
-        if self._count is None:
-            return np.full(len(prior_cost), self.certificate.log2_spurious)
-        fit = log2_fit(len(self._model.order), self._model.noise_turns)
-        return np.maximum(self._count.log2_at_most(prior_cost) + fit, self._log2_collisions)
+    Parameters
+    ----------
+    whole : ndarray of shape (n, c, w)
+        Equal for equal solutions. Repetitions have equal costs and so follow each other.
+    agree : ndarray of shape (n, c), dtype=bool
+    """
+    others = np.zeros_like(agree)
+    others[:, 1:] = agree[:, 1:] & (whole[:, 1:] != whole[:, :-1]).any(axis=2)
+    others[:, 1:] &= (whole[:, 1:] != whole[:, :1]).any(axis=2)
+    return others
 
-    def _measure_collisions(self) -> float:
-        """Return log2 of the expected number of accepted shifts, among the likeliest ones.
 
-        The volume behind `log2_spurious` is right on average over lattices; the lattice of a
-        nearly singular basis can have shorter vectors than average. What x can be mistaken
-        for does not depend on x, so the shifts are searched once, as rivals of zero.
-        """
-        zero = np.zeros((1, self._model.table.shape[0]))
-        whole, found = self._whole_turns(zero, _COLLISION_BEAM)
-        shifts = whole[found & whole.any(axis=2)]
-        if len(shifts) == 0:
-            return -np.inf
-        x, xi, left, _ = self._inputs(np.repeat(zero, len(shifts), axis=0), shifts)
-        chi = np.square(left / self._model.noise_turns).sum(axis=1)
-        log2_chances = log2_shifted_within(self._freedom, self._limit, chi)
-        log2_chances = log2_chances + self._model.prior.log2_overlap(x - self._model.prior.mean, xi)
-        return float(np.logaddexp2.reduce(log2_chances))
+def _listed(candidates: np.ndarray, others: np.ndarray) -> np.ndarray:
+    """Return candidates (n, c, d) with the first and the others leading, and then NaN."""
+    kept = others.copy()
+    kept[:, 0] = True
+    order = np.argsort(~kept, axis=1, kind="stable")
+    listed = np.take_along_axis(candidates, order[:, :, None], axis=1)
+    listed[~np.take_along_axis(kept, order, axis=1)] = np.nan
+    return listed

@@ -16,6 +16,7 @@ from primal.decoding._certificate import (
     WholeNumberCount,
     log2_fit,
     log2_spurious,
+    residual_freedom,
 )
 from primal.decoding._lattice import Reduced, log_success, triangular_factor
 from primal.decoding._model import PhaseModel, row_counts
@@ -55,11 +56,9 @@ def set_up(
     """Return the set-up of a model, from the cache when there is an entry under `key`."""
     report = progress or (lambda share: None)
     report(0.0)
-    found = _cache.load(key) if key is not None else None
-    if found is not None and len(found[0]) <= model.n_whole + len(model.order):
-        u, v = found
-        lattice = model.lattice(len(u) - model.n_whole)
-        result = _finish(model, Reduced(u, v, triangular_factor(lattice.rows(u))))
+    reduced = _stored(model, key) if key is not None else None
+    if reduced is not None:
+        result = _finish(model, reduced)
     else:
         start = time.perf_counter()
         result = _best_of_rows(model, report)
@@ -67,6 +66,27 @@ def set_up(
             _cache.store(key, result.reduced.u, result.reduced.v)
     report(1.0)
     return result
+
+
+def _stored(model: PhaseModel, key: str) -> Reduced | None:
+    """Return the reduction that the cache has under a key, if it is one."""
+    least = 1 if model.n_whole else min(len(model.order), model.factor.shape[1])
+    found = _cache.load(key, model.n_whole + least, model.n_whole + len(model.order))
+    if found is None:
+        return None
+    u, v = found
+    factor = triangular_factor(model.lattice(len(u) - model.n_whole).rows(u))
+    return Reduced(u, v, factor) if _is_reduced(factor) else None
+
+
+def _is_reduced(factor: np.ndarray) -> bool:
+    """Whether rows are as short as every reduction leaves them; rounding is allowed for."""
+    diagonal = np.diag(factor)
+    if not (np.isfinite(factor).all() and (diagonal > 0).all()):
+        return False
+    ratios = np.abs(np.tril(factor, -1) / diagonal)
+    lengths = np.square(diagonal[1:]) + np.square(np.diag(factor, -1))
+    return bool((ratios < 0.6).all() and (lengths > 0.9 * np.square(diagonal[:-1])).all())
 
 
 def _best_of_rows(model: PhaseModel, report: Callable[[float], None]) -> SetUp:
@@ -112,6 +132,7 @@ def _finish(model: PhaseModel, reduced: Reduced) -> SetUp:
             len(rows),
             len(first_rows),
             reduced.adop_turns,
+            residual_freedom(model.spread[rows], model.noise_turns),
         ),
     )
 
@@ -124,7 +145,7 @@ def _leaves_open(model: PhaseModel, last: Stage) -> bool:
 
 def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> Certificate:
     k, d = model.table.shape
-    # A cost that the prior exceeds once in 100,000; results are judged by their own cost.
+    # A cost that the prior hardly ever exceeds; results are judged by their own cost.
     candidates = WholeNumberCount.of(model.prior).log2_at_most(np.array(chi_squared_limit(d)))
     return Certificate(
         reduced.success_probability,
@@ -133,4 +154,5 @@ def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> Certificat
         k,
         len(reduced.u) - d,
         reduced.adop_turns,
+        float(k),
     )

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal.decoding._noise import wrapped
+from primal._forks import load_compiled
+from primal._lazy import cached_property
 
 __all__ = ["Stage", "make_stages", "refine"]
 
@@ -20,12 +21,14 @@ _LARGEST_PREDICTION_TURNS = 0.1
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One least-squares step: xi + gain @ residual - shrink @ xi.
+    """One least-squares step: xi + gain @ residual - root @ root.T @ xi.
 
     Attributes
     ----------
     rows : ndarray of shape (h,), dtype=int64
         Phases that are resolved at this stage.
+    spread : ndarray of shape (h, r)
+        G of these rows, in turns.
     gain : ndarray of shape (r, h)
         From residuals in turns to xi.
     root : ndarray of shape (r, r)
@@ -35,9 +38,44 @@ class Stage:
     """
 
     rows: np.ndarray
+    spread: np.ndarray
     gain: np.ndarray
     root: np.ndarray
     predictions_turns: np.ndarray
+
+    def residuals(self, phases: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return what xi leaves of the phases of these rows, and their whole turns beside it."""
+        kernels = load_compiled("primal.decoding._kernels")
+
+        every = len(self.rows) == phases.shape[1]
+        left = (phases if every else phases[:, self.rows]) - kernels.row_products(
+            xi, self._spread_t
+        )
+        whole = np.rint(left)
+        left -= whole
+        return left, whole
+
+    def step(self, residuals: np.ndarray, xi: np.ndarray) -> np.ndarray:
+        """Return the xi that is best for these rows and the prior."""
+        kernels = load_compiled("primal.decoding._kernels")
+
+        return (
+            xi
+            + kernels.row_products(residuals, self._gain_t)
+            - kernels.row_products(xi, self._covariance)
+        )
+
+    @cached_property
+    def _spread_t(self) -> np.ndarray:
+        return np.ascontiguousarray(self.spread.T)
+
+    @cached_property
+    def _gain_t(self) -> np.ndarray:
+        return np.ascontiguousarray(self.gain.T)
+
+    @cached_property
+    def _covariance(self) -> np.ndarray:
+        return self.root @ self.root.T
 
 
 def make_stages(spread: np.ndarray, noise_turns: float, first_rows: np.ndarray) -> list[Stage]:
@@ -49,20 +87,19 @@ def make_stages(spread: np.ndarray, noise_turns: float, first_rows: np.ndarray) 
         others = np.setdiff1d(np.arange(len(spread)), rows)
         predicted = np.sqrt(np.square(spread[others] @ root).sum(axis=1) + noise_turns**2)
         near = predicted < _LARGEST_PREDICTION_TURNS
-        stages.append(Stage(rows, gain, root, predicted[near]))
+        stages.append(Stage(rows, spread[rows], gain, root, predicted[near]))
         if not near.any():
             return stages
         rows = np.sort(np.concatenate([rows, others[near]]))
 
 
 def refine(
-    spread: np.ndarray, stages: list[Stage], phases: np.ndarray, xi: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+    stages: list[Stage], phases: np.ndarray, xi: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return xi from all rows, and what is left of their phases.
 
     Parameters
     ----------
-    spread : ndarray of shape (k, r)
     phases : ndarray of shape (n, k)
         In turns, any number of whole turns off.
     xi : ndarray of shape (n, r)
@@ -73,13 +110,14 @@ def refine(
     xi : ndarray of shape (n, r)
     residuals : ndarray of shape (n, h)
         In turns, of the rows of the last stage.
+    whole : ndarray of shape (n, h), dtype=float64
+        Whole turns between these phases and those of x; another solution has others.
     """
     # The last stage goes twice: the second time removes the rounding of the first.
     for stage in (*stages, stages[-1]):
-        residuals = wrapped(phases[:, stage.rows] - xi @ spread[stage.rows].T)
-        xi = xi + residuals @ stage.gain.T - (xi @ stage.root) @ stage.root.T
-    last = stages[-1].rows
-    return xi, wrapped(phases[:, last] - xi @ spread[last].T)
+        residuals, _ = stage.residuals(phases, xi)
+        xi = stage.step(residuals, xi)
+    return xi, *stages[-1].residuals(phases, xi)
 
 
 def _least_squares(spread: np.ndarray, noise_turns: float) -> tuple[np.ndarray, np.ndarray]:

@@ -12,6 +12,8 @@ import sys
 from functools import cache
 
 from primal._errors import EngineError
+from primal._extras import install_hint
+from primal._forks import load_compiled
 from primal.engines._numpy import NumpyEngine
 
 __all__ = ["ENGINES", "engine", "installed_engines"]
@@ -48,7 +50,7 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
             "check the environment variable PRIMAL_ENGINE."
         )
     if name != "auto" and name not in installed_engines():
-        raise EngineError(f"engine {name!r} is not installed: pip install 'primal-features[fast]'.")
+        raise EngineError(f"engine {name!r} is not installed: {install_hint(name)}.")
     if name == "auto":
         name = "numpy" if _is_small(n_phases) else installed_engines()[-1]
     return _load(name)
@@ -73,6 +75,4 @@ def _is_small(n_phases: int | None) -> bool:
 def _load(name: str) -> NumpyEngine:
     if name == "numpy":
         return NumpyEngine()
-    from primal.engines._numba import NumbaEngine
-
-    return NumbaEngine()
+    return load_compiled("primal.engines._numba").NumbaEngine()

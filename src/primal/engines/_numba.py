@@ -6,11 +6,12 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from primal._forks import matrix_product
+from primal._parallel import over_rows, single_threaded_blas
 from primal.bases import FrequencyTable
 from primal.engines import _numba_coherence as coherence
 from primal.engines import _numba_kernels as kernels
 from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, row_blocks, worst_of
-from primal.engines._threads import over_rows, single_threaded_blas
 from primal.turns._digits import digit_units, term_shift
 
 __all__ = ["NumbaEngine"]
@@ -145,7 +146,7 @@ def _phases(table: FrequencyTable, x: np.ndarray) -> Iterator[tuple[slice, np.nd
     for rows in _blocks(len(x), table):
         n = rows.stop - rows.start
         phases = np.empty((n, k)) if len(phases) < n else phases
-        np.matmul(x[rows], table.transposed, out=phases[:n])
+        matrix_product(x[rows], table.transposed, out=phases[:n])
         yield rows, phases[:n]
 
 
@@ -170,7 +171,7 @@ def _turns_from_digits(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
             made = term[0]
             units = np.array(digit_units(widths.x, made), dtype=np.int64)
             kernels.x_digit(integers, units, digit)
-        np.matmul(digit, table.digits[term[1] - 1], out=sums)
+        matrix_product(digit, table.digits[term[1] - 1], out=sums)
         kernels.accumulate(sums, a, table.exponents, term_shift(widths, term), total)
     turns = np.empty((n, k), dtype=np.uint32)
     errors = table.level_errors[level] * 2.0**64

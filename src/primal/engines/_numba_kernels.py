@@ -213,7 +213,7 @@ def _exact_turn(x, f, exponent, words):
     _add_shifted(words, mid_low, 31)
     _add_shifted(words, ll_high, 32)
     _add_shifted(words, ll_low, 0)
-    start = 60 - exponent
+    start = max(60 - exponent, 0)  # below 0 for rows of zeros only
     sign = _U64(np.int64(words[2]) >> np.int64(63))
     if start > 191:
         turn = sign

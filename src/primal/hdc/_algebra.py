@@ -1,27 +1,22 @@
 """The algebra of phasor codes: binding adds phases, bundling adds complex numbers.
 
-Every function takes codes (integer phases) and bundles (complex numbers) of NumPy or PyTorch;
-see :mod:`primal.hdc._arrays`. Between codes, binding is integer arithmetic that wraps: it is
-associative and commutative, and inverses are exact, to the last bit.
+Every function takes :class:`primal.hdc.Codes` (integer phases) and bundles (complex numbers) of
+NumPy or PyTorch. Between codes, binding is integer arithmetic that wraps: it is associative and
+commutative, and inverses are exact, to the last bit.
 """
 
 from __future__ import annotations
 
-import math
+from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import flag, require_memory, whole_number
 from primal._errors import DataError
-from primal.hdc._arrays import (
-    code_bits,
-    is_code,
-    is_tensor,
-    over_entries,
-    phasors,
-    unit_rows,
-)
+from primal.hdc._arrays import is_tensor
+from primal.hdc._codes import Codes, combine, exponent, fit, operand, phasors, same_phases
+from primal.hdc._convert import unit_rows
 
 __all__ = [
     "bind",
@@ -38,69 +33,70 @@ __all__ = [
 ]
 
 
-def bind(a: Any, b: Any) -> Any:
-    """Return the product of two codes: the sum of their phases.
+def bind(*codes: Any) -> Any:
+    """Return the product of codes: the sum of their phases. For two, ``a * b``.
 
     Parameters
     ----------
-    a, b : code or bundle of shape (..., k)
-        Broadcast against each other.
+    *codes : Codes or bundles of shape (..., k)
+        Two or more, broadcast against each other; or a list of them; or one stack of shape
+        (..., n, k), which is multiplied along its axis n.
 
     Returns
     -------
-    product : code if both are codes, else a bundle
+    product : Codes if all are codes, else a bundle
 
     Examples
     --------
     >>> from primal import hdc
     >>> space = hdc.Space(512, roles=("key", "value"))
     >>> key, value = space.symbols("key").encode("capital"), space.symbols("value").encode("Paris")
-    >>> bool((hdc.unbind(hdc.bind(key, value), key) == value).all())
+    >>> hdc.unbind(hdc.bind(key, value), key) == value
     True
     """
-    return _combine(a, b, np.add)
+    stack, members = _members("bind", codes)
+    if stack is None:
+        return reduce(lambda a, b: combine(a, b, np.add), members)
+    if not isinstance(stack, Codes):
+        return stack.prod(-2)
+    return Codes(stack.turns.sum(-2, dtype=stack.turns.dtype))
 
 
 def unbind(a: Any, b: Any) -> Any:
-    """Return a divided by b: exactly what was bound with b, if both are codes."""
-    return _combine(a, b, np.subtract)
+    """Return a divided by b: exactly what was bound with b, if both are codes. Also ``a / b``."""
+    return combine(a, b, np.subtract)
 
 
 def inverse(a: Any) -> Any:
-    """Return the code that binds with `a` to the identity; the conjugate of a bundle."""
-    if not is_code(a):
-        return a.conj()
-    return -a if is_tensor(a) else np.negative(a)
+    """Return the code that binds with `a` to the identity (``~a``); the conjugate of a bundle."""
+    return ~a if isinstance(a, Codes) else operand(a).conj()
 
 
 def negative(a: Any) -> Any:
-    """Return -a: every phase half a turn further."""
-    bits = code_bits(a)
-    if not bits:
-        return -a
-    if is_tensor(a):
-        return a ^ (-(1 << (bits - 1)))  # the smallest integer is the highest bit alone
-    return a + a.dtype.type(1 << (bits - 1))
+    """Return ``-a``: every phase half a turn further."""
+    return -operand(a)
 
 
 def permute(a: Any, n: int = 1) -> Any:
     """Return `a` with its entries moved n places on, the last ones to the front."""
-    code_bits(a)
-    return a.roll(n, -1) if is_tensor(a) else np.roll(a, n, axis=-1)
+    places = whole_number("n", n, least=-(2**63))
+    array = a.turns if isinstance(a, Codes) else operand(a)
+    moved = array.roll(places, -1) if is_tensor(array) else np.roll(array, places, axis=-1)
+    return Codes(moved) if isinstance(a, Codes) else moved
 
 
-def power(a: Any, r: float) -> Any:
-    """Return `a` bound with itself r times, for any real r.
+def power(a: Codes, r: float) -> Codes:
+    """Return `a` bound with itself r times, for any real r. Also ``a ** r``.
 
     Parameters
     ----------
-    a : code of shape (..., k)
+    a : Codes of shape (..., k)
     r : float
         With |r| below 2**53.
 
     Returns
     -------
-    code : array of the type and shape of `a`
+    codes : Codes of the type and shape of `a`
 
     Notes
     -----
@@ -116,37 +112,26 @@ def power(a: Any, r: float) -> Any:
     --------
     >>> import numpy as np
     >>> from primal import hdc
-    >>> third = np.array([2**31 // 3], dtype=np.uint32)
-    >>> hdc.power(third, 3).tolist(), hdc.power(third, 0.5).tolist(), hdc.power(third, -1).tolist()
-    ([2147483646], [357913941], [3579139414])
+    >>> sixth = hdc.Codes(np.array([2**31 // 3], dtype=np.uint32))
+    >>> [hdc.power(sixth, r).turns.tolist() for r in (3, 0.5, -1)]
+    [[2147483646], [357913941], [3579139414]]
     """
-    bits = code_bits(a)
-    if not bits:
+    if not isinstance(a, Codes):
+        operand(a)
         raise DataError(f"power takes codes, got {a.dtype}: use nearest_code(bundle) first.")
-    exponent = float(r)
-    if not abs(exponent) < 2.0**53:
-        raise DataError(f"r must be a finite number below 2**53 in size, got {r!r}.")
-    whole = math.floor(exponent)
-    fraction = exponent - whole
-    if is_tensor(a):
-        return _tensor_power(a, whole, fraction, bits)
-    signed = a.view(np.int32 if bits == 32 else np.int64)
-    result = a * a.dtype.type(whole % (1 << bits))
-    if fraction:
-        part = np.rint(signed * (fraction * 2.0 ** (min(bits, 52) - bits)))
-        shift = bits - min(bits, 52)
-        result += (part.astype(np.int64) << shift).astype(a.dtype)
-    return result
+    return a ** exponent(r)
 
 
-def bundle(codes: Any, *, weights: Any = None, normalise: bool = False) -> Any:
-    """Return the sum of codes along the axis before the last: a vector similar to each.
+def bundle(*codes: Any, weights: Any = None, normalise: bool = False) -> Any:
+    """Return the sum of codes: a vector similar to each. For two, ``a + b``.
 
     Parameters
     ----------
-    codes : code or bundle of shape (..., n, k)
-    weights : array_like of shape (n,) or (..., n), optional
-        Factor of each code.
+    *codes : Codes or bundles of shape (..., k)
+        Two or more, broadcast against each other; or a list of them; or one stack of shape
+        (..., n, k), which is summed along its axis n.
+    weights : array_like of shape (n,), optional
+        Factor of each of the n summands; for a stack also of shape (..., n).
     normalise : bool, default=False
         Give every entry the length 1 afterwards. The result looks like a code again and holds
         fewer items: keep raw sums to decode them.
@@ -163,20 +148,22 @@ def bundle(codes: Any, *, weights: Any = None, normalise: bool = False) -> Any:
     >>> fruit = hdc.bundle(symbols.encode(["apple", "pear", "fig"]))
     >>> hdc.similarity(fruit, symbols.encode(["fig", "nail"])).round(1).tolist()
     [0.6, -0.0]
+    >>> apple, pear = symbols.encode(["apple", "pear"])
+    >>> bool((hdc.bundle(apple, pear) == apple + pear).all())
+    True
     """
-    if codes.ndim < 2:
-        raise DataError(f"bundle needs codes of shape (..., n, k), got {tuple(codes.shape)}.")
-    z = phasors(codes)
-    if weights is None:
-        total = z.sum(-2)
-    elif is_tensor(z):
-        import torch
-
-        factors = torch.as_tensor(weights, dtype=z.real.dtype, device=z.device)
-        total = (z * factors[..., None]).sum(-2)
+    unit = flag("normalise", normalise)
+    stack, members = _members("bundle", codes)
+    if stack is not None:
+        z = phasors(stack)
+        total = (z if weights is None else z * _factors(weights, z)[..., None]).sum(-2)
     else:
-        total = (z * np.asarray(weights, dtype=z.real.dtype)[..., None]).sum(axis=-2)
-    return normalised(total) if normalise else total
+        terms = [phasors(member) for member in members]
+        if weights is not None:
+            factors = _factors(weights, terms[0], n=len(terms))
+            terms = [z * factors[i] for i, z in enumerate(terms)]
+        total = reduce(_sum, terms)
+    return normalised(total) if unit else total
 
 
 def normalised(a: Any) -> Any:
@@ -195,7 +182,7 @@ def similarity(a: Any, b: Any) -> Any:
 
     Parameters
     ----------
-    a, b : code or bundle of shape (..., k)
+    a, b : Codes or bundle of shape (..., k)
 
     Returns
     -------
@@ -205,14 +192,14 @@ def similarity(a: Any, b: Any) -> Any:
 
     Examples
     --------
-    >>> import numpy as np
     >>> from primal import hdc
     >>> a = hdc.Space(512).symbols().encode("a")
-    >>> round(float(hdc.similarity(a, a)), 6), round(float(hdc.similarity(a, hdc.negative(a))), 6)
+    >>> round(float(hdc.similarity(a, a)), 6), round(float(hdc.similarity(a, -a)), 6)
     (1.0, -1.0)
     """
-    if is_code(a) and is_code(b):
-        return _wide(phasors(unbind(a, b)).real).mean(-1)
+    if isinstance(a, Codes) and isinstance(b, Codes):
+        return _wide(phasors(a / b).real).mean(-1)
+    fit(a, b)
     za, zb = phasors(a), phasors(b)
     dot = _wide((za * zb.conj()).real).sum(-1)
     norms = _length(za) * _length(zb)
@@ -224,59 +211,80 @@ def similarity_matrix(a: Any, b: Any) -> Any:
 
     Parameters
     ----------
-    a : code or bundle of shape (n, k)
-    b : code or bundle of shape (m, k)
+    a : Codes or bundle of shape (n, k) or (k,)
+    b : Codes or bundle of shape (m, k) or (k,)
 
     Returns
     -------
     s : array of shape (n, m)
+        Without the axis of what is one row.
 
     Notes
     -----
     The real part of a complex product is one real product of twice the length: half of the work.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> codes = hdc.Space(1024).symbols().encode(["a", "b", "c"])
+    >>> hdc.similarity_matrix(codes, codes).shape, hdc.similarity_matrix(codes[0], codes).shape
+    ((3, 3), (3,))
     """
-    return unit_rows(a) @ unit_rows(b).T
+    same_phases(a, b)
+    rows, columns = unit_rows(a), unit_rows(b)
+    return rows @ (columns.T if columns.ndim == 2 else columns)
 
 
-def identity(k: int) -> np.ndarray:
+def identity(k: int) -> Codes:
     """Return the code that binds without effect: k phases of 0, uint32."""
-    return np.zeros(whole_number("k", k, least=1), dtype=np.uint32)
+    n = whole_number("k", k, least=1)
+    require_memory(4 * n, f"a code of {n} phases")
+    return Codes(np.zeros(n, dtype=np.uint32))
 
 
-def _combine(a: Any, b: Any, operation: np.ufunc) -> Any:
-    """Add or subtract phases where both are codes, else multiply complex numbers."""
-    bits = code_bits(a), code_bits(b)
-    if is_tensor(a) != is_tensor(b):
+def _members(name: str, codes: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
+    """Return one stack and no members, or None and the members."""
+    if len(codes) == 1 and not isinstance(codes[0], (list, tuple)):
+        stack = operand(codes[0])
+        if stack.ndim < 2:
+            raise DataError(
+                f"{name} needs two codes or more, or a stack of shape (..., n, k), got one of "
+                f"shape {tuple(stack.shape)}."
+            )
+        return stack, ()
+    members = tuple(codes[0]) if len(codes) == 1 else codes
+    if not members:
+        raise DataError(f"{name} needs at least one code, got none.")
+    return None, tuple(operand(member) for member in members)
+
+
+def _sum(a: Any, b: Any) -> Any:
+    fit(a, b)
+    return a + b
+
+
+def _factors(weights: Any, z: Any, n: int | None = None) -> Any:
+    """Return weights as real numbers of the library and precision of z.
+
+    For the stack z of shape (..., n, k), or for n vectors like z.
+    """
+    shape = tuple(z.shape[:-1]) if n is None else (n,)
+    try:
+        if is_tensor(z):
+            import torch
+
+            factors = torch.as_tensor(weights, dtype=z.real.dtype, device=z.device)
+        else:
+            factors = np.asarray(weights, dtype=z.real.dtype)
+        fits = tuple(factors.shape) in (shape, shape[-1:])
+    except (TypeError, ValueError, RuntimeError):
+        raise DataError(f"weights must be real numbers, got {weights!r}.") from None
+    if not fits:
         raise DataError(
-            f"cannot combine {type(a).__name__} with {type(b).__name__}: use to_torch or to_numpy."
+            f"weights must have the shape {shape[-1:]}, one for each summand, got "
+            f"{tuple(factors.shape)}."
         )
-    if 0 in bits:
-        za, zb = phasors(a), phasors(b)
-        return za * zb if operation is np.add else za * zb.conj()
-    if bits[0] != bits[1]:
-        raise DataError(
-            f"cannot combine codes of {bits[0]} and {bits[1]} bits: round the longer one with "
-            "primal.turns.round_turns."
-        )
-    if is_tensor(a):
-        return a + b if operation is np.add else a - b
-    if a.shape != b.shape:
-        return operation(a, b)
-    out = np.empty(a.shape, dtype=a.dtype)
-    over_entries(lambda x, y, z: operation(x, y, out=z), a, b, out)
-    return out
-
-
-def _tensor_power(a: Any, whole: int, fraction: float, bits: int) -> Any:
-    import torch
-
-    half = 1 << (bits - 1)
-    result = a * ((whole + half) % (2 * half) - half)
-    if fraction:
-        kept = min(bits, 52)
-        part = torch.round(a.double() * (fraction * 2.0 ** (kept - bits)))
-        result = result + (part.long() << (bits - kept)).to(a.dtype)
-    return result
+    return factors
 
 
 def _length(z: Any) -> Any:

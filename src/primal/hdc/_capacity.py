@@ -14,7 +14,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, whole_number
+from primal._checks import even_dimension, one_of, require_memory, whole_number
 from primal._errors import OptionError
 
 __all__ = ["DECODERS", "capacity", "matched_accuracy", "recall_accuracy", "search_space"]
@@ -27,7 +27,6 @@ _LARGEST_SHARE = 0.45
 _EVOLUTION = 1000
 
 
-@lru_cache(maxsize=256)
 def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99) -> int:
     """Return the largest number of items that a decoder finds again in one bundle.
 
@@ -65,9 +64,15 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
     {'matched': 16, 'orthogonal': 67, 'subspace': 191, 'message': 444}
     """
     D, N = even_dimension(D), whole_number("N", N, least=2)
-    if not 0.0 < accuracy < 1.0:
+    if not isinstance(accuracy, (int, float)) or not 0.0 < accuracy < 1.0:
         raise OptionError(f"accuracy must lie strictly between 0 and 1, got {accuracy!r}.")
-    if one_of("decoder", decoder, (*DECODERS, "resonator")) == "resonator":
+    one_of("decoder", decoder, (*DECODERS, "resonator"))
+    return _capacity(D, N, decoder, float(accuracy))
+
+
+@lru_cache(maxsize=256)
+def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
+    if decoder == "resonator":
         return max(1, int(math.log(search_space(D)) / math.log(N)))
     if decoder == "matched":
         return _largest(lambda K: matched_accuracy(D, N, K) >= accuracy, min(N, D))
@@ -210,15 +215,14 @@ def _misses(n_hits: int, n_others: int, hit_std: float, other_std: float) -> flo
 
 def _binomial_tails(n: int, p: np.ndarray, most: int) -> np.ndarray:
     """Return P(Bin(n, p) >= j) for j = 1, ..., most, shape (most, len(p))."""
+    require_memory(32 * most * len(p), f"the chances of {most} items")
     p = np.clip(p, 1e-300, 1.0 - 1e-16)
-    j = np.arange(most)[:, None]
-    log_choose = _log_factorial(n) - _log_factorial(j) - _log_factorial(n - j)
+    j = np.arange(most, dtype=np.float64)[:, None]
+    # One factor after the other: differences of log-factorials would cancel for large n.
+    steps = np.log(float(n) - j[:-1]) - np.log(j[1:])
+    log_choose = np.concatenate([np.zeros((1, 1)), np.cumsum(steps, axis=0)])
     mass = np.exp(log_choose + j * np.log(p) + (n - j) * np.log1p(-p))
     return np.clip(1.0 - np.cumsum(mass, axis=0), 0.0, 1.0)
-
-
-def _log_factorial(n: int | np.ndarray) -> np.ndarray:
-    return np.vectorize(lambda value: math.lgamma(value + 1.0))(n)
 
 
 def _upper(x: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from primal._checks import whole_number
 from primal._errors import DataError
 from primal.hdc._algebra import bind
-from primal.hdc._arrays import phasors
+from primal.hdc._codes import Codes, phasors
 from primal.hdc._space import Space
 
 __all__ = ["PrimeNgrams"]
@@ -81,16 +81,17 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         norms = np.linalg.norm(Z, axis=1, keepdims=True)
         return Z / np.where(norms > 0.0, norms, np.float32(1.0))
 
-    def _codes(self, ngrams: list[str]) -> np.ndarray:
+    def _codes(self, ngrams: list[str]) -> Codes:
         """Return the code of every n-gram, shape (m, k): codes of its letters, bound."""
         letters = sorted(set("".join(ngrams)))
         number = {letter: place for place, letter in enumerate(letters)}
         columns = np.array([[number[letter] for letter in ngram] for ngram in ngrams])
-        code: Any = None
-        for place, role in enumerate(self._space.roles):
-            part = self._space.symbols(role).encode(letters)[columns[:, place]]
-            code = part if code is None else bind(code, part)
-        return code
+        return bind(
+            [
+                self._space.symbols(role).encode(letters)[columns[:, place]]
+                for place, role in enumerate(self._space.roles)
+            ]
+        )
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]

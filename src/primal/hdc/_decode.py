@@ -10,8 +10,9 @@ import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal._errors import DataError
-from primal.hdc._arrays import float32_rows, phasors, to_numpy
 from primal.hdc._capacity import DECODERS, capacity
+from primal.hdc._codes import phasors
+from primal.hdc._convert import float32_rows, to_numpy
 
 __all__ = ["Decoded", "decode", "decode_rows", "mix"]
 
@@ -58,7 +59,7 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     ----------
     bundle : complex array of shape (k,)
         A raw sum, with weights of about 1; noise may be on top of it.
-    codes : code of shape (N, k)
+    codes : Codes of shape (N, k)
         All items that may be in it. :class:`primal.hdc.ItemMemory` has them as `codes`.
     n_items : int
         How many items to find.

@@ -7,9 +7,12 @@ from typing import Any
 
 import numpy as np
 
+from primal._checks import real_array
 from primal._errors import DataError, DimensionError, MissingPackageError
-from primal.hdc._arrays import is_tensor, nearest_code, phasors, to_torch
-from primal.hdc._vocabulary import Reals
+from primal.hdc._arrays import is_tensor
+from primal.hdc._codes import Codes, phasors
+from primal.hdc._convert import nearest_code, to_numpy, to_torch
+from primal.hdc._reals import Reals
 
 __all__ = ["from_fhrr", "from_ssp", "phase_matrix", "to_fhrr", "to_ssp"]
 
@@ -19,7 +22,7 @@ def to_fhrr(x: Any) -> Any:
 
     Parameters
     ----------
-    x : code or bundle of shape (..., k), NumPy or PyTorch
+    x : Codes or bundle of shape (..., k), NumPy or PyTorch
 
     Raises
     ------
@@ -37,7 +40,7 @@ def to_fhrr(x: Any) -> Any:
     return tensor.as_subclass(FHRRTensor)
 
 
-def from_fhrr(tensor: Any) -> np.ndarray:
+def from_fhrr(tensor: Any) -> Codes:
     """Return the codes of an FHRR tensor: uint32, or uint64 from complex128.
 
     Phases are rounded to the nearest 2**-32 turn and lengths are forgotten; codes that came from
@@ -45,7 +48,7 @@ def from_fhrr(tensor: Any) -> np.ndarray:
     """
     if not is_tensor(tensor) or not tensor.dtype.is_complex:
         raise DataError(f"an FHRR tensor holds complex numbers, got {type(tensor).__name__}.")
-    return nearest_code(tensor.detach().resolve_conj().cpu().numpy())
+    return nearest_code(to_numpy(tensor))
 
 
 def phase_matrix(reals: Reals) -> np.ndarray:
@@ -58,7 +61,9 @@ def phase_matrix(reals: Reals) -> np.ndarray:
         ``SSPEncoder(P, length_scale=1)`` of sspspace takes it: Re ifft(exp(i P x)) then is
         :func:`to_ssp` of our code of x.
     """
-    half = 2.0 * math.pi * reals.map.basis.frequencies
+    if not isinstance(reals, Reals):
+        raise DataError(f"phase_matrix takes a vocabulary of Reals, got {type(reals).__name__}.")
+    half = 2.0 * math.pi * reals.frequencies
     return np.concatenate([np.zeros((1, reals.d)), half, -half[::-1]])
 
 
@@ -72,14 +77,14 @@ def to_ssp(x: Any) -> np.ndarray:
     -------
     ssp : float64 array of shape (..., 2 k + 1)
     """
-    z = np.asarray(phasors(x), dtype=np.complex128)
+    z = to_numpy(phasors(x)).astype(np.complex128)
     spectrum = np.concatenate([np.ones((*z.shape[:-1], 1)), z], axis=-1)
     return np.fft.irfft(spectrum, n=2 * z.shape[-1] + 1, axis=-1)
 
 
-def from_ssp(ssp: Any) -> np.ndarray:
+def from_ssp(ssp: Any) -> Codes:
     """Return the codes of spatial semantic pointers of odd length: uint32, lengths forgotten."""
-    array = np.asarray(ssp, dtype=np.float64)
+    array = real_array("ssp", ssp).astype(np.float64)
     if array.ndim == 0 or array.shape[-1] % 2 == 0 or array.shape[-1] < 3:
         raise DimensionError(f"a pointer of k phases has 2 k + 1 numbers, got shape {array.shape}.")
     spectrum = np.fft.rfft(array, axis=-1)[..., 1:]

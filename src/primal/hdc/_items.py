@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from primal._checks import positive_scale, whole_number
+from primal._checks import positive_scale, require_memory, whole_number
 from primal._errors import DataError
-from primal.hdc._arrays import code_bits, float32_rows, phasors, to_numpy
+from primal.hdc import _storage
+from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify
+from primal.hdc._codes import Codes, operand, phasors
+from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
-from primal.hdc._storage import load_arrays, save_arrays
-from primal.hdc._vocabulary import Integers, Reals, Symbols, from_spec
+from primal.hdc._specs import from_spec
+from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Cleaned", "ItemMemory", "retrieve"]
 
@@ -48,7 +51,7 @@ class ItemMemory:
 
     Parameters
     ----------
-    vocabulary : Symbols, Integers or Reals
+    vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular
         Makes the codes.
     items : sequence, default=()
         The first items.
@@ -56,7 +59,7 @@ class ItemMemory:
     Attributes
     ----------
     items : list
-    codes : ndarray of shape (n, k), dtype=uint32
+    codes : Codes of shape (n, k), uint32
 
     Examples
     --------
@@ -69,7 +72,12 @@ class ItemMemory:
     ['owl']
     """
 
-    def __init__(self, vocabulary: Symbols | Integers | Reals, items: Sequence[Any] = ()) -> None:
+    def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] = ()) -> None:
+        if not isinstance(vocabulary, Vocabulary):
+            raise DataError(
+                f"a memory needs a vocabulary, got {type(vocabulary).__name__}: for example "
+                "Space(1024).symbols()."
+            )
         self.vocabulary = vocabulary
         self.items: list[Any] = []
         self._codes = np.empty((0, vocabulary.space.k), dtype=np.uint32)
@@ -78,8 +86,8 @@ class ItemMemory:
         self.add(items)
 
     @property
-    def codes(self) -> np.ndarray:
-        return self._codes[: len(self.items)]
+    def codes(self) -> Codes:
+        return Codes(self._codes[: len(self.items)])
 
     def __len__(self) -> int:
         return len(self.items)
@@ -87,7 +95,7 @@ class ItemMemory:
     def add(self, items: Sequence[Any]) -> ItemMemory:
         """Add items that are not there yet; returns the memory itself."""
         new: dict[Any, Any] = {}
-        for item in items:
+        for item in listed("items", items):
             key = _hashable(item)
             if key not in self._places and key not in new:
                 new[key] = item
@@ -95,10 +103,12 @@ class ItemMemory:
             return self
         first, last = len(self.items), len(self.items) + len(new)
         if last > len(self._codes):  # room for twice as many: adding one by one stays linear
-            room = np.empty((max(last, 2 * first), self._codes.shape[1]), dtype=np.uint32)
+            shape = (max(last, 2 * first), self._codes.shape[1])
+            require_memory(4 * math.prod(shape), f"the codes of {shape[0]} items")
+            room = np.empty(shape, dtype=np.uint32)
             room[:first] = self._codes[:first]
             self._codes = room
-        self._codes[first:last] = self.vocabulary.encode(list(new.values()))
+        self._codes[first:last] = self.vocabulary.encode(list(new.values())).turns
         self.items.extend(new.values())
         self._places.update(zip(new, range(first, last), strict=True))
         return self
@@ -106,25 +116,29 @@ class ItemMemory:
     def __contains__(self, item: Any) -> bool:
         return _hashable(item) in self._places
 
-    def code(self, item: Any) -> np.ndarray:
+    def code(self, item: Any) -> Codes:
         """Return the code of an item of the memory."""
+        return Codes(self._codes[self.place(item)])
+
+    def place(self, item: Any) -> int:
+        """Return the place of an item among the items."""
         key = _hashable(item)
         if key not in self._places:
             raise DataError(f"{item!r} is not in this memory of {len(self)} items: add it first.")
-        return self._codes[self._places[key]]
+        return self._places[key]
 
     def cleanup(self, queries: Any, *, top: int = 1) -> Cleaned:
         """Return the items most similar to codes or bundles.
 
         Parameters
         ----------
-        queries : code or bundle of shape (k,) or (n, k)
+        queries : Codes or bundle of shape (k,) or (n, k)
         top : int, default=1
             How many items for each query.
         """
-        array = to_numpy(queries)
-        code_bits(array)
-        single, rows = array.ndim == 1, np.atleast_2d(array)
+        rows = to_numpy(queries)
+        single = operand(rows).ndim == 1
+        rows = rows[None] if single else rows
         top = whole_number("top", top, least=1)
         if top > len(self) or rows.shape[-1] != self._codes.shape[1]:
             raise DataError(
@@ -154,20 +168,37 @@ class ItemMemory:
         return ItemMemory(self.vocabulary.grow(D), self.items)
 
     def save(self, path: Any) -> None:
-        """Write the spec, the items and their codes into a folder, replaced in one step.
+        """Write the spec, the items and their codes into a folder, made if need be.
 
+        A memory that is already there is replaced at one moment: a reader finds the old one or
+        the new one, also when writing is cut short. Other files in the folder are left alone.
         Items have to be names, numbers or lists of numbers, as JSON has them.
+
+        Raises
+        ------
+        DataError
+            If an item is something else, or another program's ``memory.json`` is in the folder.
         """
-        spec = {"memory": "items", "vocabulary": self.vocabulary.spec, "items": self.items}
-        save_arrays(path, spec, {"codes": self.codes})
+        spec = {"memory": "items", "vocabulary": self.vocabulary.spec}
+        arrays = {"codes": self.codes.turns, "items": _storage.item_bytes(self.items)}
+        _storage.save(path, spec, arrays)
 
     @classmethod
     def load(cls, path: Any) -> ItemMemory:
-        """Return the memory of a folder; large codes are mapped, not read."""
-        spec, arrays = load_arrays(path, "items")
-        memory = cls(from_spec(spec["vocabulary"]))
-        memory.items, memory._codes = spec["items"], arrays["codes"]
-        memory._places = {_hashable(item): i for i, item in enumerate(memory.items)}
+        """Return the memory of a folder; large codes are mapped, not read.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
+        spec, arrays = _storage.load(path, "items")
+        with _storage.damaged_as_data_error(path):
+            memory = cls(from_spec(spec["vocabulary"]))
+            codes, k = arrays["codes"], memory.vocabulary.space.k
+            memory._codes = _storage.check_array(codes, np.uint32, (len(codes), k))
+            memory.items = _storage.items_of(arrays["items"], len(codes))
+            memory._places = {_hashable(item): i for i, item in enumerate(memory.items)}
         return memory
 
     def _best(self, queries: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
@@ -177,7 +208,8 @@ class ItemMemory:
         values = np.empty((len(queries), 0), dtype=np.float32)
         for first in range(0, n, step):
             rows = slice(first, min(first + step, n))
-            answers = queries @ (self._rows() if step == n else float32_rows(self._codes[rows])).T
+            part = self._rows() if step == n else float32_rows(Codes(self._codes[rows]))
+            answers = queries @ part.T
             best = _top(answers, min(top, answers.shape[1]))
             values = np.concatenate([values, np.take_along_axis(answers, best, 1)], axis=1)
             indices = np.concatenate([indices, best + first], axis=1)
@@ -192,7 +224,7 @@ class ItemMemory:
         if len(self) * self.vocabulary.space.D > _LARGEST_KEPT:
             return float32_rows(self.codes)
         if len(self._waves) < len(self):
-            new = float32_rows(self._codes[len(self._waves) : len(self)])
+            new = float32_rows(self.codes[len(self._waves) :])
             self._waves = np.concatenate([self._waves, new])
         return self._waves
 
@@ -202,9 +234,9 @@ def retrieve(queries: Any, codes: Any, *, beta: float | None = None, steps: int 
 
     Parameters
     ----------
-    queries : code or bundle of shape (k,) or (n, k)
+    queries : Codes or bundle of shape (k,) or (n, k)
         Of any length.
-    codes : code of shape (N, k)
+    codes : Codes of shape (N, k)
         The stored patterns.
     beta : float, optional
         Sharpness, for cosine similarities; by default 4 sqrt(D), where a difference of one
@@ -219,10 +251,15 @@ def retrieve(queries: Any, codes: Any, *, beta: float | None = None, steps: int 
         of several where not.
     """
     z = phasors(to_numpy(queries))
-    rows, matrix = np.atleast_2d(z), float32_rows(codes)
+    rows, matrix = z[None] if z.ndim == 1 else z, float32_rows(codes)
+    if not len(matrix) or 2 * rows.shape[-1] != matrix.shape[1]:
+        raise DataError(
+            f"{len(matrix)} codes of {matrix.shape[1] // 2} phases cannot answer queries of "
+            f"{rows.shape[-1]}: add items or use their space."
+        )
     sharpness = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
     state = recalled = float32_rows(rows)
-    for _ in range(whole_number("steps", steps, least=1)):
+    for _ in range(whole_number("steps", steps, least=1, most=1000)):
         scores = sharpness * (state @ matrix.T)
         scores = np.exp(scores - scores.max(axis=1, keepdims=True))
         scores /= scores.sum(axis=1, keepdims=True)
@@ -245,4 +282,6 @@ def _hashable(item: Any) -> Any:
         item = item.tolist()
     if isinstance(item, list):
         return tuple(_hashable(part) for part in item)
+    if not isinstance(item, Hashable):
+        raise DataError(f"items are names or numbers, or lists of numbers, got {item!r}.")
     return item

@@ -8,14 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_memory
+from primal._checks import one_of, require_memory, whole_number
 from primal._errors import DataError
+from primal.hdc import _storage
 from primal.hdc._algebra import bind, unbind
-from primal.hdc._arrays import float32_rows, phasors, to_numpy
 from primal.hdc._capacity import recall_accuracy
+from primal.hdc._codes import operand, phasors
+from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._space import Space
-from primal.hdc._storage import load_arrays, save_arrays
 
 __all__ = ["Crosstalk", "KeyValueMemory"]
 
@@ -73,6 +74,8 @@ class KeyValueMemory:
     """
 
     def __init__(self, space: Space, form: str = "matrix") -> None:
+        if not isinstance(space, Space):
+            raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
         self.space, self.form = space, one_of("form", form, FORMS)
         self.n_pairs = 0
         if form == "matrix":
@@ -82,7 +85,7 @@ class KeyValueMemory:
             self.state = np.zeros(space.k, dtype=np.complex64)
 
     def add(self, keys: Any, values: Any) -> KeyValueMemory:
-        """Store pairs of codes or bundles of shape (k,) or (n, k); returns the memory itself."""
+        """Store pairs of Codes or bundles of shape (k,) or (n, k); returns the memory itself."""
         u, v = self._rows(keys), self._rows(values)
         if len(u) != len(v):
             raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
@@ -102,15 +105,19 @@ class KeyValueMemory:
             found = np.ascontiguousarray(float32_rows(u) @ self.state.T).view(np.complex64)
         else:
             found = unbind(self.state, u).astype(np.complex64)
-        return found.reshape(np.shape(keys))
+        return found.reshape(tuple(keys.shape))
 
     def recall(self, keys: Any, values: ItemMemory, *, top: int = 1) -> Cleaned:
         """Return the items of `values` nearest to what keys retrieve."""
+        if not isinstance(values, ItemMemory):
+            raise DataError(f"values must be an ItemMemory, got {type(values).__name__}.")
         return values.cleanup(self.retrieve(keys), top=top)
 
     def crosstalk(self, keys: Any, values: Any) -> Crosstalk:
         """Measure the crosstalk on pairs that were stored, beside its prediction."""
         v = phasors(self._rows(values))
+        if len(self._rows(keys)) != len(v):
+            raise DataError(f"{len(self._rows(keys))} keys and {len(v)} values do not make pairs.")
         noise = np.linalg.norm(np.atleast_2d(self.retrieve(keys)) - v, axis=1)
         power = np.square(noise / np.linalg.norm(v, axis=1)).mean()
         return Crosstalk(float(math.sqrt(power)), self.predicted_crosstalk)
@@ -137,34 +144,45 @@ class KeyValueMemory:
         return recall_accuracy(self.space.D, n_values, max(1, self.n_pairs), self.form)
 
     def save(self, path: Any) -> None:
-        """Write the spec and the state into a folder, replaced in one step."""
+        """Write the spec and the state into a folder; see :meth:`ItemMemory.save`."""
         spec = {
             "memory": "key-value",
             "space": self.space.spec,
             "form": self.form,
             "n_pairs": self.n_pairs,
         }
-        save_arrays(path, spec, {"state": self.state})
+        _storage.save(path, spec, {"state": self.state})
 
     @classmethod
     def load(cls, path: Any) -> KeyValueMemory:
-        """Return the memory of a folder; a large matrix is mapped, and copied by `add`."""
-        spec, arrays = load_arrays(path, "key-value")
+        """Return the memory of a folder; a large matrix is mapped, and copied by `add`.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
+        spec, arrays = _storage.load(path, "key-value")
         memory = cls.__new__(cls)
-        memory.space, memory.form = Space.from_spec(spec["space"]), spec["form"]
-        memory.n_pairs, memory.state = spec["n_pairs"], arrays["state"]
+        with _storage.damaged_as_data_error(path):
+            memory.space = Space.from_spec(spec["space"])
+            memory.form = one_of("form", spec["form"], FORMS)
+            memory.n_pairs = whole_number("n_pairs", spec["n_pairs"], most=2**63 - 1)
+            D, k = memory.space.D, memory.space.k
+            wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
+            memory.state = _storage.check_array(arrays["state"], *wanted)
         return memory
 
-    def _rows(self, codes: Any) -> np.ndarray:
-        rows = np.atleast_2d(to_numpy(codes))
-        if rows.ndim != 2 or rows.shape[1] != self.space.k:
+    def _rows(self, codes: Any) -> Any:
+        rows = to_numpy(codes)
+        if operand(rows).ndim > 2 or rows.shape[-1] != self.space.k:
             raise DataError(
                 f"codes of this memory have {self.space.k} phases, got shape {rows.shape}."
             )
-        return rows
+        return rows[None] if rows.ndim == 1 else rows
 
 
-def _scaled(values: np.ndarray) -> np.ndarray:
+def _scaled(values: Any) -> np.ndarray:
     """Return rows with real and imaginary parts side by side, their length kept."""
     z = phasors(values).astype(np.complex64)
     return np.ascontiguousarray(z).view(np.float32)

@@ -13,8 +13,9 @@ import numpy as np
 from primal._checks import whole_number
 from primal._errors import DataError
 from primal.hdc._algebra import bind, normalised, similarity
-from primal.hdc._arrays import phasors, to_numpy
 from primal.hdc._capacity import search_space
+from primal.hdc._codes import Codes, phasors
+from primal.hdc._convert import to_numpy
 
 __all__ = ["Factors", "factorise"]
 
@@ -54,9 +55,9 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
 
     Parameters
     ----------
-    product : code or bundle of shape (k,)
+    product : Codes or bundle of shape (k,)
         May carry noise, or other products bundled with it.
-    domains : sequence of codes of shape (n_f, k)
+    domains : sequence of Codes of shape (n_f, k)
         Candidates for each factor, two lists or more, of different roles.
     steps : int, default=500
         Rounds at most.
@@ -79,17 +80,15 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
     >>> space = hdc.Space(1024, roles=("colour", "shape", "place"))
     >>> names = [f"{number}" for number in range(40)]
     >>> domains = [space.symbols(role).encode(names) for role in space.roles]
-    >>> scene = hdc.bind(hdc.bind(domains[0][3], domains[1][30]), domains[2][17])
+    >>> scene = domains[0][3] * domains[1][30] * domains[2][17]
     >>> found = hdc.factorise(scene, domains)  # one of 64,000 combinations
     >>> found.indices, round(found.confidence, 3)
     ((3, 30, 17), 1.0)
     """
-    z, lists = phasors(to_numpy(product)), [to_numpy(domain) for domain in domains]
-    if len(lists) < 2 or any(c.ndim != 2 or c.shape[1] != len(z) for c in lists):
-        raise DataError(
-            f"domains must be two or more code lists of {len(z)} phases, got shapes "
-            f"{[c.shape for c in lists]}."
-        )
+    z = phasors(to_numpy(product))
+    if z.ndim != 1:
+        raise DataError(f"product must be one code or bundle of shape (k,), got {z.shape}.")
+    lists = _domains(domains, len(z))
     matrices = [phasors(c).astype(np.complex64) for c in lists]
     log_combinations = sum(math.log(len(c)) for c in lists)
     # The best of all wrong combinations is about this similar by chance, with room to spare.
@@ -102,7 +101,7 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
         for _ in range(min(_LONGEST_RUN, budget - step)):
             step += 1
             chosen = tuple(_update(f, z, matrices, estimates) for f in range(len(matrices)))
-            found = reduce(bind, (c[i] for c, i in zip(lists, chosen, strict=True)))
+            found = bind([c[i] for c, i in zip(lists, chosen, strict=True)])
             match = float(similarity(z, found))
             if match > best_match:
                 best, best_match = chosen, match
@@ -110,6 +109,21 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
                 break
     beyond = log_combinations > math.log(search_space(2 * len(z)))
     return Factors(best, best_match, best_match > clear, step, beyond)
+
+
+def _domains(domains: Any, k: int) -> list[Codes]:
+    """Return the candidates of each factor, as NumPy codes of shape (n, k)."""
+    listed = isinstance(domains, Sequence) and all(isinstance(c, Codes) for c in domains)
+    if not listed or len(domains) < 2:
+        raise DataError(
+            f"domains must be a list of two or more Codes of {k} phases, got {domains!r}."
+        )
+    lists = [to_numpy(candidates) for candidates in domains]
+    if any(c.ndim != 2 or c.k != k or not len(c) for c in lists):
+        raise DataError(
+            f"domains must have the shape (n, {k}), n at least 1, got {[c.shape for c in lists]}."
+        )
+    return lists
 
 
 def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:

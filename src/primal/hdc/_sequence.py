@@ -9,15 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import require_memory, whole_number
 from primal._errors import DataError
-from primal.hdc._algebra import bind, unbind
-from primal.hdc._arrays import float32_rows, phasors
+from primal.hdc import _storage
+from primal.hdc._algebra import bind, bundle, unbind
+from primal.hdc._arrays import listed
 from primal.hdc._capacity import recall_accuracy
+from primal.hdc._codes import Codes, phasors
+from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import ItemMemory
-from primal.hdc._space import Space
-from primal.hdc._storage import load_arrays, save_arrays
-from primal.hdc._vocabulary import Integers, from_spec
+from primal.hdc._specs import from_spec
+from primal.hdc._structures import places_of
+from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
 __all__ = ["Recalled", "SequenceMemory", "decode_slots"]
 
@@ -58,8 +61,10 @@ class SequenceMemory:
 
     Parameters
     ----------
-    positions : Integers
-        In another role than the items.
+    positions : str, Symbols or Integers
+        A role, other than that of the items, whose hashed positions are taken; or a vocabulary.
+        Hashed ones (:class:`Symbols`) keep long sequences apart; :class:`Integers` can be
+        shifted by binding.
     items : ItemMemory
         What the sequence is made of.
 
@@ -73,7 +78,7 @@ class SequenceMemory:
     >>> from primal import hdc
     >>> space = hdc.Space(512, roles=("position", "letter"))
     >>> letters = hdc.ItemMemory(space.symbols("letter"), list("abcdefghijklmnopqrstuvwxyz "))
-    >>> memory = hdc.SequenceMemory(space.integers("position"), letters)
+    >>> memory = hdc.SequenceMemory("position", letters)
     >>> memory.extend("small vectors hold a long sentence").length
     34
     >>> "".join(memory.recall().items)
@@ -82,22 +87,25 @@ class SequenceMemory:
     'v'
     """
 
-    def __init__(self, positions: Integers, items: ItemMemory) -> None:
-        if getattr(items.vocabulary, "role", None) == positions.role:
+    def __init__(self, positions: str | Vocabulary, items: ItemMemory) -> None:
+        if not isinstance(items, ItemMemory):
+            raise DataError(f"items must be an ItemMemory, got {type(items).__name__}.")
+        space = items.vocabulary.space
+        self.positions, self.items = places_of(positions, space), items
+        if self.positions.role == items.vocabulary.role or self.positions.space != space:
             raise DataError(
-                f"positions and items share the role {positions.role!r}: give each its own."
+                f"positions of role {self.positions.role!r} and items of role "
+                f"{items.vocabulary.role!r} need one space and different roles."
             )
-        self.positions, self.items = positions, items
         self.length = 0
-        self.state = np.zeros(positions.space.k, dtype=np.complex64)
+        self.state = np.zeros(space.k, dtype=np.complex64)
 
     def extend(self, items: Sequence[Any]) -> SequenceMemory:
         """Append items of the memory, in order; returns the memory itself."""
-        if len(items):
-            codes = np.stack([self.items.code(item) for item in items])
-            slots = self._slots(self.length, self.length + len(items))
-            self.state = self.state + phasors(bind(slots, codes)).sum(axis=0)
-            self.length += len(items)
+        places = [self.items.place(item) for item in listed("items", items)]
+        slots = self._slots(self.length, self.length + len(places))
+        self.state = self.state + bundle(bind(slots, self.items.codes[places]))
+        self.length += len(places)
         return self
 
     def at(self, position: int) -> Any:
@@ -113,31 +121,51 @@ class SequenceMemory:
         return decode_slots(self.state, self._slots(0, self.length), self.items)
 
     def save(self, path: Any) -> None:
-        """Write spec, items and state into a folder, replaced in one step."""
+        """Write spec, items and state into a folder; see :meth:`ItemMemory.save`."""
         spec = {
             "memory": "sequence",
             "positions": self.positions.spec,
             "vocabulary": self.items.vocabulary.spec,
-            "items": self.items.items,
+            "n_items": len(self.items),
             "length": self.length,
         }
-        save_arrays(path, spec, {"state": self.state})
+        arrays = {"state": self.state, "items": _storage.item_bytes(self.items.items)}
+        _storage.save(path, spec, arrays)
 
     @classmethod
     def load(cls, path: Any) -> SequenceMemory:
-        """Return the memory of a folder."""
-        spec, arrays = load_arrays(path, "sequence")
-        items = ItemMemory(from_spec(spec["vocabulary"]), spec["items"])
-        fields = spec["positions"]
-        memory = cls(Integers(Space.from_spec(fields["space"]), fields["role"]), items)
-        memory.length, memory.state = spec["length"], arrays["state"]
+        """Return the memory of a folder.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
+        spec, arrays = _storage.load(path, "sequence")
+        with _storage.damaged_as_data_error(path):
+            positions, vocabulary = from_spec(spec["positions"]), from_spec(spec["vocabulary"])
+            n_items = whole_number("n_items", spec["n_items"])
+            length = whole_number("length", spec["length"], most=2**63 - 1)
+            if (
+                not isinstance(positions, (Integers, Symbols))
+                or vocabulary.space.k != positions.space.k
+            ):
+                raise DataError("positions must be whole numbers with codes as long as the items.")
+            # Before any code is made: a file of that size has been paid for.
+            state = _storage.check_array(arrays["state"], np.complex64, (positions.space.k,))
+            items = ItemMemory(vocabulary, _storage.items_of(arrays["items"], n_items))
+            memory = cls(positions, items)
+            memory.length, memory.state = length, state
         return memory
 
-    def _slots(self, first: int, last: int) -> np.ndarray:
+    def _slots(self, first: int, last: int) -> Codes:
+        require_memory(
+            4 * (last - first) * len(self.state), f"the codes of {last - first} positions"
+        )
         return self.positions.encode(np.arange(first, last))
 
 
-def decode_slots(bundle: np.ndarray, slots: np.ndarray, items: ItemMemory) -> Recalled:
+def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     """Return the item of every slot of a bundle of slot times item.
 
     Message passing, as in :func:`primal.hdc.decode`: each slot holds a chance for every item, a
@@ -147,7 +175,7 @@ def decode_slots(bundle: np.ndarray, slots: np.ndarray, items: ItemMemory) -> Re
     Parameters
     ----------
     bundle : complex array of shape (k,)
-    slots : code of shape (n, k)
+    slots : Codes of shape (n, k)
         Positions, or keys: one item is bound to each.
     items : ItemMemory
 
@@ -155,14 +183,23 @@ def decode_slots(bundle: np.ndarray, slots: np.ndarray, items: ItemMemory) -> Re
     -------
     recalled : Recalled
     """
-    if not len(slots):
+    if not isinstance(items, ItemMemory) or not len(items):
+        raise DataError("items must be an ItemMemory that is not empty.")
+    s, keys = phasors(to_numpy(bundle)), phasors(to_numpy(slots))
+    k = items.codes.k
+    if s.shape != (k,) or keys.ndim != 2 or keys.shape[1] != k:
+        raise DataError(
+            f"expected a bundle of shape ({k},) and slots of shape (n, {k}), as the items have "
+            f"them, got {s.shape} and {keys.shape}."
+        )
+    if not len(keys):
         return Recalled([], np.empty(0, int), np.empty(0), 0.0, False)
-    keys, D = phasors(slots), 2 * slots.shape[1]
+    D = 2 * k
     matrix = float32_rows(items.codes)
     # Scaled so that a code has length 1.
-    s = np.asarray(bundle, dtype=np.complex64) * np.float32(math.sqrt(2.0 / D))
+    s = s.astype(np.complex64) * np.float32(math.sqrt(2.0 / D))
     length = float(np.linalg.norm(s)) or 1.0
-    chances, rest = np.zeros((len(slots), len(items)), dtype=np.float32), s
+    chances, rest = np.zeros((len(keys), len(items)), dtype=np.float32), s
     for _ in range(_ROUNDS):
         variance = max(float(np.vdot(rest, rest).real) / D, 1e-9)
         answers = _flat(rest * keys.conj()) @ matrix.T + chances
@@ -177,9 +214,9 @@ def decode_slots(bundle: np.ndarray, slots: np.ndarray, items: ItemMemory) -> Re
     chosen = chances.argmax(axis=1)
     left = s - (keys * _complex(matrix[chosen])).sum(axis=0)
     residual = float(np.linalg.norm(left)) / length
-    beyond = recall_accuracy(D, max(2, len(items)), len(slots)) < 0.99 and residual > _EXPLAINED
+    beyond = recall_accuracy(D, max(2, len(items)), len(keys)) < 0.99 and residual > _EXPLAINED
     found = [items.items[i] for i in chosen.tolist()]
-    confidence = chances[np.arange(len(slots)), chosen].astype(np.float64)
+    confidence = chances[np.arange(len(keys)), chosen].astype(np.float64)
     return Recalled(found, chosen, confidence, residual, beyond)
 
 

@@ -12,23 +12,33 @@ every D: position j of one block and of the next would otherwise have almost the
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, positive_scale, whole_number
+from primal._checks import (
+    even_dimension,
+    one_of,
+    positive_scale,
+    raised_as,
+    require_memory,
+    whole_number,
+)
 from primal._errors import DataError, DimensionError, SpecError
-from primal._primes import prime_slice
+from primal._primes import LARGEST_COUNT, prime_slice
 from primal.bases import BASIS_VERSION
 from primal.codebooks._toeplitz import fejer
 from primal.maps._common import check_spec
 from primal.turns._increments import floor_roots
 
 if TYPE_CHECKING:
-    from primal.hdc._vocabulary import Integers, Reals, Symbols
+    from primal.hdc._circular import Circular
+    from primal.hdc._levels import Levels, Thermometer
+    from primal.hdc._reals import Reals
+    from primal.hdc._vocabulary import Integers, Symbols
 
 __all__ = ["SCALE", "Space", "window_energy"]
 
@@ -58,6 +68,8 @@ class Space:
     ------
     DimensionError, SigmaError, DataError
         If an argument is out of range.
+    MemoryLimitError
+        If the primes of so many dimensions do not fit into this machine's memory.
 
     Examples
     --------
@@ -66,7 +78,7 @@ class Space:
     >>> space.symbols("key").encode(["name", "age"]).shape
     (2, 256)
     >>> small, large = hdc.Space(512).symbols(), hdc.Space(1024).symbols()
-    >>> bool((small.encode("a") == large.encode("a")[:256]).all())
+    >>> bool((small.encode("a").turns == large.encode("a").turns[:256]).all())
     True
     """
 
@@ -76,10 +88,11 @@ class Space:
     sigma: float = SCALE
 
     def __post_init__(self) -> None:
-        if isinstance(self.roles, str):
-            raise DataError(f"roles is a sequence of names, got the text {self.roles!r}.")
+        if isinstance(self.roles, str) or not isinstance(self.roles, Sequence):
+            raise DataError(f"roles is a sequence of names, got {self.roles!r}: pass a tuple.")
         roles = tuple(self.roles)
-        if not roles or len(set(roles)) != len(roles):
+        named = all(isinstance(role, str) for role in roles)
+        if not roles or not named or len(set(roles)) != len(roles):
             raise DataError(f"roles must be one or more different names, got {roles!r}.")
         object.__setattr__(self, "D", even_dimension(self.D))
         object.__setattr__(self, "roles", roles)
@@ -90,6 +103,15 @@ class Space:
                 f"{len(roles)} roles need as many blocks of primes, got n_blocks = "
                 f"{self.n_blocks}: raise it (that changes every code)."
             )
+        # Shuffled within an octave, the last one may be as far as the next power of two.
+        n_primes = self.n_blocks << (self.k - 1).bit_length()
+        if n_primes > LARGEST_COUNT:
+            raise DimensionError(
+                f"D = {self.D} and n_blocks = {self.n_blocks} need {n_primes:,} primes, and there "
+                f"are {LARGEST_COUNT:,} below 2**32: use a smaller D."
+            )
+        # The table of primes while it grows (12 bytes each), and the increments of a role.
+        require_memory(12 * n_primes + 40 * self.k, f"the primes of a space of D = {self.D}")
 
     @property
     def k(self) -> int:
@@ -105,19 +127,56 @@ class Space:
         """Return the vocabulary of names in a role, by default the first one."""
         from primal.hdc._vocabulary import Symbols
 
-        return Symbols(self, self.roles[0] if role is None else role)
+        return Symbols(self, self._role(role))
 
     def integers(self, role: str | None = None) -> Integers:
         """Return the vocabulary of whole numbers in a role, by default the first one."""
         from primal.hdc._vocabulary import Integers
 
-        return Integers(self, self.roles[0] if role is None else role)
+        return Integers(self, self._role(role))
 
-    def reals(self, d: int = 1, *, kernel: str = "rbf", gamma: float = 1.0) -> Reals:
-        """Return the vocabulary of vectors of d real numbers."""
-        from primal.hdc._vocabulary import Reals
+    def reals(
+        self, role: str | None = None, d: int = 1, *, kernel: str = "rbf", gamma: float = 1.0
+    ) -> Reals:
+        """Return the vocabulary of vectors of d real numbers in a role, see :class:`Reals`."""
+        from primal.hdc._reals import Reals
 
-        return Reals(self, d, kernel, gamma)
+        if isinstance(role, int):  # as this was called before reals had roles
+            raise DataError(f"role is a name, got {role}: pass d={role} for vectors of {role}.")
+        return Reals(self, self._role(role), d, kernel, gamma)
+
+    def levels(
+        self,
+        role: str | None = None,
+        *,
+        low: float,
+        high: float,
+        n: int,
+        clip: bool = False,
+        kernel: str = "linear",
+        gamma: float | None = None,
+    ) -> Levels:
+        """Return the vocabulary of a range of numbers in n steps, see :class:`Levels`."""
+        from primal.hdc._levels import Levels
+
+        return Levels(self, self._role(role), low, high, n, clip, kernel, gamma)
+
+    def thermometer(
+        self, role: str | None = None, *, low: float, high: float, n: int, clip: bool = False
+    ) -> Thermometer:
+        """Return the vocabulary of a range with opposite ends, see :class:`Thermometer`."""
+        from primal.hdc._levels import Thermometer
+
+        return Thermometer(self, self._role(role), low, high, n, clip)
+
+    def circular(self, role: str | None = None, *, period: float) -> Circular:
+        """Return the vocabulary of numbers on a circle, see :class:`Circular`."""
+        from primal.hdc._circular import Circular
+
+        return Circular(self, self._role(role), period)
+
+    def _role(self, role: str | None) -> str:
+        return self.roles[0] if role is None else one_of("role", role, self.roles)
 
     def grow(self, D: int) -> Space:
         """Return the space with more dimensions; old codes are prefixes of the new ones."""
@@ -143,7 +202,8 @@ class Space:
         fields = check_spec(spec, _FIELDS)
         if fields["map"] != "space":
             raise SpecError(f"the spec of a space has 'map': 'space', got {fields['map']!r}.")
-        return cls(fields["D"], tuple(fields["roles"]), fields["n_blocks"], fields["sigma"])  # type: ignore[arg-type]
+        with raised_as(SpecError, "the spec of a space is wrong"):
+            return cls(fields["D"], fields["roles"], fields["n_blocks"], fields["sigma"])  # type: ignore[arg-type]
 
 
 def window_energy(increments: np.ndarray, n: int) -> float:
@@ -181,7 +241,9 @@ def window_energy(increments: np.ndarray, n: int) -> float:
     >>> [round(window_energy(increments, 200), 1) for increments in (paper, default)]
     [0.4, 1.2]
     """
-    n = whole_number("n", n, least=1)
+    n = whole_number("n", n, least=1, most=2**63)
+    if not isinstance(increments, np.ndarray) or increments.dtype != np.uint64:
+        raise DataError("increments must be a uint64 array, as Space.increments(role) returns it.")
     return float(fejer(increments, n).mean()) / n
 
 

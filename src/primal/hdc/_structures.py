@@ -1,4 +1,4 @@
-"""Sets, records, sequences, graphs and trees as one vector each.
+"""Sets, records, sequences, n-grams, graphs and trees as one vector each.
 
 Every structure is a bundle of products. A part comes back by unbinding what it was bound with,
 up to the noise of the other parts; :class:`primal.hdc.ItemMemory` cleans that up.
@@ -6,16 +6,19 @@ up to the noise of the other parts; :class:`primal.hdc.ItemMemory` cleans that u
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import reduce
 from typing import Any
 
 import numpy as np
 
+from primal._checks import whole_number
 from primal._errors import DataError
 from primal.hdc._algebra import bind, bundle, identity, permute
-from primal.hdc._arrays import phasors
-from primal.hdc._vocabulary import Integers, Symbols
+from primal.hdc._arrays import is_complex, listed
+from primal.hdc._codes import Codes, operand
+from primal.hdc._space import Space
+from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
 __all__ = [
     "encode_graph",
@@ -23,11 +26,13 @@ __all__ = [
     "encode_sequence",
     "encode_set",
     "encode_tree",
+    "ngrams",
     "path_code",
+    "places_of",
 ]
 
 
-def encode_set(members: Sequence[object], symbols: Symbols) -> np.ndarray:
+def encode_set(members: Sequence[object], symbols: Vocabulary) -> np.ndarray:
     """Return the bundle of the codes of some names: complex64 of shape (k,).
 
     Examples
@@ -38,65 +43,139 @@ def encode_set(members: Sequence[object], symbols: Symbols) -> np.ndarray:
     >>> hdc.similarity(crew, symbols.encode(["Ann", "Eve"])).round(1).tolist()
     [0.7, -0.0]
     """
-    return bundle(symbols.encode(list(members)))
+    _check_roles(symbols)
+    return bundle(symbols.encode(listed("members", members)))
 
 
-def encode_record(fields: Mapping[str, Any], keys: Symbols, values: Symbols) -> np.ndarray:
+def encode_record(
+    fields: Mapping[str, Any], keys: Symbols, values: Vocabulary | Mapping[str, Vocabulary]
+) -> np.ndarray:
     """Return the bundle of key times value over the fields of a record.
 
     Parameters
     ----------
     fields : mapping
-        From names to names, or to codes and bundles made elsewhere: a real number, or a record
-        within a record.
-    keys, values : Symbols
-        In different roles, so that they can be bound.
+        From names of fields to their values, or to codes and bundles of shape (k,) made
+        elsewhere, such as a record within a record.
+    keys : Symbols
+    values : vocabulary, or mapping from names of fields to vocabularies
+        One for all fields, or one for each: names, whole and real numbers, levels and angles
+        mix in one record. In other roles than the keys, so that they can be bound.
+
+    Returns
+    -------
+    record : complex array of shape (k,)
+
+    Raises
+    ------
+    DataError
+        For a number in a field whose vocabulary is one of names: it would be hashed, and 149.0
+        be no nearer to 149.1 than to anything else.
 
     Examples
     --------
     >>> from primal import hdc
-    >>> space = hdc.Space(1024, roles=("key", "value"))
-    >>> keys, values = space.symbols("key"), space.symbols("value")
-    >>> cat = hdc.encode_record({"legs": 4, "says": "meow"}, keys, values)
-    >>> legs = hdc.unbind(cat, keys.encode("legs"))
-    >>> hdc.similarity(legs, values.encode([2, 4, "meow"])).round(1).tolist()
-    [0.1, 0.7, -0.0]
+    >>> space = hdc.Space(2048, roles=("key", "name", "number"))
+    >>> keys, names = space.symbols("key"), space.symbols("name")
+    >>> legs, kilos = space.integers("number"), space.reals("number", gamma=0.1)
+    >>> vocabularies = {"says": names, "legs": legs, "weight": kilos}
+    >>> cat = hdc.encode_record({"says": "meow", "legs": 4, "weight": 3.6}, keys, vocabularies)
+    >>> found = hdc.unbind(cat, keys.encode("legs"))
+    >>> hdc.similarity(found, legs.encode([2, 4, 8])).round(1).tolist()
+    [-0.0, 0.6, -0.0]
+    >>> weights = hdc.ItemMemory(kilos, [[w / 2] for w in range(20)])
+    >>> weights.cleanup(hdc.unbind(cat, keys.encode("weight"))).items  # the nearest of those asked
+    [[3.5]]
     """
-    _check_roles(keys, values)
-    if not fields:
-        raise DataError("a record needs at least one field, got none.")
-    parts = [
-        phasors(bind(key, value if isinstance(value, np.ndarray) else values.encode(value)))
-        for key, value in zip(keys.encode(list(fields)), fields.values(), strict=True)
-    ]
-    return np.sum(parts, axis=0)
+    if not isinstance(fields, Mapping) or not fields:
+        raise DataError(f"a record is a mapping of at least one field, got {fields!r}.")
+    given = values if isinstance(values, Mapping) else dict.fromkeys(fields, values)
+    parts = [_value_code(name, value, keys, given) for name, value in fields.items()]
+    return bundle([bind(k, v) for k, v in zip(keys.encode(list(fields)), parts, strict=True)])
 
 
 def encode_sequence(
-    items: Sequence[object], positions: Integers, symbols: Symbols, *, start: int = 0
+    items: Sequence[object],
+    positions: str | Symbols | Integers,
+    symbols: Vocabulary,
+    *,
+    start: int = 0,
 ) -> np.ndarray:
     """Return the bundle of position times item over a sequence, positions counted from `start`.
+
+    Parameters
+    ----------
+    items : sequence
+    positions : str, Symbols or Integers
+        A role, whose hashed positions are taken: they are unrelated, and long runs of them stay
+        apart. Or a vocabulary: :class:`Integers` where positions are to be shifted by binding.
+    symbols : vocabulary
+        Of the items, in another role. With levels of gray, for instance, this is the usual
+        encoder of pictures: a code for each pixel, bound with its gray.
+    start : int, default=0
 
     Examples
     --------
     >>> from primal import hdc
     >>> space = hdc.Space(1024, roles=("position", "letter"))
-    >>> positions, letters = space.integers("position"), space.symbols("letter")
-    >>> word = hdc.encode_sequence(list("prime"), positions, letters)
-    >>> second = hdc.unbind(word, positions.encode(1))
+    >>> letters = space.symbols("letter")
+    >>> word = hdc.encode_sequence("prime", "position", letters)
+    >>> second = hdc.unbind(word, space.symbols("position").encode(1))
     >>> hdc.similarity(second, letters.encode(list("rz"))).round(1).tolist()
-    [0.5, -0.0]
+    [0.4, 0.0]
     """
-    _check_roles(positions, symbols)
-    places = positions.encode(np.arange(start, start + len(items)))
-    return bundle(bind(places, symbols.encode(list(items))))
+    _check_roles(symbols)
+    places = places_of(positions, symbols.space)
+    _check_roles(places, symbols)
+    first, values = whole_number("start", start, least=-(2**62)), listed("items", items)
+    return bundle(
+        bind(places.encode(np.arange(first, first + len(values))), symbols.encode(values))
+    )
+
+
+def ngrams(codes: Any, n: int = 3) -> Any:
+    """Return the bundle of all runs of n codes, each bound with the place in its run.
+
+    Parameters
+    ----------
+    codes : Codes or bundles of shape (..., m, k)
+        A sequence of m codes, of letters for instance, or of levels of a signal.
+    n : int, default=3
+        Codes in a run, at most m.
+
+    Returns
+    -------
+    bundle : complex array of shape (..., k)
+        The sum over i of the product over j of permute(codes[i + j], n - 1 - j), as torchhd
+        defines it. Permuting moves entries, so the bundle of a smaller space is no prefix of
+        that of a larger one; :class:`primal.hdc.classifiers.PrimeNgrams` has a role for each
+        place instead.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> letters = hdc.Space(1024).symbols()
+    >>> a, b, c = (hdc.ngrams(letters.encode(list(t))) for t in ("banana", "bandana", "cherry"))
+    >>> print(f"{hdc.similarity(a, b):.1f} {hdc.similarity(a, c):.1f}")
+    0.6 -0.0
+    """
+    if operand(codes).ndim < 2:
+        raise DataError(f"ngrams takes codes of shape (..., m, k), got {tuple(codes.shape)}.")
+    m = codes.shape[-2]
+    if whole_number("n", n, least=1) > m:
+        raise DataError(f"{m} codes have no runs of n = {n}: pass more of them or a smaller n.")
+    turns = codes.turns if isinstance(codes, Codes) else codes
+    runs = [turns[..., j : m - n + 1 + j, :] for j in range(n)]
+    if isinstance(codes, Codes):
+        runs = [Codes(run) for run in runs]
+    return bundle(bind([permute(run, n - 1 - j) for j, run in enumerate(runs)]))
 
 
 def encode_graph(
     triples: Iterable[tuple[object, object, object]],
-    subjects: Symbols,
-    relations: Symbols,
-    objects: Symbols,
+    subjects: Vocabulary,
+    relations: Vocabulary,
+    objects: Vocabulary,
 ) -> np.ndarray:
     """Return the bundle of subject times relation times object over the edges of a graph.
 
@@ -113,52 +192,95 @@ def encode_graph(
     >>> hdc.similarity(hdc.unbind(graph, question), answers).round(1).tolist()
     [0.0, 0.7, -0.0]
     """
-    _check_roles(subjects, relations, objects)
-    columns = list(zip(*triples, strict=True))
-    if len(columns) != 3:
-        raise DataError(f"a graph needs triples (subject, relation, object), got {columns!r}.")
     vocabularies = (subjects, relations, objects)
+    _check_roles(*vocabularies)
+    edges = listed("triples", triples)
+    if not edges or any(not isinstance(e, (tuple, list)) or len(e) != 3 for e in edges):
+        raise DataError(f"a graph needs triples (subject, relation, object), got {edges!r}.")
+    columns = zip(*edges, strict=True)
     codes = [v.encode(list(names)) for v, names in zip(vocabularies, columns, strict=True)]
-    return bundle(reduce(bind, codes))
+    return bundle(bind(codes))
 
 
-def encode_tree(tree: Any, branches: Integers, symbols: Symbols) -> np.ndarray:
+def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabulary) -> np.ndarray:
     """Return the bundle of path times name over the leaves of a tree.
 
     Parameters
     ----------
     tree : nested tuples or lists
         Leaves are names.
-    branches : Integers
-        Numbers the children of a node; see :func:`path_code`.
-    symbols : Symbols
+    branches : str, Symbols or Integers
+        Numbers the children of a node, as positions in :func:`encode_sequence`; see
+        :func:`path_code`.
+    symbols : vocabulary
 
     Examples
     --------
     >>> from primal import hdc
     >>> space = hdc.Space(1024, roles=("branch", "leaf"))
-    >>> branches, leaves = space.integers("branch"), space.symbols("leaf")
-    >>> tree = hdc.encode_tree(("a", ("b", "c")), branches, leaves)
-    >>> found = hdc.unbind(tree, hdc.path_code((1, 0), branches))
+    >>> leaves = space.symbols("leaf")
+    >>> tree = hdc.encode_tree(("a", ("b", "c")), "branch", leaves)
+    >>> found = hdc.unbind(tree, hdc.path_code((1, 0), space.symbols("branch")))
     >>> hdc.similarity(found, leaves.encode(["a", "b", "c"])).round(1).tolist()
-    [0.1, 0.6, -0.0]
+    [0.0, 0.6, -0.1]
     """
-    _check_roles(branches, symbols)
+    _check_roles(symbols)
+    numbering = places_of(branches, symbols.space)
+    _check_roles(numbering, symbols)
     paths, names = zip(*_leaves(tree, ()), strict=True)
-    codes = np.stack([path_code(path, branches) for path in paths])
+    codes = Codes.stack([path_code(path, numbering) for path in paths])
     return bundle(bind(codes, symbols.encode(list(names))))
 
 
-def path_code(path: Sequence[int], branches: Integers) -> np.ndarray:
+def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
     """Return the code of a path from the root: uint32 of shape (k,).
 
     The branch taken at depth i is permuted i times, so that (0, 1) and (1, 0) differ; branches
-    count from 1 inside, because the code of 0 is the identity and would not show.
+    count from 1 inside, because the code of the integer 0 is the identity and would not show.
     """
-    steps = branches.encode(np.asarray(path, dtype=np.int64) + 1)
-    return reduce(
-        bind, (permute(step, depth) for depth, step in enumerate(steps)), identity(branches.space.k)
-    )
+    if not isinstance(branches, (Symbols, Integers)):
+        raise DataError(f"branches must be Symbols or Integers, got {type(branches).__name__}.")
+    steps = [whole_number("a branch", step) + 1 for step in listed("path", path)]
+    codes = branches.encode(np.array(steps, dtype=np.int64))
+    return bind([identity(branches.space.k), *(permute(c, i) for i, c in enumerate(codes))])
+
+
+def places_of(positions: Any, space: Space) -> Symbols | Integers:
+    """Return the vocabulary of positions: hashed ones, if only their role is given."""
+    if isinstance(positions, str):
+        return space.symbols(positions)
+    if not isinstance(positions, (Symbols, Integers)):
+        raise DataError(
+            f"positions must be a role, Symbols or Integers, got {type(positions).__name__}."
+        )
+    return positions
+
+
+def _value_code(
+    name: str, value: Any, keys: Symbols, given: Mapping[str, Vocabulary]
+) -> Codes | np.ndarray:
+    """Return the code of one field of a record."""
+    if isinstance(value, Codes) or is_complex(value):
+        if value.ndim != 1:
+            raise DataError(f"field {name!r} must hold one code, got shape {tuple(value.shape)}.")
+        _check_roles(keys)
+        return value
+    if name not in given:
+        raise DataError(f"no vocabulary for the field {name!r}: there are {', '.join(given)}.")
+    vocabulary = given[name]
+    _check_roles(keys, vocabulary)
+    # A truth value is a category of two.
+    is_number = isinstance(value, numbers.Number) and not isinstance(value, bool)
+    if is_number and isinstance(vocabulary, Symbols):
+        raise DataError(
+            f"field {name!r} holds the number {value!r} and has a vocabulary of names: pass "
+            f"values={{{name!r}: space.reals(...)}} or another vocabulary of numbers, or the text "
+            f"{str(value)!r} if it is a name."
+        )
+    code = vocabulary.encode(value)
+    if code.ndim != 1:
+        raise DataError(f"field {name!r} must hold one value, got {value!r}.")
+    return code
 
 
 def _leaves(tree: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], object]]:
@@ -171,7 +293,13 @@ def _leaves(tree: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...],
         yield from _leaves(child, (*path, number))
 
 
-def _check_roles(*vocabularies: Symbols | Integers) -> None:
+def _check_roles(*vocabularies: Vocabulary) -> None:
+    for vocabulary in vocabularies:
+        if not isinstance(vocabulary, Vocabulary):
+            raise DataError(
+                f"expected a vocabulary, got {type(vocabulary).__name__}: use those of a Space, "
+                'such as space.symbols("key").'
+            )
     spaces = {v.space for v in vocabularies}
     roles = [v.role for v in vocabularies]
     if len(spaces) > 1 or len(set(roles)) < len(roles):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from primal._checks import raised_as
 from primal._errors import SpecError
 from primal.maps._common import check_spec
 from primal.maps._dynamic import DynamicPrime as DynamicPrime
@@ -47,9 +48,10 @@ def from_spec(spec: Mapping[str, object]) -> DynamicPrime | StaticPrime:
     True
     """
     kind = spec.get("map") if isinstance(spec, Mapping) else None
-    if kind == "static":
-        return StaticPrime._from_spec(check_spec(spec, _STATIC_FIELDS))
-    fields = check_spec(spec, _DYNAMIC_FIELDS)
-    if kind != "dynamic":
-        raise SpecError(f"a spec's field 'map' is 'dynamic' or 'static', got {kind!r}.")
-    return DynamicPrime._from_spec(fields)
+    with raised_as(SpecError, "the spec of a map is wrong"):
+        if kind == "static":
+            return StaticPrime._from_spec(check_spec(spec, _STATIC_FIELDS))
+        fields = check_spec(spec, _DYNAMIC_FIELDS)
+        if kind != "dynamic":
+            raise SpecError(f"a spec's field 'map' is 'dynamic' or 'static', got {kind!r}.")
+        return DynamicPrime._from_spec(fields)

@@ -34,7 +34,10 @@ def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
 def check_spec(spec: object, fields: tuple[str, ...]) -> dict[str, object]:
     """Return the spec as a dict with exactly these fields, of a known version."""
     if not isinstance(spec, Mapping):
-        raise SpecError(f"a spec is a mapping, got {type(spec).__name__}: pass map.spec.")
+        raise SpecError(
+            f"a spec is a mapping, got the {type(spec).__name__} {spec!r:.40}: pass the spec of an "
+            "object, or what json.loads makes of its text."
+        )
     found = dict(spec)
     version = found.get("basis_version")
     if version != BASIS_VERSION:

@@ -6,7 +6,6 @@ import math
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,8 +18,16 @@ from primal._errors import (
     PhaseRangeError,
     PhaseWrapWarning,
 )
+from primal._lazy import cached_property
 from primal.bases import BASIS_VERSION, Basis, spec_digest
-from primal.decoding import Regime, measure_regime, no_wrap_bound, phases_of, pseudoinverse
+from primal.decoding import (
+    Regime,
+    measure_regime,
+    no_wrap_bound,
+    phases_of,
+    pseudoinverse,
+    warn_of_erased,
+)
 from primal.engines import engine
 from primal.engines._numpy import Finish, wave_columns
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
@@ -32,8 +39,10 @@ if TYPE_CHECKING:
 
 __all__ = ["DynamicPrime"]
 
-# The paper's basis is warned about from here on: its condition number passes 3000.
+# Above this many inputs the paper's basis is warned about, if noise would grow this much when
+# it is inverted: its rows are then nearly parallel (with one frequency or two they are not).
 _LARGEST_PLAIN_D = 8
+_LARGEST_PLAIN_CONDITION = 100.0
 # One float64 matrix product leaves 2**-53 of the phase: float32 accuracy ends here.
 _FAST_LOG2_TURNS = 20
 
@@ -52,8 +61,8 @@ class DynamicPrime:
     D : int
         Number of outputs, even; there are k = D / 2 frequencies.
     sigma : float or sequence of k floats, default=1.0
-        Scale of the frequencies; one for each is the paper's diagonal matrix (see
-        :func:`primal.bases.equal_bandwidth`).
+        Scale of the frequencies, from 1e-100 to 1e100; one for each is the paper's diagonal
+        matrix (see :func:`primal.bases.equal_bandwidth`).
     basis : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}, default="paper"
         Rule that makes the frequencies W from primes.
     layout : {"block", "interleaved"}, default="block"
@@ -77,7 +86,7 @@ class DynamicPrime:
     Warns
     -----
     ConditioningWarning
-        When the paper's basis is asked for with d > 8.
+        When the paper's basis is asked for with d > 8 and its condition number is above 100.
 
     Examples
     --------
@@ -104,6 +113,22 @@ class DynamicPrime:
         primes: str = "consecutive",
         layer_norm: bool = False,
     ) -> None:
+        self._set(d, D, sigma, basis, layout, precision, primes, layer_norm)
+        if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
+            self._warn_about_conditioning()
+
+    def _set(
+        self,
+        d: object,
+        D: object,
+        sigma: object,
+        basis: object,
+        layout: object,
+        precision: object,
+        primes: object,
+        layer_norm: object,
+    ) -> None:
+        """Check and keep all arguments; no table is made."""
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
         if not isinstance(layer_norm, (bool, np.bool_)):
@@ -111,8 +136,6 @@ class DynamicPrime:
         self._layer_norm = bool(layer_norm)
         # Basis checks and converts sigma.
         self._basis = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
-        if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
-            self._warn_about_conditioning()
 
     @property
     def d(self) -> int:
@@ -236,6 +259,7 @@ class DynamicPrime:
         Returns
         -------
         x : ndarray of shape (..., d), dtype=float64
+            NaN where some pair (cos, sin) is erased, so that it has no phase.
 
         Raises
         ------
@@ -243,10 +267,17 @@ class DynamicPrime:
             If D < 2 d.
         DataError
             If z is not an array of real, finite numbers with D columns.
+
+        Warns
+        -----
+        MisfitWarning
+            When a row has no phases.
         """
         inverse = self._pseudoinverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
-        return phases_of(cos, sin) @ inverse.T
+        x = phases_of(cos, sin) @ inverse.T
+        warn_of_erased(x, stacklevel=2)
+        return x
 
     def decode_plan(
         self,
@@ -376,9 +407,9 @@ class DynamicPrime:
         options = {
             name: value for name, value in spec.items() if name not in ("map", "basis_version")
         }
-        with warnings.catch_warnings():  # its maker has been warned
-            warnings.simplefilter("ignore", ConditioningWarning)
-            return cls(**options)  # type: ignore[arg-type]
+        made = object.__new__(cls)
+        made._set(**options)  # no warning: its maker has been warned
+        return made
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DynamicPrime) and self.spec == other.spec
@@ -436,10 +467,13 @@ class DynamicPrime:
 
     def _warn_about_conditioning(self) -> None:
         at_least = self._basis.condition_number_at_least()
+        if at_least <= _LARGEST_PLAIN_CONDITION:
+            return
         warnings.warn(
             f'basis="paper" has a condition number of at least {at_least:.2g} at d = {self.d}, '
-            f"D = {self.D}: its rows are nearly parallel, so it sees little but the sum of x. "
-            'Use basis="auto" unless you need the paper\'s own map.',
+            f"D = {self.D}, above {_LARGEST_PLAIN_CONDITION:g}: its rows are nearly parallel, so "
+            'it sees little but the sum of x. Use basis="auto" unless you need the paper\'s own '
+            "map.",
             ConditioningWarning,
             stacklevel=3,
         )

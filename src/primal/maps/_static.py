@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from primal._checks import (
     even_dimension,
+    flag,
     one_of,
     output_array,
     positions,
@@ -15,13 +16,18 @@ from primal._checks import (
     real_array,
     whole_number,
 )
-from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
+from primal._errors import DimensionError, NotInvertibleError, PositionError
+from primal._lazy import cached_property
 from primal._primes import LARGEST_COUNT
 from primal.bases import BASIS_VERSION, spec_digest
+from primal.decoding import have_phases, phases_of
 from primal.engines import engine
 from primal.engines._numpy import wave_columns
 from primal.maps._common import LAYOUTS, blocks, output_dtype
 from primal.turns import increments
+
+if TYPE_CHECKING:
+    from primal.decoding import PositionDecoder
 
 __all__ = ["StaticPrime"]
 
@@ -164,13 +170,22 @@ class StaticPrime:
         return target
 
     def decode(
-        self, z: object, *, n: int, return_similarity: bool = False
-    ) -> np.ndarray | tuple[np.ndarray, np.ndarray]:
+        self,
+        z: object,
+        *,
+        n: int,
+        return_similarity: bool = False,
+        return_certain: bool = False,
+    ) -> np.ndarray | tuple[np.ndarray, ...]:
         """Return the position in [0, n) whose code is most similar to each row of z.
 
         Codes may be noisy or scaled. Up to n = 2**20 all positions are tried, a few thousand
         at a time; the smallest wins among equals. For larger n a lattice finds the position
         (see :mod:`primal.decoding`), in time that grows with log n.
+
+        Up to n = 2**24 the answer is the best guess, which with noise, few phases or a small
+        sigma may be wrong; `return_certain` says which ones are not guesses. Beyond, no guess is
+        made.
 
         Parameters
         ----------
@@ -178,20 +193,27 @@ class StaticPrime:
         n : int
             Number of positions to consider, at least 1.
         return_similarity : bool, default=False
-            Also return the cosine similarity of the winner, to judge how sure it is.
+            Also return the cosine similarity of the winner. It says how noisy the code is, not
+            whether another position is as similar.
+        return_certain : bool, default=False
+            Also return whether the position is certain.
 
         Returns
         -------
         t : ndarray of shape (...), dtype=int64
-            -1 where n is above 2**24 and no position can be named with certainty (that is,
-            with fewer than 2**-10 other positions expected to fit as well).
+            -1 where some pair (cos, sin) of the code is erased, so that it has no phase; and
+            where n is above 2**24 and no position is certain.
         similarity : ndarray of shape (...), dtype=float64
-            Only with `return_similarity`; of the best position found.
+            Only with `return_similarity`; of the best position found, NaN for erased codes.
+        certain : ndarray of shape (...), dtype=bool
+            Only with `return_certain`; whether fewer than 2**-18 other positions are expected to
+            fit as well: unrelated ones by chance, and those with similar codes, such as t + 1
+            where sigma is small, by how much worse they fit.
 
         Raises
         ------
         DataError
-            If z does not have D finite numbers in a row, or a row is all zeros.
+            If z does not have D finite numbers in a row.
         NotInvertibleError
             If n is above 2**24 and too large for D / 2 phases, whatever the noise.
 
@@ -204,25 +226,26 @@ class StaticPrime:
         """
         n = whole_number("n", n, least=1)
         _position("n", n)
+        extras = (
+            flag("return_similarity", return_similarity),
+            flag("return_certain", return_certain),
+        )
         array = real_array("z", z, last=self._D)
         queries = array.reshape(-1, self._D)
-        largest = np.maximum(queries.max(axis=1), -queries.min(axis=1)).astype(np.float64)
-        if not largest.all():
-            row = int(np.argmin(largest))
-            raise DataError(f"row {row} of z is all zeros: every position fits it equally well.")
-        best = np.empty(len(queries), dtype=np.int64)
-        similarity = np.empty(len(queries))
+        best = np.full(len(queries), -1)
+        similarity, certain = np.full(len(queries), np.nan), np.zeros(len(queries), dtype=bool)
+        decoder = self._decoder(n) if return_certain or n > _LARGEST_PLAIN_SCAN else None
         step = max(1, min(n, _DECODE_ENTRIES // self._D))
         for first in range(0, len(queries), max(1, _DECODE_SCORES // step)):
             rows = slice(first, first + max(1, _DECODE_SCORES // step))
-            # First by the largest entry, so that no square over- or underflows.
-            units = queries[rows].astype(np.float64) / largest[rows, None]
-            # The length of every code is sqrt(k).
-            units /= np.sqrt(np.square(units).sum(axis=1, keepdims=True) * (self._D / 2))
-            search = self._nearest if n <= _LARGEST_PLAIN_SCAN else self._resolve
-            best[rows], similarity[rows] = search(units.astype(np.float32), n, step)
-        best, similarity = best.reshape(array.shape[:-1]), similarity.reshape(array.shape[:-1])
-        return (best, similarity) if return_similarity else best
+            codes = queries[rows].astype(np.float64)
+            read = first + np.flatnonzero(have_phases(*wave_columns(codes, self._layout)))
+            units = _unit_codes(codes[read - first])
+            best[read], similarity[read], certain[read] = self._search(units, n, step, decoder)
+        found = (best, similarity, certain)
+        chosen = [found[0], *(f for f, wanted in zip(found[1:], extras, strict=True) if wanted)]
+        shaped = tuple(values.reshape(array.shape[:-1]) for values in chosen)
+        return shaped if len(shaped) > 1 else shaped[0]
 
     def grow(self, D: int) -> StaticPrime:
         """Return the same map with more primes appended; in the interleaved layout the old
@@ -268,24 +291,37 @@ class StaticPrime:
             f"layout={self._layout!r})"
         )
 
-    def _resolve(self, units: np.ndarray, n: int, step: int) -> tuple[np.ndarray, np.ndarray]:
-        """Like `_nearest` by a lattice; all positions are tried only where that is not certain."""
-        from primal.decoding import phases_of, position_decoder
+    def _decoder(self, n: int) -> PositionDecoder | None:
+        """Return the lattice for n positions; None when they are few and D is too small for it."""
+        from primal.decoding import position_decoder
 
         try:
-            decoder = position_decoder(self.increments.tobytes(), n)
+            return position_decoder(self.increments.tobytes(), n)
         except NotInvertibleError:
             if n > _LARGEST_SCAN:
                 raise
-            return self._nearest(units, n, step)
-        best, certain = decoder(phases_of(*wave_columns(units, self._layout)))
+            return None
+
+    def _search(
+        self, units: np.ndarray, n: int, step: int, decoder: PositionDecoder | None
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return positions, their similarities and whether they are certain."""
+        if decoder is None:
+            return *self._nearest(units, n, step), np.zeros(len(units), dtype=bool)
+        phases = phases_of(*wave_columns(units, self._layout))
+        if n <= _LARGEST_PLAIN_SCAN:
+            best, similarity = self._nearest(units, n, step)
+            return best, similarity, decoder.certain(phases, best)
+        best = decoder.find(phases)
+        certain = decoder.certain(phases, best)
         similarity = (units * self.encode(best)).sum(axis=1, dtype=np.float64)
         doubtful = np.flatnonzero(~certain)
-        if n <= _LARGEST_SCAN and len(doubtful):
-            best[doubtful], similarity[doubtful] = self._nearest(units[doubtful], n, step)
-        else:
+        if n > _LARGEST_SCAN:
             best[doubtful] = -1
-        return best, similarity
+        elif len(doubtful):
+            best[doubtful], similarity[doubtful] = self._nearest(units[doubtful], n, step)
+            certain[doubtful] = decoder.certain(phases[doubtful], best[doubtful])
+        return best, similarity, certain
 
     def _nearest(self, units: np.ndarray, n: int, step: int) -> tuple[np.ndarray, np.ndarray]:
         best = np.zeros(len(units), dtype=np.int64)
@@ -298,6 +334,15 @@ class StaticPrime:
             best[better] = first + winner[better]
             similarity[better] = score[better]
         return best, similarity
+
+
+def _unit_codes(codes: np.ndarray) -> np.ndarray:
+    """Return rows of float64 with the length that makes their products similarities, float32."""
+    # First by the largest entry, so that no square over- or underflows.
+    units = codes / np.abs(codes).max(axis=1, keepdims=True)
+    # The length of every code is sqrt(k).
+    units /= np.sqrt(np.square(units).sum(axis=1, keepdims=True) * (codes.shape[1] / 2))
+    return units.astype(np.float32)
 
 
 def _position(name: str, value: object) -> int:

@@ -1,13 +1,8 @@
 """From tables on disk to features on disk: streaming, safe against kills, in shards or on Ray."""
 
-from primal._errors import MissingPackageError as _MissingPackageError
+from primal._extras import require as _require
 
-try:
-    import pyarrow as _package  # noqa: F401
-except ImportError:
-    raise _MissingPackageError(
-        "primal.pipeline needs pyarrow: pip install 'primal-features[data]'."
-    ) from None
+_require("pyarrow", "primal.pipeline")
 
 from primal.pipeline._decode import DecodeReport as DecodeReport
 from primal.pipeline._decode import decode as decode

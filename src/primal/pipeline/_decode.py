@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+import warnings
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import DataError, NotInvertibleError, OptionError
-from primal.decoding import Box, Gaussian, Integers, pseudoinverse
-from primal.decoding._noise import NOISES, code_phases
+from primal._errors import DataError, PhaseWrapWarning
+from primal.decoding import Box, Gaussian, Integers
 from primal.pipeline._array_source import ARRAY
 from primal.pipeline._blocks import Block, Span, read_span
+from primal.pipeline._decoder import Decoded, row_decoder
 from primal.pipeline._encode import output_format
 from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import EncodedBlock, Progress
@@ -25,13 +25,15 @@ from primal.pipeline._pages import plain_bytes
 from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import head_bytes, npy_header, read_record, versions
 from primal.pipeline._row_groups import FEATURES, end_of_file, row_group
-from primal.pipeline._rows import column_array
 from primal.pipeline._sources import open_source
 from primal.pipeline._store import Workspace
 
 __all__ = ["DecodeReport", "decode"]
 
 STATUS = "status"
+_DOUBTFUL = ("ambiguous", "failed")
+# Changes with what is written for the same arguments.
+_VERSION = 2
 
 
 @dataclass(frozen=True)
@@ -43,7 +45,7 @@ class DecodeReport:
     path : Path
     rows : int
     statuses : dict of str to int
-        How many rows are "unique", "ambiguous" or "failed"; empty for the linear inverse.
+        How many rows are "unique", "ambiguous", "failed", or "missing" (without features).
     resumed_rows : int
         Rows that an earlier run had finished.
     already_complete : bool
@@ -56,6 +58,11 @@ class DecodeReport:
     resumed_rows: int
     already_complete: bool
 
+    @property
+    def doubtful(self) -> int:
+        """Rows that are ambiguous or failed: whose x is not known for certain."""
+        return sum(self.statuses.get(status, 0) for status in _DOUBTFUL)
+
 
 def decode(
     src: str | Path,
@@ -67,7 +74,12 @@ def decode(
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> DecodeReport:
-    """Turn stored features back into x.
+    """Turn stored features back into x, with a verdict on every row.
+
+    When rows are encoded, their range is noted in the file, and whether a phase of any of them
+    reached half a turn. Where none did, the linear inverse is right; its answers are encoded again
+    and compared. Where some did, the lattice decoder resolves the wraps, with the range as its
+    prior.
 
     The output appears when it is complete. A run that was killed goes on where it stopped when
     it is called again.
@@ -77,16 +89,16 @@ def decode(
     src : path
         An output of :func:`encode` with floats or phases in it; sign bits cannot be inverted.
     dst : path
-        ``.parquet``: the columns that were encoded, in float64, and the kept ones;
-        ``.npy``: x alone.
+        ``.parquet``: the kept columns, those that were encoded, in float64, and ``status``. A
+        name that a kept column has gets ``_decoded`` added. ``.npy``: x alone, with NaN in every
+        row that is not unique.
     prior : Box, Gaussian or Integers, optional
-        Without it the linear inverse, right only where no phase had wrapped. With it the
-        lattice decoder, whose verdict on each row goes to the last column, ``status``.
-        A name that a kept column has gets ``_decoded`` added.
+        What is known of x, for the lattice decoder. By default the range in the file, for up to
+        128 inputs: with more, setting up takes minutes, and it has to be asked for.
     noise : str or float, optional
-        With `prior`: standard deviation of a phase in turns, by default that of the type stored.
+        Standard deviation of a phase in turns, by default that of the type stored.
     beam : int, default=1
-        With `prior`: partial solutions kept.
+        Partial solutions that the lattice decoder keeps.
     overwrite : bool, default=False
     progress : callable, optional
         Called with rows done and rows in all.
@@ -98,7 +110,18 @@ def decode(
     Raises
     ------
     NotInvertibleError
-        For sign bits, or fewer phases than inputs.
+        For sign bits, or, without a prior, fewer phases than inputs.
+
+    Warns
+    -----
+    PhaseWrapWarning
+        When rows are ambiguous or failed.
+
+    Notes
+    -----
+    ``unique``: no other x of the prior has these features. ``ambiguous``: x has them, but others
+    may as well. ``failed``: nothing was found that has them, and x is NaN. ``missing``: the row
+    has no features.
 
     Examples
     --------
@@ -107,8 +130,8 @@ def decode(
     >>> x = np.linspace(-1.0, 1.0, 30).reshape(10, 3)
     >>> np.save("points.npy", x)
     >>> _ = pipeline.encode("points.npy", "features.parquet", dim=64, sigma=0.05)
-    >>> pipeline.decode("features.parquet", "back.npy").rows
-    10
+    >>> pipeline.decode("features.parquet", "back.npy").statuses
+    {'unique': 10}
     >>> bool(np.abs(np.load("back.npy") - x).max() < 1e-5)
     True
     """
@@ -116,12 +139,9 @@ def decode(
     format = output_format(target)
     record = read_record(source_path)
     (file,) = find_inputs(source_path, target)
-    if prior is None and beam != 1:
-        raise OptionError(f"beam is for decoding with a prior, got beam = {beam} without one.")
-    if format == "npy" and prior is not None:
-        raise OptionError("a .npy file has no room for the status of rows: write .parquet.")
-    decoded = _decoder(record.recipe, prior, noise, beam)
+    decoded = row_decoder(record.recipe, record.extent, prior=prior, noise=noise, beam=beam)
     request = {
+        "version": _VERSION,
         "decode": asdict(file),
         "prior": None if prior is None else str(prior),
         "noise": noise if noise is None or isinstance(noise, str) else float(noise),
@@ -129,7 +149,7 @@ def decode(
     }
     complete = finished_manifest(target, request, overwrite)
     if complete is not None:
-        return DecodeReport(target, complete["rows"], complete["statuses"], 0, True)
+        return _told(DecodeReport(target, complete["rows"], complete["statuses"], 0, True))
     with Workspace(target, request, head_bytes(None, None, format), overwrite) as work:
         work.begin({})
         source = open_source(file)
@@ -153,60 +173,32 @@ def decode(
         schema = _table(empty, decoded(empty), record.recipe).schema
         _finish(work, schema, format, record.recipe.map.d, statuses)
         n_rows = work.n_rows
-    return DecodeReport(target, n_rows, statuses, resumed, False)
+    return _told(DecodeReport(target, n_rows, statuses, resumed, False))
 
 
-@dataclass(frozen=True)
-class _Decoded:
-    """Rows of x, NaN where there were no features; and the verdict on each, with a prior."""
-
-    x: np.ndarray
-    valid: np.ndarray
-    status: np.ndarray | None
-
-
-def _decoder(recipe: Recipe, prior: Any, noise: Any, beam: int) -> Callable[[pa.Table], _Decoded]:
-    """Return the function from stored rows to decoded ones."""
-    if recipe.dtype == "bits":
-        raise NotInvertibleError(
-            "sign bits say in which quarter turn each phase lies and no more: encode with "
-            "dtype = 'uint8-phase' to decode later."
+def _told(report: DecodeReport) -> DecodeReport:
+    """Return the report, after a warning if x is not known for certain in every row."""
+    if report.doubtful:
+        counts = ", ".join(f"{report.statuses.get(one, 0)} {one}" for one in _DOUBTFUL)
+        shown = "they are NaN" if report.path.suffix == ".npy" else f"see the column {STATUS!r}"
+        warnings.warn(
+            f"{report.doubtful} of {report.rows} rows are not known for certain ({counts}): "
+            f"{shown}. A narrower prior (--box, --gaussian, --integers) can tell more, or encode "
+            "with more features or a smaller scale.",
+            PhaseWrapWarning,
+            stacklevel=3,
         )
-    m = recipe.map
-    stored = recipe.dtype.removesuffix("-phase")
-    inverse = plan = None
-    if prior is None:
-        inverse = pseudoinverse(m.basis).T
-    else:
-        noise = NOISES[stored] if noise is None else noise
-        plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
-
-    def decoded(table: pa.Table) -> _Decoded:
-        codes, valid = recipe.stored(column_array(table, FEATURES))
-        if stored.startswith("uint"):  # the stored phase is the nearest one, not a cell
-            codes = codes.astype(np.uint32) << np.uint32(32 - 8 * codes.dtype.itemsize)
-        x = np.full((len(valid), m.d), np.nan)
-        if plan is None:
-            x[valid] = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse
-            return _Decoded(x, valid, None)
-        result = plan.decode(codes)
-        x[valid] = result.x
-        status = np.full(len(valid), "missing", dtype="<U9")
-        status[valid] = result.status
-        return _Decoded(x, valid, status)
-
-    return decoded
+    return report
 
 
-def _table(table: pa.Table, made: _Decoded, recipe: Recipe) -> pa.Table:
+def _table(table: pa.Table, made: Decoded, recipe: Recipe) -> pa.Table:
     """Return kept columns, decoded ones, and the verdict."""
     columns, names = [table.column(name) for name in recipe.keep], list(recipe.keep)
     for name, column in _x_columns(recipe, made.x, made.valid):
         columns.append(column)
         names.append(_new_name(name, names))
-    if made.status is not None:
-        columns.append(pa.array(made.status))
-        names.append(_new_name(STATUS, names))
+    columns.append(pa.array(made.status))
+    names.append(_new_name(STATUS, names))
     return pa.table(columns, names=names)
 
 
@@ -228,16 +220,17 @@ def _x_columns(recipe: Recipe, x: np.ndarray, valid: np.ndarray) -> Iterator[tup
 
 
 def _finished(
-    table: pa.Table, made: _Decoded, recipe: Recipe, block: Block, format: str
+    table: pa.Table, made: Decoded, recipe: Recipe, block: Block, format: str
 ) -> EncodedBlock:
     """Return decoded rows as bytes."""
     pieces, description = (), b""
     if format == "npy":
-        pieces = (plain_bytes(made.x),)
+        x = np.where((made.status == "unique")[:, None], made.x, np.nan)
+        pieces = (plain_bytes(x),)
     elif len(made.x):
         group = row_group(_table(table, made, recipe))
         pieces, description = group.pieces, group.description
-    counts = {} if made.status is None else dict(Counter(made.status.tolist()))
+    counts = dict(Counter(made.status.tolist()))
     place = (block.file, block.number, block.ends_file)
     return EncodedBlock(*place, len(made.x), pieces, description, (), counts)
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from primal._checks import one_of
-from primal._errors import OptionError
+from primal._checks import one_of, raised_as
+from primal._errors import DataError, OptionError
 from primal.pipeline._blocks import Span, shard_spans, spans_after, total_rows
 from primal.pipeline._inputs import InputFile, check_unchanged, find_inputs
 from primal.pipeline._job import EncodedBlock, Job, Progress
@@ -244,8 +244,14 @@ def _job(
 ) -> Job:
     """Return the job; one that goes on takes what the first run found out."""
     if work.manifest:
-        recipe = Recipe.from_json(work.manifest["recipe"])
-        kept = pa.ipc.read_schema(pa.py_buffer(bytes.fromhex(work.manifest["kept"])))
+        damaged = f"{work.folder} is damaged, remove it"
+        with raised_as(DataError, damaged):
+            recipe = Recipe.from_json(work.manifest["recipe"])
+            kept_bytes = bytes.fromhex(work.manifest["kept"])
+        try:
+            kept = pa.ipc.read_schema(pa.py_buffer(kept_bytes))
+        except (OSError, ValueError) as error:
+            raise DataError(f"{damaged}: {error}") from None
     else:
         recipe, kept = make_recipe(settings, files, fit_progress)
         work.begin({"recipe": recipe.as_json(), "kept": kept.serialize().to_pybytes().hex()})

@@ -200,9 +200,13 @@ def _verify(
 
 
 def _source_block(job: Job, file: int, number: int) -> Block:
-    return next(
-        read_span(job.files, Span(file, number, None, None), job.names, job.recipe.batch_rows)
-    )
+    span = Span(file, number, None, None)
+    found = next(read_span(job.files, span, job.names, job.recipe.batch_rows), None)
+    if found is None:
+        raise DataError(
+            f"{job.files[file].name} has no block {number}: the description is damaged."
+        )
+    return found
 
 
 def _stored(path: Path, record: Record, place: int) -> pa.Array:

@@ -13,6 +13,7 @@ import pyarrow as pa
 from primal._errors import DataError
 from primal.pipeline._blocks import Block
 from primal.pipeline._csv_source import MALFORMED
+from primal.pipeline._extent import Extent
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._pages import plain_bytes
 from primal.pipeline._recipe import DTYPES, FLOATS, Recipe
@@ -53,6 +54,8 @@ class EncodedBlock:
     rejected : tuple of Rejected
     counts : dict of str to int
         What else is to be told of its rows.
+    extent : Extent or None
+        Of the rows that were encoded, where there are any.
     """
 
     file: int
@@ -63,6 +66,7 @@ class EncodedBlock:
     description: bytes
     rejected: tuple[Rejected, ...]
     counts: dict[str, int] = dataclasses.field(default_factory=dict)
+    extent: Extent | None = None
 
 
 @dataclass(frozen=True)
@@ -77,12 +81,15 @@ class Rows:
         Rows without features, whose codes mean nothing; None if there are none.
     rejected : tuple of Rejected
         Rows that were turned down.
+    extent : Extent or None
+        Of the rows with features.
     """
 
     kept: pa.Table
     codes: np.ndarray
     null: np.ndarray | None
     rejected: tuple[Rejected, ...]
+    extent: Extent | None
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,9 @@ class Job:
                     made.codes[made.null] = np.nan
                 pieces = (plain_bytes(made.codes),)
         place = (block.file, block.number, block.ends_file)
-        return EncodedBlock(*place, len(made.codes), pieces, description, made.rejected)
+        return EncodedBlock(
+            *place, len(made.codes), pieces, description, made.rejected, extent=made.extent
+        )
 
     def memory_for(self, block: Block, memory: np.ndarray | None = None) -> np.ndarray:
         """Return memory that `encode` can make use of: what is given, if it is large enough."""
@@ -180,7 +189,8 @@ class Job:
             D = self.recipe.map.D
             out = memory[: len(x) * D].reshape(len(x), D)
         codes = self.recipe.codes(x, self.device, out)
-        return Rows(pa.Table.from_arrays(kept, schema=self.kept), codes, null, rejected)
+        extent = Extent.of(x if null is None else x[~null], self.recipe.map.basis)
+        return Rows(pa.Table.from_arrays(kept, schema=self.kept), codes, null, rejected, extent)
 
     def rows(self, block: Block) -> tuple[np.ndarray, list[pa.Array], list[Problem]]:
         """Return x of shape (n, d), the kept columns, and what is wrong with some rows."""
@@ -217,7 +227,7 @@ class Job:
         row = str(block.first_row) if block.first_row else ""
         rejected = Rejected(self.files[block.file].path, row, "", "", failure)
         codes = np.empty((0, self.recipe.width), dtype=DTYPES[self.recipe.dtype])
-        return Rows(self.kept.empty_table(), codes, None, (rejected,))
+        return Rows(self.kept.empty_table(), codes, None, (rejected,), None)
 
 
 def complaint(path: str, first_row: int, problems: list[Problem]) -> DataError:

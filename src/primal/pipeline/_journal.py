@@ -8,11 +8,10 @@ import io
 import json
 from dataclasses import astuple, dataclass
 
+from primal.pipeline._extent import Extent
 from primal.pipeline._job import Rejected
 
-__all__ = ["REJECTED_HEADER", "Entry", "csv_lines", "journal_entry", "journal_line"]
-
-REJECTED_HEADER = b"file,row,column,value,reason\n"
+__all__ = ["Entry", "csv_lines", "journal_entry", "journal_line"]
 
 
 @dataclass(frozen=True)
@@ -27,6 +26,7 @@ class Entry:
     data_end: int
     rejected_end: int
     counts: dict[str, int]
+    extent: Extent | None
     description: bytes
 
 
@@ -49,6 +49,17 @@ def journal_entry(line: bytes) -> Entry | None:
         return None
     try:
         values = json.loads(line)
-        return Entry(*values[:-1], description=base64.b64decode(values[-1]))
-    except (ValueError, TypeError):
-        return None
+        *plain, extent, description = values
+        made = {"extent": Extent.from_json(extent), "description": base64.b64decode(description)}
+        entry = Entry(*plain, **made)
+        if all(isinstance(n, int) and 0 <= n < 2**62 for n in plain[:-1]) and _are_counts(
+            entry.counts
+        ):
+            return entry
+    except (ValueError, TypeError, RecursionError):
+        pass
+    return None
+
+
+def _are_counts(counts: object) -> bool:
+    return isinstance(counts, dict) and all(isinstance(n, int) for n in counts.values())

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from primal.engines._threads import n_threads
+from primal._parallel import n_threads
 from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._job import EncodedBlock, Job
 

@@ -4,20 +4,32 @@ from __future__ import annotations
 
 import contextlib
 import json
-import shutil
+import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from primal._errors import OptionError
+from primal._errors import DataError, OptionError
+from primal._files import open_regular, read_json, written_whole
 
 __all__ = [
+    "REJECTED_HEADER",
     "beside",
     "finished_manifest",
+    "is_rejected_list",
     "locked",
     "read_manifest",
+    "refuse_foreign",
     "refuse_other",
+    "remove_workspace",
     "write_whole",
 ]
+
+REJECTED_HEADER = b"file,row,column,value,reason\n"
+# Of a run; the journal, which holds the lock, goes last.
+WORKSPACE_FILES = ("data", "rejected.csv", "manifest.json", "synced.json", "journal")
+# A manifest lists every block of its output.
+_LARGEST_MANIFEST = 1 << 26
 
 
 def beside(dst: Path, what: str) -> Path:
@@ -26,12 +38,13 @@ def beside(dst: Path, what: str) -> Path:
 
 
 def read_manifest(path: Path) -> dict[str, Any] | None:
-    """Return the manifest in a file, None where there is none."""
+    """Return the manifest in a file, None where there is none or a damaged one."""
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
+        found = read_json(path, most_bytes=_LARGEST_MANIFEST)
+    except DataError:
         return None
-    return found if isinstance(found, dict) else None
+    damaged = [name for name in ("request", "output") if not isinstance(found.get(name, {}), dict)]
+    return None if damaged else found
 
 
 def finished_manifest(dst: Path, request: dict[str, Any], overwrite: bool) -> dict[str, Any] | None:
@@ -78,18 +91,57 @@ def refuse_other(dst: Path, manifest: dict[str, Any], request: dict[str, Any], v
     )
 
 
-def write_whole(path: Path, values: dict[str, Any]) -> None:
-    """Write values to a file that has either all of them or is as it was."""
-    partial = beside(path, "partial")
-    partial.write_text(json.dumps(values, indent=1) + "\n", encoding="utf-8")
-    partial.replace(path)
+def refuse_foreign(dst: Path) -> None:
+    """Raise OptionError if a name beside an output that will be written is somebody else's file."""
+    rejected, manifest = beside(dst, "rejected.csv"), beside(dst, "manifest.json")
+    found = read_manifest(manifest) or {}
+    for path, ours in ((rejected, is_rejected_list(rejected)), (manifest, "request" in found)):
+        if os.path.lexists(path) and not ours:
+            raise OptionError(
+                f"{path} is there and was not written for {dst.name}: choose another name, or pass "
+                "overwrite (--overwrite)."
+            )
+
+
+def is_rejected_list(path: Path) -> bool:
+    """Whether a file lists rejected rows."""
+    try:
+        with open_regular(path) as opened:
+            return opened.read(len(REJECTED_HEADER)) == REJECTED_HEADER
+    except (OSError, DataError):
+        return False
+
+
+def write_whole(
+    path: Path, values: dict[str, Any], before: Callable[[], None] | None = None
+) -> None:
+    """Write values to a file that has either all of them or is as it was.
+
+    `before` is called when they are on the disk and before the file has its name.
+    """
+    with written_whole(path, durable=False) as stream:
+        stream.write(json.dumps(values, indent=1).encode() + b"\n")
+        if before is not None:
+            stream.flush()
+            os.fsync(stream.fileno())
+            before()
+
+
+def remove_workspace(folder: Path) -> None:
+    """Remove the files of a run, and their folder if nothing else is in it."""
+    parts = [path.name for path in folder.glob(".primal-*.part")]  # of a run that was killed
+    for name in (*parts, *WORKSPACE_FILES):
+        with contextlib.suppress(OSError):
+            (folder / name).unlink()
+    with contextlib.suppress(OSError):
+        folder.rmdir()
 
 
 def _remove_leftovers(folder: Path) -> None:
     """Remove the folder of a run that ended after its output was in place, if none is at work."""
     with contextlib.suppress(OSError), (folder / "journal").open("r+b") as journal:
         if locked(journal):
-            shutil.rmtree(folder, ignore_errors=True)
+            remove_workspace(folder)
 
 
 def locked(journal: BinaryIO) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 
 from primal._errors import DataError, OptionError
 from primal.pipeline._encode import EncodeReport, finish, output_format, report_of
+from primal.pipeline._extent import Extent
 from primal.pipeline._job import EncodedBlock, Progress, Rejected
 from primal.pipeline._manifest import beside, finished_manifest, read_manifest
 from primal.pipeline._record import Record, head_bytes, read_record, written_schema
@@ -98,6 +99,7 @@ def merge(
             shard=(0, 1),
             blocks=tuple((e.file, e.number, e.rows, e.ends_file) for e in work.entries),
             n_rejected=sum(e.n_rejected for e in work.entries),
+            extent=Extent.joined(shard.record.extent for shard in shards),
         )
         schema = written_schema(paths[0]) if format == "parquet" else None
         finish(work, record, schema, format, {"inputs": _inputs_of(shards[0])})
@@ -155,7 +157,14 @@ def _check_inputs(shards: list[_Shard]) -> None:
 def _inputs_of(shard: _Shard) -> list[dict[str, Any]]:
     """Return the input files as the manifest beside a shard lists them; empty without one."""
     manifest = read_manifest(beside(shard.path, "manifest.json")) or {}
-    return manifest.get("request", {}).get("inputs", [])
+    listed = manifest.get("request", {}).get("inputs", [])
+    sound = isinstance(listed, list) and all(
+        isinstance(one, dict)
+        and isinstance(one.get("path"), str)
+        and isinstance(one.get("mtime_ns"), int)
+        for one in listed
+    )
+    return listed if sound else []
 
 
 def _check_complete(record: Record, keys: list[tuple[int, int, bool]]) -> None:

@@ -13,7 +13,7 @@ import pickle
 import socket
 from collections import deque
 from collections.abc import Iterable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
@@ -182,7 +182,7 @@ def _table_of(made: EncodedBlock | PrimalError) -> pa.Table:
     else:
         # Joined now: the encoder uses the memory of the pieces again.
         data = b"".join(made.pieces)
-        rest = (made.file, made.number, made.ends_file, made.rows, made.description, made.rejected)
+        rest = replace(made, pieces=())
     # Offsets and values as they are: from a list of bytes, Arrow would copy them.
     ends = pa.py_buffer(np.array([0, len(data)], dtype=np.int64))
     column = pa.LargeBinaryArray.from_buffers(
@@ -196,9 +196,7 @@ def _block_of(table: pa.Table, row: int) -> EncodedBlock:
     rest = pickle.loads(table["rest"][row].as_py())
     if isinstance(rest, PrimalError):
         raise rest
-    file, number, ends_file, rows, description, rejected = rest
-    pieces = (table["data"][row].as_buffer(),)
-    return EncodedBlock(file, number, ends_file, rows, pieces, description, rejected)
+    return replace(rest, pieces=(table["data"][row].as_buffer(),))
 
 
 def _most_actors(ray: Any, num_gpus: float) -> int:

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, NoReturn
 
-from primal._errors import EngineError, MissingPackageError
+from primal._errors import EngineError
+from primal._extras import require
 from primal.pipeline._passing import passing
 
 __all__ = ["connected", "fail", "import_ray"]
@@ -20,14 +21,8 @@ __all__ = ["connected", "fail", "import_ray"]
 
 def import_ray() -> Any:
     """Return the package, with its data part."""
-    try:
-        import ray
-        import ray.data
-    except ImportError as error:
-        raise MissingPackageError(
-            f"engine 'ray' needs Ray Data ({error}): pip install 'primal-features[ray]'."
-        ) from None
-    return ray
+    require("ray.data", "engine 'ray'")
+    return require("ray", "engine 'ray'")
 
 
 @contextmanager

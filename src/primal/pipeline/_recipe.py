@@ -10,7 +10,9 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import EngineError, MissingPackageError, PhaseRangeError, SpecError
+from primal._checks import one_of, positive_scale, raised_as, whole_number
+from primal._errors import EngineError, PhaseRangeError, SpecError
+from primal._extras import require
 from primal.engines._numpy import Finish
 from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
@@ -75,8 +77,13 @@ class Recipe:
             fields = {name: values[name] for name in cls.__dataclass_fields__}
         except (KeyError, TypeError) as error:
             raise SpecError(f"the metadata of the file lacks {error}: was it changed?") from None
-        fields |= {"columns": tuple(fields["columns"]), "keep": tuple(fields["keep"])}
-        return cls(**fields)
+        with raised_as(SpecError, "the metadata of the file are damaged"):
+            names = {name: tuple(map(str, fields[name])) for name in ("columns", "keep")}
+            fields |= names | {"amplitude": positive_scale("amplitude", fields["amplitude"])}
+            one_of("on_error", fields["on_error"], ("raise", "skip", "null"))
+            one_of("dtype", fields["dtype"], DTYPES)
+            whole_number("batch_rows", fields["batch_rows"], least=1, most=2**48)
+            return cls(**fields)
 
     @property
     def map(self) -> DynamicPrime:
@@ -166,12 +173,7 @@ def _write_from(
     device: str, m: DynamicPrime, x: np.ndarray, amplitude: float, out: np.ndarray
 ) -> None:
     """Write amplitude times the features of x, made by PyTorch on a device, with NumPy's bits."""
-    try:
-        import torch
-    except ImportError:
-        raise MissingPackageError(
-            f"device {device!r} needs PyTorch: pip install 'primal-features[torch]'."
-        ) from None
+    torch = require("torch", f"device {device!r}")
     try:
         with torch.inference_mode():
             layer = _layer(json.dumps(m.spec), device)
@@ -187,11 +189,14 @@ def _write_from(
 
 @lru_cache(maxsize=4)
 def _layer(spec_json: str, device: str) -> Any:
+    import torch
+
     from primal.torch import DynamicPrime as Layer
 
     spec = json.loads(spec_json)
     names = ("d", "D", "sigma", "basis", "layout", "precision", "primes")
-    return Layer(**{name: spec[name] for name in names}, device=device)
+    options = {name: spec[name] for name in names}
+    return Layer(**options, device=device, dtype=torch.float32)
 
 
 def feature_type(dtype: str, D: int) -> pa.DataType:

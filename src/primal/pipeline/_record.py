@@ -14,7 +14,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from primal._checks import whole_number
 from primal._errors import DataError, SpecError
+from primal._files import open_regular
+from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._journal import Entry
 from primal.pipeline._manifest import beside, read_manifest
@@ -53,6 +56,8 @@ class Record:
         File, number, rows, and whether the block ends its file; in the order of the rows.
     n_rejected : int
         Lines in the file of rejected rows.
+    extent : Extent or None
+        Of the rows with features; None without any.
     """
 
     recipe: Recipe
@@ -61,6 +66,7 @@ class Record:
     shard: tuple[int, int]
     blocks: tuple[tuple[int, int, int, bool], ...]
     n_rejected: int
+    extent: Extent | None
 
     @property
     def n_rows(self) -> int:
@@ -81,6 +87,7 @@ class Record:
             shard,
             tuple((e.file, e.number, e.rows, e.ends_file) for e in entries),
             sum(e.n_rejected for e in entries),
+            Extent.joined(e.extent for e in entries),
         )
 
     def as_json(self) -> dict[str, Any]:
@@ -93,6 +100,7 @@ class Record:
             "shard": list(self.shard),
             "rows": self.n_rows,
             "rejected": self.n_rejected,
+            "extent": None if self.extent is None else self.extent.as_json(),
             "blocks": [[f, b, rows, int(ends)] for f, b, rows, ends in self.blocks],
         }
 
@@ -102,16 +110,28 @@ class Record:
         if not isinstance(values, dict) or values.get("version") != _VERSION:
             raise SpecError(f"this version of primal reads files of version {_VERSION} only.")
         try:
+            inputs = tuple((str(name), int(n)) for name, n in values["inputs"])
+            shard, n_shards = (whole_number("shard", value) for value in values["shard"])
             return cls(
                 Recipe.from_json(values["recipe"]),
                 values["fingerprint"],
-                tuple((name, int(n)) for name, n in values["inputs"]),
-                tuple(values["shard"]),
-                tuple((f, b, rows, bool(ends)) for f, b, rows, ends in values["blocks"]),
-                values["rejected"],
+                inputs,
+                (shard, n_shards),
+                tuple(_block(one, len(inputs)) for one in values["blocks"]),
+                whole_number("rejected", values["rejected"]),
+                Extent.from_json(values.get("extent", UNKNOWN.as_json())),
             )
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise SpecError(f"the description of the file is damaged ({error}).") from None
+
+
+def _block(values: Any, n_files: int) -> tuple[int, int, int, bool]:
+    """Return a block of a record: file, number, rows, and whether it ends its file."""
+    file, number, rows, ends = values
+    whole_number("the file of a block", file, most=n_files - 1)
+    for count in (number, rows):
+        whole_number("a block", count, most=2**48)
+    return file, number, rows, bool(ends)
 
 
 def read_record(path: Path) -> Record:
@@ -161,7 +181,7 @@ def _read_npy_record(path: Path) -> Record:
     record = Record.from_json(manifest["record"])
     expected = head_bytes(record, record.recipe, "npy")
     try:
-        with path.open("rb") as opened:
+        with open_regular(path) as opened:
             head = opened.read(len(expected))
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None

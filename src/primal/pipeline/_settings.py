@@ -11,7 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal._errors import DataError, MissingPackageError, OptionError
+from primal._errors import DataError, OptionError
+from primal._extras import require
 from primal.maps import DynamicPrime
 from primal.maps._common import LAYOUTS, PRECISIONS
 from primal.pipeline._array_source import ARRAY
@@ -255,14 +256,10 @@ def _map(settings: Settings, d: int, gamma: Any) -> tuple[DynamicPrime, float]:
             precision=settings.precision,
         )
         return m, 1.0
-    try:
-        from primal.sklearn._encode import amplitude
-        from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
-    except ImportError:
-        raise MissingPackageError(
-            "features of a kernel (gamma) need scikit-learn: pip install "
-            "'primal-features[sklearn]', or give sigma."
-        ) from None
+    require("sklearn", "a kernel (gamma instead of sigma)")
+    from primal.sklearn._encode import amplitude
+    from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
+
     kernel = KERNELS[one_of("kernel", settings.kernel, KERNELS)]
     m = kernel_map(
         settings.kernel,

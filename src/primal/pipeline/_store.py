@@ -17,9 +17,20 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from primal._errors import DataError, OptionError, PrimalError
+from primal._files import written_whole
 from primal.pipeline._job import EncodedBlock, Progress
-from primal.pipeline._journal import REJECTED_HEADER, Entry, csv_lines, journal_entry, journal_line
-from primal.pipeline._manifest import beside, locked, read_manifest, refuse_other, write_whole
+from primal.pipeline._journal import Entry, csv_lines, journal_entry, journal_line
+from primal.pipeline._manifest import (
+    REJECTED_HEADER,
+    beside,
+    is_rejected_list,
+    locked,
+    read_manifest,
+    refuse_foreign,
+    refuse_other,
+    remove_workspace,
+    write_whole,
+)
 from primal.pipeline._passing import passing
 
 __all__ = ["Workspace"]
@@ -27,6 +38,8 @@ __all__ = ["Workspace"]
 # Everything is forced to disk as often; so the end of the data, of this size, may stay in the
 # system's cache, and what came before is on disk.
 _CACHED_BYTES = 1 << 29
+# Of the journal: what is longer is no line of it.
+_LONGEST_LINE = 1 << 24
 
 
 class Workspace:
@@ -46,10 +59,14 @@ class Workspace:
     def __enter__(self) -> Workspace:
         with self._disk():
             self._dst.parent.mkdir(parents=True, exist_ok=True)
+            if not self._overwrite:
+                refuse_foreign(self._dst)
             self.folder.mkdir(exist_ok=True)
+            if any(self.folder.iterdir()) and not (self.folder / "journal").is_file():
+                raise OptionError(f"{self.folder} is no unfinished output: choose another name.")
             self._journal = self._open("journal")
             try:
-                if not locked(self._journal):
+                if not locked(self._journal) or not self._is_there(self._journal):
                     raise OptionError(f"another run is writing {self._dst} now: wait for it.")
                 found = read_manifest(self.folder / "manifest.json")
                 if found is not None and found.get("request") != self._request:
@@ -73,7 +90,7 @@ class Workspace:
                 raise
         ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
         if ours and (isinstance(error, DataError) or not self.entries):
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_workspace(self.folder)
 
     def begin(self, manifest: dict[str, Any]) -> None:
         """Note what is being made; without effect on a run that goes on."""
@@ -117,6 +134,7 @@ class Workspace:
                 self._data.tell(),
                 self._rejected.tell(),
                 block.counts,
+                block.extent,
                 block.description,
             )
             self._journal.write(journal_line(entry))
@@ -142,16 +160,26 @@ class Workspace:
             n_bytes = (self.folder / "data").stat().st_size
             self.manifest |= manifest | {"output": {"bytes": n_bytes}}
             rejected = beside(self._dst, "rejected.csv")
-            rejected.unlink(missing_ok=True)
             if any(entry.n_rejected for entry in self.entries):
-                shutil.copyfile(self.folder / "rejected.csv", rejected)
-            self._dst.unlink(missing_ok=True)  # never an old output beside a new manifest
-            write_whole(beside(self._dst, "manifest.json"), self.manifest)
+                with (
+                    written_whole(rejected) as copy,
+                    (self.folder / "rejected.csv").open("rb") as o,
+                ):
+                    shutil.copyfileobj(o, copy)
+            elif is_rejected_list(rejected):  # of an earlier output
+                rejected.unlink()
+            # The old output goes when the new manifest is ready and before it has its name: a
+            # manifest never stands beside the output of another, and a full disk takes neither.
+            write_whole(
+                beside(self._dst, "manifest.json"),
+                self.manifest,
+                before=lambda: self._dst.unlink(missing_ok=True),
+            )
             (self.folder / "data").replace(self._dst)
             # Before the lock goes with its file: the folder could be another run's by then.
-            shutil.rmtree(self.folder, ignore_errors=True)
+            remove_workspace(self.folder)
             self._files.close()
-            shutil.rmtree(self.folder, ignore_errors=True)  # where open files cannot be removed
+            remove_workspace(self.folder)  # where open files cannot be removed
         return self.manifest
 
     def _sync(self) -> None:
@@ -182,7 +210,7 @@ class Workspace:
         journal_end = 0
         data_size = self._data.seek(0, os.SEEK_END)
         rejected_size = self._rejected.seek(0, os.SEEK_END)
-        for line in self._journal:
+        for line in iter(lambda: self._journal.readline(_LONGEST_LINE), b""):
             if len(self.entries) == most:
                 break
             entry = journal_entry(line)
@@ -207,6 +235,12 @@ class Workspace:
         path = self.folder / name
         path.touch()
         return self._files.enter_context(path.open("r+b"))
+
+    def _is_there(self, opened: BinaryIO) -> bool:
+        """Whether an open file still has its name; a run that ends removes it."""
+        with contextlib.suppress(OSError):
+            return os.path.samestat(os.fstat(opened.fileno()), Path(opened.name).stat())
+        return False
 
     @contextlib.contextmanager
     def _disk(self) -> Any:

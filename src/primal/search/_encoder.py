@@ -100,14 +100,14 @@ class Encoder:
 
         Parameters
         ----------
-        x : array_like of shape (n, d), or integers of shape (n,) for a StaticPrime
+        x : array_like of shape (n, d) or (d,), for a StaticPrime integers of shape (n,) or ()
         kind : str
 
         Returns
         -------
-        codes : ndarray of shape (n, columns)
+        codes : ndarray of shape (n, columns) or (columns,)
         """
-        array = self._rows(x)
+        array, single = self._rows(x)
         out = np.empty((len(array), columns_of(kind, self.n_frequencies)), dtype=KINDS[kind])
         for rows in row_blocks(len(array), self.n_frequencies, _BLOCK_PHASES):
             block = array[rows]
@@ -117,18 +117,19 @@ class Encoder:
                 out[rows] = _COMPACT[kind](self._turns(block))
             else:
                 out[rows] = self.map.encode(block)
-        return out
+        return out[0] if single else out
 
-    def _rows(self, x: object) -> np.ndarray:
+    def _rows(self, x: object) -> tuple[np.ndarray, bool]:
+        """Return vectors in rows, and whether x was one vector alone."""
         if isinstance(self.map, StaticPrime):
-            array = positions(x)
-            wanted, shape_is_right = "(n,)", array.ndim == 1
+            array, wanted, ndim = positions(x), "(n,) or ()", 0
         else:
-            array = real_array("x", x, last=self.map.d)
-            wanted, shape_is_right = f"(n, {self.map.d})", array.ndim == 2
-        if not shape_is_right:
+            d = self.map.d
+            array, wanted, ndim = real_array("x", x, last=d), f"(n, {d}) or ({d},)", 1
+        if array.ndim not in (ndim, ndim + 1):
             raise DataError(f"x must have shape {wanted}, got {array.shape}.")
-        return array
+        single = array.ndim == ndim
+        return array[None] if single else array, single
 
     def _turns(self, block: np.ndarray) -> np.ndarray:
         if isinstance(self.map, DynamicPrime):

@@ -6,8 +6,9 @@ import numpy as np
 
 from primal._checks import one_of
 from primal._errors import EngineError
+from primal._forks import load_compiled
+from primal._parallel import over_rows
 from primal.engines import engine as phase_engine
-from primal.engines._threads import over_rows
 from primal.search._faiss import FaissRows
 from primal.search._kinds import is_phases, words
 from primal.search._rows import Rows
@@ -49,7 +50,7 @@ def nearest(
     Parameters
     ----------
     rows : Rows
-        At least n.
+        At least n, and one.
     queries : ndarray
         Codes of that kind.
     by : "numpy", "numba" or the FaissRows that hold the same rows
@@ -74,7 +75,7 @@ def _by_numba(
     rows: Rows, queries: np.ndarray, n_frequencies: int, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Count the differing bits of every pair, several queries at a time."""
-    from primal.search._numba_kernels import nearest_bits
+    kernels = load_compiled("primal.search._numba_kernels")
 
     farther_than_any = 8 * queries.shape[1] + 1
     distances = np.full((len(queries), n), farther_than_any, dtype=np.int64)
@@ -84,7 +85,9 @@ def _by_numba(
     def work(start: int, stop: int) -> None:
         some, first = slice(start, stop), 0
         for part in rows.parts:
-            nearest_bits(query_words[some], words(part), first, distances[some], indices[some])
+            kernels.nearest_bits(
+                query_words[some], words(part), first, distances[some], indices[some]
+            )
             first += len(part)
 
     over_rows(len(queries), 1, work)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import MissingPackageError
+from primal._extras import require
 from primal.search._kinds import is_waves
 from primal.search._scan import Scorer, best_of
 
@@ -38,13 +38,7 @@ class FaissRows:
     """
 
     def __init__(self, kind: str, n_columns: int) -> None:
-        try:
-            import faiss
-        except ImportError:
-            raise MissingPackageError(
-                "engine='faiss' needs the package faiss-cpu, which is not installed: "
-                "pip install 'primal-features[search]'."
-            ) from None
+        faiss = require("faiss", "engine='faiss'")
         self._waves = is_waves(kind)
         make = faiss.IndexFlatIP if self._waves else faiss.IndexBinaryFlat
         self._index: Any = make(n_columns if self._waves else 8 * n_columns)

@@ -1,23 +1,40 @@
-"""``Index``: nearest neighbours of raw vectors among stored codes."""
+"""``Index``: nearest neighbors of raw vectors among stored codes."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from primal._checks import one_of, whole_number
-from primal._errors import DataError, DimensionError
+from primal._errors import DataError
 from primal.search import _files
 from primal.search._encoder import Encoder
 from primal.search._engines import chosen_engine, nearest
 from primal.search._faiss import FaissRows
+from primal.search._ids import Ids
 from primal.search._kinds import KINDS, checked_codes, columns_of
 from primal.search._parquet import read_parquet
 from primal.search._rows import Rows
 from primal.search._scan import best_of, scorer
 
-__all__ = ["Index"]
+__all__ = ["Index", "Neighbors"]
+
+
+class Neighbors(NamedTuple):
+    """What a search found, in the order of FAISS and scikit-learn: ``similarities, ids``.
+
+    Attributes
+    ----------
+    similarities : ndarray of shape (n_queries, n), or (n,) for one query, dtype=float64
+        Estimates of the cosine similarity of the waves (see :func:`similarity`), largest first.
+    ids : ndarray of the same shape, dtype=int64
+        Of the rows; among equally similar ones those that were added first.
+    """
+
+    similarities: np.ndarray
+    ids: np.ndarray
 
 
 class Index:
@@ -47,9 +64,13 @@ class Index:
     >>> m = primal.DynamicPrime(3, 256, 0.01, basis="auto")
     >>> index = Index(m, codes="uint8-phase")
     >>> index.add(x)
-    >>> indices, similarities = index.search(x[[7]] + 0.1, 3)
-    >>> indices, similarities.round(3)
-    (array([[7, 8, 6]]), array([[1.   , 0.951, 0.944]]))
+    >>> similarities, ids = index.search(x[7] + 0.1, 3)
+    >>> similarities.round(3), ids
+    (array([1.   , 0.951, 0.944]), array([7, 8, 6]))
+    >>> index.remove([7])
+    >>> index.add(x[7], ids=1007)
+    >>> index.search(x[7], 2).ids
+    array([1007,    8])
     >>> len(index), index.bytes_per_row
     (100, 128)
     """
@@ -58,13 +79,16 @@ class Index:
         self._kind = one_of("codes", codes, KINDS)
         self._encoder = Encoder.of(m)
         self._rows = Rows()
+        self._ids = Ids()
         self._faiss: FaissRows | None = None
 
     @classmethod
-    def from_vectors(cls, x: object, m: object, *, codes: str = "bits") -> Index:
-        """Return an index of raw vectors, shape (n, d), or (n,) integers for a StaticPrime."""
+    def from_vectors(
+        cls, x: object, m: object, *, codes: str = "bits", ids: object = None
+    ) -> Index:
+        """Return an index of raw vectors; see :meth:`add`."""
         index = cls(m, codes=codes)
-        index.add(x)
+        index.add(x, ids)
         return index
 
     @classmethod
@@ -79,7 +103,7 @@ class Index:
         ------
         MissingPackageError
             If pyarrow is not installed.
-        DataError, SpecError
+        DataError
             If the file has no such column or metadata, or they do not fit each other.
         """
         encoder, kind, parts = read_parquet(Path(path), column)
@@ -100,21 +124,27 @@ class Index:
 
         Raises
         ------
-        DataError, SpecError
+        DataError
             If the folder holds no index, or a damaged one.
         """
-        encoder, kind, codes = _files.load(Path(folder), verify=verify)
+        encoder, kind, codes, ids = _files.load(Path(folder), verify=verify)
         index = cls(encoder, codes=kind)
         index._rows.append(codes)
+        index._ids = ids
         return index
 
     def save(self, folder: str | Path) -> None:
-        """Write the spec and the codes into a folder, made if need be.
+        """Write the spec, the codes and the ids into a folder, made if need be.
 
         An index that is already there is replaced at one moment: a reader finds the old one
-        or the new one, also when writing is cut short.
+        or the new one, also when writing is cut short. Other files in the folder are left alone.
+
+        Raises
+        ------
+        DataError
+            If another program's ``index.json`` is in the folder.
         """
-        _files.save(Path(folder), self._encoder, self._kind, self._rows.parts)
+        _files.save(Path(folder), self._encoder, self._kind, self._rows.parts, self._ids)
 
     @property
     def codes(self) -> str:
@@ -132,32 +162,71 @@ class Index:
         """The JSON values that, with the codes, are the index."""
         return {"codes": self._kind, **self._encoder.spec}
 
+    @property
+    def ids(self) -> np.ndarray:
+        """The ids of all rows in the order in which they were added, int64 of shape (n,)."""
+        return self._ids.values
+
     def __len__(self) -> int:
         return len(self._rows)
 
-    def add(self, x: object) -> None:
-        """Append raw vectors; their indices follow those already there."""
-        self._rows.append(self.encode(x))
+    def add(self, x: object, ids: object = None) -> None:
+        """Append raw vectors.
 
-    def add_codes(self, codes: np.ndarray) -> None:
-        """Append codes made elsewhere by the same map, shape (n, columns)."""
-        checked = checked_codes("codes", codes, self._kind, self._encoder.n_frequencies)
-        self._rows.append(checked.copy())
+        Parameters
+        ----------
+        x : array_like of shape (n, d) or (d,), for a StaticPrime integers of shape (n,) or ()
+        ids : array_like of n integers, optional
+            Whole numbers from 0 on by which a search names the rows, each once in the index. By
+            default they count on: 0, 1, 2, ..., or from the largest there has been.
+
+        Raises
+        ------
+        DataError
+            If x does not fit the map, or an id is there already.
+        """
+        self._append(np.atleast_2d(self.encode(x)), ids)
+
+    def add_codes(self, codes: np.ndarray, ids: object = None) -> None:
+        """Append codes made elsewhere by the same map, shape (n, columns) or (columns,)."""
+        self._append(self._checked(codes)[0].copy(), ids)
+
+    def remove(self, ids: object) -> None:
+        """Remove rows; the ids of the others stay, and theirs are not given again.
+
+        Parameters
+        ----------
+        ids : int or array_like of integers
+
+        Raises
+        ------
+        DataError
+            For an id that no row has; then nothing is removed.
+
+        Notes
+        -----
+        Takes a copy of the rows in the same part of the index, up to all of them, so remove many
+        at once.
+        """
+        kept = np.ones(len(self), dtype=bool)
+        kept[self._ids.rows_of(ids)] = False
+        self._rows.remove(kept)
+        self._ids.remove(kept)
+        self._faiss = None
 
     def encode(self, x: object) -> np.ndarray:
         """Return the codes of raw vectors as this index stores them."""
         return self._encoder.codes(x, self._kind)
 
-    def search(
-        self, x: object, n_neighbours: int = 10, *, engine: str = "auto"
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def search(self, x: object, n_neighbors: int = 10, *, engine: str = "auto") -> Neighbors:
         """Return the nearest rows of raw vectors.
 
         Parameters
         ----------
-        x : array_like of shape (n_queries, d), or (n_queries,) integers for a StaticPrime
-        n_neighbours : int, default=10
-            At most the number of rows.
+        x : array_like of shape (n_queries, d), or (d,) for one query; for a StaticPrime integers
+            of shape (n_queries,) or ()
+        n_neighbors : int, default=10
+            An index of fewer rows returns them all.
         engine : {"auto", "numpy", "numba", "faiss"}, default="auto"
             Numba counts bits; FAISS takes bits and waves and keeps its own copy of the rows;
             NumPy takes all. Results are the same. ``"auto"`` is Numba for bits where it is
@@ -165,51 +234,47 @@ class Index:
 
         Returns
         -------
-        indices : ndarray of shape (n_queries, n_neighbours), dtype=int64
-            Most similar first; among equals the lower index.
-        similarities : ndarray of the same shape, dtype=float64
-            Estimates of the cosine similarity of the waves (see :func:`similarity`).
+        neighbors : Neighbors
+            The pair ``similarities, ids``, arrays of shape (n_queries, n_neighbors), or
+            (n_neighbors,) for one query.
 
         Raises
         ------
-        DimensionError
-            If more neighbours are asked for than there are rows.
+        DataError
+            If x does not fit the map.
         EngineError, MissingPackageError
             If the engine cannot search these codes, or is not installed.
         """
-        return self.search_codes(self.encode(x), n_neighbours, engine=engine)
+        return self.search_codes(self.encode(x), n_neighbors, engine=engine)
 
     def search_codes(
-        self, codes: np.ndarray, n_neighbours: int = 10, *, engine: str = "auto"
-    ) -> tuple[np.ndarray, np.ndarray]:
+        self, codes: np.ndarray, n_neighbors: int = 10, *, engine: str = "auto"
+    ) -> Neighbors:
         """Return the nearest rows of queries that are codes already; see :meth:`search`."""
-        k = self._encoder.n_frequencies
-        queries = checked_codes("codes", codes, self._kind, k)
-        n = whole_number("n_neighbours", n_neighbours, least=1)
-        if n > len(self):
-            raise DimensionError(
-                f"n_neighbours = {n} is more than the {len(self)} rows of the index: ask for fewer."
-            )
+        queries, single = self._checked(codes)
+        n = min(whole_number("n_neighbors", n_neighbors, least=1), len(self))
         name = chosen_engine(engine, self._kind, queries.size // 8 * len(self))
+        if n == 0:
+            return self._neighbors(np.empty((len(queries), 0), dtype=np.int64), None, single)
         by = self._in_faiss() if name == "faiss" else name
-        return nearest(self._rows, queries, self._kind, k, n, by)
+        k = self._encoder.n_frequencies
+        return self._neighbors(*nearest(self._rows, queries, self._kind, k, n, by), single)
 
-    def rerank(
-        self, x: object, candidates: np.ndarray, n_neighbours: int = 10
-    ) -> tuple[np.ndarray, np.ndarray]:
+    def rerank(self, x: object, candidates: object, n_neighbors: int = 10) -> Neighbors:
         """Return the nearest among given rows: the second look after a coarser index.
 
         Parameters
         ----------
-        x : array_like of shape (n_queries, d)
-        candidates : ndarray of integers, shape (n_queries, n_candidates)
-            Indices of rows, without repetition in a row; for instance what `search` of an
-            index of the same vectors as bits returned.
-        n_neighbours : int, default=10
+        x : array_like of shape (n_queries, d), or (d,) for one query
+        candidates : array_like of integers, shape (n_queries, n_candidates), or (n_candidates,)
+            Ids of rows, without repetition in a row; for instance what `search` of an index of
+            the same vectors as bits returned.
+        n_neighbors : int, default=10
+            Fewer candidates are all returned.
 
         Returns
         -------
-        indices, similarities
+        neighbors : Neighbors
             As `search` returns them.
 
         Examples
@@ -219,22 +284,24 @@ class Index:
         >>> x = np.arange(300.0).reshape(100, 3)
         >>> m = primal.DynamicPrime(3, 256, 0.01, basis="auto")
         >>> bits, phases = (Index.from_vectors(x, m, codes=c) for c in ("bits", "uint8-phase"))
-        >>> candidates, _ = bits.search(x[:1], 20)
-        >>> phases.rerank(x[:1], candidates, 3)[0]
-        array([[0, 1, 2]])
+        >>> candidates = bits.search(x[0], 20).ids
+        >>> phases.rerank(x[0], candidates, 3).ids
+        array([0, 1, 2])
         """
-        queries = self.encode(x)
-        rows = self._checked_candidates(candidates, len(queries))
-        n = whole_number("n_neighbours", n_neighbours, least=1)
-        if n > rows.shape[1]:
-            raise DimensionError(
-                f"n_neighbours = {n} is more than the {rows.shape[1]} candidates of a query."
+        queries, single = self._checked(self.encode(x))
+        rows = self._ids.rows_of(candidates)
+        rows = rows[None] if single else rows
+        if rows.ndim != 2 or len(rows) != len(queries):
+            raise DataError(
+                f"candidates must be the ids of some rows for each of {len(queries)} queries, got "
+                f"an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
             )
+        n = min(whole_number("n_neighbors", n_neighbors, least=1), rows.shape[1])
         found_by = scorer(queries, self._kind, self._encoder.n_frequencies)
-        indices, scores = best_of(
+        found, scores = best_of(
             found_by, np.arange(len(rows)), rows, n, self._rows.at, queries.shape[1]
         )
-        return indices, found_by.similarity(scores)
+        return self._neighbors(found, found_by.similarity(scores), single)
 
     def __repr__(self) -> str:
         return f"Index({self._encoder.map!r}, codes={self._kind!r}, n_rows={len(self)})"
@@ -248,16 +315,20 @@ class Index:
             self._faiss.add(part)
         return self._faiss
 
-    def _checked_candidates(self, candidates: object, n_queries: int) -> np.ndarray:
-        array = np.asarray(candidates)
-        if array.dtype.kind not in "iu" or array.ndim != 2 or len(array) != n_queries:
-            raise DataError(
-                f"candidates must be integers of shape ({n_queries}, n), "
-                f"got {array.dtype} {array.shape}."
-            )
-        if array.size and (array.min() < 0 or array.max() >= len(self)):
-            raise DataError(
-                f"candidates must be rows of the index, 0 to {len(self) - 1}, "
-                f"got {array.min()} to {array.max()}."
-            )
-        return array.astype(np.int64)
+    def _append(self, codes: np.ndarray, ids: object) -> None:
+        given = None if ids is None else np.atleast_1d(np.asarray(ids))
+        self._ids.append(len(codes), given)  # refuses wrong ids before anything has changed
+        self._rows.append(codes)
+
+    def _checked(self, codes: np.ndarray) -> tuple[np.ndarray, bool]:
+        """Return codes in rows, and whether there was one alone."""
+        single = isinstance(codes, np.ndarray) and codes.ndim == 1
+        rows = codes[None] if single else codes
+        return checked_codes("codes", rows, self._kind, self._encoder.n_frequencies), single
+
+    def _neighbors(
+        self, rows: np.ndarray, similarities: np.ndarray | None, single: bool
+    ) -> Neighbors:
+        values = np.empty(rows.shape) if similarities is None else similarities
+        found = Neighbors(values, self._ids.at(rows))
+        return Neighbors(found.similarities[0], found.ids[0]) if single else found

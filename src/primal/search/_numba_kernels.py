@@ -44,7 +44,7 @@ def hamming(a, b, out):
 
 @_kernel
 def nearest_bits(queries, rows, first_index, distances, indices):
-    """Merge rows into the nearest neighbours of every query.
+    """Merge rows into the nearest neighbors of every query.
 
     `distances` and `indices`, shape (n_queries, n), hold the nearest so far, nearest first;
     rows come in the order of their indices, so among equals the one already there stays ahead.

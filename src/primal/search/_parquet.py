@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of
-from primal._errors import DataError, MissingPackageError, SpecError
+from primal._checks import one_of, raised_as, require_memory
+from primal._errors import DataError, MissingPackageError, PrimalError
+from primal._extras import require
+from primal._files import open_regular, parsed_json
 from primal.search._encoder import Encoder
 from primal.search._kinds import KINDS, columns_of, is_waves
 
@@ -22,31 +24,55 @@ _METADATA_KEY = b"primal"
 def read_parquet(path: Path, column: str) -> tuple[Encoder, str, Iterator[np.ndarray]]:
     """Return the encoder, the kind of code and the codes, one array for each row group."""
     parquet = _pyarrow_parquet()
-    try:
+    with _unreadable(path):
+        with open_regular(path):  # pyarrow would wait for somebody to write to a pipe
+            pass
         file = parquet.ParquetFile(path)
-    except (OSError, ValueError) as error:  # every error of pyarrow derives from one of these
-        raise DataError(f"cannot read {path}: {error}.") from None
     encoder, kind = _described_by(file.schema_arrow.metadata or {}, path)
     if column not in file.schema_arrow.names:
         raise DataError(
             f"{path} has no column {column!r}: choose one of {', '.join(file.schema_arrow.names)}."
         )
-    groups = (file.read_row_group(i, columns=[column]) for i in range(file.num_row_groups))
-    return encoder, kind, (_codes(group.column(0), encoder, kind, path) for group in groups)
+    return encoder, kind, _groups(file, column, encoder, kind, path)
+
+
+def _groups(
+    file: Any, column: str, encoder: Encoder, kind: str, path: Path
+) -> Iterator[np.ndarray]:
+    width = columns_of(kind, encoder.n_frequencies) * KINDS[kind].itemsize
+    with _unreadable(path):
+        for number in range(file.num_row_groups):
+            n_rows = file.metadata.row_group(number).num_rows
+            require_memory(n_rows * width, f"a group of {n_rows} rows of {path}")
+            group = file.read_row_group(number, columns=[column])
+            yield _codes(group.column(0), encoder, kind, path)
+
+
+@contextmanager
+def _unreadable(path: Path) -> Iterator[None]:
+    """Raise what pyarrow raises, all of it OSError or ValueError, as DataError."""
+    try:
+        yield
+    except PrimalError:
+        raise
+    except (OSError, ValueError, NotImplementedError) as error:
+        raise DataError(f"cannot read {path}: {' '.join(str(error).split())}.") from None
 
 
 def _described_by(metadata: dict[bytes, bytes], path: Path) -> tuple[Encoder, str]:
     try:
-        written = json.loads(metadata[_METADATA_KEY])
+        written = parsed_json(metadata[_METADATA_KEY], f"the metadata of {path}")
         recipe = written.get("recipe", written)  # the pipeline says more than is needed here
         spec, kind = recipe["spec"], recipe["dtype"]
-    except (AttributeError, KeyError, TypeError, ValueError):
-        raise SpecError(
+        scales = recipe.get("column_scales")
+    except (AttributeError, KeyError, TypeError, DataError):
+        raise DataError(
             f"{path} does not say how its codes were made: its schema needs the metadata key "
             "'primal' with JSON of the fields 'spec' and 'dtype'."
         ) from None
-    scales = recipe.get("column_scales")
-    return Encoder.from_spec({"map": spec, "column_scales": scales}), one_of("dtype", kind, KINDS)
+    with raised_as(DataError, f"the metadata of {path} are wrong", keep=(MissingPackageError,)):
+        kind = one_of("dtype", kind, KINDS)
+        return Encoder.from_spec({"map": spec, "column_scales": scales}), kind
 
 
 def _codes(column: Any, encoder: Encoder, kind: str, path: Path) -> np.ndarray:
@@ -67,17 +93,11 @@ def _codes(column: Any, encoder: Encoder, kind: str, path: Path) -> np.ndarray:
     if not is_waves(kind) or not len(codes):
         return codes
     # The pipeline may have scaled waves to the length 1; an index keeps them at sqrt(k).
-    length = np.linalg.norm(codes[0].astype(np.float64))
-    scale = np.float32(np.sqrt(encoder.n_frequencies) / length)
-    return codes if abs(scale - 1.0) < 1e-3 else (codes * scale).astype(KINDS[kind])
+    with np.errstate(all="ignore"):  # what is not finite is refused by the index
+        length = np.linalg.norm(codes[0].astype(np.float64))
+        scale = np.float32(np.sqrt(encoder.n_frequencies) / length)
+        return codes if abs(scale - 1.0) < 1e-3 else (codes * scale).astype(KINDS[kind])
 
 
 def _pyarrow_parquet() -> Any:
-    try:
-        import pyarrow.parquet
-    except ImportError:
-        raise MissingPackageError(
-            "reading Parquet needs the package pyarrow, which is not installed: "
-            "pip install 'primal-features[data]'."
-        ) from None
-    return pyarrow.parquet
+    return require("pyarrow.parquet", "reading Parquet")

@@ -46,6 +46,15 @@ class Rows:
             out[mine] = part[indices[mine] - (ends[number] - len(part))]
         return out
 
+    def remove(self, kept: np.ndarray) -> None:
+        """Keep the rows where `kept`, an array of bool, is True; parts that keep all stay."""
+        parts, first = self.parts, 0
+        self.parts = []
+        for part in parts:
+            mine = kept[first : first + len(part)]
+            first += len(part)
+            self.append(part if mine.all() else part[mine])
+
     def since(self, first: int) -> list[np.ndarray]:
         """Return all rows from an index on, without copies."""
         rest, start = [], 0

@@ -12,9 +12,10 @@ import numpy as np
 
 from primal._checks import require_memory
 from primal._errors import DataError
+from primal._forks import load_compiled
+from primal._parallel import over_rows
 from primal.engines import engine
 from primal.engines._numpy import row_blocks
-from primal.engines._threads import over_rows
 from primal.search._accuracy import kernel_from_hamming
 from primal.search._kinds import checked_codes, is_phases, words
 from primal.turns import waves
@@ -145,6 +146,4 @@ def _over_rows_of(kernel: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray, *m
 
 
 def _kernels() -> Any:
-    from primal.search import _numba_kernels
-
-    return _numba_kernels
+    return load_compiled("primal.search._numba_kernels")

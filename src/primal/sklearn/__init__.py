@@ -1,13 +1,8 @@
 """Estimators for scikit-learn: deterministic, invertible, growable feature maps."""
 
-from primal._errors import MissingPackageError as _MissingPackageError
+from primal._extras import require as _require
 
-try:
-    import sklearn as _package  # noqa: F401
-except ImportError:
-    raise _MissingPackageError(
-        "primal.sklearn needs scikit-learn: pip install 'primal-features[sklearn]'."
-    ) from None
+_require("sklearn", "primal.sklearn")
 
 from primal.sklearn._classifier import PrimeRidgeClassifier as PrimeRidgeClassifier
 from primal.sklearn._diagnostics import kernel_matrix as kernel_matrix

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal._errors import DataError
 from primal.sklearn._contract import validate_data
 from primal.sklearn._ridge import DTYPES, PrimeRidge
+from primal.sklearn._weights import weighted_rows
 
 __all__ = ["PrimeRidgeClassifier"]
 
@@ -48,6 +49,11 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
     fitting in any order and in any parts, class by class for instance, gives the same model as
     fitting at once, bit for bit.
 
+    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too: weights that
+    add up to much more or less than the number of rows act on the penalty. Sums with whole-number
+    weights up to 65536 are exact, so repeating a row and doubling its weight give one model; with
+    other weights they are rounded.
+
     Examples
     --------
     >>> from sklearn.datasets import load_iris
@@ -63,15 +69,15 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
     0.99
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to X of shape (n, d) and labels y of shape (n,)."""
-        X, y = self._checked(X, y, reset=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to X of shape (n, d), labels y of shape (n,) and weights of that shape."""
+        X, y, weights = self._checked(X, y, sample_weight, reset=True)
         self.classes_, index = np.unique(y, return_inverse=True)
-        self._start(X, len(self.classes_))
-        self._add(X, np.eye(len(self.classes_))[index])
+        self._start(X, len(self.classes_), weights)
+        self._add(X, np.eye(len(self.classes_))[index], weights)
         return self
 
-    def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Add rows; labels never seen before become new classes.
 
         Parameters
@@ -80,20 +86,21 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
         y : array_like of shape (n,)
         classes : array_like, optional
             Labels to expect; not needed.
+        sample_weight : array_like of shape (n,), optional
         """
         first = not hasattr(self, "classes_")
-        X, y = self._checked(X, y, reset=first)
+        X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
             self.classes_ = np.unique(y)
-            self._start(X, len(self.classes_))
+            self._start(X, len(self.classes_), weights)
         else:
             self.features_.partial_fit(X)
         expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
         self._widen(unique_labels(self.classes_, expected))
-        self._add(X, self._indicators(y))
+        self._add(X, self._indicators(y), weights)
         return self
 
-    def grow(self, n_components: int, X: Any, y: Any) -> Self:
+    def grow(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Append features; sums over pairs of old features are kept as they are.
 
         The result is the model that `fit` with more features gives (and the same form), bit
@@ -103,8 +110,8 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
         ----------
         n_components : int
             At least the present number.
-        X, y
-            All rows seen so far, in any order.
+        X, y, sample_weight
+            All rows seen so far, in any order, with their weights.
 
         Raises
         ------
@@ -112,8 +119,8 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
             If X is not the data seen so far.
         """
         check_is_fitted(self)
-        X, y = self._checked(X, y, reset=False)
-        self._grow(n_components, X, self._indicators(y))
+        X, y, weights = self._checked(X, y, sample_weight, reset=False)
+        self._grow(n_components, X, self._indicators(y), weights)
         return self
 
     def decision_function(self, X: Any) -> np.ndarray:
@@ -135,10 +142,12 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
         clipped = np.maximum(self._decision(X), 0.0)
         return clipped / clipped.sum(axis=1, keepdims=True)
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset)
         check_classification_targets(y)
-        return X, y
+        return weighted_rows(sample_weight, X, y)
 
     def _indicators(self, y: np.ndarray) -> np.ndarray:
         index = np.searchsorted(self.classes_, y)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from primal._lazy import cached_property
 from primal.decoding import pseudoinverse
 from primal.engines._numpy import Finish, row_blocks
 from primal.maps import DynamicPrime
@@ -55,6 +55,8 @@ class FeaturePlan:
         Factor of every cosine and sine.
     column_scales : ndarray of shape (d,) or None
         Factors of the columns of x, when each has its own gamma.
+    center : ndarray of shape (d,) or None
+        What the offsets are counted from; None for zero.
     """
 
     map: DynamicPrime
@@ -62,15 +64,29 @@ class FeaturePlan:
     n_components: int
     amplitude: float
     column_scales: np.ndarray | None
+    center: np.ndarray | None = None
 
     @cached_property
     def finish(self) -> Finish:
-        """What becomes of the phases; offsets are {i sqrt(p_(d+2))} to 2**-32 turn."""
+        """What becomes of the phases; offsets are {i sqrt(p_(d+2))} to 2**-32 turn.
+
+        With frequencies w_i, offsets b_i and a center c the inner product of two rows is
+
+            mean_i cos(w_i (x - y)) + mean_i cos(w_i (x + y - 2 c) + 2 b_i),
+
+        the kernel and a term that should vanish. Around c it does, since the offsets are spread
+        evenly; for x + y far from 2 c it is a sum of D unrelated cosines, of size 1 / sqrt(2 D),
+        and the same for all rows that are alike.
+        """
         if self.form == "pair":
             return Finish(self.map.layout, self.amplitude)
         rows = np.arange(1, self.n_components + 1, dtype=np.uint64)
         turns = static_turns(rows, increments(1, start=self.map.d + 1))[:, 0]
-        return Finish("block", self.amplitude, round_turns(turns))
+        offsets = round_turns(turns)
+        if self.center is not None:
+            scales = 1.0 if self.column_scales is None else self.column_scales
+            offsets = offsets - self.map.turns(self.center * scales)
+        return Finish("block", self.amplitude, offsets)
 
     @cached_property
     def pseudoinverse(self) -> np.ndarray:

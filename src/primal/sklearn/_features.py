@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,9 +19,10 @@ from primal.sklearn._arrays import numpy_and_back
 from primal.sklearn._contract import validate_data
 from primal.sklearn._diagnostics import kernel_error
 from primal.sklearn._encode import FeaturePlan, amplitude, encode, resolved_form
-from primal.sklearn._gamma import resolved_gamma
-from primal.sklearn._inverse import InverseCertificate, certify, invert
+from primal.sklearn._gamma import column_means, resolved_gamma
+from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
 from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
+from primal.sklearn._weights import weighted_rows
 
 __all__ = ["PrimeFeatures", "fitted_features"]
 
@@ -33,10 +35,12 @@ _DTYPES = (np.float64, np.float32)
 class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Approximate a kernel by cosines and sines of prime frequencies.
 
-    A drop-in for :class:`sklearn.kernel_approximation.RBFSampler`: the inner product of two
-    rows of the result approximates the kernel of the two rows of X. There is no random state,
-    because nothing is drawn: frequencies are quantiles of fractions of prime roots, and one
-    set of parameters has one set of features, on every machine.
+    The inner product of two rows of the result approximates the kernel of the two rows of X.
+    Nothing is drawn: frequencies are quantiles of fractions of prime roots, and one set of
+    parameters has one set of features, on every machine.
+
+    Takes the arguments of :class:`sklearn.kernel_approximation.RBFSampler`, with the same
+    meaning. Two defaults differ: RBFSampler has gamma=1.0 and n_components=100.
 
     Parameters
     ----------
@@ -65,6 +69,8 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     precision : {"exact", "fast"}, default="exact"
         ``"exact"``: the same bits on every machine and for every batch. ``"fast"``: one
         float64 matrix product, bits not promised.
+    random_state : ignored
+        There are no random numbers; it is here so that code written for RBFSampler runs.
 
     Attributes
     ----------
@@ -74,6 +80,9 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         The basis in use.
     form_ : {"pair", "offset"}
         The form in use.
+    center_ : ndarray of shape (d,), dtype=float64, or None
+        Where the offsets of offset cosines are counted from: the mean of X, rounded to a
+        millionth of each column's range. None for pairs.
     amplitude_ : float
         Factor of every cosine and sine: sqrt(2 / D) at the time of `fit`; `grow` keeps it.
     data_min_, data_max_ : ndarray of shape (d,), dtype=float64
@@ -123,6 +132,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         form: str = "auto",
         layout: str = "interleaved",
         precision: str = "exact",
+        random_state: Any = None,
     ) -> None:
         self.n_components = n_components
         self.kernel = kernel
@@ -131,14 +141,18 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.form = form
         self.layout = layout
         self.precision = precision
+        self.random_state = random_state
 
-    def fit(self, X: Any, y: Any = None) -> PrimeFeatures:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrimeFeatures:
         """Choose gamma from X and note the range of X.
 
         Parameters
         ----------
         X : {array_like, sparse matrix, tensor} of shape (n, d)
         y : ignored
+        sample_weight : array_like of shape (n,), optional
+            A row of weight w counts like w equal rows in gamma="scale" and `center_`; one of
+            weight 0 is not looked at.
 
         Returns
         -------
@@ -150,6 +164,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             If a parameter is out of range.
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
+        X, _, weights = weighted_rows(sample_weight, X)
         d = X.shape[1]
         n_components = whole_number("n_components", self.n_components, least=1)
         one_of("kernel", self.kernel, KERNELS)
@@ -158,20 +173,23 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         one_of("precision", self.precision, _PRECISIONS)
         self.basis_ = resolved_basis(self.kernel, self.basis, d)
         self.form_ = resolved_form(self.form, n_components, d)
-        self.gamma_ = resolved_gamma(self.gamma, self.kernel, X)
+        self.gamma_ = resolved_gamma(self.gamma, self.kernel, X, weights)
         self.amplitude_ = amplitude(n_components)
         self._n_features_out = n_components
-        self._plan = self._new_plan()
         self.n_samples_seen_ = 0
         self.data_min_, self.data_max_ = np.full(d, np.inf), np.full(d, -np.inf)
         self._note_range(X)
+        self.center_ = None
+        if self.form_ == "offset":
+            self.center_ = _rounded_center(X, weights, self.data_min_, self.data_max_)
+        self._plan = self._new_plan()
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
         """Note the range of one more batch; the first call fits.
 
-        Gamma comes from the first batch and stays: another gamma would change features that
-        are already in use.
+        Gamma and the center come from the first batch and stay: others would change features
+        that are already in use.
         """
         if not hasattr(self, "n_samples_seen_"):
             return self.fit(X)
@@ -195,8 +213,12 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = self._validated(X, reset=False)
         return back(encode(self._plan, X, X.dtype))
 
-    def inverse_transform(self, X: Any) -> Any:
+    @property
+    def inverse_transform(self) -> Callable[[Any], Any]:
         """Return the points whose features these are.
+
+        A fitted estimator has this method only if its features can be inverted, as scikit-learn
+        wants it: ``hasattr(features, "inverse_transform")`` asks.
 
         Parameters
         ----------
@@ -219,6 +241,11 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         PhaseWrapWarning
             When a row decodes to a point beyond the certified range.
         """
+        if hasattr(self, "n_samples_seen_"):
+            require_invertible(self.inverse_certificate_)
+        return self._inverse_transform
+
+    def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
         X, back = numpy_and_back(X)
         Z = check_array(X, dtype=_DTYPES, input_name="X")
@@ -326,7 +353,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             precision=self.precision,
         )
         columns = scale if isinstance(scale, np.ndarray) else None
-        return FeaturePlan(m, self.form_, n_components, self.amplitude_, columns)
+        return FeaturePlan(m, self.form_, n_components, self.amplitude_, columns, self.center_)
 
     def _note_range(self, X: Any) -> None:
         low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
@@ -352,7 +379,26 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return tags
 
 
-def fitted_features(estimator: Any, X: Any) -> PrimeFeatures:
-    """Return the features that an estimator's own parameters name, fitted to X."""
+def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:
+    """Return the features that an estimator's own parameters name, fitted to X.
+
+    Their offsets are counted from zero: with gamma as a number they do not depend on the rows
+    that come first.
+    """
     names = ("n_components", "kernel", "gamma", "basis", "form", "precision")
-    return PrimeFeatures(**{name: getattr(estimator, name) for name in names}).fit(X)
+    features = PrimeFeatures(**{name: getattr(estimator, name) for name in names})
+    features.fit(X, sample_weight=weights)
+    features.center_ = None
+    features._plan = features._new_plan()
+    return features
+
+
+def _rounded_center(
+    X: Any, weights: np.ndarray | None, low: np.ndarray, high: np.ndarray
+) -> np.ndarray:
+    """Return the mean of every column, rounded to a step of 2**-20 of its width or less.
+
+    So the last digits of a sum, which depend on its order, do not show in the features.
+    """
+    step = np.ldexp(1.0, np.frexp(high - low)[1] - 21)
+    return np.where(high > low, np.rint(column_means(X, weights) / step) * step, low)

@@ -14,13 +14,22 @@ from primal._errors import OptionError, SigmaError
 from primal.sklearn._kernels import KERNELS
 from primal.turns import increments, static_turns
 
-__all__ = ["dense_rows", "median_gamma", "resolved_gamma", "scale_gamma", "spread_rows"]
+__all__ = [
+    "column_means",
+    "dense_rows",
+    "median_gamma",
+    "resolved_gamma",
+    "scale_gamma",
+    "spread_rows",
+]
 
 # Rows whose distances give the median: half a million pairs.
 _MEDIAN_ROWS = 1000
 
 
-def resolved_gamma(gamma: object, kernel: str, X: Any) -> float | np.ndarray:
+def resolved_gamma(
+    gamma: object, kernel: str, X: Any, weights: np.ndarray | None = None
+) -> float | np.ndarray:
     """Return gamma as one positive float, or as one for each column of X.
 
     Parameters
@@ -29,6 +38,8 @@ def resolved_gamma(gamma: object, kernel: str, X: Any) -> float | np.ndarray:
     kernel : str
         A key of `KERNELS`.
     X : ndarray or sparse array of shape (n, d)
+    weights : ndarray of shape (n,), optional
+        Positive weights of the rows.
 
     Raises
     ------
@@ -37,9 +48,9 @@ def resolved_gamma(gamma: object, kernel: str, X: Any) -> float | np.ndarray:
     """
     if isinstance(gamma, str):
         if gamma == "scale":
-            return scale_gamma(X, kernel)
+            return scale_gamma(X, kernel, weights)
         if gamma == "median":
-            return median_gamma(X, kernel)
+            return median_gamma(X, kernel, weights)
         raise OptionError(
             f"gamma must be 'scale', 'median', a positive number or one for each column, "
             f"got {gamma!r}."
@@ -55,11 +66,11 @@ def resolved_gamma(gamma: object, kernel: str, X: Any) -> float | np.ndarray:
     return np.array([positive_scale(f"gamma[{j}]", value) for j, value in enumerate(values)])
 
 
-def scale_gamma(X: Any, kernel: str = "rbf") -> float:
+def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = None) -> float:
     """Return gamma="scale": 1 / (d Var X) as scikit-learn means it, 1 for constant X.
 
     The gamma of the Laplacian kernel multiplies a distance, not its square, so there it is
-    1 / (d Std X).
+    1 / (d Std X). A row of weight w counts like w equal rows.
 
     Examples
     --------
@@ -68,7 +79,12 @@ def scale_gamma(X: Any, kernel: str = "rbf") -> float:
     >>> scale_gamma(np.array([[0.0, 2.0], [4.0, 2.0]]))
     0.25
     """
-    if sparse.issparse(X):
+    if sample_weight is not None:
+        mean = column_means(X, sample_weight).mean()
+        square = X.multiply(X) if sparse.issparse(X) else np.square(X - mean)
+        variance = float(column_means(square, sample_weight).mean())
+        variance -= mean**2 if sparse.issparse(X) else 0.0
+    elif sparse.issparse(X):
         variance = float(X.multiply(X).mean()) - float(X.mean()) ** 2
     else:
         variance = float(np.var(X, dtype=np.float64))
@@ -77,12 +93,13 @@ def scale_gamma(X: Any, kernel: str = "rbf") -> float:
     return 1.0 / (X.shape[1] * (math.sqrt(variance) if kernel == "laplacian" else variance))
 
 
-def median_gamma(X: Any, kernel: str = "rbf") -> float:
+def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = None) -> float:
     """Return gamma="median": the median distance between rows becomes the length scale.
 
     For rbf and Matern kernels this is 1 / (2 m**2), with m the median Euclidean distance
     between two different rows; 1 / m**2 for cauchy; 1 / m for laplacian, with the sum of
-    absolute differences as the distance. At most 1000 rows are compared, spread evenly over X.
+    absolute differences as the distance. At most 1000 rows are compared, spread evenly over X. A
+    row of weight w counts like w equal rows.
 
     Examples
     --------
@@ -91,14 +108,36 @@ def median_gamma(X: Any, kernel: str = "rbf") -> float:
     >>> round(median_gamma(np.array([[0.0], [2.0], [4.0]])), 6)
     0.125
     """
-    rows = dense_rows(X, spread_rows(X.shape[0], _MEDIAN_ROWS))
+    picked = spread_rows(X.shape[0], _MEDIAN_ROWS)
+    rows = dense_rows(X, picked)
     # Differences, not a Gram matrix: equal rows must come out at exactly zero.
     distances = pdist(rows, "cityblock" if kernel == "laplacian" else "euclidean")
-    distances = distances[distances > 0.0]
-    if not len(distances):
+    apart = distances > 0.0
+    if not apart.any():
         return 1.0
+    if sample_weight is None:
+        median = np.median(distances[apart])
+    else:
+        weights = sample_weight[picked]
+        first, second = np.triu_indices(len(picked), 1)
+        median = _weighted_median(distances[apart], (weights[first] * weights[second])[apart])
     unit = KERNELS[kernel]  # the length scale is 1 / scale(gamma)
-    return float((1.0 / (unit.factor * np.median(distances))) ** (1.0 / unit.power))
+    return float((1.0 / (unit.factor * median)) ** (1.0 / unit.power))
+
+
+def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
+    """Return the median of values, each as often as its weight says."""
+    order = np.argsort(values)
+    below = np.cumsum(weights[order])
+    middle = [np.searchsorted(below, below[-1] / 2.0, side) for side in ("left", "right")]
+    return float(values[order[middle]].mean())
+
+
+def column_means(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the mean of every column of a dense or sparse X, weighted or not, as float64."""
+    if weights is None:
+        return np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
+    return np.asarray(X.T @ weights, dtype=np.float64).reshape(-1) / weights.sum()
 
 
 def spread_rows(n: int, n_rows: int) -> np.ndarray:

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import math
-import numbers
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,13 +9,15 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from primal._errors import DataError
+from primal._hash import stable_position
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
 
 __all__ = ["HashCertificate", "PrimeHasher", "stable_position"]
 
+# Types of what pandas puts in place of a missing value; it need not be imported to tell.
+_MISSING = ("NAType", "NaTType")
 # Codes compared at once.
 _BLOCK_CODES = 2048
 
@@ -37,36 +36,6 @@ class HashCertificate:
 
     n_values: int
     worst_similarity: float
-
-
-def stable_position(value: object) -> int:
-    """Return a whole number in [0, 2**63) that depends on nothing but the value.
-
-    Python's own ``hash`` of a string changes from run to run. Here the number is the first 63
-    bits of the SHA-256 of the value's text. Equal numbers of different types (1, 1.0, True)
-    have one position; the text "1" has another. This spreads values evenly and says nothing
-    about security.
-
-    Parameters
-    ----------
-    value : str, bytes, number, None or NaN
-        None and NaN are one category, "missing".
-
-    Raises
-    ------
-    DataError
-        For values of another type.
-
-    Examples
-    --------
-    >>> from primal.sklearn import stable_position
-    >>> stable_position("Paris")
-    3694107836461558954
-    >>> stable_position(7) == stable_position(7.0) != stable_position("7")
-    True
-    """
-    digest = hashlib.sha256(_text(value)).digest()
-    return int.from_bytes(digest[:8], "big") >> 1
 
 
 class PrimeHasher(TransformerMixin, BaseEstimator):
@@ -114,7 +83,7 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array_like of shape (n, n_columns)
-            Strings, numbers, None or NaN.
+            Strings, numbers, None, NaN or pandas.NA.
         y : ignored
 
         Raises
@@ -170,25 +139,6 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
         tags.input_tags.allow_nan = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-def _text(value: object) -> bytes:
-    """Return bytes that tell values apart, with the kind of value in front."""
-    if isinstance(value, str):
-        return b"s" + value.encode("utf-8", "surrogatepass")
-    if isinstance(value, bytes):
-        return b"b" + value
-    if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
-        return b"n"
-    if isinstance(value, (numbers.Integral, np.bool_)):
-        return b"i%d" % int(value)
-    if isinstance(value, (float, np.floating)):
-        number = float(value)
-        return b"i%d" % int(number) if number.is_integer() else b"f" + number.hex().encode()
-    raise DataError(
-        f"categories must be strings or numbers, got {value!r} of type "
-        f"{type(value).__name__}: convert it to text."
-    )
 
 
 def _positions(X: np.ndarray) -> np.ndarray:

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from primal._errors import NotInvertibleError, PhaseWrapWarning
-from primal.decoding import phases_of
+from primal.decoding import phases_of, warn_of_erased
 from primal.sklearn._encode import FeaturePlan
 
-__all__ = ["InverseCertificate", "certify", "invert"]
+__all__ = ["InverseCertificate", "certify", "invert", "require_invertible"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,21 +83,26 @@ def certify(
     return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
 
 
-def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
-    """Return x of shape (n, d), float64, from features of shape (n, D).
+class _NoInverseError(NotInvertibleError, AttributeError):
+    """Raised where a method is looked up, so ``hasattr`` says whether there is an inverse."""
 
-    Raises
-    ------
-    NotInvertibleError
-        If the certificate says so.
+
+def require_invertible(certificate: InverseCertificate) -> None:
+    """Raise NotInvertibleError, which is an AttributeError here, if the certificate says so."""
+    if not certificate.invertible:
+        raise _NoInverseError(f"these features cannot be inverted: {certificate.reason}")
+
+
+def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
+    """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted.
 
     Warns
     -----
     PhaseWrapWarning
         When a row decodes to a point outside of the range in which phases cannot wrap.
+    MisfitWarning
+        When a pair of features is erased, so that it has no phase; that row of x is NaN.
     """
-    if not certificate.invertible:
-        raise NotInvertibleError(f"these features cannot be inverted: {certificate.reason}")
     k = plan.n_components // 2
     if plan.map.layout == "block":
         cos, sin = Z[:, :k], Z[:, -k:]  # an odd number has one more cosine between them
@@ -110,6 +115,7 @@ def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) ->
     x = offsets @ plan.pseudoinverse.T
     if plan.column_scales is not None:
         x /= plan.column_scales
+    warn_of_erased(x, stacklevel=3)
     _warn_outside(x, certificate)
     return x + certificate.center
 
@@ -138,7 +144,7 @@ def _frequencies(plan: FeaturePlan) -> np.ndarray:
 def _warn_outside(offsets: np.ndarray, certificate: InverseCertificate) -> None:
     limit = certificate.reach * certificate.half_widths
     # A constant column has no width: allow for rounding of the features.
-    excess = np.abs(offsets) - limit - 1e-4 * (1.0 + certificate.half_widths)
+    excess = np.abs(np.nan_to_num(offsets)) - limit - 1e-4 * (1.0 + certificate.half_widths)
     if excess.size and excess.max() > 0.0:
         row, column = np.unravel_index(int(excess.argmax()), excess.shape)
         warnings.warn(

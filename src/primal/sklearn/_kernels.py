@@ -17,7 +17,7 @@ from primal._checks import one_of
 from primal._errors import OptionError
 from primal._primes import prime_slice
 from primal.bases import BASES
-from primal.bases._laws import matern_scales
+from primal.bases._laws import spectral_law
 from primal.maps import DynamicPrime
 
 __all__ = ["KERNELS", "Kernel", "kernel_map", "resolved_basis"]
@@ -44,8 +44,6 @@ class Kernel:
     values : callable or None
         From differences t of shape (..., d), at gamma = 1, to the kernel; None where there is
         no closed form.
-    degrees : int
-        2 nu of a Matern kernel, 0 for others.
     """
 
     formula: str
@@ -53,7 +51,6 @@ class Kernel:
     power: float
     factor: float
     values: Callable[[np.ndarray], np.ndarray] | None
-    degrees: int = 0
 
     def scale(self, gamma: float | np.ndarray) -> float | np.ndarray:
         """Return the scale of the frequencies, in radians per unit of x."""
@@ -77,7 +74,7 @@ def _matern(degrees: int, polynomial: Callable[[np.ndarray], np.ndarray]) -> Ker
     # with unequal gammas at d = 4 its error was twice that of independent draws.
     bases = ("orthogonal", "kronecker", "table")
     formula = f"Matern, nu = {degrees}/2, length scale 1 / sqrt(2 gamma)"
-    return Kernel(formula, bases, 0.5, math.sqrt(2.0), values, degrees)
+    return Kernel(formula, bases, 0.5, math.sqrt(2.0), values)
 
 
 KERNELS = {
@@ -165,12 +162,9 @@ def kernel_map(
     if kernel == "prime":
         # The first row gets the length of a Gaussian one; later rows are finer and finer.
         sigma = scale / (2.0 * math.pi) / math.sqrt(float(prime_slice(0, d).mean()))
-    elif KERNELS[kernel].degrees:
-        # The bases use the primes up to index d, the offsets the one after.
-        mixture = matern_scales(KERNELS[kernel].degrees, n_frequencies, prime_index=d + 2)
-        sigma = scale / (2.0 * math.pi) * mixture
-    elif kernel in ("laplacian", "cauchy"):
-        basis = f"{basis}-{kernel}"
+    else:
+        basis, factors = spectral_law(kernel, basis, d, n_frequencies)
+        sigma = scale / (2.0 * math.pi) * (1.0 if factors is None else factors)
     return DynamicPrime(
         d, 2 * n_frequencies, sigma, basis=basis, layout=layout, precision=precision
     )

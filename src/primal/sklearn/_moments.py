@@ -8,6 +8,7 @@ the same matrix, bit for bit.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,9 +46,11 @@ class Moments:
 
     Attributes
     ----------
-    n_rows : int
+    n_rows : int or float
+        Rows, each counted as often as its weight says.
     gram : ndarray of shape (D, D), dtype=int64
-        Sum of products of features, units of 2**-36.
+        Sum of products of features, units of 2**-36. Once weights come that are not whole
+        numbers it is float64, and so are the sums of features.
     feature_sums : ndarray of shape (D,), dtype=int64
         Units of 2**-18.
     cross : ndarray of shape (D, m), dtype=float64
@@ -55,7 +58,7 @@ class Moments:
     target_sums, target_squares : ndarray of shape (m,), dtype=float64
     """
 
-    n_rows: int
+    n_rows: int | float
     gram: np.ndarray
     feature_sums: np.ndarray
     cross: np.ndarray
@@ -74,7 +77,7 @@ class Moments:
             np.zeros(n_targets),
         )
 
-    def add(self, Q: np.ndarray, Y: np.ndarray) -> None:
+    def add(self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> None:
         """Add rows: a rank-n update of the Gram matrix.
 
         Parameters
@@ -82,25 +85,35 @@ class Moments:
         Q : ndarray of shape (n, D), dtype=float64
             From :func:`rounded`.
         Y : ndarray of shape (n, m), dtype=float64
+        weights : ndarray of shape (n,), dtype=float64, optional
+            Positive. Sums with whole numbers up to 2**16 are exact.
 
         Raises
         ------
         DataError
-            Past 2**26 rows, where the sums could overflow.
+            Past 2**26 rows, where exact sums could overflow.
         """
-        if self.n_rows + len(Q) > _MOST_ROWS:
+        exact = self.gram.dtype == np.int64 and _are_counts(weights)
+        n_new = len(Q) if weights is None else weights.sum()
+        n_rows = self.n_rows + (int(n_new) if exact else float(n_new))
+        if exact and n_rows > _MOST_ROWS:
             raise DataError(
-                f"{self.n_rows + len(Q)} rows are more than the {_MOST_ROWS} that 64-bit sums "
-                "hold: fit on fewer."
+                f"{n_rows} rows are more than the {_MOST_ROWS} that 64-bit sums hold: fit on fewer."
             )
-        for first in range(0, len(Q), _BLOCK_ROWS):
-            part = Q[first : first + _BLOCK_ROWS]
-            self.gram += (part.T @ part).astype(np.int64)
-            self.feature_sums += part.sum(axis=0).astype(np.int64)
-        self.cross += Q.T @ Y
-        self.target_sums += Y.sum(axis=0)
-        self.target_squares += np.square(Y).sum(axis=0)
-        self.n_rows += len(Q)
+        kind = np.int64 if exact else np.float64
+        self.gram, self.feature_sums = (
+            sums.astype(kind, copy=False) for sums in (self.gram, self.feature_sums)
+        )
+        for rows in _blocks(len(Q), weights):
+            part = Q[rows]
+            counted = part if weights is None else part * weights[rows, None]
+            self.gram += (counted.T @ part).astype(kind, copy=False)
+            self.feature_sums += counted.sum(axis=0).astype(kind, copy=False)
+        weighted = Y if weights is None else Y * weights[:, None]
+        self.cross += Q.T @ weighted
+        self.target_sums += weighted.sum(axis=0)
+        self.target_squares += (weighted * Y).sum(axis=0)
+        self.n_rows = n_rows
         self._solutions.clear()
 
     def with_targets(self, n_targets: int, places: np.ndarray) -> Moments:
@@ -111,7 +124,9 @@ class Moments:
         squares[places] = self.target_squares
         return Moments(self.n_rows, self.gram, self.feature_sums, cross, sums, squares)
 
-    def with_features(self, Q: np.ndarray, Y: np.ndarray) -> Moments:
+    def with_features(
+        self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None
+    ) -> Moments:
         """Return the sums with new features appended; the block of the old ones is kept.
 
         Parameters
@@ -119,31 +134,35 @@ class Moments:
         Q : ndarray of shape (n_rows, D_new), dtype=float64
             All features, old ones first, of the rows that were added before, in any order.
         Y : ndarray of shape (n_rows, m)
+        weights : ndarray of shape (n_rows,), optional
+            As they were added.
 
         Raises
         ------
         DataError
             If the rows are not those that were added before.
         """
-        old = len(self.gram)
-        known = (self.n_rows, self.feature_sums.tolist())
-        if (len(Q), Q[:, :old].sum(axis=0).astype(np.int64).tolist()) != known:
+        old, kind = len(self.gram), self.gram.dtype
+        counted = Q if weights is None else Q * weights[:, None]
+        feature_sums = counted.sum(axis=0)
+        n_rows = len(Q) if weights is None else weights.sum()
+        differences = np.append(feature_sums[:old] - self.feature_sums, n_rows - self.n_rows)
+        # Sums with weights that are no counts are rounded, in the order in which they came.
+        rounding = 0.0 if kind == np.int64 else 1e-9 * self.n_rows * 2.0**_BITS
+        if np.abs(differences).max() > rounding:
             raise DataError(
                 "these are not the rows that the model was fitted on: growing keeps their Gram "
                 f"matrix and needs all {self.n_rows} of them, in any order."
             )
-        grown = Moments.empty(Q.shape[1], self.cross.shape[1])
-        grown.gram[:old, :old] = self.gram
-        for first in range(0, len(Q), _BLOCK_ROWS):
-            part = Q[first : first + _BLOCK_ROWS]
-            new = (part.T @ part[:, old:]).astype(np.int64)
-            grown.gram[:, old:] += new
-            grown.gram[old:, :old] += new[:old].T
-        grown.feature_sums[:] = Q.sum(axis=0).astype(np.int64)
-        grown.cross[:old], grown.cross[old:] = self.cross, Q[:, old:].T @ Y
-        grown.target_sums[:], grown.target_squares[:] = self.target_sums, self.target_squares
-        grown.n_rows = self.n_rows
-        return grown
+        gram = np.zeros((Q.shape[1], Q.shape[1]), dtype=kind)
+        gram[:old, :old] = self.gram
+        for rows in _blocks(len(Q), weights):
+            new = (counted[rows].T @ Q[rows, old:]).astype(kind)
+            gram[:, old:] += new
+            gram[old:, :old] += new[:old].T
+        cross = np.concatenate([self.cross, counted[:, old:].T @ Y])
+        sums = (feature_sums.astype(kind), cross, self.target_sums, self.target_squares)
+        return Moments(self.n_rows, gram, *sums)
 
     def solve(self, alpha: float | str, amplitude: float) -> Solution:
         """Return the ridge regression of the targets on `amplitude` times the features.
@@ -163,6 +182,11 @@ class Moments:
         target_means = self.target_sums / self.n_rows
         gram = self.gram * unit**2 - self.n_rows * np.outer(feature_means, feature_means)
         cross = self.cross * unit - np.outer(feature_means, self.target_sums)
+        if isinstance(alpha, str) and self.n_rows <= 1.0 and self.gram.dtype != np.int64:
+            raise DataError(
+                f"the weights of all rows add up to {self.n_rows:.3g}, and alpha='gcv' counts them "
+                "as rows: scale them to add up to the number of rows, or give alpha as a number."
+            )
         if isinstance(alpha, str):
             squares = self.target_squares - self.n_rows * target_means**2
             penalty, coef = _gcv(gram, cross, float(squares.sum()), self.n_rows)
@@ -173,8 +197,28 @@ class Moments:
         return Solution(penalty, coef, target_means - feature_means @ coef)
 
 
+def _are_counts(weights: np.ndarray | None) -> bool:
+    """Whether weights are whole numbers, with which float64 sums of a block are exact."""
+    if weights is None:
+        return True
+    return bool((weights == np.rint(weights)).all() and weights.max(initial=0.0) <= _BLOCK_ROWS)
+
+
+def _blocks(n: int, weights: np.ndarray | None) -> Iterator[slice]:
+    """Return the rows in parts of at most `_BLOCK_ROWS`, counted with their weights."""
+    if weights is None:
+        yield from (slice(first, first + _BLOCK_ROWS) for first in range(0, n, _BLOCK_ROWS))
+        return
+    first, total = 0, np.cumsum(np.maximum(weights, 1.0))
+    while first < n:
+        before = total[first - 1] if first else 0.0
+        last = max(first + 1, int(np.searchsorted(total, before + _BLOCK_ROWS, side="right")))
+        yield slice(first, last)
+        first = last
+
+
 def _gcv(
-    gram: np.ndarray, cross: np.ndarray, target_square: float, n: int
+    gram: np.ndarray, cross: np.ndarray, target_square: float, n: float
 ) -> tuple[float, np.ndarray]:
     """Return the alpha with the least error (RSS / n) / (1 - df / n)**2, and its solution."""
     values, vectors = np.linalg.eigh(gram)

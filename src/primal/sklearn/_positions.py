@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._errors import DimensionError, NotInvertibleError, PositionError
+from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
@@ -17,6 +19,10 @@ __all__ = ["PrimePositions"]
 
 # Beyond this a float no longer holds every integer.
 _LARGEST_EXACT_FLOAT = 2.0**53
+_LARGEST_POSITION = 2**63 - 1
+# How NumPy, pandas and polars write the types of columns of dates and durations.
+_DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
+_DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
 class PrimePositions(TransformerMixin, BaseEstimator):
@@ -80,8 +86,9 @@ class PrimePositions(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        PositionError
-            If X holds anything but whole numbers that fit.
+        PositionError, DataError
+            If X holds anything but whole numbers that fit; for dates the message says how to
+            count them.
         """
         t = self._validated(X, reset=True)
         self.map_ = code_map(self.n_components, sigma=self.sigma, start=self.start)
@@ -115,6 +122,11 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         Returns
         -------
         t : ndarray of shape (n, n_columns), dtype=int64
+
+        Raises
+        ------
+        DataError
+            If a code is erased, or too noisy for a range of more than 2**24 integers.
         """
         check_is_fitted(self)
         Z = check_array(X, dtype=(np.float32, np.float64))
@@ -128,7 +140,13 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         for j in range(n_columns):
             low, n = int(self.data_min_[j]), int(self.data_max_[j] - self.data_min_[j]) + 1
             codes = _shifted(pairs, Z[:, j * D : j * D + pairs.D], low)
-            found[:, j] = low + np.asarray(pairs.decode(codes, n=n))
+            steps = np.asarray(pairs.decode(codes, n=n))
+            if (steps < 0).any():
+                raise DataError(
+                    f"no integer can be named for row {int(np.argmin(steps))}, column {j}: its "
+                    "code is erased or too noisy. Leave such rows out."
+                )
+            found[:, j] = low + steps
         return found
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
@@ -137,10 +155,23 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         return code_names(self, self.n_components, input_features)
 
     def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
-        array = validate_data(self, X, dtype="numeric", reset=reset)
+        try:
+            array = validate_data(self, X, dtype="numeric", reset=reset)
+            whole = array if array.dtype.kind in "iub" else np.rint(array)
+        except TypeError:
+            dates = _date_type(X)
+            if not dates:
+                raise
+            raise DataError(
+                f"positions must be whole numbers, got {dates}. Count dates in a unit, such as "
+                "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
+            ) from None
+        if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
+            raise PositionError(
+                f"positions must be below 2**63, got {array.max()}: subtract the smallest."
+            )
         if array.dtype.kind in "iub":
             return array.astype(np.int64)
-        whole = np.rint(array)
         wrong = (whole != array) | (np.abs(array) > _LARGEST_EXACT_FLOAT)
         if wrong.any():
             row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
@@ -155,6 +186,16 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
+
+
+def _date_type(X: Any) -> str:
+    """Return the type of the dates or durations in X; empty without any."""
+    kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [])
+    named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
+    if named or sparse.issparse(X):
+        return "".join(named[:1])
+    values = np.asarray(X, dtype=object).ravel()
+    return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
 
 
 def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal.sklearn._contract import validate_data
 from primal.sklearn._ridge import DTYPES, PrimeRidge
+from primal.sklearn._weights import weighted_rows
 
 __all__ = ["PrimeRidgeRegressor"]
 
@@ -34,7 +35,7 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
     Notes
     -----
     The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding.
+    fitted in different orders agree to rounding. Weights act as in the classifier.
 
     Examples
     --------
@@ -46,33 +47,36 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
     True
     """
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Fit to X of shape (n, d) and targets y of shape (n,) or (n, m)."""
-        X, y = self._checked(X, y, reset=True)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to X of shape (n, d) and targets y of shape (n,) or (n, m).
+
+        A row with the `sample_weight` w counts like w equal rows.
+        """
+        X, y, weights = self._checked(X, y, sample_weight, reset=True)
         self._n_outputs = y.ndim
         Y = y.reshape(len(y), -1)
-        self._start(X, Y.shape[1])
-        self._add(X, Y)
+        self._start(X, Y.shape[1], weights)
+        self._add(X, Y, weights)
         return self
 
-    def partial_fit(self, X: Any, y: Any) -> Self:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fits."""
         if not hasattr(self, "features_"):
-            return self.fit(X, y)
-        X, y = self._checked(X, y, reset=False)
+            return self.fit(X, y, sample_weight)
+        X, y, weights = self._checked(X, y, sample_weight, reset=False)
         self.features_.partial_fit(X)
-        self._add(X, y.reshape(len(y), -1))
+        self._add(X, y.reshape(len(y), -1), weights)
         return self
 
-    def grow(self, n_components: int, X: Any, y: Any) -> Self:
+    def grow(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Append features; sums over pairs of old features are kept as they are.
 
         Parameters
         ----------
         n_components : int
             At least the present number.
-        X, y
-            All rows seen so far, in any order.
+        X, y, sample_weight
+            All rows seen so far, in any order, with their weights.
 
         Raises
         ------
@@ -80,8 +84,8 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
             If X is not the data seen so far.
         """
         check_is_fitted(self)
-        X, y = self._checked(X, y, reset=False)
-        self._grow(n_components, X, y.reshape(len(y), -1))
+        X, y, weights = self._checked(X, y, sample_weight, reset=False)
+        self._grow(n_components, X, y.reshape(len(y), -1), weights)
         return self
 
     def predict(self, X: Any) -> np.ndarray:
@@ -89,7 +93,9 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
         values = self._decision(X)
         return values[:, 0] if self._n_outputs == 1 else values
 
-    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(
             self,
             X,
@@ -100,7 +106,7 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
             multi_output=True,
             y_numeric=True,
         )
-        return X, y.astype(np.float64)
+        return weighted_rows(sample_weight, X, y.astype(np.float64))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]

@@ -61,19 +61,20 @@ class PrimeRidge(BaseEstimator):
     def alpha_(self) -> float:
         return self._solution().alpha
 
-    def _start(self, X: Any, n_targets: int) -> None:
+    def _start(self, X: Any, n_targets: int, weights: np.ndarray | None) -> None:
         if self.alpha != "gcv":
             positive_scale("alpha", self.alpha)
-        self.features_ = fitted_features(self, X)
+        self.features_ = fitted_features(self, X, weights)
         self._moments = Moments.empty(self.n_components, n_targets)
 
-    def _add(self, X: Any, Y: np.ndarray) -> None:
+    def _add(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
         for rows in self._blocks(X):
-            self._moments.add(_rounded_features(self.features_, X[rows]), Y[rows])
+            own = None if weights is None else weights[rows]
+            self._moments.add(_rounded_features(self.features_, X[rows]), Y[rows], own)
 
-    def _grow(self, n_components: int, X: Any, Y: np.ndarray) -> None:
+    def _grow(self, n_components: int, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
         grown = copy(self.features_).grow(n_components, rescale=True)
-        moments = self._moments.with_features(_rounded_features(grown, X), Y)
+        moments = self._moments.with_features(_rounded_features(grown, X), Y, weights)
         self.features_, self._moments, self.n_components = grown, moments, n_components
 
     def _decision(self, X: Any) -> np.ndarray:

@@ -1,17 +1,12 @@
 """Prime features as PyTorch layers, with the bits of the NumPy maps on every device."""
 
-from primal._errors import MissingPackageError as _MissingPackageError
+from primal._extras import require as _require
 
-try:
-    import torch as _package  # noqa: F401
-except ImportError:
-    raise _MissingPackageError(
-        "primal.torch needs PyTorch: pip install 'primal-features[torch]'."
-    ) from None
+_require("torch", "primal.torch")
 
 from primal.torch import functional as functional
 from primal.torch._dynamic import DynamicPrime as DynamicPrime
-from primal.torch._dynamic import PrimeFeatures as PrimeFeatures
+from primal.torch._features import PrimeFeatures as PrimeFeatures
 from primal.torch._inr import PrimeINR as PrimeINR
 from primal.torch._inr import sampling_sigma as sampling_sigma
 from primal.torch._positions import PrimePositions as PrimePositions

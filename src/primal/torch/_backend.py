@@ -1,8 +1,9 @@
-"""Which code runs an operator: Triton kernels, or plain PyTorch.
+"""Which code runs an operator: Triton kernels, the compiled engines, or plain PyTorch.
 
 The environment variable ``PRIMAL_TORCH`` decides: ``auto`` (the default) takes kernels for
-CUDA tensors when Triton is installed, ``eager`` never, ``triton`` always (for tensors on the
-CPU this needs Triton's interpreter, ``TRITON_INTERPRET=1``).
+CUDA tensors when Triton is installed, and the engines of :mod:`primal.engines` for tensors on
+the CPU; ``eager`` takes plain PyTorch for all; ``triton`` takes kernels for all (for tensors on
+the CPU this needs Triton's interpreter, ``TRITON_INTERPRET=1``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import torch
 
 from primal._errors import EngineError
 
-__all__ = ["BACKENDS", "on_device", "use_kernels"]
+__all__ = ["BACKENDS", "on_device", "use_engines", "use_kernels"]
 
 BACKENDS = ("auto", "eager", "triton")
 
@@ -30,12 +31,7 @@ def use_kernels(tensor: torch.Tensor) -> bool:
         If ``PRIMAL_TORCH`` has another value than those above, or asks for Triton where it
         is not installed.
     """
-    wish = os.environ.get("PRIMAL_TORCH") or "auto"
-    if wish not in BACKENDS:
-        raise EngineError(
-            f"PRIMAL_TORCH must be one of {', '.join(BACKENDS)}, got {wish!r}: "
-            "correct or remove the environment variable."
-        )
+    wish = _wish()
     if wish == "triton" and not _has_triton():
         raise EngineError(
             "PRIMAL_TORCH is 'triton' and Triton is not installed: pip install triton, or "
@@ -44,9 +40,24 @@ def use_kernels(tensor: torch.Tensor) -> bool:
     return wish == "triton" or (wish == "auto" and tensor.is_cuda and _has_triton())
 
 
+def use_engines(tensor: torch.Tensor) -> bool:
+    """Whether :mod:`primal.engines` takes this tensor."""
+    return tensor.device.type == "cpu" and _wish() == "auto"
+
+
 def on_device(tensor: torch.Tensor) -> contextlib.AbstractContextManager:
     """Return a context in which kernels run on the tensor's device."""
     return torch.cuda.device(tensor.device) if tensor.is_cuda else contextlib.nullcontext()
+
+
+def _wish() -> str:
+    wish = os.environ.get("PRIMAL_TORCH") or "auto"
+    if wish not in BACKENDS:
+        raise EngineError(
+            f"PRIMAL_TORCH must be one of {', '.join(BACKENDS)}, got {wish!r}: "
+            "correct or remove the environment variable."
+        )
+    return wish
 
 
 @cache

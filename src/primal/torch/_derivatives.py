@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from primal.torch import _operators as operators
-from primal.torch._backend import use_kernels
+from primal.torch._backend import use_engines, use_kernels
 from primal.torch._eager import pairs, split_pairs
 
 __all__ = ["exact", "fast"]
@@ -26,11 +26,11 @@ __all__ = ["exact", "fast"]
 _MOST_FUSED_INPUTS = 128
 
 
-def exact(x: Tensor, *arguments: Any) -> Tensor:
-    """Return ``primal::exact_features`` of x, differentiable in x."""
+def exact(x: Tensor, table: str, *arguments: Any) -> Tensor:
+    """Return ``primal::exact_features`` of x for a table's key, differentiable in x."""
     if torch.compiler.is_compiling():
-        return operators.exact_features(x, *arguments)
-    return _Exact.apply(x, *arguments)
+        return operators.exact_features(x, table, *arguments)
+    return _Exact.apply(x, table, *arguments)
 
 
 def fast(x: Tensor, frequencies: Tensor, *arguments: Any) -> Tensor:
@@ -41,7 +41,7 @@ def fast(x: Tensor, frequencies: Tensor, *arguments: Any) -> Tensor:
 
 
 class _Exact(torch.autograd.Function):
-    """x, mantissas, exponents, frequencies, errors, x_limit, amplitude, interleaved, dtype."""
+    """x, table, amplitude, interleaved, dtype."""
 
     @staticmethod
     def forward(*arguments: Any) -> Tensor:
@@ -49,20 +49,22 @@ class _Exact(torch.autograd.Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, _, _, frequencies, _, _, *rest = inputs
-        ctx.save_for_backward(x, frequencies)
-        ctx.save_for_forward(x, frequencies)
+        x, ctx.table, *rest = inputs
+        ctx.save_for_backward(x)
+        ctx.save_for_forward(x)
         ctx.rest = (0, *rest)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        x, frequencies = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
+        frequencies = operators.frequencies(ctx.table, device=x.device)
         of_x, _ = _gradients(gradient, x, frequencies, *ctx.rest, needs=(True, False))
-        return (of_x, *(None,) * 8)
+        return (of_x, *(None,) * 4)
 
     @staticmethod
     def jvp(ctx: Any, x_tangent: Tensor, *_: Any) -> Tensor:  # type: ignore[override]
-        x, frequencies = ctx.saved_tensors
+        (x,) = ctx.saved_tensors
+        frequencies = operators.frequencies(ctx.table, device=x.device)
         return _tangent(x, frequencies, x_tangent, None, *ctx.rest)
 
     @staticmethod
@@ -122,7 +124,7 @@ def _gradients(
 ) -> tuple[Tensor | None, Tensor | None]:
     """Return the gradients of x and of the frequencies, those that are needed."""
     if needs == (True, False) and _may_fuse(gradient, x):
-        arguments = (frequencies.double(), quarter_turns, amplitude, interleaved)
+        arguments = (frequencies, quarter_turns, amplitude, interleaved)
         return operators.input_gradient(gradient, x, *arguments), None
     work = _work_dtype(x, dtype)
     waves = fast(x, frequencies, quarter_turns + 1, amplitude, interleaved, work)
@@ -167,19 +169,15 @@ def _work_dtype(x: Tensor, dtype: torch.dtype) -> torch.dtype:
 
 
 def _may_fuse(gradient: Tensor, x: Tensor) -> bool:
-    """Whether the kernel serves: it is itself not differentiable and works in float32."""
-    narrow = torch.float64 not in (x.dtype, gradient.dtype)
-    return (
-        not torch.is_grad_enabled()
-        and narrow
-        and x.shape[-1] <= _MOST_FUSED_INPUTS
-        and use_kernels(x)
-    )
+    """Whether one operator serves: it is itself not differentiable and works in float32."""
+    if torch.is_grad_enabled() or torch.float64 in (x.dtype, gradient.dtype):
+        return False
+    return use_engines(x) or (use_kernels(x) and x.shape[-1] <= _MOST_FUSED_INPUTS)
 
 
 def _exact_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, _, _, frequencies, _, _, *rest = inputs
-    ctx.save_for_backward(x, frequencies)
+    x, ctx.table, *rest = inputs
+    ctx.save_for_backward(x)
     ctx.rest = (0, *rest)
 
 

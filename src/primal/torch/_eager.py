@@ -10,12 +10,12 @@ from collections.abc import Callable, Iterator
 import torch
 from torch import Tensor
 
-from primal._errors import PhaseRangeError
 from primal.torch._integers import exact_turns, rounded_turns
 from primal.turns._waves import Cosine32, Cosine64, Sine32, Sine64
 
 __all__ = [
     "INVALID_EXPONENT",
+    "LARGEST_FAST_TURNS",
     "exact_features",
     "fast_features",
     "fast_turns",
@@ -29,9 +29,10 @@ __all__ = [
 
 # Row exponent of a row that cannot be encoded: its features are NaN.
 INVALID_EXPONENT = 1 << 20
+# One float64 product leaves 2**-53 of the phase: float32 accuracy ends here.
+LARGEST_FAST_TURNS = 2.0**20
 # Phases held at once; a phase needs about a hundred bytes of temporary memory.
 _BLOCK_PHASES = {"cpu": 1 << 18, "cuda": 1 << 24}
-_LARGEST_FAST_TURNS = 2.0**20
 
 
 def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
@@ -111,12 +112,7 @@ def fast_features(
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         phases = x[rows].double() @ frequencies.T
-        valid = phases.abs() < _LARGEST_FAST_TURNS  # false for NaN
-        if phases.device.type == "cpu" and not valid.all():
-            raise PhaseRangeError(
-                f"a phase of {float(phases[~valid][0]):.3g} turns is beyond 2**20, where the fast "
-                'product loses its fraction: use precision="exact", lower sigma, or scale x down.'
-            )
+        valid = phases.abs() < LARGEST_FAST_TURNS  # false for NaN
         turns = fast_turns(torch.where(valid, phases, 0.0), 64 if dtype == torch.float64 else 32)
         cos, sin = waves(turns + quarter_shift(quarter_turns, 8 * turns.element_size()))
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)

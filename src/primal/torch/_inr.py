@@ -64,6 +64,17 @@ class Sine(nn.Module):
         return f"factor={self.factor}"
 
 
+class SineLinear(nn.Linear):
+    """A dense layer before or after :class:`Sine`, with SIREN's weights."""
+
+    def reset_parameters(self) -> None:
+        """Draw the weights anew."""
+        super().reset_parameters()
+        # Features have a mean square of 1/2, as the sines of a layer before would.
+        limit = math.sqrt(6.0 / self.in_features) / _SINE_FACTOR
+        nn.init.uniform_(self.weight, -limit, limit)
+
+
 class PrimeINR(nn.Module):
     """Map coordinates to values: prime features, then a few dense layers.
 
@@ -90,6 +101,9 @@ class PrimeINR(nn.Module):
     learnable_frequencies : bool, default=False
         Train the frequencies, too; they start at the primes'.
     device : torch.device or str, optional
+    dtype : torch.dtype, optional
+        Of the parameters, by default PyTorch's default type. Features are computed from
+        coordinates of any type, and have the type of the dense layers.
 
     Raises
     ------
@@ -120,6 +134,7 @@ class PrimeINR(nn.Module):
         basis: str = "auto",
         learnable_frequencies: bool = False,
         device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         if (samples_per_unit is None) == (sigma is None):
@@ -139,25 +154,25 @@ class PrimeINR(nn.Module):
             precision="fast" if learnable_frequencies else "exact",
             learnable_frequencies=learnable_frequencies,
             device=device,
+            dtype=dtype,
         )
         sine = one_of("body", body, BODIES) == "sine"
+        dense = SineLinear if sine else nn.Linear
         layers: list[nn.Module] = []
         n_inputs = n_features
         for _ in range(n_hidden):
-            layers += [nn.Linear(n_inputs, width, device=device), Sine() if sine else nn.ReLU()]
+            layers += [dense(n_inputs, width, device=device, dtype=dtype)]
+            layers += [Sine() if sine else nn.ReLU()]
             n_inputs = width
-        self.body = nn.Sequential(*layers, nn.Linear(n_inputs, n_outputs, device=device))
-        if sine:
-            self._reset_sine_layers()
+        layers += [dense(n_inputs, n_outputs, device=device, dtype=dtype)]
+        self.body = nn.Sequential(*layers)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the values at coordinates x, shape (..., d) to (..., n_outputs)."""
-        return self.body(self.features(x))
+        return self.body(self.features(x).to(self.body[0].weight.dtype))
 
-    @torch.no_grad()
-    def _reset_sine_layers(self) -> None:
-        for layer in self.body:
-            if isinstance(layer, nn.Linear):
-                # Features have a mean square of 1/2, as the sines of a layer before would.
-                limit = math.sqrt(6.0 / layer.in_features) / _SINE_FACTOR
-                layer.weight.uniform_(-limit, limit)
+    def reset_parameters(self) -> None:
+        """Draw the dense layers anew, and set what is learned of the features back."""
+        for layer in (self.features, *self.body):
+            if isinstance(layer, (DynamicPrime, nn.Linear)):
+                layer.reset_parameters()

@@ -1,21 +1,53 @@
 """Custom operators: opaque to compilers, so that nobody fuses or reorders what they compute.
 
-Each works on tensors of any leading shape and picks Triton kernels or plain PyTorch inside.
+Each works on tensors of any leading shape and picks kernels, engines or plain PyTorch inside.
+A fixed table comes as its key (see ``_tables``): graphs hold no frequencies. Where PyTorch needs
+frequencies or increments as tensors, they are fresh copies, which a compiler may overwrite.
+
 ``primal::fast_features`` is its own derivative but for a quarter turn, hence gradients of
 every order come from three operators.
 """
 
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
-import math
-
 import torch
 from torch import Tensor
 
-from primal._errors import DataError, PhaseRangeError
-from primal.torch import _eager
-from primal.torch._backend import on_device, use_kernels
+from primal.torch import _compiled, _eager
+from primal.torch._backend import on_device, use_engines, use_kernels
+from primal.torch._increments import n_increments, shared_increments
+from primal.torch._tables import shared_table
 
-__all__ = ["exact_features", "fast_features", "input_gradient", "range_codes", "static_codes"]
+__all__ = [
+    "exact_features",
+    "fast_features",
+    "frequencies",
+    "increments",
+    "input_gradient",
+    "inverse_frequencies",
+    "range_codes",
+    "static_codes",
+]
+
+
+@torch.library.custom_op("primal::increments", mutates_args=())
+def increments(key: str, device: torch.device) -> Tensor:
+    """Return the increments of a key, int64 of shape (k,)."""
+    return shared_increments(key, device).clone()
+
+
+@torch.library.custom_op("primal::frequencies", mutates_args=())
+def frequencies(table: str, device: torch.device) -> Tensor:
+    """Return the frequencies of a table's key in turns, float64 of shape (k, d)."""
+    shared = shared_table(table)
+    if device.type == "cpu":
+        return torch.from_numpy(shared.rows.values.copy())
+    return shared.on(device).frequencies.clone()
+
+
+@torch.library.custom_op("primal::inverse_frequencies", mutates_args=())
+def inverse_frequencies(table: str, device: torch.device) -> Tensor:
+    """Return the pseudoinverse of the frequencies of a table's key, float64 of shape (d, k)."""
+    return torch.from_numpy(shared_table(table).inverse.copy()).to(device)
 
 
 @torch.library.custom_op("primal::static_codes", mutates_args=())
@@ -27,9 +59,11 @@ def static_codes(
     if dtype != torch.float64 and flat.numel() and use_kernels(flat):
         from primal.torch._kernel_static import write_positions
 
-        out = _output(flat, increments, dtype)
+        out = _output(flat, len(increments), dtype)
         with on_device(flat):
             write_positions(flat.contiguous(), increments, out, interleaved)
+    elif use_engines(flat):
+        out = _compiled.positions_features(flat, increments, interleaved, dtype)
     else:
         out = _eager.positions_features(flat, increments, interleaved, dtype)
     return out.view(*positions.shape, out.shape[1])
@@ -48,35 +82,36 @@ def range_codes(
             write_range(first, increments, out, interleaved)
         return out
     positions = torch.arange(n, device=increments.device) + first
-    return _eager.positions_features(positions, increments, interleaved, dtype)
+    on_cpu = use_engines(positions)
+    features = _compiled.positions_features if on_cpu else _eager.positions_features
+    return features(positions, increments, interleaved, dtype)
 
 
 @torch.library.custom_op("primal::exact_features", mutates_args=())
 def exact_features(
-    x: Tensor,
-    mantissas: Tensor,
-    exponents: Tensor,
-    frequencies: Tensor,
-    errors: Tensor,
-    x_limit: float,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
+    x: Tensor, table: str, amplitude: float, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
-    """Return exact features of x (..., d); rows beyond `x_limit` or with NaN become NaN."""
+    """Return exact features of x (..., d) for the key of a table.
+
+    Rows with NaN, infinity or a value above the limit of the table become NaN.
+    """
     flat = _rows(x)
-    a = _eager.row_exponents(flat, x_limit)
-    table = (mantissas, exponents, frequencies, errors)
-    if flat.device.type == "cpu":
-        _refuse_invalid_rows(flat, a, x_limit)
-    if dtype != torch.float64 and flat.numel() and use_kernels(flat):
+    shared = shared_table(table)
+    if not (flat.numel() and shared.shape[0]):
+        out = _output(flat, shared.shape[0], dtype)
+    elif dtype != torch.float64 and use_kernels(flat):
         from primal.torch._kernel_features import write_exact
 
-        out = _output(flat, mantissas, dtype)
+        out = _output(flat, shared.shape[0], dtype)
+        a = _eager.row_exponents(flat, shared.x_limit)
         with on_device(flat):
-            write_exact(flat, a, *table, out, amplitude, interleaved)
+            write_exact(flat, a, *shared.on(flat.device), out, amplitude, interleaved)
+    elif use_engines(flat):
+        out = _compiled.exact_features(flat, shared, amplitude, interleaved, dtype)
     else:
-        out = _eager.exact_features(flat, a, *table, amplitude, interleaved, dtype)
+        a = _eager.row_exponents(flat, shared.x_limit)
+        tensors = shared.on(flat.device)
+        out = _eager.exact_features(flat, a, *tensors, amplitude, interleaved, dtype)
     return out.view(*x.shape[:-1], out.shape[1])
 
 
@@ -89,18 +124,26 @@ def fast_features(
     interleaved: bool,
     dtype: torch.dtype,
 ) -> Tensor:
-    """Return features of x (..., d) with every phase moved on by some quarter turns."""
+    """Return features of x (..., d) with every phase moved on by some quarter turns.
+
+    Phases of 2**20 turns or more, and NaN, have NaN features.
+    """
     flat = _rows(x)
-    wide = frequencies.double().contiguous()
-    if dtype != torch.float64 and flat.numel() and use_kernels(flat):
+    wide = frequencies.detach().double().contiguous()
+    finish = (quarter_turns, amplitude, interleaved)
+    if not (flat.numel() and wide.numel()):
+        out = _output(flat, wide.shape[0], dtype)
+    elif dtype != torch.float64 and use_kernels(flat):
         from primal.torch._kernel_features import fast_writer
 
         write = fast_writer(flat.shape[1])
-        out = _output(flat, wide, dtype)
+        out = _output(flat, wide.shape[0], dtype)
         with on_device(flat):
-            write(flat, wide, out, quarter_turns, amplitude, interleaved)
+            write(flat, wide, out, *finish)
+    elif use_engines(flat):
+        out = _compiled.fast_features(flat, wide, *finish, dtype)
     else:
-        out = _eager.fast_features(flat, wide, quarter_turns, amplitude, interleaved, dtype)
+        out = _eager.fast_features(flat, wide, *finish, dtype)
     return out.view(*x.shape[:-1], out.shape[1])
 
 
@@ -113,43 +156,48 @@ def input_gradient(
     amplitude: float,
     interleaved: bool,
 ) -> Tensor:
-    """Return the gradient of `fast_features` with respect to x, in one kernel."""
-    from primal.torch._kernel_gradient import write_input_gradient
-
+    """Return the gradient of `fast_features` with respect to x, in one pass over the rows."""
     flat = _rows(x)
-    incoming = gradient.reshape(flat.shape[0], -1).contiguous()
-    out = torch.empty_like(flat)
-    if flat.numel():
+    incoming = gradient.detach().reshape(flat.shape[0], -1).contiguous()
+    wide = frequencies.detach().double().contiguous()
+    finish = (quarter_turns, amplitude, interleaved)
+    if not (flat.numel() and wide.numel()):
+        out = torch.zeros_like(flat)
+    elif use_kernels(flat):
+        from primal.torch._kernel_gradient import write_input_gradient
+
+        out = torch.empty_like(flat)
         with on_device(flat):
-            write_input_gradient(
-                incoming, flat, frequencies, out, quarter_turns, amplitude, interleaved
-            )
+            write_input_gradient(incoming, flat, wide, out, *finish)
+    else:
+        out = _compiled.input_gradient(incoming, flat, wide, *finish)
     return out.to(x.dtype).view(x.shape)
 
 
-def _refuse_invalid_rows(flat: Tensor, exponents: Tensor, x_limit: float) -> None:
-    """Raise for rows that cannot be encoded; on a GPU looking would stall the device."""
-    invalid = exponents == _eager.INVALID_EXPONENT
-    if not invalid.any():
-        return
-    row = int(invalid.int().argmax())
-    value = float(flat[row].double().abs().max())
-    if not math.isfinite(value):
-        raise DataError(f"row {row} of x holds {value}: remove or fill such values first.")
-    raise PhaseRangeError(
-        f"row {row} of x holds a value of size {value:.3g}, for which a phase can pass 2**32 turns "
-        f"and its fraction is no longer determined: keep |x| below {x_limit:.3g}, or lower sigma."
-    )
-
-
 def _rows(x: Tensor) -> Tensor:
-    """Return x as contiguous rows; 16-bit numbers become float32, which holds them exactly."""
-    flat = x.reshape(-1, x.shape[-1]).contiguous()
-    return flat.float() if flat.dtype in (torch.float16, torch.bfloat16) else flat
+    """Return x as contiguous rows of float32 or float64, which hold every narrower type."""
+    flat = x.detach().reshape(-1, x.shape[-1]).contiguous()
+    return flat if flat.dtype in (torch.float32, torch.float64) else flat.float()
 
 
-def _output(flat: Tensor, table: Tensor, dtype: torch.dtype) -> Tensor:
-    return flat.new_empty((flat.shape[0], 2 * table.shape[0]), dtype=dtype)
+def _output(flat: Tensor, k: int, dtype: torch.dtype) -> Tensor:
+    return flat.new_empty((flat.shape[0], 2 * k), dtype=dtype)
+
+
+@increments.register_fake
+def _(key, device):
+    return torch.empty(n_increments(key), dtype=torch.int64, device=device)
+
+
+@frequencies.register_fake
+def _(table, device):
+    return torch.empty(shared_table(table).shape, dtype=torch.float64, device=device)
+
+
+@inverse_frequencies.register_fake
+def _(table, device):
+    k, d = shared_table(table).shape
+    return torch.empty((d, k), dtype=torch.float64, device=device)
 
 
 @static_codes.register_fake
@@ -163,8 +211,8 @@ def _(increments, n, first, interleaved, dtype):
 
 
 @exact_features.register_fake
-def _(x, mantissas, exponents, frequencies, errors, x_limit, amplitude, interleaved, dtype):
-    return x.new_empty((*x.shape[:-1], 2 * mantissas.shape[0]), dtype=dtype)
+def _(x, table, amplitude, interleaved, dtype):
+    return x.new_empty((*x.shape[:-1], 2 * shared_table(table).shape[0]), dtype=dtype)
 
 
 @fast_features.register_fake

@@ -10,7 +10,7 @@ from primal._errors import DataError, DimensionError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
 
-__all__ = ["PAIRINGS", "code_layout", "rotary", "rotate"]
+__all__ = ["PAIRINGS", "code_layout", "rotary", "rotate", "sequence_axis", "turned"]
 
 PAIRINGS = ("half", "interleaved")
 
@@ -22,6 +22,7 @@ def rotary(
     increments: Tensor,
     *,
     pairing: str = "half",
+    seq_dim: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return queries and keys turned by their positions (rotary position embedding).
 
@@ -29,14 +30,20 @@ def rotary(
 
     Parameters
     ----------
-    q, k : tensors of shape (..., n, D)
-        n positions, D = 2 * len(increments); keys may have fewer heads than queries.
-    positions : integer tensor of shape (n,), or one that broadcasts to (..., n)
-        Of any size: a phase is the wrapping product of position and increment.
+    q, k : tensors of shape (..., D)
+        One axis has the n positions, the last one D = 2 * len(increments) columns; keys may
+        have fewer heads than queries.
+    positions : integer tensor
+        Shape (n,); or (batch, n), where batch is the first axis of q and k; or one axis for
+        each axis of q and k but the last, in their order, of their length or of length 1. Of
+        any size: a phase is the wrapping product of position and increment.
     increments : int64 tensor of shape (D / 2,)
         Units of 2**-64 turn; see :func:`primal.torch.functional.increment_tensor`.
     pairing : {"half", "interleaved"}, default="half"
         Which columns make a pair: j and j + D/2, or 2 j and 2 j + 1.
+    seq_dim : int, optional
+        Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
+        when there are more axes than two, because no shape tells these apart.
 
     Returns
     -------
@@ -47,7 +54,8 @@ def rotary(
     Raises
     ------
     DataError, DimensionError, PositionError, OptionError
-        If shapes do not fit, positions are not integers, or the pairing does not exist.
+        If shapes do not fit or are ambiguous, positions are not integers, or the pairing does
+        not exist.
 
     Examples
     --------
@@ -58,14 +66,20 @@ def rotary(
     >>> rotary(q, k, torch.tensor([0, 1]), quarter)[0].int().tolist()
     [[1, 0], [0, 1]]
     """
-    wide = torch.float64 in (q.dtype, k.dtype)
-    codes = F.static_prime(
-        positions,
-        increments,
-        layout=code_layout(pairing),
-        dtype=torch.float64 if wide else torch.float32,
-    )
-    return rotate(q, codes, pairing=pairing), rotate(k, codes, pairing=pairing)
+    of_q, of_k = (aligned_positions(positions, x, seq_dim) for x in (q, k))
+    codes = _codes(of_q, increments, pairing, q.dtype)
+    turned_q = rotate(q, codes, pairing=pairing)
+    if of_q.shape != of_k.shape or q.dtype != k.dtype:  # mostly both have the same codes
+        codes = _codes(of_k, increments, pairing, k.dtype)
+    return turned_q, rotate(k, codes, pairing=pairing)
+
+
+def turned(
+    x: Tensor, positions: Tensor, increments: Tensor, *, pairing: str, seq_dim: int | None
+) -> Tensor:
+    """Return one tensor turned by its positions; see :func:`rotary`."""
+    place = aligned_positions(positions, x, seq_dim)
+    return rotate(x, _codes(place, increments, pairing, x.dtype), pairing=pairing)
 
 
 def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
@@ -74,23 +88,23 @@ def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
     Parameters
     ----------
     x : tensor of shape (..., n, D)
-    codes : tensor of shape (n, D), or one that broadcasts to x
+    codes : tensor of shape (n, D), or one with as many axes as x that broadcasts to x
         Cosines and sines in the layout of the pairing; see :func:`code_layout`.
     """
     interleaved = code_layout(pairing) == "interleaved"
-    if not x.is_floating_point():
-        raise DataError(f"rotated tensors must be floating, got {x.dtype}: cast with x.float().")
+    _check_tensor(x)
     if x.shape[-1:] != codes.shape[-1:]:
         raise DimensionError(
             f"there are {codes.shape[-1]} columns to turn, and a tensor has shape "
             f"{tuple(x.shape)}: its last axis must have them, so slice off columns that stay."
         )
-    if not _broadcasts(codes.shape, x.shape):
+    shared = zip(reversed(codes.shape), reversed(x.shape), strict=False)
+    if codes.ndim not in (2, x.ndim) or not all(a in (1, b) for a, b in shared):
         raise DataError(
-            f"positions of shape {tuple(codes.shape[:-1])} do not fit a tensor of shape "
-            f"{tuple(x.shape)}: they must broadcast to {tuple(x.shape[:-1])}."
+            f"codes of shape {tuple(codes.shape)} do not fit a tensor of shape {tuple(x.shape)}: "
+            f"give {tuple(x.shape[-2:])}, or as many axes as the tensor, of its length or 1."
         )
-    # Narrower products would lose the digits that the phases keep.
+    F.check_device("codes", codes, x)
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
     cos, sin = split_pairs(codes.to(work), interleaved)
     a, b = split_pairs(x.to(work), interleaved)
@@ -102,6 +116,75 @@ def code_layout(pairing: str) -> str:
     return "interleaved" if one_of("pairing", pairing, PAIRINGS) == "interleaved" else "block"
 
 
-def _broadcasts(small: torch.Size, large: torch.Size) -> bool:
-    fits = zip(reversed(small), reversed(large), strict=False)
-    return len(small) <= len(large) and all(a in (1, b) for a, b in fits)
+def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
+    """Return the axis of x that has its positions, counted from the first."""
+    _check_tensor(x)
+    if x.ndim < 2:
+        raise DataError(f"a tensor to turn has axes for positions and columns, got {_shape(x)}.")
+    if seq_dim is None:
+        if x.ndim > 2:
+            raise DataError(
+                f"the positions of a tensor of shape {_shape(x)} may lie on several axes: pass "
+                "seq_dim=-2 for (..., heads, n, D), or seq_dim=-3 for (..., n, heads, D)."
+            )
+        return 0
+    axis = seq_dim + x.ndim if seq_dim < 0 else seq_dim
+    if not 0 <= axis < x.ndim - 1:
+        raise DataError(
+            f"seq_dim={seq_dim} is no axis of positions of a tensor of shape {_shape(x)}, whose "
+            "last axis has the columns."
+        )
+    return axis
+
+
+def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tensor:
+    """Return positions with one axis for each axis of x but the last.
+
+    Raises
+    ------
+    DataError
+        If they do not fit, or could be meant in two ways.
+    """
+    positions = F.checked_positions(positions)
+    axis = sequence_axis(x, seq_dim)
+    shape = tuple(x.shape[:-1])
+    whole, n = [1] * len(shape), shape[axis]
+    if positions.ndim == 0:
+        return positions.reshape(whole)
+    if tuple(positions.shape) == (n,):
+        whole[axis] = n
+        return positions.reshape(whole)
+    if positions.ndim == len(shape) and all(
+        a in (1, b) for a, b in zip(positions.shape, shape, strict=True)
+    ):
+        return positions
+    # Two axes are a batch and its positions, never heads and theirs.
+    of_batch = axis > 0 and len(shape) > 2
+    if of_batch and positions.shape in ((shape[0], n), (1, n)):
+        whole[0], whole[axis] = positions.shape
+        return positions.reshape(whole)
+    batch = f"({shape[0]}, {n}), " if of_batch else ""
+    raise DataError(
+        f"positions of shape {_shape(positions)} do not fit a tensor of shape {_shape(x)} with "
+        f"its positions on axis {axis}: give shape ({n},), {batch}or one axis for each of {shape}, "
+        "of that length or 1."
+    )
+
+
+def _codes(positions: Tensor, increments: Tensor, pairing: str, dtype: torch.dtype) -> Tensor:
+    """Return the codes for tensors of a type: narrower products would lose digits of phases."""
+    wide = torch.float64 if dtype == torch.float64 else torch.float32
+    return F.static_prime(positions, increments, layout=code_layout(pairing), dtype=wide)
+
+
+def _check_tensor(x: Tensor) -> None:
+    if not isinstance(x, Tensor):
+        raise DataError(
+            f"what is rotated must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x)."
+        )
+    if not x.is_floating_point():
+        raise DataError(f"rotated tensors must be floating, got {x.dtype}: cast with x.float().")
+
+
+def _shape(x: Tensor) -> tuple[int, ...]:
+    return tuple(x.shape)

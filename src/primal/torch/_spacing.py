@@ -1,4 +1,4 @@
-"""How frequencies are spread: increments of k frequencies from square roots of primes."""
+"""How frequencies of positions are spread: increments from square roots of primes, or rotary's."""
 
 from __future__ import annotations
 
@@ -7,17 +7,20 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from primal._checks import one_of, positive_scale, whole_number
-from primal._errors import DimensionError, OptionError
+from primal._errors import DimensionError, OptionError, SigmaError
 from primal._primes import prime_slice
 from primal.turns import increments
 from primal.turns._increments import floor_roots
 
 __all__ = ["SPACINGS", "spaced_increments"]
 
-SPACINGS = ("log", "raw", "kronecker")
-# Decimal's exp and ln are correctly rounded on every machine; 40 digits leave no doubt about
-# the whole numbers below 2**18 that are taken from them.
+SPACINGS = ("log", "rotary", "raw", "kronecker")
+# Decimal's exp and ln are correctly rounded on every machine. 40 digits leave no doubt about
+# the whole numbers below 2**18 that are taken from them; increments of rotary have 20 digits, and
+# up to 15 more where sigma is large.
 _DIGITS = 40
+_ROTARY_DIGITS = 48
+_LARGEST_ROTARY_SIGMA = 1e15
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510")
 _LEAST_PRIME = 1 << 16
 _LARGEST_LOG_COUNT = 4096
@@ -40,16 +43,17 @@ def spaced_increments(
     ----------
     k : int
         How many, at least 1.
-    spacing : {"log", "raw", "kronecker"}, default="log"
+    spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
         ``"log"``: sigma * sqrt(p_j) * 2**-s_j next to base**(-j / k) radians, the geometric
-        grid of rotary embeddings. ``"raw"``: sigma * sqrt(p_j) turns, consecutive primes.
-        ``"kronecker"``: j * sigma * sqrt(p) turns for j = 1..k and one prime p.
+        grid of rotary embeddings. ``"rotary"``: sigma * base**(-j / k) radians, that grid
+        itself, to the nearest 2**-64 turn. ``"raw"``: sigma * sqrt(p_j) turns, consecutive
+        primes. ``"kronecker"``: j * sigma * sqrt(p) turns for j = 1..k and one prime p.
     sigma : float, default=1.0
         Scale of all frequencies.
     start : int, default=0
         Index of the first prime for ``"raw"``, of the only one for ``"kronecker"``.
     base : float, default=10000.0
-        Ratio of the highest to the lowest frequency of ``"log"``, roughly.
+        Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``, roughly.
 
     Raises
     ------
@@ -81,11 +85,25 @@ def spaced_increments(
         return np.arange(1, k + 1, dtype=np.uint64) * increments(1, start=start, sigma=sigma)
     if start:
         raise OptionError(
-            f'start chooses primes for spacing "raw" and "kronecker", got {start} with "log", '
-            "whose primes follow from its grid: leave it out."
+            f'start chooses primes for spacing "raw" and "kronecker", got {start} with '
+            f'"{spacing}", whose frequencies follow from its grid: leave it out.'
         )
+    if spacing == "rotary":
+        return _rotary_increments(k, _grid_base(base), sigma)
     p, exponents = _grid_primes(k, _grid_base(base))
     return floor_roots(p, np.ldexp(sigma, -exponents), 64)
+
+
+def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
+    """Return sigma * base**(-j / k) radians in units of 2**-64 turn, the nearest ones."""
+    if sigma > _LARGEST_ROTARY_SIGMA:
+        raise SigmaError(f'sigma must be at most 1e15 with "rotary", got {sigma!r}: use 1.0.')
+    with localcontext() as context:
+        context.prec = _ROTARY_DIGITS
+        unit = Decimal(sigma) * 2**64 / (2 * _PI)
+        logarithm = base.ln()
+        exact = [unit * (logarithm * -j / k).exp() for j in range(k)]
+        return np.array([int(v.to_integral_value()) % 2**64 for v in exact], dtype=np.uint64)
 
 
 def _grid_base(base: float) -> Decimal:

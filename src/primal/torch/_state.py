@@ -14,15 +14,15 @@ from __future__ import annotations
 import math
 from typing import NamedTuple
 
-import numpy as np
 import torch
 from torch import Tensor, nn
 
 from primal._checks import positive_scale, whole_number
 from primal._errors import DataError
+from primal.torch import _operators
 from primal.torch import functional as F
+from primal.torch._increments import increments_key, shared_increments
 from primal.torch._rotary import rotate
-from primal.torch._spacing import spaced_increments
 
 __all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
 
@@ -69,8 +69,9 @@ class PrimeStateCell(nn.Module):
     time_constant : float, default=256.0
         Steps after which a channel has decayed to 1 / e, before training.
     device : torch.device or str, optional
-    dtype : torch.dtype, default=torch.float32
-        Of the parameters. The state is float32 for narrower types, float64 for float64.
+    dtype : torch.dtype, optional
+        Of the parameters, by default PyTorch's default type. The state is float32 for narrower
+        types, float64 for float64.
 
     Raises
     ------
@@ -103,7 +104,7 @@ class PrimeStateCell(nn.Module):
         base: float = 10000.0,
         time_constant: float = 256.0,
         device: torch.device | str | None = None,
-        dtype: torch.dtype = torch.float32,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         self.d = whole_number("d", d, least=1)
@@ -115,9 +116,17 @@ class PrimeStateCell(nn.Module):
         self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
         self.output_map = nn.Linear(2 * self.n_channels, self.d_out, **options)
         self.log_time_constant = nn.Parameter(torch.empty(self.n_channels, **options))
-        self.register_buffer("increments", None, persistent=False)
+        # The first channel rests, the others turn.
+        self._key = increments_key(
+            max(1, self.n_channels - 1), spacing, sigma=sigma, start=start, base=base
+        )
+        shared_increments(self._key, torch.device("cpu"))  # checks the arguments
         self.reset_parameters()
-        self.reset_buffers()
+
+    @property
+    def increments(self) -> Tensor:
+        """Phase that each channel moves in one step, int64 (n,), units of 2**-64 turn."""
+        return self._increments_on(self.log_time_constant.device)
 
     def forward(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
         """Return the outputs of all steps and the state after the last one.
@@ -128,6 +137,8 @@ class PrimeStateCell(nn.Module):
         state : CellState, optional
             Where an earlier call ended; the beginning by default.
         """
+        if not isinstance(x, Tensor):
+            raise DataError(f"x must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x).")
         if x.ndim < 2 or x.shape[-1] != self.d or x.shape[-2] == 0:
             raise DataError(
                 f"x must have shape (..., steps, {self.d}) with one step or more, "
@@ -161,7 +172,8 @@ class PrimeStateCell(nn.Module):
         """Return cosines and sines of the channels at integer positions, shape (..., 2 n)."""
         wide = self.log_time_constant.dtype == torch.float64
         dtype = torch.float64 if wide else torch.float32
-        return F.static_prime(positions, self.increments, dtype=dtype)
+        positions = F.checked_positions(positions)
+        return F.static_prime(positions, self._increments_on(positions.device), dtype=dtype)
 
     def decay(self) -> Tensor:
         """Return what remains of each column of the state after a step, shape (2 n,)."""
@@ -171,7 +183,8 @@ class PrimeStateCell(nn.Module):
 
     def turns(self, t: Tensor) -> Tensor:
         """Return the phases of the channels at steps t, int64 in units of 2**-64 turn."""
-        return t.long()[..., None] * self.increments
+        t = F.checked_positions(t)
+        return t.long()[..., None] * self._increments_on(t.device)
 
     def reset_parameters(self) -> None:
         """Draw the learned maps anew and set every time constant back."""
@@ -179,20 +192,9 @@ class PrimeStateCell(nn.Module):
         self.output_map.reset_parameters()
         nn.init.constant_(self.log_time_constant, math.log(self.time_constant))
 
-    def reset_buffers(self) -> None:
-        """Rebuild the increments on the device of the module, as after ``to_empty``."""
-        self.increments = F.increment_tensor(self._values(), self.log_time_constant.device)
-
-    def _values(self) -> np.ndarray:
-        """Return the increments of all channels: the first one rests, the others turn."""
-        turning = spaced_increments(
-            max(1, self.n_channels - 1),
-            self.spacing,
-            sigma=self.sigma,
-            start=self.start,
-            base=self.base,
-        )
-        return np.concatenate(([np.uint64(0)], turning))[: self.n_channels]
+    def _increments_on(self, device: torch.device) -> Tensor:
+        turning = _operators.increments(self._key, device=device)
+        return torch.cat((turning.new_zeros(1), turning))[: self.n_channels]
 
     def extra_repr(self) -> str:
         return f"{self.d}, {self.n_channels}, {self.d_out}, spacing={self.spacing!r}"

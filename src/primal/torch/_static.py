@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 import primal.maps
 from primal._errors import DimensionError
+from primal.torch import _operators
 from primal.torch import functional as F
-from primal.turns import increments
+from primal.torch._increments import increments_key
+from primal.torch._layer import PrimeLayer
 
 __all__ = ["StaticPrime"]
 
 
-class StaticPrime(nn.Module):
+class StaticPrime(PrimeLayer):
     """Codes of integer positions: :func:`functional.static_prime` with its increments.
 
-    There is nothing to learn or to store: the increments are rebuilt from the arguments, and
-    ``state_dict()`` is empty. They are integers, so ``.half()`` and ``.to(torch.bfloat16)``
+    There is nothing to learn or to store: the increments follow from the arguments and are made
+    where positions are, and ``state_dict()`` is empty. ``.half()`` and ``.to(torch.bfloat16)``
     change the type of the output and nothing else.
 
     Parameters
@@ -30,8 +32,8 @@ class StaticPrime(nn.Module):
         Index of the first prime.
     layout : {"block", "interleaved"}, default="block"
     device : torch.device or str, optional
-    dtype : torch.dtype, default=torch.float32
-        Of the output: float32, bfloat16, float16 or float64.
+    dtype : torch.dtype, optional
+        Of the output: float32, bfloat16, float16 or float64; by default PyTorch's default type.
 
     Raises
     ------
@@ -57,28 +59,21 @@ class StaticPrime(nn.Module):
         start: int = 0,
         layout: str = "block",
         device: torch.device | str | None = None,
-        dtype: torch.dtype = torch.float32,
+        dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__()
+        super().__init__(device, dtype)
         self.map = primal.maps.StaticPrime(D, sigma=sigma, start=start, layout=layout)
-        self.frequency_range = (0, self.map.D // 2)
-        # Follows .half() and .to(dtype), so that the output does.
-        self.register_buffer(
-            "like_output",
-            torch.empty(0, dtype=F.output_dtype(dtype), device=device),
-            persistent=False,
-        )
-        self.register_buffer("increments", None, persistent=False)
-        self.reset_buffers()
+        self.keep_frequencies(0, self.map.D // 2)
 
     @property
-    def dtype(self) -> torch.dtype:
-        """Type of the output."""
-        return self.like_output.dtype
+    def increments(self) -> Tensor:
+        """Phase moved in one step, int64 of shape (D / 2,), units of 2**-64 turn."""
+        return self._increments_on(self._device)
 
     def forward(self, t: Tensor) -> Tensor:
         """Return the codes of integer positions t, shape (*t.shape, D)."""
-        return F.static_prime(t, self.increments, layout=self.map.layout, dtype=self.dtype)
+        increments = self._increments_on(F.checked_positions(t).device)
+        return F.static_prime(t, increments, layout=self.map.layout, dtype=self.dtype)
 
     def waves(self, N: int, *, offset: int = 0) -> Tensor:
         """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves)."""
@@ -96,21 +91,20 @@ class StaticPrime(nn.Module):
             sigma=grown.sigma,
             start=grown.start,
             layout=grown.layout,
-            device=self.increments.device,
+            device=self._device,
             dtype=self.dtype,
         )
-
-    def reset_buffers(self) -> None:
-        """Rebuild the increments on the device of the module, as after ``to_empty``."""
-        first, last = self.frequency_range
-        values = increments(last - first, start=self.map.start + first, sigma=self.map.sigma)
-        self.increments = F.increment_tensor(values, self.like_output.device)
 
     def keep_frequencies(self, first: int, last: int) -> None:
         """Keep frequencies first..last-1 only, for one rank of several."""
         self.frequency_range = (first, last)
-        self.reset_buffers()
+        self._key = increments_key(
+            last - first, "raw", sigma=self.map.sigma, start=self.map.start + first
+        )
 
     def extra_repr(self) -> str:
         m = self.map
         return f"{m.D}, sigma={m.sigma}, start={m.start}, layout={m.layout!r}, dtype={self.dtype}"
+
+    def _increments_on(self, device: torch.device) -> Tensor:
+        return _operators.increments(self._key, device=device)

@@ -6,8 +6,8 @@ of 2**(g - 62). Their dot product S = sum_j X_j F_j is a whole number, and the p
 
     floor(S * 2**(a + g - 60)) mod 2**64     in units of 2**-64 turn,
 
-rounded to the nearest 2**-32 turn for float32 output. Nothing in this depends on a batch, an
-order of summation, an engine or a number of threads.
+rounded to the nearest 2**-32 turn for float32 output; 0 for a row of zeros, which has no a. Nothing
+in this depends on a batch, an order of summation, an engine or a number of threads.
 
 **How to compute it.** S has up to 136 bits. Both factors are cut into balanced digits,
 
@@ -229,7 +229,11 @@ def _add_shifted(words: list[np.ndarray], value: np.ndarray, position: int) -> N
 
 
 def _window(words: list[np.ndarray], start: np.ndarray) -> np.ndarray:
-    """Return bits start .. start + 63 of 192-bit two's complement integers (start >= 0)."""
+    """Return bits start .. start + 63 of 192-bit two's complement integers.
+
+    A negative start occurs for rows of zeros only, which have no exponent of their own.
+    """
+    start = np.maximum(start, 0)
     sign = (words[2].view(np.int64) >> np.int64(63)).view(np.uint64)
     first, shift = np.divmod(np.minimum(start, 191), 64)
     shift = shift.astype(np.uint64)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from primal._files import written_figure
 from primal_studies.bench._measure import OURS, Result
 
 __all__ = ["plot"]
@@ -47,7 +48,6 @@ def plot(results: list[Result], path: Path) -> bool:
         axis.set_title("StaticPrime" if group == "static" else "DynamicPrime, d = 2 ... 512")
         axis.grid(True, which="both", alpha=0.2)
         axis.legend()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
+    written_figure(figure, path)
     plt.close(figure)
     return True

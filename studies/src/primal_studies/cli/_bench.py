@@ -9,9 +9,10 @@ from typing import Any
 
 import click
 
-from primal._errors import EngineError, MissingPackageError
+from primal._errors import EngineError
+from primal._extras import require
+from primal._parallel import n_threads
 from primal.engines import engine
-from primal.engines._threads import n_threads
 from primal_studies.bench import (
     GROUPS,
     OURS,
@@ -82,12 +83,7 @@ def bench(
 
 
 def _bench_gpu() -> None:
-    try:
-        import torch
-    except ImportError:
-        raise MissingPackageError(
-            "the GPU benchmark needs PyTorch: pip install 'primal-features[torch]'."
-        ) from None
+    torch = require("torch", "the GPU benchmark")
     if not torch.cuda.is_available():
         raise EngineError("no GPU was found: run this where torch.cuda.is_available() is True.")
     from primal_studies.bench._gpu import report

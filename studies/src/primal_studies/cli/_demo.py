@@ -9,6 +9,7 @@ from pathlib import Path
 import click
 import numpy as np
 
+from primal._files import written_figure
 from primal.codebooks import bounds, worst_lag
 from primal.engines import engine
 from primal.maps import DynamicPrime, StaticPrime
@@ -158,9 +159,8 @@ def _picture(out: Path, shapes: dict[str, np.ndarray], codebook: dict) -> Path:
     axes[0, 3].set_xlabel("cosine at each lag")
     axes[0, 3].set_ylim(top=1.35 * axes[0, 3].get_ylim()[1])  # room for the legend
     axes[0, 3].legend(loc="upper center")
-    out.mkdir(parents=True, exist_ok=True)
     path = out / _PICTURE
-    figure.savefig(path, dpi=110)
+    written_figure(figure, path)
     plt.close(figure)
     return path
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from primal._files import written_figure
 from primal_studies.hdc._bench import Score
 from primal_studies.hdc._continual import TaskRow
 
@@ -43,7 +44,8 @@ def plot_scores(scores: Sequence[Score], path: Path) -> None:
     listed = ", ".join(str(size) for size in sizes)
     growing = " (larger marks)" if len(sizes) > 1 else ""
     axes[0][-1].legend(title=f"D = {listed}{growing}", fontsize=8)
-    _save(figure, path, plt)
+    written_figure(figure, path)
+    plt.close(figure)
 
 
 def plot_tasks(rows: Sequence[TaskRow], path: Path, title: str) -> None:
@@ -63,7 +65,8 @@ def plot_tasks(rows: Sequence[TaskRow], path: Path, title: str) -> None:
     axis.set(xlabel="tasks learned", ylabel="accuracy on all classes seen")
     axis.grid(True, alpha=0.2)
     axis.legend()
-    _save(figure, path, plt)
+    written_figure(figure, path)
+    plt.close(figure)
 
 
 def _pyplot() -> Any:
@@ -73,9 +76,3 @@ def _pyplot() -> Any:
     from matplotlib import pyplot
 
     return pyplot
-
-
-def _save(figure: Any, path: Path, plt: Any) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=110)
-    plt.close(figure)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.engines._threads import single_threaded_blas
+from primal._parallel import single_threaded_blas
 from primal.hdc._class_online import PrimeOnlineClassifier
 from primal.hdc._class_prototypes import PrimeCentroidClassifier
 from primal.sklearn import PrimeRidgeClassifier

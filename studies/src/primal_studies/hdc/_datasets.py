@@ -20,6 +20,7 @@ import numpy as np
 
 from primal._checks import one_of
 from primal._errors import DataError, MissingPackageError
+from primal._extras import require
 from primal_studies.hdc._datasets_split import Dataset
 
 __all__ = ["DATASETS", "Entry", "data_folders", "load"]
@@ -90,12 +91,7 @@ def _package(name: str, npm_version: str) -> Path:
 
 
 def _from_sklearn(name: str, kind: str) -> Dataset:
-    try:
-        from sklearn import datasets
-    except ImportError:
-        raise MissingPackageError(
-            f"{name!r} comes with scikit-learn: pip install 'primal-features[sklearn]'."
-        ) from None
+    datasets = require("sklearn.datasets", f"dataset {name!r}")
     bunch = getattr(datasets, f"load_{name}")()
     classes = tuple(str(label) for label in bunch.target_names)
     return Dataset(name, kind, bunch.data, bunch.target.astype(np.int64), classes, "scikit-learn")

@@ -12,7 +12,6 @@ from __future__ import annotations
 import contextlib
 import csv
 import io
-import json
 import platform
 import re
 from collections.abc import Iterable, Mapping
@@ -22,8 +21,9 @@ from pathlib import Path
 from typing import Any
 
 from primal._errors import DataError, OptionError
+from primal._files import read_json
+from primal._parallel import n_threads
 from primal.engines import engine
-from primal.engines._threads import n_threads
 from primal_studies.paper._experiment import Outcome, Row
 from primal_studies.paper._ledger import Entry, Judged, Ledger
 from primal_studies.paper._store import Measured, as_json, packages, source_digest, write_whole
@@ -42,6 +42,8 @@ _MARK = "run.json"
 _PAGE = "index.html"
 _MAKER = "primal reproduce"
 _NAME = re.compile(r"[A-Za-z0-9][\w .-]*")
+# Names of files that a later run may remove.
+_OURS = re.compile(r"(data/[A-Za-z0-9][\w.-]*/[A-Za-z0-9][\w.-]*|figures/[A-Za-z0-9][\w.-]*\.svg)")
 
 
 class Folder:
@@ -50,7 +52,7 @@ class Folder:
     def __init__(self, path: Path, run: dict[str, Any]) -> None:
         self._path = path
         self._run = run
-        self._written: set[Path] = set()
+        self._written: set[str] = set()
 
     @classmethod
     def claim(cls, path: Path, *, quick: bool) -> Folder:
@@ -61,8 +63,8 @@ class Folder:
         OptionError
             If there is something else in it, or it cannot be written to.
         """
-        _refuse_what_is_not_ours(path)
-        folder = cls(path, _run_facts(quick))
+        earlier = _files_of_earlier_run(path)
+        folder = cls(path, {**_run_facts(quick), "files": earlier})
         try:
             path.mkdir(parents=True, exist_ok=True)
             folder._write(_MARK, as_json(folder._run))
@@ -95,8 +97,9 @@ class Folder:
             name: {"seconds": round(entry.seconds, 3), "kept_from_earlier_run": entry.kept}
             for name, entry in measured.items()
         }
+        earlier, self._run["files"] = self._run["files"], sorted(self._written)
         self._write(_MARK, as_json(self._run))
-        self._remove_leftovers()
+        self._remove_leftovers(earlier)
         return self._run
 
     def write_page(self, html: str) -> Path:
@@ -105,7 +108,7 @@ class Folder:
         return self._path / _PAGE
 
     def _write_new(self, name: str, content: str) -> None:
-        if self._path / name in self._written:
+        if name in self._written:
             raise DataError(f"two tables or figures would be the file {name}: rename one.")
         self._write(name, content)
 
@@ -113,14 +116,13 @@ class Folder:
         path = self._path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, content)
-        self._written.add(path)
+        self._written.add(name)
 
-    def _remove_leftovers(self) -> None:
-        patterns = ("data/*/*.csv", "data/*/facts.json", "figures/*.svg")
-        for pattern in patterns:
-            for path in self._path.glob(pattern):
-                if path not in self._written:
-                    path.unlink()
+    def _remove_leftovers(self, earlier: Iterable[str]) -> None:
+        """Remove what an earlier run wrote and this one did not."""
+        for name in set(earlier) - self._written:
+            with contextlib.suppress(OSError):
+                (self._path / name).unlink()
         for path in self._path.glob("data/*"):
             with contextlib.suppress(OSError):  # not empty
                 path.rmdir()
@@ -194,24 +196,30 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     return plain
 
 
-def _refuse_what_is_not_ours(path: Path) -> None:
+def _files_of_earlier_run(path: Path) -> list[str]:
+    """Return the names of the files that the folder has from an earlier run.
+
+    Raises
+    ------
+    OptionError
+        If there is something else in it.
+    """
     if not path.exists():
-        return
+        return []
     if not path.is_dir():
         raise OptionError(f"{path} is not a folder: choose another place for the output.")
-    if any(not entry.name.endswith(".part") for entry in path.iterdir()) and not _is_ours(path):
-        raise OptionError(
-            f"{path} has files in it that `primal reproduce` did not write: choose a new or an "
-            "empty folder."
-        )
-
-
-def _is_ours(path: Path) -> bool:
-    try:
-        mark = json.loads((path / _MARK).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return False
-    return isinstance(mark, dict) and mark.get("made_by") == _MAKER
+    if all(entry.name.endswith(".part") for entry in path.iterdir()):
+        return []
+    with contextlib.suppress(DataError):
+        mark = read_json(path / _MARK)
+        if mark.get("made_by") == _MAKER:
+            named = mark.get("files")
+            listed = named if isinstance(named, list) else []
+            return [name for name in listed if isinstance(name, str) and _OURS.fullmatch(name)]
+    raise OptionError(
+        f"{path} has files in it that `primal reproduce` did not write: choose a new or an "
+        "empty folder."
+    )
 
 
 def _run_facts(quick: bool) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import hashlib
 import importlib.metadata
 import json
 import math
+import re
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from functools import cache
@@ -20,7 +21,7 @@ from typing import Any
 
 import primal
 from primal._errors import DataError
-from primal._files import written_whole
+from primal._files import open_regular, written_whole
 from primal.decoding._cache import cache_folder
 from primal_studies.paper._experiment import Fact, Outcome
 
@@ -35,6 +36,7 @@ __all__ = [
     "write_whole",
 ]
 
+_LARGEST_ENTRY = 1 << 28
 # Whose version can change a measured number.
 _PACKAGES = ("primal-features", "numpy", "numba", "scipy", "scikit-learn", "torch")
 
@@ -54,7 +56,8 @@ def load(name: str, quick: bool) -> Measured | None:
     if path is None:
         return None
     try:
-        checksum, _, body = path.read_bytes().partition(b"\n")
+        with open_regular(path) as stream:
+            checksum, _, body = stream.read(_LARGEST_ENTRY).partition(b"\n")
         if checksum.decode() != hashlib.sha256(body).hexdigest():
             return None
         entry = json.loads(body)
@@ -73,14 +76,15 @@ def store(name: str, quick: bool, measured: Measured) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-        for other in path.parent.glob(f"{_stem(name, quick)}.*.json"):
-            if other != path:
+        entry_name = re.compile(re.escape(_stem(name, quick)) + r"\.[0-9a-f]{64}\.json")
+        for other in path.parent.iterdir():
+            if other != path and entry_name.fullmatch(other.name):
                 other.unlink()
 
 
 def write_whole(path: Path, content: bytes | str) -> None:
     """Write a file beside its place, then rename it: a file that is there is whole."""
-    with written_whole(path) as stream:
+    with written_whole(path, durable=False) as stream:
         stream.write(content.encode() if isinstance(content, str) else content)
 
 

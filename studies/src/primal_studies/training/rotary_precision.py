@@ -30,8 +30,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         for n in (64, 1024, 4096):
             torch.manual_seed(0)
             q = torch.randn(1, 2, n, D).to(dtype)
-            true, _ = positions.rotary(q.double(), q.double())
-            ours, _ = positions.rotary(q, q)
+            true, _ = positions.rotary(q.double(), q.double(), seq_dim=-2)
+            ours, _ = positions.rotary(q, q, seq_dim=-2)
             # A fresh one for each type: it keeps the angles of its first call.
             peer = RotaryEmbedding(dim=D, custom_freqs=positions.frequencies().float())
             found = [

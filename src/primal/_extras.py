@@ -1,0 +1,63 @@
+"""Optional packages: which extra brings each, and the one sentence said when it is missing."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from primal._errors import MissingPackageError
+
+__all__ = ["install_hint", "require"]
+
+_DISTRIBUTION = "primal-features"
+# By the name that is imported: the name people know, and the extra.
+_PACKAGES = {
+    "faiss": ("FAISS", "search"),
+    "matplotlib": ("matplotlib", "plot"),
+    "numba": ("Numba", "fast"),
+    "pyarrow": ("pyarrow", "data"),
+    "ray": ("Ray Data", "ray"),
+    "scipy": ("SciPy", "codebooks"),
+    "sklearn": ("scikit-learn", "sklearn"),
+    "torch": ("PyTorch", "torch"),
+}
+
+
+def install_hint(package: str, extra: str | None = None) -> str:
+    """Return the command that installs an optional package, given by its import name."""
+    return f"pip install '{_DISTRIBUTION}[{extra or _PACKAGES[package][1]}]'"
+
+
+def require(module: str, what: str, *, extra: str | None = None) -> Any:
+    """Import an optional module and return it.
+
+    Parameters
+    ----------
+    module : str
+        Such as ``"pyarrow.parquet"``.
+    what : str
+        What needs it, the subject of the sentence.
+    extra : str, optional
+        The extra to install, where another than the usual one has it too.
+
+    Raises
+    ------
+    MissingPackageError
+        If it is not installed, or cannot be imported; the message says which.
+
+    Examples
+    --------
+    >>> from primal._extras import require
+    >>> require("numpy.linalg", "this example").__name__
+    'numpy.linalg'
+    """
+    try:
+        return importlib.import_module(module)
+    except ImportError as error:
+        package = module.partition(".")[0]
+        name = _PACKAGES[package][0]
+        absent = isinstance(error, ModuleNotFoundError) and error.name in (package, module)
+        reason = "" if absent else f", which is installed and cannot be imported ({error})"
+        raise MissingPackageError(
+            f"{what} needs {name}{reason}: {install_hint(package, extra)}."
+        ) from (None if absent else error)

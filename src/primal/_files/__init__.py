@@ -1,0 +1,15 @@
+"""Files that are written whole and read with suspicion: the one way for every room."""
+
+from primal._files._folders import FolderFormat
+from primal._files._reading import open_regular, parsed_json, read_json
+from primal._files._writing import npy_header, written_figure, written_whole
+
+__all__ = [
+    "FolderFormat",
+    "npy_header",
+    "open_regular",
+    "parsed_json",
+    "read_json",
+    "written_figure",
+    "written_whole",
+]

@@ -1,0 +1,311 @@
+"""Folders of a manifest and arrays, replaced as a whole.
+
+Arrays go into files with fresh names; the manifest, which names them, replaces the old one in one
+step. Then the arrays that the old manifest named are removed, and nothing else ever is. Names are
+never used twice, so what a save removes cannot be in use by a later one, and two saves at a time
+need no lock to be safe: a lock on the folder only keeps them from leaving each other's arrays
+behind. Whoever reads meanwhile and finds an array gone reads the manifest again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import math
+import os
+import re
+import stat
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from primal._errors import DataError
+from primal._files._reading import LARGEST_JSON, open_regular, read_json
+from primal._files._writing import Draft, drafted, npy_header
+
+__all__ = ["FolderFormat"]
+
+_ARRAY_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{32}\.npy")
+_DTYPES = ("|u1", "<u2", "<u4", "<f2", "<f4", "<c8")
+_LARGEST_SIZE = 1 << 48
+# Entries written at once, so that copies stay small.
+_BLOCK_BYTES = 1 << 24
+_LOCK_SECONDS = 10.0
+# Every further try means that somebody has saved since the one before.
+_MOST_TRIES = 1000
+
+
+@dataclass(frozen=True)
+class FolderFormat:
+    """What a kind of folder is called.
+
+    Attributes
+    ----------
+    manifest : str
+        Name of the file that names the others.
+    format : str
+        What it says it is: a file of that name which does not is somebody else's.
+    version : int
+    """
+
+    manifest: str
+    format: str
+    version: int
+
+    def save(
+        self,
+        folder: Path,
+        fields: Mapping[str, Any],
+        arrays: Mapping[str, Sequence[np.ndarray]],
+    ) -> None:
+        """Write fields and arrays into a folder, made if need be, in place of what it holds.
+
+        Parameters
+        ----------
+        folder : Path
+        fields : mapping
+            JSON values.
+        arrays : mapping of str to sequence of ndarray
+            Each array in parts of consecutive rows, at least one part.
+
+        Raises
+        ------
+        DataError
+            If a file with the name of the manifest is there and is none, or the fields are more
+            than `load` would read.
+        OSError
+            As the system reports it, for instance a full disk; the folder is then as it was.
+        """
+        path = folder / self.manifest
+        self._refuse_foreign(path)
+        folder.mkdir(parents=True, exist_ok=True)
+        with drafted() as draft:
+            records = {name: _write(draft, folder, name, arrays[name]) for name in arrays}
+            document = {
+                "format": self.format,
+                "version": self.version,
+                **fields,
+                "arrays": {name: record.as_json() for name, record in records.items()},
+            }
+            content = json.dumps(document, indent=1).encode()
+            if len(content) > LARGEST_JSON:
+                raise DataError(
+                    f"the description of what is saved takes {len(content)} bytes, and "
+                    f"{LARGEST_JSON} can be read back."
+                )
+            with draft.open(path) as stream:
+                stream.write(content)
+            with _locked(folder):
+                draft.commit(self._own_arrays(folder))
+                draft.settle()
+
+    def load(
+        self, folder: Path, *, mapped_from: int, verify: bool = False
+    ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the fields and the arrays of a folder.
+
+        Parameters
+        ----------
+        folder : Path
+        mapped_from : int
+            Arrays of at least so many bytes are mapped into memory, read-only; smaller ones are
+            read, and their digest compared.
+        verify : bool, default=False
+            Compare the digests of mapped arrays too, which reads them once.
+
+        Raises
+        ------
+        DataError
+            If there is nothing of this format and version, or it is damaged.
+        """
+        path, seen = folder / self.manifest, None
+        for _ in range(_MOST_TRIES):
+            try:
+                document = read_json(path)
+            except DataError as error:
+                raise DataError(f"{folder} holds no {self.format}: {error}") from None
+            self._check(document, path)
+            records = _records(document.pop("arrays", None), path)
+            try:
+                arrays = {
+                    name: _read(folder / record.file, record, mapped_from, verify)
+                    for name, record in records.items()
+                }
+            except FileNotFoundError as error:
+                if records == seen:
+                    raise DataError(
+                        f"{path} names {error.filename}, which is not there: save again."
+                    ) from None
+                seen = records  # somebody may have saved meanwhile
+            else:
+                return document, arrays
+        raise DataError(f"{folder} is being saved to all the time: try again.")
+
+    def _check(self, document: dict[str, Any], path: Path) -> None:
+        found, version = document.pop("format", None), document.pop("version", None)
+        if found != self.format or version != self.version or type(version) is not int:
+            raise DataError(
+                f"{path} must be a {self.format} of version {self.version}, got {found!r} of "
+                f"version {version!r}."
+            )
+
+    def _refuse_foreign(self, path: Path) -> None:
+        if not os.path.lexists(path):
+            return
+        with contextlib.suppress(DataError):
+            if read_json(path).get("format") == self.format:
+                return
+        raise DataError(
+            f"{path} is there and is no {self.format}: choose another folder, or remove it."
+        )
+
+    def _own_arrays(self, folder: Path) -> list[Path]:
+        """Return the arrays that the manifest of a folder names, those that are what it says."""
+        try:
+            document = read_json(folder / self.manifest)
+            self._check(document, folder)
+            records = _records(document.get("arrays"), folder)
+        except DataError:
+            return []
+        return [folder / r.file for r in records.values() if _is_as_recorded(folder / r.file, r)]
+
+
+@dataclass(frozen=True)
+class _ArrayRecord:
+    """What a manifest says of an array: name of its file, type, shape, digest of its data."""
+
+    file: str
+    dtype: np.dtype
+    shape: tuple[int, ...]
+    sha256: str
+
+    @property
+    def header(self) -> bytes:
+        return npy_header(self.dtype, self.shape)
+
+    @property
+    def n_bytes(self) -> int:
+        return len(self.header) + math.prod(self.shape) * self.dtype.itemsize
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "file": self.file,
+            "dtype": self.dtype.str,
+            "shape": list(self.shape),
+            "sha256": self.sha256,
+        }
+
+
+def _records(values: Any, path: Path) -> dict[str, _ArrayRecord]:
+    if not isinstance(values, dict):
+        raise DataError(f"{path} does not list its arrays.")
+    return {name: _record(value, path) for name, value in values.items()}
+
+
+def _record(value: Any, path: Path) -> _ArrayRecord:
+    """Return a record whose every field has been checked: nothing else of a file is trusted."""
+    fields = value if isinstance(value, dict) else {}
+    file, dtype, shape, digest = (fields.get(k) for k in ("file", "dtype", "shape", "sha256"))
+    if (
+        isinstance(file, str)
+        and _ARRAY_NAME.fullmatch(file)
+        and dtype in _DTYPES
+        and isinstance(shape, list)
+        and 0 < len(shape) <= 3
+        and all(type(size) is int and 0 <= size < _LARGEST_SIZE for size in shape)
+        and isinstance(digest, str)
+    ):
+        return _ArrayRecord(file, np.dtype(dtype), tuple(shape), digest)
+    raise DataError(f"{path} describes an array as {str(value)[:200]}, which none is.")
+
+
+def _write(draft: Draft, folder: Path, name: str, parts: Sequence[np.ndarray]) -> _ArrayRecord:
+    first = parts[0]
+    shape = (sum(len(part) for part in parts), *first.shape[1:])
+    dtype = first.dtype.newbyteorder("<")
+    file, digest = f"{name}-{uuid.uuid4().hex}.npy", hashlib.sha256()
+    with draft.open(folder / file) as stream:
+        stream.write(npy_header(dtype, shape))
+        for part in parts:
+            step = max(1, _BLOCK_BYTES // max(1, part[:1].nbytes))
+            for start in range(0, len(part), step):
+                block = np.ascontiguousarray(part[start : start + step], dtype=dtype).data
+                digest.update(block)
+                stream.write(block)
+    return _ArrayRecord(file, dtype, shape, digest.hexdigest())
+
+
+def _read(path: Path, record: _ArrayRecord, mapped_from: int, verify: bool) -> np.ndarray:
+    try:
+        with open_regular(path) as stream:
+            header = record.header
+            size = os.fstat(stream.fileno()).st_size
+            if size != record.n_bytes or stream.read(len(header)) != header:
+                raise DataError(
+                    f"{path} is not the {record.dtype} {record.shape} that was saved: the file "
+                    "was changed or cut short; save again."
+                )
+            mapped = size >= mapped_from and size > len(header)
+            if mapped:
+                array = np.memmap(stream, record.dtype, "r", len(header), record.shape)
+            else:
+                n = math.prod(record.shape)
+                array = np.fromfile(stream, record.dtype, n).reshape(record.shape)
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError) as error:
+        if isinstance(error, DataError):
+            raise
+        raise DataError(f"{path} cannot be read: {error}.") from None
+    if (verify or not mapped) and _digest(array) != record.sha256:
+        raise DataError(f"{path} is damaged, its digest has changed: save again.")
+    return array
+
+
+def _digest(array: np.ndarray) -> str:
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+
+
+def _is_as_recorded(path: Path, record: _ArrayRecord) -> bool:
+    """Whether a file is the array of a record as far as name, size and header tell."""
+    try:
+        status = path.lstat()
+        if not stat.S_ISREG(status.st_mode) or status.st_size != record.n_bytes:
+            return False
+        with open_regular(path) as stream:
+            return stream.read(len(record.header)) == record.header
+    except (OSError, DataError):
+        return False
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, or continue without one where there is none to be had."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system
+        yield
+        return
+    opened = os.open(folder, os.O_RDONLY)
+    try:
+        end = time.monotonic() + _LOCK_SECONDS
+        while time.monotonic() < end:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                time.sleep(0.005)
+            except OSError:  # some network disks know no locks
+                break
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_UN)  # also for copies that a forked child has
+        os.close(opened)

@@ -1,0 +1,35 @@
+"""Attributes computed on first use."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar, overload
+
+__all__ = ["cached_property"]
+
+T = TypeVar("T")
+
+
+class cached_property(Generic[T]):
+    """``functools.cached_property`` without the lock that it has up to Python 3.11.
+
+    That lock is one for all objects of a class and held while the value is made: a process that
+    forks meanwhile has children that wait for it for ever. Here two threads may both make the
+    value; the first one to end is kept, and both return it.
+    """
+
+    def __init__(self, make: Callable[[Any], T]) -> None:
+        self._make = make
+        self.__doc__ = make.__doc__
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = name
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> cached_property[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> cached_property[T] | T:
+        if instance is None:
+            return self
+        return vars(instance).setdefault(self._name, self._make(instance))

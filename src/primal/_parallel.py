@@ -1,0 +1,170 @@
+"""One pool of threads for kernels that release the interpreter lock.
+
+Numba's own parallel loops are not used: its default thread layer stops the process when
+two threads call it at once. A pool of Python threads has no such limit.
+
+Each thread makes its own matrix products, so the BLAS library must not start threads of its
+own meanwhile: they would spin on the processors that ours need (seen: ten times slower).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from itertools import pairwise
+from typing import Any
+
+from primal._forks import at_fork, fork_safe_lock
+
+__all__ = ["blas_is_limited", "n_threads", "over_rows", "single_threaded_blas"]
+
+_pool: ThreadPoolExecutor | None = None
+
+
+def n_threads() -> int:
+    """Return the number of threads: PRIMAL_THREADS, or the processors this process may use."""
+    asked = os.environ.get("PRIMAL_THREADS", "")
+    if asked.isdigit() and int(asked) > 0:
+        return int(asked)
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) -> None:
+    """Call work(first, last) on pieces of the rows, several at a time.
+
+    Pieces have at least `least_rows` rows. An error in any piece is raised here, after all
+    have ended.
+    """
+    n_pieces = max(1, min(n_threads(), n_rows // max(1, least_rows)))
+    if n_pieces == 1:
+        work(0, n_rows)
+        return
+    edges = [n_rows * i // n_pieces for i in range(n_pieces + 1)]
+    pieces = list(pairwise(edges))
+    # The calling thread takes the first piece: one switch less.
+    waiting = [_get_pool().submit(work, *piece) for piece in pieces[1:]]
+    try:
+        work(*pieces[0])
+    finally:
+        errors = [future.exception() for future in waiting]
+    for error in errors:
+        if error is not None:
+            raise error
+
+
+class single_threaded_blas:
+    """Make NumPy's matrix products use one thread each while the context lasts.
+
+    Needs the package threadpoolctl, which the extra ``fast`` brings; without it the context
+    does nothing (see :func:`blas_is_limited`). The limit holds for the whole process, so the
+    first caller to enter sets it and the last one to leave lifts it.
+    """
+
+    # Every step can be done again, so that an interrupt anywhere leaves no limit behind. One that
+    # comes as __exit__ begins is made good when the interrupted call lets go of this object.
+
+    def __enter__(self) -> None:
+        try:
+            with _limit_lock:
+                _limiting.add(id(self))
+                if _original_limits is None:
+                    _limit()
+        except BaseException:
+            self._leave()
+            raise
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            self._leave()
+        except BaseException:
+            self._leave()
+            raise
+
+    def _leave(self) -> None:
+        with _limit_lock:
+            _limiting.discard(id(self))
+            if not _limiting:
+                _lift()
+
+    def __del__(self) -> None:
+        if id(self) in _limiting:
+            self._leave()
+
+
+def blas_is_limited() -> bool:
+    """Whether `single_threaded_blas` has any effect here: threadpoolctl sees a BLAS library."""
+    with _limit_lock:
+        return bool(_blas_libraries())
+
+
+_limit_lock = fork_safe_lock()
+_limiting: set[int] = set()  # the objects inside the context, by their id
+_original_limits: list[tuple[Any, int]] | None = None  # None while there is no limit
+
+
+def _limit() -> None:
+    global _original_limits
+    # Kept before the first change: an interrupt must not lose them.
+    _original_limits = [(library, library.num_threads) for library in _blas_libraries()]
+    _set_limits([(library, 1) for library, _ in _original_limits])
+
+
+def _lift() -> None:
+    global _original_limits
+    if _original_limits is not None:
+        _set_limits(_original_limits)
+        _original_limits = None
+
+
+def _set_limits(limits: list[tuple[Any, int]]) -> None:
+    for library, n in limits:
+        _free_control(library)  # this may be another thread than the one before
+        library.set_num_threads(n)
+        _free_control(library)
+
+
+def _free_control(library: Any) -> None:
+    """Let any thread change the limit of a BLAS library.
+
+    threadpoolctl obeys only the first thread that ever set the limit of OpenBLAS, and ignores
+    all others in silence. Our lock already keeps threads apart.
+    """
+    if hasattr(library, "clear_controlling_thread"):
+        library.clear_controlling_thread(force=True)
+
+
+@cache
+def _blas_libraries() -> list[Any]:
+    try:
+        from threadpoolctl import ThreadpoolController
+    except ImportError:
+        return []
+    return [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
+
+
+def _get_pool() -> ThreadPoolExecutor:
+    global _pool
+    if _pool is None:
+        # More workers than pieces cost nothing: they start when there is work for them.
+        _pool = ThreadPoolExecutor(max_workers=256, thread_name_prefix="primal")
+    return _pool
+
+
+def _limit_again() -> None:
+    if _limiting:
+        _limit()
+
+
+def _forget_threads() -> None:
+    """A child has none of its parent's threads, and nobody inside the context."""
+    global _pool
+    _pool = None
+    _limiting.clear()
+
+
+# A child must not inherit the limit: nobody there would lift it.
+at_fork(before=_lift, in_parent=_limit_again, in_child=_forget_threads)

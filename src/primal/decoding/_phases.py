@@ -1,0 +1,135 @@
+"""Phases out of waves, and which rows have none.
+
+A pair (cos, sin) of length 0 points nowhere: atan2(0, 0) is a number, but not a phase. A code may
+be scaled by one unknown factor, so lengths are compared within a row. Noise that moves phases
+moves lengths as well, hence the noise that a decoder is made for says how far they may differ.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from primal.engines._numpy import row_blocks
+
+__all__ = ["have_phases", "phases_of", "wrapped"]
+
+# A pair this much shorter than the mean of its row has no phase. Noise of .08 turns, half the
+# length of a wave, leaves one of 256 pairs so short in one row of a million, less noise in fewer.
+_SHORTEST = 2.0**-14
+# Rounding a wave to a float type moves its length up to 1.4 times as far as it turns it.
+_LENGTH_NOISE = 2.0
+# A Lipschitz function of normal noise exceeds its mean by so many deviations at most once in
+# ten million cases: exp(-t**2 / 2).
+_DEVIATIONS = 5.68
+# Rows converted at once: a few arrays that stay in the cache of a core.
+_BLOCK_ENTRIES = 1 << 14
+
+
+def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None) -> np.ndarray:
+    """Return the phases of waves, in turns within [-1/2, 1/2]; NaN in rows that have none.
+
+    Parameters
+    ----------
+    cos, sin : ndarray of shape (..., k)
+    noise_turns : float, optional
+        Standard deviation of a phase, if it is known; see :func:`have_phases`.
+
+    Returns
+    -------
+    turns : ndarray of shape (..., k), dtype=float64
+    """
+    k = cos.shape[-1]
+    turns = np.empty(cos.shape)
+    if cos.size <= _BLOCK_ENTRIES:
+        _write_phases(cos, sin, noise_turns, turns)
+        return turns
+    flat, cos, sin = turns.reshape(-1, k), cos.reshape(-1, k), sin.reshape(-1, k)
+    for rows in row_blocks(len(flat), k, _BLOCK_ENTRIES):
+        _write_phases(cos[rows], sin[rows], noise_turns, flat[rows])
+    return turns
+
+
+def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None) -> np.ndarray:
+    """Return which rows have a phase in every pair, bool of shape (n,).
+
+    Parameters
+    ----------
+    cos, sin : ndarray of shape (n, k), dtype=float64
+    noise_turns : float, optional
+        Standard deviation of a phase. Without it only pairs that are far shorter than the others
+        are found; with it also rows whose lengths differ by more than such noise explains.
+
+    Notes
+    -----
+    Noise of s in both coordinates of a unit wave turns it by s radians and changes its length by
+    at most as much. The distance of k lengths from their mean is a Lipschitz function of the
+    noise with a mean of at most s sqrt(k - 1), and their mean is one with a mean of at least 1;
+    so with t as in ``_DEVIATIONS`` the first exceeds s (sqrt(k - 1) + t), or the second falls
+    below 1 - s t / sqrt(k), at most once in ten million rows each.
+    """
+    k = cos.shape[1]
+    with np.errstate(over="ignore"):
+        lengths = np.sqrt(cos * cos + sin * sin)
+    mean = lengths.mean(axis=1)
+    extreme = np.flatnonzero(~((mean > 1e-140) & (mean < 1e140)))
+    if len(extreme):  # squares over- or underflow there
+        largest = np.maximum(np.abs(cos[extreme]), np.abs(sin[extreme])).max(axis=1, keepdims=True)
+        largest[largest == 0.0] = 1.0
+        lengths[extreme] = np.hypot(cos[extreme] / largest, sin[extreme] / largest)
+        mean[extreme] = lengths[extreme].mean(axis=1)
+    found = lengths.min(axis=1) > _SHORTEST * mean
+    if noise_turns is not None:
+        lengths -= mean[:, None]
+        distance = np.sqrt(np.einsum("ij,ij->i", lengths, lengths))
+        least_mean = max(0.0, 1.0 - _length_noise(noise_turns) * _DEVIATIONS / math.sqrt(k))
+        found &= distance * least_mean <= _largest_distance(k, noise_turns) * mean
+    return found
+
+
+def _write_phases(
+    cos: np.ndarray, sin: np.ndarray, noise_turns: float | None, turns: np.ndarray
+) -> None:
+    x, y = cos.astype(np.float64), sin.astype(np.float64)
+    np.arctan2(y, x, out=turns)
+    turns *= 0.5 / np.pi
+    if not _squared_alike(x, y, noise_turns):
+        k = cos.shape[-1]
+        x, y = cos.reshape(-1, k).astype(np.float64), sin.reshape(-1, k).astype(np.float64)
+        turns.reshape(-1, k)[~have_phases(x, y, noise_turns)] = np.nan
+
+
+def _squared_alike(x: np.ndarray, y: np.ndarray, noise_turns: float | None) -> bool:
+    """Return whether all lengths are so close that every row has its phases; overwrites x and y.
+
+    That is the usual case, and costs a third of looking at every row.
+    """
+    if x.size == 0:
+        return True
+    with np.errstate(over="ignore"):
+        x *= x
+        y *= y
+        x += y
+    low, high = float(x.min()), float(x.max())
+    if not (low > 1e-280 and high < 1e280 and low > _SHORTEST**2 * high):
+        return False
+    if noise_turns is None:
+        return True
+    k = x.shape[-1]
+    return math.sqrt(k) * (high - low) <= 2.0 * _largest_distance(k, noise_turns) * low
+
+
+def _length_noise(noise_turns: float) -> float:
+    """Return the largest deviation of a length, as a share of it, at some noise of its phase."""
+    return _LENGTH_NOISE * 2.0 * math.pi * noise_turns
+
+
+def _largest_distance(k: int, noise_turns: float) -> float:
+    """Return how far k lengths may be from their mean, as a share of it."""
+    return _length_noise(noise_turns) * (math.sqrt(k - 1) + _DEVIATIONS)
+
+
+def wrapped(turns: np.ndarray) -> np.ndarray:
+    """Return phases less their nearest whole number of turns."""
+    return turns - np.rint(turns)

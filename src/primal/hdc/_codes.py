@@ -1,0 +1,371 @@
+"""``Codes``: integer phases with a type, whose operators mean what the algebra says."""
+
+from __future__ import annotations
+
+import numbers
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from primal._errors import DataError
+from primal.hdc._arrays import (
+    is_complex,
+    is_tensor,
+    over_entries,
+    turn_bits,
+    turn_phasors,
+    turn_power,
+)
+
+__all__ = ["Codes", "combine", "exponent", "fit", "operand", "phasors", "same_phases"]
+
+
+class Codes:
+    """Codes: rows of k integer phases each, of which k is the last axis.
+
+    Operators are those of the algebra: ``a * b`` binds, ``a / b`` unbinds, ``~a`` is the
+    inverse, ``a ** r`` the power, ``-a`` the negative, and ``a + b`` the bundle. Bundles are
+    plain complex arrays, in which ``*`` and ``+`` mean the same; codes and bundles mix.
+
+    Codes do not change, and do not turn into numbers by themselves: ``.turns`` are the integers,
+    :func:`primal.hdc.phasors` the complex numbers.
+
+    Parameters
+    ----------
+    turns : array of shape (..., k)
+        Phases: NumPy uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as
+        a PyTorch tensor of int32 or int64. Not copied.
+
+    Attributes
+    ----------
+    turns : array of shape (..., k)
+        Read-only if it is NumPy's.
+    shape : tuple of int
+        (..., k), the shape of the bundle with one code in each place. Indices, iteration and
+        ``len`` go over all axes but the last: a code is not taken apart.
+
+    Raises
+    ------
+    DataError
+        For anything but such arrays.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal import hdc
+    >>> a, b = hdc.Space(512).symbols().encode(["a", "b"])
+    >>> a * b / b == a, a**2 == a * a, a * ~a == hdc.identity(256)
+    (True, True, True)
+    >>> a
+    Codes of shape (256,), uint32, turns 0.3916 0.1422 0.6731 ... 0.0560
+    >>> pair = hdc.Codes.stack([a, b])
+    >>> (pair == a).tolist(), (pair + a).shape, (pair * (a + b)).dtype
+    ([True, False], (2, 256), dtype('complex64'))
+    """
+
+    __slots__ = ("_turns",)
+
+    # Codes may be equal without being one object, and equality compares arrays.
+    __hash__ = None  # type: ignore[assignment]
+    # NumPy leaves operators with codes on the right to us.
+    __array_ufunc__ = None
+
+    def __init__(self, turns: Any) -> None:
+        if not turn_bits(turns) or turns.ndim == 0:
+            raise DataError(
+                "codes are phases of shape (..., k), uint32 or uint64 arrays of NumPy or int32 or "
+                f"int64 tensors of PyTorch, got {_described(turns)}: encode values with a "
+                "vocabulary, complex numbers with nearest_code."
+            )
+        self._turns = _frozen(turns)
+
+    @classmethod
+    def _of(cls, turns: Any) -> Codes:
+        """Return codes of phases that are known to be right."""
+        codes = object.__new__(cls)
+        codes._turns = _frozen(turns)
+        return codes
+
+    @staticmethod
+    def stack(codes: Sequence[Codes]) -> Codes:
+        """Return codes of one shape along a new first axis."""
+        if not isinstance(codes, (Sequence, Codes)):
+            raise DataError(f"stack takes codes, got {_described(codes)}.")
+        members = list(codes)
+        if not members:
+            raise DataError("stack needs at least one code, got none.")
+        for member in members:
+            if not isinstance(member, Codes):
+                raise DataError(f"stack takes codes, got {_described(member)}.")
+            fit(members[0], member)
+            _same_bits(members[0], member)
+            if member.shape != members[0].shape:
+                raise DataError(
+                    f"stack takes codes of one shape, got {members[0].shape} and {member.shape}."
+                )
+        turns = [member._turns for member in members]
+        if is_tensor(turns[0]):
+            import torch
+
+            return Codes._of(torch.stack(turns))
+        return Codes._of(np.stack(turns))
+
+    @property
+    def turns(self) -> Any:
+        return self._turns
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return tuple(self._turns.shape)
+
+    @property
+    def ndim(self) -> int:
+        return self._turns.ndim
+
+    @property
+    def k(self) -> int:
+        """Phases of a code."""
+        return self._turns.shape[-1]
+
+    @property
+    def bits(self) -> int:
+        """Bits of a phase, 32 or 64."""
+        return turn_bits(self._turns)
+
+    def __mul__(self, other: Any) -> Any:
+        return combine(self, other, np.add)
+
+    def __rmul__(self, other: Any) -> Any:
+        return combine(other, self, np.add)
+
+    def __truediv__(self, other: Any) -> Any:
+        return combine(self, other, np.subtract)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return combine(other, self, np.subtract)
+
+    def __invert__(self) -> Codes:
+        # NumPy wraps unsigned integers, and so does PyTorch its signed ones.
+        return Codes._of(-self._turns if is_tensor(self._turns) else np.negative(self._turns))
+
+    def __neg__(self) -> Codes:
+        half = 1 << (self.bits - 1)
+        if is_tensor(self._turns):
+            return Codes._of(self._turns ^ -half)  # the smallest integer is the highest bit alone
+        return Codes._of(self._turns + self._turns.dtype.type(half))
+
+    def __pow__(self, r: float) -> Codes:
+        return Codes._of(turn_power(self._turns, exponent(r)))
+
+    def __add__(self, other: Any) -> Any:
+        fit(self, other)
+        return phasors(self) + phasors(other)
+
+    def __radd__(self, other: Any) -> Any:
+        # The built-in sum starts from 0, the empty bundle.
+        return phasors(self) if isinstance(other, int) and other == 0 else self + other
+
+    def __sub__(self, other: Any) -> Any:
+        fit(self, other)
+        return phasors(self) - phasors(other)
+
+    def __rsub__(self, other: Any) -> Any:
+        fit(other, self)
+        return phasors(other) - phasors(self)
+
+    def __eq__(self, other: object) -> Any:
+        """Whether codes are the same to the bit: a bool, or one for each of several codes."""
+        if not isinstance(other, Codes):
+            if isinstance(other, np.ndarray) or is_tensor(other):
+                raise DataError(
+                    f"codes are compared with codes, got {_described(other)}: wrap phases as "
+                    "Codes(turns), or compare .turns."
+                )
+            return NotImplemented
+        turns, others = fit(self, other)
+        _same_bits(self, other)
+        same = (turns == others).all(-1)
+        return bool(same) if same.ndim == 0 else same
+
+    def __ne__(self, other: object) -> Any:
+        same = self.__eq__(other)
+        if same is NotImplemented:
+            return same
+        return not same if isinstance(same, bool) else ~same
+
+    def __len__(self) -> int:
+        if self._turns.ndim < 2:
+            raise DataError(f"one code has no length; it has {self.k} phases, its k.")
+        return self._turns.shape[0]
+
+    def __iter__(self) -> Iterator[Codes]:
+        for place in range(len(self)):
+            yield Codes._of(self._turns[place])
+
+    def __getitem__(self, index: Any) -> Codes:
+        places = index if isinstance(index, tuple) else (index,)
+        try:
+            # The last slice makes an index into the phases one too many.
+            return Codes._of(self._turns[(*places, slice(None))])
+        except (IndexError, TypeError, ValueError) as error:
+            raise DataError(
+                f"no codes at [{index!r}] of shape {self.shape}, whose last axis, the phases, is "
+                f"not indexed: index .turns for that ({error})."
+            ) from None
+
+    def __repr__(self) -> str:
+        flat = self._turns.reshape(-1)
+        scale = 2.0**self.bits
+        shown = [f"{int(turn) / scale % 1.0:.4f}" for turn in flat[:3]]
+        if flat.shape[0] > 3:
+            shown += ["...", f"{int(flat[-1]) / scale % 1.0:.4f}"]
+        return f"Codes of shape {self.shape}, {self._turns.dtype}, turns {' '.join(shown)}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Codes, (self._turns,)
+
+    def __array__(self, *_: Any, **__: Any) -> np.ndarray:
+        raise DataError(
+            "codes are no array of numbers: take .turns for the integers or phasors(codes) for "
+            "complex numbers."
+        )
+
+    def __array_function__(self, function: Any, *_: Any) -> Any:
+        raise DataError(
+            f"numpy.{function.__name__} does not take codes: use the operators of codes, or their "
+            ".turns or phasors."
+        )
+
+
+def phasors(x: Any) -> Any:
+    """Return codes as complex numbers of length 1; a bundle is returned as it is.
+
+    Parameters
+    ----------
+    x : Codes or bundle of shape (..., k)
+
+    Returns
+    -------
+    z : complex array of shape (..., k)
+        complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
+        :func:`primal.turns.waves`, from NumPy and PyTorch alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal import hdc
+    >>> quarters = hdc.Codes(np.array([0, 2**30, 2**31], dtype=np.uint32))
+    >>> hdc.phasors(quarters).real.astype(int)
+    array([ 1,  0, -1])
+    """
+    return turn_phasors(x._turns) if isinstance(x, Codes) else operand(x)
+
+
+def operand(x: Any) -> Any:
+    """Return x if it is codes or a bundle.
+
+    Raises
+    ------
+    DataError
+        For anything else, saying how to make it one.
+    """
+    if isinstance(x, Codes) or (is_complex(x) and x.ndim):
+        return x
+    if turn_bits(x):
+        hint = "wrap integer phases as hdc.Codes(turns)"
+    elif isinstance(x, (int, float, complex)):
+        hint = "weights go into bundle(codes, weights=...), exponents into power(codes, r)"
+    elif isinstance(x, (list, tuple)):
+        hint = "stack codes with Codes.stack, encode values with a vocabulary"
+    else:
+        hint = "encode values with a vocabulary"
+    raise DataError(
+        f"expected Codes, or a bundle (complex64 or complex128, shape (..., k)), got "
+        f"{_described(x)}: {hint}."
+    )
+
+
+def same_phases(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the arrays behind two operands, which have one library and one number of phases.
+
+    Raises
+    ------
+    DataError
+        If not, with both shapes.
+    """
+    ta, tb = (x._turns if isinstance(x, Codes) else operand(x) for x in (a, b))
+    if is_tensor(ta) != is_tensor(tb):
+        raise DataError(
+            "cannot combine a NumPy array with a PyTorch tensor: use to_torch or to_numpy."
+        )
+    if ta.shape[-1] != tb.shape[-1]:
+        raise DataError(
+            f"cannot combine {ta.shape[-1]} phases with {tb.shape[-1]} (shapes {tuple(ta.shape)} "
+            f"and {tuple(tb.shape)}): both must come from one space."
+        )
+    return ta, tb
+
+
+def fit(a: Any, b: Any) -> tuple[Any, Any]:
+    """Return the arrays behind two operands that can be combined, as :func:`same_phases` does."""
+    ta, tb = same_phases(a, b)
+    if ta.shape != tb.shape:
+        pairs = zip(reversed(ta.shape[:-1]), reversed(tb.shape[:-1]), strict=False)
+        if not all(m == n or 1 in (m, n) for m, n in pairs):
+            raise DataError(
+                f"the leading axes of {tuple(ta.shape)} and {tuple(tb.shape)} do not go together: "
+                "they must be equal, 1 or missing."
+            )
+    return ta, tb
+
+
+def combine(a: Any, b: Any, operation: np.ufunc) -> Any:
+    """Return a times b (np.add) or a times the inverse of b (np.subtract)."""
+    ta, tb = fit(a, b)
+    if not (isinstance(a, Codes) and isinstance(b, Codes)):
+        za, zb = phasors(a), phasors(b)
+        return za * zb if operation is np.add else za * zb.conj()
+    _same_bits(a, b)
+    if is_tensor(ta):
+        return Codes._of(ta + tb if operation is np.add else ta - tb)
+    if ta.shape != tb.shape:
+        return Codes._of(operation(ta, tb))
+    out = np.empty(ta.shape, dtype=ta.dtype)
+    over_entries(lambda x, y, z: operation(x, y, out=z), ta, tb, out)
+    return Codes._of(out)
+
+
+def exponent(r: Any) -> float:
+    """Return r as a float that :func:`primal.hdc.power` takes."""
+    if not isinstance(r, numbers.Real):
+        raise DataError(f"r must be one real number, got {_described(r)}.")
+    if not abs(r) < 2**53:  # type: ignore[unsupported-operation]
+        raise DataError(f"r must be a finite number below 2**53 in size, got {r!r}.")
+    return float(r)
+
+
+def _same_bits(a: Codes, b: Codes) -> None:
+    if a._turns.dtype != b._turns.dtype:
+        raise DataError(
+            f"cannot combine codes of {a.bits} and {b.bits} bits: round the longer one with "
+            "primal.turns.round_turns."
+        )
+
+
+def _frozen(turns: Any) -> Any:
+    """Return a read-only view of an array; PyTorch has no such thing."""
+    if is_tensor(turns):
+        return turns
+    view = turns.view()
+    view.flags.writeable = False
+    return view
+
+
+def _described(x: Any) -> str:
+    if isinstance(x, Codes):
+        return f"codes of shape {x.shape}"
+    if isinstance(x, np.ndarray) or is_tensor(x):
+        return f"{x.dtype} of shape {tuple(x.shape)}"
+    text = repr(x)
+    return f"{type(x).__name__} {text if len(text) < 60 else text[:57] + '...'}"

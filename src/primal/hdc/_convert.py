@@ -1,0 +1,93 @@
+"""Codes and bundles from one library to the other, and as rows of real numbers."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from primal._errors import DataError
+from primal._extras import require
+from primal.hdc._arrays import is_tensor, nearest_turns, turn_bits
+from primal.hdc._codes import Codes, operand, phasors
+
+__all__ = ["float32_rows", "nearest_code", "to_numpy", "to_torch", "unit_rows"]
+
+
+def nearest_code(bundle: Any) -> Codes:
+    """Return the codes whose phases are those of a bundle, lengths forgotten.
+
+    Parameters
+    ----------
+    bundle : complex array of shape (..., k)
+
+    Returns
+    -------
+    codes : Codes of shape (..., k)
+        32-bit turns from complex64, 64-bit ones from complex128; 0 where the bundle is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.hdc import nearest_code
+    >>> nearest_code(np.array([3 + 0j, 2j], dtype=np.complex64)).turns.tolist()
+    [0, 1073741824]
+    """
+    return bundle if isinstance(bundle, Codes) else Codes(nearest_turns(operand(bundle)))
+
+
+def to_torch(x: Any) -> Any:
+    """Return NumPy codes or a NumPy bundle as PyTorch's, with the same bits.
+
+    Codes are copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
+    """
+    torch = require("torch", "to_torch")
+    if isinstance(x, Codes):
+        turns = x.turns
+        if is_tensor(turns):
+            return x
+        signed = np.array(turns.view(np.int32 if turn_bits(turns) == 32 else np.int64))
+        return Codes(torch.from_numpy(signed))
+    return x if is_tensor(operand(x)) else torch.from_numpy(np.ascontiguousarray(x))
+
+
+def to_numpy(x: Any) -> Any:
+    """Return PyTorch's codes or a bundle as NumPy's, with the same bits."""
+    if isinstance(x, Codes):
+        if not is_tensor(x.turns):
+            return x
+        signed = x.turns.detach().cpu().numpy()
+        return Codes(signed.view(np.uint32 if turn_bits(x.turns) == 32 else np.uint64))
+    return x.detach().resolve_conj().cpu().numpy() if is_tensor(operand(x)) else x
+
+
+def unit_rows(x: Any) -> Any:
+    """Return codes or bundles (n, k) or (k,) as real rows (n, 2 k) or (2 k,) of length 1.
+
+    Real and imaginary parts lie side by side, so a product of two such rows is the similarity:
+    one real product instead of a complex one, half of the work. Rows of zeros stay.
+    """
+    if operand(x).ndim > 2:
+        raise DataError(
+            f"expected rows of shape (n, k) or one of shape (k,), got {tuple(x.shape)}."
+        )
+    z = phasors(x)
+    if is_tensor(z):
+        import torch
+
+        rows = torch.view_as_real(z.resolve_conj().contiguous()).flatten(-2)
+    else:
+        rows = np.ascontiguousarray(z).view(z.real.dtype)
+    if isinstance(x, Codes):  # the length is known
+        return rows * (1.0 / math.sqrt(x.k))
+    lengths = (rows**2).sum(-1)[..., None] ** 0.5
+    return rows / (lengths + (lengths == 0))
+
+
+def float32_rows(x: Any) -> np.ndarray:
+    """Return :func:`unit_rows` of rows (n, k), of either library, as a NumPy array of float32."""
+    rows = to_numpy(x)
+    if operand(rows).ndim != 2:
+        raise DataError(f"expected rows of shape (n, k), got {tuple(rows.shape)}.")
+    return unit_rows(rows).astype(np.float32, copy=False)

@@ -1,0 +1,216 @@
+"""``Levels`` and ``Thermometer``: a range of numbers in steps, similarity falling with distance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from primal._checks import flag, one_of, real_array, require_memory, whole_number
+from primal._errors import DataError, OptionError
+from primal._hash import stable_position
+from primal._lazy import cached_property
+from primal.hdc._certificate import LawCertificate, certify_law
+from primal.hdc._codes import Codes
+from primal.hdc._reals import Reals, _kernels
+from primal.hdc._vocabulary import Vocabulary, position_turns
+from primal.turns import increments, static_turns
+
+__all__ = ["Levels", "Thermometer", "base_turns", "even_fractions"]
+
+
+@dataclass(frozen=True)
+class _Steps(Vocabulary):
+    """A range in n steps, each with a code; a number has the code of the nearest step.
+
+    The phases of the lowest step are those of a name. Going up, phase j jumps at the share v_j of
+    the range, where v_j is the fraction of (j + 1) sqrt(2): every stretch of the range has its
+    share of jumps, give or take a few, in every prefix of the phases.
+    """
+
+    low: float
+    high: float
+    n: int
+    clip: bool = False
+
+    # Units of 2**-32 turn.
+    _jump: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        low, high = (_number(name, getattr(self, name)) for name in ("low", "high"))
+        if not low < high:
+            raise DataError(f"low must be below high, got low = {low} and high = {high}.")
+        object.__setattr__(self, "low", low)
+        object.__setattr__(self, "high", high)
+        object.__setattr__(self, "n", whole_number("n", self.n, least=2))
+        object.__setattr__(self, "clip", flag("clip", self.clip))
+
+    @property
+    def values(self) -> np.ndarray:
+        """The n steps from low to high, float64."""
+        return np.linspace(self.low, self.high, self.n)
+
+    @cached_property
+    def codes(self) -> Codes:
+        """The codes of all steps, uint32 of shape (n, k)."""
+        require_memory(5 * self.n * self.space.k, f"{self.n} codes")
+        return Codes(self._turns())
+
+    def encode(self, x: Any) -> Codes:
+        """Return the codes of numbers within [low, high], of any shape: (*x.shape, k), uint32."""
+        return self.codes[self.index(x)]
+
+    def index(self, x: Any) -> np.ndarray:
+        """Return which step each number is nearest to, int64 of the shape of x.
+
+        Raises
+        ------
+        DataError
+            For numbers outside of the range, unless `clip` is True.
+        """
+        array = real_array("x", x).astype(np.float64)
+        if self.clip:
+            array = np.clip(array, self.low, self.high)
+        elif array.size and not (self.low <= array.min() and array.max() <= self.high):
+            worst = array.max() if array.max() > self.high else array.min()
+            raise DataError(
+                f"numbers must lie within [{self.low}, {self.high}], got {worst}: widen the range, "
+                "or pass clip=True to take the nearest end."
+            )
+        share = (array - self.low) / (self.high - self.low)
+        return np.rint(share * (self.n - 1)).astype(np.int64)
+
+    def certificate(self) -> LawCertificate:
+        """Return how far the similarity of two steps is from its law at worst."""
+        require_memory(16 * self.n**2, f"all pairs of {self.n} steps")
+        return certify_law(self.codes, self._law(self.values[:, None] - self.values))
+
+    def _law(self, differences: np.ndarray) -> np.ndarray:
+        """Return the similarity meant for a difference of two numbers."""
+        lost = 1.0 - np.cos(2.0 * np.pi * self._jump / 2.0**32)  # by one phase that jumps
+        return 1.0 - lost * np.abs(differences) / (self.high - self.low)
+
+    def _turns(self) -> np.ndarray:
+        # Phase j has jumped at step i if v_j < i / (n - 1): in whole numbers, if v_j, in units of
+        # 2**-64, is at most the last one below.
+        last = [(i * 2**64 - 1) // (self.n - 1) for i in range(1, self.n)]
+        jumped = even_fractions(self.space.k) <= np.array(last, dtype=np.uint64)[:, None]
+        # Half of the phases jump back: the lowest and the highest step are orthogonal as complex
+        # vectors too, not only in the real part.
+        jumps = np.where(np.arange(self.space.k) % 2, -self._jump, self._jump).astype(np.uint32)
+        turns = np.tile(base_turns(self), (self.n, 1))
+        turns[1:] += jumped * jumps
+        return turns
+
+
+@dataclass(frozen=True)
+class Levels(_Steps):
+    """Numbers of a range in n steps: neighbors are alike, the two ends unrelated.
+
+    Parameters
+    ----------
+    space : Space
+    role : str
+    low, high : float
+        The range.
+    n : int
+        Steps, at least 2: their values are evenly spaced from low to high.
+    clip : bool, default=False
+        Whether numbers outside of the range count as its ends; refused otherwise.
+    kernel : str, default="linear"
+        "linear": similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the
+        few phases that do not divide evenly. Or a kernel of :class:`Reals`.
+    gamma : float, optional
+        Scale of such a kernel, 1.0 by default.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> gray = hdc.Space(1024, roles=("pixel", "gray")).levels("gray", low=0, high=255, n=16)
+    >>> hdc.similarity(gray.encode(0), gray.encode([0, 51, 102, 255])).round(2).tolist()
+    [1.0, 0.8, 0.6, 0.0]
+    >>> gray.certificate().worst < 0.01
+    True
+    """
+
+    kernel: str = "linear"
+    gamma: float | None = None
+
+    kind: ClassVar[str] = "levels"
+    _jump: ClassVar[int] = 1 << 30  # a quarter of a turn, whose cosine is 0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not isinstance(self.kernel, str) or self.kernel != "linear":
+            one_of("kernel", self.kernel, ("linear", *_kernels().KERNELS))
+            object.__setattr__(self, "gamma", self._reals.gamma)
+        elif self.gamma is not None:
+            raise OptionError(
+                f'kernel="linear" has no gamma, got {self.gamma!r}: name another kernel, or '
+                "leave it out."
+            )
+
+    @property
+    def _reals(self) -> Reals:
+        gamma = 1.0 if self.gamma is None else self.gamma
+        return Reals(self.space, self.role, 1, self.kernel, gamma)
+
+    def _turns(self) -> np.ndarray:
+        if self.kernel == "linear":
+            return super()._turns()
+        return self._reals.encode(self.values[:, None]).turns + base_turns(self)
+
+    def _law(self, differences: np.ndarray) -> np.ndarray:
+        if self.kernel == "linear":
+            return super()._law(differences)
+        return self._reals.law(differences[..., None])
+
+
+@dataclass(frozen=True)
+class Thermometer(_Steps):
+    """Numbers of a range in n steps, the two ends opposite: similarity falls from 1 to -1.
+
+    Like :class:`Levels`, with jumps of half a turn: similarity is 1 - 2 |x - y| / (high - low).
+
+    Parameters
+    ----------
+    space : Space
+    role : str
+    low, high : float
+    n : int
+    clip : bool, default=False
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> celsius = hdc.Space(1024).thermometer(low=-20, high=40, n=61)
+    >>> hdc.similarity(celsius.encode(-20), celsius.encode([-20, 10, 40])).round(2).tolist()
+    [1.0, -0.0, -1.0]
+    """
+
+    kind: ClassVar[str] = "thermometer"
+    _jump: ClassVar[int] = 1 << 31
+
+
+def even_fractions(k: int) -> np.ndarray:
+    """Return the fractions of sqrt(2), 2 sqrt(2), ..., k sqrt(2), uint64 in units of 2**-64."""
+    return static_turns(np.arange(1, k + 1, dtype=np.uint64), increments(1))[:, 0]
+
+
+def base_turns(vocabulary: Vocabulary) -> np.ndarray:
+    """Return phases of shape (k,) that no other vocabulary or role has, uint32.
+
+    Without them the low ends of all ranges would have one code, the identity.
+    """
+    name = b"primal.hdc " + vocabulary.kind.encode()
+    place = np.array([stable_position(name)])
+    return position_turns(place, vocabulary.space.increments(vocabulary.role))[0]
+
+
+def _number(name: str, value: Any) -> float:
+    number = real_array(name, value)
+    if number.ndim:
+        raise DataError(f"{name} must be one number, got shape {number.shape}.")
+    return float(number)

@@ -1,0 +1,129 @@
+"""``Reals``: vectors of real numbers to codes whose similarity is a kernel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+
+from primal._checks import one_of, positive_scale, real_array, require_memory, whole_number
+from primal._errors import OptionError
+from primal._extras import require
+from primal._lazy import cached_property
+from primal.hdc._certificate import LawCertificate, certify_law
+from primal.hdc._codes import Codes
+from primal.hdc._vocabulary import Vocabulary
+from primal.maps import DynamicPrime
+
+__all__ = ["Reals"]
+
+# Frequencies are dealt out anew within runs of this length, for every role but the first. Runs of
+# the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of
+# frequencies of two roles are as good as independent ones (tests/test_hdc_numbers.py).
+_RUN = 32
+
+
+@dataclass(frozen=True)
+class Reals(Vocabulary):
+    """Vectors of d real numbers to codes whose similarity is a kernel.
+
+    This is the fractional power of d base codes, taken on the frequencies themselves, as
+    :class:`primal.sklearn.PrimeFeatures` makes them: encode(x + y) is
+    bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates kernel(x - y).
+    Every role has the frequencies in an order of its own, so that codes of two roles can be
+    bound: the similarity of products is the product of the kernels. Codes of numbers near 0 are
+    near the identity in every role: bind each with a key before bundling several.
+
+    Parameters
+    ----------
+    space : Space
+    role : str
+    d : int, default=1
+        Numbers in a vector.
+    kernel : str, default="rbf"
+        "rbf", "laplacian", "cauchy", "matern12", "matern32", "matern52" or "prime".
+    gamma : float, default=1.0
+        Scale of the kernel, as in scikit-learn: "rbf" is exp(-gamma |x - y|**2).
+
+    Examples
+    --------
+    >>> import math
+    >>> from primal import hdc
+    >>> weight = hdc.Space(2048, roles=("weight",)).reals("weight", gamma=2.0)
+    >>> a, b = weight.encode([[0.1], [0.6]])
+    >>> bool(abs(hdc.similarity(a, b) - math.exp(-2.0 * 0.5**2)) < 0.01)
+    True
+    """
+
+    d: int = 1
+    kernel: str = "rbf"
+    gamma: float = 1.0
+
+    kind: ClassVar[str] = "reals"
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "d", whole_number("d", self.d, least=1))
+        object.__setattr__(self, "gamma", positive_scale("gamma", self.gamma))
+        one_of("kernel", self.kernel, _kernels().KERNELS)
+
+    @cached_property
+    def map(self) -> DynamicPrime:
+        """The map behind the codes; those of the first role are its turns."""
+        kernels = _kernels()
+        return kernels.kernel_map(
+            self.kernel,
+            self.d,
+            self.space.k if self.order is None else -(-self.space.k // _RUN) * _RUN,
+            kernels.KERNELS[self.kernel].scale(self.gamma),
+            basis=kernels.resolved_basis(self.kernel, "auto", self.d),
+            layout="interleaved",
+            precision="exact",
+        )
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """The frequency of every phase, in turns per unit of x, float64 of shape (k, d)."""
+        table = self.map.basis.frequencies
+        return table if self.order is None else table[self.order]
+
+    def encode(self, x: Any) -> Codes:
+        """Return the codes of vectors of shape (..., d), uint32 of shape (..., k).
+
+        For d = 1 a plain number will do.
+        """
+        if self.d == 1 and np.ndim(x) == 0:
+            x = [x]
+        turns = self.map.turns(x)
+        return Codes(turns if self.order is None else turns[..., self.order])
+
+    def law(self, differences: np.ndarray) -> np.ndarray:
+        """Return the kernel of differences x - y of shape (..., d), float64."""
+        kernel = _kernels().KERNELS[self.kernel]
+        if kernel.values is None:
+            raise OptionError(f"the kernel {self.kernel!r} has no formula to compare with.")
+        return kernel.values(differences * (kernel.scale(self.gamma) / kernel.scale(1.0)))
+
+    def certificate(self, x: Any) -> LawCertificate:
+        """Return how far similarities of the codes of x (n, d) are from the kernel at worst."""
+        points = real_array("x", x, last=self.d).astype(np.float64).reshape(-1, self.d)
+        require_memory(24 * self.d * len(points) ** 2, f"all pairs of {len(points)} vectors")
+        return certify_law(self.encode(points), self.law(points[:, None] - points))
+
+    @cached_property
+    def order(self) -> np.ndarray | None:
+        """Which frequency of the map each phase has; None where it is the one of its place."""
+        if self.role == self.space.roles[0]:
+            return None
+        n = -(-self.space.k // _RUN) * _RUN
+        runs = self.space.grow(2 * n).increments(self.role).reshape(-1, _RUN)
+        order = np.argsort(runs, axis=1, kind="stable") + np.arange(0, n, _RUN)[:, None]
+        return order.reshape(-1)[: self.space.k]
+
+
+def _kernels() -> Any:
+    require("sklearn", "the kernel of real vectors")
+    from primal.sklearn import _kernels
+
+    return _kernels

@@ -1,0 +1,218 @@
+"""Features on the CPU by the loops of :mod:`primal.engines`, on the memory of the tensors.
+
+Exact features and codes are those of the NumPy maps because the code is theirs. ``fast`` ones
+and gradients take one float64 product for each block of rows, and their waves from the same
+loops. Threads are as many as PyTorch may use.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from primal._forks import matrix_product
+from primal._parallel import n_threads, over_rows, single_threaded_blas
+from primal.engines import engine
+from primal.engines._numpy import Finish, row_blocks, wave_columns, write_features, write_waves
+from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
+from primal.torch._tables import SharedTable
+
+__all__ = ["exact_features", "fast_features", "input_gradient", "positions_features"]
+
+# Phases in one block: with their waves and gradients they stay in the second-level cache.
+_BLOCK_PHASES = 1 << 15
+# Fewer phases than this are not worth a second thread, here and in the engines.
+_LEAST_PHASES = 1 << 16
+
+# Writes the waves of float64 phases of less than 2**20 turns into rows of features.
+_WaveWriter = Callable[[np.ndarray, np.ndarray], None]
+
+
+def positions_features(
+    positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
+) -> Tensor:
+    """Return the codes of int64 positions (n,), shape (n, 2 k)."""
+    steps, table = (t.contiguous().numpy().view(np.uint64) for t in (positions, increments))
+    out = _empty_rows(len(steps), len(table), dtype)
+    chosen = engine(n_phases=len(steps) * len(table))
+    for rows in _thread_blocks(len(steps), len(table)):
+        chosen.static(table, steps[rows], out[rows], _layout(interleaved))
+    return torch.from_numpy(out).to(dtype)
+
+
+def exact_features(
+    x: Tensor, table: SharedTable, amplitude: float, interleaved: bool, dtype: torch.dtype
+) -> Tensor:
+    """Return the exact features of x (n, d), n > 0; NaN for rows that have none."""
+    points = _points(x)
+    valid = None
+    if not max(-float(points.min()), float(points.max())) <= table.x_limit:  # true for NaN
+        valid = np.abs(points).max(axis=1) <= table.x_limit
+        points = np.where(valid[:, None], points, 0.0)
+    k = table.shape[0]
+    out = _empty_rows(len(points), k, dtype)
+    chosen = engine(n_phases=len(points) * k)
+    finish = Finish(_layout(interleaved), amplitude)
+    for rows in _thread_blocks(len(points), k):
+        if dtype == torch.float64:
+            chosen.dynamic(table.rows, points[rows], out[rows], finish.layout)
+        else:
+            chosen.features(table.rows, points[rows], out[rows], finish)
+    if dtype == torch.float64 and amplitude != 1.0:
+        out *= amplitude
+    if valid is not None:
+        out[~valid] = np.nan
+    return torch.from_numpy(out).to(dtype)
+
+
+def fast_features(
+    x: Tensor,
+    frequencies: Tensor,
+    quarter_turns: int,
+    amplitude: float,
+    interleaved: bool,
+    dtype: torch.dtype,
+) -> Tensor:
+    """Return features of x (n, d) for float64 frequencies (k, d), each phase from one product."""
+    k = frequencies.shape[0]
+    out = _empty_rows(len(x), k, dtype)
+    write = _wave_writer(len(x) * k, quarter_turns, amplitude, interleaved, k, out.dtype)
+
+    def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
+        write(phases, out[rows])
+        if invalid is not None:
+            _blank(out[rows], invalid, interleaved)
+
+    _over_phases(x, frequencies, work)
+    return torch.from_numpy(out).to(dtype)
+
+
+def input_gradient(
+    gradient: Tensor,
+    x: Tensor,
+    frequencies: Tensor,
+    quarter_turns: int,
+    amplitude: float,
+    interleaved: bool,
+) -> Tensor:
+    """Return the float32 gradient of `fast_features` with respect to x (n, d).
+
+    Phases are float64, waves and sums float32; nothing of the size of the batch times the
+    frequencies is held.
+    """
+    incoming, narrow = gradient.float().numpy(), frequencies.float().numpy()
+    (n, d), k = x.shape, frequencies.shape[0]
+    out = np.empty((n, d), dtype=np.float32)
+    write = _wave_writer(n * k, quarter_turns + 1, 1.0, interleaved, k, out.dtype)
+
+    def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
+        waves = np.empty((len(phases), 2 * k), dtype=np.float32)
+        write(phases, waves)
+        waves *= incoming[rows]
+        of_phase = np.add(*wave_columns(waves, _layout(interleaved)))
+        if invalid is not None:
+            of_phase[invalid] = np.nan
+        matrix_product(of_phase, narrow, out[rows])
+
+    _over_phases(x, frequencies, work)
+    out *= 2.0 * math.pi * amplitude
+    return torch.from_numpy(out)
+
+
+def _over_phases(
+    x: Tensor,
+    frequencies: Tensor,
+    work: Callable[[np.ndarray, np.ndarray | None, slice], None],
+) -> None:
+    """Call work(phases, invalid, rows) on blocks of rows, several at a time.
+
+    Phases of 2**20 turns or more, and NaN, become 0; `invalid` is where, or None.
+    """
+    points, table = _points(x), np.ascontiguousarray(frequencies.numpy().T)
+    k = table.shape[1]
+
+    def piece(start: int, first: int, last: int) -> None:
+        buffer = np.empty((max(1, _BLOCK_PHASES // k), k))
+        with np.errstate(over="ignore", invalid="ignore"):  # a setting of the thread
+            for block in row_blocks(last - first, k, _BLOCK_PHASES):
+                rows = slice(start + first + block.start, start + first + block.stop)
+                phases = matrix_product(points[rows], table, buffer[: rows.stop - rows.start])
+                invalid = None
+                if not max(float(phases.max()), -float(phases.min())) < LARGEST_FAST_TURNS:
+                    invalid = ~(np.abs(phases) < LARGEST_FAST_TURNS)  # true for NaN
+                    phases[invalid] = 0.0
+                work(phases, invalid, rows)
+
+    with single_threaded_blas():
+        for part in _thread_blocks(len(points), k):
+            over_rows(part.stop - part.start, _least_rows(k), partial(piece, part.start))
+
+
+def _thread_blocks(n_rows: int, k: int) -> Iterator[slice]:
+    """Yield slices of rows that keep engines from taking more threads than PyTorch may."""
+    allowed = torch.get_num_threads()
+    few = (allowed + 1) * _least_rows(k) - 1
+    return row_blocks(n_rows, 1, n_rows if allowed >= n_threads() else few)
+
+
+def _least_rows(k: int) -> int:
+    return max(1, _LEAST_PHASES // k)
+
+
+def _points(x: Tensor) -> np.ndarray:
+    # Not by PyTorch: its threads keep spinning for a while on the processors that ours need.
+    return x.numpy().astype(np.float64, copy=False)
+
+
+def _wave_writer(
+    n_phases: int,
+    quarter_turns: int,
+    amplitude: float,
+    interleaved: bool,
+    k: int,
+    dtype: np.dtype,
+) -> _WaveWriter:
+    layout = _layout(interleaved)
+    if dtype == np.float64:
+        shift = np.uint64(quarter_shift(quarter_turns, 64) & (2**64 - 1))
+
+        def write_wide(phases: np.ndarray, out: np.ndarray) -> None:
+            # 2**63 itself does not fit into int64; its half does.
+            quarters = np.rint((phases - np.rint(phases)) * 2.0**62).astype(np.int64)
+            write_waves((quarters << 2).view(np.uint64) + shift, out, layout)
+            out *= amplitude
+
+        return write_wide
+    offsets = np.full(k, quarter_shift(quarter_turns) & (2**32 - 1), dtype=np.uint32)
+    offsets = offsets if quarter_turns % 4 else None
+    if engine(n_phases=n_phases).name == "numba":
+        from primal.engines import _numba_kernels as kernels
+
+        none = np.empty(0, dtype=np.uint32)
+        finish = (not interleaved, np.float32(amplitude), none if offsets is None else offsets)
+        return lambda phases, out: kernels.fast(phases, finish, out)
+    plain = Finish(layout, amplitude, offsets)
+
+    def write_plain(phases: np.ndarray, out: np.ndarray) -> None:
+        units = np.rint((phases - np.rint(phases)) * 2.0**32)
+        write_features(units.astype(np.int64).astype(np.uint32), out, plain)
+
+    return write_plain
+
+
+def _blank(out: np.ndarray, invalid: np.ndarray, interleaved: bool) -> None:
+    for columns in wave_columns(out, _layout(interleaved)):
+        columns[invalid] = np.nan
+
+
+def _empty_rows(n: int, k: int, dtype: torch.dtype) -> np.ndarray:
+    return np.empty((n, 2 * k), dtype=np.float64 if dtype == torch.float64 else np.float32)
+
+
+def _layout(interleaved: bool) -> str:
+    return "interleaved" if interleaved else "block"
