@@ -37,7 +37,7 @@ reproduce: $(VENV)/.installed-demo ## every claim of the paper, measured, and a 
 	$(BIN)/primal reproduce
 
 docs: $(VENV)/.installed-dev ## run every example of the documentation
-	$(BIN)/python -m pytest tests/test_docs.py
+	$(BIN)/python -m pytest tests/house/test_docs.py
 
 clean:
 	rm -rf $(VENV) $(MINIMUM) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce

@@ -105,7 +105,7 @@ def make(setting: tuple) -> tuple[primal.DynamicPrime, DecodePlan]:
     if sigma == WHOLE:
         sigma = (np.arange(1, D // 2 + 1) / np.sqrt(primal.primes(D // 2))).tolist()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", primal.ConditioningWarning)
+        warnings.simplefilter("ignore", primal.errors.ConditioningWarning)
         m = primal.DynamicPrime(d, D, sigma, basis=basis)
     return m, m.decode_plan(prior=prior, noise=noise)
 
@@ -304,9 +304,9 @@ def near(found: np.ndarray, x: np.ndarray, x_std: np.ndarray) -> np.ndarray:
 def decoded(plan: DecodePlan, z: np.ndarray) -> tuple[object, bool]:
     """Return results, and whether there was a warning about the batch."""
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", primal.MisfitWarning)
+        warnings.simplefilter("always", primal.errors.MisfitWarning)
         result = plan.decode(z)
-    return result, any(issubclass(w.category, primal.MisfitWarning) for w in caught)
+    return result, any(issubclass(w.category, primal.errors.MisfitWarning) for w in caught)
 
 
 def chunks(n: int) -> Iterator[int]:

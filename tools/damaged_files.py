@@ -57,7 +57,7 @@ class Loader:
     name: str
     make: Callable[[Path], None]
     use: Callable[[Path], object]
-    error: type[Exception] | tuple[()] = primal.DataError
+    error: type[Exception] | tuple[()] = primal.errors.DataError
 
 
 def _use_items(folder: Path) -> None:

@@ -48,7 +48,7 @@ def measure(setting: tuple, n: int, rng: np.random.Generator) -> bool:
     """Print one line and return whether the setting reaches its bar."""
     d, D, sigma, basis, noise, bar = setting
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", primal.ConditioningWarning)
+        warnings.simplefilter("ignore", primal.errors.ConditioningWarning)
         m = primal.DynamicPrime(d, D, sigma, basis=basis)
     plan = m.decode_plan(prior=Box(1.0), noise=noise, cache=False)
     x = rng.uniform(-1.0, 1.0, (n, d))

@@ -11,14 +11,11 @@ from contextlib import contextmanager
 
 import numpy as np
 
-from primal._errors import (
+from primal.errors import (
     DataError,
-    DimensionError,
     MemoryLimitError,
-    OptionError,
-    PositionError,
+    ParameterError,
     PrimalError,
-    SigmaError,
 )
 
 # Beyond this a float64 no longer holds every integer.
@@ -63,18 +60,18 @@ def raised_as(
 def whole_number(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
     """Return `value` as an int from `least` to `most`; booleans and 3.0 are refused."""
     if isinstance(value, (bool, np.bool_)):
-        raise DimensionError(f"{name} must be a whole number, got {value!r}.")
+        raise ParameterError(f"{name} must be a whole number, got {value!r}.")
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
-        raise DimensionError(
+        raise ParameterError(
             f"{name} must be a whole number, got {value!r} of type "
             f"{type(value).__name__}: pass an int."
         ) from None
     if number < least:
-        raise DimensionError(f"{name} must be at least {least}, got {number}.")
+        raise ParameterError(f"{name} must be at least {least}, got {number}.")
     if most is not None and number > most:
-        raise DimensionError(f"{name} must be at most {most}, got {number}.")
+        raise ParameterError(f"{name} must be at most {most}, got {number}.")
     return number
 
 
@@ -83,7 +80,7 @@ def even_dimension(D: object) -> int:
     number = whole_number("D", D, least=1)
     if number % 2:
         alternatives = f"{number - 1} or {number + 1}" if number > 1 else "2"
-        raise DimensionError(
+        raise ParameterError(
             f"D must be even (cosines and sines come in pairs), got {number}: use {alternatives}."
         )
     return number
@@ -94,27 +91,29 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
     options = tuple(choices)
     if not isinstance(value, str) or value not in options:
         listed = ", ".join(repr(option) for option in options)
-        raise OptionError(f"{name} must be one of {listed}, got {value!r}.")
+        raise ParameterError(f"{name} must be one of {listed}, got {value!r}.")
     return value
 
 
 def flag(name: str, value: object) -> bool:
     """Return `value` as a bool; arrays and other things that are merely true are refused."""
     if not isinstance(value, (bool, np.bool_)):
-        raise OptionError(f"{name} must be True or False, got {value!r}.")
+        raise ParameterError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
 
 
 def positive_scale(name: str, value: object) -> float:
     """Return `value` as a positive, finite float."""
     if isinstance(value, (bool, np.bool_, str, bytes)):
-        raise SigmaError(f"{name} must be a number, got {value!r}.")
+        raise ParameterError(f"{name} must be a number, got {value!r}.")
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError):
-        raise SigmaError(f"{name} must be a number, got {value!r}.") from None
+        raise ParameterError(f"{name} must be a number, got {value!r}.") from None
     if not math.isfinite(number) or number <= 0:
-        raise SigmaError(f"{name} must be positive and finite, got {number!r}: for example 1.0.")
+        raise ParameterError(
+            f"{name} must be positive and finite, got {number!r}: for example 1.0."
+        )
     return number
 
 
@@ -124,7 +123,7 @@ def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     smallest, largest = _SCALE_RANGE
     for value in checked if isinstance(checked, tuple) else (checked,):
         if not smallest <= value <= largest:
-            raise SigmaError(
+            raise ParameterError(
                 f"sigma must be from {smallest:g} to {largest:g}, got {value!r}: scale x instead."
             )
     return checked
@@ -138,7 +137,7 @@ def _scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     nested = any(np.ndim(value) for value in sigma)
     if nested or len(sigma) != n_frequencies:
         shape = np.shape(sigma) if isinstance(sigma, np.ndarray) else (len(sigma),)
-        raise SigmaError(
+        raise ParameterError(
             f"sigma must be one number or one per frequency (D/2 = {n_frequencies}), "
             f"got {'nested values' if nested else 'values'} of shape {shape}."
         )
@@ -205,17 +204,17 @@ def positions(value: object) -> np.ndarray:
 
     Raises
     ------
-    PositionError
+    DataError
         For non-integers, masked values, and integers outside [-2**63, 2**63].
     """
-    _refuse_masked("positions", value, PositionError)
+    _refuse_masked("positions", value, DataError)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
         array = np.asarray(value, dtype=object)
         for place, item in enumerate(array.ravel()):
             if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
-                raise PositionError(
+                raise DataError(
                     f"positions must be integers, got {item!r} of type {type(item).__name__} "
                     f"at flat index {place}: round or cast it first."
                 )
@@ -224,7 +223,7 @@ def positions(value: object) -> np.ndarray:
     largest, smallest = int(array.max()), int(array.min())
     if largest > 2**63 or smallest < -(2**63):
         worst = largest if largest > 2**63 else smallest
-        raise PositionError(f"positions must lie in [-2**63, 2**63], got {worst}.")
+        raise DataError(f"positions must lie in [-2**63, 2**63], got {worst}.")
     if array.dtype == object:
         wrapped = [int(item) & (2**64 - 1) for item in array.ravel()]
         return np.array(wrapped, dtype=np.uint64).reshape(array.shape)
@@ -263,9 +262,9 @@ def total_memory() -> int:
 
 
 def require_work(n_steps: int, what: str) -> None:
-    """Raise DimensionError when `what` would take more than about a day."""
+    """Raise ParameterError when `what` would take more than about a day."""
     if n_steps > _MOST_STEPS:
-        raise DimensionError(
+        raise ParameterError(
             f"{what} needs {float(min(n_steps, _LARGEST_SAID)):.2g} multiplications, more than a "
             "day of work: ask for less."
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from primal._errors import MissingPackageError
+from primal.errors import MissingPackageError
 
 __all__ = ["install_hint", "require"]
 

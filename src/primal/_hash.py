@@ -8,7 +8,7 @@ import numbers
 
 import numpy as np
 
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = ["stable_position"]
 

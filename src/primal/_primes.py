@@ -11,8 +11,8 @@ import math
 import numpy as np
 
 from primal._checks import require_memory, whole_number
-from primal._errors import DimensionError
 from primal._forks import fork_safe_lock
+from primal.errors import ParameterError
 
 __all__ = ["primes"]
 
@@ -41,7 +41,7 @@ def primes(n: int, *, start: int = 0) -> np.ndarray:
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If `n` or `start` is negative, not a whole number, or ``start + n`` is beyond
         the 203,280,221 primes below 2**32.
     MemoryLimitError
@@ -63,7 +63,7 @@ def primes(n: int, *, start: int = 0) -> np.ndarray:
 def prime_slice(start: int, stop: int) -> np.ndarray:
     """Return primes number start..stop-1 as a read-only uint32 view of the table."""
     if stop > LARGEST_COUNT:
-        raise DimensionError(
+        raise ParameterError(
             f"primes up to index {stop} were asked for; the table ends at {LARGEST_COUNT:,}, "
             "the primes below 2**32."
         )

@@ -23,7 +23,7 @@ def from_spec(
     ------
     SpecError
         If the version is unknown, or a field is missing or extra.
-    DimensionError, SigmaError, OptionError
+    ParameterError
         If a field has a value that nothing can have.
 
     Examples

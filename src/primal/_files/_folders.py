@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import DataError
 from primal._files._reading import LARGEST_JSON, open_regular, read_json
 from primal._files._writing import Draft, drafted, npy_header
+from primal.errors import DataError
 
 __all__ = ["FolderFormat"]
 

@@ -16,7 +16,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = ["LARGEST_JSON", "open_regular", "parsed_json", "read_json"]
 

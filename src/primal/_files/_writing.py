@@ -22,7 +22,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from primal._errors import OptionError
+from primal.errors import ParameterError
 
 __all__ = ["Draft", "drafted", "npy_header", "written_figure", "written_whole"]
 
@@ -44,7 +44,7 @@ def written_whole(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
 
     Raises
     ------
-    OptionError
+    ParameterError
         If something is there that is no regular file.
     OSError
         As the system reports it, for instance a full disk.
@@ -60,7 +60,7 @@ def written_figure(figure: Any, path: Path) -> None:
     kind = path.suffix[1:].lower() or "png"
     known = figure.canvas.get_supported_filetypes()
     if kind not in known:
-        raise OptionError(
+        raise ParameterError(
             f"{path.name!r} is no picture that Matplotlib writes: end it in one of "
             f"{', '.join(sorted(known))}."
         )
@@ -194,7 +194,7 @@ def _mode(place: Path) -> int | None:
     except FileNotFoundError:
         return None
     if not stat.S_ISREG(found.st_mode):
-        raise OptionError(f"{place} is not a regular file: choose another name.")
+        raise ParameterError(f"{place} is not a regular file: choose another name.")
     return stat.S_IMODE(found.st_mode)
 
 

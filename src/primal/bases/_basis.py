@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primal._checks import one_of, require_memory, scales, whole_number
-from primal._errors import DimensionError, OptionError, SigmaError
 from primal._forks import blas_lock
 from primal._lazy import cached_property
 from primal.bases import _gaussian, _roots
 from primal.bases._laws import LAWS
 from primal.bases._sampling import SAMPLINGS
 from primal.bases._table import FrequencyTable
+from primal.errors import ParameterError
 
 __all__ = ["BASES", "BASIS_VERSION", "Basis", "equal_bandwidth", "spec_digest"]
 
@@ -64,7 +64,7 @@ class Basis:
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError, MemoryLimitError
+    ParameterError, MemoryLimitError
         If an argument is out of range.
 
     Examples
@@ -90,7 +90,7 @@ class Basis:
         if name == "auto":
             name = "kronecker" if d <= _LARGEST_KRONECKER else "orthogonal"
         if one_of("primes", self.primes, SAMPLINGS) == "log" and name not in _EXACT:
-            raise OptionError(
+            raise ParameterError(
                 f'primes="log" goes with basis "paper" or "signed", got basis {name!r}: its '
                 "frequencies follow a Gaussian law and have no wide range to compress."
             )
@@ -160,23 +160,23 @@ class Basis:
         """
         k = whole_number("n_frequencies", n_frequencies, least=1)
         if k < self.n_frequencies:
-            raise DimensionError(
+            raise ParameterError(
                 f"a basis of {self.n_frequencies} frequencies cannot grow to {k}: "
                 f"ask for {self.n_frequencies} or more."
             )
         if not isinstance(self.sigma, tuple):
             if sigma is not None:
-                raise SigmaError("sigma is one number here and stays: leave the argument out.")
+                raise ParameterError("sigma is one number here and stays: leave the argument out.")
             return replace(self, n_frequencies=k)
         if sigma is None and k == self.n_frequencies:
             return self
         if sigma is None:
-            raise SigmaError(
+            raise ParameterError(
                 f"sigma is one number per frequency: pass sigma= with all {k} values to grow."
             )
         longer = scales(sigma, k)
         if not isinstance(longer, tuple) or longer[: self.n_frequencies] != self.sigma:
-            raise SigmaError(
+            raise ParameterError(
                 f"the first {self.n_frequencies} values of sigma must be the present ones: "
                 "growing leaves old frequencies as they are."
             )

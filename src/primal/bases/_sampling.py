@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal._errors import DimensionError
 from primal._primes import prime_slice
 from primal.bases._arithmetic import exp
+from primal.errors import ParameterError
 
 __all__ = ["LOG_POOL", "SAMPLINGS", "sampled_primes"]
 
@@ -29,7 +29,7 @@ def log_indices(n: int) -> np.ndarray:
     fills the scale evenly at every length; a taken index moves up to the next free one.
     """
     if n > LOG_POOL:
-        raise DimensionError(
+        raise ParameterError(
             f'primes="log" has {LOG_POOL:,} primes to offer and d * D / 2 = {n:,} were asked '
             'for: use a smaller D or primes="consecutive".'
         )

@@ -9,13 +9,13 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from primal._errors import OptionError, PrimalError
 from primal._extras import require
 from primal._files import npy_header, written_figure, written_whole
 from primal.codebooks import bounds, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import gram_statistics
+from primal.errors import ParameterError, PrimalError
 
 __all__ = ["SEED", "check_suffix", "plot_cosines", "plot_growth", "write"]
 
@@ -29,7 +29,7 @@ _SEARCHING = ("tuned", "weighted", "offset", "shadow")
 
 def check_suffix(out: Path) -> None:
     if out.suffix not in (".npy", ".parquet", ".json"):
-        raise OptionError(f"--out must end in .npy, .parquet or .json, got {out.name!r}.")
+        raise ParameterError(f"--out must end in .npy, .parquet or .json, got {out.name!r}.")
     if out.suffix == ".parquet":
         _parquet()
 

@@ -9,9 +9,9 @@ from typing import Any
 
 import click
 
-from primal._errors import OptionError
 from primal.cli._encode import progress_line, resumable, room, shown_warnings
 from primal.decoding import Box, Gaussian, Integers
+from primal.errors import ParameterError
 
 
 @click.command()
@@ -71,13 +71,15 @@ def _prior(
 ) -> Box | Gaussian | Integers | None:
     given = [text for text in (box, gaussian, integers) if text is not None]
     if len(given) > 1:
-        raise OptionError("give one prior only, of --box, --gaussian and --integers.")
+        raise ParameterError("give one prior only, of --box, --gaussian and --integers.")
     if box is not None:
         return Box(*_numbers("--box", box, 1))
     if gaussian is not None:
         mean, std = _numbers("--gaussian", gaussian, 2)
         if not 0.0 < std < 1e150:  # its square is the variance
-            raise OptionError(f"--gaussian takes MEAN,STD with a positive STD, got {gaussian!r}.")
+            raise ParameterError(
+                f"--gaussian takes MEAN,STD with a positive STD, got {gaussian!r}."
+            )
         return Gaussian(mean, std**2)
     if integers is not None:
         return Integers(*_numbers("--integers", integers, 3))
@@ -91,5 +93,5 @@ def _numbers(option: str, text: str, count: int) -> list[Any]:
         values = []
     if len(values) != count:
         what = "one number" if count == 1 else f"{count} numbers with commas"
-        raise OptionError(f"{option} takes {what}, got {text!r}.")
+        raise ParameterError(f"{option} takes {what}, got {text!r}.")
     return values

@@ -15,7 +15,7 @@ from typing import Any
 
 import click
 
-from primal._errors import NumericalWarning, OptionError
+from primal.errors import NumericalWarning, ParameterError
 
 __all__ = ["encode", "progress_line", "room", "shown_warnings"]
 
@@ -217,14 +217,14 @@ def progress_text(label: str, done: int, total: int | None, new: int, seconds: f
 def _gamma(gamma: str | None, fit: bool) -> float | str | None:
     if fit:
         if gamma not in (None, "scale"):
-            raise OptionError(f"--fit takes gamma from the data: leave out --gamma {gamma}.")
+            raise ParameterError(f"--fit takes gamma from the data: leave out --gamma {gamma}.")
         return "scale"
     if gamma is None or gamma == "scale":
         return gamma
     try:
         return float(gamma)
     except ValueError:
-        raise OptionError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
+        raise ParameterError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
 
 
 def _split(names: str) -> list[str]:

@@ -8,12 +8,12 @@ from collections.abc import Callable
 import numpy as np
 
 from primal._checks import require_memory
-from primal._errors import DimensionError
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import PhaseCodes
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import prime_at_least, prime_at_most
 from primal.codebooks._rational import rational_turns
+from primal.errors import ParameterError
 
 __all__ = ["Alltop", "chirp_size"]
 
@@ -103,7 +103,7 @@ def chirp_size(
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If there is none; the message names sizes that work.
     """
     copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 k entries
@@ -116,9 +116,9 @@ def chirp_size(
         room = prime_at_least(room + 1)
     advice = f"D = {copies * room} holds {copies * room * n_bases(room)}"
     if k is None or k < least:
-        raise DimensionError(f"kind {kind!r} needs a larger D, got {D}: {advice}.")
+        raise ParameterError(f"kind {kind!r} needs a larger D, got {D}: {advice}.")
     largest = copies * k * n_bases(k)
-    raise DimensionError(
+    raise ParameterError(
         f"kind {kind!r} has {largest} codes in D = {D} ({field}), got N = {N}: "
         f"use N up to {largest}, or a larger D ({advice})."
     )

@@ -7,12 +7,12 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from primal._checks import one_of
-from primal._errors import DimensionError, OptionError, PrimalError
 from primal.codebooks import bounds
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._codes import Codes, check_sizes
 from primal.codebooks._designs import shipped_design
 from primal.codebooks._kinds import KINDS, SearchBudget, make
+from primal.errors import ParameterError, PrimalError
 
 __all__ = ["Candidate", "candidates", "codebook"]
 
@@ -86,13 +86,13 @@ def codebook(
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If N or D is below 1 or does not fit the kind; the message names sizes that do. Also if
         `max_coherence` is below what a bound allows, or below what was found; or if the
         certificate would take more than a day.
     MemoryLimitError
         If a code, or what its certificate needs, does not fit into this machine's memory.
-    OptionError
+    ParameterError
         If an option does not exist or does not fit the others.
 
     Examples
@@ -110,16 +110,18 @@ def codebook(
     budget = SearchBudget(steps, seconds, progress)
     if kind == "auto":
         if seed is not None:
-            raise OptionError(f"kind 'auto' has nothing random in it, got seed={seed!r}: drop it.")
+            raise ParameterError(
+                f"kind 'auto' has nothing random in it, got seed={seed!r}: drop it."
+            )
         book = _best(N, D, field, growable, budget)
     else:
         book = Codebook(make(N, D, kind, field, budget, seed))
         if growable and not book.growable:
-            raise OptionError(
+            raise ParameterError(
                 f"kind {kind!r} cannot grow: use kind='static' or 'offset', or growable=False."
             )
     if max_coherence is not None and book.certificate.mu > max_coherence:
-        raise DimensionError(
+        raise ParameterError(
             f"the coherence of {N} codes in D = {D} is {book.certificate.mu:.6f} with kind "
             f"{book.kind!r}, above the {max_coherence} asked for; the {_named_bound(N, D, field)} "
             "does not forbid less: use fewer codes or a larger D."
@@ -161,13 +163,13 @@ def candidates(
 
 def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> Codebook:
     if D == 1 and N > 1:
-        raise DimensionError(
+        raise ParameterError(
             f"in D = 1 any two codes have a cosine of size 1, got N = {N}: use D = 2 or N = 1."
         )
     ranking = candidates(N, D, field, growable=growable, budget=budget)
     served = [candidate for candidate in ranking if candidate.codes is not None]
     if not served:
-        raise DimensionError(next(c.refusal for c in ranking if c.kind == "static"))
+        raise ParameterError(next(c.refusal for c in ranking if c.kind == "static"))
     winner = served[0]
     assert winner.codes is not None
     return Codebook(winner.codes, reason=_reason(N, D, growable, served))
@@ -218,10 +220,10 @@ def _shadow_candidate(
 
 def _require_possible(N: int, D: int, field: str, max_coherence: float) -> None:
     if not 0.0 <= max_coherence <= 1.0:
-        raise OptionError(f"max_coherence must lie in [0, 1], got {max_coherence!r}.")
+        raise ParameterError(f"max_coherence must lie in [0, 1], got {max_coherence!r}.")
     bound = bounds.best(N, D, field)
     if max_coherence < bound.value - 1e-12:
-        raise DimensionError(
+        raise ParameterError(
             f"no {N} codes in D = {D} ({field}) have a coherence of {max_coherence}: the "
             f"{_named_bound(N, D, field)} forbids it. Ask for max_coherence of at least "
             f"{bound.value:.6f}, fewer codes or a larger D."

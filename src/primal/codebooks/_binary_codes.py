@@ -12,11 +12,11 @@ from abc import abstractmethod
 
 import numpy as np
 
-from primal._errors import DimensionError
 from primal.codebooks._binary_fields import binary_field
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import Codes
 from primal.codebooks._metrics import rms_from_energy
+from primal.errors import ParameterError
 
 __all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "walsh_spectrum"]
 
@@ -29,7 +29,7 @@ class BinaryCodes(Codes):
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If D holds no member of the family, or N is beyond its size; the message names the
         nearest sizes that work.
     """
@@ -39,7 +39,7 @@ class BinaryCodes(Codes):
 
     def __init__(self, N: int, D: int) -> None:
         if 1 << self.least_m > D:
-            raise DimensionError(
+            raise ParameterError(
                 f"kind {self.kind!r} needs D of at least {1 << self.least_m}, got {D}: "
                 f"use D = {1 << self.least_m}."
             )
@@ -111,7 +111,7 @@ class BinaryCodes(Codes):
         advice = f"use N up to {self.capacity(self.m)}"
         if room is not None:
             advice += f", or D = {1 << room}, which holds {self.capacity(room)}"
-        raise DimensionError(
+        raise ParameterError(
             f"kind {self.kind!r} has {self.capacity(self.m)} codes in D = {self.D}, "
             f"got N = {self.N}: {advice}."
         )

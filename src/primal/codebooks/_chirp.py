@@ -36,7 +36,7 @@ def design_chirp(N: int, D: int, field: str) -> PrimeChirp:
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If N is beyond the 2 k**2 + 2 k real or k**2 + k complex codes.
     """
     k = chirp_size("chirp", N, D, field, least=3, n_bases=lambda k: k + 1)

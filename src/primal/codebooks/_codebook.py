@@ -8,7 +8,6 @@ from collections.abc import Callable
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
-from primal._errors import DimensionError, OptionError, PositionError
 from primal._lazy import cached_property
 from primal.codebooks._certificate import Certificate, Verification, certificate
 from primal.codebooks._codes import Codes, check_sizes
@@ -16,6 +15,7 @@ from primal.codebooks._polish import polish_matrix
 from primal.codebooks._prime_codes import PrimeCodes, consecutive_primes
 from primal.codebooks._stored import Polished
 from primal.codebooks._verify import verify
+from primal.errors import DataError, ParameterError
 
 __all__ = ["CODEBOOK_VERSION", "Codebook"]
 
@@ -103,9 +103,9 @@ class Codebook:
 
         Raises
         ------
-        PositionError
+        DataError
             If an index is not a whole number in [0, N).
-        OptionError
+        ParameterError
             If the field or the construction does not have this type.
         """
         wanted = self._checked_indices(indices)
@@ -188,21 +188,21 @@ class Codebook:
 
         Raises
         ------
-        OptionError
+        ParameterError
             If this kind cannot grow.
-        DimensionError
+        ParameterError
             If N or D would shrink.
         """
         codes = self._codes
         if not isinstance(codes, PrimeCodes) or codes.start is None:
-            raise OptionError(
+            raise ParameterError(
                 f"kind {self.kind!r} is made for its N and D and cannot grow: "
                 "use codebook(N, D, growable=True)."
             )
         N, D = check_sizes(self.N if N is None else N, self.D if D is None else D)
         for name, old, new in (("N", self.N, N), ("D", self.D, D)):
             if new < old:
-                raise DimensionError(f"{name} = {old} cannot grow to {new}: ask for more.")
+                raise ParameterError(f"{name} = {old} cannot grow to {new}: ask for more.")
         return Codebook(consecutive_primes(self.kind, N, D, self.field, start=codes.start))
 
     @property
@@ -236,13 +236,13 @@ class Codebook:
         if array.size == 0:
             return np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iu":
-            raise PositionError(
+            raise DataError(
                 f"indices must be whole numbers, got {array.dtype}: round or cast them first."
             )
         low, high = operator.index(array.min()), operator.index(array.max())
         if low < 0 or high >= self.N:
             wrong = low if low < 0 else high
-            raise PositionError(f"indices must lie in [0, {self.N}), got {wrong}.")
+            raise DataError(f"indices must lie in [0, {self.N}), got {wrong}.")
         return array.astype(np.int64)
 
     def _output_dtype(self, dtype: object) -> np.dtype:
@@ -257,7 +257,7 @@ class Codebook:
 
     def _signs(self, indices: np.ndarray) -> np.ndarray:
         if not self.bipolar:
-            raise OptionError(
+            raise ParameterError(
                 f"these codes of kind {self.kind!r} are not bipolar: use dtype='float32', or "
                 "kind='kerdock' or 'gold' with D a power of two."
             )

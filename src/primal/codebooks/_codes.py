@@ -90,7 +90,7 @@ def check_sizes(N: object, D: object) -> tuple[int, int]:
 
     Raises
     ------
-    DimensionError, MemoryLimitError
+    ParameterError, MemoryLimitError
         If N is beyond 2**63, or one code does not fit into memory while it is made.
     """
     n = whole_number("N", N, least=1, most=2**63)

@@ -16,10 +16,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
-from primal._errors import DimensionError
 from primal.codebooks._numbers import divisors, is_prime, primitive_root, scrambled_order
 from primal.codebooks._rational import rational_turns
 from primal.codebooks.bounds import welch
+from primal.errors import ParameterError
 from primal.turns import waves
 
 __all__ = ["DEFAULT_STEPS", "Target", "cyclotomic_target", "has_cosets"]
@@ -66,7 +66,7 @@ def cyclotomic_target(
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If no P and h fit.
 
     Notes
@@ -85,7 +85,7 @@ def cyclotomic_target(
     options = _options(N, D)
     if not options:
         sizes = " or ".join(map(str, _sizes_that_work(N, D)))
-        raise DimensionError(
+        raise ParameterError(
             f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or kind='tuned'."
         )
     clock = _Clock(steps, seconds, progress)

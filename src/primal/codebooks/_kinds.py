@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from primal._checks import one_of, raised_as, whole_number
-from primal._errors import OptionError, SpecError
 from primal.codebooks._alltop import Alltop
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import PrimeChirp, design_chirp
@@ -22,6 +21,7 @@ from primal.codebooks._stored import RandomFrequencies, gaussian
 from primal.codebooks._tuned import tuned_codes
 from primal.codebooks._weighted import WeightedCodes, weighted_codes
 from primal.codebooks.bounds import FIELDS
+from primal.errors import ParameterError, SpecError
 
 __all__ = ["KINDS", "SearchBudget", "from_spec", "make"]
 
@@ -53,17 +53,17 @@ def make(N: int, D: int, kind: str, field: str, budget: SearchBudget, seed: obje
 
     Raises
     ------
-    OptionError
+    ParameterError
         If the kind has no codes over this field, or a seed is missing or not wanted.
-    DimensionError
+    ParameterError
         If N or D does not fit the kind.
     """
     entry = KINDS[kind]
     check_sizes(N, D)
     if field not in entry.fields:
-        raise OptionError(f"kind {kind!r} has real codes only, got field={field!r}.")
+        raise ParameterError(f"kind {kind!r} has real codes only, got field={field!r}.")
     if seed is not None and "seed" not in entry.options:
-        raise OptionError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
+        raise ParameterError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
     return entry.design(N, D, field, budget, seed)
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of, require_work, whole_number
-from primal._errors import DataError
 from primal.codebooks import bounds
 from primal.codebooks._toeplitz import lag_products, real_energy
+from primal.errors import DataError
 
 __all__ = [
     "GramStatistics",

@@ -6,10 +6,10 @@ import math
 
 import numpy as np
 
-from primal._errors import DimensionError
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import Codes, write_phases
 from primal.codebooks._rational import rational_turns
+from primal.errors import ParameterError
 from primal.turns import round_turns, waves
 
 __all__ = ["Orthonormal"]
@@ -25,7 +25,7 @@ class Orthonormal(Codes):
 
     def __init__(self, N: int, D: int, field: str) -> None:
         if N > D:
-            raise DimensionError(
+            raise ParameterError(
                 f"at most D = {D} codes can be orthogonal in D dimensions, got N = {N}: "
                 f"use N up to {D} or D = {N}."
             )

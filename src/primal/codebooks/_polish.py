@@ -9,9 +9,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal._errors import DimensionError
 from primal._parallel import single_threaded_blas
 from primal.codebooks.bounds import welch
+from primal.errors import ParameterError
 
 __all__ = ["polish_matrix"]
 
@@ -42,12 +42,12 @@ def polish_matrix(
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If N is too large for an N x N eigendecomposition in every step.
     """
     N, D = codes.shape
     if N > _LARGEST_N:
-        raise DimensionError(
+        raise ParameterError(
             f"polish decomposes an N x N matrix in every step, got N = {N}: use N up to "
             f"{_LARGEST_N}, or kind='shadow'."
         )

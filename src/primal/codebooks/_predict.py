@@ -10,8 +10,8 @@ from __future__ import annotations
 import math
 
 from primal._checks import even_dimension, one_of, whole_number
-from primal._errors import OptionError
 from primal.codebooks._special import bisect, log_beta_tail, scaled_bessel
+from primal.errors import ParameterError
 
 __all__ = ["capacity", "log_mean_cosine_tail", "predict_coherence"]
 
@@ -39,7 +39,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
 
     Raises
     ------
-    DimensionError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Notes
@@ -59,7 +59,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     N = whole_number("N", N, least=2)
     D = _dimension(D, model)
     if not 0.0 < quantile < 1.0:
-        raise OptionError(f"quantile must lie strictly between 0 and 1, got {quantile!r}.")
+        raise ParameterError(f"quantile must lie strictly between 0 and 1, got {quantile!r}.")
     draws = N - 1 if model == "toeplitz" else N * (N - 1) // 2
     # 2 T(x) = 1 - quantile**(1 / draws)
     log_target = math.log(-math.expm1(math.log(quantile) / draws))
@@ -86,7 +86,7 @@ def capacity(D: int, mu: float, *, model: str = "toeplitz") -> float:
 
     Raises
     ------
-    DimensionError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Examples
@@ -100,7 +100,7 @@ def capacity(D: int, mu: float, *, model: str = "toeplitz") -> float:
     """
     D = _dimension(D, model)
     if not 0.0 < mu < 1.0:
-        raise OptionError(f"mu must lie strictly between 0 and 1, got {mu!r}.")
+        raise ParameterError(f"mu must lie strictly between 0 and 1, got {mu!r}.")
     log_draws = math.log(math.log(2.0)) - _log_two_sided(mu, D, model)
     log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
     return math.exp(log_n) if log_n < 709.0 else math.inf

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from primal._checks import whole_number
-from primal._errors import DimensionError
 from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import PhaseCodes, lag_evidence, unit_amplitudes
 from primal.engines import engine
+from primal.errors import ParameterError
 from primal.turns._increments import floor_roots
 from primal.turns._phases import static_turns
 
@@ -104,7 +104,7 @@ def n_primes(D: int, field: str) -> int:
     if field == "complex":
         return D
     if D % 2:
-        raise DimensionError(
+        raise ParameterError(
             f"D must be even (cosines and sines come in pairs), got {D}: use "
             f"{f'{D - 1} or ' if D > 1 else ''}{D + 1}, or kind='auto', which may leave one "
             "entry zero."

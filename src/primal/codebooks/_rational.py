@@ -11,13 +11,13 @@ import math
 import numpy as np
 
 from primal._checks import require_memory
-from primal._errors import DimensionError
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import PhaseCodes, lag_evidence
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import prime_at_least, prime_at_most
 from primal.codebooks._singer import difference_set, singer_order
 from primal.codebooks._toeplitz import phasor_energy
+from primal.errors import ParameterError
 
 __all__ = ["Paley", "Singer", "rational_turns"]
 
@@ -80,7 +80,7 @@ class Paley(PhaseCodes):
         if modulus is None or modulus < N:
             least = prime_at_least(max(N, 5), residue=1, modulus=4)
             most = "" if modulus is None else f"use N up to {modulus}, or "
-            raise DimensionError(
+            raise ParameterError(
                 f"kind 'paley' has {modulus or 0} codes in D = {D}, got N = {N}: "
                 f"{most}D = {(least - 1) // 2}, which holds {least}."
             )

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from primal._errors import PrimalError
 from primal.codebooks._numbers import is_prime
+from primal.errors import PrimalError
 
 __all__ = ["TOLERANCES", "ShadowError", "shadow_primes", "tightest_shadow"]
 

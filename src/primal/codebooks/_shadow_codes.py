@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal._errors import DimensionError, PrimalError
 from primal.codebooks._cyclotomic import DEFAULT_STEPS, cyclotomic_target, has_cosets
 from primal.codebooks._designs import shipped_design
 from primal.codebooks._prime_codes import PrimeCodes
 from primal.codebooks._shadow import tightest_shadow
 from primal.codebooks._singer import difference_set, singer_order
+from primal.errors import ParameterError, PrimalError
 
 __all__ = ["cyclotomic_shadow", "design_shadow", "shadow_codes", "singer_shadow"]
 
@@ -41,7 +41,7 @@ def shadow_codes(
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If neither a cyclotomic set nor a difference set fits.
     """
     if steps is None and seconds is None:
@@ -62,7 +62,7 @@ def design_shadow(
 ) -> PrimeCodes:
     """Return the better of a Singer and a cyclotomic shadow, by their exact coherence."""
     if N > _LARGEST_N or D > _LARGEST_D:
-        raise DimensionError(
+        raise ParameterError(
             f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and {D}: "
             "use kind='static'."
         )
@@ -78,7 +78,7 @@ def design_shadow(
         except PrimalError as refusal:
             refusals.append(str(refusal))
     if not found:
-        raise DimensionError(" ".join(refusals))
+        raise ParameterError(" ".join(refusals))
     return min(found, key=lambda codes: codes.evidence().mu)
 
 

@@ -8,8 +8,8 @@ from functools import cache
 import numpy as np
 
 from primal._checks import require_memory
-from primal._errors import DimensionError
 from primal.codebooks._numbers import is_prime, prime_at_most, scrambled
+from primal.errors import ParameterError
 
 __all__ = ["difference_set", "singer_order"]
 
@@ -38,7 +38,7 @@ def difference_set(q: int) -> tuple[int, ...]:
         found = _line(q, modulus, cubic)
         if len(found) == q + 1 and _is_perfect(found, modulus):
             return tuple(found)
-    raise DimensionError(f"no difference set of order {q} was found: use a prime q.")
+    raise ParameterError(f"no difference set of order {q} was found: use a prime q.")
 
 
 def singer_order(kind: str, N: int, D: int, field: str) -> int:
@@ -46,7 +46,7 @@ def singer_order(kind: str, N: int, D: int, field: str) -> int:
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If there is none; the message names sizes that work.
     """
     copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 k entries
@@ -58,9 +58,9 @@ def singer_order(kind: str, N: int, D: int, field: str) -> int:
         least += 1
     room = f"D = {copies * (least + 1)} holds {copies * (least * least + least + 1)}"
     if q is None:
-        raise DimensionError(f"kind {kind!r} needs a larger D, got {D}: {room}.")
+        raise ParameterError(f"kind {kind!r} needs a larger D, got {D}: {room}.")
     largest = copies * (q * q + q + 1)
-    raise DimensionError(
+    raise ParameterError(
         f"kind {kind!r} has {largest} codes in D = {D} ({field}), got N = {N}: "
         f"use N up to {largest}, or a larger D ({room})."
     )

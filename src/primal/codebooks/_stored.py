@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from primal._checks import require_memory, whole_number
-from primal._errors import OptionError, SpecError
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import Codes, PhaseCodes, lag_evidence
 from primal.codebooks._metrics import gram_statistics
 from primal.codebooks._numbers import scrambled
 from primal.codebooks._prime_codes import n_primes
+from primal.errors import ParameterError, SpecError
 
 __all__ = ["Polished", "RandomFrequencies", "StoredCodes", "gaussian", "sampled_pairs"]
 
@@ -119,7 +119,7 @@ def sampled_pairs(N: int, n_pairs: int, *, counter: int = 0) -> tuple[np.ndarray
 
 def _checked_seed(kind: str, seed: object) -> int:
     if seed is None:
-        raise OptionError(
+        raise ParameterError(
             f"kind {kind!r} is a random reference and needs a seed: for instance seed=42."
         )
     return whole_number("seed", seed)

@@ -43,7 +43,7 @@ def welch(N: int, D: int) -> float:
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If N or D is not a positive whole number.
 
     Examples
@@ -89,7 +89,7 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
 
     Raises
     ------
-    DimensionError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Notes

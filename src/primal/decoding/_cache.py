@@ -17,8 +17,8 @@ from pathlib import Path
 
 import numpy as np
 
-from primal._errors import OptionError
 from primal._files import npy_header, open_regular, written_whole
+from primal.errors import ParameterError
 
 __all__ = ["cache_folder", "cache_key", "load", "store"]
 
@@ -80,7 +80,7 @@ def store(key: str, u: np.ndarray, v: np.ndarray) -> None:
     folder = cache_folder()
     if folder is None:
         return
-    with contextlib.suppress(OSError, OptionError):  # the latter: something else is in the way
+    with contextlib.suppress(OSError, ParameterError):  # the latter: something else is in the way
         folder.mkdir(parents=True, exist_ok=True)
         with written_whole(folder / f"{key}.npy", durable=False) as stream:
             stream.write(_header(len(u)))

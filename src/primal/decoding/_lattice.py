@@ -18,8 +18,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._errors import EngineError
 from primal._forks import load_compiled
+from primal.errors import EngineError
 
 __all__ = ["Lattice", "Reduced", "log_success", "reduce_lattice", "triangular_factor"]
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._errors import MisfitWarning, NotInvertibleError
 from primal.bases import Basis
+from primal.errors import MisfitWarning, NotInvertibleError
 
 __all__ = ["Regime", "measure_regime", "no_wrap_bound", "pseudoinverse", "warn_of_erased"]
 

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._errors import PhaseRangeError
 from primal._lazy import cached_property
 from primal.bases import FrequencyTable
 from primal.decoding._lattice import Lattice, log_success, triangular_factor
 from primal.decoding._priors import PriorModel
+from primal.errors import DataError
 from primal.turns._digits import FREQUENCY_BITS
 
 __all__ = ["PhaseModel", "least_noise_turns", "promised_success", "row_counts"]
@@ -48,7 +48,7 @@ class PhaseModel:
     def __post_init__(self) -> None:
         least = least_noise_turns(self.table, self.prior)
         if self.noise_turns < least:
-            raise PhaseRangeError(
+            raise DataError(
                 f"float64 holds phases this long to {least:.2g} turns, and the stated noise is "
                 f"{self.noise_turns:.2g} turns: state a larger noise, a narrower prior or a "
                 "smaller sigma."

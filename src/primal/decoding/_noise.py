@@ -11,9 +11,9 @@ import math
 import numpy as np
 
 from primal._checks import real_array
-from primal._errors import DataError, OptionError
 from primal.decoding._phases import phases_of, wrapped
 from primal.engines._numpy import wave_columns
+from primal.errors import DataError, ParameterError
 
 __all__ = ["NOISES", "code_phases", "noise_turns", "quantise"]
 
@@ -37,7 +37,7 @@ def noise_turns(noise: object) -> float:
 
     Raises
     ------
-    OptionError
+    ParameterError
         For an unknown name, or a number outside of [1e-15, 0.25].
 
     Examples
@@ -53,7 +53,7 @@ def noise_turns(noise: object) -> float:
         if 1e-15 <= value <= 0.25:
             return value
     names = ", ".join(repr(name) for name in NOISES)
-    raise OptionError(
+    raise ParameterError(
         f"noise must be one of {names}, or a standard deviation between 1e-15 and 0.25 turns, "
         f"got {noise!r}."
     )

@@ -11,7 +11,6 @@ from typing import Protocol
 import numpy as np
 
 from primal._checks import flag, require_memory, whole_number
-from primal._errors import DataError, MisfitWarning, OptionError
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
 from primal.decoding._certificate import Certificate
@@ -21,6 +20,7 @@ from primal.decoding._noise import NOISES, code_phases, noise_turns
 from primal.decoding._priors import Box, Gaussian, Integers, Prior
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
+from primal.errors import DataError, MisfitWarning, ParameterError
 
 __all__ = ["DecodePlan", "DecodeResult", "decode_exact", "make_plan"]
 
@@ -196,7 +196,7 @@ def make_plan(
 ) -> DecodePlan:
     """Return a plan for the codes of a basis; see ``DynamicPrime.decode_plan``."""
     if not isinstance(prior, (Box, Gaussian, Integers)):
-        raise OptionError(
+        raise ParameterError(
             f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
         )
     beam = whole_number("beam", beam, least=1)
@@ -238,7 +238,7 @@ def decode_exact(
     (array([ 0.3, -0.7]), 'unique')
     """
     if not isinstance(getattr(m, "basis", None), Basis):
-        raise OptionError(
+        raise ParameterError(
             f"m must be the DynamicPrime that made the codes, got {type(m).__name__}: positions "
             "have their own StaticPrime.decode."
         )

@@ -13,7 +13,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from primal._errors import NotInvertibleError
 from primal._forks import load_compiled
 from primal._parallel import over_rows
 from primal.decoding._lattice import Lattice, Reduced, log_success
@@ -21,6 +20,7 @@ from primal.decoding._model import promised_success
 from primal.decoding._phases import wrapped
 from primal.decoding._priors import short_float
 from primal.decoding._reduce import reduce_best
+from primal.errors import NotInvertibleError
 
 __all__ = ["PositionDecoder", "log2_chance_fits", "position_decoder"]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._errors import DataError
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
+from primal.errors import DataError
 
 __all__ = ["Box", "Gaussian", "Integers", "Prior", "PriorModel"]
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal._errors import EngineError
 from primal.decoding._lattice import Lattice, Reduced, reduce_lattice, triangular_factor
+from primal.errors import EngineError
 
 __all__ = ["reduce_best", "reduce_with_flint"]
 

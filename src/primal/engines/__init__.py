@@ -11,10 +11,10 @@ import os
 import sys
 from functools import cache
 
-from primal._errors import EngineError
 from primal._extras import install_hint
 from primal._forks import load_compiled
 from primal.engines._numpy import NumpyEngine
+from primal.errors import EngineError
 
 __all__ = ["ENGINES", "engine", "installed_engines"]
 

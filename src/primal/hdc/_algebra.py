@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import flag, require_memory, whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc._arrays import is_tensor
 from primal.hdc._codes import Codes, combine, exponent, fit, operand, phasors, same_phases
 from primal.hdc._convert import unit_rows

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import DataError
 from primal._parallel import over_rows
+from primal.errors import DataError
 from primal.turns import waves
 
 __all__ = [

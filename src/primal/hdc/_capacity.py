@@ -15,7 +15,7 @@ from functools import lru_cache
 import numpy as np
 
 from primal._checks import even_dimension, one_of, require_memory, whole_number
-from primal._errors import OptionError
+from primal.errors import ParameterError
 
 __all__ = ["DECODERS", "capacity", "matched_accuracy", "recall_accuracy", "search_space"]
 
@@ -65,7 +65,7 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
     """
     D, N = even_dimension(D), whole_number("N", N, least=2)
     if not isinstance(accuracy, (int, float)) or not 0.0 < accuracy < 1.0:
-        raise OptionError(f"accuracy must lie strictly between 0 and 1, got {accuracy!r}.")
+        raise ParameterError(f"accuracy must lie strictly between 0 and 1, got {accuracy!r}.")
     one_of("decoder", decoder, (*DECODERS, "resonator"))
     return _capacity(D, N, decoder, float(accuracy))
 

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primal._checks import whole_number
-from primal._errors import DataError
 from primal.codebooks import GramStatistics, bounds, gram_statistics, toeplitz_statistics
+from primal.errors import DataError
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 

@@ -9,8 +9,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primal._checks import positive_scale, real_array, require_memory, whole_number
-from primal._errors import PhaseRangeError
 from primal._lazy import cached_property
+from primal.errors import DataError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._levels import base_turns, even_fractions
@@ -67,13 +67,13 @@ class Circular(Vocabulary):
 
         Raises
         ------
-        PhaseRangeError
+        DataError
             For numbers a million periods away, of whose place on the circle float64 keeps too
             little.
         """
         array = real_array("x", x).astype(np.float64)
         if array.size and np.abs(array).max() > self.farthest:
-            raise PhaseRangeError(
+            raise DataError(
                 f"numbers must lie within {_LARGEST_PERIODS:.0f} periods of {self.period}, got "
                 f"{array.flat[np.abs(array).argmax()]}: take the remainder first."
             )

@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
 from primal._checks import whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc._algebra import bind
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._space import Space

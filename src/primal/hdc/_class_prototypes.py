@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.sklearn._contract import validate_data
 from primal.sklearn._features import fitted_features
 from primal.sklearn._ridge import DTYPES, _rounded_features

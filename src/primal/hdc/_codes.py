@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc._arrays import (
     is_complex,
     is_tensor,

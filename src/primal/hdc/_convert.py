@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import DataError
 from primal._extras import require
+from primal.errors import DataError
 from primal.hdc._arrays import is_tensor, nearest_turns, turn_bits
 from primal.hdc._codes import Codes, operand, phasors
 

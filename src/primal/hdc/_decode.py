@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of, whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc._capacity import DECODERS, capacity
 from primal.hdc._codes import phasors
 from primal.hdc._convert import float32_rows, to_numpy
@@ -75,7 +75,7 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
 
     Raises
     ------
-    DataError, DimensionError, OptionError
+    DataError, ParameterError
         If arguments do not fit together.
 
     Examples

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc._arrays import listed, turn_phasors
 from primal.hdc._circular import Circular
 from primal.hdc._levels import Levels, Thermometer

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import real_array
-from primal._errors import DataError, DimensionError, MissingPackageError
+from primal.errors import DataError, MissingPackageError, ParameterError
 from primal.hdc._arrays import is_tensor
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import nearest_code, to_numpy, to_torch
@@ -86,6 +86,6 @@ def from_ssp(ssp: Any) -> Codes:
     """Return the codes of spatial semantic pointers of odd length: uint32, lengths forgotten."""
     array = real_array("ssp", ssp).astype(np.float64)
     if array.ndim == 0 or array.shape[-1] % 2 == 0 or array.shape[-1] < 3:
-        raise DimensionError(f"a pointer of k phases has 2 k + 1 numbers, got shape {array.shape}.")
+        raise ParameterError(f"a pointer of k phases has 2 k + 1 numbers, got shape {array.shape}.")
     spectrum = np.fft.rfft(array, axis=-1)[..., 1:]
     return nearest_code(spectrum.astype(np.complex64))

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import positive_scale, require_memory, whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc import _storage
 from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc import _storage
 from primal.hdc._algebra import bind, unbind
 from primal.hdc._capacity import recall_accuracy

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primal._checks import flag, one_of, real_array, require_memory, whole_number
-from primal._errors import DataError, OptionError
 from primal._hash import stable_position
 from primal._lazy import cached_property
+from primal.errors import DataError, ParameterError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._reals import Reals, _kernels
@@ -147,7 +147,7 @@ class Levels(_Steps):
             one_of("kernel", self.kernel, ("linear", *_kernels().KERNELS))
             object.__setattr__(self, "gamma", self._reals.gamma)
         elif self.gamma is not None:
-            raise OptionError(
+            raise ParameterError(
                 f'kernel="linear" has no gamma, got {self.gamma!r}: name another kernel, or '
                 "leave it out."
             )

@@ -8,9 +8,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primal._checks import one_of, positive_scale, real_array, require_memory, whole_number
-from primal._errors import OptionError
 from primal._extras import require
 from primal._lazy import cached_property
+from primal.errors import ParameterError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary
@@ -20,7 +20,7 @@ __all__ = ["Reals"]
 
 # Frequencies are dealt out anew within runs of this length, for every role but the first. Runs of
 # the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of
-# frequencies of two roles are as good as independent ones (tests/test_hdc_numbers.py).
+# frequencies of two roles are as good as independent ones (tests/hdc/test_numbers.py).
 _RUN = 32
 
 
@@ -102,7 +102,7 @@ class Reals(Vocabulary):
         """Return the kernel of differences x - y of shape (..., d), float64."""
         kernel = _kernels().KERNELS[self.kernel]
         if kernel.values is None:
-            raise OptionError(f"the kernel {self.kernel!r} has no formula to compare with.")
+            raise ParameterError(f"the kernel {self.kernel!r} has no formula to compare with.")
         return kernel.values(differences * (kernel.scale(self.gamma) / kernel.scale(1.0)))
 
     def certificate(self, x: Any) -> LawCertificate:

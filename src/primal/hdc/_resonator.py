@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc._algebra import bind, normalised, similarity
 from primal.hdc._capacity import search_space
 from primal.hdc._codes import Codes, phasors

@@ -27,10 +27,10 @@ from primal._checks import (
     require_memory,
     whole_number,
 )
-from primal._errors import DataError, DimensionError, SpecError
 from primal._primes import LARGEST_COUNT, prime_slice
 from primal.bases import BASIS_VERSION
 from primal.codebooks._toeplitz import fejer
+from primal.errors import DataError, ParameterError, SpecError
 from primal.maps._common import check_spec
 from primal.turns._increments import floor_roots
 
@@ -66,7 +66,7 @@ class Space:
 
     Raises
     ------
-    DimensionError, SigmaError, DataError
+    ParameterError, DataError
         If an argument is out of range.
     MemoryLimitError
         If the primes of so many dimensions do not fit into this machine's memory.
@@ -99,14 +99,14 @@ class Space:
         object.__setattr__(self, "n_blocks", whole_number("n_blocks", self.n_blocks, least=1))
         object.__setattr__(self, "sigma", positive_scale("sigma", self.sigma))
         if len(roles) > self.n_blocks:
-            raise DimensionError(
+            raise ParameterError(
                 f"{len(roles)} roles need as many blocks of primes, got n_blocks = "
                 f"{self.n_blocks}: raise it (that changes every code)."
             )
         # Shuffled within an octave, the last one may be as far as the next power of two.
         n_primes = self.n_blocks << (self.k - 1).bit_length()
         if n_primes > LARGEST_COUNT:
-            raise DimensionError(
+            raise ParameterError(
                 f"D = {self.D} and n_blocks = {self.n_blocks} need {n_primes:,} primes, and there "
                 f"are {LARGEST_COUNT:,} below 2**32: use a smaller D."
             )
@@ -181,7 +181,7 @@ class Space:
     def grow(self, D: int) -> Space:
         """Return the space with more dimensions; old codes are prefixes of the new ones."""
         if even_dimension(D) < self.D:
-            raise DimensionError(f"a space of D = {self.D} cannot grow to {D}: ask for more.")
+            raise ParameterError(f"a space of D = {self.D} cannot grow to {D}: ask for more.")
         return replace(self, D=D)
 
     @property

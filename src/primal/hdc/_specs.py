@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from primal._checks import raised_as
-from primal._errors import SpecError
+from primal.errors import SpecError
 from primal.hdc._circular import Circular
 from primal.hdc._levels import Levels, Thermometer
 from primal.hdc._reals import Reals

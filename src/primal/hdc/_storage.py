@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 
 from primal._checks import raised_as
-from primal._errors import DataError, MissingPackageError
 from primal._files import FolderFormat, parsed_json
+from primal.errors import DataError, MissingPackageError
 
 __all__ = ["check_array", "damaged_as_data_error", "item_bytes", "items_of", "load", "save"]
 

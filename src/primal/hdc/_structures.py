@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, identity, permute
 from primal.hdc._arrays import is_complex, listed
 from primal.hdc._codes import Codes, operand

@@ -10,8 +10,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from primal._checks import one_of, positions, require_memory
-from primal._errors import DataError, OptionError
 from primal._hash import stable_position
+from primal.errors import DataError, ParameterError
 from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify, certify_numbers
 from primal.hdc._codes import Codes
@@ -141,7 +141,7 @@ class Integers(Vocabulary):
         codes : Codes of shape (*numbers.shape, k), uint32 or uint64
         """
         if bits not in (32, 64):
-            raise OptionError(f"bits must be 32 or 64, got {bits!r}.")
+            raise ParameterError(f"bits must be 32 or 64, got {bits!r}.")
         array = positions(numbers)
         flat = np.ascontiguousarray(array).reshape(-1)
         turns = position_turns(flat, self.space.increments(self.role), wide=bits == 64)

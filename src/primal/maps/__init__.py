@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from primal._checks import raised_as
-from primal._errors import SpecError
+from primal.errors import SpecError
 from primal.maps._common import check_spec
 from primal.maps._dynamic import DynamicPrime as DynamicPrime
 from primal.maps._static import StaticPrime as StaticPrime
@@ -37,7 +37,7 @@ def from_spec(spec: Mapping[str, object]) -> DynamicPrime | StaticPrime:
     ------
     SpecError
         If the version is unknown, or a field is missing or extra.
-    DimensionError, SigmaError, OptionError
+    ParameterError
         If a field has a value that no map can have.
 
     Examples

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from primal._checks import one_of
-from primal._errors import SpecError
 from primal.bases import BASIS_VERSION
 from primal.engines._numpy import row_blocks
+from primal.errors import SpecError
 
 LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")

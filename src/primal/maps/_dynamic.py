@@ -11,13 +11,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from primal._checks import even_dimension, one_of, output_array, real_array
-from primal._errors import (
-    ConditioningWarning,
-    DimensionError,
-    OptionError,
-    PhaseRangeError,
-    PhaseWrapWarning,
-)
 from primal._lazy import cached_property
 from primal.bases import BASIS_VERSION, Basis, spec_digest
 from primal.decoding import (
@@ -30,6 +23,12 @@ from primal.decoding import (
 )
 from primal.engines import engine
 from primal.engines._numpy import Finish, wave_columns
+from primal.errors import (
+    ConditioningWarning,
+    DataError,
+    ParameterError,
+    PhaseWrapWarning,
+)
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
 from primal.maps._normalise import normalised
 from primal.turns._digits import LARGEST_LOG2_TURNS
@@ -80,7 +79,7 @@ class DynamicPrime:
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError, MemoryLimitError
+    ParameterError, MemoryLimitError
         If an argument is out of range.
 
     Warns
@@ -132,7 +131,7 @@ class DynamicPrime:
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
         if not isinstance(layer_norm, (bool, np.bool_)):
-            raise OptionError(f"layer_norm must be True or False, got {layer_norm!r}.")
+            raise ParameterError(f"layer_norm must be True or False, got {layer_norm!r}.")
         self._layer_norm = bool(layer_norm)
         # Basis checks and converts sigma.
         self._basis = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
@@ -199,7 +198,7 @@ class DynamicPrime:
         ------
         DataError
             If x is not an array of real, finite numbers with d columns, or `out` does not fit.
-        PhaseRangeError
+        DataError
             If a phase may exceed 2**32 turns (2**20 with ``precision="fast"``).
         """
         rows, shape = self._checked_rows(x)
@@ -315,9 +314,9 @@ class DynamicPrime:
 
         Raises
         ------
-        OptionError, DimensionError, DataError
+        ParameterError, DataError
             If an argument is out of range or does not fit this map.
-        PhaseRangeError
+        DataError
             If phases are too long for float64 to hold them to the noise.
 
         Examples
@@ -372,7 +371,7 @@ class DynamicPrime:
         """
         D = even_dimension(D)
         if D < self.D:
-            raise DimensionError(f"a map of D = {self.D} cannot grow to {D}: ask for more.")
+            raise ParameterError(f"a map of D = {self.D} cannot grow to {D}: ask for more.")
         grown = object.__new__(DynamicPrime)
         grown._layout, grown._precision = self._layout, self._precision
         grown._layer_norm = self._layer_norm
@@ -459,7 +458,7 @@ class DynamicPrime:
         largest = max(float(rows.max()), -float(rows.min()))
         if (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
             worst = int(np.argmax(np.abs(rows))) // self.d
-            raise PhaseRangeError(
+            raise DataError(
                 f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
                 f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
                 f"{allowed:.3g}, or lower sigma."

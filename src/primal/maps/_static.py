@@ -16,13 +16,13 @@ from primal._checks import (
     real_array,
     whole_number,
 )
-from primal._errors import DimensionError, NotInvertibleError, PositionError
 from primal._lazy import cached_property
 from primal._primes import LARGEST_COUNT
 from primal.bases import BASIS_VERSION, spec_digest
 from primal.decoding import have_phases, phases_of
 from primal.engines import engine
 from primal.engines._numpy import wave_columns
+from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps._common import LAYOUTS, blocks, output_dtype
 from primal.turns import increments
 
@@ -60,7 +60,7 @@ class StaticPrime:
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Examples
@@ -81,7 +81,7 @@ class StaticPrime:
         self._start = whole_number("start", start)
         self._layout = one_of("layout", layout, LAYOUTS)
         if self._start + self._D // 2 > LARGEST_COUNT:
-            raise DimensionError(
+            raise ParameterError(
                 f"start + D / 2 = {self._start + self._D // 2} is beyond the {LARGEST_COUNT:,} "
                 "primes below 2**32."
             )
@@ -157,7 +157,7 @@ class StaticPrime:
 
         Raises
         ------
-        PositionError
+        DataError
             If t holds anything but integers in range.
         """
         array = positions(t)
@@ -252,7 +252,7 @@ class StaticPrime:
         code is a prefix of the new one."""
         D = even_dimension(D)
         if D < self._D:
-            raise DimensionError(f"a map of D = {self._D} cannot grow to {D}: ask for more.")
+            raise ParameterError(f"a map of D = {self._D} cannot grow to {D}: ask for more.")
         return StaticPrime(D, sigma=self._sigma, start=self._start, layout=self._layout)
 
     @property
@@ -348,5 +348,5 @@ def _unit_codes(codes: np.ndarray) -> np.ndarray:
 def _position(name: str, value: object) -> int:
     number = whole_number(name, value, least=-(2**63))
     if number > 2**63:
-        raise PositionError(f"{name} must be at most 2**63, got {number}.")
+        raise DataError(f"{name} must be at most 2**63, got {number}.")
     return number

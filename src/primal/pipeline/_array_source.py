@@ -14,7 +14,7 @@ from zipfile import ZipFile
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = ["ARRAY", "open_npy", "open_npz"]
 

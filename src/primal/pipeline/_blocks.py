@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._sources import Source, check_names, open_source, reading
 

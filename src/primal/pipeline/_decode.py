@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import DataError, PhaseWrapWarning
 from primal.decoding import Box, Gaussian, Integers
+from primal.errors import DataError, PhaseWrapWarning
 from primal.pipeline._array_source import ARRAY
 from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._decoder import Decoded, row_decoder

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import NotInvertibleError, SpecError
 from primal.decoding import Box, Gaussian, Integers, noise_turns, pseudoinverse
 from primal.decoding._noise import code_phases
+from primal.errors import NotInvertibleError, SpecError
 from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._recipe import FLOATS, Recipe
 from primal.pipeline._row_groups import FEATURES

@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 
 from primal._checks import one_of, raised_as
-from primal._errors import DataError, OptionError
+from primal.errors import DataError, ParameterError
 from primal.pipeline._blocks import Span, shard_spans, spans_after, total_rows
 from primal.pipeline._inputs import InputFile, check_unchanged, find_inputs
 from primal.pipeline._job import EncodedBlock, Job, Progress
@@ -152,7 +152,7 @@ def encode(
     ------
     DataError
         For bad data, naming file, row and column.
-    OptionError, DimensionError, SigmaError
+    ParameterError
         For a bad option, or another output in the same place.
     PrimalError
         If the output cannot be written.
@@ -170,7 +170,7 @@ def encode(
     """
     start = time.perf_counter()
     if not isinstance(dst, (str, Path)):
-        raise OptionError(f"dst must be a path, got {dst!r}.")
+        raise ParameterError(f"dst must be a path, got {dst!r}.")
     target = Path(dst)
     settings = Settings(
         dim=dim,
@@ -232,7 +232,7 @@ def finish(
 def output_format(dst: Path) -> str:
     """Return "parquet" or "npy" for the name of an output."""
     if dst.suffix not in _SUFFIXES:
-        raise OptionError(f"the output must end in .parquet or .npy, got {dst.name!r}.")
+        raise ParameterError(f"the output must end in .parquet or .npy, got {dst.name!r}.")
     return _SUFFIXES[dst.suffix]
 
 
@@ -273,13 +273,15 @@ def _check_engine(
 ) -> None:
     one_of("engine", engine, ("local", "ray"))
     if not (isinstance(num_gpus, (int, float)) and 0 <= num_gpus < math.inf):
-        raise OptionError(f"num_gpus must be a number, 0 or more, got {num_gpus!r}.")
+        raise ParameterError(f"num_gpus must be a number, 0 or more, got {num_gpus!r}.")
     if engine == "local" and (address is not None or num_gpus):
-        raise OptionError("address and num_gpus are for engine = 'ray'; device is for 'local'.")
+        raise ParameterError("address and num_gpus are for engine = 'ray'; device is for 'local'.")
     if engine == "ray" and device != "cpu":
-        raise OptionError(f"with engine = 'ray' pass num_gpus instead of device = {device!r}.")
+        raise ParameterError(f"with engine = 'ray' pass num_gpus instead of device = {device!r}.")
     if (num_gpus or device != "cpu") and dtype not in FLOATS:
-        raise OptionError(f"a GPU makes float32 or float16 features, not {dtype!r}: leave it out.")
+        raise ParameterError(
+            f"a GPU makes float32 or float16 features, not {dtype!r}: leave it out."
+        )
 
 
 def _names(what: str, given: object) -> tuple[str, ...]:
@@ -288,7 +290,7 @@ def _names(what: str, given: object) -> tuple[str, ...]:
     except TypeError:
         names = (None,)
     if not all(isinstance(name, str) for name in names):
-        raise OptionError(f"{what} must be a name or a list of names, got {given!r}.")
+        raise ParameterError(f"{what} must be a name or a list of names, got {given!r}.")
     return tuple(str(name) for name in names)
 
 

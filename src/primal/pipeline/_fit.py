@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from primal._errors import DataError
 from primal.bases._arithmetic import fold_sum
+from primal.errors import DataError
 from primal.pipeline._blocks import Span, read_span, shard_spans, total_rows
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._job import Progress, complaint

@@ -6,7 +6,7 @@ import glob
 from dataclasses import dataclass
 from pathlib import Path
 
-from primal._errors import DataError, OptionError
+from primal.errors import DataError, ParameterError
 from primal.pipeline._passing import passing
 
 __all__ = ["FORMATS", "InputFile", "check_unchanged", "find_inputs"]
@@ -67,11 +67,11 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     ------
     DataError
         If there is no such file, or it cannot be read.
-    OptionError
+    ParameterError
         If a file has an unknown format, or the output would become an input of the next run.
     """
     if not isinstance(src, (str, Path, list, tuple)):
-        raise OptionError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
+        raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     try:
         paths = _paths(src)
     except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
@@ -82,12 +82,12 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     try:
         target = dst.resolve()
     except (OSError, ValueError, RuntimeError) as error:
-        raise OptionError(f"{dst} cannot be an output: {error}.") from None
+        raise ParameterError(f"{dst} cannot be an output: {error}.") from None
     if isinstance(src, (str, Path)) and Path(src).is_dir():
         if Path(src).resolve() in target.parents:
-            raise OptionError(f"{dst} lies inside of {src}: write the output to another folder.")
+            raise ParameterError(f"{dst} lies inside of {src}: write the output to another folder.")
     elif any(path.resolve() == target for path in paths):
-        raise OptionError(f"{dst} is also an input: write the output to another file.")
+        raise ParameterError(f"{dst} is also an input: write the output to another file.")
     return files
 
 
@@ -135,7 +135,7 @@ def _described(path: Path) -> InputFile:
     kind = _format(path)
     if kind is None:
         known = ", ".join(FORMATS)
-        raise OptionError(f"{path} has no known format: its name must end in one of {known}.")
+        raise ParameterError(f"{path} has no known format: its name must end in one of {known}.")
     try:
         found = path.stat()
     except (OSError, ValueError) as error:

@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._errors import DataError
 from primal.decoding import Regime
+from primal.errors import DataError
 from primal.pipeline._array_source import open_npy
 from primal.pipeline._blocks import Block, Span, read_span
 from primal.pipeline._inputs import InputFile, find_inputs

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.pipeline._blocks import Block
 from primal.pipeline._csv_source import MALFORMED
 from primal.pipeline._extent import Extent

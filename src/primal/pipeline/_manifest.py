@@ -9,8 +9,8 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from primal._errors import DataError, OptionError
 from primal._files import open_regular, read_json, written_whole
+from primal.errors import DataError, ParameterError
 
 __all__ = [
     "REJECTED_HEADER",
@@ -52,28 +52,28 @@ def finished_manifest(dst: Path, request: dict[str, Any], overwrite: bool) -> di
 
     Raises
     ------
-    OptionError
+    ParameterError
         If something else is there, unless `overwrite`; or a folder.
     """
     if dst.is_dir():
-        raise OptionError(f"{dst} is a folder: choose another name.")
+        raise ParameterError(f"{dst} is a folder: choose another name.")
     if overwrite or not dst.exists():
         return None
     manifest = read_manifest(beside(dst, "manifest.json"))
     if manifest is None:
-        raise OptionError(
+        raise ParameterError(
             f"{dst} exists and has no manifest beside it: pass overwrite (--overwrite) to replace "
             "it, or choose another name."
         )
     refuse_other(dst, manifest, request, "was made")
     if manifest.get("output", {}).get("bytes") != dst.stat().st_size:
-        raise OptionError(f"{dst} was changed after it was made: pass overwrite (--overwrite).")
+        raise ParameterError(f"{dst} was changed after it was made: pass overwrite (--overwrite).")
     _remove_leftovers(beside(dst, "primal-part"))
     return manifest
 
 
 def refuse_other(dst: Path, manifest: dict[str, Any], request: dict[str, Any], verb: str) -> None:
-    """Raise OptionError if a manifest answers another request, and say what differs."""
+    """Raise ParameterError if a manifest answers another request, and say what differs."""
     there = manifest.get("request")
     if there == request:
         return
@@ -85,19 +85,19 @@ def refuse_other(dst: Path, manifest: dict[str, Any], request: dict[str, Any], v
         else f"{name} = {old.get(name)!r} there, {request[name]!r} asked"
         for name in differing
     )
-    raise OptionError(
+    raise ParameterError(
         f"{dst} {verb} with other settings ({told}): choose another name, or pass overwrite "
         "(--overwrite)."
     )
 
 
 def refuse_foreign(dst: Path) -> None:
-    """Raise OptionError if a name beside an output that will be written is somebody else's file."""
+    """Raise ParameterError if a name beside the output is somebody else's file."""
     rejected, manifest = beside(dst, "rejected.csv"), beside(dst, "manifest.json")
     found = read_manifest(manifest) or {}
     for path, ours in ((rejected, is_rejected_list(rejected)), (manifest, "request" in found)):
         if os.path.lexists(path) and not ours:
-            raise OptionError(
+            raise ParameterError(
                 f"{path} is there and was not written for {dst.name}: choose another name, or pass "
                 "overwrite (--overwrite)."
             )

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from primal._errors import DataError, OptionError
+from primal.errors import DataError, ParameterError
 from primal.pipeline._encode import EncodeReport, finish, output_format, report_of
 from primal.pipeline._extent import Extent
 from primal.pipeline._job import EncodedBlock, Progress, Rejected
@@ -51,7 +51,7 @@ def merge(
 
     Raises
     ------
-    OptionError
+    ParameterError
         If parts are missing, given twice, or of different encodings.
     DataError
         If a part cannot be read or is not an output of ``encode``.
@@ -68,7 +68,7 @@ def merge(
     100
     """
     if isinstance(parts, (str, Path)):
-        raise OptionError(f"parts must be a list of paths, got {parts!r}.")
+        raise ParameterError(f"parts must be a list of paths, got {parts!r}.")
     target, paths = Path(dst), [Path(part) for part in parts]
     format = output_format(target)
     shards = [_Shard(path, read_record(path)) for path in paths]
@@ -114,11 +114,11 @@ class _Shard:
 
 def _check_together(shards: list[_Shard], format: str) -> None:
     if not shards:
-        raise OptionError("there is nothing to merge: name the parts.")
+        raise ParameterError("there is nothing to merge: name the parts.")
     first = shards[0]
     for shard in shards:
         if output_format(shard.path) != format:
-            raise OptionError(f"{shard.path} and the output have different formats.")
+            raise ParameterError(f"{shard.path} and the output have different formats.")
         for what, mine, other in (
             ("map", first.record.fingerprint, shard.record.fingerprint),
             ("settings", first.record.recipe, shard.record.recipe),
@@ -126,7 +126,7 @@ def _check_together(shards: list[_Shard], format: str) -> None:
             ("number of shards", first.record.shard[1], shard.record.shard[1]),
         ):
             if mine != other:
-                raise OptionError(
+                raise ParameterError(
                     f"{first.path} and {shard.path} are not of one encoding: their {what} differ."
                 )
     n = first.record.shard[1]
@@ -134,10 +134,10 @@ def _check_together(shards: list[_Shard], format: str) -> None:
     twice = sorted({i for i in found if found.count(i) > 1})
     missing = sorted(set(range(n)) - set(found))
     if twice:
-        raise OptionError(f"shard {twice[0]} of {n} is given twice.")
+        raise ParameterError(f"shard {twice[0]} of {n} is given twice.")
     if missing:
         listed = ", ".join(map(str, missing[:20]))
-        raise OptionError(f"of {n} shards these are missing: {listed}.")
+        raise ParameterError(f"of {n} shards these are missing: {listed}.")
 
 
 def _check_inputs(shards: list[_Shard]) -> None:
@@ -147,7 +147,7 @@ def _check_inputs(shards: list[_Shard]) -> None:
         for one in _inputs_of(shard):
             mtime_ns, other = seen.setdefault(one["path"], (one["mtime_ns"], shard.path))
             if mtime_ns != one["mtime_ns"]:
-                raise OptionError(
+                raise ParameterError(
                     f"{one['path']} changed between the making of {other} and of {shard.path}: "
                     "encode them again; or, if these are copies of one file, pass same_inputs "
                     "(--same-inputs)."
@@ -175,12 +175,12 @@ def _check_complete(record: Record, keys: list[tuple[int, int, bool]]) -> None:
         while True:
             found = next(expected, None)
             if found is None or found[:2] != (f, number):
-                raise OptionError(f"block {number} of the input file {name} is in no shard.")
+                raise ParameterError(f"block {number} of the input file {name} is in no shard.")
             if found[2]:
                 break
             number += 1
     if next(expected, None) is not None:
-        raise OptionError("some blocks are in two shards.")
+        raise ParameterError("some blocks are in two shards.")
 
 
 def _blocks(

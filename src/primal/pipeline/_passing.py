@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from primal._errors import PrimalError
+from primal.errors import PrimalError
 
 __all__ = ["passing"]
 

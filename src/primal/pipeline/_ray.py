@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from primal._errors import EngineError, PrimalError
+from primal.errors import EngineError, PrimalError
 from primal.pipeline._blocks import Span, read_span, split_span
 from primal.pipeline._inputs import InputFile, check_unchanged
 from primal.pipeline._job import EncodedBlock, Job

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
 from typing import Any, NoReturn
 
-from primal._errors import EngineError
 from primal._extras import require
+from primal.errors import EngineError
 from primal.pipeline._passing import passing
 
 __all__ = ["connected", "fail", "import_ray"]

@@ -11,9 +11,9 @@ import numpy as np
 import pyarrow as pa
 
 from primal._checks import one_of, positive_scale, raised_as, whole_number
-from primal._errors import EngineError, PhaseRangeError, SpecError
 from primal._extras import require
 from primal.engines._numpy import Finish
+from primal.errors import DataError, EngineError, SpecError
 from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
 from primal.pipeline._row_groups import FEATURES
@@ -155,7 +155,7 @@ class Recipe:
     def _in_range(self, x: np.ndarray) -> bool:
         try:
             self.map._check_range(x)
-        except PhaseRangeError:
+        except DataError:
             return False
         return True
 

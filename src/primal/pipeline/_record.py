@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from primal._checks import whole_number
-from primal._errors import DataError, SpecError
 from primal._files import open_regular
+from primal.errors import DataError, SpecError
 from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._journal import Entry

@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.pipeline._pages import feature_chunk
 from primal.pipeline._thrift import I16, I64, LIST, STRUCT, Reader, write_value
 

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = [
     "Problem",

@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal._errors import DataError, OptionError
 from primal._extras import require
+from primal.errors import DataError, ParameterError
 from primal.maps import DynamicPrime
 from primal.maps._common import LAYOUTS, PRECISIONS
 from primal.pipeline._array_source import ARRAY
@@ -59,7 +59,7 @@ class Settings:
     def __post_init__(self) -> None:
         plain: dict[str, Any] = {"dim": even_dimension(self.dim)}
         if (self.sigma is None) == (self.gamma is None):
-            raise OptionError(
+            raise ParameterError(
                 "give either sigma (scale of the map's frequencies) or gamma (of a kernel; "
                 f"'scale' takes it from the data), got sigma = {self.sigma!r} and gamma = "
                 f"{self.gamma!r}."
@@ -67,7 +67,9 @@ class Settings:
         if self.sigma is not None:
             plain["sigma"] = positive_scale("sigma", self.sigma)
             if self.kernel != "rbf":
-                raise OptionError(f"kernel goes with gamma; got kernel = {self.kernel!r}, sigma.")
+                raise ParameterError(
+                    f"kernel goes with gamma; got kernel = {self.kernel!r}, sigma."
+                )
         if isinstance(self.gamma, str):
             one_of("gamma", self.gamma, ("scale",))
         elif self.gamma is not None:
@@ -79,15 +81,15 @@ class Settings:
         if self.batch_rows is not None:
             plain["batch_rows"] = whole_number("batch_rows", self.batch_rows, least=1)
             if plain["batch_rows"] > _LARGEST_BATCH_ROWS:
-                raise OptionError(
+                raise ParameterError(
                     f"batch_rows must be at most {_LARGEST_BATCH_ROWS}, got {self.batch_rows}: "
                     "a row group is held in memory."
                 )
         plain["shard"] = _checked_shard(self.shard)
         if FEATURES in self.keep:
-            raise OptionError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
+            raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
         if len(set(self.keep)) < len(self.keep):
-            raise OptionError(f"keep names a column twice: {', '.join(self.keep)}.")
+            raise ParameterError(f"keep names a column twice: {', '.join(self.keep)}.")
         if self.format == "npy":
             _check_npy(self)
         for name, value in plain.items():
@@ -283,18 +285,18 @@ def _default_rows(settings: Settings, d: int) -> int:
 
 def _checked_shard(shard: object) -> tuple[int, int]:
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise OptionError(f"shard must be a pair (i, n), got {shard!r}.")
+        raise ParameterError(f"shard must be a pair (i, n), got {shard!r}.")
     i, n = whole_number("shard", shard[0]), whole_number("the number of shards", shard[1], least=1)
     if i >= n:
-        raise OptionError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
+        raise ParameterError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
     return i, n
 
 
 def _check_npy(settings: Settings) -> None:
     if settings.keep:
-        raise OptionError("a .npy file holds features only: write .parquet to keep columns.")
+        raise ParameterError("a .npy file holds features only: write .parquet to keep columns.")
     if settings.on_error == "null" and settings.dtype not in FLOATS:
-        raise OptionError(
+        raise ParameterError(
             f"{settings.dtype} codes in a .npy file have no value for a missing row: write "
             ".parquet, or skip such rows."
         )

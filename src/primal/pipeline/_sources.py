@@ -14,7 +14,7 @@ from zlib import error as ZlibError
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.pipeline._array_source import open_npy, open_npz
 from primal.pipeline._csv_source import CsvSource
 from primal.pipeline._inputs import InputFile

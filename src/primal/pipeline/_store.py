@@ -16,8 +16,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from primal._errors import DataError, OptionError, PrimalError
 from primal._files import written_whole
+from primal.errors import DataError, ParameterError, PrimalError
 from primal.pipeline._job import EncodedBlock, Progress
 from primal.pipeline._journal import Entry, csv_lines, journal_entry, journal_line
 from primal.pipeline._manifest import (
@@ -63,11 +63,11 @@ class Workspace:
                 refuse_foreign(self._dst)
             self.folder.mkdir(exist_ok=True)
             if any(self.folder.iterdir()) and not (self.folder / "journal").is_file():
-                raise OptionError(f"{self.folder} is no unfinished output: choose another name.")
+                raise ParameterError(f"{self.folder} is no unfinished output: choose another name.")
             self._journal = self._open("journal")
             try:
                 if not locked(self._journal) or not self._is_there(self._journal):
-                    raise OptionError(f"another run is writing {self._dst} now: wait for it.")
+                    raise ParameterError(f"another run is writing {self._dst} now: wait for it.")
                 found = read_manifest(self.folder / "manifest.json")
                 if found is not None and found.get("request") != self._request:
                     if not self._overwrite:

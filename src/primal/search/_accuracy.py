@@ -14,7 +14,7 @@ import math
 import numpy as np
 
 from primal._checks import one_of, real_array
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = [
     "GRID_POINTS",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 
 from primal._checks import one_of
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.turns import waves
 
 __all__ = ["phases_to_uint8", "phases_to_uint16", "phases_to_waves", "waves_to_bits"]

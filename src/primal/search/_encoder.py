@@ -9,8 +9,8 @@ import numpy as np
 
 from primal import _specs
 from primal._checks import positions, real_array
-from primal._errors import DataError, OptionError, SpecError
 from primal.engines._numpy import row_blocks
+from primal.errors import DataError, ParameterError, SpecError
 from primal.maps import DynamicPrime, StaticPrime
 from primal.search._codes import phases_to_uint8, phases_to_uint16, waves_to_bits
 from primal.search._kinds import KINDS, columns_of
@@ -57,7 +57,7 @@ class Encoder:
             return cls(rebuilt)
         if hasattr(m, "map_"):
             return cls._of_features(m)
-        raise OptionError(
+        raise ParameterError(
             "m must be a DynamicPrime, a StaticPrime, a fitted PrimeFeatures or a map's spec, "
             f"got {type(m).__name__}."
         )
@@ -66,7 +66,7 @@ class Encoder:
     def _of_features(cls, features: object) -> Encoder:
         plan = features._plan  # type: ignore[attr-defined]
         if plan.form != "pair" or plan.n_components % 2:
-            raise OptionError(
+            raise ParameterError(
                 f"codes are made from pairs of cosine and sine, got {plan.n_components} features "
                 f"of form {plan.form!r}: use an even number and form='pair'."
             )

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from primal._checks import one_of
-from primal._errors import EngineError
 from primal._forks import load_compiled
 from primal._parallel import over_rows
 from primal.engines import engine as phase_engine
+from primal.errors import EngineError
 from primal.search._faiss import FaissRows
 from primal.search._kinds import is_phases, words
 from primal.search._rows import Rows

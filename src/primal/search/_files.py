@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 
 from primal._checks import one_of, raised_as
-from primal._errors import DataError, MissingPackageError
 from primal._files import FolderFormat
+from primal.errors import DataError, MissingPackageError
 from primal.search._encoder import Encoder
 from primal.search._ids import Ids
 from primal.search._kinds import KINDS, columns_of

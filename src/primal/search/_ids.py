@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.search._rows import Rows
 
 __all__ = ["Ids"]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from primal._checks import one_of, whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.search import _files
 from primal.search._encoder import Encoder
 from primal.search._engines import chosen_engine, nearest
@@ -53,7 +53,7 @@ class Index:
 
     Raises
     ------
-    OptionError, SpecError
+    ParameterError, SpecError
         If m or codes is none of these.
 
     Examples

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from primal._checks import one_of, real_array, whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = ["KINDS", "checked_codes", "columns_of", "is_phases", "is_waves", "words"]
 

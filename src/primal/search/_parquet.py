@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of, raised_as, require_memory
-from primal._errors import DataError, MissingPackageError, PrimalError
 from primal._extras import require
 from primal._files import open_regular, parsed_json
+from primal.errors import DataError, MissingPackageError, PrimalError
 from primal.search._encoder import Encoder
 from primal.search._kinds import KINDS, columns_of, is_waves
 

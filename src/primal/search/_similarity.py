@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from primal._checks import require_memory
-from primal._errors import DataError
 from primal._forks import load_compiled
 from primal._parallel import over_rows
 from primal.engines import engine
 from primal.engines._numpy import row_blocks
+from primal.errors import DataError
 from primal.search._accuracy import kernel_from_hamming
 from primal.search._kinds import checked_codes, is_phases, words
 from primal.turns import waves
@@ -58,7 +58,7 @@ def similarity(
 
     Raises
     ------
-    DataError, OptionError
+    DataError, ParameterError
         If an array is not of that kind, or a and b have different columns.
 
     Examples

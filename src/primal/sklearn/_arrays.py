@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = ["numpy_and_back"]
 

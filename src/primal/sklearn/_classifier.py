@@ -9,7 +9,7 @@ from sklearn.base import ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.sklearn._contract import validate_data
 from primal.sklearn._ridge import DTYPES, PrimeRidge
 from primal.sklearn._weights import weighted_rows

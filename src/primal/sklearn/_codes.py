@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.maps import StaticPrime
 
 __all__ = ["code_map", "code_names", "column_codes"]

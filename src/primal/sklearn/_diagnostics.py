@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import OptionError
+from primal.errors import ParameterError
 from primal.sklearn._encode import FeaturePlan, amplitude, encode
 from primal.sklearn._gamma import dense_rows, spread_rows
 from primal.sklearn._kernels import KERNELS, Kernel
@@ -33,7 +33,7 @@ def kernel_matrix(kernel: str, X: np.ndarray, gamma: float | np.ndarray) -> np.n
     """
     values = KERNELS[kernel].values
     if values is None:
-        raise OptionError(
+        raise ParameterError(
             f"kernel {kernel!r} has no closed form to compare with: its features define it."
         )
     scaled = np.asarray(X, dtype=np.float64) * _unit_factor(KERNELS[kernel], gamma)

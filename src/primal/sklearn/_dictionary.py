@@ -12,8 +12,8 @@ from sklearn.linear_model import orthogonal_mp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import one_of, whole_number
-from primal._errors import DimensionError, OptionError
 from primal.codebooks import Certificate, Codebook, codebook
+from primal.errors import ParameterError
 from primal.sklearn._contract import validate_data
 
 __all__ = ["PrimeDictionary"]
@@ -114,14 +114,14 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Raises
         ------
-        OptionError, DimensionError
+        ParameterError
             If a parameter is out of range, or the kind does not exist at this size.
         """
         X = validate_data(self, X, dtype=np.float64)
         d = X.shape[1]
         one_of("transform_algorithm", self.transform_algorithm, _ALGORITHMS)
         if self.positive_code and self.transform_algorithm in _BY_COUNT:
-            raise OptionError(
+            raise ParameterError(
                 f"positive_code=True does not go with {self.transform_algorithm!r}: use "
                 "'lasso_cd', 'lasso_lars' or 'threshold'."
             )
@@ -164,13 +164,13 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
         Raises
         ------
-        DimensionError
+        ParameterError
             If X does not have `n_components` columns.
         """
         check_is_fitted(self)
         code = check_array(X, dtype=np.float64, input_name="X")
         if code.shape[1] != len(self.components_):
-            raise DimensionError(
+            raise ParameterError(
                 f"a code has {len(self.components_)} columns, got {code.shape[1]}."
             )
         return code @ self.components_

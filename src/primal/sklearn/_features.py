@@ -13,7 +13,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import one_of, whole_number
-from primal._errors import DimensionError, OptionError
+from primal.errors import ParameterError
 from primal.maps import DynamicPrime
 from primal.sklearn._arrays import numpy_and_back
 from primal.sklearn._contract import validate_data
@@ -160,7 +160,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Raises
         ------
-        OptionError, DimensionError, SigmaError
+        ParameterError
             If a parameter is out of range.
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
@@ -250,7 +250,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X, back = numpy_and_back(X)
         Z = check_array(X, dtype=_DTYPES, input_name="X")
         if Z.shape[1] != self._n_features_out:
-            raise DimensionError(
+            raise ParameterError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
                 f"got {Z.shape[1]}."
             )
@@ -274,19 +274,19 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Raises
         ------
-        DimensionError
+        ParameterError
             If it is smaller than the present number.
-        OptionError
+        ParameterError
             If pairs are in block layout, where the sines would move.
         """
         check_is_fitted(self)
         n_components = whole_number("n_components", n_components, least=1)
         if n_components < self._n_features_out:
-            raise DimensionError(
+            raise ParameterError(
                 f"{self._n_features_out} features cannot grow to {n_components}: ask for more."
             )
         if self.form_ == "pair" and self.layout == "block":
-            raise OptionError(
+            raise ParameterError(
                 "layout='block' cannot grow, its sines would move to other columns: use "
                 "layout='interleaved'."
             )
@@ -312,7 +312,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Raises
         ------
-        OptionError
+        ParameterError
             For the prime kernel, which has no closed form.
         """
         check_is_fitted(self)

@@ -10,7 +10,7 @@ from scipy import sparse
 from scipy.spatial.distance import pdist
 
 from primal._checks import positive_scale
-from primal._errors import OptionError, SigmaError
+from primal.errors import ParameterError
 from primal.sklearn._kernels import KERNELS
 from primal.turns import increments, static_turns
 
@@ -43,7 +43,7 @@ def resolved_gamma(
 
     Raises
     ------
-    OptionError, SigmaError
+    ParameterError
         If gamma is neither, or not positive and finite.
     """
     if isinstance(gamma, str):
@@ -51,7 +51,7 @@ def resolved_gamma(
             return scale_gamma(X, kernel, weights)
         if gamma == "median":
             return median_gamma(X, kernel, weights)
-        raise OptionError(
+        raise ParameterError(
             f"gamma must be 'scale', 'median', a positive number or one for each column, "
             f"got {gamma!r}."
         )
@@ -59,7 +59,7 @@ def resolved_gamma(
         return positive_scale("gamma", gamma)
     values = np.asarray(gamma)
     if values.shape != (X.shape[1],):
-        raise SigmaError(
+        raise ParameterError(
             f"gamma must be one number or one for each of the {X.shape[1]} columns, "
             f"got shape {values.shape}."
         )

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import NotInvertibleError, PhaseWrapWarning
 from primal.decoding import phases_of, warn_of_erased
+from primal.errors import NotInvertibleError, PhaseWrapWarning
 from primal.sklearn._encode import FeaturePlan
 
 __all__ = ["InverseCertificate", "certify", "invert", "require_invertible"]

@@ -14,10 +14,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._checks import one_of
-from primal._errors import OptionError
 from primal._primes import prime_slice
 from primal.bases import BASES
 from primal.bases._laws import spectral_law
+from primal.errors import ParameterError
 from primal.maps import DynamicPrime
 
 __all__ = ["KERNELS", "Kernel", "kernel_map", "resolved_basis"]
@@ -121,7 +121,7 @@ def resolved_basis(kernel: str, basis: str, d: int) -> str:
     choices = KERNELS[kernel].bases
     if one_of("basis", basis, ("auto", *BASES)) not in ("auto", *choices):
         listed = ", ".join(repr(name) for name in ("auto", *choices))
-        raise OptionError(
+        raise ParameterError(
             f"basis {basis!r} cannot make the frequencies of kernel {kernel!r}: "
             f"use one of {listed}."
         )

@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = ["Moments", "Solution", "rounded"]
 

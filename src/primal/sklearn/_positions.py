@@ -10,7 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
+from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
@@ -86,7 +86,7 @@ class PrimePositions(TransformerMixin, BaseEstimator):
 
         Raises
         ------
-        PositionError, DataError
+        DataError
             If X holds anything but whole numbers that fit; for dates the message says how to
             count them.
         """
@@ -132,7 +132,7 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         Z = check_array(X, dtype=(np.float32, np.float64))
         D, n_columns = self.n_components, self.n_features_in_
         if Z.shape[1] != D * n_columns:
-            raise DimensionError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
+            raise ParameterError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
         if D < 2:
             raise NotInvertibleError("a code of one cosine has no inverse: use 2 or more.")
         pairs = code_map(D - D % 2, sigma=self.sigma, start=self.start)
@@ -167,7 +167,7 @@ class PrimePositions(TransformerMixin, BaseEstimator):
                 "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
             ) from None
         if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
-            raise PositionError(
+            raise DataError(
                 f"positions must be below 2**63, got {array.max()}: subtract the smallest."
             )
         if array.dtype.kind in "iub":
@@ -175,7 +175,7 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         wrong = (whole != array) | (np.abs(array) > _LARGEST_EXACT_FLOAT)
         if wrong.any():
             row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
-            raise PositionError(
+            raise DataError(
                 f"positions must be whole numbers within 2**53, got {array[row, column]!r} at row "
                 f"{row}, column {column}: round them, or use PrimeFeatures for real numbers."
             )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import DataError
+from primal.errors import DataError
 
 __all__ = ["row_weights", "weighted_rows"]
 

@@ -15,7 +15,7 @@ from functools import cache
 
 import torch
 
-from primal._errors import EngineError
+from primal.errors import EngineError
 
 __all__ = ["BACKENDS", "on_device", "use_engines", "use_kernels"]
 

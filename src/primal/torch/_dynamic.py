@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 import primal.maps
 from primal._checks import even_dimension, one_of
-from primal._errors import DimensionError, OptionError
 from primal.bases import Basis
+from primal.errors import ParameterError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._layer import PrimeLayer
@@ -62,7 +62,7 @@ class DynamicPrime(PrimeLayer):
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError, MemoryLimitError
+    ParameterError, MemoryLimitError
         If an argument is out of range.
 
     Warns
@@ -137,7 +137,7 @@ class DynamicPrime(PrimeLayer):
 
         Raises
         ------
-        DataError, SigmaError, OptionError
+        DataError, ParameterError
             If the frequencies are not a matrix of finite numbers up to 1e30, or an option
             does not exist.
 
@@ -182,7 +182,7 @@ class DynamicPrime(PrimeLayer):
         self.learnable_scale = learnable_scale
         self.learnable_frequencies = bool(learnable_frequencies)
         if self.precision == "exact" and (learnable_frequencies or learnable_scale == "frequency"):
-            raise OptionError(
+            raise ParameterError(
                 "learned frequencies are floats, so their bits cannot be promised: pass "
                 'precision="fast" with learnable_frequencies or learnable_scale="frequency".'
             )
@@ -260,9 +260,9 @@ class DynamicPrime(PrimeLayer):
         """
         k = even_dimension(D) // 2
         if self.basis is None:
-            raise DimensionError("frequencies that were given cannot grow: give more of them.")
+            raise ParameterError("frequencies that were given cannot grow: give more of them.")
         if self.frequency_range != (0, self.basis.n_frequencies):
-            raise DimensionError("a part of a layer cannot grow: grow it before it is split.")
+            raise ParameterError("a part of a layer cannot grow: grow it before it is split.")
         grown = object.__new__(type(self))
         grown._begin(
             self._grown_table(k, sigma),

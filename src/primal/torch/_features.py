@@ -11,8 +11,8 @@ from torch import Tensor
 
 import primal.maps
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal._errors import OptionError
 from primal.bases._laws import SPECTRAL_KERNELS, spectral_law
+from primal.errors import ParameterError
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._tables import SharedTable, frequency_table
@@ -130,7 +130,7 @@ def _law(
     chosen = choices[0] if basis == "auto" else basis
     if chosen not in choices:
         listed = ", ".join(repr(name) for name in ("auto", *choices))
-        raise OptionError(
+        raise ParameterError(
             f"basis {basis!r} cannot make the frequencies of kernel {kernel!r}: "
             f"use one of {listed}."
         )

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 from primal._checks import one_of, positive_scale, whole_number
-from primal._errors import SpecError
 from primal.bases import BASIS_VERSION
+from primal.errors import SpecError
 from primal.torch._spacing import SPACINGS, spaced_increments
 from primal.torch._tables import apart
 

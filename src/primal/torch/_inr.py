@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from primal._checks import one_of, whole_number
-from primal._errors import OptionError
+from primal.errors import ParameterError
 from primal.torch._dynamic import DynamicPrime
 
 __all__ = ["SHARE_OF_NYQUIST", "PrimeINR", "Sine", "sampling_sigma"]
@@ -45,7 +45,9 @@ def sampling_sigma(samples_per_unit: float) -> float:
     2.0
     """
     if not (isinstance(samples_per_unit, (int, float)) and 0 < samples_per_unit < math.inf):
-        raise OptionError(f"samples_per_unit must be a positive number, got {samples_per_unit!r}.")
+        raise ParameterError(
+            f"samples_per_unit must be a positive number, got {samples_per_unit!r}."
+        )
     return SHARE_OF_NYQUIST * samples_per_unit / 2.0
 
 
@@ -107,7 +109,7 @@ class PrimeINR(nn.Module):
 
     Raises
     ------
-    DimensionError, OptionError, SigmaError
+    ParameterError
         If an argument is out of range, or not exactly one of `samples_per_unit` and `sigma` is
         given.
 
@@ -138,7 +140,7 @@ class PrimeINR(nn.Module):
     ) -> None:
         super().__init__()
         if (samples_per_unit is None) == (sigma is None):
-            raise OptionError(
+            raise ParameterError(
                 f"give samples_per_unit or sigma, one of the two, got {samples_per_unit!r} and "
                 f"{sigma!r}."
             )

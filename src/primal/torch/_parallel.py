@@ -10,7 +10,7 @@ from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
-from primal._errors import OptionError
+from primal.errors import ParameterError
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._static import StaticPrime
 
@@ -33,7 +33,7 @@ class PrimeParallel(ParallelStyle):
 
     Raises
     ------
-    OptionError
+    ParameterError
         When applied to another module than a prime layer in the interleaved layout.
     """
 
@@ -43,13 +43,13 @@ class PrimeParallel(ParallelStyle):
 
     def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
         if not isinstance(module, (DynamicPrime, StaticPrime)):
-            raise OptionError(
+            raise ParameterError(
                 f"PrimeParallel splits DynamicPrime, PrimeFeatures and StaticPrime, got "
                 f"{type(module).__name__}."
             )
         layout = module.layout if isinstance(module, DynamicPrime) else module.map.layout
         if layout != "interleaved":
-            raise OptionError(
+            raise ParameterError(
                 f'PrimeParallel needs layout="interleaved", got {layout!r}: in the block layout '
                 "the cosine and the sine of a frequency belong to different ranks."
             )

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from primal._checks import even_dimension, one_of, whole_number
-from primal._errors import DataError, DimensionError
+from primal.errors import DataError, ParameterError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._increments import increments_key, shared_increments
@@ -51,7 +51,7 @@ class PrimePositions(PrimeLayer):
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Examples
@@ -86,7 +86,7 @@ class PrimePositions(PrimeLayer):
         self.pairing = one_of("pairing", pairing, PAIRINGS)
         self.head_dim = self.D if head_dim is None else whole_number("head_dim", head_dim)
         if self.head_dim < self.D:
-            raise DimensionError(f"head_dim must be at least D = {self.D}, got {self.head_dim}.")
+            raise ParameterError(f"head_dim must be at least D = {self.D}, got {self.head_dim}.")
         options = {"sigma": sigma, "start": start, "base": base}
         self._key = increments_key(self.D // 2, spacing, **options)
         shared_increments(self._key, torch.device("cpu"))  # checks the arguments
@@ -199,7 +199,7 @@ class PrimePositions(PrimeLayer):
     def _split(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the columns that turn, and those that stay."""
         if x.shape[-1] != self.head_dim:
-            raise DimensionError(
+            raise ParameterError(
                 f"what is rotated must have {self.head_dim} columns, got shape {tuple(x.shape)}: "
                 "to leave some of them as they are, make the layer with head_dim."
             )

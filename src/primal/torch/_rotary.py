@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from primal._checks import one_of
-from primal._errors import DataError, DimensionError
+from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
 
@@ -53,7 +53,7 @@ def rotary(
 
     Raises
     ------
-    DataError, DimensionError, PositionError, OptionError
+    DataError, ParameterError
         If shapes do not fit or are ambiguous, positions are not integers, or the pairing does
         not exist.
 
@@ -94,7 +94,7 @@ def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
     interleaved = code_layout(pairing) == "interleaved"
     _check_tensor(x)
     if x.shape[-1:] != codes.shape[-1:]:
-        raise DimensionError(
+        raise ParameterError(
             f"there are {codes.shape[-1]} columns to turn, and a tensor has shape "
             f"{tuple(x.shape)}: its last axis must have them, so slice off columns that stay."
         )

@@ -7,8 +7,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from primal._checks import one_of, positive_scale, whole_number
-from primal._errors import DimensionError, OptionError, SigmaError
 from primal._primes import prime_slice
+from primal.errors import ParameterError
 from primal.turns import increments
 from primal.turns._increments import floor_roots
 
@@ -57,7 +57,7 @@ def spaced_increments(
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Notes
@@ -84,7 +84,7 @@ def spaced_increments(
         # Multiples wrap as phases do; they are short by less than k * 2**-64 turn.
         return np.arange(1, k + 1, dtype=np.uint64) * increments(1, start=start, sigma=sigma)
     if start:
-        raise OptionError(
+        raise ParameterError(
             f'start chooses primes for spacing "raw" and "kronecker", got {start} with '
             f'"{spacing}", whose frequencies follow from its grid: leave it out.'
         )
@@ -97,7 +97,7 @@ def spaced_increments(
 def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
     """Return sigma * base**(-j / k) radians in units of 2**-64 turn, the nearest ones."""
     if sigma > _LARGEST_ROTARY_SIGMA:
-        raise SigmaError(f'sigma must be at most 1e15 with "rotary", got {sigma!r}: use 1.0.')
+        raise ParameterError(f'sigma must be at most 1e15 with "rotary", got {sigma!r}: use 1.0.')
     with localcontext() as context:
         context.prec = _ROTARY_DIGITS
         unit = Decimal(sigma) * 2**64 / (2 * _PI)
@@ -109,14 +109,16 @@ def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
 def _grid_base(base: float) -> Decimal:
     number = positive_scale("base", base)
     if not 1.0 < number <= _LARGEST_BASE:
-        raise OptionError(f"base must lie above 1 and up to 1e15, got {base!r}: for example 1e4.")
+        raise ParameterError(
+            f"base must lie above 1 and up to 1e15, got {base!r}: for example 1e4."
+        )
     return Decimal(number)
 
 
 def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
     """Return the primes p_j and the exponents s_j of the logarithmic grid."""
     if k > _LARGEST_LOG_COUNT:
-        raise DimensionError(
+        raise ParameterError(
             f"a logarithmic grid has at most {_LARGEST_LOG_COUNT} frequencies, got {k}: use fewer."
         )
     table = prime_slice(0, _N_PRIMES)

@@ -18,7 +18,7 @@ import torch
 from torch import Tensor, nn
 
 from primal._checks import positive_scale, whole_number
-from primal._errors import DataError
+from primal.errors import DataError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._increments import increments_key, shared_increments
@@ -75,7 +75,7 @@ class PrimeStateCell(nn.Module):
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Examples

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 import primal.maps
-from primal._errors import DimensionError
+from primal.errors import ParameterError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._increments import increments_key
@@ -37,7 +37,7 @@ class StaticPrime(PrimeLayer):
 
     Raises
     ------
-    DimensionError, SigmaError, OptionError
+    ParameterError
         If an argument is out of range.
 
     Examples
@@ -84,7 +84,7 @@ class StaticPrime(PrimeLayer):
     def grow(self, D: int) -> StaticPrime:
         """Return the same layer with more primes appended."""
         if self.frequency_range != (0, self.map.D // 2):
-            raise DimensionError("a part of a layer cannot grow: grow it before it is split.")
+            raise ParameterError("a part of a layer cannot grow: grow it before it is split.")
         grown = self.map.grow(D)
         return StaticPrime(
             grown.D,

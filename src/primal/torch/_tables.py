@@ -21,10 +21,10 @@ import torch
 from torch import Tensor
 
 from primal._checks import positive_scale, real_array
-from primal._errors import DataError, NotInvertibleError, SigmaError, SpecError
 from primal._primes import prime_slice
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable
 from primal.bases._roots import _root_table, scrambled_fractions
+from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.turns._digits import LARGEST_LOG2_TURNS
 
 __all__ = [
@@ -223,7 +223,7 @@ def frequency_table(
 
     Raises
     ------
-    DataError, SigmaError
+    DataError, ParameterError
         If a matrix is not one of finite numbers, or a lengthscale is not positive.
 
     Examples
@@ -240,7 +240,7 @@ def frequency_table(
     spec |= {"rows": (first, last), "lengthscales": None, "version": BASIS_VERSION}
     if lengthscales is not None:
         if len(lengthscales) != source.d:
-            raise SigmaError(
+            raise ParameterError(
                 f"lengthscale must be one number or one for each of the {source.d} inputs, got "
                 f"{len(lengthscales)}."
             )
@@ -274,7 +274,7 @@ def _table_from_floats(values: np.ndarray) -> FrequencyTable:
 def _check_size(values: np.ndarray) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > _LARGEST_FREQUENCY:
-        raise SigmaError(
+        raise ParameterError(
             f"frequencies must be at most {_LARGEST_FREQUENCY:.0e} turns per unit of x, got "
             f"{largest:.3g}: scale x instead."
         )

@@ -22,7 +22,7 @@ import torch
 from torch import Tensor
 
 from primal._checks import one_of, whole_number
-from primal._errors import DataError, OptionError, PositionError
+from primal.errors import DataError, ParameterError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
 from primal.torch._increments import increment_tensor
@@ -75,7 +75,7 @@ def static_prime(
 
     Raises
     ------
-    PositionError, DataError, OptionError
+    DataError, ParameterError
         If t is not a tensor of integers, devices differ, or an option does not exist.
 
     Examples
@@ -106,9 +106,7 @@ def static_prime_range(
     """
     n = whole_number("n", n)
     if not (offset >= -(2**63) and offset + n <= 2**63):
-        raise PositionError(
-            f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}."
-        )
+        raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}.")
     return _operators.range_codes(increments, n, offset, _interleaved(layout), output_dtype(dtype))
 
 
@@ -144,7 +142,7 @@ def dynamic_prime(
 
     Raises
     ------
-    DataError, OptionError
+    DataError, ParameterError
         If x is not a tensor, or has the wrong type or shape.
     """
     x = checked_points(x, table.shape[1])
@@ -218,7 +216,7 @@ def output_dtype(dtype: torch.dtype | None) -> torch.dtype:
     """Return `dtype` if features can have it; by default PyTorch's default type."""
     dtype = torch.get_default_dtype() if dtype is None else dtype
     if dtype not in DTYPES:
-        raise OptionError(
+        raise ParameterError(
             f"dtype must be one of {', '.join(str(d) for d in DTYPES)}, got {dtype!r}."
         )
     return dtype
@@ -254,11 +252,11 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
 def checked_positions(t: Tensor) -> Tensor:
     """Return t if it is a tensor of integers."""
     if not isinstance(t, Tensor):
-        raise PositionError(
+        raise DataError(
             f"positions must be a tensor, got {type(t).__name__}: pass torch.as_tensor(t)."
         )
     if t.dtype not in _POSITIONS:
-        raise PositionError(f"positions must be integers, got {t.dtype}: cast with t.long().")
+        raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
     return t
 
 

@@ -38,7 +38,7 @@ def increments(n: int, *, start: int = 0, sigma: float = 1.0) -> np.ndarray:
 
     Raises
     ------
-    DimensionError, SigmaError
+    ParameterError
         If an argument is out of range.
 
     Examples

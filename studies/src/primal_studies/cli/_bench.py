@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from primal._errors import EngineError
 from primal._extras import require
 from primal._parallel import n_threads
 from primal.engines import engine
+from primal.errors import EngineError
 from primal_studies.bench import (
     GROUPS,
     OURS,

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from primal._errors import DataError, MissingPackageError, OptionError
+from primal.errors import DataError, MissingPackageError, ParameterError
 
 _QUICK_SEEDS = 3
 _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
@@ -93,7 +93,9 @@ def continual(
 
     dataset = load(data)
     if dataset.kind == "text":
-        raise OptionError(f"{data!r} holds texts, which these learners do not take: use numbers.")
+        raise ParameterError(
+            f"{data!r} holds texts, which these learners do not take: use numbers."
+        )
     split = first_task_standardised(dataset.split(seed), dataset.kind, tasks)
     rows = class_incremental(
         split, learners=only, n_tasks=tasks, n_components=D, seed=seed, told=_progress
@@ -142,7 +144,7 @@ def _sizes(dims: str) -> list[int]:
     try:
         return [int(size) for size in dims.split(",")]
     except ValueError:
-        raise OptionError(
+        raise ParameterError(
             f"--dims takes whole numbers with commas between, such as 512,2048, got {dims!r}."
         ) from None
 

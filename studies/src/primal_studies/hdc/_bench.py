@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._errors import OptionError
+from primal.errors import ParameterError
 from primal_studies.hdc._bench_peers import Contender, torchhd_contenders
 from primal_studies.hdc._datasets_split import Dataset, Split, standardised
 
@@ -145,7 +145,7 @@ def warm_up(chosen: dict[str, Contender], dataset: Dataset) -> None:
 def _chosen(found: dict[str, Contender], only: Sequence[str]) -> dict[str, Contender]:
     for name in only:
         if name not in found:
-            raise OptionError(
+            raise ParameterError(
                 f"there is no contender {name!r} here: use one of {', '.join(found)}."
             )
     return {name: found[name] for name in only or found}

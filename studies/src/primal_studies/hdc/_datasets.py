@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from primal._checks import one_of
-from primal._errors import DataError, MissingPackageError
 from primal._extras import require
+from primal.errors import DataError, MissingPackageError
 from primal_studies.hdc._datasets_split import Dataset
 
 __all__ = ["DATASETS", "Entry", "data_folders", "load"]

@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from primal._errors import DataError, OptionError
 from primal._files import read_json
 from primal._parallel import n_threads
 from primal.engines import engine
+from primal.errors import DataError, ParameterError
 from primal_studies.paper._experiment import Outcome, Row
 from primal_studies.paper._ledger import Entry, Judged, Ledger
 from primal_studies.paper._store import Measured, as_json, packages, source_digest, write_whole
@@ -60,7 +60,7 @@ class Folder:
 
         Raises
         ------
-        OptionError
+        ParameterError
             If there is something else in it, or it cannot be written to.
         """
         earlier = _files_of_earlier_run(path)
@@ -71,7 +71,9 @@ class Folder:
             # A page that is there is about the files beside it.
             (path / _PAGE).unlink(missing_ok=True)
         except OSError as error:
-            raise OptionError(f"{path} cannot be written to ({error}): choose another.") from None
+            raise ParameterError(
+                f"{path} cannot be written to ({error}): choose another."
+            ) from None
         return folder
 
     def write_data(self, experiment: str, outcome: Outcome) -> None:
@@ -201,13 +203,13 @@ def _files_of_earlier_run(path: Path) -> list[str]:
 
     Raises
     ------
-    OptionError
+    ParameterError
         If there is something else in it.
     """
     if not path.exists():
         return []
     if not path.is_dir():
-        raise OptionError(f"{path} is not a folder: choose another place for the output.")
+        raise ParameterError(f"{path} is not a folder: choose another place for the output.")
     if all(entry.name.endswith(".part") for entry in path.iterdir()):
         return []
     with contextlib.suppress(DataError):
@@ -216,7 +218,7 @@ def _files_of_earlier_run(path: Path) -> list[str]:
             named = mark.get("files")
             listed = named if isinstance(named, list) else []
             return [name for name in listed if isinstance(name, str) and _OURS.fullmatch(name)]
-    raise OptionError(
+    raise ParameterError(
         f"{path} has files in it that `primal reproduce` did not write: choose a new or an "
         "empty folder."
     )

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
-from primal._errors import DataError
+from primal.errors import DataError
 from primal_studies.paper import experiments
 from primal_studies.paper._claim import Claim, Judgement, Verdict
 from primal_studies.paper._experiment import Fact, Outcome

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from primal._checks import one_of
-from primal._errors import OptionError
+from primal.errors import ParameterError
 from primal_studies.paper import _store, experiments
 from primal_studies.paper._claim import Claim
 from primal_studies.paper._experiment import Outcome, Progress
@@ -78,7 +78,7 @@ def reproduce(
 
     Raises
     ------
-    OptionError
+    ParameterError
         If an experiment does not exist, or `out` is not a folder to write to.
     """
     names = _chosen(only)
@@ -115,7 +115,7 @@ def measure(
 def _chosen(only: Iterable[str] | None) -> list[str]:
     """Return names of experiments in the order of the registry, each once."""
     if isinstance(only, str):
-        raise OptionError(f"only is a list of names, got the string {only!r}: pass [{only!r}].")
+        raise ParameterError(f"only is a list of names, got the string {only!r}: pass [{only!r}].")
     asked = {one_of("experiment", name, experiments.MODULES) for name in only or ()}
     return [name for name in experiments.MODULES if not asked or name in asked]
 

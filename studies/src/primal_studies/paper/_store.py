@@ -20,9 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import primal
-from primal._errors import DataError
 from primal._files import open_regular, written_whole
 from primal.decoding._cache import cache_folder
+from primal.errors import DataError
 from primal_studies.paper._experiment import Fact, Outcome
 
 __all__ = [

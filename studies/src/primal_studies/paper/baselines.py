@@ -18,9 +18,9 @@ from itertools import pairwise
 import numpy as np
 
 from primal._checks import whole_number
-from primal._errors import DimensionError
 from primal._primes import primes
 from primal.codebooks import lag_cosines
+from primal.errors import ParameterError
 
 __all__ = [
     "SEED",
@@ -107,12 +107,12 @@ def prefix_coherences(codes: np.ndarray, sizes: Sequence[int]) -> list[float]:
 
     Raises
     ------
-    DimensionError
+    ParameterError
         If a size is below 2 or above the number of rows.
     """
     sizes = [whole_number("N", N, least=2) for N in sizes]
     if max(sizes) > len(codes):
-        raise DimensionError(f"there are {len(codes)} codes, fewer than N = {max(sizes)}.")
+        raise ParameterError(f"there are {len(codes)} codes, fewer than N = {max(sizes)}.")
     edges = sorted({0, *sizes, *range(0, max(sizes), _BLOCK_ROWS)})
     blocks = list(pairwise(edges))
     largest = {0: 0.0}  # coherence of the rows up to each edge

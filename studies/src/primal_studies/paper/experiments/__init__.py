@@ -10,7 +10,7 @@ import importlib
 from typing import NamedTuple
 
 from primal._checks import one_of
-from primal._errors import DataError
+from primal.errors import DataError
 from primal_studies.paper._claim import Claim
 from primal_studies.paper._experiment import Experiment
 

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._errors import ConditioningWarning
 from primal.decoding import Integers
+from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primal._errors import ConditioningWarning
 from primal.bases import Basis, equal_bandwidth
+from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row

@@ -1,0 +1,46 @@
+"""The frozen prime lists of the basis ``kronecker`` follow from their rule."""
+
+from __future__ import annotations
+
+import importlib.util
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from click.testing import CliRunner
+
+from primal.bases._gaussian import KRONECKER_PRIMES
+
+_TOOL = Path(__file__).parents[2] / "tools" / "kronecker_primes.py"
+
+
+@pytest.fixture(scope="module")
+def tool() -> ModuleType:
+    if not _TOOL.exists():
+        pytest.skip("tools/ is not part of this installation")
+    spec = importlib.util.spec_from_file_location("kronecker_primes", _TOOL)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_the_rule_gives_the_frozen_list(tool: ModuleType, d: int) -> None:
+    assert tool.choose_primes(d) == KRONECKER_PRIMES[d]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("d", [4, 5, 6, 7, 8])
+def test_the_rule_gives_the_longer_frozen_lists(tool: ModuleType, d: int) -> None:
+    assert tool.choose_primes(d) == KRONECKER_PRIMES[d]
+
+
+def test_the_command_reports_a_difference(
+    tool: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tool, "choose_primes", lambda d, tried: tuple(range(d)))
+    result = CliRunner().invoke(tool.main, ["--d", "2"])
+    assert result.exit_code == 1
+    assert "d = 2: (0, 1) frozen: (1699, 3169)" in result.stdout

@@ -1,0 +1,148 @@
+"""Bounds, the extreme-value law, and the special functions behind them."""
+
+import math
+
+import mpmath
+import pytest
+
+import primal
+from primal.codebooks import bounds, capacity, lag_cosines, predict_coherence
+from primal.codebooks._predict import log_mean_cosine_tail
+from primal.codebooks._special import jacobi, largest_jacobi_zero, log_beta_tail, scaled_bessel
+
+
+@pytest.mark.parametrize("s", [0.0, 1e-6, 0.1, 1.0, 7.5, 39.9, 40.1, 500.0, 5e4])
+def test_bessel_functions(s):
+    with mpmath.workdps(40):
+        expected = [float(mpmath.besseli(n, s) * mpmath.exp(-s)) for n in (0, 1)]
+    assert scaled_bessel(s) == pytest.approx(expected, rel=1e-13, abs=1e-300)
+
+
+@pytest.mark.parametrize("a", [0.5, 3.5, 31.5, 511.5])
+@pytest.mark.parametrize("x", [1e-3, 0.3, 0.9, 0.999, 1.0])
+def test_incomplete_beta(a, x):
+    with mpmath.workdps(60):
+        expected = float(mpmath.log(mpmath.betainc(a, 0.5, 0, x, regularized=True)))
+    assert log_beta_tail(a, x) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+
+
+@pytest.mark.parametrize(("n", "a", "b"), [(1, 0.5, -0.5), (3, 6.5, 0.5), (5, 11.0, 1.0)])
+def test_jacobi_polynomials(n, a, b):
+    for t in (-0.9, 0.0, 0.7):
+        expected = float(mpmath.jacobi(n, a, b, t) / mpmath.jacobi(n, a, b, 1))
+        assert jacobi(n, a, b, t) == pytest.approx(expected, rel=1e-12, abs=1e-14)
+    zero = largest_jacobi_zero(n, a, b)
+    assert abs(jacobi(n, a, b, zero)) < 1e-13
+    assert all(jacobi(n, a, b, zero + (1 - zero) * share) > 0 for share in (0.1, 0.5, 0.9))
+
+
+@pytest.mark.parametrize(
+    ("D", "N", "mu"),
+    [
+        (8, 120, 1 / 2),  # E8
+        (24, 98_280, 1 / 2),  # Leech lattice
+        (7, 28, 1 / 3),
+        (23, 276, 1 / 5),
+        (64, 2112, 1 / 8),  # Kerdock
+    ],
+)
+def test_levenshtein_is_attained_by_famous_sets(D, N, mu):
+    assert bounds.levenshtein(N, D) == pytest.approx(mu, abs=1e-12)
+
+
+def test_levenshtein_between_famous_sets():
+    assert bounds.levenshtein(1000, 32) == pytest.approx(0.24103, abs=5e-6)
+    assert bounds.levenshtein(10_000, 16) == pytest.approx(0.56076, abs=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("D", "N", "squared"),
+    [(2, 4, 1 / 3), (3, 9, 1 / 4), (2, 6, 1 / 2), (4, 40, 1 / 3), (6, 126, 1 / 4)],
+)
+def test_complex_levenshtein_is_attained(D, N, squared):
+    assert bounds.levenshtein(N, D, "complex") ** 2 == pytest.approx(squared, abs=1e-12)
+
+
+def test_levenshtein_second_piece_is_the_printed_formula():
+    for D, N in ((16, 140), (32, 1000), (64, 3000)):
+        expected = math.sqrt((3 * N - D * D - 2 * D) / ((D + 2) * (N - D)))
+        assert bounds.levenshtein(N, D) == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("D", [2, 3, 16, 64])
+def test_bounds_rise_with_n_and_keep_their_order(D):
+    sizes = [1, D, D + 1, 2 * D, D * D, D**3, 10**7]
+    for field in bounds.FIELDS:
+        values = [bounds.best(N, D, field).value for N in sizes]
+        assert values == sorted(values)
+        assert values[1] == 0.0
+        assert values[-1] <= 1.0
+        for N in sizes:
+            assert bounds.levenshtein(N, D, field) >= bounds.welch(N, D) - 1e-12
+
+
+def test_bounds_of_one_dimension():
+    assert bounds.best(1, 1).value == 0.0
+    assert bounds.best(2, 1).value == 1.0
+
+
+def test_best_names_the_bound():
+    assert bounds.best(1000, 64).name == "Welch"
+    assert bounds.best(2112, 64).name == "orthoplex"
+    assert bounds.best(10_000, 64).name == "Levenshtein"
+
+
+def test_bad_sizes_are_refused():
+    with pytest.raises(primal.errors.ParameterError, match="D must be at least 1, got 0"):
+        bounds.welch(10, 0)
+    with pytest.raises(primal.errors.ParameterError, match="N must be at least 1, got -3"):
+        bounds.levenshtein(-3, 4)
+    with pytest.raises(primal.errors.ParameterError, match="got 'octonions'"):
+        bounds.best(10, 4, "octonions")
+
+
+def test_extreme_value_law_known_values():
+    assert math.exp(log_mean_cosine_tail(32, 0.3)) == pytest.approx(0.0078998, abs=5e-8)
+    for N, D, expected in (
+        (1000, 64, (0.36674, 0.41678, 0.49243)),
+        (10_000, 128, (0.31639, 0.34718, 0.39584)),
+    ):
+        found = [predict_coherence(N, D, q) for q in (0.05, 0.5, 0.95)]
+        assert found == pytest.approx(expected, abs=5e-6)
+    assert predict_coherence(1000, 64, model="gaussian") == pytest.approx(0.55776, abs=5e-6)
+
+
+@pytest.mark.parametrize(
+    ("N", "D", "median"),
+    [(10**5, 128, 0.391), (10**8, 128, 0.496), (10**8, 1024, 0.180), (10**9, 16, 0.993)],
+)
+def test_extreme_value_law_at_large_n(N, D, median):
+    assert predict_coherence(N, D) == pytest.approx(median, abs=6e-4)
+
+
+def test_tail_is_the_share_of_large_similarities():
+    g = lag_cosines(primal.StaticPrime(16).increments, 2_000_000)[1:]
+    for x in (0.2, 0.4, 0.6):
+        tail = math.exp(log_mean_cosine_tail(8, x))
+        assert (g > x).mean() == pytest.approx(tail, rel=0.03)
+        assert (g < -x).mean() == pytest.approx(tail, rel=0.03)
+
+
+def test_capacity_is_the_inverse_of_the_median():
+    for model in ("toeplitz", "gaussian"):
+        N = capacity(256, 0.25, model=model)
+        assert predict_coherence(round(N), 256, model=model) == pytest.approx(0.25, abs=1e-4)
+    assert math.log10(capacity(1024, 0.2)) == pytest.approx(9.7, abs=0.05)
+    assert math.log10(capacity(1024, 0.2, model="gaussian")) == pytest.approx(5.1, abs=0.05)
+    assert capacity(4096, 0.9) == math.inf
+
+
+def test_bad_predictions_are_refused():
+    with pytest.raises(primal.errors.ParameterError, match=r"quantile .* got 1\.5"):
+        predict_coherence(1000, 64, 1.5)
+    with pytest.raises(primal.errors.ParameterError, match=r"mu .* got 0\.0"):
+        capacity(64, 0.0)
+    with pytest.raises(primal.errors.ParameterError, match="use 62 or 64"):
+        predict_coherence(1000, 63)
+    with pytest.raises(primal.errors.ParameterError, match="N must be at least 2, got 1"):
+        predict_coherence(1, 64)

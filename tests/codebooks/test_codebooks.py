@@ -1,0 +1,35 @@
+"""The worst similarity of a codebook: known values, and every pair of codes compared."""
+
+import numpy as np
+import pytest
+
+from primal import StaticPrime
+from primal.codebooks import worst_lag
+from primal.errors import ParameterError
+
+
+@pytest.mark.parametrize(
+    ("N", "D", "lag", "coherence"),
+    [(100, 64, 24, "0.3229"), (1000, 64, 906, "0.4268"), (100, 1024, 24, "0.1265")],
+)
+def test_known_codebooks(N, D, lag, coherence):
+    worst = worst_lag(StaticPrime(D), N)
+    assert (worst.N, worst.lag, f"{worst.coherence:.4f}") == (N, lag, coherence)
+    assert worst.coherence == abs(worst.g)
+
+
+@pytest.mark.parametrize(("N", "D"), [(2, 2), (50, 2), (300, 16), (700, 64)])
+@pytest.mark.parametrize("sigma", [1.0, 0.37])
+def test_no_pair_of_codes_is_more_similar(N, D, sigma):
+    s = StaticPrime(D, sigma=sigma)
+    codes = s.waves(N, dtype="float64") / np.sqrt(D / 2)
+    similarities = np.abs(np.triu(codes @ codes.T, k=1))
+    worst = worst_lag(s, N)
+    assert worst.coherence == pytest.approx(similarities.max(), abs=1e-12)
+    assert similarities[0, worst.lag] == pytest.approx(similarities.max(), abs=1e-12)
+
+
+@pytest.mark.parametrize("N", [1, 0, -3])
+def test_one_code_has_no_lag(N):
+    with pytest.raises(ParameterError, match=rf"N must be at least 2, got {N}"):
+        worst_lag(StaticPrime(8), N)

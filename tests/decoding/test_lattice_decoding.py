@@ -1,0 +1,505 @@
+"""Decoding beyond the wrap: recovery, honest statuses, calibration, every kind of code."""
+
+import subprocess
+import sys
+import warnings
+
+import numpy as np
+import pytest
+
+import primal
+from primal import DynamicPrime
+from primal.bases import BASES
+from primal.decoding import (
+    Box,
+    Gaussian,
+    Integers,
+    _kernels,
+    decode_exact,
+    make_plan,
+    noise_turns,
+    quantise,
+)
+from primal.decoding._certificate import WholeNumberCount
+from primal.decoding._noise import code_phases
+from primal.decoding._stages import make_stages, refine
+from primal.errors import DataError, ParameterError
+
+BOX = Box(1.0)
+
+
+@pytest.fixture(autouse=True)
+def no_cache(monkeypatch):
+    monkeypatch.setenv("PRIMAL_CACHE_DIR", "")
+
+
+def quiet_map(*args, **options) -> DynamicPrime:
+    """A map without the warning about the paper's basis."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", primal.errors.ConditioningWarning)
+        return DynamicPrime(*args, **options)
+
+
+def uniform(n: int, d: int, seed: int = 1) -> np.ndarray:
+    return np.random.default_rng(seed).uniform(-1.0, 1.0, (n, d))
+
+
+def noisy_codes(m: DynamicPrime, x: np.ndarray, std: float, seed: int = 2) -> np.ndarray:
+    noise = np.random.default_rng(seed).normal(0.0, std, (len(x), m.D // 2))
+    turns = m.turns(x) * 2.0**-32 + noise
+    return np.concatenate([np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)], axis=1)
+
+
+def relative_errors(found: np.ndarray, x: np.ndarray) -> np.ndarray:
+    return np.linalg.norm(found - x, axis=1) / np.linalg.norm(x, axis=1)
+
+
+def share_resolved(m: DynamicPrime, found: np.ndarray, x: np.ndarray) -> float:
+    """Share of rows in which every whole turn is right."""
+    off = np.abs((found - x) @ m.basis.frequencies.T).max(axis=1)
+    return float(np.mean(off < 0.4))
+
+
+GRID = [(d, f * d, s) for d in (2, 4, 8, 16, 32) for f in (4, 8) for s in (0.02, 1.0, 100.0)]
+
+
+@pytest.mark.parametrize(("d", "D", "sigma"), GRID)
+def test_float32_codes_of_the_paper_come_back(d, D, sigma):
+    m, x = quiet_map(d, D, sigma), uniform(200, d)
+    plan = m.decode_plan(prior=BOX)
+    result = plan.decode(m.encode(x))
+    assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.995
+    assert plan.certificate.recoverable
+    assert (result.status == "unique").all()
+    assert plan.rows == D // 2
+    if 8 * d == D:  # the others follow by prediction
+        assert plan.certificate.resolved_rows < plan.rows
+
+
+@pytest.mark.parametrize("d", [2, 8, 16, 32])
+def test_the_orthogonal_basis_comes_back(d):
+    m, x = DynamicPrime(d, 8 * d, 1.0, basis="orthogonal"), uniform(200, d)
+    result = m.decode_plan(prior=BOX).decode(m.encode(x))
+    assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.995
+
+
+def test_64_inputs_come_back():
+    pytest.importorskip("numba", reason="69 phases are slow to reduce without compiled loops")
+    m, x = quiet_map(64, 512, 1.0), uniform(300, 64)
+    result = m.decode_plan(prior=BOX).decode(m.encode(x))
+    assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.99
+
+
+@pytest.mark.parametrize("kind", ["noise", "uint8"])
+def test_noisy_phases_are_resolved(kind):
+    m, x = quiet_map(16, 128, 100.0), uniform(500, 16)
+    noise, z = (1e-3, noisy_codes(m, x, 1e-3)) if kind == "noise" else ("uint8", None)
+    z = quantise(m.turns(x)) if z is None else z
+    result = m.decode_plan(prior=BOX, noise=noise).decode(z)
+    assert share_resolved(m, result.x, x) >= 0.99
+    assert np.mean(result.status == "unique") >= 0.99
+
+
+@pytest.mark.parametrize("layout", ["block", "interleaved"])
+@pytest.mark.parametrize("basis", BASES)
+def test_every_basis_and_layout(basis, layout):
+    m, x = DynamicPrime(4, 32, 50.0, basis=basis, layout=layout), uniform(50, 4)
+    result = m.decode_plan(prior=BOX).decode(m.encode(x))
+    assert (result.status == "unique").all()
+    assert relative_errors(result.x, x).max() < 1e-6
+
+
+def test_one_sigma_per_frequency():
+    sigma = np.geomspace(40.0, 0.5, 16)
+    m, x = DynamicPrime(4, 32, sigma, basis="signed"), uniform(50, 4)
+    result = m.decode_plan(prior=BOX).decode(m.encode(x))
+    assert (result.status == "unique").all()
+    assert relative_errors(result.x, x).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("noise", "code"),
+    [
+        ("float64", lambda m, x: m.encode(x, dtype="float64")),
+        ("float16", lambda m, x: m.encode(x).astype(np.float16)),
+        ("uint32", lambda m, x: m.turns(x)),
+        ("uint16", lambda m, x: quantise(m.turns(x), "uint16")),
+        ("uint8", lambda m, x: quantise(m.turns(x))),
+    ],
+)
+def test_every_kind_of_code(noise, code):
+    m, x = DynamicPrime(4, 64, 20.0), uniform(100, 4)
+    z = code(m, x)
+    plan = m.decode_plan(prior=BOX, noise=noise)
+    result = plan.decode(z)
+    assert (result.status == "unique").all()
+    assert (np.abs(result.x - x) < 8.0 * plan.x_std + 1e-14).all()
+    assert share_resolved(m, result.x, x) == 1.0
+    again = decode_exact(z, m, prior=BOX)
+    assert (again.status == "unique").all()
+
+
+def test_cells_are_read_at_their_middle():
+    cells = np.array([[0, 127, 128, 255]], dtype=np.uint8)
+    middle = np.array([[0.5, 127.5, -127.5, -0.5]]) / 256
+    np.testing.assert_array_equal(code_phases(cells, 4, "block"), middle)
+    turns = np.array([[0, 2**30]], dtype=np.uint32)  # rounded, not cut
+    np.testing.assert_array_equal(code_phases(turns, 2, "block"), [[0.0, 0.25]])
+
+
+def test_scaled_codes_and_leading_axes():
+    m, x = DynamicPrime(2, 16, 100.0), uniform(6, 2).reshape(2, 3, 2)
+    result = m.decode_plan(prior=BOX).decode(7.0 * m.encode(x))
+    assert result.x.shape == x.shape
+    assert result.status.shape == result.residual.shape == (2, 3)
+    assert result.candidates.shape == (2, 3, 1, 2)
+    np.testing.assert_allclose(result.x, x, atol=1e-8)
+    one = m.decode_plan(prior=BOX).decode(m.encode(x[0, 0]))
+    assert one.x.shape == (2,)
+    assert one.status == "unique"
+    empty = m.decode_plan(prior=BOX).decode(np.zeros((0, 16)))
+    assert empty.x.shape == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("m", "prior", "noise", "beam"),
+    [
+        (DynamicPrime(8, 64, 100.0, basis="orthogonal"), BOX, "float32", 1),
+        (DynamicPrime(3, 50, 30.0, layout="interleaved"), BOX, 0.01, 5),
+        (DynamicPrime(2, 4, 1.0), BOX, "float32", 1),  # ambiguous: 16 candidates
+        (DynamicPrime(4, 14, 1.0), Integers(1.0, 0, 255), "float32", 1),
+        (DynamicPrime(7, 66, 1.0), Gaussian(0.0, 0.5), "uint8", 1),
+    ],
+)
+def test_the_batch_changes_no_bit(m, prior, noise, beam, monkeypatch):
+    n = 700
+    x = np.rint(255.0 * np.abs(uniform(n, m.d))) if isinstance(prior, Integers) else uniform(n, m.d)
+    z = quantise(m.turns(x)) if noise == "uint8" else m.encode(x)
+    if isinstance(noise, float):
+        z = noisy_codes(m, x, noise)
+        z = z.reshape(n, 2, -1).transpose(0, 2, 1).reshape(n, -1)
+    plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
+    whole = plan.decode(z)
+    assert (whole.status != "failed").mean() > 0.9
+    order = np.random.default_rng(4).permutation(n)
+    for name in ("x", "status", "residual", "candidates"):
+        expected = getattr(whole, name)
+        for first, last in ((0, 1), (5, 8), (64, 200), (699, 700)):
+            part = getattr(plan.decode(z[first:last]), name)
+            np.testing.assert_array_equal(part, expected[first:last])
+        np.testing.assert_array_equal(getattr(plan.decode(z[order]), name), expected[order])
+        with monkeypatch.context() as context:
+            context.setenv("PRIMAL_THREADS", "7")
+            np.testing.assert_array_equal(getattr(plan.decode(z), name), expected)
+
+
+@pytest.mark.parametrize(
+    ("n", "k", "r"), [(1, 1, 1), (3, 7, 2), (5, 64, 9), (2, 3, 256), (0, 4, 4)]
+)
+@pytest.mark.parametrize("compiled", [True, False])
+def test_sums_of_products_have_one_order(n, k, r, compiled, monkeypatch):
+    monkeypatch.setattr(_kernels, "COMPILED", compiled and _kernels.COMPILED)
+    rng = np.random.default_rng(9)
+    rows, matrix = rng.normal(size=(n, k)), rng.normal(size=(k, r))
+    expected = [[sum(a * b for a, b in zip(row, c, strict=True)) for c in matrix.T] for row in rows]
+    found = _kernels.row_products(rows, matrix)
+    np.testing.assert_array_equal(found, np.reshape(expected, (n, r)))
+    ints = rng.integers(-(2**62), 2**62, (k, r))
+    small = rng.integers(-9, 9, (n, k))
+    np.testing.assert_array_equal(_kernels.row_products(small, ints), small @ ints)
+
+
+CALIBRATION = [
+    (16, 128, 100.0, "paper", 0.01),
+    (16, 64, 100.0, "paper", 3e-4),
+    (16, 128, 1.0, "orthogonal", 0.02),
+    (64, 128, 1.0, "paper", "float32"),
+    (32, 128, 100.0, "paper", 1e-3),
+]
+
+
+@pytest.mark.parametrize(("d", "D", "sigma", "basis", "noise"), CALIBRATION)
+def test_measured_success_agrees_with_the_prediction(d, D, sigma, basis, noise):
+    n = 1000
+    m, x = quiet_map(d, D, sigma, basis=basis), uniform(n, d)
+    plan = m.decode_plan(prior=BOX, noise=noise)
+    z = m.encode(x) if noise == "float32" else noisy_codes(m, x, noise)
+    found = plan.decode(z).candidates[:, 0]
+    predicted = plan.success_probability
+    # Four standard deviations of a share of n, and 0.03 for the Gaussian stand-in of the box.
+    tolerance = 4.0 * np.sqrt(predicted * (1.0 - predicted) / n) + 0.03
+    assert abs(share_resolved(m, found, x) - predicted) < tolerance
+
+
+NEAR_LIMIT = [
+    (2, 8, 100.0, "paper", "float32"),
+    (8, 64, 100.0, "paper", 0.01),
+    (16, 64, 100.0, "paper", 3e-4),
+    (16, 128, 100.0, "paper", 0.01),
+    (32, 64, 1.0, "paper", "float32"),
+    (64, 128, 1.0, "paper", "float32"),
+    (32, 128, 100.0, "paper", 1e-3),
+]
+
+
+@pytest.mark.parametrize(("d", "D", "sigma", "basis", "noise"), NEAR_LIMIT)
+def test_nothing_wrong_is_called_unique(d, D, sigma, basis, noise):
+    m, x = quiet_map(d, D, sigma, basis=basis), uniform(1000, d, seed=7)
+    plan = m.decode_plan(prior=BOX, noise=noise)
+    z = m.encode(x) if noise == "float32" else noisy_codes(m, x, noise, seed=8)
+    result = plan.decode(z)
+    unique = result.status == "unique"
+    wrong = (np.abs(result.x - x) > 10.0 * plan.x_std + 1e-6).any(axis=1)
+    assert not (unique & wrong).any()
+    assert np.isnan(result.x[result.status == "failed"]).all()
+    assert not np.isnan(result.x[result.status != "failed"]).any()
+
+
+def test_collisions_that_a_volume_does_not_show_are_found():
+    # By volume 2**-33 wrong solutions would be expected here, and one decode in a thousand is
+    # wrong: the paper's rows are nearly parallel, so the map has close collisions.
+    plan = quiet_map(32, 64, 1.0).decode_plan(prior=BOX)
+    assert plan.log2_spurious > -20.0
+    assert not plan.certificate.recoverable
+
+
+@pytest.mark.parametrize(
+    ("m", "prior", "noise"),
+    [
+        (DynamicPrime(8, 12, 0.001), BOX, "float32"),  # fewer phases than inputs
+        (DynamicPrime(8, 12, 0.001), Gaussian(0.0, 1.0), "float32"),
+        (DynamicPrime(8, 16, 0.0001), BOX, 1e-3),  # noise hides a direction of x
+    ],
+)
+def test_an_open_direction_is_never_unique(m, prior, noise):
+    plan = m.decode_plan(prior=prior, noise=noise)
+    assert plan.log2_spurious == np.inf
+    result = plan.decode(m.encode(0.9 * uniform(50, 8)))
+    assert (result.status == "ambiguous").all()
+
+
+def test_ambiguous_results_list_their_candidates():
+    m, x = DynamicPrime(2, 4, 1.0), uniform(300, 2)
+    plan = m.decode_plan(prior=BOX)
+    result = plan.decode(m.encode(x))
+    assert plan.log2_spurious > -30.0
+    assert (result.status == "ambiguous").all()
+    listed = ~np.isnan(result.candidates[..., 0])
+    assert listed.sum(axis=1).max() > 1
+    # The truth is on the list, and everything on it encodes to the same features.
+    hit = (np.abs(result.candidates - x[:, None]) < 1e-5).all(axis=2).any(axis=1)
+    assert hit.all()
+    again = m.encode(result.candidates[listed])
+    original = np.repeat(m.encode(x), listed.sum(axis=1), axis=0)
+    np.testing.assert_allclose(again, original, atol=1e-6)
+
+
+def test_a_wider_beam_resolves_more():
+    m, x = quiet_map(32, 128, 100.0), uniform(60, 32)
+    z = noisy_codes(m, x, 1e-3)
+    shares = [
+        share_resolved(m, m.decode_plan(prior=BOX, noise=1e-3, beam=beam).decode(z).x, x)
+        for beam in (1, 32)
+    ]
+    assert shares[1] > shares[0] + 0.3
+
+
+def test_a_gaussian_prior_with_fewer_phases_than_inputs():
+    rng = np.random.default_rng(5)
+    loadings = rng.normal(size=(32, 6))
+    x = 1.0 + rng.normal(size=(200, 6)) @ loadings.T
+    m = quiet_map(32, 24, 1.0)
+    result = m.decode_plan(prior=Gaussian(1.0, loadings @ loadings.T)).decode(m.encode(x))
+    assert (result.status == "unique").all()
+    np.testing.assert_allclose(result.x, x, atol=1e-6)
+
+
+@pytest.mark.parametrize(("d", "D", "sigma"), [(8, 8, 1.0), (16, 16, 100.0), (32, 32, 1.0)])
+def test_whole_numbers_need_fewer_phases(d, D, sigma):
+    m = quiet_map(d, D, sigma)
+    x = np.random.default_rng(6).integers(0, 256, (200, d)) / 4.0
+    result = m.decode_plan(prior=Integers(0.25, 0, 255)).decode(m.encode(x))
+    assert (result.status == "unique").all()
+    assert np.array_equal(result.x, x)
+
+
+def test_whole_numbers_with_a_known_law():
+    # 16 inputs of which most are 0: 5 phases hold what uniform ones could not.
+    rng = np.random.default_rng(7)
+    std = np.where(np.arange(16) < 4, 40.0, 0.3)
+    t = np.clip(np.rint(rng.normal(0.0, std, (300, 16))), -128, 127)
+    m = quiet_map(16, 10, 1.0)
+    informed = m.decode_plan(prior=Integers(1.0, -128, 127, mean=0.0, std=std))
+    blind = m.decode_plan(prior=Integers(1.0, -128, 127))
+    result = informed.decode(m.encode(t))
+    assert informed.log2_spurious < -30.0 < blind.log2_spurious
+    assert np.mean(result.status == "unique") > 0.95
+    assert np.array_equal(result.x[result.status == "unique"], t[result.status == "unique"])
+
+
+@pytest.mark.parametrize("std", [[0.3, 2.0, 5.0], [1.0, 1.0, 30.0]])
+def test_the_count_of_whole_numbers_is_an_upper_bound(std):
+    prior = Integers(0.5, -6, 9, mean=1.0, std=std).model(3)
+    count = WholeNumberCount.of(prior)
+    grid = np.stack(np.meshgrid(*[np.arange(-6, 10)] * 3), axis=-1).reshape(-1, 3)
+    deviations = np.diag(prior.factor) / prior.step
+    costs = np.square((grid - prior.mean / prior.step) / deviations).sum(axis=1)
+    for cost in (0.5, 3.0, 12.0, 40.0):
+        assert np.sum(costs <= cost) <= 2.0 ** float(count.log2_at_most(np.array(cost)))
+    assert count.log2_at_most(np.array(1e9)) == pytest.approx(12.0)
+
+
+def test_whole_numbers_at_long_phases():
+    pytest.importorskip("numba", reason="more than 70 phases are slow without compiled loops")
+    # Deviations of whole numbers must be exact in the lattice: phases multiply their rounding.
+    std = np.linspace(1 / 3, 17 / 3, 64)
+    t = np.rint(np.random.default_rng(9).normal(8.0, std, (50, 64))).clip(0, 16)
+    m = quiet_map(64, 48, 100.0)
+    result = m.decode_plan(prior=Integers(1.0, 0, 16, mean=8.0, std=std)).decode(m.encode(t))
+    assert (result.status == "unique").all()
+    assert np.array_equal(result.x, t)
+
+
+def test_a_wider_prior_than_needed_still_works():
+    m, x = DynamicPrime(8, 64, 100.0), uniform(100, 8)
+    result = m.decode_plan(prior=Box(100.0)).decode(m.encode(x))
+    assert (result.status == "unique").all()
+    assert relative_errors(result.x, x).max() < 1e-6
+
+
+def test_refinement_ends_at_the_posterior_mean():
+    rng = np.random.default_rng(11)
+    spread = rng.uniform(-0.1, 0.1, (8, 3)) * [1.0, 1.0, 0.003]  # the last hides in the noise
+    noise = 1e-3
+    phases = rng.uniform(-1, 1, (5, 3)) @ spread.T + rng.normal(0.0, noise, (5, 8))
+    stages = make_stages(spread, noise, np.arange(4))
+    assert stages[-1].rows.tolist() == list(range(8))
+    found, left, whole = refine(stages, phases, np.zeros((5, 3)))
+    precision = spread.T @ spread / noise**2 + np.eye(3)
+    expected = np.linalg.solve(precision, spread.T @ phases.T / noise**2).T
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_allclose(left, phases - expected @ spread.T, atol=1e-9)
+    assert not whole.any()
+    # The same from phases that lie whole turns off.
+    turns = rng.integers(-3, 4, phases.shape)
+    again, left, whole = refine(stages, phases + turns, np.zeros((5, 3)))
+    np.testing.assert_allclose(again, expected, rtol=1e-9, atol=1e-9)
+    np.testing.assert_array_equal(whole, turns)
+
+
+def test_x_std_is_the_error():
+    m, x = quiet_map(16, 128, 100.0), uniform(2000, 16)
+    plan = m.decode_plan(prior=BOX, noise=1e-3)
+    result = plan.decode(noisy_codes(m, x, 1e-3))
+    np.testing.assert_allclose((result.x - x).std(axis=0), plan.x_std, rtol=0.15)
+    np.testing.assert_allclose(np.sqrt(np.square(result.residual).mean()), 1e-3, rtol=0.2)
+
+
+def test_layer_norm_returns_the_normalised_row():
+    m = DynamicPrime(4, 32, 10.0, layer_norm=True)
+    rows = uniform(20, 4)
+    centred = rows - rows.mean(axis=1, keepdims=True)
+    normalised = centred / centred.std(axis=1, keepdims=True)
+    result = m.decode_plan(prior=Box(2.0)).decode(m.encode(rows))
+    np.testing.assert_allclose(result.x, normalised, atol=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "words"),
+    [
+        (lambda m: m.decode_plan(prior=1.0), ParameterError, ["Box", "1.0"]),
+        (lambda m: m.decode_plan(prior=BOX, noise="uint7"), ParameterError, ["uint7", "float32"]),
+        (lambda m: m.decode_plan(prior=BOX, noise=0.0), ParameterError, ["0.0", "1e-15"]),
+        (lambda m: m.decode_plan(prior=BOX, beam=0), primal.errors.ParameterError, ["beam", "0"]),
+        (
+            lambda m: m.decode_plan(prior=BOX, beam=2**31),
+            primal.errors.MemoryLimitError,
+            ["beam of 2147483648", "GB"],
+        ),
+        (
+            lambda m: decode_exact(m.encode([0.0, 0.0]), m, prior=BOX, beam=2**31),
+            primal.errors.MemoryLimitError,
+            ["beam of 2147483648", "GB"],
+        ),
+        (
+            lambda m: m.decode_plan(prior=BOX, cache=np.array([True, False])),
+            ParameterError,
+            ["cache", "True or False", "array"],
+        ),
+        (
+            lambda m: m.decode_plan(prior=BOX).decode(m.encode([0.0, 0.0]), check=np.zeros(2)),
+            ParameterError,
+            ["check", "True or False", "array"],
+        ),
+        (
+            lambda m: m.decode_plan(prior=BOX, noise=np.array([1e-8, 1e-3])),
+            ParameterError,
+            ["noise", "array"],
+        ),
+        (
+            lambda m: decode_exact(np.ones(16), primal.StaticPrime(16), prior=BOX),
+            ParameterError,
+            ["DynamicPrime", "StaticPrime.decode"],
+        ),
+        (
+            lambda m: decode_exact(np.ones(16), "map", prior=BOX),
+            ParameterError,
+            ["m must be", "str"],
+        ),
+        (lambda m: decode_exact(np.ones(16), m.basis, prior=BOX), ParameterError, ["Basis"]),
+        (lambda m: m.decode_plan(prior=Box(1e12)), DataError, ["turns", "noise"]),
+        (lambda m: m.decode_plan(prior=Box([1.0, 2.0, 3.0])), DataError, ["half_width", "3"]),
+        (lambda m: Box(-1.0), DataError, ["half_width", "-1.0"]),
+        (lambda m: Box("wide"), DataError, ["half_width", "wide"]),
+        (lambda m: Integers(1.0, 0.5, 3), DataError, ["low", "0.5"]),
+        (lambda m: Integers(1.0, 3, 3), DataError, ["below", "3"]),
+        (lambda m: m.decode_plan(prior=Gaussian(0.0, np.eye(3))), DataError, ["cov", "2 x 2"]),
+        (lambda m: m.decode_plan(prior=Gaussian(0.0, -np.eye(2))), DataError, ["eigenvalue"]),
+        (lambda m: m.decode_plan(prior=BOX).decode(np.ones(5)), DataError, ["z", "16"]),
+        (
+            lambda m: m.decode_plan(prior=BOX).decode(np.ones(16, dtype=np.float16)),
+            DataError,
+            ["float16", "noise="],
+        ),
+        (lambda m: quantise(np.zeros(3), "uint8"), DataError, ["float64", "m.turns"]),
+    ],
+)
+def test_errors_name_the_value_and_the_remedy(call, error, words):
+    with pytest.raises(error) as caught:
+        call(DynamicPrime(2, 16, 100.0))
+    assert all(word in str(caught.value) for word in words)
+
+
+def test_priors_are_values():
+    assert Box([1, 2]) == Box((1.0, 2.0))
+    assert hash(Gaussian(0.0, np.eye(2))) == hash(Gaussian(0.0, np.eye(2)))
+    assert Integers().key == Integers(1.0, 0, 255).key
+    assert noise_turns("uint8") == pytest.approx(2.0**-8 / 12**0.5)
+
+
+def test_the_certificate_reads():
+    plan = DynamicPrime(2, 16, 100.0).decode_plan(prior=BOX)
+    assert str(plan.certificate).startswith("recoverable: success 1.000000")
+    assert "2**-" in repr(plan)
+    assert plan.setup_seconds >= 0.0
+
+
+def test_without_numba_the_answers_are_the_same():
+    code = """
+import sys
+sys.modules["numba"] = None
+import numpy as np, primal
+from primal.decoding import Box, _kernels
+m = primal.DynamicPrime(3, 16, 100.0)
+x = np.linspace(-0.9, 0.9, 12).reshape(4, 3)
+result = m.decode_plan(prior=Box(1.0), cache=False, beam=2).decode(m.encode(x))
+print(_kernels.COMPILED, set(result.status.tolist()), np.abs(result.x - x).max() < 1e-8)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["False", "{'unique'}", "True"]
+
+
+def test_a_plan_can_be_made_from_a_basis_alone():
+    basis = primal.Basis("signed", 2, 8, 10.0)
+    plan = make_plan(basis, "block", prior=BOX, cache=False)
+    assert plan.certificate.recoverable

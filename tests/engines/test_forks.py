@@ -1,0 +1,225 @@
+"""Forks while other threads work, and interrupts: nothing stays locked or limited."""
+
+import dis
+import importlib.util
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from primal._forks import fork_safe_lock, matrix_product
+from primal._lazy import cached_property
+from primal._parallel import _limit_lock, single_threaded_blas
+
+_STRESS = Path(__file__).parents[2] / "tools" / "fork_stress.py"
+_HAS_NUMBA = importlib.util.find_spec("numba") is not None
+
+pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+
+
+def stress(*arguments: str) -> dict[str, int]:
+    """Run the tool in a process of its own: this one has pytest's threads and warnings."""
+    command = [sys.executable, "-W", "ignore", str(_STRESS), *arguments, "--patience", "30"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("engine", ["numpy", "numba"])
+def test_children_of_a_process_that_encodes_have_the_right_bits(engine):
+    if engine == "numba" and not _HAS_NUMBA:
+        pytest.skip("numba is not installed")
+    counts = stress(engine, "--children", "12")
+    assert counts == {"right": 12, "wrong": 0, "hung": 0}
+
+
+@pytest.mark.skipif(not _HAS_NUMBA, reason="numba is not installed")
+def test_children_of_a_process_that_is_loading_numba():
+    counts = stress("numba", "--children", "4", "--first-use")
+    assert counts == {"right": 4, "wrong": 0, "hung": 0}
+
+
+def status_of_child(run, *, patience=20.0) -> int:
+    """Exit status of a forked child that runs `run`; SIGKILL's when it hangs."""
+    child = os.fork()
+    if child == 0:
+        try:
+            run()
+        finally:
+            os._exit(1)
+    deadline = time.monotonic() + patience
+    while time.monotonic() < deadline:
+        ended, status = os.waitpid(child, os.WNOHANG)
+        if ended:
+            return os.waitstatus_to_exitcode(status)
+        time.sleep(0.002)
+    os.kill(child, signal.SIGKILL)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+# Python 3.12 warns of any fork beside threads; that it works is what these tests show.
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_lock_that_another_thread_holds_is_free_in_the_child():
+    lock, held = fork_safe_lock(), threading.Event()
+
+    def hold() -> None:
+        with lock:
+            held.set()
+            time.sleep(0.2)
+
+    thread = threading.Thread(target=hold)
+    thread.start()
+    held.wait()
+    status = status_of_child(lambda: os._exit(0 if lock.acquire(timeout=5) else 2))
+    thread.join()
+    assert status == 0
+    assert lock.acquire(blocking=False)  # in the parent too
+    lock.release()
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_fork_waits_for_matrix_products_of_other_threads():
+    events, inside = [], threading.Event()
+
+    class Slow:
+        def __array_ufunc__(self, *_, **__):
+            inside.set()
+            time.sleep(0.2)
+            events.append("product")
+
+    thread = threading.Thread(target=matrix_product, args=(Slow(), Slow()))
+    thread.start()
+    inside.wait()
+    assert status_of_child(lambda: os._exit(0)) == 0
+    events.append("fork")
+    thread.join()
+    assert events == ["product", "fork"]
+
+
+def blas_threads() -> list[int]:
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    listed = threadpoolctl.threadpool_info()
+    return [found["num_threads"] for found in listed if "numpy" in found["filepath"]]
+
+
+@pytest.fixture
+def two_blas_threads():
+    threadpoolctl = pytest.importorskip("threadpoolctl")
+    if not blas_threads():
+        pytest.skip("NumPy brings no BLAS library of its own here")
+    with threadpoolctl.threadpool_limits(2, user_api="blas"):
+        yield
+
+
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_a_child_does_not_inherit_the_limit_of_blas(two_blas_threads):
+    def child() -> None:
+        free = blas_threads()
+        with single_threaded_blas():
+            limited = blas_threads()
+        os._exit(0 if (free, limited, blas_threads()) == ([2], [1], [2]) else 3)
+
+    with single_threaded_blas():
+        assert status_of_child(child) == 0
+        assert blas_threads() == [1]
+    assert blas_threads() == [2]
+
+
+def test_an_interrupt_anywhere_does_not_keep_the_limit_of_blas(two_blas_threads):
+    """KeyboardInterrupt wherever Python looks for one inside the context, one at a time."""
+    n = 0
+    while interrupted_use(n):
+        assert blas_threads() == [2], f"after interrupt number {n}"
+        n += 1
+    assert n > 5
+    with ThreadPoolExecutor(1) as pool:  # nor does it keep the lock, which is free for its owner
+        assert pool.submit(_limit_lock.acquire, timeout=5).result()
+        pool.submit(_limit_lock.release).result()
+    with single_threaded_blas():
+        assert blas_threads() == [1]
+    assert blas_threads() == [2]
+
+
+def in_finalizer(frame) -> bool:
+    # Python itself ignores an interrupt there.
+    while frame is not None and frame.f_code.co_name != "__del__":
+        frame = frame.f_back
+    return frame is not None
+
+
+def interrupted_use(n: int) -> bool:
+    """Use the context with an interrupt at its n-th point; return whether there is one.
+
+    Python looks for signals when a function begins, after a call and when a loop goes back.
+    """
+    left, previous = n, {}
+
+    def trace(frame, event, _):
+        nonlocal left
+        if "_parallel" not in frame.f_code.co_filename or in_finalizer(frame):
+            return None
+        frame.f_trace_opcodes = True
+        if event == "call":
+            previous[id(frame)] = "RESUME"
+        if event == "opcode":
+            before = previous[id(frame)]
+            previous[id(frame)] = dis.opname[frame.f_code.co_code[frame.f_lasti]]
+            left -= before.startswith(("RESUME", "CALL", "JUMP_BACKWARD"))
+            if left == -1:
+                raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with single_threaded_blas():
+            pass
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+def test_a_cached_property_is_computed_once_and_without_a_lock():
+    both = threading.Barrier(2, timeout=10)
+
+    class Thing:
+        @cached_property
+        def value(self) -> object:
+            """Meets the other thread while both are computing."""
+            both.wait()
+            return object()
+
+    things, found = [Thing(), Thing()], []
+    threads = [threading.Thread(target=lambda t=t: found.append(t.value)) for t in things]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert {id(value) for value in found} == {id(thing.value) for thing in things}
+    assert Thing.value.__doc__ == "Meets the other thread while both are computing."
+
+
+def test_threads_that_race_for_a_cached_property_get_the_same_object():
+    both = threading.Barrier(2, timeout=10)
+
+    class Thing:
+        @cached_property
+        def value(self) -> object:
+            both.wait()
+            return object()
+
+    thing, found = Thing(), []
+    threads = [threading.Thread(target=lambda: found.append(thing.value)) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert found[0] is found[1] is thing.value

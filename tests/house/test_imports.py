@@ -1,0 +1,258 @@
+"""``import primal`` stays light, and rooms import from lower rooms only."""
+
+import ast
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import primal
+from primal import _extras
+from primal._extras import install_hint, require
+
+PACKAGE = Path(primal.__file__).parent
+HEAVY = {
+    *("numba", "scipy", "sklearn", "torch", "matplotlib"),
+    *("click", "pandas", "pyarrow", "jinja2", "faiss", "ray"),
+}
+# From the ground up; rooms of one floor do not import each other.
+FLOORS = [
+    {"errors", "_forks", "_lazy"},
+    {"_checks", "_extras", "_files", "_hash", "_parallel"},
+    {"_primes"},
+    {"turns"},
+    {"bases"},
+    {"engines"},
+    {"decoding"},
+    {"maps"},
+    {"codebooks"},
+    {"sklearn", "torch", "_specs"},
+    {"search"},
+    {"pipeline", "hdc"},
+    {"paper", "_selftest"},
+    {"bench"},
+    {"primal"},  # the public surface itself
+    {"cli"},
+]
+FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+
+
+def loaded_by(statements: str) -> set[str]:
+    """Heavy packages in a fresh interpreter; in this one pytest has loaded half of them."""
+    code = f"import sys\n{statements}\nprint(*sorted(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return {name.partition(".")[0] for name in done.stdout.split()} & HEAVY
+
+
+def test_importing_primal_loads_nothing_heavy():
+    assert loaded_by("import primal") == set()
+
+
+def test_encoding_with_the_numpy_engine_loads_nothing_heavy():
+    statements = """
+import os
+os.environ["PRIMAL_ENGINE"] = "numpy"
+import primal
+m = primal.DynamicPrime(2, 8, 0.05, basis="auto")
+m.decode(m.encode([1.0, 2.0]))
+primal.StaticPrime(8).encode(5)
+"""
+    assert loaded_by(statements) == set()
+
+
+def test_the_check_for_heavy_packages_can_fail():
+    assert loaded_by("import primal, click") == {"click"}
+    assert "click" in loaded_by("import primal.cli")
+
+
+def imported_modules(source: str, module: str) -> set[str]:
+    """Full names of what a module of the package imports from the package."""
+    package = module.rpartition(".")[0]
+    found = set()
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            parents = package.split(".")[: len(package.split(".")) - node.level + 1]
+            base = ".".join([*(parents if node.level else []), *filter(None, [node.module])])
+            found |= {f"{base}.{alias.name}" for alias in node.names}
+    return {name for name in found if name.partition(".")[0] == "primal"}
+
+
+def room_of(name: str) -> str:
+    """The room of a dotted name; a name of no room belongs to the public surface."""
+    room = name.split(".")[1] if "." in name else "primal"
+    return room if room in FLOOR_OF else "primal"
+
+
+def upward_imports(source: str, module: str) -> list[str]:
+    room = module.split(".")[1]
+    return [
+        name
+        for name in sorted(imported_modules(source, module))
+        if room_of(name) != room and FLOOR_OF[room_of(name)] >= FLOOR_OF[room]
+    ]
+
+
+def modules():
+    for path in sorted(PACKAGE.rglob("*.py")):
+        relative = path.relative_to(PACKAGE).with_suffix("")
+        if relative.as_posix() != "__init__":
+            yield "primal." + ".".join(relative.parts)
+
+
+@pytest.mark.parametrize("module", list(modules()))
+def test_imports_point_downwards(module):
+    assert module.split(".")[1] in FLOOR_OF, "give the new room its place in FLOORS"
+    path = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
+    assert upward_imports(path.read_text(encoding="utf-8"), module) == []
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from primal.maps import DynamicPrime",
+        "from primal.engines._numpy import NumpyEngine",
+        "import primal.cli",
+        "def later():\n    from primal.decoding import Regime",
+        "from primal import DynamicPrime",
+        "import primal",
+        "from ..maps import DynamicPrime",
+        "from primal import maps",
+    ],
+)
+def test_the_check_for_upward_imports_can_fail(source):
+    assert len(upward_imports(source, "primal.bases._basis")) == 1
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "from primal._checks import one_of",
+        "from primal.turns import waves",
+        "from primal.bases import _roots",
+        "from . import _roots",
+        "from ..turns._waves import waves",
+        "import numpy as np",
+        "from math import pi",
+    ],
+)
+def test_downward_imports_are_allowed(source):
+    assert upward_imports(source, "primal.bases._basis") == []
+
+
+@pytest.mark.parametrize(
+    ("room", "package", "extra"),
+    [
+        ("pipeline", "pyarrow", "data"),
+        ("torch", "torch", "torch"),
+        ("sklearn", "sklearn", "sklearn"),
+    ],
+)
+def test_a_room_without_its_package_names_the_extra(room, package, extra):
+    statements = f"""
+import sys
+sys.modules[{package!r}] = None
+import primal
+try:
+    import primal.{room}
+except ImportError as error:
+    print(isinstance(error, primal.errors.MissingPackageError), error)
+"""
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
+    assert done.stdout.startswith("True"), done.stderr
+    assert f"primal.{room} needs" in done.stdout
+    assert f"pip install 'primal-features[{extra}]'" in done.stdout
+
+
+def test_a_module_without_its_package_names_the_extra():
+    statements = """
+import sys
+sys.modules["sklearn"] = sys.modules["scipy"] = None
+import primal
+try:
+    import primal.hdc.classifiers
+except primal.errors.MissingPackageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
+    expected = "primal.hdc.classifiers needs scikit-learn: pip install 'primal-features[sklearn]'."
+    assert done.stdout.strip() == expected, done.stderr
+
+
+def test_a_package_that_cannot_be_imported_is_not_called_missing(monkeypatch, tmp_path):
+    (tmp_path / "faiss.py").write_text("raise ImportError('compiled for another NumPy')")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "faiss", raising=False)
+    with pytest.raises(primal.errors.MissingPackageError) as caught:
+        require("faiss", "engine='faiss'")
+    assert str(caught.value) == (
+        "engine='faiss' needs FAISS, which is installed and cannot be imported "
+        "(compiled for another NumPy): pip install 'primal-features[search]'."
+    )
+
+
+def test_every_extra_that_is_hinted_at_is_declared():
+    with (Path(__file__).parents[2] / "pyproject.toml").open("rb") as file:
+        declared = tomllib.load(file)["project"]["optional-dependencies"]
+    for package, (_, extra) in _extras._PACKAGES.items():
+        assert any(package.replace("sklearn", "scikit-learn") in line for line in declared[extra])
+        assert install_hint(package) == f"pip install 'primal-features[{extra}]'"
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda p: p.name)
+def test_hints_are_written_in_one_place(path):
+    # Anything else that pip installs is a peer, not an extra of ours.
+    assert path.name == "_extras.py" or "primal-features[" not in path.read_text(encoding="utf-8")
+
+
+ROOMS = ["bases", "codebooks", "decoding", "hdc", "maps", "search", "turns"]
+
+
+def test_rooms_are_attributes_imported_on_first_use():
+    statements = f"""
+import sys, primal
+for room in {[*ROOMS, "pipeline", "sklearn", "torch"]}:
+    assert room in dir(primal), room
+assert not {{"primal.hdc", "primal.search", "primal.torch"}} & set(sys.modules)
+for room in {ROOMS}:
+    assert getattr(primal, room) is sys.modules[f"primal.{{room}}"], room
+"""
+    for package in ("pyarrow", "sklearn", "torch"):
+        pytest.importorskip(package)
+    assert loaded_by(statements) == set()
+
+
+def test_a_room_that_cannot_be_imported_says_why_and_is_not_listed():
+    statements = """
+import inspect, sys
+import primal
+sys.modules["torch"] = None
+print("torch" in dir(primal), "hdc" in dir(primal))
+try:
+    primal.torch
+except primal.errors.MissingPackageError as error:
+    print(error)
+"""
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "False True",
+        "primal.torch needs PyTorch: pip install 'primal-features[torch]'.",
+    ], done.stderr
+
+
+@pytest.mark.parametrize("name", ["nothing", "_nothing", "numpy"])
+def test_an_unknown_attribute_is_an_attribute_error(name):
+    with pytest.raises(AttributeError, match=f"module 'primal' has no attribute {name!r}"):
+        getattr(primal, name)
+
+
+def test_bounds_are_one_module_by_every_way():
+    code = "import primal.bounds, primal.codebooks.bounds as b; print(primal.bounds is b)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"
+    code = "from primal.bounds import best; from primal import bounds; print(bounds.best is best)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "True\n"

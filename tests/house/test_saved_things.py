@@ -1,0 +1,181 @@
+"""Everything that is saved, with writers at the same time, signals, full disks and damage.
+
+Short versions of what ``tools/save_rounds.py`` and ``tools/damaged_files.py`` measure.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from primal import hdc
+from primal.cli import cli
+from primal.errors import DataError
+from primal.search import Index
+
+_TOOLS = Path(__file__).parents[2] / "tools"
+_SAVERS = (
+    *("items", "key-value", "sequence", "index"),
+    *("codebook.npy", "codebook.json", "decoder cache"),
+)
+
+
+def run_tool(name, *options):
+    if not (_TOOLS / name).exists():
+        pytest.skip("tools/ is not part of this installation")
+    if not hasattr(os, "fork"):
+        pytest.skip("the tool forks")
+    pytest.importorskip("sklearn", reason="names and kernels come with scikit-learn")
+    pytest.importorskip("pyarrow")
+    command = [sys.executable, str(_TOOLS / name), *options]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=240)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("saver", _SAVERS)
+def test_writers_readers_signals_full_disks_and_foreign_files(saver):
+    said = run_tool("save_rounds.py", "--rounds", "4", "--only", saver)
+    assert said.count(" 0 wrong") == 4
+
+
+def test_damaged_files_are_refused():
+    assert run_tool("damaged_files.py", "--files", "100").count(" 0 wrong") == 9
+
+
+@pytest.mark.parametrize(
+    ("save", "name"),
+    [
+        (lambda folder: hdc.ItemMemory(hdc.Space(64).integers(), [1]).save(folder), "memory.json"),
+        (lambda folder: hdc.KeyValueMemory(hdc.Space(64)).save(folder), "memory.json"),
+        (lambda folder: Index({**_SPEC}).save(folder), "index.json"),
+    ],
+)
+def test_another_programs_manifest_is_not_replaced(save, name, tmp_path):
+    (tmp_path / name).write_text('{"name": "my web page"}')
+    with pytest.raises(DataError, match=f"{name} is there and is no primal"):
+        save(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == '{"name": "my web page"}'
+
+
+_SPEC = {
+    "map": "static",
+    "basis_version": 1,
+    "D": 64,
+    "sigma": 1.0,
+    "start": 0,
+    "layout": "block",
+}
+
+
+def test_an_array_of_others_stays_where_a_memory_is_saved(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    np.save("X.npy", np.arange(3))
+    hdc.ItemMemory(hdc.Space(64).integers(), [1]).save(".")
+    Index(_SPEC).save(".")
+    np.testing.assert_array_equal(np.load("X.npy"), np.arange(3))
+
+
+def full_disk(monkeypatch, after=0):
+    """Let every write beyond so many fail as on a full disk."""
+    import builtins
+
+    plain = builtins.open
+    written = []
+
+    def failing(file, *arguments, **options):
+        stream = plain(file, *arguments, **options)
+        if str(file).endswith(".part"):
+            original = stream.write
+
+            def write(data):
+                written.append(len(data))
+                if len(written) > after:
+                    raise OSError(28, "No space left on device")
+                return original(data)
+
+            return _Failing(stream, write)
+        return stream
+
+    monkeypatch.setattr("io.open", failing)
+    return written
+
+
+class _Failing:
+    def __init__(self, stream, write):
+        self._stream, self.write = stream, write
+
+    def __getattr__(self, name):
+        return getattr(self._stream, name)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._stream.close()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "name"),
+    [
+        (["demo"], "primal-demo.png"),
+        (["codebook", "20", "8", "--plot", "plot.png"], "plot.png"),
+        (["codebook", "compare", "20", "8", "--steps", "5", "--plot", "plot.svg"], "plot.svg"),
+        (["codebook", "20", "8", "--out", "codes.npy"], "codes.npy"),
+        (["codebook", "20", "8", "--out", "codes.json"], "codes.json"),
+        (["codebook", "20", "8", "--out", "codes.parquet"], "codes.parquet"),
+    ],
+)
+def test_a_full_disk_leaves_the_old_file(arguments, name, tmp_path, monkeypatch):
+    pytest.importorskip("matplotlib")
+    pytest.importorskip("pyarrow")
+    monkeypatch.chdir(tmp_path)
+    Path(name).write_bytes(b"old")
+    with monkeypatch.context() as patch:
+        written = full_disk(patch)
+        failed = CliRunner().invoke(cli, arguments)
+    assert written
+    assert isinstance(failed.exception, OSError)
+    assert failed.exception.errno == 28
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {name: b"old"}
+    assert CliRunner().invoke(cli, arguments).exit_code == 0
+    assert Path(name).read_bytes() != b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_files_with_the_names_of_old_drafts_stay(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.partial.npy", "a.partial.json"):
+        Path(name).write_bytes(b"mine")
+    for out in ("a.npy", "a.json"):
+        assert CliRunner().invoke(cli, ["codebook", "20", "8", "--out", out]).exit_code == 0
+    for name in ("a.partial.npy", "a.partial.json"):
+        assert Path(name).read_bytes() == b"mine"
+
+
+def test_a_picture_of_an_unknown_kind_is_refused(tmp_path):
+    pytest.importorskip("matplotlib")
+    out = tmp_path / "plot.xyz"
+    result = CliRunner().invoke(cli, ["codebook", "20", "8", "--plot", str(out)])
+    assert "end it in one of" in str(result.exception)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("error", ["disk", "ours"])
+def test_the_command_says_a_full_disk_in_one_line(error, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    place = tmp_path / "file" / "codes.npy" if error == "disk" else tmp_path / "codes.txt"
+    command = [sys.executable, "-c", "from primal.cli import main; main()"]
+    done = subprocess.run(
+        [*command, "codebook", "5", "8", "--out", str(place)], capture_output=True, text=True
+    )
+    assert done.returncode == 2
+    assert done.stderr.startswith("Error: ")
+    assert done.stderr.count("\n") == 1

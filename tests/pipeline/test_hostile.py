@@ -1,0 +1,315 @@
+"""Moments, names and options that a careful enemy would choose."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pipeline_helpers import OPTIONS, Stop, arrow_file, merged, points, stop_after
+
+from primal import PrimalError, pipeline
+from primal.decoding import Box
+from primal.errors import DataError, ParameterError, PhaseWrapWarning
+from primal.pipeline import _array_source
+from primal.pipeline._manifest import beside
+
+
+class TestMerging:
+    def test_kept_types_that_arrow_reads_otherwise(self, tmp_path):
+        n = 40
+        kept = {
+            "list": pa.array([[i] for i in range(n)]),
+            "large": pa.array([[i] for i in range(n)], pa.large_list(pa.int64())),
+            "map": pa.array([[(str(i), i)] for i in range(n)], pa.map_(pa.string(), pa.int64())),
+            "seconds": pa.array(range(n), pa.timestamp("s")),
+            "clock": pa.array(range(n), pa.time32("s")),
+            "day": pa.array([86_400_000 * i for i in range(n)], pa.date64()),
+            "category": pa.DictionaryArray.from_arrays([i % 2 for i in range(n)], [7, 8]),
+        }
+        path = arrow_file(tmp_path / "in.arrow", pa.table({"x": np.zeros(n)} | kept))
+        options = OPTIONS | {"columns": "x", "keep": list(kept)}
+        pipeline.encode(path, tmp_path / "whole.parquet", **options)
+        whole = (tmp_path / "whole.parquet").read_bytes()
+        assert merged(path, tmp_path, 2, **options).read_bytes() == whole
+
+    @pytest.mark.parametrize("suffix", ["parquet", "csv"])
+    def test_a_file_that_is_listed_twice(self, tmp_path, suffix):
+        path = tmp_path / f"in.{suffix}"
+        values = [1.0, None, 3.0, None, 5.0] * 8
+        if suffix == "csv":
+            path.write_text("x,y\n" + "".join(f"{'' if v is None else v},1\n" for v in values))
+        else:
+            pq.write_table(pa.table({"x": values, "y": np.ones(40)}), path)
+        options = OPTIONS | {"columns": ["x", "y"], "on_error": "skip"}
+        sources = [path, path, path]
+        pipeline.encode(sources, tmp_path / "whole.parquet", **options)
+        for n in (1, 2, 5):
+            out = merged(sources, tmp_path, n, **options)
+            assert out.read_bytes() == (tmp_path / "whole.parquet").read_bytes()
+            said = [
+                beside(p, "rejected.csv").read_bytes() for p in (out, tmp_path / "whole.parquet")
+            ]
+            assert said[0] == said[1]
+
+    def test_copies_of_one_input(self, tmp_path):
+        path = tmp_path / "in.npy"
+        parts = [tmp_path / f"part-{i}.parquet" for i in range(2)]
+        for i, part in enumerate(parts):
+            np.save(path, points(64))  # the same rows, another time
+            pipeline.encode(path, part, shard=(i, 2), **OPTIONS)
+        with pytest.raises(ParameterError, match="same_inputs"):
+            pipeline.merge(parts, tmp_path / "out.parquet")
+        assert pipeline.merge(parts, tmp_path / "out.parquet", same_inputs=True).rows == 64
+
+    def test_the_input_is_known_afterwards(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(64))
+        found = pipeline.inspect(merged(tmp_path / "in.npy", tmp_path, 3, **OPTIONS))
+        assert (found.sampled_rows, found.wrong_rows) == (64, 0)
+
+    def test_one_path_is_no_list(self, tmp_path):
+        with pytest.raises(ParameterError, match="a list of paths"):
+            pipeline.merge("part.parquet", tmp_path / "out.parquet")
+
+
+class TestChangedThings:
+    def test_shards_of_a_changed_input(self, tmp_path):
+        source = tmp_path / "in.npy"
+        np.save(source, points(64))
+        first = merged(source, tmp_path, 2, **OPTIONS).read_bytes()
+        np.save(source, points(64, seed=1))
+        parts = [tmp_path / f"part-2-{i}.parquet" for i in range(2)]
+        pipeline.encode(source, parts[0], shard=(0, 2), overwrite=True, **OPTIONS)
+        with pytest.raises(ParameterError, match=r"in\.npy changed between the making of"):
+            pipeline.merge(parts, tmp_path / "mixed.parquet")
+        pipeline.encode(source, parts[1], shard=(1, 2), overwrite=True, **OPTIONS)
+        with pytest.raises(ParameterError, match="other settings"):  # the parts are new ones
+            pipeline.merge(parts, tmp_path / "merged-2.parquet")
+        report = pipeline.merge(parts, tmp_path / "merged-2.parquet", overwrite=True)
+        assert not report.already_complete
+        assert (tmp_path / "merged-2.parquet").read_bytes() != first
+
+    def test_an_input_that_is_replaced_meanwhile(self, tmp_path):
+        source, out = tmp_path / "in.npy", tmp_path / "out.parquet"
+        np.save(source, points(64))
+
+        def replace(*told):
+            np.save(source, points(64, seed=1))
+
+        with pytest.raises(DataError, match="changed while it was read"):
+            pipeline.encode(source, out, progress=replace, **OPTIONS)
+        assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
+
+    def test_outputs_written_again_by_something_else(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(64))
+        out = tmp_path / "out.parquet"
+        pipeline.encode(tmp_path / "in.npy", out, **OPTIONS)
+        table = pq.read_table(out)
+        for other, options in (
+            (table, {"row_group_size": 30}),
+            (table.slice(5), {"row_group_size": 16}),
+            (table.replace_schema_metadata(), {"row_group_size": 16}),
+        ):
+            pq.write_table(other, out, **options)
+            for verb in (pipeline.inspect, lambda p: pipeline.decode(p, tmp_path / "back.npy")):
+                with pytest.raises(DataError, match=r"by something else|not made by primal encode"):
+                    verb(out)
+
+    @pytest.mark.parametrize("other", [np.ones((64, 6)), np.ones(64), np.ones((63, 8), "float32")])
+    def test_npy_outputs_written_again(self, tmp_path, other):
+        np.save(tmp_path / "in.npy", points(64))
+        out = tmp_path / "out.npy"
+        pipeline.encode(tmp_path / "in.npy", out, **OPTIONS)
+        np.save(out, other)
+        for verb in (pipeline.inspect, lambda p: pipeline.decode(p, tmp_path / "back.npy")):
+            with pytest.raises(DataError, match="was changed after it was made"):
+                verb(out)
+
+    def test_side_files_match_no_pattern(self, tmp_path):
+        (tmp_path / "in.csv").write_text("x\n1\nabc\n2\n")
+        for _ in range(2):
+            report = pipeline.encode(
+                str(tmp_path / "*.csv"), tmp_path / "out.parquet", **OPTIONS, on_error="skip"
+            )
+        assert report.already_complete
+
+    def test_files_that_only_look_like_side_files(self, tmp_path):
+        for name in ("day.parquet.csv", "other.csv"):
+            (tmp_path / name).write_text("x\n1\n2\n")
+        sources = [tmp_path / "other.csv", tmp_path / "day.parquet.csv"]
+        assert pipeline.encode(sources, tmp_path / "day.parquet", **OPTIONS).rows == 4
+
+    def test_a_pattern_that_reaches_into_a_part_folder(self, tmp_path):
+        for i in range(3):
+            (tmp_path / f"{i}.csv").write_text("x\nabc\n2\n")
+        options = OPTIONS | {"on_error": "skip"}
+        pattern, out = str(tmp_path / "**" / "*.csv"), tmp_path / "out.parquet"
+        with pytest.raises(Stop):
+            pipeline.encode(pattern, out, progress=stop_after(2), **options)
+        assert pipeline.encode(pattern, out, **options).resumed_rows > 0
+        assert pipeline.encode(pattern, tmp_path / "next.parquet", **options).rows == 3
+
+    def test_an_input_out_of_reach_at_the_end_costs_nothing(self, tmp_path):
+        source, out = tmp_path / "in.npy", tmp_path / "out.parquet"
+        np.save(source, points(64))
+
+        def move(done, total):
+            if done == total:
+                source.rename(tmp_path / "moved.npy")
+
+        with pytest.raises(PrimalError, match="out of reach"):
+            pipeline.encode(source, out, progress=move, **OPTIONS)
+        (tmp_path / "moved.npy").rename(source)
+        assert pipeline.encode(source, out, **OPTIONS).resumed_rows == 64
+
+    def test_a_second_run_leaves_one_at_work_alone(self, tmp_path):
+        source, out = tmp_path / "in.npy", tmp_path / "out.parquet"
+        np.save(source, points(64))
+        pipeline.encode(source, out, **OPTIONS)
+        code = (
+            "import sys; from primal import pipeline; "
+            f"print(pipeline.encode({str(source)!r}, {str(out)!r}, **{OPTIONS!r}).already_complete)"
+        )
+        said = []
+
+        def second(*told):
+            if not said:
+                done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+                said.append(done.stdout.strip() or done.stderr)
+
+        pipeline.encode(source, out, overwrite=True, progress=second, **OPTIONS)
+        assert said == ["True"]
+        assert not list(tmp_path.glob("*primal-part"))
+
+
+class TestTheSystemFails:
+    @pytest.mark.parametrize("failure", [OSError(5, "Input/output error"), MemoryError()])
+    @pytest.mark.parametrize("on_error", ["raise", "skip"])
+    def test_no_row_is_given_up_for_it(self, tmp_path, monkeypatch, failure, on_error):
+        source, out = tmp_path / "in.npy", tmp_path / "out.parquet"
+        np.save(source, points(400))
+        original, calls = _array_source._Stored._items, []
+
+        def items(*arguments):
+            calls.append(arguments)
+            if len(calls) == 20:
+                raise failure
+            return original(*arguments)
+
+        monkeypatch.setattr(_array_source._Stored, "_items", items)
+        with pytest.raises(PrimalError, match="cannot be read now") as caught:
+            pipeline.encode(source, out, **OPTIONS, on_error=on_error)
+        assert not isinstance(caught.value, DataError)
+        report = pipeline.encode(source, out, **OPTIONS, on_error=on_error)
+        assert (report.rows, report.rejected) == (400, 0)
+        assert report.resumed_rows > 0
+
+    @pytest.mark.parametrize("suffix", ["parquet", "npy"])
+    def test_a_file_that_may_not_grow(self, tmp_path, monkeypatch, suffix):
+        np.save(tmp_path / "in.npy", points(4000))
+        code = f"""
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, (200_000, resource.RLIM_INFINITY))
+from primal.cli import main
+options = ["--dim", "64", "--sigma", ".5", "--batch-rows", "100"]
+sys.argv = ["primal", "encode", "in.npy", "out.{suffix}", *options]
+main()
+"""
+        done = subprocess.run(
+            [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True
+        )
+        assert done.returncode == 2
+        assert "cannot be written: File too large" in done.stderr
+        assert "Traceback" not in done.stderr
+        monkeypatch.chdir(tmp_path)
+        report = pipeline.encode("in.npy", f"out.{suffix}", dim=64, sigma=0.5, batch_rows=100)
+        assert report.rows == 4000
+        assert report.resumed_rows > 0
+
+
+class TestNames:
+    def test_columns_called_as_ours(self, tmp_path):
+        x = points(20, 2) * 0.1
+        names = {"status": x[:, 0], "b": x[:, 1], "a": [1] * 20, "a_decoded": [2] * 20}
+        pq.write_table(pa.table(names), tmp_path / "in.parquet")
+        options = {"columns": ["status", "b"], "keep": ["a", "a_decoded"], "dim": 32, "sigma": 0.05}
+        pipeline.encode(tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
+        report = pipeline.decode(tmp_path / "out.parquet", tmp_path / "back.parquet")
+        assert report.statuses == {"unique": 20}
+        found = pq.read_table(tmp_path / "back.parquet")
+        assert found.column_names == ["a", "a_decoded", "status", "b", "status_decoded"]
+
+    def test_a_kept_column_called_as_that_of_a_npy_file(self, tmp_path):
+        pq.write_table(pa.table({"x": [0.1, 0.2], "array": [7, 8]}), tmp_path / "in.parquet")
+        options = {"columns": "x", "keep": "array", "dim": 4, "sigma": 0.05}
+        pipeline.encode(tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
+        pipeline.decode(tmp_path / "out.parquet", tmp_path / "back.parquet")
+        assert pq.read_table(tmp_path / "back.parquet")["array"].to_pylist() == [7, 8]
+
+    def test_a_decoded_column_beside_a_kept_one(self, tmp_path):
+        pq.write_table(pa.table({"a": [0.1], "a_decoded": [2]}), tmp_path / "in.parquet")
+        options = {"columns": "a", "keep": ["a", "a_decoded"], "dim": 4, "sigma": 0.05}
+        pipeline.encode(tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
+        pipeline.decode(tmp_path / "out.parquet", tmp_path / "back.parquet")
+        found = pq.read_table(tmp_path / "back.parquet")
+        assert found.column_names == ["a", "a_decoded", "a_decoded_decoded", "status"]
+
+    @pytest.mark.parametrize("name", ["a" * 300 + ".npy", "nul\0.npy"])
+    def test_names_that_no_disk_has(self, tmp_path, name):
+        for source in (str(tmp_path / name), [str(tmp_path / name)]):
+            with pytest.raises(DataError, match="cannot be read"):
+                pipeline.encode(source, tmp_path / "out.npy", **OPTIONS)
+
+
+class TestOptions:
+    @pytest.fixture
+    def source(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(50))
+        return tmp_path / "in.npy"
+
+    def test_numbers_of_numpy(self, source, tmp_path):
+        out = tmp_path / "out.parquet"
+        pipeline.encode(
+            source, out, dim=np.int64(8), sigma=np.float32(0.5), batch_rows=np.int32(16)
+        )
+        assert pipeline.encode(source, out, **OPTIONS).already_complete
+        prior, noise = Box(np.float32(4.0)), np.float64(0.001)
+        with pytest.warns(PhaseWrapWarning, match="50 of 50 rows"):
+            pipeline.decode(out, tmp_path / "b.parquet", prior=prior, noise=noise)
+
+    @pytest.mark.parametrize("batch_rows", [2**26, 2**26 + 1])
+    def test_memory_is_that_of_the_rows_there_are(self, source, tmp_path, batch_rows):
+        options = OPTIONS | {"batch_rows": batch_rows, "dim": 512}
+        if batch_rows > 2**26:
+            with pytest.raises(ParameterError, match="at most 67108864"):
+                pipeline.encode(source, tmp_path / "out.parquet", **options)
+        else:
+            assert pipeline.encode(source, tmp_path / "out.parquet", **options).rows == 50
+
+    @pytest.mark.parametrize(
+        ("more", "said"),
+        [
+            ({"shard": "0/7"}, r"a pair \(i, n\)"),
+            ({"columns": None}, "a name or a list of names"),
+            ({"keep": [1]}, "a name or a list of names"),
+            ({"kernel": "cauchy"}, "kernel goes with gamma"),
+        ],
+    )
+    def test_wrong_ones_are_told(self, source, tmp_path, more, said):
+        with pytest.raises(ParameterError, match=said):
+            pipeline.encode(source, tmp_path / "out.parquet", **(OPTIONS | more))
+        assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
+
+    def test_values_without_a_variance(self, tmp_path):
+        pytest.importorskip("sklearn")
+        x = points(50)
+        x[7, 1] = 1e200
+        np.save(tmp_path / "in.npy", x)
+        with pytest.raises(DataError, match="too large to have a variance"):
+            pipeline.encode(
+                tmp_path / "in.npy", tmp_path / "o.npy", dim=8, gamma="scale", on_error="skip"
+            )

@@ -1,0 +1,155 @@
+"""The commands encode, decode, inspect and merge."""
+
+import json
+import sys
+
+import numpy as np
+import pytest
+
+pytest.importorskip("pyarrow")
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from click.testing import CliRunner
+
+from primal.cli._decode import decode
+from primal.cli._encode import encode, progress_text
+from primal.cli._inspect import inspect
+from primal.cli._merge import merge
+from primal.errors import MissingPackageError, ParameterError
+
+
+def run(command, *arguments):
+    return CliRunner().invoke(command, [str(argument) for argument in arguments])
+
+
+def ok(command, *arguments):
+    result = run(command, *arguments)
+    assert result.exit_code == 0, repr(result.exception)
+    return result.output
+
+
+@pytest.fixture
+def source(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    x = np.random.default_rng(0).uniform(-1, 1, (100, 3))
+    x[40, 1] = np.nan
+    table = pa.table({"u": x[:, 0], "v": x[:, 1], "w": x[:, 2], "id": np.arange(100)})
+    pq.write_table(table, "in.parquet")
+    return table
+
+
+def test_from_encode_to_decode(source):
+    options = ["--columns", "u,v,w", "--keep", "id", "--dim", 16, "--on-error", "skip"]
+    said = ok(encode, "in.parquet", "out.parquet", *options, "--sigma", 0.05)
+    assert "wrote out.parquet: 99 rows" in said
+    assert "1 rejected, see out.parquet.rejected.csv" in said
+    again = ok(encode, "in.parquet", "out.parquet", *options, "--sigma", 0.05)
+    assert "already complete: 99 rows" in again
+    said = ok(inspect, "out.parquet")
+    assert "99 rows encoded again: all bits equal" in said
+    assert "regime       manifold" in said
+    found = json.loads(ok(inspect, "out.parquet", "--json", "--verify", "in.parquet"))
+    assert (found["rows"], found["healthy"], found["spec"]["d"]) == (99, True, 3)
+    assert "99 rows" in (said := ok(decode, "out.parquet", "back.parquet"))
+    assert said.splitlines()[1].split() == ["unique", "99"]
+    back = pq.read_table("back.parquet")
+    kept = [i for i in range(100) if i != 40]
+    assert back["id"].to_pylist() == kept
+    difference = back["w"].to_numpy() - source["w"].to_numpy()[kept]
+    assert np.abs(difference).max() < 1e-5
+
+
+@pytest.mark.parametrize(
+    "prior", [("--box", 1), ("--gaussian", "0,0.6"), ("--integers", "0.0078125,-128,128")]
+)
+def test_exact_decoding_with_each_prior(source, prior):
+    x = np.random.default_rng(1).integers(-128, 129, (50, 3)) / 128.0
+    np.save("grid.npy", x)
+    ok(encode, "grid.npy", "out.parquet", "--dim", 32, "--sigma", 2, "--basis", "paper")
+    said = json.loads(ok(decode, "out.parquet", "back.parquet", *prior, "--json"))
+    assert said["statuses"] == {"unique": 50}
+    found = pq.read_table("back.parquet")["array"].combine_chunks().flatten().to_numpy()
+    assert np.abs(found.reshape(-1, 3) - x).max() < 1e-4
+
+
+def test_shards_and_merge(source):
+    options = ["--columns", "[uw]", "--dim", 8, "--fit", "--batch-rows", 10, "--quiet"]
+    report = json.loads(ok(encode, "in.parquet", "whole.npy", *options, "--json"))
+    assert report["gamma"] == pytest.approx(
+        1 / (2 * np.var([source["u"].to_numpy(), source["w"].to_numpy()]))
+    )
+    for i in range(3):
+        ok(encode, "in.parquet", f"part{i}.npy", *options, "--shard", f"{i}/3")
+    assert "from 3 parts" in ok(merge, "part0.npy", "part1.npy", "part2.npy", "all.npy")
+    np.testing.assert_array_equal(np.load("all.npy"), np.load("whole.npy"))
+
+
+def test_a_damaged_file_has_exit_status_1(source):
+    ok(encode, "in.parquet", "out.npy", "--columns", "u,w", "--dim", 8, "--sigma", 0.1)
+    values = np.load("out.npy")
+    values[5, 5] += 0.5
+    np.save("out.npy", values)
+    result = run(inspect, "out.npy")
+    assert result.exit_code == 1
+    assert "1 rows DIFFER" in result.output
+
+
+@pytest.mark.parametrize(
+    ("command", "arguments", "message"),
+    [
+        (encode, ["in.parquet", "o.npy", "--dim", 8, "--gamma", "big"], "number or 'scale'"),
+        (encode, ["in.parquet", "o.npy", "--dim", 8, "--gamma", "1", "--fit"], "leave out"),
+        (decode, ["in.parquet", "o.npy", "--box", "1,2"], "one number"),
+        (decode, ["in.parquet", "o.npy", "--box", "1", "--gaussian", "0,1"], "one prior only"),
+    ],
+)
+def test_options_that_do_not_fit(source, command, arguments, message):
+    result = run(command, *arguments)
+    assert isinstance(result.exception, ParameterError)
+    assert message in str(result.exception)
+
+
+def test_a_shard_must_be_two_numbers(source):
+    result = run(encode, "in.parquet", "o.npy", "--dim", 8, "--sigma", 1, "--shard", "3")
+    assert result.exit_code == 2
+    assert "0/7" in result.output
+
+
+def test_without_pyarrow_the_extra_is_named(source, monkeypatch):
+    for name in [name for name in sys.modules if name.startswith("primal.pipeline")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.delattr("primal.pipeline", raising=False)
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    result = run(encode, "in.parquet", "o.npy", "--dim", 8, "--sigma", 1)
+    assert isinstance(result.exception, MissingPackageError)
+    assert "primal-features[data]" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        ((500, 2000, 400, 2.0), "encode  500 of 2,000 rows  25 %  200 rows/s  0:00:08 left"),
+        ((500, None, 500, 1.0), "encode  500 rows  500 rows/s"),
+        ((5, 2_000_005, 5, 10.0), "encode  5 of 2,000,005 rows  0 %  0 rows/s  1111:06:40 left"),
+        ((16, 64, 0, 0.1), "encode  16 of 64 rows  25 %"),
+        ((0, 0, 0, 0.0), "encode  0 of 0 rows"),
+    ],
+)
+def test_progress_says_rate_and_time_left(arguments, text):
+    assert progress_text("encode", *arguments) == text
+
+
+@pytest.mark.parametrize("verb", [encode, decode, merge])
+def test_an_interrupt_says_that_nothing_is_lost(source, monkeypatch, verb):
+    options = ["--columns", "u,w", "--dim", 16, "--sigma", 0.05]
+    ok(encode, "in.parquet", "out.parquet", *options)
+
+    def interrupt(*arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("primal.pipeline._store.Workspace.append", interrupt)
+    more = options if verb is encode else []
+    result = run(verb, "out.parquet" if verb is not encode else "in.parquet", "new.parquet", *more)
+    assert result.exit_code == 1
+    assert "the same command goes on from here" in result.stderr

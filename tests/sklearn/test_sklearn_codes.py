@@ -1,0 +1,202 @@
+"""PrimePositions and PrimeHasher: codes of table columns."""
+
+import hashlib
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import primal
+
+pytest.importorskip("sklearn")
+
+from primal.sklearn import PrimeHasher, PrimePositions, stable_position
+
+
+def test_positions_are_codes_of_static_prime():
+    t = np.array([[0, 7], [-3, 10**12]])
+    Z = PrimePositions(64).fit(t).transform(t)
+    s = primal.StaticPrime(64, layout="interleaved")
+    for column in range(2):
+        np.testing.assert_allclose(
+            Z[:, 64 * column : 64 * (column + 1)], s.encode(t[:, column]) / np.sqrt(32), atol=1e-7
+        )
+    np.testing.assert_allclose(np.square(Z).sum(axis=1), 2.0, rtol=1e-6)  # length 1 each
+
+
+@given(
+    D=st.integers(8, 30),
+    low=st.integers(-(10**9), 10**9),
+    steps=st.lists(st.integers(0, 300), min_size=2, max_size=9),
+)
+def test_positions_come_back(D, low, steps):
+    t = low + np.array(steps)[:, None]
+    positions = PrimePositions(D).fit(t)
+    np.testing.assert_array_equal(positions.inverse_transform(positions.transform(t)), t)
+
+
+def test_close_positions_are_similar_at_a_small_sigma():
+    t = np.array([[0], [1], [8], [64]])
+    Z = PrimePositions(128, sigma=1e-4).fit(t).transform(t)
+    similarity = Z @ Z[0]
+    assert (np.diff(similarity) < 0).all()
+    assert similarity[2] > 0.99
+    plain = PrimePositions(128).fit(t).transform(t)
+    assert np.abs(plain[1:] @ plain[0]).max() < 0.2
+
+
+def test_positions_start_at_another_prime_and_grow():
+    t = np.arange(5)[:, None]
+    short = PrimePositions(6, start=3).fit(t).transform(t)
+    long = PrimePositions(24, start=3).fit(t).transform(t)
+    np.testing.assert_allclose(long[:, :6] * 2.0, short, atol=1e-7)
+
+
+def test_range_widens():
+    positions = PrimePositions(16).partial_fit([[5]]).partial_fit([[2], [9]])
+    assert positions.data_min_.tolist() == [2]
+    assert positions.data_max_.tolist() == [9]
+
+
+@pytest.mark.parametrize("wrong", [0.5, 2.0**54])
+def test_positions_must_be_whole(wrong):
+    with pytest.raises(primal.errors.DataError, match="row 1, column 0"):
+        PrimePositions(4).fit([[1.0], [wrong]])
+
+
+def test_one_cosine_has_no_inverse():
+    positions = PrimePositions(1).fit([[1]])
+    with pytest.raises(primal.errors.NotInvertibleError):
+        positions.inverse_transform([[1.0]])
+    with pytest.raises(primal.errors.ParameterError, match="1 columns"):
+        positions.inverse_transform([[1.0, 2.0]])
+
+
+def test_stable_position_is_sha256():
+    digest = hashlib.sha256(b"sParis").digest()
+    assert stable_position("Paris") == int.from_bytes(digest[:8], "big") >> 1
+
+
+def test_equal_values_of_different_types():
+    ones = [1, 1.0, True, np.int8(1), np.float32(1.0), np.bool_(True)]
+    assert len({stable_position(value) for value in ones}) == 1
+    others = ["1", b"1", 2, 0.1, None, np.str_("one")]
+    assert len({stable_position(value) for value in [1, *others]}) == 7
+    assert stable_position(None) == stable_position(float("nan"))
+    assert stable_position(np.str_("a")) == stable_position("a")
+
+
+def test_other_types_are_refused():
+    with pytest.raises(primal.errors.DataError, match="tuple"):
+        stable_position((1, 2))
+
+
+def test_codes_do_not_depend_on_the_run():
+    code = (
+        "from primal.sklearn import PrimeHasher\n"
+        "print(PrimeHasher(4).fit_transform([['Paris'], ['Rome']]).tobytes().hex())"
+    )
+    # Python's own hash differs between this process and one with another seed.
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={"PYTHONHASHSEED": "1", "PRIMAL_ENGINE": "numpy"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    here = PrimeHasher(4).fit_transform([["Paris"], ["Rome"]]).tobytes().hex()
+    assert done.stdout.strip() == here
+
+
+def test_codes_depend_on_the_value_alone():
+    first = PrimeHasher(32).fit([["a"], ["b"]])
+    second = PrimeHasher(32).fit([["z"]])
+    np.testing.assert_array_equal(first.transform([["q"]]), second.transform([["q"]]))
+
+
+def test_certificate_is_the_worst_pair():
+    words = np.array([[f"city {i}", i % 7] for i in range(300)], dtype=object)
+    hasher = PrimeHasher(128).fit(words)
+    Z = hasher.transform(words)[:, :128]
+    similarity = np.abs(Z @ Z.T - np.eye(300))
+    city, week = hasher.certificates_
+    assert (city.n_values, week.n_values) == (300, 7)
+    assert city.worst_similarity == pytest.approx(similarity.max(), abs=1e-6)
+    assert week.worst_similarity < city.worst_similarity < 0.6
+    both = PrimeHasher(128).partial_fit(words[:100]).partial_fit(words[50:])
+    assert both.certificates_ == hasher.certificates_
+
+
+def test_one_category_is_similar_to_nothing():
+    assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].worst_similarity == 0.0
+
+
+def test_a_code_without_a_position_is_refused():
+    t = np.array([[0], [5], [9]])
+    positions = PrimePositions(16).fit(t)
+    Z = positions.transform(t)
+    Z[1] = 0.0
+    with pytest.raises(primal.errors.DataError, match="row 1, column 0"):
+        positions.inverse_transform(Z)
+
+
+DAYS = np.array(["2024-01-01", "2024-02-01"], dtype="datetime64[D]")[:, None]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        DAYS,
+        DAYS.astype("datetime64[ns]"),
+        DAYS - DAYS[0],
+        DAYS.astype(object),
+        [[3], DAYS[0].astype(object)],
+    ],
+)
+def test_dates_are_counted_by_the_user(dates):
+    with pytest.raises(primal.errors.DataError, match=r"datetime64\[D\]'\)\.astype\('int64'\)"):
+        PrimePositions(4).fit(dates)
+
+
+def test_the_advice_for_dates_holds():
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"day": pandas.to_datetime(["2024-01-01", "2024-02-01"])})
+    for wrong, kind in (
+        (frame, r"datetime64\["),
+        (frame.assign(n=[1, 2]), r"datetime64\["),
+        (frame.assign(day=frame.day.dt.tz_localize("UTC")), r"datetime64\["),
+        (frame.assign(day=frame.day.dt.to_period("M")), r"period\["),
+        (frame.assign(day=frame.day.dt.date), "date"),
+    ):
+        with pytest.raises(primal.errors.DataError, match=f"got {kind}.*Count dates in a unit"):
+            PrimePositions(4).fit(wrong)
+    counted = np.asarray(frame, dtype="datetime64[D]").astype("int64")
+    positions = PrimePositions(4).fit(counted)
+    assert (positions.data_max_ - positions.data_min_).tolist() == [31]
+
+
+def test_positions_beyond_64_bits_are_refused():
+    with pytest.raises(primal.errors.DataError, match=str(2**63)):
+        PrimePositions(4).fit(np.array([[1], [2**63]], dtype=np.uint64))
+    assert PrimePositions(4).fit(np.array([[2**63 - 1]], dtype=np.uint64)).data_max_ == 2**63 - 1
+
+
+@pytest.mark.parametrize("dtype", ["string", "string[pyarrow]", "category", "object"])
+def test_missing_text_of_pandas_is_a_category(dtype):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow")
+    frame = pandas.DataFrame({"city": pandas.array(["Paris", pandas.NA, "Oslo"]).astype(dtype)})
+    plain = np.array([["Paris"], [None], ["Oslo"]], dtype=object)
+    Z = PrimeHasher(16).fit(frame).transform(frame)
+    np.testing.assert_array_equal(Z, PrimeHasher(16).fit(plain).transform(plain))
+
+
+def test_everything_missing_is_one_category():
+    pandas = pytest.importorskip("pandas")
+    missing = (None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT)
+    assert len({stable_position(value) for value in missing}) == 1
+    with pytest.raises(primal.errors.DataError, match=r"astype\(str\)"):
+        PrimeHasher(4).fit(DAYS)

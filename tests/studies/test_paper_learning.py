@@ -1,0 +1,100 @@
+"""The recorded uses in neural networks: the file is what the results give, verdicts follow it."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("matplotlib")
+
+from primal_studies.paper._claim import Verdict
+from primal_studies.paper._experiment import Fact
+from primal_studies.paper.experiments.uses_learning import CLAIMS, EXPERIMENT
+
+RESULTS = Path(__file__).parents[2] / "studies" / "results"
+JUDGES = {claim.name: claim.judge for claim in CLAIMS}
+
+
+@pytest.fixture(scope="module")
+def outcome():
+    return EXPERIMENT.run(True, lambda share: None)
+
+
+@pytest.mark.skipif(not RESULTS.is_dir(), reason="the results are not part of an installation")
+def test_the_file_is_what_the_results_give(tmp_path):
+    pytest.importorskip("torch")
+    collect = importlib.import_module("primal_studies.training.collect")
+    collect.main(["--out", str(RESULTS)], tmp_path / "learned.json")
+    assert (tmp_path / "learned.json").read_text() == collect.TARGET.read_text()
+
+
+def test_every_table_has_rows_and_says_what_it_cost(outcome):
+    assert all(outcome.tables.values())
+    assert {row["experiment"] for row in outcome.tables["cost"]} >= {"positions", "inr", "pinn"}
+    assert all(row["seconds"] > 0 and row["machine"] for row in outcome.tables["cost"])
+
+
+def test_the_gpu_runs_took_less_than_twenty_minutes(outcome):
+    on_gpu = [row["seconds"] for row in outcome.tables["cost"] if "NVIDIA" in row["machine"]]
+    assert 0 < sum(on_gpu) < 20 * 60
+
+
+def test_figures_are_drawn(outcome):
+    figures = EXPERIMENT.draw(outcome)
+    assert set(figures) == {"positions", "state", "signals", "equations", "few_measurements"}
+
+
+def changed(outcome, **values: float) -> dict[str, Fact]:
+    """The facts with other means; spreads stay."""
+    facts = dict(outcome.facts)
+    for name, value in values.items():
+        facts[name] = replace(facts[name], value=value)
+    return facts
+
+
+def test_positions_are_judged_by_both_lengths(outcome):
+    judge = JUDGES["positions-for-transformers"]
+    usual, beyond = (outcome.facts[f"text_rotary_{x}"].value for x in ("x1", "x4"))
+    both = changed(outcome, text_prime_log_x1=usual - 1, text_prime_log_x4=beyond - 1)
+    one = changed(outcome, text_prime_log_x1=usual - 1, text_prime_raw_x4=beyond)
+    none = changed(outcome, text_prime_raw_x4=beyond)
+    assert judge(both).verdict == Verdict.HOLDS
+    assert judge(one).verdict == Verdict.IN_PART
+    assert judge(none).verdict == Verdict.FAILS
+
+
+def test_states_are_judged_against_random_and_even_frequencies(outcome):
+    judge = JUDGES["state-capacity"]
+    assert judge(changed(outcome, capacity_prime_raw_32=60.0)).verdict == Verdict.HOLDS
+    assert judge(changed(outcome, capacity_prime_raw_32=25.0)).verdict == Verdict.IN_PART
+    worse = changed(outcome, capacity_prime_raw_32=25.0, capacity_prime_kronecker_32=30.0)
+    assert judge(worse).verdict == Verdict.FAILS
+
+
+def test_signals_are_judged_by_their_worst_image(outcome):
+    judge = JUDGES["spectral-bias"]
+    images = ("flower", "portrait", "head")
+    ahead = changed(outcome, **{f"db_{image}_prime": 40.0 for image in images})
+    assert judge(ahead).verdict == Verdict.HOLDS
+    behind = changed(outcome, db_head_prime=outcome.facts["db_head_coordinates"].value + 1.9)
+    assert judge(behind).verdict == Verdict.FAILS
+    assert "+1.9" in judge(behind).measured
+
+
+def test_equations_are_judged_on_all_of_them(outcome):
+    judge = JUDGES["pde-and-weather"]
+    names = ("helmholtz_10", "helmholtz_30", "helmholtz_100", "heat", "burgers")
+    tiny = changed(outcome, **{f"error_{name}_prime": 1e-9 for name in names})
+    large = changed(outcome, **{f"error_{name}_prime": 10.0 for name in names})
+    assert judge(tiny).verdict == Verdict.HOLDS
+    assert judge(large).verdict == Verdict.FAILS
+
+
+def test_imaging_is_judged_at_every_size(outcome):
+    judge = JUDGES["medical-imaging"]
+    assert judge(changed(outcome, phantom_static_96=5.0)).verdict == Verdict.FAILS
+    better = changed(outcome, **{f"phantom_static_{m}": 30.0 for m in (64, 96, 128)})
+    assert judge(better).verdict == Verdict.HOLDS

@@ -1,0 +1,450 @@
+"""The page of ``primal reproduce``, read as HTML and used in a browser.
+
+The browser is Chromium from the system (``tools/install_browser.sh``), driven by Playwright.
+Without one these tests are skipped, except where ``CI`` or ``PRIMAL_REQUIRE_BROWSER`` is set.
+"""
+
+from __future__ import annotations
+
+import base64
+import csv
+import io
+import json
+import os
+import shutil
+from html.parser import HTMLParser
+from pathlib import Path
+
+import fake_paper
+import numpy as np
+import pytest
+
+from primal import DynamicPrime
+from primal.turns._digits import integer_rows, row_exponents
+from primal_studies import paper
+from primal_studies.paper import spiral
+
+for _package in ("matplotlib", "jinja2", "scipy", "sklearn"):
+    pytest.importorskip(_package)
+
+_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+_FLAGS = [
+    "--no-sandbox",  # root, in a container
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory):
+    """A page with every status in it, alone in a folder."""
+    root = tmp_path_factory.mktemp("page")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PRIMAL_CACHE_DIR", "")
+        fake_paper.install(patch)
+        page = paper.reproduce(root / "out", only=["tides"], quick=True).page
+    alone = root / "alone"
+    alone.mkdir()
+    shutil.copy(page, alone / "index.html")
+    return alone / "index.html"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    executable = next(filter(None, map(shutil.which, _BROWSERS)), None)
+    if executable is None:
+        _missing("no Chromium was found: run tools/install_browser.sh")
+    try:
+        from playwright.sync_api import sync_playwright
+    except ImportError:
+        _missing("playwright is not installed: pip install playwright")
+    with sync_playwright() as playwright:
+        # A profile of its own, removed at the end, is what launch() makes.
+        chromium = playwright.chromium.launch(executable_path=executable, args=_FLAGS)
+        yield chromium
+        chromium.close()
+
+
+def _missing(reason):
+    if os.environ.get("CI") or os.environ.get("PRIMAL_REQUIRE_BROWSER"):
+        pytest.fail(reason)
+    pytest.skip(reason)
+
+
+@pytest.fixture
+def opened(browser, made):
+    """Return a function that opens the page; at the end nothing was fetched or complained about."""
+    contexts, requests, complaints = [], [], []
+
+    def open_page(width=1280, height=900, **options):
+        context = browser.new_context(viewport={"width": width, "height": height}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", lambda request: requests.append(request.url))
+        page.on("console", lambda message: complaints.append(message.text))
+        page.on("pageerror", lambda error: complaints.append(str(error)))
+        page.goto(made.as_uri())
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert set(requests) <= {made.as_uri()}
+    assert complaints == []
+
+
+class _Reader(HTMLParser):
+    """Collects names, links and sources, and checks that elements are closed in order."""
+
+    _VOID = ("meta", "link", "input", "br", "hr", "img")
+
+    def __init__(self, text):
+        super().__init__()
+        self.ids, self.links, self.sources, self.open = [], [], [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        found = dict(attrs)
+        if "id" in found:
+            self.ids.append(found["id"])
+        for name in ("href", "xlink:href"):
+            if name in found:
+                self.links.append(found[name])
+        if "src" in found:
+            self.sources.append(found["src"])
+        if tag not in self._VOID:
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.handle_starttag(tag, attrs)
+        if tag not in self._VOID:
+            self.open.pop()
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_whole_and_holds_all_it_needs(made):
+    text = made.read_text(encoding="utf-8")
+    read = _Reader(text)
+    assert read.open == []
+    assert len(read.ids) == len(set(read.ids))
+    assert read.sources == []
+    inside = {link[1:] for link in read.links if link.startswith("#")}
+    assert inside <= set(read.ids)
+    # Only the figures name files, and the page makes these itself when it is alone.
+    others = [link for link in read.links if not link.startswith(("#", "data:"))]
+    assert set(others) == {"figures/tides-curve.svg", "figures/tides-some-dots.svg"}
+    assert "http" not in text.replace("http://www.w3.org/", "").replace("http-equiv", "")
+
+
+def test_words_of_claims_are_text_and_not_markup(made):
+    text = made.read_text(encoding="utf-8")
+    assert "<calm>" not in text
+    assert "the wind is &lt;calm&gt;" in text
+    assert "The tides of the &lt;paper&gt;" in text
+
+
+def test_data_are_in_the_page(made):
+    links = [link for link in _Reader(made.read_text(encoding="utf-8")).links if "base64" in link]
+    tables = [link for link in links if link.startswith("data:text/csv")]
+    text = base64.b64decode(tables[0].partition("base64,")[2]).decode()
+    assert [row["step"] for row in csv.DictReader(io.StringIO(text))] == list("01234")
+    facts = [link for link in links if link.startswith("data:application/json")]
+    assert set(json.loads(base64.b64decode(facts[0].partition("base64,")[2]))) == {
+        *("peak", "count", "unused")
+    }
+
+
+def test_a_real_experiment_makes_a_whole_page(tmp_path, monkeypatch):
+    monkeypatch.setenv("PRIMAL_CACHE_DIR", "")
+    made = paper.reproduce(tmp_path / "out", only=["hashing"], quick=True)
+    read = _Reader(made.page.read_text(encoding="utf-8"))
+    assert read.open == []
+    assert len(read.ids) == len(set(read.ids))
+    assert {f"claim-{claim.name}" for claim in paper.claims()} <= set(read.ids)
+    inside = {link[1:] for link in read.links if link.startswith("#")}
+    assert inside <= set(read.ids)
+    for link in read.links:
+        assert link.startswith(("#", "data:")) or (tmp_path / "out" / link).exists()
+
+
+def shown(page):
+    """Names of the claims that can be seen."""
+    rows = page.locator(".ledger > tbody > tr:visible")
+    return [row.get_attribute("id").removeprefix("claim-") for row in rows.all()]
+
+
+def test_the_filter_shows_one_verdict(opened):
+    page = opened()
+    assert len(shown(page)) == 8
+    assert page.locator("#shown").inner_text() == "8 of 8 claims shown"
+    for kind, names in {
+        "holds": ["tides-holds"],
+        "part": ["tides-in_part"],
+        "fails": ["tides-fails"],
+        "untestable": ["shells-later", "tides-later"],
+        "notrun": ["shells-in_part", "shells-fails", "shells-holds"],
+    }.items():
+        button = page.locator(f"[data-filter={kind}]")
+        assert button.locator("b").inner_text() == str(len(names))
+        button.click()
+        assert shown(page) == names
+        assert button.get_attribute("aria-pressed") == "true"
+        assert page.locator(".filters [aria-pressed=true]").count() == 1
+        for badge in page.locator(".ledger .badge:visible").all():
+            assert badge.inner_text() in button.inner_text()  # a word, not a colour alone
+    page.locator("[data-filter=notrun]").click()  # once more: all again
+    assert len(shown(page)) == 8
+
+
+def test_the_filter_works_from_the_keyboard(opened):
+    page = opened()
+    page.locator("[data-filter='']").focus()
+    page.keyboard.press("Tab")
+    page.keyboard.press("Enter")
+    assert shown(page) == ["tides-holds"]
+    page.keyboard.press("Tab")
+    page.keyboard.press("Space")
+    assert shown(page) == ["tides-in_part"]
+
+
+def test_search_takes_all_words_and_goes_with_the_filter(opened):
+    page = opened()
+    page.fill("#search", "SHELLS moon")
+    assert shown(page) == ["shells-in_part", "shells-fails", "shells-holds"]
+    page.fill("#search", "section 2.3")
+    assert shown(page) == ["tides-holds"]
+    page.locator("[data-filter=fails]").click()
+    assert shown(page) == []
+    assert page.locator("#none").is_visible()
+    page.locator("#reset").click()
+    assert len(shown(page)) == 8
+    assert not page.locator("#none").is_visible()
+
+
+def test_evidence_leads_to_figures_and_data(opened):
+    page = opened()
+    row = page.locator("#claim-tides-holds")
+    for name, target in (("Curve", "#figure-tides-curve"), ("Data", "#data-tides")):
+        row.get_by_role("link", name=name).click()
+        assert page.evaluate("location.hash") == target
+        assert page.locator(target).is_visible()
+    with page.expect_download() as download:
+        page.locator("#figure-tides-curve a.file").click()
+    assert download.value.suggested_filename == "tides-curve.svg"
+    assert Path(download.value.path()).read_text().startswith("<svg")
+    page.locator("#data-tides summary", has_text="steps").click()
+    with page.expect_download() as download:
+        page.get_by_role("link", name="Download as CSV").locator("visible=true").click()
+    assert Path(download.value.path()).read_text().startswith("step,kind,y,odd\n")
+
+
+def test_light_and_dark_follow_the_system_and_the_button(opened):
+    def ground(page):
+        colour = page.evaluate("getComputedStyle(document.body).backgroundColor")
+        return sum(int(part) for part in colour[4:-1].split(",")) / 3
+
+    light, dark = opened(), opened(color_scheme="dark")
+    assert ground(light) > 200
+    assert ground(dark) < 50
+    dark.locator("#theme").click()
+    assert ground(dark) > 200
+    light.locator("#theme").click()
+    assert ground(light) < 50
+    light.reload()
+    assert ground(light) < 50  # it is kept
+    # Figures keep a light ground.
+    card = light.locator("button.zoom").first
+    assert card.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+
+
+def test_a_figure_is_enlarged_and_put_away(opened):
+    page = opened()
+    dialog, stage = page.locator("#zoom"), page.locator("#stage")
+
+    def scale():
+        return float(stage.get_attribute("data-scale"))
+
+    page.locator("#figure-tides-curve button.zoom").click()
+    assert dialog.is_visible()
+    assert page.locator("#zoom-label").inner_text() == "Curve"
+    box = dialog.bounding_box()
+    assert (box["width"], box["height"]) == (1280, 900)
+    page.locator("[data-zoom=in]").click()
+    assert scale() == 1.4
+    page.mouse.move(640, 500)
+    page.mouse.wheel(0, -400)
+    page.wait_for_function("document.getElementById('stage').dataset.scale > 3.5")
+    before = stage.locator("svg").bounding_box()
+    page.mouse.down()
+    page.mouse.move(700, 530)
+    page.mouse.up()
+    after = stage.locator("svg").bounding_box()
+    assert (after["x"] - before["x"], after["y"] - before["y"]) == pytest.approx((60, 30))
+    page.keyboard.press("0")
+    assert scale() == 1.0
+    page.keyboard.press("Escape")
+    assert not dialog.is_visible()
+    page.locator("#figure-tides-some-dots button.zoom").focus()
+    page.keyboard.press("Enter")
+    assert dialog.is_visible()
+    page.locator("[data-zoom=close]").click()
+    assert not dialog.is_visible()
+
+
+def test_two_fingers_enlarge_a_figure(opened):
+    page = opened(width=375, height=812, has_touch=True)
+    page.locator("#figure-tides-curve button.zoom").tap()
+    touch = page.context.new_cdp_session(page)
+    for kind, apart in (("touchStart", 40), ("touchMove", 60), ("touchMove", 80)):
+        points = [{"x": 180 + side * apart, "y": 400, "id": side} for side in (0, 1)]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function("document.getElementById('stage').dataset.scale === '2.000'")
+
+
+def test_a_phone_scrolls_in_one_direction_only(opened):
+    page = opened(width=375, height=812)
+    page.evaluate("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
+    assert page.evaluate("document.documentElement.scrollWidth") == 375
+    wide = """() => [...document.querySelectorAll('main *')]
+        .filter((e) => !e.closest('.scroll, pre') && e.getBoundingClientRect().right > 376)
+        .map((e) => e.outerHTML.slice(0, 80))"""
+    assert page.evaluate(wide) == []
+    # A claim is a card: its cells stand below each other.
+    cells = page.locator("#claim-tides-holds > td").all()
+    tops = [cell.bounding_box()["y"] for cell in cells]
+    assert tops == sorted(set(tops))
+
+
+def test_on_paper_everything_is_there_and_nothing_to_press(opened):
+    page = opened()
+    page.locator("[data-filter=holds]").click()
+    page.emulate_media(media="print", color_scheme="dark")
+    assert len(shown(page)) == 8
+    assert not page.locator(".filters").is_visible()
+    assert not page.locator("#theme").is_visible()
+    rules = page.locator(".ledger dd", has_text="Holds at 0.99")
+    assert rules.count() == 6
+    assert all(rule.is_visible() for rule in rules.all())
+    assert page.locator(".data table").first.is_visible()
+    page.emulate_media(media="screen", color_scheme="light")
+    assert shown(page) == ["tides-holds"]
+    assert not page.locator(".ledger dd").first.is_visible()
+
+
+# The view that moves sigma
+
+
+def picture(page, panel):
+    return page.evaluate("(id) => document.getElementById(id).toDataURL()", panel)
+
+
+def settle(page):
+    """Wait until a picture asked for has been drawn."""
+    page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+
+
+def test_the_slider_goes_from_the_manifold_to_the_hash_regime(opened):
+    page = opened()
+    settle(page)
+    regime, panels = page.locator("#fact-regime"), ("panel-latent", "panel-decoded")
+    assert regime.inner_text() == "manifold"
+    assert page.locator("#sigma-value").input_value() == "0.007"
+    pictures = [picture(page, panel) for panel in panels]
+    still = picture(page, "panel-input")
+    page.locator("#sigma-slider").focus()
+    page.keyboard.press("End")
+    settle(page)
+    assert page.locator("#sigma-value").input_value() == "2"
+    assert regime.inner_text() == "hash"
+    assert picture(page, "panel-input") == still
+    for panel, before in zip(panels, pictures, strict=True):
+        assert picture(page, panel) != before
+    page.locator("#sigma-slider").fill("0")
+    settle(page)
+    assert page.locator("#sigma-value").input_value() == "0.001"
+    assert regime.inner_text() == "manifold"
+    page.fill("#sigma-value", "nonsense")
+    assert page.locator("#sigma-value").get_attribute("aria-invalid") == "true"
+    assert regime.inner_text() == "manifold"
+
+
+@pytest.mark.parametrize(("sigma", "D"), [("0.007", 4), ("0.02", 4), ("1", 128), ("0.0005", 128)])
+def test_the_view_prints_what_the_library_computes(opened, sigma, D):
+    page = opened()
+    page.fill("#sigma-value", sigma)
+    page.locator(f"[data-outputs='{D}']").click()
+    settle(page)
+    x = spiral(400)
+    m = DynamicPrime(2, D, float(sigma))
+    regime = m.regime(x)
+    printed = {name: page.locator(f"#fact-{name}").inner_text() for name in ("bound", "mse")}
+    assert float(printed["bound"]) == pytest.approx(m.bound, rel=1e-3)
+    error = np.square(m.decode(m.encode(x)) - x).mean()
+    assert float(printed["mse"]) == pytest.approx(error, rel=0.06)  # two digits are printed
+    assert page.locator("#fact-wrapped").inner_text() == f"{regime.fraction_wrapped:.1%}".replace(
+        "%", " %"
+    )
+    assert page.locator("#fact-regime").inner_text() == regime.kind
+
+
+def awkward_points():
+    """Points of very different sizes: zeros, signs, powers of two, halves of the last digit."""
+    rng = np.random.default_rng(5)
+    drawn = rng.standard_normal((200, 2)) * 10.0 ** rng.uniform(-9, 3, (200, 2))
+    special = [
+        *([0.0, 0.0], [0.0, -1.0], [1.0, 0.0], [0.5, -0.5], [1024.0, -1024.0]),
+        *([1.0, 2.0**-62], [1.0, 2.0**-63], [1.0, 3 * 2.0**-63], [-1.0, -3 * 2.0**-63]),
+        *([1.0, 5e-324], [np.nextafter(1.0, 0.0), np.nextafter(1.0, 2.0)], [1 / 3, -2 / 3]),
+    ]
+    return np.concatenate([spiral(100), drawn, np.array(special)])
+
+
+def some_sigmas():
+    drawn = np.random.default_rng(7).uniform(np.log(1e-6), np.log(1e3), 12)
+    return [0.001, 0.007, 0.02, 1.0, 2.0, 0.1 + 0.2, np.pi, 1e-5, *np.exp(drawn).tolist()]
+
+
+def test_whole_numbers_behind_the_phases_are_the_librarys(opened):
+    page = opened()
+    x = awkward_points()
+    found = page.evaluate(
+        "(x) => primal.integerPoints(x).map(({a, X}) => [a, ...X.map(String)])", x.tolist()
+    )
+    exponents = row_exponents(x)
+    assert [row[0] for row in found] == exponents.tolist()
+    assert [[int(v) for v in row[1:]] for row in found] == integer_rows(x, exponents).tolist()
+    compute = """({D, sigma}) => primal.frequencies(D, sigma)
+        .map(({g, mantissas}) => [g, ...mantissas.map(String)])"""
+    for sigma in some_sigmas():
+        table = DynamicPrime(2, 16, sigma).basis.table
+        found = page.evaluate(compute, {"D": 16, "sigma": sigma})
+        assert [row[0] for row in found] == table.exponents.tolist()
+        assert [[int(v) for v in row[1:]] for row in found] == table.mantissas.tolist()
+
+
+@pytest.mark.parametrize("D", [4, 128])
+def test_phases_and_features_are_the_librarys_bit_for_bit(opened, D):
+    page = opened()
+    x = awkward_points()
+    compute = """({x, D, sigmas}) => sigmas.map((sigma) => {
+        const trip = primal.roundTrip(x, primal.integerPoints(x), D, sigma);
+        const text = (words) => Array.from(
+            new Uint8Array(words.buffer), (byte) => String.fromCharCode(byte)).join("");
+        return [btoa(text(trip.turns)), btoa(text(trip.z))];
+    })"""
+    sigmas = some_sigmas() if D == 4 else some_sigmas()[::4]
+    results = page.evaluate(compute, {"x": x.tolist(), "D": D, "sigmas": sigmas})
+    for sigma, (turns, bits) in zip(sigmas, results, strict=True):
+        m = DynamicPrime(2, D, sigma)
+        for coded, right in ((turns, m.turns(x)), (bits, m.encode(x))):
+            found = np.frombuffer(base64.b64decode(coded), dtype="<u4")
+            np.testing.assert_array_equal(
+                found, right.view(np.uint32).ravel(), err_msg=f"sigma = {sigma!r}"
+            )

@@ -1,0 +1,260 @@
+"""Encode on a Ray cluster of two workers, one of them killed in the middle.
+
+Run as a script by ``test_pipeline_ray.py``: Ray starts many processes and changes signal handlers
+and warnings, so it gets a process of its own. Prints one JSON object, and nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+
+os.environ["PRIMAL_ENGINE"] = "numpy"
+os.environ["RAY_AUTH_MODE"] = "disabled"
+os.environ["RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"] = "0"
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import ray
+from ray.cluster_utils import Cluster
+
+from primal import pipeline
+from primal.errors import DataError, EngineError, MissingPackageError
+from primal.pipeline import _ray
+
+OPTIONS = {"columns": "x*", "keep": "id", "dim": 64, "sigma": 0.1, "batch_rows": 500}
+FLAGS = [
+    *("--columns", "x*", "--keep", "id", "--dim", "64", "--sigma", "0.1", "--batch-rows", "500"),
+    *("--on-error", "skip", "--engine", "ray"),
+]
+
+
+def main() -> None:
+    with tempfile.TemporaryDirectory() as made:
+        folder = Path(made)
+        sources = write_sources(folder)
+        local = folder / "local.parquet"
+        pipeline.encode(sources, local, on_error="skip", **OPTIONS)
+        result, seconds = {}, {}
+        for step in STEPS:
+            start = time.monotonic()
+            result[step.__name__] = step(folder, sources, local)
+            seconds[step.__name__] = round(time.monotonic() - start, 1)
+        ray.shutdown()
+        CLUSTER[0].shutdown()
+    print(json.dumps(result | {"seconds": seconds}))
+
+
+CLUSTER: list[Cluster] = []
+
+
+def no_cluster(folder: Path, sources: list[Path], local: Path) -> str:
+    """Return what is said where nothing listens, and what is left behind."""
+    try:
+        pipeline.encode(
+            sources, folder / "none.parquet", engine="ray", address="127.0.0.1:9", **OPTIONS
+        )
+    except EngineError as error:
+        return str(error) + "".join(path.name for path in folder.glob("none*"))
+    return ""
+
+
+def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
+    """Kill a worker in the middle; the head has no processors, so the other has to do it all."""
+    quick = {"health_check_initial_delay_ms": 0, "health_check_period_ms": 1000}
+    quick |= {"health_check_timeout_ms": 1000, "health_check_failure_threshold": 3}
+    cluster = Cluster(initialize_head=True, head_node_args={"num_cpus": 0, "_system_config": quick})
+    CLUSTER.append(cluster)
+    # The GPU is on paper only.
+    victim = [cluster.add_node(num_cpus=1), cluster.add_node(num_cpus=1, num_gpus=1)][0]
+    cluster.wait_for_nodes()
+    notes = folder / "notes"
+    notes.mkdir()
+    at_the_kill = []
+
+    class Noted(_ray._Encoder):
+        """Slow, and leaves a note of every run that it begins and of every one that it ends."""
+
+        def __call__(self, runs: pa.Table) -> Iterator[pa.Table]:
+            node = ray.get_runtime_context().get_node_id()
+            name = "-".join(map(str, runs.to_pylist()[0].values()))
+            note = f"{name},{node},{uuid.uuid4()}"
+            (notes / f"{note},begun").touch()
+            while len({path.name.split(",")[1] for path in notes.iterdir()}) < 2:
+                time.sleep(0.05)  # until both workers have begun
+            for table in super().__call__(runs):
+                yield table
+                time.sleep(0.05)
+            (notes / f"{note},ended").touch()
+
+    def noted(what: str) -> set[tuple[str, str, str]]:
+        found = (path.name.split(",") for path in notes.iterdir())
+        return {(run, node, one) for run, node, one, kind in found if kind == what}
+
+    def progress(done: int, total: int | None) -> None:
+        if done > 5000 and not at_the_kill:
+            # In the middle of a run of the victim, so that there is something to make again.
+            while not any(node == victim.node_id for _, node, _ in noted("begun") - noted("ended")):
+                time.sleep(0.01)
+            at_the_kill.extend(noted("begun"))
+            cluster.remove_node(victim, allow_graceful=False)
+
+    plain, _ray._Encoder = _ray._Encoder, Noted
+    remote = folder / "killed.parquet"
+    try:
+        report = pipeline.encode(
+            sources,
+            remote,
+            on_error="skip",
+            engine="ray",
+            address=cluster.address,
+            progress=progress,
+            **OPTIONS,
+        )
+    finally:
+        _ray._Encoder = plain
+    begun = noted("begun")
+    return {
+        "same_bytes": local.read_bytes() == remote.read_bytes(),
+        "same_rejected": rejected(local) == rejected(remote),
+        "rows": report.rows,
+        "runs": len({run for run, _, _ in begun}),
+        "begun": len(begun),
+        "begun_by_the_victim": sum(node == victim.node_id for _, node, _ in begun),
+        "begun_before_the_kill": len(at_the_kill),
+        "left_connected": ray.is_initialized(),
+    }
+
+
+def first_error(folder: Path, sources: list[Path], local: Path) -> dict:
+    """Both files have a bad row: the first is told, on the one processor that is left."""
+    ray.init(address=CLUSTER[0].address, log_to_driver=False, logging_level="ERROR")
+    said = []
+    for engine in ("local", "ray"):
+        try:
+            pipeline.encode(sources, folder / "raise.parquet", engine=engine, **OPTIONS)
+        except DataError as error:
+            said.append(str(error))
+    try:  # connected already, and not there
+        pipeline.encode(
+            sources, folder / "raise.parquet", engine="ray", address="127.0.0.1:9", **OPTIONS
+        )
+    except EngineError as error:
+        said.append(str(error))
+    left = [path.name for path in folder.iterdir() if path.name.startswith("raise")]
+    order = ray.data.DataContext.get_current().execution_options.preserve_order
+    processors = ray.cluster_resources()["CPU"]
+    return {"said": said, "left": left, "order_of_others": order, "processors": processors}
+
+
+def goes_on(folder: Path, sources: list[Path], local: Path) -> dict:
+    """A run that was interrupted here goes on there."""
+    remote = folder / "on.parquet"
+
+    def interrupt(done: int, total: int | None) -> None:
+        if done > 7000:
+            raise KeyboardInterrupt
+
+    with contextlib.suppress(KeyboardInterrupt):
+        pipeline.encode(sources, remote, on_error="skip", progress=interrupt, **OPTIONS)
+    report = pipeline.encode(sources, remote, on_error="skip", engine="ray", **OPTIONS)
+    return {
+        "same_bytes": local.read_bytes() == remote.read_bytes(),
+        "resumed_rows": report.resumed_rows,
+        "left_connected": ray.is_initialized(),
+    }
+
+
+def other_folder(folder: Path, sources: list[Path], local: Path) -> dict:
+    """The paths begin where the caller is, not where the workers were started."""
+    before = Path.cwd()
+    os.chdir(folder)
+    try:
+        names = [path.name for path in sources]
+        options = OPTIONS | {"on_error": "skip"}
+        report = pipeline.encode(names, "relative.parquet", engine="ray", **options)
+    finally:
+        os.chdir(before)
+    return {"rows": report.rows, "rejected": report.rejected}
+
+
+def shards(folder: Path, sources: list[Path], local: Path) -> dict:
+    """One part made here, one there."""
+    parts = [folder / "part-0.parquet", folder / "part-1.parquet"]
+    for i, engine in enumerate(("local", "ray")):
+        pipeline.encode(sources, parts[i], on_error="skip", shard=(i, 2), engine=engine, **OPTIONS)
+    pipeline.merge(parts, folder / "merged.parquet")
+    return {"same_bytes": local.read_bytes() == (folder / "merged.parquet").read_bytes()}
+
+
+def no_gpu(folder: Path, sources: list[Path], local: Path) -> str:
+    """Return what is said where workers ask for more than there is."""
+    try:
+        pipeline.encode(sources, folder / "gpu.parquet", engine="ray", num_gpus=2.0, **OPTIONS)
+    except EngineError as error:
+        return str(error)
+    return ""
+
+
+def a_gpu_on_paper(folder: Path, sources: list[Path], local: Path) -> str:
+    """Return what a worker says that got a GPU and finds none."""
+    try:
+        pipeline.encode(sources, folder / "gpu.parquet", engine="ray", num_gpus=0.5, **OPTIONS)
+    except (EngineError, MissingPackageError) as error:  # the latter without PyTorch
+        return str(error)
+    return ""
+
+
+def command_line(folder: Path, sources: list[Path], local: Path) -> dict:
+    """Return what the command prints, and whether it does the same."""
+    remote = folder / "command.parquet"
+    command = [sys.executable, "-c", "from primal.cli import main; main()", "encode"]
+    command += [*map(str, sources), str(remote), *FLAGS, "--address", CLUSTER[0].address, "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    same = remote.exists() and local.read_bytes() == remote.read_bytes()
+    return {"same_bytes": same, "stdout": done.stdout, "stderr": done.stderr}
+
+
+def write_sources(folder: Path) -> list[Path]:
+    """Write a Parquet and a CSV file, the latter of a length that no worker knows beforehand."""
+    rng = np.random.default_rng(0)
+    paths = [folder / "a.parquet", folder / "b.csv"]
+    for path, n in zip(paths, (30_000, 6_000), strict=True):
+        x = rng.standard_normal((n, 4))
+        x[n - 3, 2] = np.nan
+        table = pa.table({f"x{j}": x[:, j] for j in range(4)} | {"id": np.arange(n)})
+        if path.suffix == ".csv":
+            pyarrow.csv.write_csv(table, path)
+        else:
+            pq.write_table(table, path, row_group_size=2000)
+    return paths
+
+
+def rejected(path: Path) -> bytes:
+    return path.with_name(f"{path.name}.rejected.csv").read_bytes()
+
+
+STEPS = (
+    no_cluster,
+    one_killed,
+    first_error,
+    goes_on,
+    other_folder,
+    shards,
+    no_gpu,
+    a_gpu_on_paper,
+    command_line,
+)
+
+if __name__ == "__main__":
+    sys.exit(main())

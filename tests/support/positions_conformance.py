@@ -1,0 +1,134 @@
+"""What positions and states must do on every device; a test class for a device inherits these.
+
+There is no pytest in here, so that the same class runs as a plain script on a machine that has
+none (``tests/gpu/run.py``).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+import torch
+from primal.torch import CellState, PrimePositions, PrimeStateCell
+from primal.turns import round_turns, static_turns, waves
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16)
+NEAR_A_BILLION = np.array([0, 1, -1, 10**9 - 1, 10**9, 10**9 + 12345, 2**62 + 3], dtype=np.int64)
+
+
+def numpy_waves(positions: PrimePositions, t: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosines and sines that NumPy gives for the same increments."""
+    increments = positions.increments.cpu().numpy().view(np.uint64)
+    return waves(round_turns(static_turns(t.view(np.uint64), increments)))
+
+
+def float64_rotation(positions: PrimePositions, q: torch.Tensor, t: torch.Tensor) -> torch.Tensor:
+    """Return q (..., n, D) turned in float64, by angles reduced in 64-bit integers."""
+    angles = positions.turns(t).double() * (2.0 * np.pi * 2.0**-64)
+    cos, sin = angles.cos(), angles.sin()
+    half = q.shape[-1] // 2
+    first, second = (
+        (slice(None, half), slice(half, None))
+        if positions.pairing == "half"
+        else (slice(0, None, 2), slice(1, None, 2))
+    )
+    a, b = q.double()[..., first], q.double()[..., second]
+    out = torch.empty_like(q, dtype=torch.float64)
+    out[..., first], out[..., second] = a * cos - b * sin, a * sin + b * cos
+    return out
+
+
+class PositionsConformance:
+    """Subclasses say where modules live and how a rotation is called."""
+
+    device = "cpu"
+
+    def rotate(self, positions, q, k, places):
+        return positions.rotary(q, k, places, seq_dim=-2)
+
+    def cases(self):
+        for pairing in ("half", "interleaved"):
+            for spacing in ("log", "raw"):
+                yield PrimePositions(32, spacing=spacing, pairing=pairing, device=self.device)
+
+    def places(self) -> torch.Tensor:
+        return torch.from_numpy(NEAR_A_BILLION).to(self.device)
+
+    def test_phases_have_numpys_bits(self):
+        for positions in self.cases():
+            for dtype in DTYPES:
+                found = positions.to(dtype).turns(self.places()).cpu().numpy().view(np.uint64)
+                increments = positions.increments.cpu().numpy().view(np.uint64)
+                expected = static_turns(NEAR_A_BILLION.view(np.uint64), increments)
+                np.testing.assert_array_equal(found, expected)
+
+    def test_rotations_have_numpys_waves_in_every_type(self):
+        """A rotated (1, 0) is the cosine and the sine, rounded to the type and not before."""
+        for positions in self.cases():
+            cos, sin = (torch.from_numpy(w) for w in numpy_waves(positions, NEAR_A_BILLION))
+            for dtype in DTYPES:
+                model = positions.to(dtype)
+                q = torch.zeros(2, 3, len(NEAR_A_BILLION), 32, dtype=dtype, device=self.device)
+                half = model.pairing == "half"
+                q[..., slice(None, 16) if half else slice(0, None, 2)] = 1.0
+                parts = (cos, sin)
+                joined = torch.cat(parts, -1) if half else torch.stack(parts, -1).flatten(-2)
+                for found in self.rotate(model, q, q, self.places()):
+                    assert found.dtype == dtype
+                    assert torch.equal(found.cpu(), joined.to(dtype).expand(found.shape))
+
+    def test_rotations_are_close_to_float64_ones(self):
+        generator = torch.Generator().manual_seed(0)
+        q, k = torch.randn(2, 2, 3, len(NEAR_A_BILLION), 32, generator=generator).to(self.device)
+        for positions in self.cases():
+            for dtype, rounding in ((torch.float32, 2**-24), (torch.bfloat16, 2**-8)):
+                x, y = q.to(dtype), k.to(dtype)
+                rotated = self.rotate(positions, x, y, self.places())
+                for found, given in zip(rotated, (x, y), strict=True):
+                    true = float64_rotation(positions, given, self.places())
+                    # Float32 waves and products, then one rounding to the type.
+                    allowed = 2e-6 + rounding * true.abs()
+                    assert ((found.double() - true).abs() <= allowed).all()
+
+
+class StateConformance:
+    """Subclasses say where cells live."""
+
+    device = "cpu"
+
+    def test_states_turn_without_drift(self):
+        """After 10**6 steps the state has the integer phase, to the last bit."""
+        cell = resting_cell(self.device)
+        one = torch.cat((torch.ones(4), torch.zeros(4))).to(self.device)  # 1 + 0 i
+        state = CellState(one, torch.tensor(0, device=self.device))
+        quiet = torch.zeros(9_990, 1, device=self.device)
+        with torch.no_grad():
+            for _ in range(100):
+                _, state = cell(quiet, state)
+                for _ in range(10):
+                    y, state = cell.step(quiet[0], state)
+        assert int(state.position) == 10**6
+        assert torch.equal(y, cell.codes(state.position - 1))
+        turns = cell.turns(state.position).cpu().numpy().view(np.uint64)
+        increments = cell.increments.cpu().numpy().view(np.uint64)
+        assert turns.tolist() == [int(i) * 10**6 % 2**64 for i in increments]
+
+    def test_steps_agree_with_the_whole(self):
+        torch.manual_seed(0)
+        cell = PrimeStateCell(2, 6).to(self.device)
+        x = torch.randn(3, 100, 2).to(self.device)
+        whole, _ = cell(x)
+        state = None
+        for t in range(100):
+            y, state = cell.step(x[:, t], state)
+            torch.testing.assert_close(y, whole[:, t], rtol=0, atol=2e-6)
+
+
+def resting_cell(device: str) -> PrimeStateCell:
+    """Return a cell that never decays and shows its whole state."""
+    cell = PrimeStateCell(1, 4, 8, device=device)
+    with torch.no_grad():
+        cell.log_time_constant.fill_(torch.inf)
+        cell.output_map.weight.copy_(torch.eye(8))
+        cell.output_map.bias.zero_()
+    return cell

@@ -1,0 +1,115 @@
+"""One rank of ``test_torch_parallel.py``: prints what it found as JSON."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import torch.distributed as dist
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+from torch.distributed.tensor import Shard
+from torch.distributed.tensor.parallel import RowwiseParallel, parallelize_module
+
+import torch
+from primal._selftest import sample_points
+from primal.torch import DynamicPrime, PrimeFeatures, StaticPrime
+from primal.torch.parallel import PrimeParallel
+from torch import nn
+
+
+def split(mesh, rank: int) -> dict[str, bool]:
+    """Columns of the whole layer, bit for bit, and the whole gradient of x."""
+    x = torch.from_numpy(sample_points(5, 3)).float().requires_grad_()
+    whole = DynamicPrime(3, 12, 0.3, basis="signed", layout="interleaved")
+    part = parallelize_module(
+        DynamicPrime(3, 12, 0.3, basis="signed", layout="interleaved"), mesh, PrimeParallel()
+    )
+    columns = slice(6 * rank, 6 * rank + 6)
+    expected = whole(x)
+    found = part(x)
+    (of_whole,) = torch.autograd.grad(expected.square().sum() + expected.sum(), x)
+    (of_part,) = torch.autograd.grad(found.square().sum() + found.sum(), x)
+    codes = parallelize_module(
+        StaticPrime(12, layout="interleaved"), mesh, PrimeParallel(use_local_output=False)
+    )
+    t = torch.tensor([3, 10**12])
+    distributed = codes(t)
+    return {
+        "features": torch.equal(found, expected[:, columns]),
+        "gradient": torch.allclose(of_part, of_whole, rtol=1e-5, atol=1e-5),
+        "placement": tuple(distributed.placements) == (Shard(1),),
+        "codes": torch.equal(distributed.full_tensor(), StaticPrime(12, layout="interleaved")(t)),
+        "own rows only": part.frequencies.shape == (3, 3),
+        "whole frequencies": torch.equal(part.frequencies, whole.frequencies[3 * rank :][:3]),
+    }
+
+
+def learned(mesh, rank: int) -> dict[str, bool]:
+    """A network with a split feature layer has the loss and gradients of the whole one."""
+
+    def network():
+        torch.manual_seed(0)
+        options = {"precision": "fast", "learnable_scale": "input", "learnable_frequencies": True}
+        return nn.Sequential(PrimeFeatures(3, 12, **options), nn.Linear(12, 2, bias=False))
+
+    x = torch.from_numpy(sample_points(5, 3)).float()
+    whole = network()
+    plan = {"0": PrimeParallel(), "1": RowwiseParallel()}
+    part = parallelize_module(network(), mesh, plan)
+    losses = [model(x).square().sum() for model in (whole, part)]
+    for loss in losses:
+        loss.backward()
+    scale = part[0].scale.grad.full_tensor()
+    shift = part[0].frequency_shift.grad.full_tensor()
+    return {
+        "loss": torch.allclose(*losses, rtol=1e-5),
+        "scale": torch.allclose(scale, whole[0].scale.grad, rtol=1e-4, atol=1e-6),
+        "shift": torch.allclose(shift, whole[0].frequency_shift.grad, rtol=1e-4, atol=1e-6),
+    }
+
+
+def sharded(mesh, rank: int) -> dict[str, bool]:
+    """FSDP2 from the meta device, then train."""
+
+    def network():
+        return nn.Sequential(PrimeFeatures(3, 16, learnable_scale="input"), nn.Linear(16, 2))
+
+    with torch.device("meta"):
+        model = network()
+    fully_shard(model[1], mesh=mesh)
+    fully_shard(model, mesh=mesh)
+    model.to_empty(device="cpu")
+    model[0].reset_parameters()
+    torch.manual_seed(0)
+    model[1].reset_parameters()
+    x = torch.from_numpy(sample_points(8, 3)).float()
+    target = x[:, :2]
+    optimiser = torch.optim.Adam(model.parameters(), 0.05)
+    losses = []
+    for _ in range(12):
+        optimiser.zero_grad()
+        loss = (model(x) - target).square().mean()
+        loss.backward()
+        optimiser.step()
+        losses.append(float(loss))
+    names = sorted(model.state_dict())
+    return {
+        "training": losses[-1] < 0.5 * losses[0],
+        "state": names == ["0.scale", "1.bias", "1.weight"],
+    }
+
+
+def main() -> None:
+    rank, store = int(sys.argv[1]), sys.argv[2]
+    dist.init_process_group("gloo", init_method=f"file://{store}", rank=rank, world_size=2)
+    mesh = init_device_mesh("cpu", (2,))
+    report = {scenario.__name__: scenario(mesh, rank) for scenario in (split, learned, sharded)}
+    print(json.dumps(report))
+    sys.stdout.flush()
+    dist.barrier()  # a rank that leaves early can abort the other at teardown
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,74 @@
+"""Two processes: every rank builds its own frequencies, and sharded training works."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+pytestmark = pytest.mark.skipif(
+    not torch.distributed.is_available(), reason="PyTorch was built without torch.distributed"
+)
+
+WORKER = Path(__file__).parents[1] / "support" / "torch_parallel_worker.py"
+SCENARIOS = ("split", "learned", "sharded")
+
+
+@pytest.fixture(scope="module")
+def reports(tmp_path_factory):
+    """What both ranks found; processes of their own, because a group lives with its process."""
+    meeting = tmp_path_factory.mktemp("group") / "store"
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, str(WORKER), str(rank), str(meeting)],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        for rank in range(2)
+    ]
+    found = []
+    try:
+        for rank in ranks:
+            output, errors = rank.communicate(timeout=120)
+            assert rank.returncode == 0, errors
+            found.append(json.loads(output.splitlines()[-1]))
+    finally:
+        for rank in ranks:  # one that waits for a rank that failed
+            rank.kill()
+            rank.communicate()
+    return found
+
+
+@pytest.mark.parametrize("scenario", SCENARIOS)
+def test_two_ranks(reports, scenario):
+    for report in reports:
+        assert all(report[scenario].values()), report[scenario]
+
+
+def test_only_interleaved_prime_layers_can_be_split():
+    from primal.errors import ParameterError
+    from primal.torch import DynamicPrime
+    from primal.torch.parallel import PrimeParallel
+
+    with pytest.raises(ParameterError, match="layout=\"interleaved\", got 'block'"):
+        PrimeParallel()._apply(DynamicPrime(2, 8), None)
+    with pytest.raises(ParameterError, match="got Linear"):
+        PrimeParallel()._apply(torch.nn.Linear(2, 8), None)
+
+
+def test_a_split_layer_cannot_grow():
+    from primal.errors import ParameterError
+    from primal.torch import DynamicPrime, StaticPrime
+
+    for layer in (DynamicPrime(2, 8), StaticPrime(8)):
+        layer.keep_frequencies(1, 3)
+        with pytest.raises(ParameterError, match="grow it before"):
+            layer.grow(16)

@@ -1,0 +1,461 @@
+"""Positions: exact phases in every type, rotations against a peer, and the experiment."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+
+from positions_conformance import (  # noqa: E402
+    NEAR_A_BILLION,
+    PositionsConformance,
+    float64_rotation,
+)
+
+import primal  # noqa: E402
+import primal.torch as pt  # noqa: E402
+from primal.torch import PrimePositions  # noqa: E402
+from primal.torch._rotary import PAIRINGS, rotary, rotate  # noqa: E402
+from primal.torch._spacing import SPACINGS, _grid_primes, spaced_increments  # noqa: E402
+
+
+class TestCpu(PositionsConformance):
+    pass
+
+
+class TestCompiled(PositionsConformance):
+    def cases(self):
+        yield PrimePositions(32, pairing="interleaved")
+
+    def rotate(self, positions, q, k, places):
+        torch.compiler.reset()
+        compiled = torch.compile(positions.rotary, fullgraph=True, backend="aot_eager")
+        return compiled(q, k, places, seq_dim=-2)
+
+
+class TestAutocast(PositionsConformance):
+    def rotate(self, positions, q, k, places):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            return positions.rotary(q, k, places, seq_dim=-2)
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here; see tests/gpu/run.py")
+class TestCuda(PositionsConformance):
+    device = "cuda"
+
+
+class TestSpacing:
+    def test_log_frequencies_are_the_grid_of_rotary_embeddings(self):
+        for k in (1, 16, 64, 1024):
+            found = spaced_increments(k) / 2.0**64 * (2 * np.pi)
+            grid = 10000.0 ** (-np.arange(k) / k)
+            assert np.abs(found / grid - 1).max() < 1 / 4000
+
+    def test_log_increments_are_exact_roots_of_distinct_primes(self):
+        p, s = _grid_primes(64, Decimal(10000))
+        assert len(set(p.tolist())) == 64
+        assert set(p.tolist()) <= set(primal.primes(28_000).tolist())
+        exact = [math.isqrt(int(q) << (128 - 2 * int(e))) for q, e in zip(p, s, strict=True)]
+        assert spaced_increments(64).tolist() == exact
+
+    @pytest.mark.parametrize(("D", "base"), [(2, 10000.0), (64, 10000.0), (128, 500000.0)])
+    def test_rotary_frequencies_are_the_nearest_64_bits(self, D, base):
+        """Against 60 digits by another library."""
+        mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
+        k = D // 2
+        with mpmath.workdps(60):
+            turns = [
+                mpmath.mpf(base) ** (mpmath.mpf(-2 * i) / D) / (2 * mpmath.pi) for i in range(k)
+            ]
+            nearest = [int(mpmath.nint(turn * 2**64)) for turn in turns]
+        assert spaced_increments(k, "rotary", base=base).tolist() == nearest
+        radians = PrimePositions(D, spacing="rotary", base=base).frequencies().numpy()
+        expected = base ** (-2 * np.arange(k) / D)
+        # Half of 2**-64 turn, and a few roundings of float64.
+        assert np.abs(radians - expected).max() < 2.0**-51
+        assert (np.abs(radians - expected) <= np.pi * 2.0**-64 + 2.0**-51 * expected).all()
+
+    def test_sigma_stretches_rotary_positions(self):
+        one, quarter = (spaced_increments(8, "rotary", sigma=s).tolist() for s in (1.0, 0.25))
+        assert all(abs(4 * b - a) <= 2 for a, b in zip(one, quarter, strict=True))
+        large = spaced_increments(1, "rotary", sigma=2.0**40).tolist()[0]
+        assert abs(large - one[0] * 2**40 % 2**64) < 2**40
+
+    def test_equal_grid_points_get_different_primes(self):
+        # With base 16 and k = 4, every grid point is half the one before: the same digits.
+        p, s = _grid_primes(4, Decimal(16))
+        assert len(set(p.tolist())) == 4
+        assert s.tolist() == [11, 12, 13, 14]
+
+    @given(k=st.integers(1, 40), base=st.floats(1.01, 1e15))
+    def test_log_frequencies_fall(self, k, base):
+        values = spaced_increments(k, base=base)
+        # Neighbours of a very dense grid may swap by the distance between primes.
+        ratio = values[1:].astype(np.float64) / values[:-1].astype(np.float64)
+        assert (np.abs(ratio * base ** (1 / k) - 1) < 1e-3).all()
+
+    def test_raw_and_kronecker(self):
+        assert np.array_equal(spaced_increments(9, "raw", start=4), primal.increments(9, start=4))
+        one = int(primal.increments(1, sigma=0.3)[0])
+        expected = [j * one % 2**64 for j in range(1, 8)]
+        assert spaced_increments(7, "kronecker", sigma=0.3).tolist() == expected
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"k": 0}, "k must be at least 1, got 0"),
+            ({"k": 4, "spacing": "linear"}, "one of 'log', 'rotary', 'raw', 'kronecker'"),
+            ({"k": 4, "spacing": "rotary", "start": 1}, '"rotary".*leave it out'),
+            ({"k": 4, "spacing": "rotary", "sigma": 1e16}, "sigma must be at most 1e15"),
+            ({"k": 4, "start": 2}, "leave it out"),
+            ({"k": 4, "base": 1.0}, "base must lie above 1 and up to 1e15, got 1.0"),
+            ({"k": 5000}, "at most 4096 frequencies, got 5000"),
+            ({"k": 4, "sigma": -1.0}, "sigma must be positive"),
+        ],
+    )
+    def test_errors(self, arguments, message):
+        with pytest.raises(primal.PrimalError, match=message):
+            spaced_increments(**arguments)
+
+
+class TestAbsolute:
+    def test_raw_codes_are_static_primes(self):
+        t = torch.tensor([[0, 5], [10**9, -3]])
+        for pairing, layout in (("half", "block"), ("interleaved", "interleaved")):
+            positions = PrimePositions(32, spacing="raw", sigma=0.5, start=2, pairing=pairing)
+            layer = pt.StaticPrime(32, sigma=0.5, start=2, layout=layout)
+            assert torch.equal(positions(t), layer(t))
+
+    @pytest.mark.parametrize("pairing", PAIRINGS)
+    def test_turning_a_code_moves_its_position(self, pairing):
+        positions = PrimePositions(32, pairing=pairing, dtype=torch.float64)
+        here, there = positions(torch.tensor([3])), positions(torch.tensor([10**9]))
+        moved = rotate(here, there, pairing=pairing)
+        torch.testing.assert_close(moved, positions(torch.tensor([10**9 + 3])))
+
+    def test_only_log_codes_know_nearness(self):
+        lags = torch.tensor([0, 1, 8, 1000])
+        similarity = {
+            spacing: (lambda z: (z @ z[0] / 64).tolist())(
+                PrimePositions(128, spacing=spacing)(lags)
+            )
+            for spacing in SPACINGS
+        }
+        assert (
+            similarity["log"][1] > 0.95 > 0.75 > similarity["log"][2] > similarity["log"][3] + 0.4
+        )
+        assert max(abs(value) for value in similarity["raw"][1:]) < 0.15
+
+    def test_casts_round_codes_and_nothing_else(self):
+        positions = PrimePositions(16)
+        t = torch.tensor([1, 10**9])
+        expected = positions(t)
+        assert torch.equal(positions.half()(t), expected.half())
+        assert torch.equal(positions.float()(t), expected)
+        assert "spacing='log', sigma=1.0, base=10000.0" in repr(positions)
+
+
+class TestRotary:
+    @pytest.mark.parametrize("pairing", PAIRINGS)
+    def test_scores_depend_on_the_lag_only(self, pairing):
+        positions = PrimePositions(32, pairing=pairing)
+        q, k = _heads(2, 5, 32)
+        near = _scores(*positions.rotary(q, k, seq_dim=-2))
+        far = _scores(*positions.rotary(q, k, offset=10**9, seq_dim=-2))
+        torch.testing.assert_close(near, far, rtol=0, atol=1e-5)
+
+    def test_a_cache_gives_what_the_whole_sequence_gives(self):
+        positions = PrimePositions(32)
+        q, k = _heads(2, 9, 32)
+        whole = positions.rotary(q, k, seq_dim=-2)
+        for offset in (5, torch.tensor(5)):
+            later = positions.rotary(q[..., 5:, :], k[..., 5:, :], offset=offset, seq_dim=-2)
+            assert torch.equal(later[0], whole[0][..., 5:, :])
+            assert torch.equal(later[1], whole[1][..., 5:, :])
+
+    def test_positions_of_each_sequence(self):
+        positions = PrimePositions(8)
+        q, k = _heads(2, 3, 8)
+        places = torch.tensor([[0, 1, 2], [7, 8, 9]])[:, None]  # batch, heads, positions
+        both = positions.rotary(q, k, places, seq_dim=-2)[0]
+        assert torch.equal(both[0], positions.rotary(q[:1], k[:1], seq_dim=-2)[0][0])
+        assert torch.equal(both[1], positions.rotary(q[1:], k[1:], offset=7, seq_dim=-2)[0][0])
+
+    def test_fewer_heads_of_keys(self):
+        positions = PrimePositions(8)
+        q, k = _heads(2, 3, 8)
+        assert torch.equal(
+            positions.rotary(q, k[:, :1], seq_dim=-2)[1],
+            positions.rotary(q, k, seq_dim=-2)[1][:, :1],
+        )
+
+    @pytest.mark.parametrize("pairing", PAIRINGS)
+    def test_gradients(self, pairing):
+        positions = PrimePositions(6, pairing=pairing)
+        q, k = (x.double().requires_grad_() for x in _heads(1, 3, 6))
+        assert torch.autograd.gradcheck(
+            lambda q, k: positions.rotary(q, k, offset=77, seq_dim=-2), (q, k)
+        )
+
+    def test_a_changing_offset_is_compiled_once(self):
+        positions = PrimePositions(8)
+        q, k = _heads(1, 2, 8)
+        torch.compiler.reset()
+        testing = importlib.import_module("torch._dynamo.testing")
+        counter = testing.CompileCounterWithBackend("aot_eager")
+        compiled = torch.compile(positions.rotary, fullgraph=True, backend=counter)
+        for offset in (torch.tensor(3), torch.tensor(10**9)):
+            expected = positions.rotary(q, k, offset=offset, seq_dim=-2)
+            assert torch.equal(compiled(q, k, offset=offset, seq_dim=-2)[0], expected[0])
+        assert counter.frame_count == 1
+
+    def test_partial_rotation_leaves_the_other_columns(self):
+        q, k = _heads(2, 5, 12)
+        partial, whole = PrimePositions(8, head_dim=12), PrimePositions(8)
+        found = partial.rotary(q, k, seq_dim=-2)
+        expected = whole.rotary(q[..., :8], k[..., :8], seq_dim=-2)
+        for one, turned, before in zip(found, expected, (q, k), strict=True):
+            assert torch.equal(one[..., :8], turned)
+            assert torch.equal(one[..., 8:], before[..., 8:])
+
+    def test_one_tensor_alone(self):
+        positions = PrimePositions(8)
+        q, k = _heads(2, 5, 8)
+        both = positions.rotary(q, k, seq_dim=-2)
+        assert torch.equal(positions.rotate(k, seq_dim=-2), both[1])
+        last = positions.rotate(q[..., 3:, :], seq_dim=-2, offset=3)
+        assert torch.equal(last, both[0][..., 3:, :])
+        own = torch.tensor([4, 0, 2, 3, 1])
+        turned = positions.rotate(q[..., own, :], own, seq_dim=-2)
+        assert torch.equal(turned, both[0][..., own, :])
+
+    @pytest.mark.parametrize(
+        ("call", "message"),
+        [
+            (lambda p, q: p.rotary(q, q, torch.tensor([0.5, 1.0])), "positions must be integers"),
+            (lambda p, q: p.rotary(q, q, [0, 1]), "positions must be a tensor, got list"),
+            (lambda p, q: p.rotary(q, q, offset=0.5), "positions must be integers"),
+            (lambda p, q: p.rotary(q, q[:1]), r"q has 2 positions and k has 1.*rotate"),
+            (lambda p, q: p.rotary(q, q, torch.arange(3)), r"shape \(3,\) do not fit.*\(2,\)"),
+            (lambda p, q: p.rotary(q[..., :4], q), "must have 8 columns.*head_dim"),
+            (lambda p, q: p.rotary(q.tolist(), q), "must be a tensor, got list"),
+            (lambda p, q: p.rotary(q, q.tolist()), "must be a tensor, got list"),
+            (lambda p, q: p.rotary(q.long(), q), "must be floating, got torch.int64"),
+            (lambda p, q: p.rotary(q[0], q[0]), r"axes for positions and columns, got \(8,\)"),
+            (lambda p, q: p.rotary(q, q, seq_dim=-1), r"seq_dim=-1 is no axis.*\(2, 8\)"),
+            (lambda p, q: p.rotary(q, q, seq_dim=3), "seq_dim=3 is no axis"),
+            (lambda p, q: rotary(q[:, :4], q, torch.arange(2), p.increments), "8 columns to turn"),
+            (lambda p, q: rotary(q, q, torch.arange(2), p.increments, pairing="x"), "pairing must"),
+            (lambda p, q: PrimePositions(8, head_dim=6), "head_dim must be at least D = 8, got 6"),
+        ],
+    )
+    def test_errors(self, call, message):
+        with pytest.raises(primal.PrimalError, match=message):
+            call(PrimePositions(8), torch.zeros(2, 8))
+
+
+class TestAxes:
+    """Which axis has the positions is said, never guessed."""
+
+    batch, heads, n = 3, 3, 5  # as many sequences as heads: shapes alone cannot tell
+
+    def heads_first(self):
+        generator = torch.Generator().manual_seed(1)
+        return torch.randn(self.batch, self.heads, self.n, 8, generator=generator)
+
+    def test_no_axis_is_guessed(self):
+        positions = PrimePositions(8)
+        for q in (self.heads_first(), self.heads_first()[0]):
+            for call in (lambda q: positions.rotary(q, q), positions.rotate):
+                with pytest.raises(
+                    primal.errors.DataError, match=r"3, 5, 8\).*seq_dim=-2.*seq_dim=-3"
+                ):
+                    call(q)
+
+    @pytest.mark.parametrize("pairing", PAIRINGS)
+    def test_heads_after_positions(self, pairing):
+        positions = PrimePositions(8, pairing=pairing)
+        q = self.heads_first()
+        for places in (None, torch.tensor([3, 1, 4, 1, 5])):
+            first = positions.rotate(q, places, seq_dim=-2)
+            after = positions.rotate(q.transpose(1, 2), places, seq_dim=-3)
+            assert torch.equal(after, first.transpose(1, 2))
+            assert torch.equal(positions.rotate(q.transpose(1, 2), places, seq_dim=1), after)
+
+    def test_two_axes_are_a_batch_and_its_positions(self):
+        positions = PrimePositions(8)
+        q = self.heads_first()
+        places = torch.arange(self.batch * self.n).reshape(self.batch, self.n) ** 2
+        each = [positions.rotate(one, row, seq_dim=-2) for one, row in zip(q, places, strict=True)]
+        expected = torch.stack(each)
+        assert torch.equal(positions.rotate(q, places, seq_dim=-2), expected)
+        after = positions.rotate(q.transpose(1, 2), places, seq_dim=-3)
+        assert torch.equal(after, expected.transpose(1, 2))
+        both = positions.rotary(q, q[:, :1], places, seq_dim=-2)  # one head of keys
+        assert torch.equal(both[0], expected)
+        assert torch.equal(both[1], expected[:, :1])
+
+    def test_one_position_for_each_entry(self):
+        positions = PrimePositions(8)
+        q = self.heads_first()
+        of_heads = torch.arange(self.heads * self.n).reshape(1, self.heads, self.n)
+        found = positions.rotate(q, of_heads, seq_dim=-2)
+        for head in range(self.heads):
+            expected = positions.rotate(q[:, head], of_heads[0, head], seq_dim=-2)
+            assert torch.equal(found[:, head], expected)
+        same = positions.rotate(q, torch.tensor(7), seq_dim=-2)
+        assert torch.equal(same, positions.rotate(q, torch.full((self.n,), 7), seq_dim=-2))
+
+    @pytest.mark.parametrize(
+        ("shape", "seq_dim"),
+        [((3, 4), -2), ((2, 5), -2), ((5, 1), -2), ((1, 1), -2), ((3, 3, 5, 1), -2), ((5, 3), -3)],
+    )
+    def test_what_does_not_fit_is_refused_with_both_shapes(self, shape, seq_dim):
+        q = self.heads_first() if seq_dim == -2 else self.heads_first().transpose(1, 2)
+        with pytest.raises(primal.errors.DataError) as error:
+            PrimePositions(8).rotate(q, torch.zeros(shape, dtype=torch.long), seq_dim=seq_dim)
+        assert f"positions of shape {shape}" in str(error.value)
+        assert f"a tensor of shape {tuple(q.shape)}" in str(error.value)
+
+    def test_codes_are_not_guessed_either(self):
+        codes = PrimePositions(8)(torch.arange(15).reshape(3, 5))
+        with pytest.raises(
+            primal.errors.DataError, match=r"\(3, 5, 8\) do not fit.*\(3, 3, 5, 8\)"
+        ):
+            rotate(self.heads_first(), codes)
+
+
+class TestAgainstRotaryEmbeddingTorch:
+    """The peer takes our frequencies; both are compared with the rotation in float64."""
+
+    def peer(self, positions):
+        module = pytest.importorskip(
+            "rotary_embedding_torch", reason="rotary-embedding-torch is not installed"
+        )
+        frequencies = positions.frequencies().float()
+        # A fresh one for each type: it keeps the angles of the first.
+        return lambda q: module.RotaryEmbedding(
+            dim=64, custom_freqs=frequencies
+        ).rotate_queries_or_keys(q)
+
+    def errors(self, dtype, n):
+        positions = PrimePositions(64, pairing="interleaved")
+        torch.manual_seed(0)
+        q = torch.randn(1, 2, n, 64).to(dtype)
+        true = float64_rotation(positions, q, torch.arange(n))
+        ours, _ = positions.rotary(q, q, seq_dim=-2)
+        peers = self.peer(positions)(q)
+        return [float((x.double() - true).abs().max() / true.abs().max()) for x in (ours, peers)]
+
+    def test_equal_in_float32(self):
+        ours, peers = self.errors(torch.float32, 64)
+        assert ours < 3e-7
+        assert peers < 3e-6  # its angles are rounded to float32
+
+    def test_right_in_narrow_types_where_the_peer_is_off(self):
+        for dtype, rounding in ((torch.bfloat16, 2**-8), (torch.float16, 2**-11)):
+            ours, peers = self.errors(dtype, 4096)
+            assert ours < rounding * 1.001  # that of the type, and nothing else
+            assert peers > 0.5
+
+    def test_phases_near_a_billion(self):
+        positions = PrimePositions(64, pairing="interleaved")
+        q = torch.ones(1, len(NEAR_A_BILLION), 64)
+        places = torch.from_numpy(NEAR_A_BILLION)
+        true = float64_rotation(positions, q, places)
+        turned = positions.rotate(q, places, seq_dim=-2)
+        assert (turned.double() - true).abs().max() < 1e-6
+        angles = places.float()[:, None] * positions.frequencies().float()
+        assert (angles.double().cos() - true[0, :, 0::2]).abs().max() > 0.5
+
+
+class TestStandardRotary:
+    def test_weights_trained_with_it_keep_their_scores(self):
+        """The rotation as other libraries write it, in float64 and with their frequencies."""
+        n, D = 512, 64
+        inverse = 10000.0 ** (-torch.arange(0, D, 2, dtype=torch.float64) / D)
+        places = torch.arange(n) * 77
+        angles = places[:, None].double() * inverse
+        cos, sin = (torch.cat((w, w), -1) for w in (angles.cos(), angles.sin()))
+        generator = torch.Generator().manual_seed(0)
+        q = torch.randn(n, D, generator=generator, dtype=torch.float64)
+        first, second = q.chunk(2, -1)
+        expected = q * cos + torch.cat((-second, first), -1) * sin
+        found = PrimePositions(D, spacing="rotary").rotate(q, places)
+        assert (found - expected).abs().max() < 1e-10
+        near = PrimePositions(D).rotate(q, places)
+        assert (near - expected).abs().max() > 1.0  # "log" is another model at these positions
+
+
+class TestExperiment:
+    @pytest.fixture
+    def script(self):
+        return pytest.importorskip("primal_studies.training.positions")
+
+    def test_quick_run_is_kept_and_not_repeated(self, script, tmp_path, capsys, monkeypatch):
+        runs = script.main(["--quick", "--seeds", "2", "--out", str(tmp_path)])
+        assert {(run["task"], run["method"]) for run in runs} == {
+            (task, method) for task in script.TASKS for method in script.METHODS
+        }
+        for task in script.TASKS:
+            assert len({run["parameters"] for run in runs if run["task"] == task}) == 1
+        assert all(math.isfinite(v) for run in runs for row in run["values"] for v in row)
+        assert "| prime log |" in capsys.readouterr().out
+        kept = json.loads((tmp_path / "positions-quick.json").read_text())
+        monkeypatch.setattr(script, "measure", _never)
+        again = script.main(["--quick", "--seeds", "2", "--out", str(tmp_path)])
+        assert again == runs == list(kept.values())
+        assert capsys.readouterr().err.count("on file") == len(runs)
+
+    def test_members_train_as_if_alone(self, script):
+        from primal_studies.training._members import train_members
+
+        def train(rates):
+            make = lambda: torch.nn.Linear(3, 2)  # noqa: E731
+            draw = lambda g: (torch.randn(4, 3, generator=g), torch.zeros(4, 2))  # noqa: E731
+            loss = lambda y, t: (y - t).pow(2).flatten(1).mean(1)  # noqa: E731
+            return train_members(make, draw, loss, seeds=2, rates=rates, steps=5, device="cpu")[1][
+                "weight"
+            ]
+
+        both, one = train((1e-2, 1e-1)), train((1e-1,))
+        torch.testing.assert_close(both[1::2], one)
+        assert not torch.allclose(both[0], both[1])
+
+    def test_tasks_can_be_solved(self, script):
+        generator = torch.Generator().manual_seed(0)
+        x, y = script.draw_copy(3, 10, "train", generator)
+        scored = y != script.IGNORED
+        assert scored.sum(1).tolist() == [5, 5, 5]
+        assert torch.equal(y[:, 5:], x[:, :5])
+        x, y = script.draw_recall(3, 24, "train", generator)
+        for row, targets in zip(x.tolist(), y.tolist(), strict=True):
+            known = {}
+            for place in range(0, 24, 2):
+                key, value = row[place : place + 2]
+                assert targets[place] == known.get(key, script.IGNORED)
+                known[key] = value
+        x, y = script.draw_text(2, 16, "test", generator)
+        assert torch.equal(x[:, 9:], y[:, 8:-1])
+
+
+def _never(one, *, device):
+    raise AssertionError("measured again")
+
+
+def _heads(batch: int, n: int, D: int) -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(n)
+    q, k = torch.randn(2, batch, 3, n, D, generator=generator)
+    return q, k
+
+
+def _scores(q: torch.Tensor, k: torch.Tensor) -> torch.Tensor:
+    return q @ k.transpose(-1, -2)

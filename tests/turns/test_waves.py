@@ -1,0 +1,158 @@
+"""``waves``: accuracy over every phase, exact points, symmetry, and where it comes from."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from primal.turns import _waves as definition
+from primal.turns import waves
+
+LARGEST_ERROR_32 = 1.3e-7
+LARGEST_ERROR_64 = 4e-16
+FIT = Path(__file__).parents[2] / "tools" / "fit_waves.py"
+
+
+def dense_phases() -> np.ndarray:
+    """A million phases: an even grid at odd steps, and every phase near the octant edges."""
+    grid = (np.arange(1_000_000, dtype=np.uint64) * np.uint64(4294967)).astype(np.uint32)
+    near = np.arange(-3000, 3000, dtype=np.int64)
+    edges = np.arange(8, dtype=np.int64)[:, None] * 2**29 + near
+    return np.concatenate([grid, (edges.ravel() % 2**32).astype(np.uint32)])
+
+
+def test_error_of_a_million_phases():
+    u = dense_phases()
+    cos, sin = waves(u)
+    angle = 2.0 * np.pi * (u.astype(np.float64) / 2.0**32)
+    assert cos.dtype == sin.dtype == np.float32
+    assert np.abs(cos - np.cos(angle)).max() <= LARGEST_ERROR_32
+    assert np.abs(sin - np.sin(angle)).max() <= LARGEST_ERROR_32
+
+
+@pytest.mark.slow
+def test_error_of_every_one_of_the_four_billion_phases():
+    numba = pytest.importorskip("numba")
+    from primal.engines._numba_kernels import _waves
+
+    # The reference is cos(a + b) from float64 tables of 2**16 coarse and fine angles; it is
+    # good to 3e-16. Calling the C library for each phase would take minutes.
+    coarse = 2.0 * np.pi * np.arange(2**16) / 2.0**16
+    fine = coarse / 2.0**16
+
+    @numba.njit(nogil=True)
+    def count(first, last, cos_a, sin_a, cos_b, sin_b, limit, smaller):
+        too_large, visible = 0, 0
+        for i in range(first, last):
+            for j in range(cos_b.shape[0]):
+                cos, sin = _waves(np.uint32((i << 16) + j))
+                cos_error = abs(np.float64(cos) - (cos_a[i] * cos_b[j] - sin_a[i] * sin_b[j]))
+                sin_error = abs(np.float64(sin) - (sin_a[i] * cos_b[j] + cos_a[i] * sin_b[j]))
+                too_large += (cos_error > limit) + (sin_error > limit)
+                visible += (cos_error > smaller) + (sin_error > smaller)
+        return too_large, visible
+
+    tables = (np.cos(coarse), np.sin(coarse), np.cos(fine), np.sin(fine))
+
+    def piece(first):
+        return count(first, first + 2**11, *tables, LARGEST_ERROR_32, 5e-8)
+
+    with ThreadPoolExecutor(2) as pool:
+        too_large, visible = np.sum(list(pool.map(piece, range(0, 2**16, 2**11))), axis=0)
+    assert too_large == 0
+    # Float32 cannot be this good everywhere: the comparison does see errors.
+    assert visible > 0
+
+
+def test_numba_makes_the_same_bits():
+    numba = pytest.importorskip("numba")
+    from primal.engines._numba_kernels import _waves
+
+    @numba.njit
+    def compiled(u):
+        cos, sin = np.empty(len(u), np.float32), np.empty(len(u), np.float32)
+        for i in range(len(u)):
+            cos[i], sin[i] = _waves(u[i])
+        return cos, sin
+
+    u = dense_phases()
+    for ours, theirs in zip(waves(u), compiled(u), strict=True):
+        np.testing.assert_array_equal(ours.view(np.uint32), theirs.view(np.uint32))
+
+
+@pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
+def test_quadrant_points_are_exact(dtype):
+    quarter = 2 ** (np.iinfo(dtype).bits - 2)
+    cos, sin = waves(np.array([0, quarter, 2 * quarter, 3 * quarter], dtype=dtype))
+    assert cos.tolist() == [1.0, 0.0, -1.0, 0.0]
+    assert sin.tolist() == [0.0, 1.0, 0.0, -1.0]
+
+
+def test_cosine_is_even_and_sine_odd():
+    u = dense_phases()
+    cos, sin = waves(u)
+    mirrored_cos, mirrored_sin = waves(np.uint32(0) - u)
+    np.testing.assert_array_equal(cos, mirrored_cos)
+    np.testing.assert_array_equal(sin, -mirrored_sin)
+
+
+def octant_edges(bits: int) -> st.SearchStrategy[int]:
+    eighth = 2 ** (bits - 3)
+    return st.builds(
+        lambda odd, step: (odd * eighth + step) % 2**bits,
+        st.sampled_from([1, 3, 5, 7]),
+        st.integers(-2, 2),
+    )
+
+
+@given(st.one_of(st.integers(0, 2**64 - 1), octant_edges(64)))
+def test_float64_cosine_is_even_and_sine_odd(u):
+    pair = np.array([u, (2**64 - u) % 2**64], dtype=np.uint64)
+    cos, sin = waves(pair)
+    assert cos[0] == cos[1]
+    assert sin[0] == -sin[1]
+
+
+@given(st.one_of(st.integers(0, 2**32 - 1), octant_edges(32)))
+def test_one_phase_alone_has_the_bits_of_a_batch(u):
+    batch = np.array([[0, u, 2**31], [u, 7, 5]], dtype=np.uint32)
+    cos, sin = waves(batch)
+    alone = waves(np.array([u], dtype=np.uint32))
+    assert cos.shape == batch.shape
+    assert cos[0, 1] == cos[1, 0] == alone[0][0]
+    assert sin[0, 1] == sin[1, 0] == alone[1][0]
+
+
+def test_float64_error_against_200_bits():
+    u = [(2 * i + 1) * 0x9E3779B97F4A7C15 % 2**64 for i in range(3000)]
+    u += [(q * 2**61 + step) % 2**64 for q in range(8) for step in range(-40, 41)]
+    cos, sin = waves(np.array(u, dtype=np.uint64))
+    assert cos.dtype == sin.dtype == np.float64
+    with mpmath.workprec(200):
+        for i, phase in enumerate(u):
+            half_turns = mpmath.mpf(phase) / 2**63
+            assert abs(float(cos[i]) - mpmath.cospi(half_turns)) <= LARGEST_ERROR_64
+            assert abs(float(sin[i]) - mpmath.sinpi(half_turns)) <= LARGEST_ERROR_64
+
+
+def test_coefficients_come_from_the_fit():
+    done = subprocess.run([sys.executable, FIT], capture_output=True, text=True, check=True)
+    name, fitted = "", {}
+    for line in done.stdout.splitlines():
+        if line.startswith(" "):
+            fitted[name].append(float.fromhex(line.strip()))
+        else:
+            name = line
+            fitted[name] = []
+    assert fitted == {
+        "float32 sine": list(definition.Sine32.coefficients),
+        "float32 cosine": list(definition.Cosine32.coefficients),
+        "float64 sine": list(definition.Sine64.coefficients),
+        "float64 cosine": list(definition.Cosine64.coefficients),
+    }
