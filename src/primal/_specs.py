@@ -1,30 +1,55 @@
-"""``from_spec``: the one way back from a spec, whatever it describes."""
+"""Specs: the few JSON values that rebuild an object exactly, and the one way back from them.
+
+A spec is ``{"type": "StaticPrime", "version": 1, ...}``. The type is the name of a public class,
+which makes the object from the other fields with its class method ``_from_spec(fields)``.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import hashlib
+import importlib
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
 
-from primal import codebooks, maps
+import numpy as np
 
-__all__ = ["from_spec"]
+from primal._checks import raised_as
+from primal.errors import SpecError
+
+__all__ = ["from_spec", "make_spec", "spec_digest", "spec_fields"]
+
+# Where the class of every type lives. A room is imported when one of its specs is read.
+_ROOMS = {
+    "Basis": "bases",
+    "DynamicPrime": "maps",
+    "KernelPrime": "maps",
+    "StaticPrime": "maps",
+    "Codebook": "codebooks",
+    "Index": "search",
+    **dict.fromkeys(("Circular", "Integers", "Levels", "Reals", "Symbols", "Thermometer"), "hdc"),
+    **dict.fromkeys(("ItemMemory", "KeyValueMemory", "SequenceMemory", "Space"), "hdc"),
+    **dict.fromkeys(("PrimeFeatures", "PrimeHasher", "PrimePositions"), "sklearn"),
+}
+# The meaning of the fields of a type; 1 where nothing else is said.
+_VERSIONS: dict[str, int] = {}
 
 
-def from_spec(
-    spec: Mapping[str, object],
-) -> maps.DynamicPrime | maps.StaticPrime | codebooks.Codebook:
-    """Return the map or the codebook that a spec describes.
+def from_spec(spec: Mapping[str, object]) -> Any:
+    """Return the object that a spec describes.
 
     Parameters
     ----------
     spec : mapping
-        The `spec` of a map or a codebook, for instance read back from JSON.
+        The `spec` of a map, codebook, space, vocabulary, memory, index or estimator, for instance
+        read back from JSON.
 
     Raises
     ------
     SpecError
-        If the version is unknown, or a field is missing or extra.
-    ParameterError
-        If a field has a value that nothing can have.
+        If the type or its version is unknown, or a field is missing, extra or wrong.
+    MissingPackageError
+        If the type lives in a room whose package is not installed.
 
     Examples
     --------
@@ -33,6 +58,61 @@ def from_spec(
     >>> primal.from_spec(json.loads(json.dumps(s.spec))) == s
     True
     """
-    if isinstance(spec, Mapping) and spec.get("map") == "codebook":
-        return codebooks.from_spec(spec)
-    return maps.from_spec(spec)
+    if not isinstance(spec, Mapping):
+        raise SpecError(
+            f"a spec is a mapping, got the {type(spec).__name__} {spec!r:.40}: pass the spec of an "
+            "object, or what json.loads makes of its text."
+        )
+    kind = spec.get("type")
+    if not isinstance(kind, str) or kind not in _ROOMS:
+        raise SpecError(
+            f"this version of primal does not know specs of type {kind!r:.40}; it knows "
+            f"{', '.join(sorted(_ROOMS))}."
+        )
+    found, known = spec.get("version"), _VERSIONS.get(kind, 1)
+    if type(found) is not int or found != known:
+        raise SpecError(
+            f"this version of primal knows version {known} of the spec of a {kind}, got "
+            f"{found!r:.40}: install the version of primal that wrote it."
+        )
+    room = importlib.import_module(f"primal.{_ROOMS[kind]}")
+    fields = {name: value for name, value in spec.items() if name not in ("type", "version")}
+    with raised_as(SpecError, f"the spec of a {kind} is wrong"):
+        return getattr(room, kind)._from_spec(fields)
+
+
+def make_spec(kind: str, **fields: object) -> dict[str, Any]:
+    """Return the spec of an object whose class is called `kind`."""
+    return {"type": kind, "version": _VERSIONS.get(kind, 1), **fields}
+
+
+def spec_fields(kind: str, fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
+    """Return the fields of a spec, which have to be exactly these.
+
+    Raises
+    ------
+    SpecError
+        If one is missing or extra.
+    """
+    names = list(names)
+    missing = [name for name in names if name not in fields]
+    extra = [name for name in fields if name not in names]
+    if missing or extra:
+        problems = [
+            f"{verb} {', '.join(some)}"
+            for verb, some in (("lacks", missing), ("has", extra))
+            if some
+        ]
+        raise SpecError(
+            f"the spec {' and '.join(problems)}; a {kind} has exactly the fields "
+            f"{', '.join(names)}."
+        )
+    return dict(fields)
+
+
+def spec_digest(spec: Mapping[str, object], *tables: np.ndarray) -> str:
+    """Return the SHA-256 of a spec and of the tables it stands for, as hexadecimal digits."""
+    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
+    for table in tables:
+        digest.update(np.ascontiguousarray(table).astype(table.dtype.newbyteorder("<")).tobytes())
+    return digest.hexdigest()

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from primal._checks import one_of, require_memory, scales, whole_number
 from primal._forks import blas_lock
 from primal._lazy import cached_property
+from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import _gaussian, _roots
 from primal.bases._laws import LAWS
 from primal.bases._sampling import SAMPLINGS
 from primal.bases._table import FrequencyTable
 from primal.errors import ParameterError
 
-__all__ = ["BASES", "BASIS_VERSION", "Basis", "equal_bandwidth", "spec_digest"]
+__all__ = ["BASES", "BASIS_VERSION", "Basis", "equal_bandwidth"]
 
 # Names the constants and the order of operations of every table. Any change of one bit of
 # a table needs a new version.
@@ -103,14 +103,19 @@ class Basis:
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values that rebuild this basis."""
-        return {
-            "basis_version": BASIS_VERSION,
-            "basis": self.name,
-            "d": self.d,
-            "n_frequencies": self.n_frequencies,
-            "sigma": list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma,
-            "primes": self.primes,
-        }
+        return make_spec(
+            "Basis",
+            name=self.name,
+            d=self.d,
+            n_frequencies=self.n_frequencies,
+            sigma=list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma,
+            primes=self.primes,
+        )
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Basis:
+        names = ("name", "d", "n_frequencies", "sigma", "primes")
+        return cls(**spec_fields("Basis", fields, names))
 
     @cached_property
     def table(self) -> FrequencyTable:
@@ -127,8 +132,12 @@ class Basis:
 
     @cached_property
     def fingerprint(self) -> str:
-        """SHA-256 over the spec and the bits of the table."""
-        return spec_digest(self.spec, self.table.mantissas, self.table.exponents)
+        """SHA-256 over the fields of the spec and the bits of the table."""
+        identity = self.spec
+        # The names that the first fingerprints were taken with.
+        identity["basis_version"], identity["basis"] = BASIS_VERSION, identity.pop("name")
+        del identity["type"], identity["version"]
+        return spec_digest(identity, self.table.mantissas, self.table.exponents)
 
     @cached_property
     def condition_number(self) -> float:
@@ -213,11 +222,3 @@ def equal_bandwidth(
     scale = scales(sigma, n_frequencies)
     lengths = np.sqrt(np.square(basis.frequencies).sum(axis=1))
     return tuple(float(v) for v in np.asarray(scale) / lengths)
-
-
-def spec_digest(spec: Mapping[str, object], *tables: np.ndarray) -> str:
-    """Return SHA-256 over a spec and the little-endian bytes of its tables."""
-    digest = hashlib.sha256(json.dumps(spec, sort_keys=True).encode())
-    for table in tables:
-        digest.update(table.astype(table.dtype.newbyteorder("<")).tobytes())
-    return digest.hexdigest()

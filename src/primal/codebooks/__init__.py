@@ -11,7 +11,6 @@ from primal.codebooks._certificate import Verification as Verification
 from primal.codebooks._codebook import Codebook as Codebook
 from primal.codebooks._coherence import WorstLag as WorstLag
 from primal.codebooks._coherence import worst_lag as worst_lag
-from primal.codebooks._kinds import from_spec as from_spec
 from primal.codebooks._metrics import GramStatistics as GramStatistics
 from primal.codebooks._metrics import excess_coherence as excess_coherence
 from primal.codebooks._metrics import gram_statistics as gram_statistics

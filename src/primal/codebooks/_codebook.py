@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
 from primal._lazy import cached_property
+from primal._specs import make_spec
 from primal.codebooks._certificate import Certificate, Verification, certificate
 from primal.codebooks._codes import Codes, check_sizes
 from primal.codebooks._polish import polish_matrix
@@ -17,9 +19,8 @@ from primal.codebooks._stored import Polished
 from primal.codebooks._verify import verify
 from primal.errors import DataError, ParameterError
 
-__all__ = ["CODEBOOK_VERSION", "Codebook"]
+__all__ = ["Codebook"]
 
-CODEBOOK_VERSION = 1
 _DTYPES = {
     "real": {"float32": np.float32, "float64": np.float64},
     "complex": {"complex64": np.complex64, "complex128": np.complex128},
@@ -207,16 +208,17 @@ class Codebook:
 
     @property
     def spec(self) -> dict[str, object]:
-        """The JSON values from which :func:`primal.codebooks.from_spec` rebuilds this."""
-        return {
-            "map": "codebook",
-            "codebook_version": CODEBOOK_VERSION,
-            "kind": self.kind,
-            "N": self.N,
-            "D": self.D,
-            "field": self.field,
-            **self._codes.options(),
-        }
+        """The JSON values from which :func:`primal.from_spec` rebuilds this."""
+        options = self._codes.options()
+        return make_spec(
+            "Codebook", kind=self.kind, N=self.N, D=self.D, field=self.field, **options
+        )
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Codebook:
+        from primal.codebooks._kinds import rebuilt
+
+        return rebuilt(fields)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Codebook):

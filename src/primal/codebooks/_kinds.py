@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from primal._checks import one_of, raised_as, whole_number
+from primal._specs import spec_fields
 from primal.codebooks._alltop import Alltop
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import PrimeChirp, design_chirp
-from primal.codebooks._codebook import CODEBOOK_VERSION, Codebook
+from primal.codebooks._codebook import Codebook
 from primal.codebooks._codes import VIEWS, Codes, check_sizes
 from primal.codebooks._offset import offset_codes
 from primal.codebooks._orthonormal import Orthonormal
@@ -23,7 +24,7 @@ from primal.codebooks._weighted import WeightedCodes, weighted_codes
 from primal.codebooks.bounds import FIELDS
 from primal.errors import ParameterError, SpecError
 
-__all__ = ["KINDS", "SearchBudget", "from_spec", "make"]
+__all__ = ["KINDS", "SearchBudget", "make", "rebuilt"]
 
 BOTH = ("real", "complex")
 REAL = ("real",)
@@ -67,39 +68,17 @@ def make(N: int, D: int, kind: str, field: str, budget: SearchBudget, seed: obje
     return entry.design(N, D, field, budget, seed)
 
 
-def from_spec(spec: Mapping[str, object]) -> Codebook:
-    """Return the codebook that a spec describes.
+def rebuilt(spec: Mapping[str, Any]) -> Codebook:
+    """Return the codebook of the fields of a spec.
 
     Raises
     ------
     SpecError
-        If the version is unknown, or a field is missing, extra or wrong.
-
-    Examples
-    --------
-    >>> import json
-    >>> from primal.codebooks import codebook, from_spec
-    >>> cb = codebook(1000, 64, kind="shadow")
-    >>> from_spec(json.loads(json.dumps(cb.spec))) == cb
-    True
+        If a field is missing, extra or wrong.
     """
-    if not isinstance(spec, Mapping) or spec.get("map") != "codebook":
-        raise SpecError("the spec of a codebook is a mapping with 'map': 'codebook'.")
-    version = spec.get("codebook_version")
-    if version != CODEBOOK_VERSION:
-        raise SpecError(
-            f"this version of primal knows codebook_version {CODEBOOK_VERSION}, the spec has "
-            f"{version!r}: install the version of primal that wrote it."
-        )
     kind = one_of("kind", spec.get("kind"), KINDS)
     entry = KINDS[kind]
-    expected = {"map", "codebook_version", "kind", "N", "D", "field", *entry.options}
-    if set(spec) != expected:
-        wrong = sorted(set(spec) ^ expected)
-        raise SpecError(
-            f"the spec of a {kind!r} codebook has exactly the fields {sorted(expected)}; "
-            f"missing or extra: {wrong}."
-        )
+    spec_fields(f"{kind!r} Codebook", spec, ("kind", "N", "D", "field", *entry.options))
     N, D = check_sizes(spec["N"], spec["D"])
     field = one_of("field", spec["field"], FIELDS)
     if field not in entry.fields:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
+from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc import _storage
 from primal.hdc._algebra import bind, unbind
@@ -165,7 +166,7 @@ class KeyValueMemory:
         spec, arrays = _storage.load(path, "key-value")
         memory = cls.__new__(cls)
         with _storage.damaged_as_data_error(path):
-            memory.space = Space.from_spec(spec["space"])
+            memory.space = from_spec(spec["space"])
             memory.form = one_of("form", spec["form"], FORMS)
             memory.n_pairs = whole_number("n_pairs", spec["n_pairs"], most=2**63 - 1)
             D, k = memory.space.D, memory.space.k

@@ -15,7 +15,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,15 +23,13 @@ from primal._checks import (
     even_dimension,
     one_of,
     positive_scale,
-    raised_as,
     require_memory,
     whole_number,
 )
 from primal._primes import LARGEST_COUNT, prime_slice
-from primal.bases import BASIS_VERSION
+from primal._specs import make_spec, spec_fields
 from primal.codebooks._toeplitz import fejer
-from primal.errors import DataError, ParameterError, SpecError
-from primal.maps._common import check_spec
+from primal.errors import DataError, ParameterError
 from primal.turns._increments import floor_roots
 
 if TYPE_CHECKING:
@@ -45,7 +43,7 @@ __all__ = ["SCALE", "Space", "window_energy"]
 _GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0
 # sigma**2 = 1 / golden ratio; see `window_energy` for the reason.
 SCALE = math.sqrt(1.0 / _GOLDEN)
-_FIELDS = ("map", "basis_version", "D", "roles", "n_blocks", "sigma")
+_FIELDS = ("D", "roles", "n_blocks", "sigma")
 
 
 @dataclass(frozen=True)
@@ -186,24 +184,13 @@ class Space:
 
     @property
     def spec(self) -> dict[str, object]:
-        """The JSON values from which :meth:`from_spec` rebuilds this space."""
-        return {
-            "map": "space",
-            "basis_version": BASIS_VERSION,
-            "D": self.D,
-            "roles": list(self.roles),
-            "n_blocks": self.n_blocks,
-            "sigma": self.sigma,
-        }
+        """The JSON values from which :func:`primal.from_spec` rebuilds this space."""
+        fields = {name: getattr(self, name) for name in _FIELDS}
+        return make_spec("Space", **fields | {"roles": list(self.roles)})
 
     @classmethod
-    def from_spec(cls, spec: Mapping[str, object]) -> Space:
-        """Return the space that a spec describes."""
-        fields = check_spec(spec, _FIELDS)
-        if fields["map"] != "space":
-            raise SpecError(f"the spec of a space has 'map': 'space', got {fields['map']!r}.")
-        with raised_as(SpecError, "the spec of a space is wrong"):
-            return cls(fields["D"], fields["roles"], fields["n_blocks"], fields["sigma"])  # type: ignore[arg-type]
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Space:
+        return cls(**spec_fields("Space", fields, _FIELDS))
 
 
 def window_energy(increments: np.ndarray, n: int) -> float:

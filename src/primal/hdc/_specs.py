@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from primal._checks import raised_as
+from primal._specs import from_spec as space_from_spec
 from primal.errors import SpecError
 from primal.hdc._circular import Circular
 from primal.hdc._levels import Levels, Thermometer
 from primal.hdc._reals import Reals
-from primal.hdc._space import Space
 from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
 __all__ = ["from_spec"]
@@ -44,7 +44,7 @@ def from_spec(spec: Mapping[str, Any]) -> Vocabulary:
         raise SpecError(f"a spec's field 'vocabulary' is one of {listed}, got {kind!r}.")
     if "space" not in fields:
         raise SpecError(f"the spec of {kind} lacks the field 'space'.")
-    space = Space.from_spec(fields.pop("space"))
+    space = space_from_spec(fields.pop("space"))
     if kind == "reals":  # written when they had no role, with the codes of the first one
         fields.setdefault("role", space.roles[0])
     with raised_as(SpecError, f"the spec of {kind} has wrong or missing fields"):

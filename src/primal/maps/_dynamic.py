@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from primal._checks import even_dimension, one_of, output_array, real_array
 from primal._lazy import cached_property
-from primal.bases import BASIS_VERSION, Basis, spec_digest
+from primal._specs import make_spec, spec_digest, spec_fields
+from primal.bases import Basis
 from primal.decoding import (
     Regime,
     measure_regime,
@@ -44,6 +45,8 @@ _LARGEST_PLAIN_D = 8
 _LARGEST_PLAIN_CONDITION = 100.0
 # One float64 matrix product leaves 2**-53 of the phase: float32 accuracy ends here.
 _FAST_LOG2_TURNS = 20
+
+_FIELDS = ("d", "D", "sigma", "basis", "primes", "layer_norm", "layout", "precision")
 
 
 class DynamicPrime:
@@ -381,19 +384,17 @@ class DynamicPrime:
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        basis = self._basis.spec
-        return {
-            "map": "dynamic",
-            "basis_version": BASIS_VERSION,
-            "d": self.d,
-            "D": self.D,
-            "sigma": basis["sigma"],
-            "basis": self._basis.name,
-            "primes": self._basis.primes,
-            "layer_norm": self._layer_norm,
-            "layout": self._layout,
-            "precision": self._precision,
-        }
+        return make_spec(
+            "DynamicPrime",
+            d=self.d,
+            D=self.D,
+            sigma=self._basis.spec["sigma"],
+            basis=self._basis.name,
+            primes=self._basis.primes,
+            layer_norm=self._layer_norm,
+            layout=self._layout,
+            precision=self._precision,
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -402,12 +403,9 @@ class DynamicPrime:
         return spec_digest(self.spec, table.mantissas, table.exponents)
 
     @classmethod
-    def _from_spec(cls, spec: dict[str, object]) -> DynamicPrime:
-        options = {
-            name: value for name, value in spec.items() if name not in ("map", "basis_version")
-        }
+    def _from_spec(cls, fields: Mapping[str, Any]) -> DynamicPrime:
         made = object.__new__(cls)
-        made._set(**options)  # no warning: its maker has been warned
+        made._set(**spec_fields("DynamicPrime", fields, _FIELDS))  # its maker has been warned
         return made
 
     def __eq__(self, other: object) -> bool:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -18,7 +19,7 @@ from primal._checks import (
 )
 from primal._lazy import cached_property
 from primal._primes import LARGEST_COUNT
-from primal.bases import BASIS_VERSION, spec_digest
+from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import have_phases, phases_of
 from primal.engines import engine
 from primal.engines._numpy import wave_columns
@@ -258,14 +259,13 @@ class StaticPrime:
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        return {
-            "map": "static",
-            "basis_version": BASIS_VERSION,
-            "D": self._D,
-            "sigma": self._sigma,
-            "start": self._start,
-            "layout": self._layout,
-        }
+        return make_spec(
+            "StaticPrime",
+            D=self._D,
+            sigma=self._sigma,
+            start=self._start,
+            layout=self._layout,
+        )
 
     @cached_property
     def fingerprint(self) -> str:
@@ -273,11 +273,8 @@ class StaticPrime:
         return spec_digest(self.spec, self.increments)
 
     @classmethod
-    def _from_spec(cls, spec: dict[str, object]) -> StaticPrime:
-        options = {
-            name: value for name, value in spec.items() if name not in ("map", "basis_version")
-        }
-        return cls(**options)  # type: ignore[arg-type]
+    def _from_spec(cls, fields: Mapping[str, Any]) -> StaticPrime:
+        return cls(**spec_fields("StaticPrime", fields, ("D", "sigma", "start", "layout")))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StaticPrime) and self.spec == other.spec

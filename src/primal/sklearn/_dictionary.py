@@ -204,7 +204,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "codebook_" in state:
-            from primal.codebooks import from_spec
+            from primal._specs import from_spec
 
             self.codebook_ = from_spec(state["codebook_"])
             self._make_atoms()
