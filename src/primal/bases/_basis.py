@@ -13,6 +13,7 @@ from primal._forks import blas_lock
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import _gaussian, _roots
+from primal.bases._hadamard import HADAMARD_KERNELS, HadamardTable
 from primal.bases._laws import LAWS
 from primal.bases._sampling import SAMPLINGS
 from primal.bases._table import FrequencyTable
@@ -33,7 +34,7 @@ _GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
     "kronecker": _gaussian.kronecker,
     "orthogonal": _gaussian.orthogonal,
 }
-BASES = (*_EXACT, *_GAUSSIAN)
+BASES = (*_EXACT, *_GAUSSIAN, "hadamard")
 _UNIT_TABLES = _GAUSSIAN | LAWS
 # Up to here one prime for each input is more even than orthogonal blocks; above it correlated
 # inputs can line up with it (``docs/gallery/kernel_error.py``).
@@ -107,7 +108,7 @@ class Basis:
     def __post_init__(self) -> None:
         d = whole_number("d", self.d, least=1)
         k = whole_number("n_frequencies", self.n_frequencies, least=1)
-        name = one_of("basis", self.name, (*BASES, *LAWS, "auto"))
+        name = one_of("basis", self.name, (*BASES, *LAWS, *HADAMARD_KERNELS, "auto"))
         if name == "auto":
             name = auto_basis(d)
         if one_of("primes", self.primes, SAMPLINGS) == "log" and name not in _EXACT:
@@ -139,8 +140,10 @@ class Basis:
         return cls(**spec_fields("Basis", fields, names))
 
     @cached_property
-    def table(self) -> FrequencyTable:
+    def table(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact fixed-point integers, in turns per unit of x."""
+        if self.name in HADAMARD_KERNELS:
+            return HadamardTable(self.name, self.d, self.n_frequencies, self._scale)
         if self.name in _EXACT:
             return _EXACT[self.name](self.d, self.n_frequencies, self._scale, self.primes)
         unit = _UNIT_TABLES[self.name](self.d, self.n_frequencies)
@@ -158,7 +161,7 @@ class Basis:
         # The names that the first fingerprints were taken with.
         identity["basis_version"], identity["basis"] = BASIS_VERSION, identity.pop("name")
         del identity["type"], identity["version"]
-        return spec_digest(identity, self.table.mantissas, self.table.exponents)
+        return spec_digest(identity, *self.table.digest_arrays)
 
     @cached_property
     def condition_number(self) -> float:

@@ -14,7 +14,7 @@ from primal.bases._orthonormal import orthonormalise
 from primal.bases._roots import scrambled_fractions
 from primal.turns import floor_roots, prime_slice, static_turns
 
-__all__ = ["KRONECKER_PRIMES", "kronecker", "orthogonal", "table"]
+__all__ = ["KRONECKER_PRIMES", "chi_lengths", "kronecker", "orthogonal", "table"]
 
 # For d <= 8, primes whose sequences i sqrt(q) fill the cube well for every number of rows
 # from 32 to 512; ``tools/kronecker_primes.py`` finds them. Order matters.
@@ -56,7 +56,7 @@ def orthogonal(d: int, k: int) -> np.ndarray:
     whole = k // d * d
     orthonormalise(directions[:whole].reshape(-1, d, d))
     orthonormalise(directions[whole:].reshape(1, -1, d))
-    return _chi_lengths(d, k)[:, None] * directions
+    return chi_lengths(d, k, prime_index=d)[:, None] * directions
 
 
 def _row_turns(columns: np.ndarray, k: int) -> np.ndarray:
@@ -65,9 +65,9 @@ def _row_turns(columns: np.ndarray, k: int) -> np.ndarray:
     return static_turns(rows, floor_roots(columns, 1.0, 64)) + _HALF_TURN
 
 
-def _chi_lengths(d: int, k: int) -> np.ndarray:
-    """Return the chi_d quantiles of {i sqrt(p_(d+1)) + 1/2}, i = 1..k."""
-    u = unit_fractions(_row_turns(prime_slice(d, d + 1), k)[:, 0])
+def chi_lengths(d: int, k: int, *, prime_index: int) -> np.ndarray:
+    """Return the chi_d quantiles of {i sqrt(p) + 1/2}, i = 1..k, p the prime of an index."""
+    u = unit_fractions(_row_turns(prime_slice(prime_index, prime_index + 1), k)[:, 0])
     mode_squared = np.float64(max(d - 1, 0))
     centre = np.sqrt(np.float64(d))
 

@@ -46,6 +46,11 @@ class FrequencyTable:
         return cls(np.floor(scaled).astype(np.int64), exponents)
 
     @property
+    def digest_arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays that a fingerprint is taken over."""
+        return self.mantissas, self.exponents
+
+    @property
     def shape(self) -> tuple[int, int]:
         k, d = self.mantissas.shape
         return k, d

@@ -105,7 +105,7 @@ def _write_cosines(turns, amplitude, out):
 
 
 @_kernel
-def _write_row(turns, finish, out):
+def write_row(turns, finish, out):
     """Write one row of waves; a factor of 1 leaves every bit, also the sign of zero."""
     block, amplitude, offsets = finish
     k = turns.shape[0]
@@ -126,7 +126,7 @@ def _write_row(turns, finish, out):
 def write_waves(turns, finish, out):
     """Write the waves of uint32 turns, shape (n, k), into `out`."""
     for r in range(turns.shape[0]):
-        _write_row(turns[r], finish, out[r])
+        write_row(turns[r], finish, out[r])
 
 
 @_kernel
@@ -138,7 +138,7 @@ def static(increments, positions, finish, out):
         t = positions[r]
         for i in range(k):
             turns[i] = _U32((t * increments[i] + _HALF_ULP) >> _THIRTY_TWO)
-        _write_row(turns, finish, out[r])
+        write_row(turns, finish, out[r])
 
 
 @_inlined
@@ -271,7 +271,7 @@ def from_phases(phases, x, lengths, errors, mantissas, exponents, finish, out):
             _settle_row(
                 phases[r], errors, lengths[r], shifted, x[r], mantissas, exponents, scratch, turns
             )
-        _write_row(turns, finish, out[r])
+        write_row(turns, finish, out[r])
 
 
 @_contracted
@@ -308,7 +308,7 @@ def fast(phases, finish, out):
             shifted[i] = (phases[r, i] - np.rint(phases[r, i])) + _FRACTION_TO_LOW_BITS
         for i in range(k):
             turns[i] = _U32(bits[i])
-        _write_row(turns, finish, out[r])
+        write_row(turns, finish, out[r])
 
 
 @_kernel

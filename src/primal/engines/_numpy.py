@@ -11,7 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._forks import matrix_product
-from primal.bases import FrequencyTable
+from primal.bases import FrequencyTable, HadamardTable
+from primal.engines._hadamard import hadamard_turns, hadamard_words
 from primal.turns import (
     balanced_digits,
     combine_sums,
@@ -23,6 +24,8 @@ from primal.turns import (
 )
 
 __all__ = ["LARGEST_UNSURE", "Finish", "NumpyEngine", "wave_columns"]
+
+Table = FrequencyTable | HadamardTable
 
 # Phases in one block; the largest of its few temporaries takes eight bytes for each.
 _BLOCK_PHASES = 1 << 16
@@ -73,7 +76,7 @@ class NumpyEngine:
         for rows in row_blocks(len(positions), len(increments)):
             write_waves(static_turns(positions[rows], increments), out[rows], layout)
 
-    def dynamic(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray, layout: str) -> None:
+    def dynamic(self, table: Table, x: np.ndarray, out: np.ndarray, layout: str) -> None:
         """Write the exact features of float64 `x` (shape (n, d)) into `out`."""
         if out.dtype == np.float32:
             self.features(table, x, out, Finish(layout))
@@ -83,7 +86,7 @@ class NumpyEngine:
 
     def features(
         self,
-        table: FrequencyTable,
+        table: Table,
         x: np.ndarray,
         out: np.ndarray,
         finish: Finish,
@@ -97,10 +100,11 @@ class NumpyEngine:
         """
         for rows in row_blocks(len(x), table.shape[0]):
             part = x[rows]
-            turns = plain_turns(table, part)[1] if fast else rounded_turns(table, part)
+            plain = fast and isinstance(table, FrequencyTable)
+            turns = plain_turns(table, part)[1] if plain else rounded_turns(table, part)
             write_features(turns, out[rows], finish)
 
-    def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
+    def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
         for rows in row_blocks(len(x), table.shape[0]):
             out[rows] = rounded_turns(table, x[rows])
@@ -134,7 +138,7 @@ def mean_cosines(increments: np.ndarray, lags: np.ndarray) -> np.ndarray:
     return waves(static_turns(lags, increments))[0].mean(axis=1)
 
 
-def exact_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+def exact_turns(table: Table, x: np.ndarray) -> np.ndarray:
     """Return the phases of a block of rows by the definition in ``primal.turns._digits``.
 
     Returns
@@ -142,13 +146,15 @@ def exact_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     turns : ndarray of shape (n, k), dtype=uint64
         Units of 2**-64 turn.
     """
+    if isinstance(table, HadamardTable):
+        return hadamard_words(table, x)
     turns = np.empty((len(x), table.shape[0]), dtype=np.uint64)
     for rows in row_blocks(len(x), table.shape[0], _EXACT_PHASES):
         turns[rows] = _exact_block(table, x[rows])
     return turns
 
 
-def _exact_block(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+def _exact_block(table: Table, x: np.ndarray) -> np.ndarray:
     a = row_exponents(x)
     x_digits = balanced_digits(integer_rows(x, a), table.widths.x)
     # Exact whatever the order of summation: whole numbers that stay within 2**53.
@@ -158,13 +164,15 @@ def _exact_block(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     return combine_sums(sums, a[:, None] + table.exponents, table.widths)
 
 
-def rounded_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+def rounded_turns(table: Table, x: np.ndarray) -> np.ndarray:
     """Return the same phases rounded to 2**-32 turn, mostly by a plain matrix product.
 
     Returns
     -------
     turns : ndarray of shape (n, k), dtype=uint32
     """
+    if isinstance(table, HadamardTable):
+        return round_turns(hadamard_turns(table, x))
     errors = np.multiply.outer(row_lengths(x), table.product_error_units)
     if errors.max(initial=0.0) > LARGEST_UNSURE:
         return round_turns(exact_turns(table, x))
@@ -191,9 +199,7 @@ def row_lengths(x: np.ndarray) -> np.ndarray:
     return np.ldexp(np.sqrt(np.square(scaled).sum(axis=1)), a)
 
 
-def exact_pairs(
-    table: FrequencyTable, x: np.ndarray, rows: np.ndarray, columns: np.ndarray
-) -> np.ndarray:
+def exact_pairs(table: Table, x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
     """Return the exact phases of some pairs of a row of x and a frequency, as uint64 turns."""
     widths = table.widths
     a = row_exponents(x)
@@ -207,7 +213,7 @@ def exact_pairs(
     return turns
 
 
-def plain_turns(table: FrequencyTable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def plain_turns(table: Table, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the fractions of one float64 product in units of 2**-32 turn, and as uint32 turns."""
     phases = matrix_product(x, table.transposed)
     units = (phases - np.rint(phases)) * 2.0**32  # both steps are exact

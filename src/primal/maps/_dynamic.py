@@ -13,7 +13,7 @@ import numpy as np
 from primal._checks import even_dimension, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
-from primal.bases import Basis
+from primal.bases import Basis, HadamardTable
 from primal.decoding import (
     Regime,
     measure_regime,
@@ -406,8 +406,7 @@ class DynamicPrime:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the spec and the frequency table."""
-        table = self._basis.table
-        return spec_digest(self.spec, table.mantissas, table.exponents)
+        return spec_digest(self.spec, *self._basis.table.digest_arrays)
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> DynamicPrime:
@@ -456,6 +455,8 @@ class DynamicPrime:
         return measure_regime(self._basis, parts)
 
     def _check_range(self, rows: np.ndarray, largest: float) -> None:
+        if isinstance(self._basis.table, HadamardTable):
+            return  # words wrap: phases of any length are exact
         log2_limit = _FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
         allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
         # A normalised row has no entry above sqrt(d).

@@ -412,8 +412,7 @@ class KernelPrime:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the spec and the frequency table."""
-        table = self.basis.table
-        return spec_digest(self.spec, table.mantissas, table.exponents)
+        return spec_digest(self.spec, *self.basis.table.digest_arrays)
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> KernelPrime:

@@ -1,0 +1,202 @@
+"""``hadamard``: frequencies without a matrix, by signed Hadamard transforms of whole numbers.
+
+Inputs are scaled to 64-bit words, transformed and scaled again. Only turns modulo one matter, so
+the words may wrap: every step is exact, in any order, on any machine. With m a power of two,
+H the m x m matrix of +1 and -1 whose entry (i, j) is the parity of i & j, and b = j // m:
+
+    X_i    = sign(x_i) floor(|x_i| c 2**64 + 1/2)      c = sigma / (2**8 m); zero for i >= d
+    Y      = H S3_b H S2_b (H S1 X)                    mod 2**64
+    turn_j = k_j Y_(j mod m)                           mod 2**64, in units of 2**-64 turn
+
+S1, S2_b, S3_b are signs: minus where the fraction of M sqrt(p) is below 1/2, a prime for each. The
+first round is the same for all blocks. Rows of H S3 H S2 H S1 are orthogonal and m**1.5 long;
+k_j = round(2**8 r_j / sqrt(m)) gives them the length r_j of Gaussian vectors in m dimensions, of
+which x has d. The rounding of X moves a phase by less than 2**-65 times the sum of its d
+frequencies in units of c: at most 2**-57 m sqrt(d) r_j turns, and 2**-121 m sqrt(d) r_j with the
+128-bit words that float64 features take.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from primal._checks import require_memory
+from primal._lazy import cached_property
+from primal.bases._gaussian import chi_lengths
+from primal.bases._laws import matern_scales
+from primal.bases._roots import scrambled_fractions
+from primal.bases._table import FrequencyTable
+from primal.turns import prime_slice
+
+__all__ = ["HADAMARD_KERNELS", "HadamardTable", "transform"]
+
+# 2 nu of the Matern kernels, whose rows have other lengths; 0 for the Gaussian one.
+HADAMARD_KERNELS = {
+    "hadamard": 0,
+    "hadamard-matern12": 1,
+    "hadamard-matern32": 3,
+    "hadamard-matern52": 5,
+}
+# With fewer rows there are too few patterns of signs, and the kernel error does not fall.
+_LEAST_ROWS = 32
+_FRACTION_BITS = 8
+_HALF_TURN = np.uint64(1 << 63)
+
+
+class HadamardTable:
+    """What engines need of the basis: signs, row factors and a scale.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        (k, d): numbers of frequencies and of inputs.
+    m : int
+        Rows of a block, a power of two.
+    scale : float
+        c of the definition.
+    signs : ndarray of shape (1 + 2 n_blocks, m), dtype=uint64
+        All bits set where the sign is minus; S1, S2_0, S3_0, S2_1, ...; read-only.
+    factors : ndarray of shape (n_blocks m,), dtype=uint64
+        k_j; zero from k on; read-only.
+    """
+
+    def __init__(self, name: str, d: int, k: int, sigma: float) -> None:
+        self.shape = (k, d)
+        self.m = m = max(_LEAST_ROWS, 1 << (d - 1).bit_length())
+        self.n_blocks = -(-k // m)
+        self.scale = sigma / (m << _FRACTION_BITS)
+        rounds = 1 + 2 * self.n_blocks
+        fractions = scrambled_fractions(prime_slice(0, rounds * m))
+        self.signs = np.where(fractions < _HALF_TURN, ~np.uint64(0), np.uint64(0)).reshape(-1, m)
+        lengths = chi_lengths(m, k, prime_index=0) / np.sqrt(np.float64(m))
+        degrees = HADAMARD_KERNELS[name]
+        if degrees:
+            lengths = lengths * matern_scales(degrees, k, prime_index=d + 2)
+        self.factors = np.zeros(self.n_blocks * m, dtype=np.uint64)
+        self.factors[:k] = np.maximum(np.rint(lengths * (1 << _FRACTION_BITS)), 1.0)
+        self.signs.flags.writeable = self.factors.flags.writeable = False
+
+    @property
+    def digest_arrays(self) -> tuple[np.ndarray, ...]:
+        """The arrays that a fingerprint is taken over."""
+        return self.signs & np.uint64(1), self.factors
+
+    def words(self, x: np.ndarray, bits: int = 64) -> tuple[np.ndarray, np.ndarray]:
+        """Return X of the definition for float64 rows, as two uint64 arrays: high and low word.
+
+        With 64 bits the high word is X; with 128 they are floor(|x| c 2**128 + 1/2) with its sign.
+        """
+        return scaled_words(x, self.scale, bits)
+
+    @cached_property
+    def dense(self) -> FrequencyTable:
+        """The same frequencies as a matrix, for those who need one."""
+        k, d = self.shape
+        require_memory(8 * 4 * k * d, f"the matrix of {k} x {d} frequencies")
+        rows = np.zeros((d, self.m), dtype=np.int64)
+        np.fill_diagonal(rows, 1)
+        signs = 1 - 2 * (self.signs & np.uint64(1)).astype(np.int64)
+        first = transform(rows * signs[0])
+        columns = np.empty((k, d))
+        for b in range(self.n_blocks):
+            part = transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b])
+            some = slice(b * self.m, min(k, (b + 1) * self.m))
+            columns[some] = part.T[: some.stop - some.start]
+        # Whole numbers below 2**53 times whole numbers: one rounding by the product, one by c.
+        columns *= self.factors[:k, None].astype(np.float64)
+        return FrequencyTable.from_floats(columns * self.scale)
+
+    @property
+    def values(self) -> np.ndarray:
+        """The frequencies as float64, shape (k, d)."""
+        return self.dense.values
+
+    @property
+    def transposed(self) -> np.ndarray:
+        return self.dense.transposed
+
+    @property
+    def l1_norms(self) -> np.ndarray:
+        return self.dense.l1_norms
+
+    @property
+    def mantissas(self) -> np.ndarray:
+        return self.dense.mantissas
+
+    @property
+    def exponents(self) -> np.ndarray:
+        return self.dense.exponents
+
+
+def transform(rows: np.ndarray) -> np.ndarray:
+    """Return H times each row of integers of shape (n, m); a new array, sums wrap."""
+    n, m = rows.shape
+    half = 1
+    while half < m:
+        pairs = rows.reshape(n, m // (2 * half), 2, half)
+        rows = np.empty_like(pairs)
+        np.add(pairs[:, :, 0], pairs[:, :, 1], out=rows[:, :, 0])
+        np.subtract(pairs[:, :, 0], pairs[:, :, 1], out=rows[:, :, 1])
+        half *= 2
+    return rows.reshape(n, m)
+
+
+def scaled_words(x: np.ndarray, scale: float, bits: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return sign(x) floor(|x| scale 2**bits + 1/2) mod 2**bits; see `HadamardTable.words`."""
+    fraction, exponent = np.frexp(np.abs(x))
+    scale_fraction, scale_exponent = np.frexp(np.float64(scale))
+    high, low = _product(
+        np.ldexp(fraction, 53).astype(np.uint64), np.uint64(np.ldexp(scale_fraction, 53))
+    )
+    # The product is high 2**64 + low, in units of 2**(exponents - 106).
+    left = exponent.astype(np.int64) + int(scale_exponent) - 106 + bits
+    high, low = _rounded_right(high, low, np.maximum(-left, 0))
+    high, low = _shifted_left(high, low, np.maximum(left, 0))
+    if bits == 64:
+        high, low = low, np.zeros_like(low)
+    minus = x < 0.0
+    # Two's complement of both words.
+    low_minus = ~low + np.uint64(1)
+    high_minus = ~high + (low_minus == 0)
+    return np.where(minus, high_minus, high), np.where(minus, low_minus, low)
+
+
+def _product(a: np.ndarray, b: np.uint64) -> tuple[np.ndarray, np.ndarray]:
+    """Return the 128-bit product of numbers below 2**53."""
+    shift, mask = np.uint64(32), np.uint64(2**32 - 1)
+    a_high, a_low, b_high, b_low = a >> shift, a & mask, b >> shift, b & mask
+    low, middle = a_low * b_low, a_high * b_low + a_low * b_high  # below 2**54
+    total = low + (middle << shift)
+    return a_high * b_high + (middle >> shift) + (total < low), total
+
+
+def _rounded_right(
+    high: np.ndarray, low: np.ndarray, by: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return 128-bit numbers below 2**106 over 2**by, to the nearest, halves up."""
+    before = np.minimum(by, 127)
+    # One less than the shift first; the bit that is then lowest decides the rounding.
+    high, low = _shifted_right(high, low, np.maximum(before - 1, 0))
+    odd = np.where(by > 0, low & np.uint64(1), np.uint64(0))
+    high, low = _shifted_right(high, low, np.minimum(before, 1))
+    total = low + odd
+    return high + (total < low), total
+
+
+def _shifted_right(
+    high: np.ndarray, low: np.ndarray, by: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    far, rest = by >= 64, (by % 64).astype(np.uint64)
+    low, high = np.where(far, high, low), np.where(far, np.uint64(0), high)
+    # Two shifts, because one by 64 is not defined.
+    return high >> rest, (low >> rest) | ((high << np.uint64(1)) << (np.uint64(63) - rest))
+
+
+def _shifted_left(
+    high: np.ndarray, low: np.ndarray, by: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    none, rest = by >= 128, (by % 64).astype(np.uint64)
+    far = by >= 64
+    high, low = np.where(far, low, high), np.where(far, np.uint64(0), low)
+    high, low = np.where(none, np.uint64(0), high), np.where(none, np.uint64(0), low)
+    return (high << rest) | ((low >> np.uint64(1)) >> (np.uint64(63) - rest)), low << rest

@@ -1,0 +1,141 @@
+"""Compiled loops for the basis ``hadamard``: the definition in ``primal.bases._hadamard``.
+
+A few rows stand side by side, so that every step of a transform is the same for neighbors in
+memory and the compiler can take them together. Two steps are done at once: that halves the passes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from primal.engines._numba_kernels import write_row
+
+__all__ = ["features", "wide_turns"]
+
+_U64 = np.uint64
+_U32 = np.uint32
+_ZERO, _ONE = _U64(0), _U64(1)
+_LOW32 = _U64(2**32 - 1)
+_S32, _S63 = _U64(32), _U64(63)
+_HALF_ULP = _U64(1 << 31)
+_MANTISSA = _U64((1 << 52) - 1)
+_IMPLICIT = _U64(1 << 52)
+# Words of a tile: with its copy it stays in the second-level cache.
+_TILE_WORDS = 1 << 14
+_MOST_ROWS = 16
+
+_kernel = njit(cache=True, nogil=True)
+_inlined = njit(cache=True, nogil=True, inline="always")
+
+
+@_kernel
+def _wide_word(bits, scale_mantissa, scale_exponent, n_bits):
+    """Return floor(|x| scale 2**n_bits + 1/2), its last 128 bits as two words, x by its bits."""
+    exponent = np.int64((bits >> _U64(52)) & _U64(0x7FF))
+    mantissa = bits & _MANTISSA
+    if exponent == 0:
+        exponent = 1
+    else:
+        mantissa |= _IMPLICIT
+    a_high, a_low = mantissa >> _S32, mantissa & _LOW32
+    b_high, b_low = scale_mantissa >> _S32, scale_mantissa & _LOW32
+    bottom, middle = a_low * b_low, a_high * b_low + a_low * b_high
+    low = bottom + (middle << _S32)
+    high = a_high * b_high + (middle >> _S32) + _U64(low < bottom)
+    left = exponent - 1075 + scale_exponent + n_bits
+    if left >= 128:
+        return _ZERO, _ZERO
+    if left >= 64:
+        return low << _U64(left - 64), _ZERO
+    if left > 0:
+        by = _U64(left)
+        return (high << by) | (low >> _U64(64 - left)), low << by
+    if left == 0:
+        return high, low
+    if left < -127:
+        return _ZERO, _ZERO
+    # Halves up: the last bit that falls out is added.
+    if left < -64:
+        by = _U64(-left - 64)
+        return _ZERO, (high >> by) + ((high >> (by - _ONE)) & _ONE)
+    if left == -64:
+        rounded = high + (low >> _S63)
+        return _U64(rounded < high), rounded
+    by = _U64(-left)
+    shifted = (low >> by) | (high << _U64(64 + left))
+    rounded = shifted + ((low >> (by - _ONE)) & _ONE)
+    return (high >> by) + _U64(rounded < shifted), rounded
+
+
+@_kernel
+def _transform(y):
+    """Replace the columns of y, shape (m, rows), by H times each."""
+    m, n = y.shape
+    h = 1
+    while 2 * h < m:
+        for i in range(0, m, 4 * h):
+            for j in range(i, i + h):
+                p, q, r, s = y[j], y[j + h], y[j + 2 * h], y[j + 3 * h]
+                for c in range(n):
+                    a, b = p[c] + q[c], p[c] - q[c]
+                    u, v = r[c] + s[c], r[c] - s[c]
+                    p[c], q[c], r[c], s[c] = a + u, b + v, a - u, b - v
+        h *= 4
+    if h < m:
+        for j in range(h):
+            p, q = y[j], y[j + h]
+            for c in range(n):
+                p[c], q[c] = p[c] + q[c], p[c] - q[c]
+
+
+@_kernel
+def _signed(source, signs, target):
+    for i in range(source.shape[0]):
+        sign = signs[i]
+        for c in range(source.shape[1]):
+            target[i, c] = (source[i, c] ^ sign) - sign
+
+
+@_kernel
+def tile_rows(m):
+    """Return how many rows stand side by side."""
+    return max(4, min(_MOST_ROWS, _TILE_WORDS // m))
+
+
+@_kernel
+def features(x_bits, scale_mantissa, scale_exponent, signs, factors, k, finish, out, turns_only):
+    """Write features of rows given by the bits of their float64, or their uint32 turns."""
+    n, d = x_bits.shape
+    m = signs.shape[1]
+    rows = tile_rows(m)
+    first, y = np.empty((m, rows), dtype=np.uint64), np.empty((m, rows), dtype=np.uint64)
+    turns = np.empty((rows, factors.shape[0]), dtype=np.uint32)
+    for start in range(0, n, rows):
+        some = min(rows, n - start)
+        for c in range(rows):
+            for i in range(d):
+                word = _ZERO
+                if c < some:
+                    bits = x_bits[start + c, i]
+                    word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
+                    minus = _ZERO - (bits >> _S63)
+                    word = (word ^ minus) - minus
+                first[i, c] = word
+        first[d:] = _ZERO
+        _signed(first, signs[0], first)
+        _transform(first)
+        for b in range((signs.shape[0] - 1) // 2):
+            _signed(first, signs[1 + 2 * b], y)
+            _transform(y)
+            _signed(y, signs[2 + 2 * b], y)
+            _transform(y)
+            for j in range(m):
+                factor = factors[b * m + j]
+                for c in range(rows):
+                    turns[c, b * m + j] = _U32((y[j, c] * factor + _HALF_ULP) >> _S32)
+        for c in range(some):
+            if turns_only:
+                out[start + c] = turns[c, :k]
+            else:
+                write_row(turns[c, :k], finish, out[start + c])
