@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from primal._forks import matrix_product
 from primal._parallel import over_rows, single_threaded_blas
-from primal.bases import FrequencyTable
+from primal.bases import FrequencyTable, HadamardTable
 from primal.engines import _numba_coherence as coherence
+from primal.engines import _numba_hadamard as hadamard
 from primal.engines import _numba_kernels as kernels
-from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, row_blocks, worst_of
+from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, Table, row_blocks, worst_of
 from primal.turns import digit_units, term_shift
 
 __all__ = ["NumbaEngine"]
@@ -51,13 +54,23 @@ class NumbaEngine(NumpyEngine):
 
     def features(
         self,
-        table: FrequencyTable,
+        table: Table,
         x: np.ndarray,
         out: np.ndarray,
         finish: Finish,
         *,
         fast: bool = False,
     ) -> None:
+        if isinstance(table, HadamardTable):
+            finished, k = _kernel_finish(finish), table.shape[0]
+            over_rows(
+                len(x),
+                _least_rows(k),
+                lambda first, last: hadamard.features(
+                    *_hadamard_arguments(table, x[first:last]), k, finished, out[first:last]
+                ),
+            )
+            return
         direct = table.shape[1] <= _LARGEST_DIRECT_D
         encode = _fast if fast else (_direct if direct else _by_products)
         as_kernels_take_it = _kernel_finish(finish)
@@ -69,7 +82,17 @@ class NumbaEngine(NumpyEngine):
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
-    def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
+    def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
+        if isinstance(table, HadamardTable):
+            over_rows(
+                len(x),
+                _least_rows(table.shape[0]),
+                lambda first, last: hadamard.turns(
+                    *_hadamard_arguments(table, x[first:last]), out[first:last]
+                ),
+            )
+            return
+
         def work(first: int, last: int) -> None:
             for rows in _blocks(last - first, table):
                 out[first:last][rows] = _turns_from_digits(table, x[first:last][rows])
@@ -95,6 +118,13 @@ class NumbaEngine(NumpyEngine):
         lags = np.sort(np.concatenate(survivors)).astype(np.uint64)
         blocks = row_blocks(len(lags), len(increments))
         return worst_of(increments, (lags[rows] for rows in blocks))
+
+
+def _hadamard_arguments(table: HadamardTable, x: np.ndarray) -> tuple[Any, ...]:
+    """Return what its kernels take: the bits of x, the scale in two whole numbers, the table."""
+    fraction, exponent = math.frexp(table.scale)
+    scale = np.uint64(math.ldexp(fraction, 53)), np.int64(exponent - 53)
+    return np.ascontiguousarray(x).view(np.uint64), scale, table.signs, table.factors
 
 
 def _kernel_finish(finish: Finish) -> _KernelFinish:

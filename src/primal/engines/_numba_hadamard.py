@@ -11,7 +11,7 @@ from numba import njit
 
 from primal.engines._numba_kernels import write_row
 
-__all__ = ["features", "wide_turns"]
+__all__ = ["features", "turns"]
 
 _U64 = np.uint64
 _U32 = np.uint32
@@ -104,38 +104,60 @@ def tile_rows(m):
 
 
 @_kernel
-def features(x_bits, scale_mantissa, scale_exponent, signs, factors, k, finish, out, turns_only):
-    """Write features of rows given by the bits of their float64, or their uint32 turns."""
+def _narrow_words(x_bits, scale, first):
+    """Fill the columns of `first` with the 64-bit words of rows, zero behind them."""
+    scale_mantissa, scale_exponent = scale
     n, d = x_bits.shape
-    m = signs.shape[1]
+    first[d:] = _ZERO
+    first[:d, n:] = _ZERO
+    for c in range(n):
+        for i in range(d):
+            bits = x_bits[c, i]
+            word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
+            minus = _ZERO - (bits >> _S63)
+            first[i, c] = (word ^ minus) - minus
+
+
+@_kernel
+def _tile_turns(x_bits, scale, signs, factors, first, y, turns):
+    """Write the uint32 turns of a few rows; `first` and `y` are room for the words."""
+    m, rows = first.shape
+    _narrow_words(x_bits, scale, first)
+    _signed(first, signs[0], first)
+    _transform(first)
+    for b in range((signs.shape[0] - 1) // 2):
+        _signed(first, signs[1 + 2 * b], y)
+        _transform(y)
+        _signed(y, signs[2 + 2 * b], y)
+        _transform(y)
+        for j in range(m):
+            factor = factors[b * m + j]
+            for c in range(rows):
+                turns[c, b * m + j] = _U32((y[j, c] * factor + _HALF_ULP) >> _S32)
+
+
+@_kernel
+def turns(x_bits, scale, signs, factors, out):
+    """Write the uint32 turns of rows, given by the bits of their float64, shape (n, k)."""
+    n, m = len(x_bits), signs.shape[1]
     rows = tile_rows(m)
     first, y = np.empty((m, rows), dtype=np.uint64), np.empty((m, rows), dtype=np.uint64)
-    turns = np.empty((rows, factors.shape[0]), dtype=np.uint32)
+    tile = np.empty((rows, factors.shape[0]), dtype=np.uint32)
     for start in range(0, n, rows):
         some = min(rows, n - start)
-        for c in range(rows):
-            for i in range(d):
-                word = _ZERO
-                if c < some:
-                    bits = x_bits[start + c, i]
-                    word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
-                    minus = _ZERO - (bits >> _S63)
-                    word = (word ^ minus) - minus
-                first[i, c] = word
-        first[d:] = _ZERO
-        _signed(first, signs[0], first)
-        _transform(first)
-        for b in range((signs.shape[0] - 1) // 2):
-            _signed(first, signs[1 + 2 * b], y)
-            _transform(y)
-            _signed(y, signs[2 + 2 * b], y)
-            _transform(y)
-            for j in range(m):
-                factor = factors[b * m + j]
-                for c in range(rows):
-                    turns[c, b * m + j] = _U32((y[j, c] * factor + _HALF_ULP) >> _S32)
+        _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
+        out[start : start + some] = tile[:some, : out.shape[1]]
+
+
+@_kernel
+def features(x_bits, scale, signs, factors, k, finish, out):
+    """Write the features of rows, given by the bits of their float64."""
+    n, m = len(x_bits), signs.shape[1]
+    rows = tile_rows(m)
+    first, y = np.empty((m, rows), dtype=np.uint64), np.empty((m, rows), dtype=np.uint64)
+    tile = np.empty((rows, factors.shape[0]), dtype=np.uint32)
+    for start in range(0, n, rows):
+        some = min(rows, n - start)
+        _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
         for c in range(some):
-            if turns_only:
-                out[start + c] = turns[c, :k]
-            else:
-                write_row(turns[c, :k], finish, out[start + c])
+            write_row(tile[c, :k], finish, out[start + c])
