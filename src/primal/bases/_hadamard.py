@@ -38,7 +38,7 @@ HADAMARD_KERNELS = {
     "hadamard-matern52": 5,
 }
 # With fewer rows there are too few patterns of signs, and the kernel error does not fall.
-_LEAST_ROWS = 32
+_LEAST_ROWS = 64
 _FRACTION_BITS = 8
 _HALF_TURN = np.uint64(1 << 63)
 

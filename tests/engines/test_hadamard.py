@@ -1,0 +1,157 @@
+"""The basis ``hadamard`` against its definition in Python integers, on every engine."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import primal
+from primal.bases import Basis, HadamardTable, transform
+from primal.engines import Finish, engine, installed_engines
+
+
+def word(x, scale, bits):
+    """sign(x) floor(|x| scale 2**bits + 1/2), not yet wrapped."""
+    size = math.floor(Fraction(abs(x)) * Fraction(scale) * 2**bits + Fraction(1, 2))
+    return size if x >= 0 else -size
+
+
+def hadamard_product(values):
+    return [
+        sum(v if (i & j).bit_count() % 2 == 0 else -v for j, v in enumerate(values))
+        for i in range(len(values))
+    ]
+
+
+def defined_turns(table, row, bits):
+    """The phases of the definition as whole numbers of 2**-bits turn."""
+    k, d = table.shape
+    signs = [[-1 if mask else 1 for mask in one] for one in table.signs.tolist()]
+    X = [word(float(x), table.scale, bits) for x in row] + [0] * (table.m - d)
+
+    def signed(values, which):
+        return [s * v for s, v in zip(signs[which], values, strict=True)]
+
+    first = hadamard_product(signed(X, 0))
+    turns = []
+    for b in range(table.n_blocks):
+        once = hadamard_product(signed(first, 1 + 2 * b))
+        turns += hadamard_product(signed(once, 2 + 2 * b))
+    factors = table.factors.tolist()
+    return [turn * factor % 2**bits for turn, factor in zip(turns, factors, strict=True)][:k]
+
+
+def rounded(turns, bits, to):
+    return [(turn + (1 << (bits - to - 1))) >> (bits - to) & (2**to - 1) for turn in turns]
+
+
+@pytest.fixture(params=installed_engines())
+def chosen(request):
+    return engine(request.param)
+
+
+@pytest.mark.parametrize(("d", "k"), [(1, 3), (5, 64), (64, 64), (65, 130), (100, 300)])
+@pytest.mark.parametrize("scale", [1e-12, 0.3, 1e5, 1e30])
+def test_turns_are_those_of_the_definition(chosen, d, k, scale):
+    table = Basis("hadamard", d, k, 0.37).table
+    x = np.random.default_rng(d).standard_normal((3, d)) * scale
+    x[0, 0], x[1] = 0.0, -x[0]
+    turns = np.empty((3, k), dtype=np.uint32)
+    chosen.dynamic_turns(table, x, turns)
+    for row, found in zip(x, turns, strict=True):
+        assert found.tolist() == rounded(defined_turns(table, row, 64), 64, 32)
+
+
+@pytest.mark.parametrize(("d", "k"), [(5, 64), (70, 140)])
+@pytest.mark.parametrize("scale", [1e-12, 0.3, 1e5])
+def test_float64_features_come_from_128_bits(chosen, d, k, scale):
+    table = Basis("hadamard", d, k, 0.37).table
+    x = np.random.default_rng(d).standard_normal((2, d)) * scale
+    out = np.empty((2, 2 * k))
+    chosen.dynamic(table, x, out, "block")
+    for row, found in zip(x, out, strict=True):
+        turns = np.array(rounded(defined_turns(table, row, 128), 128, 64), dtype=np.uint64)
+        cos, sin = primal.turns.waves(turns)
+        np.testing.assert_array_equal(found, np.concatenate([cos, sin]))
+
+
+@given(
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.floats(1e-100, 1e100),
+    st.sampled_from([64, 128]),
+)
+@settings(max_examples=300)
+def test_words_are_exact(x, sigma, bits):
+    table = HadamardTable("hadamard", 1, 1, sigma)
+    high, low = table.words(np.array([[x]]), bits)
+    found = int(high[0, 0]) if bits == 64 else (int(high[0, 0]) << 64) + int(low[0, 0])
+    assert found == word(x, table.scale, bits) % 2**bits
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.floats(1e-100, 1e100))
+@settings(max_examples=300)
+def test_engines_have_the_same_words(x, sigma):
+    table = HadamardTable("hadamard", 1, 1, sigma)
+    turns = [np.empty((1, 1), dtype=np.uint32) for _ in installed_engines()]
+    for name, out in zip(installed_engines(), turns, strict=True):
+        engine(name).dynamic_turns(table, np.array([[x]]), out)
+    assert len({int(out[0, 0]) for out in turns}) == 1
+
+
+def test_transform_is_the_matrix():
+    rows = np.random.default_rng(0).integers(-(2**62), 2**62, (3, 64))
+    found = transform(rows.astype(np.uint64))
+    for row, got in zip(rows.tolist(), found.tolist(), strict=True):
+        assert got == [value % 2**64 for value in hadamard_product(row)]
+
+
+@pytest.mark.parametrize("n", [1, 3, 17, 100])
+@pytest.mark.parametrize("layout", ["block", "interleaved"])
+def test_engines_batches_and_finishes_agree(n, layout):
+    table = Basis("hadamard", 20, 150, 0.3).table
+    x = np.random.default_rng(1).standard_normal((100, 20))
+    offsets = np.arange(150, dtype=np.uint32) << np.uint32(20)
+    for finish, columns in ((Finish(layout), 300), (Finish("block", 0.25, offsets), 150)):
+        whole = np.empty((100, columns), dtype=np.float32)
+        engine("numpy").features(table, x, whole, finish)
+        for name in installed_engines():
+            for fast in (False, True):
+                part = np.empty((n, columns), dtype=np.float32)
+                engine(name).features(table, x[:n], part, finish, fast=fast)
+                np.testing.assert_array_equal(part, whole[:n])
+
+
+@pytest.mark.parametrize("name", ["hadamard", "hadamard-matern12", "hadamard-matern52"])
+@pytest.mark.parametrize(("k", "larger"), [(1, 64), (64, 65), (100, 1000)])
+def test_a_smaller_table_is_a_prefix(name, k, larger):
+    small, large = HadamardTable(name, 10, k, 1.0), HadamardTable(name, 10, larger, 1.0)
+    np.testing.assert_array_equal(small.factors[:k], large.factors[:k])
+    np.testing.assert_array_equal(small.signs, large.signs[: len(small.signs)])
+    m = primal.DynamicPrime(10, 2 * k, 0.2, basis=name, layout="interleaved")
+    x = np.random.default_rng(0).standard_normal((5, 10))
+    np.testing.assert_array_equal(m.grow(2 * larger).encode(x)[:, : 2 * k], m.encode(x))
+
+
+def test_the_matrix_is_the_transform():
+    table = Basis("hadamard", 33, 150, 0.011).table
+    x = np.random.default_rng(3).standard_normal((20, 33))
+    phases = x @ table.values.T
+    turns = np.empty((20, 150), dtype=np.uint32)
+    engine("numpy").dynamic_turns(table, x, turns)
+    apart = turns / 2.0**32 - phases
+    assert np.abs(apart - np.rint(apart)).max() < 2.0**-32
+    rows = table.values[:64] / np.linalg.norm(table.values[:64], axis=1)[:, None]
+    full = Basis("hadamard", 64, 64, 1.0).table.values
+    products = full @ full.T
+    assert np.abs(products - np.diag(np.diag(products))).max() < 1e-9
+    assert rows.shape == (64, 33)
+
+
+def test_signs_are_mixed():
+    signs = HadamardTable("hadamard", 64, 4096, 1.0).signs != 0
+    assert 0.45 < signs.mean() < 0.55
+    longest = max(len(run) for run in "".join("01"[int(s)] for s in signs.ravel()).split("0"))
+    assert longest < 25
