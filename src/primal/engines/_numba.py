@@ -42,15 +42,31 @@ class NumbaEngine(NumpyEngine):
     def static(
         self, increments: np.ndarray, positions: np.ndarray, out: np.ndarray, layout: str
     ) -> None:
-        if out.dtype != np.float32:
-            super().static(increments, positions, out, layout)
-            return
-        finish = _kernel_finish(Finish(layout))
+        finish, block = _kernel_finish(Finish(layout)), layout == "block"
 
         def work(first: int, last: int) -> None:
-            kernels.static(increments, positions[first:last], finish, out[first:last])
+            some, target = positions[first:last], out[first:last]
+            if out.dtype == np.float64:
+                kernels.static64(increments, some, block, target)
+            else:
+                kernels.static(increments, some, finish, target)
 
         over_rows(len(positions), _least_rows(len(increments)), work)
+
+    def dynamic(self, table: Table, x: np.ndarray, out: np.ndarray, layout: str) -> None:
+        if out.dtype == np.float32 or isinstance(table, FrequencyTable):
+            super().dynamic(table, x, out, layout)
+            return
+        over_rows(
+            len(x),
+            _least_rows(table.shape[0]),
+            lambda first, last: hadamard.wide_features(
+                *_hadamard_arguments(table, x[first:last]),
+                table.shape[0],
+                layout == "block",
+                out[first:last],
+            ),
+        )
 
     def features(
         self,

@@ -9,9 +9,9 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from primal.engines._numba_kernels import write_row
+from primal.engines._numba_kernels import write_row, write_row64
 
-__all__ = ["features", "turns"]
+__all__ = ["features", "turns", "wide_features"]
 
 _U64 = np.uint64
 _U32 = np.uint32
@@ -161,3 +161,74 @@ def features(x_bits, scale, signs, factors, k, finish, out):
         _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
         for c in range(some):
             write_row(tile[c, :k], finish, out[start + c])
+
+
+@_kernel
+def _wide_transform(high, low):
+    """Replace the columns of 128-bit words, (m, rows) in two parts, by H times each."""
+    m, n = low.shape
+    h = 1
+    while h < m:
+        for i in range(0, m, 2 * h):
+            for j in range(i, i + h):
+                p, q, r, s = high[j], low[j], high[j + h], low[j + h]
+                for c in range(n):
+                    a, b, u, v = p[c], q[c], r[c], s[c]
+                    total = b + v
+                    q[c], s[c] = total, b - v
+                    p[c], r[c] = a + u + _U64(total < b), a - u - _U64(b < v)
+        h *= 2
+
+
+@_kernel
+def _wide_signed(high, low, signs, high_out, low_out):
+    for i in range(low.shape[0]):
+        sign = signs[i]
+        for c in range(low.shape[1]):
+            flipped = (low[i, c] ^ sign) - sign
+            # The borrow of minus zero is lost in the low word and kept in the high one.
+            carry = _U64(flipped == _ZERO) & sign
+            high_out[i, c], low_out[i, c] = (high[i, c] ^ sign) + carry, flipped
+
+
+@_kernel
+def wide_features(x_bits, scale, signs, factors, k, block, out):
+    """Write the float64 features of rows, by 128-bit words."""
+    n, m = len(x_bits), signs.shape[1]
+    d, rows = x_bits.shape[1], max(2, tile_rows(m) // 2)
+    scale_mantissa, scale_exponent = scale
+    first, first_low, y, y_low = (
+        np.zeros((m, rows), dtype=np.uint64),
+        np.zeros((m, rows), dtype=np.uint64),
+        np.empty((m, rows), dtype=np.uint64),
+        np.empty((m, rows), dtype=np.uint64),
+    )
+    tile = np.empty((rows, factors.shape[0]), dtype=np.uint64)
+    for start in range(0, n, rows):
+        some = min(rows, n - start)
+        first[d:], first_low[d:] = _ZERO, _ZERO
+        for c in range(some):
+            for i in range(d):
+                bits = x_bits[start + c, i]
+                high, low = _wide_word(bits, scale_mantissa, scale_exponent, 128)
+                minus = _ZERO - (bits >> _S63)
+                low = (low ^ minus) - minus
+                high = (high ^ minus) + (_U64(low == _ZERO) & minus)
+                first[i, c], first_low[i, c] = high, low
+        _wide_signed(first, first_low, signs[0], first, first_low)
+        _wide_transform(first, first_low)
+        for b in range((signs.shape[0] - 1) // 2):
+            _wide_signed(first, first_low, signs[1 + 2 * b], y, y_low)
+            _wide_transform(y, y_low)
+            _wide_signed(y, y_low, signs[2 + 2 * b], y, y_low)
+            _wide_transform(y, y_low)
+            for j in range(m):
+                factor = factors[b * m + j]
+                for c in range(some):
+                    low = y_low[j, c]
+                    middle = (low >> _S32) * factor + (((low & _LOW32) * factor) >> _S32)
+                    # Bit 63 of the low word of the product rounds, halves up.
+                    top = (middle >> _U64(31)) & _ONE
+                    tile[c, b * m + j] = y[j, c] * factor + (middle >> _S32) + top
+        for c in range(some):
+            write_row64(tile[c, :k], block, out[start + c])

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
-from primal.turns import Cosine32, Sine32
+from primal.turns import Cosine32, Cosine64, Sine32, Sine64
 
 __all__ = [
     "accumulate",
@@ -38,6 +38,7 @@ _U32 = np.uint32
 _U64 = np.uint64
 _S0, _S1, _S2 = (_F32(c) for c in Sine32.coefficients)
 _C0, _C1, _C2, _C3 = (_F32(c) for c in Cosine32.coefficients)
+_COSINE64, _SINE64 = Cosine64.coefficients, Sine64.coefficients
 _PI4_HEAD, _PI4_REST, _PI4 = _F32(Sine32.head), _F32(Sine32.rest), _F32(Sine32.whole)
 _TAIL = np.int32((1 << Sine32.tail_bits) - 1)
 _ONE = _F32(1.0)
@@ -120,6 +121,51 @@ def write_row(turns, finish, out):
     else:
         _write_interleaved(turns, amplitude, out[: 2 * n_pairs])
         _write_cosines(turns[n_pairs:], amplitude, out[2 * n_pairs :])
+
+
+@_inlined
+def _waves64(u):
+    """Return (cos, sin) of a uint64 turn: the operations of ``primal.turns.waves``."""
+    quadrant = (u + _U64(1 << 61)) >> _U64(62)
+    t = np.float64(np.int64(u - (quadrant << _U64(62)))) * 2.0**-61
+    y = t * t
+    cosine = _horner64(_COSINE64, y) * y + 1.0
+    sine = _horner64(_SINE64, y) * t
+    odd = (quadrant & _U64(1)) != _U64(0)
+    # Times -1 flips the sign exactly, also of zero.
+    cos_sign = 1.0 - np.float64((quadrant + _U64(1)) & _U64(2))
+    sin_sign = 1.0 - np.float64(quadrant & _U64(2))
+    return (sine if odd else cosine) * cos_sign, (cosine if odd else sine) * sin_sign
+
+
+@_inlined
+def _horner64(coefficients, y):
+    value = coefficients[-1]
+    for i in range(len(coefficients) - 2, -1, -1):
+        value = value * y + coefficients[i]
+    return value
+
+
+@_kernel
+def write_row64(turns, block, out):
+    """Write one row of float64 waves of uint64 turns."""
+    k = turns.shape[0]
+    for i in range(k):
+        cos, sin = _waves64(turns[i])
+        if block:
+            out[i], out[k + i] = cos, sin
+        else:
+            out[2 * i], out[2 * i + 1] = cos, sin
+
+
+@_kernel
+def static64(increments, positions, block, out):
+    """Write the float64 codes of integer positions."""
+    turns = np.empty(increments.shape[0], dtype=np.uint64)
+    for r in range(positions.shape[0]):
+        for i in range(increments.shape[0]):
+            turns[i] = positions[r] * increments[i]
+        write_row64(turns, block, out[r])
 
 
 @_kernel
