@@ -240,7 +240,7 @@ class TestKeyValueMemory:
         found = plan.decode(retrieved.view(np.float32))
         error = np.abs(found.x - x)
         assert (found.status == "unique").all()
-        assert error.max() < 5 * plan.x_std.max()
+        assert error.max() < 5 * plan.certificate.x_std.max()
         # The noise that the plan was told is the noise that there is.
         measured = np.angle(retrieved / codes).std() / (2 * np.pi)
         assert memory.noise_turns == pytest.approx(measured, rel=0.15)

@@ -20,7 +20,7 @@ from primal.maps import DynamicPrime
 from primal.maps import from_spec as map_from_spec
 from primal.pipeline._recipe import _write_from
 from primal.pipeline._rows import Problem, matrix
-from primal.search import _codes
+from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 D_IN, N = 5, 230
 
@@ -78,9 +78,9 @@ def expected(x, dtype="float32"):
     if dtype == "float16":
         return m.encode(x).astype(np.float16)
     convert = {
-        "uint8-phase": _codes.phases_to_uint8,
-        "uint16-phase": _codes.phases_to_uint16,
-        "bits": _codes.waves_to_bits,
+        "uint8-phase": phases_to_uint8,
+        "uint16-phase": phases_to_uint16,
+        "bits": phases_to_bits,
     }
     return convert[dtype](m.turns(x))
 

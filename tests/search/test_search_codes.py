@@ -14,18 +14,21 @@ from primal.search import (
     expected_similarity,
     hamming_from_kernel,
     kernel_from_hamming,
+    similarity,
+    similarity_variance,
+)
+from primal.turns import (
+    phases_to_bits,
+    phases_to_turns,
     phases_to_uint8,
     phases_to_uint16,
     phases_to_waves,
-    similarity,
-    similarity_variance,
-    waves_to_bits,
+    waves,
 )
-from primal.turns import waves
 
 ENGINES = pytest.mark.parametrize("engine", installed_engines())
 COMPACT = {
-    "bits": waves_to_bits,
+    "bits": phases_to_bits,
     "uint8-phase": phases_to_uint8,
     "uint16-phase": phases_to_uint16,
 }
@@ -78,7 +81,10 @@ class TestPhases:
 
     def test_a_code_names_its_own_phase(self):
         codes = np.arange(256).astype(np.uint8)
-        np.testing.assert_array_equal(phases_to_uint8(codes.astype(np.uint32) << 24), codes)
+        np.testing.assert_array_equal(phases_to_turns(codes), codes.astype(np.uint32) << 24)
+        np.testing.assert_array_equal(phases_to_uint8(phases_to_turns(codes)), codes)
+        wide = np.arange(2**16, dtype=np.uint16)
+        np.testing.assert_array_equal(phases_to_uint16(phases_to_turns(wide)), wide)
 
 
 class TestBits:
@@ -86,10 +92,10 @@ class TestBits:
     def test_bits_are_the_signs_of_the_waves(self, turns):
         cos, sin = waves(turns)
         wanted = np.stack([cos >= 0, sin >= 0], axis=-1).reshape(*turns.shape[:-1], -1)
-        np.testing.assert_array_equal(unpacked(waves_to_bits(turns), wanted.shape[-1]), wanted)
+        np.testing.assert_array_equal(unpacked(phases_to_bits(turns), wanted.shape[-1]), wanted)
 
     def test_also_where_a_wave_is_zero(self):
-        bits = unpacked(waves_to_bits(EDGES[:, None]), 2)
+        bits = unpacked(phases_to_bits(EDGES[:, None]), 2)
         cos, sin = waves(EDGES)
         assert (cos == 0).sum() == (sin == 0).sum() == 2
         np.testing.assert_array_equal(bits, np.stack([cos >= 0, sin >= 0], axis=1))
@@ -97,16 +103,16 @@ class TestBits:
     def test_of_both_maps(self):
         x = np.random.default_rng(0).normal(0, 5, (50, 3))
         m = primal.DynamicPrime(3, 22, basis="signed", layout="interleaved")
-        np.testing.assert_array_equal(unpacked(waves_to_bits(m.turns(x)), 22), m.encode(x) >= 0)
+        np.testing.assert_array_equal(unpacked(phases_to_bits(m.turns(x)), 22), m.encode(x) >= 0)
 
     @pytest.mark.parametrize("k", [1, 3, 4, 5, 33])
     def test_unused_bits_are_zero(self, k):
-        bits = waves_to_bits(np.zeros((2, k), dtype=np.uint32))  # both waves are >= 0 there
+        bits = phases_to_bits(np.zeros((2, k), dtype=np.uint32))  # both waves are >= 0 there
         assert bits.shape == (2, math.ceil(2 * k / 8))
         assert np.bitwise_count(bits).sum() == 2 * 2 * k
 
 
-@pytest.mark.parametrize("code", [phases_to_uint8, phases_to_uint16, waves_to_bits])
+@pytest.mark.parametrize("code", [phases_to_uint8, phases_to_uint16, phases_to_bits])
 @pytest.mark.parametrize("wrong", [[1, 2], np.arange(3), np.zeros(3, np.uint64), np.uint32(3)])
 def test_only_uint32_turns_are_taken(code, wrong):
     with pytest.raises(primal.errors.DataError, match=r"m\.turns\(x\)"):
@@ -213,7 +219,7 @@ class TestSimilarity:
     def test_bits_are_counted(self, k, engine, monkeypatch):
         monkeypatch.setenv("PRIMAL_ENGINE", engine)
         a, b = uniform_turns((7, k)), uniform_turns((300, k), 1)
-        codes = waves_to_bits(a), waves_to_bits(b)
+        codes = phases_to_bits(a), phases_to_bits(b)
         differing = (unpacked(codes[0], 2 * k)[:, None] != unpacked(codes[1], 2 * k)).sum(-1)
         found = similarity(*codes, "bits", n_frequencies=k)
         np.testing.assert_array_equal(found, kernel_from_hamming(1 - differing / k))
@@ -254,7 +260,7 @@ class TestSimilarity:
 
     def test_wrong_arrays_are_refused(self):
         good = np.zeros((2, 4), np.uint8)
-        with pytest.raises(primal.errors.ParameterError, match="kind"):
+        with pytest.raises(primal.errors.ParameterError, match="stored"):
             similarity(good, good, "int4")
         with pytest.raises(primal.errors.DataError, match="columns"):
             similarity(good, good[:, :3], "bits")

@@ -8,7 +8,7 @@ import pytest
 
 import primal
 from primal.search import Index
-from primal.search._ids import Ids
+from primal.search._rows import Ids
 
 KINDS = ["bits", "uint8-phase", "uint16-phase", "float16", "float32"]
 X = np.random.default_rng(0).normal(size=(500, 3))
@@ -28,7 +28,7 @@ def same_results(one, other):
 class TestSaving:
     @pytest.mark.parametrize("codes", KINDS)
     def test_there_and_back(self, codes, tmp_path):
-        index = Index(make_map(), codes=codes)
+        index = Index(make_map(), stored=codes)
         for first in range(0, 500, 100):
             index.add(X[first : first + 100])
         index.save(tmp_path / "new" / "folder")
@@ -161,18 +161,20 @@ class TestDamage:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"version": 1}, "version 2, got 'primal index' of version 1"),
+            ({"version": 2}, "version 3, got 'primal index' of version 2"),
             ({"version": True}, "of version True"),
             ({"format": "other"}, "got 'other'"),
-            ({"codes": "int4"}, "got 'int4'"),
-            ({"codes": []}, r"codes must be one of .* got \[\]"),
-            ({"codes": ...}, "'codes'"),
-            ({"codes": "uint8-phase"}, r"holds uint8 \(500, 5\) where its index has uint8"),
+            ({"stored": "int4"}, "got 'int4'"),
+            ({"stored": []}, r"stored must be one of .* got \[\]"),
+            ({"stored": ...}, "'stored'"),
+            ({"stored": "uint8-phase"}, r"holds uint8 \(500, 5\) where its index has uint8"),
             ({"arrays": ...}, "does not list its arrays"),
             ({"arrays": {}}, "'codes'"),
             ({"arrays": {"codes": None}}, "describes an array as None"),
-            ({"map": {"map": "dynamic"}}, "basis_version"),
+            ({"map": {"map": "dynamic"}}, "specs of type None"),
             ({"map": None}, "got NoneType"),
+            ({"map": ...}, "'map'"),
+            ({"map": primal.codebook(4, 8).spec}, "spec of a map, got a Codebook"),
             ({"column_scales": {}}, "column_scales"),
         ],
     )
@@ -227,8 +229,8 @@ class TestParquet:
     @pytest.mark.parametrize("fixed", [True, False])
     @pytest.mark.parametrize("codes", KINDS)
     def test_a_column_of_codes(self, codes, fixed, pa, tmp_path):
-        index = Index.from_vectors(X, make_map(), codes=codes)
-        metadata = {"spec": make_map().spec, "dtype": codes, "more": 1}
+        index = Index.from_vectors(X, make_map(), stored=codes)
+        metadata = {"spec": make_map().spec, "stored": codes, "more": 1}
         self.write(tmp_path / "f.parquet", pa, index.encode(X), metadata, fixed=fixed)
         opened = Index.from_parquet(tmp_path / "f.parquet")
         assert opened.spec == index.spec
@@ -237,15 +239,15 @@ class TestParquet:
     def test_features_of_length_one(self, pa, tmp_path):
         m = make_map(layout="interleaved")
         Z = (m.encode(X) / np.sqrt(18)).astype(np.float32)
-        self.write(tmp_path / "f.parquet", pa, Z, {"spec": m.spec, "dtype": "float32"})
+        self.write(tmp_path / "f.parquet", pa, Z, {"spec": m.spec, "stored": "float32"})
         opened = Index.from_parquet(tmp_path / "f.parquet")
         found = opened.search(X, 3)
-        wanted = Index.from_vectors(X, m, codes="float32").search(X, 3)
+        wanted = Index.from_vectors(X, m, stored="float32").search(X, 3)
         np.testing.assert_array_equal(found.ids, wanted.ids)
         np.testing.assert_allclose(found.similarities, wanted.similarities, atol=1e-6)
 
     @pytest.mark.parametrize(
-        "metadata", [None, [], {"dtype": "bits"}, {"spec": {}, "dtype": "bits"}, {"spec": 3}]
+        "metadata", [None, [], {"stored": "bits"}, {"spec": {}, "stored": "bits"}, {"spec": 3}]
     )
     def test_metadata_that_says_too_little(self, metadata, pa, tmp_path):
         self.write(tmp_path / "f.parquet", pa, Index(make_map()).encode(X), metadata)
@@ -254,7 +256,7 @@ class TestParquet:
 
     def test_columns_that_do_not_fit(self, pa, tmp_path):
         path = tmp_path / "f.parquet"
-        metadata = {"spec": make_map().spec, "dtype": "uint8-phase"}
+        metadata = {"spec": make_map().spec, "stored": "uint8-phase"}
         self.write(path, pa, Index(make_map()).encode(X), metadata)
         with pytest.raises(primal.errors.DataError, match="needs lists of 18 uint8"):
             Index.from_parquet(path)
@@ -262,7 +264,7 @@ class TestParquet:
             Index.from_parquet(path, column="id")
         with pytest.raises(primal.errors.DataError, match="choose one of id, features"):
             Index.from_parquet(path, column="codes")
-        self.write(path, pa, Index(make_map()).encode(X), {**metadata, "dtype": "int4"})
+        self.write(path, pa, Index(make_map()).encode(X), {**metadata, "stored": "int4"})
         with pytest.raises(primal.errors.DataError, match="int4"):
             Index.from_parquet(path)
 
@@ -270,7 +272,7 @@ class TestParquet:
         from pyarrow import parquet
 
         column = pa.array([[1] * 5, None], pa.list_(pa.uint8(), 5))
-        metadata = {"primal": json.dumps({"spec": make_map().spec, "dtype": "bits"})}
+        metadata = {"primal": json.dumps({"spec": make_map().spec, "stored": "bits"})}
         table = pa.table({"features": column}).replace_schema_metadata(metadata)
         parquet.write_table(table, tmp_path / "f.parquet")
         with pytest.raises(primal.errors.DataError, match="with 1 nulls"):
@@ -289,6 +291,6 @@ class TestParquet:
             target = tmp_path / f"{codes}.parquet"
             pipeline.encode(tmp_path / "x.npy", target, dim=36, sigma=0.2, dtype=codes)
             opened = Index.from_parquet(target)
-            assert opened.codes == codes
-            encoded = Index.from_vectors(X, opened.spec["map"], codes=codes)
+            assert opened.stored == codes
+            encoded = Index.from_vectors(X, opened.spec["map"], stored=codes)
             np.testing.assert_array_equal(opened.search(X, 4).ids, encoded.search(X, 4).ids)

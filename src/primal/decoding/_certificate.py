@@ -11,7 +11,7 @@ from primal.decoding._bounds import RARELY, chi_squared_limit, log2_ball
 from primal.decoding._priors import PriorModel
 
 __all__ = [
-    "Certificate",
+    "DecodingCertificate",
     "WholeNumberCount",
     "log2_fit",
     "log2_spurious",
@@ -24,7 +24,7 @@ LARGEST_LOG2_SPURIOUS = -30.0
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class DecodingCertificate:
     """The numbers that justify what a plan says about its results.
 
     Attributes

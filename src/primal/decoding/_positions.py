@@ -31,7 +31,7 @@ _BEAM = 16
 _CHILDREN = 3
 # Steps to positions with similar codes: how many the lattice looks for, and how many of the
 # smallest are tried beside these.
-_NEIGHBOUR_BEAM = 64
+_NEIGHBOR_BEAM = 64
 _SMALL_STEPS = 8
 # float32 waves have phases this good, and none better is asked for; the loss at this noise.
 _LEAST_NOISE_TURNS = 1e-8
@@ -65,11 +65,11 @@ class PositionDecoder:
                 f"{k} phases cannot tell {n} positions apart with certainty: use D = {2 * needed} "
                 "or more, or a smaller n."
             )
-        self._centre = n // 2
+        self._center = n // 2
         self._n_rows = min(k, _MOST_ROWS)
         self._reduced = self._reduce()
         self._to_reduced = self._reduced.u.T[1:].astype(np.float64)
-        self._steps, self._step_losses = self._neighbours()
+        self._steps, self._step_losses = self._neighbors()
 
     def find(self, phases: np.ndarray) -> np.ndarray:
         """Return the best position found for each row of phases.
@@ -126,28 +126,28 @@ class PositionDecoder:
 
     def _best(self, phases: np.ndarray) -> np.ndarray:
         rows = len(phases)
-        centred = wrapped(phases - self._phases_at(np.full(rows, self._centre)))
-        t = self._centre + self._nearest_steps(centred, _BEAM)
+        centered = wrapped(phases - self._phases_at(np.full(rows, self._center)))
+        t = self._center + self._nearest_steps(centered, _BEAM)
         t = np.clip(t, 0, self._n - 1)
         losses = np.stack([self._losses(phases, t[:, c]) for c in range(_BEAM)], axis=1)
         return np.take_along_axis(t, losses.argmin(axis=1)[:, None], 1)[:, 0]
 
-    def _nearest_steps(self, centred: np.ndarray, n_kept: int) -> np.ndarray:
+    def _nearest_steps(self, centered: np.ndarray, n_kept: int) -> np.ndarray:
         """Return steps from a position to those that fit phases less its own, (rows, n_kept)."""
         kernels = load_compiled("primal.decoding._kernels")
 
-        rows, m = len(centred), len(self._reduced.u)
-        target = kernels.row_products(centred[:, : self._n_rows], self._to_reduced)
+        rows, m = len(centered), len(self._reduced.u)
+        target = kernels.row_products(centered[:, : self._n_rows], self._to_reduced)
         whole, costs = np.empty((rows, n_kept, m), dtype=np.int64), np.empty((rows, n_kept))
         kernels.nearest_plane(self._reduced.factor, target, _CHILDREN, whole, costs)
         whole[~np.isfinite(costs)] = 0
         # Only the first of the whole numbers is wanted.
         return whole @ self._reduced.v[:, 0]
 
-    def _neighbours(self) -> tuple[np.ndarray, np.ndarray]:
+    def _neighbors(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the steps to the positions of the most similar codes, and their losses."""
         k = len(self._increments)
-        found = np.abs(self._nearest_steps(np.zeros((1, k)), _NEIGHBOUR_BEAM)[0])
+        found = np.abs(self._nearest_steps(np.zeros((1, k)), _NEIGHBOR_BEAM)[0])
         steps = np.union1d(found, np.arange(1, _SMALL_STEPS + 1))
         steps = steps[(steps > 0) & (steps < self._n)]
         losses = self._losses(np.zeros((len(steps), k)), steps)

@@ -84,37 +84,37 @@ class PriorModel:
 
 @dataclass(frozen=True)
 class Box:
-    """Every x_j within `half_width` of `centre`.
+    """Every x_j within `half_width` of `center`.
 
     Parameters
     ----------
     half_width : float or sequence of d floats
         Positive.
-    centre : float or sequence of d floats, default=0.0
+    center : float or sequence of d floats, default=0.0
 
     Examples
     --------
     >>> from primal.decoding import Box
     >>> Box(1.0)
-    Box(half_width=1.0, centre=0.0)
+    Box(half_width=1.0, center=0.0)
     """
 
     half_width: Numbers
-    centre: Numbers = 0.0
+    center: Numbers = 0.0
 
     def __post_init__(self) -> None:
         _freeze(self, "half_width", positive=True)
-        _freeze(self, "centre")
+        _freeze(self, "center")
 
     def model(self, d: int) -> PriorModel:
         """Return this prior for d inputs."""
-        half, centre = _spread(self, "half_width", d), _spread(self, "centre", d)
-        return PriorModel(centre, np.diag(half / math.sqrt(3.0)), centre - half, centre + half)
+        half, center = _spread(self, "half_width", d), _spread(self, "center", d)
+        return PriorModel(center, np.diag(half / math.sqrt(3.0)), center - half, center + half)
 
     @property
     def key(self) -> tuple[object, ...]:
         """Everything that a plan depends on."""
-        return ("box", self.half_width, self.centre)
+        return ("box", self.half_width, self.center)
 
 
 @dataclass(frozen=True)
@@ -220,9 +220,9 @@ class Integers:
         uniform = (high - low + 1.0) / math.sqrt(12.0)
         std = uniform if self.std is None else _spread(self, "std", d)
         # The decoder counts steps from the mean, so that must be a whole number of them.
-        centre = np.clip(np.rint(mean), low, high)
+        center = np.clip(np.rint(mean), low, high)
         return PriorModel(
-            step * centre, np.diag(step * short_float(std)), step * low, step * high, step
+            step * center, np.diag(step * short_float(std)), step * low, step * high, step
         )
 
     @property

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primal.decoding._bounds import log2_shifted_within
-from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, Certificate, residual_limit
+from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, DecodingCertificate, residual_limit
 from primal.decoding._priors import PriorModel
 from primal.decoding._solve import Solver
 
@@ -54,7 +54,7 @@ class Rivals:
         return rivalled
 
 
-def find_rivals(solver: Solver, certificate: Certificate) -> Rivals:
+def find_rivals(solver: Solver, certificate: DecodingCertificate) -> Rivals:
     """Return the rivals of every x; at least one is expected where there is no end of them."""
     rivals, unending = _rivals_among(solver, certificate, _BEAM)
     if unending:
@@ -62,7 +62,9 @@ def find_rivals(solver: Solver, certificate: Certificate) -> Rivals:
     return replace(rivals, log2_expected=max(0.0, rivals.log2_expected)) if unending else rivals
 
 
-def _rivals_among(solver: Solver, certificate: Certificate, beam: int) -> tuple[Rivals, bool]:
+def _rivals_among(
+    solver: Solver, certificate: DecodingCertificate, beam: int
+) -> tuple[Rivals, bool]:
     """Return the rivals among the `beam` likeliest shifts, and whether all of these are some."""
     model = solver.model
     prior, freedom = model.prior, max(1.0, certificate.freedom)

@@ -10,7 +10,7 @@ from primal._parallel import over_rows
 from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
     LARGEST_LOG2_SPURIOUS,
-    Certificate,
+    DecodingCertificate,
     WholeNumberCount,
     log2_fit,
     residual_limit,
@@ -49,7 +49,7 @@ class Search:
         self._limit = residual_limit(setup.certificate.freedom)
         self._rivals = find_rivals(self._solver, setup.certificate)
         worst = max(setup.certificate.log2_spurious, self._rivals.log2_expected)
-        self.certificate: Certificate = replace(setup.certificate, log2_spurious=worst)
+        self.certificate: DecodingCertificate = replace(setup.certificate, log2_spurious=worst)
         self.n_kept = max(beam, _AMBIGUOUS_BEAM) if worst >= LARGEST_LOG2_SPURIOUS else beam
 
     def __call__(self, phases: np.ndarray) -> Found:
@@ -71,10 +71,10 @@ class Search:
         read = ~np.isnan(phases[:, 0])
         if not read.all():
             phases = np.where(read[:, None], phases, 0.0)
-        centred = wrapped(phases - self._mean_phases)
-        whole, found = self._solver.whole_turns(centred, c)
+        centered = wrapped(phases - self._mean_phases)
+        whole, found = self._solver.whole_turns(centered, c)
         found = found.reshape(-1)
-        repeated = centred if c == 1 else np.repeat(centred, c, axis=0)
+        repeated = centered if c == 1 else np.repeat(centered, c, axis=0)
         solved = self._solver.solutions(repeated, whole.reshape(n * c, -1))
         squares = np.square(solved.residuals).sum(axis=1)
         chi = squares / self._model.noise_turns**2

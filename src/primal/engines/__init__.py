@@ -14,6 +14,8 @@ from functools import cache
 from primal._extras import install_hint
 from primal._forks import load_compiled
 from primal.engines._numpy import NumpyEngine
+from primal.engines._numpy import row_blocks as row_blocks
+from primal.engines._numpy import wave_columns as wave_columns
 from primal.errors import EngineError
 
 __all__ = ["ENGINES", "engine", "installed_engines"]

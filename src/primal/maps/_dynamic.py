@@ -288,7 +288,7 @@ class DynamicPrime:
         noise: str | float = "float32",
         beam: int = 1,
         cache: bool = True,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> DecodePlan:
         """Return a plan that recovers x also where phases wrap, and says when it is unique.
 
@@ -308,7 +308,7 @@ class DynamicPrime:
         cache : bool, default=True
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
-            Called with the share of the set-up done, from 0.0 to 1.0.
+            Called with (done, total), in hundredths of the set-up.
 
         Returns
         -------

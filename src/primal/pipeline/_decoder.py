@@ -9,13 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from primal.decoding import Box, Gaussian, Integers, noise_turns, pseudoinverse
-from primal.decoding._noise import code_phases
+from primal.decoding import Box, Gaussian, Integers, code_phases, noise_turns, pseudoinverse
 from primal.errors import NotInvertibleError, SpecError
 from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._recipe import FLOATS, Recipe
 from primal.pipeline._row_groups import FEATURES
 from primal.pipeline._rows import column_array
+from primal.turns import phases_to_turns
 
 __all__ = ["Decoded", "row_decoder"]
 
@@ -83,8 +83,8 @@ def row_decoder(
 
     def decoded(table: pa.Table) -> Decoded:
         codes, valid = recipe.stored(column_array(table, FEATURES))
-        if recipe.dtype not in FLOATS:  # the stored phase is the nearest one, not a cell
-            codes = codes.astype(np.uint32) << np.uint32(32 - 8 * codes.dtype.itemsize)
+        if recipe.dtype not in FLOATS:
+            codes = phases_to_turns(codes)
         x = np.full((len(valid), d), np.nan)
         status = np.full(len(valid), "missing", dtype="<U9")
         x[valid], status[valid] = by_codes(codes)

@@ -17,6 +17,7 @@ from primal.engines._numpy import Finish
 from primal.errors import DataError, EngineError, SpecError
 from primal.maps import DynamicPrime
 from primal.pipeline._row_groups import FEATURES
+from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 __all__ = ["DTYPES", "FLOATS", "Recipe", "feature_type"]
 
@@ -118,12 +119,10 @@ class Recipe:
             else:
                 _write_from(device, m, x, self.amplitude, z)
             return z if self.dtype == "float32" else z.astype(np.float16)
-        from primal.search import _codes
-
         convert = {
-            "uint8-phase": _codes.phases_to_uint8,
-            "uint16-phase": _codes.phases_to_uint16,
-            "bits": _codes.waves_to_bits,
+            "uint8-phase": phases_to_uint8,
+            "uint16-phase": phases_to_uint16,
+            "bits": phases_to_bits,
         }[self.dtype]
         return convert(m.turns(x))
 

@@ -17,7 +17,6 @@ from primal._checks import one_of, real_array
 from primal.errors import DataError
 
 __all__ = [
-    "GRID_POINTS",
     "expected_similarity",
     "hamming_from_kernel",
     "kernel_from_hamming",
@@ -25,7 +24,7 @@ __all__ = [
 ]
 
 # Points on the turn that a code can name.
-GRID_POINTS = {"bits": 4, "uint8-phase": 1 << 8, "uint16-phase": 1 << 16}
+_GRID_POINTS = {"bits": 4, "uint8-phase": 1 << 8, "uint16-phase": 1 << 16}
 # Below this spread (in turns) a normal phase difference never reaches half a turn: six sigma.
 _NARROW_TURNS = 0.08
 # Odd harmonics of the triangle wave: at the narrow spread the last is exp(-45).
@@ -33,14 +32,15 @@ _HARMONICS = np.arange(1, 40, 2, dtype=np.float64)
 _BISECTIONS = 60
 
 
-def expected_similarity(difference_turns: object, codes: str) -> np.ndarray:
+def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
     """Return the mean similarity of the codes of two phases a given difference apart.
 
     Parameters
     ----------
     difference_turns : array_like
         Differences of phase, in turns.
-    codes : {"bits", "uint8-phase", "uint16-phase"}
+    stored : {"bits", "uint8-phase", "uint16-phase"}
+        What the codes hold.
 
     Returns
     -------
@@ -61,11 +61,11 @@ def expected_similarity(difference_turns: object, codes: str) -> np.ndarray:
     >>> expected_similarity([0.0, 0.125, 0.25, 0.5], "bits")
     array([ 1. ,  0.5,  0. , -1. ])
     """
-    low, high, share = _interpolation(difference_turns, codes)
+    low, high, share = _interpolation(difference_turns, stored)
     return low + share * (high - low)
 
 
-def similarity_variance(difference_turns: object, codes: str) -> np.ndarray:
+def similarity_variance(difference_turns: object, stored: str) -> np.ndarray:
     """Return the variance of the similarity of the codes of two phases.
 
     The same arguments as :func:`expected_similarity`. The variance of the mean over k
@@ -83,7 +83,7 @@ def similarity_variance(difference_turns: object, codes: str) -> np.ndarray:
     >>> similarity_variance([0.0, 0.125, 0.25], "bits")
     array([0.  , 0.25, 0.  ])
     """
-    low, high, share = _interpolation(difference_turns, codes)
+    low, high, share = _interpolation(difference_turns, stored)
     return share * (1.0 - share) * np.square(high - low)
 
 
@@ -147,10 +147,10 @@ def _hamming_of_spread(spread_turns: np.ndarray) -> np.ndarray:
 
 
 def _interpolation(
-    difference_turns: object, codes: str
+    difference_turns: object, stored: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cosines at the two grid points around each difference, and the second's share."""
-    points = GRID_POINTS[one_of("codes", codes, GRID_POINTS)]
+    points = _GRID_POINTS[one_of("stored", stored, _GRID_POINTS)]
     turns = real_array("difference_turns", difference_turns).astype(np.float64)
     steps = np.abs(turns - np.rint(turns)) * points
     below = np.floor(steps)

@@ -1,27 +1,34 @@
-"""From raw vectors to codes: a map, the scales of its columns, and a kind of code."""
+"""From raw vectors to codes, by the phases of a map."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from primal import _specs
 from primal._checks import positions, real_array
-from primal.engines._numpy import row_blocks
+from primal._specs import from_spec
+from primal.engines import row_blocks, wave_columns
 from primal.errors import DataError, ParameterError, SpecError
 from primal.maps import DynamicPrime, StaticPrime
-from primal.search._codes import phases_to_uint8, phases_to_uint16, waves_to_bits
-from primal.search._kinds import KINDS, columns_of
-from primal.turns import round_turns, static_turns
+from primal.search._stored import STORED, n_columns
+from primal.turns import (
+    phases_to_bits,
+    phases_to_uint8,
+    phases_to_uint16,
+    round_turns,
+    static_turns,
+    waves,
+)
 
 __all__ = ["Encoder"]
 
 # Phases made at once: 16 MB.
 _BLOCK_PHASES = 1 << 22
 _COMPACT = {
-    "bits": waves_to_bits,
+    "bits": phases_to_bits,
     "uint8-phase": phases_to_uint8,
     "uint16-phase": phases_to_uint16,
 }
@@ -29,94 +36,49 @@ _COMPACT = {
 
 @dataclass(frozen=True)
 class Encoder:
-    """What turns raw vectors into codes.
-
-    Attributes
-    ----------
-    map : DynamicPrime or StaticPrime
-    column_scales : tuple of d floats or None
-        Factors of the columns of x, when a `PrimeFeatures` has one gamma for each.
-    """
+    """What turns raw vectors into codes: a map, and factors of its inputs where it has some."""
 
     map: DynamicPrime | StaticPrime
     column_scales: tuple[float, ...] | None = None
 
     @classmethod
-    def of(cls, m: object) -> Encoder:
+    def of(cls, m: Any, column_scales: object = None) -> Encoder:
         """Return the encoder of a map, a fitted `PrimeFeatures`, or the spec of a map."""
         if isinstance(m, Encoder):
             return m
-        if isinstance(m, (DynamicPrime, StaticPrime)):
-            return cls(m)
-        if isinstance(m, Mapping):
-            rebuilt = _specs.from_spec(m)
-            if not isinstance(rebuilt, (DynamicPrime, StaticPrime)):
-                raise SpecError(
-                    f"an index needs the spec of a map, got a {type(rebuilt).__name__}."
-                )
-            return cls(rebuilt)
         if hasattr(m, "map_"):
-            return cls._of_features(m)
-        raise ParameterError(
-            "m must be a DynamicPrime, a StaticPrime, a fitted PrimeFeatures or a map's spec, "
-            f"got {type(m).__name__}."
-        )
-
-    @classmethod
-    def _of_features(cls, features: object) -> Encoder:
-        plan = features._plan  # type: ignore[attr-defined]
-        if plan.form != "pair" or plan.n_components % 2:
+            m, column_scales = _pairs(m._plan)
+        if isinstance(m, Mapping):
+            m = from_spec(m)
+            if not isinstance(m, (DynamicPrime, StaticPrime)):
+                raise SpecError(f"an index needs the spec of a map, got a {type(m).__name__}.")
+        if not isinstance(m, (DynamicPrime, StaticPrime)):
             raise ParameterError(
-                f"codes are made from pairs of cosine and sine, got {plan.n_components} features "
-                f"of form {plan.form!r}: use an even number and form='pair'."
+                "m must be a DynamicPrime, a StaticPrime, a fitted PrimeFeatures or a map's spec, "
+                f"got {type(m).__name__}."
             )
-        scales = plan.column_scales
-        return cls(plan.map, None if scales is None else tuple(float(s) for s in scales))
+        if column_scales is None:
+            return cls(m)
+        d = m.d if isinstance(m, DynamicPrime) else 1
+        scales = real_array("column_scales", column_scales, last=d)
+        return cls(m, tuple(float(s) for s in scales))
 
     @property
     def n_frequencies(self) -> int:
         """Number k of frequencies."""
         return self.map.D // 2
 
-    @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values that rebuild this encoder."""
-        scales = None if self.column_scales is None else list(self.column_scales)
-        return {"map": self.map.spec, "column_scales": scales}
-
-    @classmethod
-    def from_spec(cls, spec: Mapping[str, object]) -> Encoder:
-        """Return the encoder that a spec describes."""
-        base = cls.of(spec["map"])
-        scales = spec.get("column_scales")
-        if scales is None:
-            return base
-        d = base.map.d if isinstance(base.map, DynamicPrime) else 1
-        checked = real_array("column_scales", scales, last=d)
-        return cls(base.map, tuple(float(s) for s in checked))
-
-    def codes(self, x: object, kind: str) -> np.ndarray:
-        """Return the codes of raw vectors, made block by block.
-
-        Parameters
-        ----------
-        x : array_like of shape (n, d) or (d,), for a StaticPrime integers of shape (n,) or ()
-        kind : str
-
-        Returns
-        -------
-        codes : ndarray of shape (n, columns) or (columns,)
-        """
+    def codes(self, x: object, stored: str) -> np.ndarray:
+        """Return the codes of raw vectors, (n, columns) or (columns,), made block by block."""
         array, single = self._rows(x)
-        out = np.empty((len(array), columns_of(kind, self.n_frequencies)), dtype=KINDS[kind])
+        out = np.empty((len(array), n_columns(stored, self.n_frequencies)), dtype=STORED[stored])
         for rows in row_blocks(len(array), self.n_frequencies, _BLOCK_PHASES):
-            block = array[rows]
-            if self.column_scales is not None:
-                block = block * np.array(self.column_scales)
-            if kind in _COMPACT:
-                out[rows] = _COMPACT[kind](self._turns(block))
+            turns = self._turns(array[rows])
+            if stored in _COMPACT:
+                out[rows] = _COMPACT[stored](turns)
             else:
-                out[rows] = self.map.encode(block)
+                cos, sin = wave_columns(out[rows], self.map.layout)
+                cos[...], sin[...] = waves(turns)
         return out[0] if single else out
 
     def _rows(self, x: object) -> tuple[np.ndarray, bool]:
@@ -132,6 +94,18 @@ class Encoder:
         return array[None] if single else array, single
 
     def _turns(self, block: np.ndarray) -> np.ndarray:
-        if isinstance(self.map, DynamicPrime):
-            return self.map.turns(block)
-        return round_turns(static_turns(block.astype(np.uint64), self.map.increments))
+        if isinstance(self.map, StaticPrime):
+            return round_turns(static_turns(block.astype(np.uint64), self.map.increments))
+        if self.column_scales is not None:
+            block = block * np.array(self.column_scales)
+        return self.map.turns(block)
+
+
+def _pairs(plan: Any) -> tuple[DynamicPrime, object]:
+    """Return the map and the column scales of a fitted `PrimeFeatures`."""
+    if plan.form != "pair" or plan.n_components % 2:
+        raise ParameterError(
+            f"codes are made from pairs of cosine and sine, got {plan.n_components} features "
+            f"of form {plan.form!r}: use an even number and form='pair'."
+        )
+    return plan.map, plan.column_scales

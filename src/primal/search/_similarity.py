@@ -13,11 +13,10 @@ import numpy as np
 from primal._checks import require_memory
 from primal._forks import load_compiled
 from primal._parallel import over_rows
-from primal.engines import engine
-from primal.engines._numpy import row_blocks
+from primal.engines import engine, row_blocks
 from primal.errors import DataError
 from primal.search._accuracy import kernel_from_hamming
-from primal.search._kinds import checked_codes, is_phases, words
+from primal.search._stored import checked_codes, is_phases, words
 from primal.turns import waves
 
 __all__ = [
@@ -36,16 +35,16 @@ _BLOCK_ENTRIES = 1 << 18
 
 
 def similarity(
-    a: np.ndarray, b: np.ndarray, kind: str, *, n_frequencies: int | None = None
+    a: np.ndarray, b: np.ndarray, stored: str, *, n_frequencies: int | None = None
 ) -> np.ndarray:
     """Return the similarity of every row of a with every row of b.
 
     Parameters
     ----------
     a, b : ndarray of shape (n, columns) and (m, columns)
-        Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``waves_to_bits`` or a map's
+        Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
         ``encode`` make them.
-    kind : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
+    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
     n_frequencies : int, optional
         Number k of frequencies; needed for bits when 2 k is not a multiple of 8.
 
@@ -59,12 +58,13 @@ def similarity(
     Raises
     ------
     DataError, ParameterError
-        If an array is not of that kind, or a and b have different columns.
+        If an array does not hold that, or a and b have different columns.
 
     Examples
     --------
     >>> import primal
-    >>> from primal.search import phases_to_uint8, similarity, waves_to_bits
+    >>> from primal.search import similarity
+    >>> from primal.turns import phases_to_bits, phases_to_uint8
     >>> m = primal.DynamicPrime(2, 512, 0.2, basis="auto")
     >>> turns = m.turns([[1.0, 2.0], [1.2, 1.9]])
     >>> z = m.encode([[1.0, 2.0], [1.2, 1.9]])
@@ -72,11 +72,11 @@ def similarity(
     0.9618
     >>> print(f"{similarity(*phases_to_uint8(turns)[:, None], 'uint8-phase')[0, 0]:.4f}")
     0.9621
-    >>> print(f"{similarity(*waves_to_bits(turns)[:, None], 'bits')[0, 0]:.4f}")
+    >>> print(f"{similarity(*phases_to_bits(turns)[:, None], 'bits')[0, 0]:.4f}")
     0.9603
     """
-    a = checked_codes("a", a, kind, n_frequencies)
-    b = checked_codes("b", b, kind, n_frequencies)
+    a = checked_codes("a", a, stored, n_frequencies)
+    b = checked_codes("b", b, stored, n_frequencies)
     if a.shape[1] != b.shape[1]:
         raise DataError(
             f"a and b must have equally many columns, got {a.shape[1]} and {b.shape[1]}."
@@ -84,10 +84,10 @@ def similarity(
     if a.shape[1] == 0:
         raise DataError("codes without columns have no similarity.")
     require_memory(8 * len(a) * len(b), f"a similarity matrix of {len(a)} x {len(b)}")
-    if kind == "bits":
+    if stored == "bits":
         k = n_frequencies or 4 * a.shape[1]
         return similarity_of_distances(k)[hamming_distances(words(a), words(b))]
-    if is_phases(kind):
+    if is_phases(stored):
         sums = pair_sums(a, b, cosine_table(a.dtype))
         return sums * (TABLE_UNIT / a.shape[1])
     return a.astype(np.float64) @ b.astype(np.float64).T / (a.shape[1] / 2)
