@@ -19,7 +19,8 @@ import click
 
 import primal.codebooks._designs as designs
 from primal.codebooks._designs import Design, shipped_design
-from primal.codebooks._shadow_codes import design_shadow
+from primal.codebooks._shadow_codes import Shadow
+from primal.codebooks._codebook import SearchBudget
 
 STEPS = 120_000
 GRID_N = (100, 250, 500, 1000, 2000, 5000, 10_000)
@@ -38,9 +39,9 @@ HEADER = (
 def design(size: tuple[int, int, str]) -> Design:
     """Return the design for one size."""
     N, D, field = size
-    codes = design_shadow(N, D, field, steps=STEPS)
+    codes = Shadow._design(N, D, field, SearchBudget(STEPS))
     primes = tuple(codes.primes.tolist())
-    return Design(N, D, field, codes.view, codes.evidence().mu, primes)
+    return Design(N, D, field, codes.view, codes.certificate.coherence, primes)
 
 
 @click.command()

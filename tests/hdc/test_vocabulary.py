@@ -140,14 +140,14 @@ def test_certificates_are_those_of_the_codes():
     found = symbols.certificate(names)
     cosines = np.abs(hdc.similarity_matrix(symbols.encode(names), symbols.encode(names)))
     np.fill_diagonal(cosines, 0)
-    assert found.worst == pytest.approx(cosines.max(), abs=1e-6)
-    assert cosines[found.pair] == pytest.approx(found.worst, abs=1e-6)
+    assert found.coherence == pytest.approx(cosines.max(), abs=1e-6)
+    assert cosines[found.pair] == pytest.approx(found.coherence, abs=1e-6)
     assert found.rms == pytest.approx(math.sqrt((cosines**2).sum() / (80 * 79)), abs=1e-6)
     numbers = hdc.Space(256).integers()
     by_lag, by_pairs = numbers.certificate(200), hdc.certify(numbers.encode(np.arange(200)))
     assert (by_lag.n, by_lag.welch) == (by_pairs.n, by_pairs.welch)
-    assert by_lag.worst == pytest.approx(by_pairs.worst, abs=1e-6)
-    assert symbols.certificate(["alone"]).worst == 0.0
+    assert by_lag.coherence == pytest.approx(by_pairs.coherence, abs=1e-6)
+    assert symbols.certificate(["alone"]).coherence == 0.0
 
 
 def test_specs_rebuild_vocabularies():

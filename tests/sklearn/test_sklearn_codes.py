@@ -124,14 +124,14 @@ def test_certificate_is_the_worst_pair():
     similarity = np.abs(Z @ Z.T - np.eye(300))
     city, week = hasher.certificates_
     assert (city.n_values, week.n_values) == (300, 7)
-    assert city.worst_similarity == pytest.approx(similarity.max(), abs=1e-6)
-    assert week.worst_similarity < city.worst_similarity < 0.6
+    assert city.coherence == pytest.approx(similarity.max(), abs=1e-6)
+    assert week.coherence < city.coherence < 0.6
     both = PrimeHasher(128).partial_fit(words[:100]).partial_fit(words[50:])
     assert both.certificates_ == hasher.certificates_
 
 
 def test_one_category_is_similar_to_nothing():
-    assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].worst_similarity == 0.0
+    assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].coherence == 0.0
 
 
 def test_a_code_without_a_position_is_refused():

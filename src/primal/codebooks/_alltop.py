@@ -9,9 +9,8 @@ import numpy as np
 
 from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import PhaseCodes
-from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import prime_at_least, prime_at_most
+from primal.codebooks._phase_codes import PhaseCodes, bases_rms
 from primal.codebooks._rational import rational_turns
 from primal.errors import ParameterError
 
@@ -28,7 +27,7 @@ class Alltop(PhaseCodes):
     kind = "alltop"
 
     def __init__(self, N: int, D: int, field: str) -> None:
-        self.N, self.D, self.field = N, D, field
+        super().__init__(N, D, field)
         self.view = "phasor" if field == "complex" else "paired"
         self.k = chirp_size(self.kind, N, D, field, least=5, n_bases=lambda k: k)
         if self.view == "paired" and 2 * self.k < N:
@@ -45,19 +44,14 @@ class Alltop(PhaseCodes):
         m = (n + a) % k
         return rational_turns((m * m % k * m + b * n) % k, self.k)
 
-    def evidence(self) -> Evidence:
+    def _evidence(self) -> Evidence:
         size = 2 * self.k if self.view == "paired" else self.k
-        bases, rest = divmod(self.N, size)
-        # The frame operator is `bases` times the identity and a projection of rank `rest`.
-        rms = rms_from_energy(float(bases**2 * size + 2 * bases * rest + rest), self.N)
+        rms = bases_rms(self.N, size)
         if size >= self.N:
-            return Evidence(0.0, None, None, rms, True, "closed form: one orthonormal basis")
-        if self.view == "phasor":
-            mu, pair = 1.0 / math.sqrt(self.k), (0, size)
-        else:
-            mu, pair = self._worst_part()
-        proof = f"closed form: quadratic Gauss sums modulo {self.k}"
-        return Evidence(mu, pair, None, rms, True, proof)
+            return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
+        phasor = self.view == "phasor"
+        worst, pair = (1.0 / math.sqrt(self.k), (0, size)) if phasor else self._worst_part()
+        return Evidence(worst, pair, rms, f"closed form: quadratic Gauss sums modulo {self.k}")
 
     def _worst_part(self) -> tuple[float, tuple[int, int]]:
         """Return the largest |real or imaginary part| of a product, and two codes with it.
@@ -65,23 +59,20 @@ class Alltop(PhaseCodes):
         No part can exceed 1 / sqrt(k), so the first that reaches it ends the search; about
         every second pair of bases has one.
         """
-        n_positions = -(-self.N // 2)
-        mu, pair = 0.0, (0, 0)
-        for high in range(1, -(-n_positions // self.k)):
-            upper = self._phasors(high * self.k, min((high + 1) * self.k, n_positions))
+        worst, pair = 0.0, (0, 0)
+        for high in range(1, -(-self.n_positions // self.k)):
+            upper = self._phasors(high * self.k, min((high + 1) * self.k, self.n_positions))
             for low in range(high):
                 products = self._phasors(low * self.k, (low + 1) * self.k).conj() @ upper.T
                 for turned, part in enumerate((products.real, products.imag)):
                     i, j = np.unravel_index(int(np.abs(part).argmax()), part.shape)
-                    if abs(part[i, j]) > mu + 1e-12:
-                        mu = float(abs(part[i, j]))
-                        pair = (
-                            2 * (low * self.k + int(i)) + turned,
-                            2 * (high * self.k + int(j)),
-                        )
-                if mu > 1.0 / math.sqrt(self.k) - 1e-12:
-                    return mu, pair
-        return mu, pair
+                    if abs(part[i, j]) > worst + 1e-12:
+                        worst = float(abs(part[i, j]))
+                        first, second = low * self.k + int(i), high * self.k + int(j)
+                        pair = (2 * first + turned, 2 * second)
+                if worst > 1.0 / math.sqrt(self.k) - 1e-12:
+                    return worst, pair
+        return worst, pair
 
     def _phasors(self, first: int, last: int) -> np.ndarray:
         out = np.empty((last - first, self.k), dtype=np.complex128)
@@ -94,12 +85,7 @@ class Alltop(PhaseCodes):
 def chirp_size(
     kind: str, N: int, D: int, field: str, *, least: int, n_bases: Callable[[int], int]
 ) -> int:
-    """Return the largest odd prime k that D has room for, if its codes number at least N.
-
-    Parameters
-    ----------
-    n_bases : callable
-        Number of orthonormal bases that a prime k gives.
+    """Return the largest odd prime k that D has room for, if its n_bases(k) bases hold N codes.
 
     Raises
     ------

@@ -8,10 +8,9 @@ from dataclasses import dataclass, replace
 
 from primal._checks import one_of
 from primal.codebooks import bounds
-from primal.codebooks._codebook import Codebook
-from primal.codebooks._codes import Codes, check_sizes
+from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._designs import shipped_design
-from primal.codebooks._kinds import KINDS, SearchBudget, make
+from primal.codebooks._kinds import KINDS, make
 from primal.errors import ParameterError, PrimalError
 
 __all__ = ["Candidate", "candidates", "codebook"]
@@ -34,8 +33,8 @@ class Candidate:
     """A kind that was considered: its codes and coherence, or why it does not serve."""
 
     kind: str
-    codes: Codes | None
-    mu: float
+    codes: Codebook | None
+    coherence: float
     refusal: str = ""
 
 
@@ -78,7 +77,7 @@ def codebook(
     seconds : float, optional
         A second limit for ``"shadow"``; with it the result depends on the machine.
     progress : callable, optional
-        Told (steps done, steps in all) by searches.
+        Called with (done, total) steps by searches.
 
     Returns
     -------
@@ -99,7 +98,7 @@ def codebook(
     --------
     >>> from primal.codebooks import codebook
     >>> cb = codebook(1000, 64)
-    >>> cb.kind, round(cb.certificate.mu, 4), round(cb.certificate.ratio, 2)
+    >>> cb.kind, round(cb.certificate.coherence, 4), round(cb.certificate.ratio, 2)
     ('kerdock', 0.125, 1.03)
     """
     N, D = check_sizes(N, D)
@@ -107,7 +106,7 @@ def codebook(
     field = one_of("field", field, bounds.FIELDS)
     if max_coherence is not None:
         _require_possible(N, D, field, max_coherence)
-    budget = SearchBudget(steps, seconds, progress)
+    budget = SearchBudget(steps, seconds, progress or SearchBudget.progress)
     if kind == "auto":
         if seed is not None:
             raise ParameterError(
@@ -115,14 +114,14 @@ def codebook(
             )
         book = _best(N, D, field, growable, budget)
     else:
-        book = Codebook(make(N, D, kind, field, budget, seed))
+        book = make(N, D, kind, field, budget, seed)
         if growable and not book.growable:
             raise ParameterError(
                 f"kind {kind!r} cannot grow: use kind='static' or 'offset', or growable=False."
             )
-    if max_coherence is not None and book.certificate.mu > max_coherence:
+    if max_coherence is not None and book.certificate.coherence > max_coherence:
         raise ParameterError(
-            f"the coherence of {N} codes in D = {D} is {book.certificate.mu:.6f} with kind "
+            f"the coherence of {N} codes in D = {D} is {book.certificate.coherence:.6f} with kind "
             f"{book.kind!r}, above the {max_coherence} asked for; the {_named_bound(N, D, field)} "
             "does not forbid less: use fewer codes or a larger D."
         )
@@ -145,10 +144,10 @@ def candidates(
     elif N <= D:
         kinds = ["orthonormal"]
     else:
-        kinds = [kind for kind in _CLOSED if field in KINDS[kind].fields]
+        kinds = [kind for kind in _CLOSED if field in KINDS[kind]._fields]
     found: list[Candidate] = []
     for kind in kinds:
-        lowest = min((candidate.mu for candidate in found), default=math.inf)
+        lowest = min((candidate.coherence for candidate in found), default=math.inf)
         if kind in _NEAR_ROOT and 0.85 / math.sqrt(n_phases(D, field)) > lowest:
             found.append(Candidate(kind, None, math.inf, "not tried: it could not win."))
         else:
@@ -158,7 +157,7 @@ def candidates(
         if all(candidate.codes is None for candidate in found):
             found.append(_try(N, D, "static", field, budget))
     # Rounding must not decide between equals: the earlier kind stays in front.
-    return sorted(found, key=lambda c: (c.codes is None, round(c.mu, 9)))
+    return sorted(found, key=lambda c: (c.codes is None, round(c.coherence, 9)))
 
 
 def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> Codebook:
@@ -170,9 +169,10 @@ def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> C
     served = [candidate for candidate in ranking if candidate.codes is not None]
     if not served:
         raise ParameterError(next(c.refusal for c in ranking if c.kind == "static"))
-    winner = served[0]
-    assert winner.codes is not None
-    return Codebook(winner.codes, reason=_reason(N, D, growable, served))
+    winner = served[0].codes
+    assert winner is not None
+    winner.reason = _reason(N, D, growable, served)
+    return winner
 
 
 def _reason(N: int, D: int, growable: bool, served: list[Candidate]) -> str:
@@ -180,8 +180,8 @@ def _reason(N: int, D: int, growable: bool, served: list[Candidate]) -> str:
     if winner.kind == "orthonormal":
         return f"N = {N} is at most D = {D}: orthogonal codes exist"
     among = "kinds that can grow" if growable else "kinds that serve this size"
-    text = f"{winner.kind} has the smallest coherence, {winner.mu:.4f}, of the {among}"
-    others = [f"{other.kind} {other.mu:.4f}" for other in served[1:4]]
+    text = f"{winner.kind} has the smallest coherence, {winner.coherence:.4f}, of the {among}"
+    others = [f"{other.kind} {other.coherence:.4f}" for other in served[1:4]]
     return f"{text} (next: {', '.join(others)})" if others else text
 
 
@@ -192,8 +192,8 @@ def n_phases(D: int, field: str) -> int:
 
 def _try(N: int, D: int, kind: str, field: str, budget: SearchBudget) -> Candidate:
     try:
-        codes = make(N, D, kind, field, budget, None)
-        return Candidate(kind, codes, codes.coherence())
+        codes = make(N, D, kind, field, budget)
+        return Candidate(kind, codes, codes._coherence())
     except PrimalError as refusal:
         return Candidate(kind, None, math.inf, str(refusal))
 
@@ -204,12 +204,12 @@ def _shadow_candidate(
     """Return a shadow: a shipped one, or the result of a search where one may win."""
     design = shipped_design(N, D, field)
     if design is not None and budget.steps is None and budget.seconds is None:
-        codes = make(N, D, "shadow", field, budget, None)
+        codes = make(N, D, "shadow", field, budget)
         return Candidate("shadow", codes, design.coherence)
     if N > _LARGEST_SEARCH_N or D > _LARGEST_SEARCH_D:
         why = f"no search for N above {_LARGEST_SEARCH_N} or D above {_LARGEST_SEARCH_D}"
         return Candidate("shadow", None, math.inf, f"{why}: ask for kind='shadow'.")
-    best = min(candidate.mu for candidate in found)
+    best = min(candidate.coherence for candidate in found)
     # No cyclotomic set was ever seen below 1.1 times Welch; do not search when that cannot win.
     if best <= 1.1 * bounds.welch(N, D) or best <= bounds.best(N, D, field).value + 1e-9:
         return Candidate("shadow", None, math.inf, "not searched: it could not win.")

@@ -14,8 +14,9 @@ import numpy as np
 
 from primal.codebooks._binary_fields import binary_field
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import Codes
-from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._codebook import Codebook
+from primal.codebooks._phase_codes import bases_rms
+from primal.engines import row_blocks
 from primal.errors import ParameterError
 
 __all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "walsh_spectrum"]
@@ -24,7 +25,7 @@ __all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "walsh_spectrum
 _LARGEST_M = 16
 
 
-class BinaryCodes(Codes):
+class BinaryCodes(Codebook):
     """Codes from a family of forms on {0, 1}**m, zero-padded from 2**m to D entries.
 
     Raises
@@ -37,7 +38,10 @@ class BinaryCodes(Codes):
     parity: int  # m is even (0) or odd (1)
     least_m: int
 
-    def __init__(self, N: int, D: int) -> None:
+    _fields = ("real",)
+
+    def __init__(self, N: int, D: int, field: str = "real") -> None:
+        super().__init__(N, D, field)
         if 1 << self.least_m > D:
             raise ParameterError(
                 f"kind {self.kind!r} needs D of at least {1 << self.least_m}, got {D}: "
@@ -45,7 +49,7 @@ class BinaryCodes(Codes):
             )
         m = min(D.bit_length() - 1, _LARGEST_M)
         self.m = m - (m - self.parity) % 2
-        self.N, self.D, self.size = N, D, 1 << self.m
+        self.size = 1 << self.m
         if self.capacity(self.m) < N:
             self._refuse()
         self.bipolar = self.size == D and self.n_forms(self.m) * self.size >= N
@@ -68,7 +72,10 @@ class BinaryCodes(Codes):
         """Return the largest N: every form, and the standard basis."""
         return (cls.n_forms(m) + 1) << m
 
-    def signs(self, indices: np.ndarray) -> np.ndarray:
+    def _signs(self, indices: np.ndarray) -> np.ndarray:
+        return self._formed(indices) if self.bipolar else super()._signs(indices)
+
+    def _formed(self, indices: np.ndarray) -> np.ndarray:
         """Return the entries times sqrt(2**m), int8 of shape (n, 2**m); none of the basis."""
         x = np.arange(self.size, dtype=np.uint32)
         result = np.empty((len(indices), self.size), dtype=np.int8)
@@ -81,29 +88,24 @@ class BinaryCodes(Codes):
             result[row] = 1 - 2 * bits.astype(np.int8)
         return result
 
-    def write(self, indices: np.ndarray, out: np.ndarray) -> None:
+    def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
         out[:] = 0
         n_formed = self.n_forms(self.m) * self.size
         formed = indices < n_formed
         scale = out.dtype.type(1.0 / math.sqrt(self.size))
-        step = max(1, (1 << 20) // self.size)
         rows = np.flatnonzero(formed)
-        for first in range(0, len(rows), step):
-            block = rows[first : first + step]
-            out[block, : self.size] = self.signs(indices[block]) * scale
+        for part in row_blocks(len(rows), self.size, 1 << 20):
+            block = rows[part]
+            out[block, : self.size] = self._formed(indices[block]) * scale
         basis = np.flatnonzero(~formed)
         out[basis, indices[basis] - n_formed] = 1
 
-    def evidence(self) -> Evidence:
-        bases, rest = divmod(self.N, self.size)
-        # The frame operator is `bases` times the identity and a projection of rank `rest`.
-        energy = float(bases * bases * self.size + 2 * bases * rest + rest)
-        rms = rms_from_energy(energy, self.N)
+    def _evidence(self) -> Evidence:
+        rms = bases_rms(self.N, self.size)
         if self.size >= self.N:
-            return Evidence(0.0, None, None, rms, True, "closed form: one orthonormal basis")
-        mu, pair = self.worst_pair()
+            return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
         proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"
-        return Evidence(mu, pair, None, rms, True, proof)
+        return Evidence(*self.worst_pair(), rms, proof)
 
     def _refuse(self) -> None:
         sizes = range(self.least_m + (self.least_m - self.parity) % 2, _LARGEST_M + 1, 2)

@@ -7,45 +7,45 @@ from dataclasses import asdict, dataclass
 from primal.codebooks import bounds
 from primal.codebooks._metrics import optimality_ratio
 
-__all__ = ["Certificate", "Evidence", "Verification", "certificate"]
+__all__ = ["CodebookCertificate", "Evidence", "Verification"]
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a construction can say about its own codes; :func:`certificate` adds the bounds.
+    """What a construction can say about its own codes; a certificate adds the bounds.
 
-    `pair` holds indices i < j of two codes that attain `mu`, None when there is no pair or
-    all pairs are orthogonal; `lag` is j - i in steps of a Toeplitz code, where it has one.
+    `pair` holds indices i < j of two codes that attain the coherence, None when there is no pair
+    or all pairs are orthogonal; `lag` is j - i in steps of a Toeplitz code, where it has one.
     """
 
-    mu: float
+    coherence: float
     pair: tuple[int, int] | None
-    lag: int | None
     rms: float
-    exact: bool
     proof: str
+    lag: int | None = None
+    exact: bool = True
 
 
 @dataclass(frozen=True)
-class Certificate:
+class CodebookCertificate:
     """The numbers that justify a codebook.
 
     Attributes
     ----------
     kind, N, D, field
         Which codebook this is about.
-    mu : float
+    coherence : float
         Largest |cosine| between two codes; a lower estimate of it unless `exact`.
     pair : tuple of int or None
-        Indices of two codes that attain `mu`.
+        Indices of two codes that attain it.
     lag : int or None
         Their distance, where the cosine depends on the distance alone.
     rms : float
         Root mean square of all cosines.
     welch, levenshtein : float
-        Lower bounds on `mu` for any N codes in D dimensions.
+        Lower bounds on the coherence of any N codes in D dimensions.
     ratio : float
-        mu / welch: the paper's optimality ratio.
+        coherence / welch: the paper's optimality ratio.
     best_bound, best_bound_name
         The strongest bound known here.
     exact : bool
@@ -55,7 +55,7 @@ class Certificate:
 
     Notes
     -----
-    An exact `mu` is that of the codes before they are rounded to the output type, correct to
+    An exact coherence is that of the codes before they are rounded to the output type, correct to
     1e-12. Rounding to float32 moves a cosine by less than 1e-6.
     """
 
@@ -63,7 +63,7 @@ class Certificate:
     N: int
     D: int
     field: str
-    mu: float
+    coherence: float
     pair: tuple[int, int] | None
     lag: int | None
     rms: float
@@ -75,6 +75,23 @@ class Certificate:
     exact: bool
     proof: str
 
+    @classmethod
+    def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> CodebookCertificate:
+        """Return the evidence of a construction with every bound beside it."""
+        best = bounds.best(N, D, field)
+        return cls(
+            kind=kind,
+            N=N,
+            D=D,
+            field=field,
+            welch=bounds.welch(N, D),
+            levenshtein=bounds.levenshtein(N, D, field),
+            ratio=optimality_ratio(evidence.coherence, N, D),
+            best_bound=best.value,
+            best_bound_name=best.name,
+            **vars(evidence),
+        )
+
     def as_json(self) -> dict[str, object]:
         """Return the fields as JSON values."""
         return asdict(self) | {"pair": None if self.pair is None else list(self.pair)}
@@ -84,7 +101,7 @@ class Certificate:
         place += "" if self.lag is None else f" (lag {self.lag})"
         rows = [
             ("codes", f"{self.N} in {self.D} dimensions, {self.field}, kind {self.kind}"),
-            ("mu", f"{self.mu:.6f}{place}"),
+            ("coherence", f"{self.coherence:.6f}{place}"),
             ("rms", f"{self.rms:.6f}"),
             ("Welch bound", f"{self.welch:.6f}"),
             ("Levenshtein", f"{self.levenshtein:.6f}"),
@@ -108,25 +125,3 @@ class Verification:
     largest: float
     pair: tuple[int, int] | None
     ok: bool
-
-
-def certificate(kind: str, N: int, D: int, field: str, evidence: Evidence) -> Certificate:
-    """Return the evidence of a construction with every bound beside it."""
-    best = bounds.best(N, D, field)
-    return Certificate(
-        kind=kind,
-        N=N,
-        D=D,
-        field=field,
-        mu=evidence.mu,
-        pair=evidence.pair,
-        lag=evidence.lag,
-        rms=evidence.rms,
-        welch=bounds.welch(N, D),
-        levenshtein=bounds.levenshtein(N, D, field),
-        ratio=optimality_ratio(evidence.mu, N, D),
-        best_bound=best.value,
-        best_bound_name=best.name,
-        exact=evidence.exact,
-        proof=evidence.proof,
-    )

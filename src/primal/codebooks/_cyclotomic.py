@@ -10,19 +10,19 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._numbers import divisors, is_prime, primitive_root, scrambled_order
 from primal.codebooks._rational import rational_turns
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
 from primal.turns import waves
 
-__all__ = ["DEFAULT_STEPS", "Target", "cyclotomic_target", "has_cosets"]
+__all__ = ["Target", "cyclotomic_target", "has_cosets"]
 
 _LARGEST_COSETS = 900
 _LARGEST_OPTIONS = 128
@@ -30,7 +30,7 @@ _LARGEST_OPTIONS = 128
 _PROBES = 12
 # Candidates that are compared at all lags at once.
 _CHUNK = 24
-DEFAULT_STEPS = 20_000
+_DEFAULT_STEPS = 20_000
 
 
 @dataclass(frozen=True)
@@ -43,26 +43,11 @@ class Target:
     coherence: float
 
 
-def cyclotomic_target(
-    N: int,
-    D: int,
-    *,
-    steps: int = DEFAULT_STEPS,
-    seconds: float | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Target:
-    """Return the best frequency set found for N real codes in D dimensions.
+def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
+    """Return the best frequency set found for N real codes in D dimensions, D even.
 
-    Parameters
-    ----------
-    N, D : int
-        Number of codes and of dimensions; D even.
-    steps : int
-        Exchanges of one coset that are tried, over all choices of P and h.
-    seconds : float, optional
-        Stop earlier, after this time. The result then depends on the machine.
-    progress : callable, optional
-        Told (steps done, steps in all).
+    A step tries to exchange one coset, over all choices of P and h; the result depends on the
+    machine only when seconds are given.
 
     Raises
     ------
@@ -77,8 +62,9 @@ def cyclotomic_target(
 
     Examples
     --------
+    >>> from primal.codebooks._codebook import SearchBudget
     >>> from primal.codebooks._cyclotomic import cyclotomic_target
-    >>> target = cyclotomic_target(100, 16, steps=200)
+    >>> target = cyclotomic_target(100, 16, SearchBudget(steps=200))
     >>> target.P, len(target.numerators)
     (109, 8)
     """
@@ -88,7 +74,7 @@ def cyclotomic_target(
         raise ParameterError(
             f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or kind='tuned'."
         )
-    clock = _Clock(steps, seconds, progress)
+    clock = _Clock(budget)
     searches = [_Search(P, h, D) for P, h in options]
     n_rounds = 1
     while len(options) >> (2 * n_rounds) > 0:
@@ -134,11 +120,10 @@ def _sizes_that_work(N: int, D: int) -> list[int]:
 class _Clock:
     """Counts steps, and stops early when a time was given."""
 
-    def __init__(
-        self, steps: int, seconds: float | None, progress: Callable[[int, int], None]
-    ) -> None:
-        self.steps, self.done, self._progress = steps, 0, progress
-        self._end = None if seconds is None else time.monotonic() + seconds
+    def __init__(self, budget: SearchBudget) -> None:
+        self.steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
+        self.done, self._progress = 0, budget.progress
+        self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
 
     @property
     def left(self) -> int:

@@ -19,7 +19,6 @@ from primal.errors import DataError
 
 __all__ = [
     "GramStatistics",
-    "excess_coherence",
     "gram_statistics",
     "optimality_ratio",
     "toeplitz_statistics",
@@ -195,18 +194,6 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
     if bound > 0.0:
         return coherence / bound
     return 1.0 if coherence < 1e-6 else math.inf
-
-
-def excess_coherence(coherence: float, N: int, D: int) -> float:
-    """Return coherence less Welch's bound.
-
-    Examples
-    --------
-    >>> from primal.codebooks import excess_coherence
-    >>> round(excess_coherence(0.4268, 1000, 64), 4)
-    0.3058
-    """
-    return coherence - bounds.welch(N, D)
 
 
 def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int, bool]:

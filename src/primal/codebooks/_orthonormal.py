@@ -7,7 +7,8 @@ import math
 import numpy as np
 
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import Codes, write_phases
+from primal.codebooks._codebook import Codebook
+from primal.codebooks._phase_codes import write_phases
 from primal.codebooks._rational import rational_turns
 from primal.errors import ParameterError
 from primal.turns import round_turns, waves
@@ -15,7 +16,7 @@ from primal.turns import round_turns, waves
 __all__ = ["Orthonormal"]
 
 
-class Orthonormal(Codes):
+class Orthonormal(Codebook):
     """Rows of a Walsh matrix (D a power of two), of a cosine transform, or of a Fourier matrix.
 
     The first is bipolar; the last one is for complex codes.
@@ -29,18 +30,19 @@ class Orthonormal(Codes):
                 f"at most D = {D} codes can be orthogonal in D dimensions, got N = {N}: "
                 f"use N up to {D} or D = {N}."
             )
-        self.N, self.D, self.field = N, D, field
+        super().__init__(N, D, field)
         self.bipolar = field == "real" and D & (D - 1) == 0
 
-    def signs(self, indices: np.ndarray) -> np.ndarray:
-        """Return the entries times sqrt(D), int8 of shape (n, D); D a power of two."""
+    def _signs(self, indices: np.ndarray) -> np.ndarray:
+        if not self.bipolar:
+            return super()._signs(indices)
         x = np.arange(self.D, dtype=np.uint64)
         bits = np.bitwise_count(indices.astype(np.uint64)[:, None] & x) & np.uint8(1)
         return 1 - 2 * bits.astype(np.int8)
 
-    def write(self, indices: np.ndarray, out: np.ndarray) -> None:
+    def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
         if self.bipolar:
-            out[:] = self.signs(indices) * out.dtype.type(1.0 / math.sqrt(self.D))
+            out[:] = self._signs(indices) * out.dtype.type(1.0 / math.sqrt(self.D))
             return
         t, n = indices.astype(np.uint64)[:, None], np.arange(self.D, dtype=np.uint64)
         if self.field == "complex":
@@ -53,5 +55,5 @@ class Orthonormal(Codes):
         scale = np.where(t == 0, math.sqrt(1.0 / self.D), math.sqrt(2.0 / self.D))
         out[:] = cos * scale.astype(cos.dtype)
 
-    def evidence(self) -> Evidence:
-        return Evidence(0.0, None, None, 0.0, True, "closed form: rows of an orthogonal matrix")
+    def _evidence(self) -> Evidence:
+        return Evidence(0.0, None, 0.0, "closed form: rows of an orthogonal matrix")

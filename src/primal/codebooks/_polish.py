@@ -10,47 +10,33 @@ from collections.abc import Callable
 import numpy as np
 
 from primal._parallel import single_threaded_blas
+from primal.codebooks._codebook import Codebook
+from primal.codebooks._stored import Polished
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
 
-__all__ = ["polish_matrix"]
+__all__ = ["polished"]
 
 _LARGEST_N = 4000
 
 
-def polish_matrix(
-    codes: np.ndarray,
-    steps: int,
-    *,
-    progress: Callable[[int, int], None] | None = None,
-) -> np.ndarray:
-    """Return unit vectors with at most the coherence of `codes`, usually less.
-
-    Parameters
-    ----------
-    codes : ndarray of shape (N, D)
-        Real or complex unit vectors, N at most 4000.
-    steps : int
-        Eigendecompositions of an N x N matrix.
-    progress : callable, optional
-        Told (steps done, steps in all).
-
-    Returns
-    -------
-    polished : ndarray of shape (N, D)
-        The best of all iterates; the steps themselves are not monotone.
+def polished(
+    book: Codebook, steps: int, progress: Callable[[int, int], None] | None = None
+) -> Polished:
+    """Return the best of all iterates; the steps themselves are not monotone.
 
     Raises
     ------
     ParameterError
         If N is too large for an N x N eigendecomposition in every step.
     """
-    N, D = codes.shape
+    N, D = book.N, book.D
     if N > _LARGEST_N:
         raise ParameterError(
             f"polish decomposes an N x N matrix in every step, got N = {N}: use N up to "
             f"{_LARGEST_N}, or kind='shadow'."
         )
+    codes = book.encode(np.arange(N), dtype="complex128" if book.field == "complex" else "float64")
     target = 1.15 * welch(N, D)
     best, lowest = codes, _coherence(codes.conj() @ codes.T)
     current = codes
@@ -72,7 +58,7 @@ def polish_matrix(
                 best, lowest = current, reached
             if progress is not None:
                 progress(number + 1, steps)
-    return best
+    return Polished(best)
 
 
 def _coherence(gram: np.ndarray) -> float:

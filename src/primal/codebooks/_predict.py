@@ -66,15 +66,15 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     return bisect(lambda x: log_target - _log_two_sided(x, D, model), 1e-9, 1.0 - 1e-9)
 
 
-def capacity(D: int, mu: float, *, model: str = "toeplitz") -> float:
-    """Return how many codes in D dimensions have a median coherence of `mu`.
+def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
+    """Return how many codes in D dimensions have a median coherence of that size.
 
     Parameters
     ----------
     D : int
         Number of real dimensions: even for ``"toeplitz"``, at least 2.
-    mu : float
-        Coherence, strictly between 0 and 1.
+    coherence : float
+        Strictly between 0 and 1.
     model : {"toeplitz", "gaussian"}, default="toeplitz"
         As for :func:`predict_coherence`.
 
@@ -99,9 +99,9 @@ def capacity(D: int, mu: float, *, model: str = "toeplitz") -> float:
     5.1
     """
     D = _dimension(D, model)
-    if not 0.0 < mu < 1.0:
-        raise ParameterError(f"mu must lie strictly between 0 and 1, got {mu!r}.")
-    log_draws = math.log(math.log(2.0)) - _log_two_sided(mu, D, model)
+    if not 0.0 < coherence < 1.0:
+        raise ParameterError(f"coherence must lie strictly between 0 and 1, got {coherence!r}.")
+    log_draws = math.log(math.log(2.0)) - _log_two_sided(coherence, D, model)
     log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
     return math.exp(log_n) if log_n < 709.0 else math.inf
 

@@ -1,6 +1,7 @@
-"""Kinds ``static``, ``offset``, ``tuned``, ``weighted`` and ``shadow``: square roots of primes.
+"""Kind ``static``, and what it shares with ``offset``, ``tuned``, ``weighted`` and ``shadow``.
 
-They differ in which primes they take and in how these are weighted; all are Toeplitz.
+All are Toeplitz codes of square roots of primes. They differ in which primes they take and in
+how these are weighted.
 """
 
 from __future__ import annotations
@@ -9,16 +10,16 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import one_of, whole_number
 from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import PhaseCodes, lag_evidence, unit_amplitudes
+from primal.codebooks._codebook import Codebook, check_sizes
+from primal.codebooks._phase_codes import VIEWS, PhaseCodes, lag_evidence, unit_amplitudes
 from primal.engines import engine
-from primal.errors import ParameterError
-from primal.turns._increments import floor_roots
-from primal.turns._phases import static_turns
+from primal.errors import ParameterError, SpecError
+from primal.turns import floor_roots, static_turns
 
-__all__ = ["PrimeCodes", "consecutive_primes", "n_primes"]
+__all__ = ["PrimeCodes", "Static", "checked_primes", "n_primes"]
 
 
 class PrimeCodes(PhaseCodes):
@@ -26,35 +27,25 @@ class PrimeCodes(PhaseCodes):
 
     Parameters
     ----------
-    kind : str
     N, D : int
-    primes : sequence of int
+    field : {"real", "complex"}
+    primes : list of int, or ndarray of the primes of a sieve
         Distinct, below 2**32; at most as many as D has room for.
-    view : {"real", "phasor", "paired"}, default="real"
-    weights : sequence of float, optional
-        Squares of the amplitudes, with sum 1.
-    start : int, optional
-        Index of the first prime when they are consecutive: the spec then needs no list.
+    view : {"real", "phasor", "paired"}, optional
     """
 
-    def __init__(
-        self,
-        kind: str,
-        N: int,
-        D: int,
-        primes: Sequence[int] | np.ndarray,
-        *,
-        view: str = "real",
-        weights: Sequence[float] | np.ndarray | None = None,
-        start: int | None = None,
-    ) -> None:
-        self.kind, self.N, self.D, self.view, self.start = kind, N, D, view, start
-        self.field = "complex" if view == "phasor" else "real"
-        self.growable = start is not None
-        self.primes = np.asarray(primes, dtype=np.uint64)
+    weights: np.ndarray | None = None  # squares of the amplitudes, with sum 1
+
+    def __init__(self, N: int, D: int, field: str, primes: object, view: str | None = None) -> None:
+        super().__init__(N, D, field)
+        plain = "phasor" if field == "complex" else "real"
+        self.view = plain if view is None else one_of("view", view, VIEWS)
+        if (self.view == "phasor") != (field == "complex"):
+            raise SpecError(f"codes of field {field!r} have no view {view!r}.")
+        if not isinstance(primes, np.ndarray):
+            primes = np.array(checked_primes(primes, D if field == "complex" else D // 2))
+        self.primes = primes.astype(np.uint64)
         self.increments = floor_roots(self.primes, 1.0, 64)
-        self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        self.amplitudes = None if self.weights is None else np.sqrt(self.weights)
 
     @property
     def n_frequencies(self) -> int:
@@ -77,26 +68,36 @@ class PrimeCodes(PhaseCodes):
         out[:, : flat.shape[1]] = flat
         out[:, flat.shape[1] :] = 0
 
-    def evidence(self) -> Evidence:
+    def _evidence(self) -> Evidence:
         return lag_evidence(self.increments, self.N, self.view, self.weights)
 
-    def options(self) -> dict[str, object]:
-        if self.start is not None:
-            return {"start": self.start}
-        listed: dict[str, object] = {"primes": self.primes.tolist()}
-        if self.weights is not None:
-            listed["weights"] = self.weights.tolist()
-        if self.kind == "shadow":
-            listed["view"] = self.view
-        return listed
+
+class Static(PrimeCodes):
+    """Consecutive primes from number `start` on: the paper's StaticPrime."""
+
+    kind, _options, growable = "static", ("start",), True
+
+    def __init__(self, N: int, D: int, field: str, start: int = 0) -> None:
+        self.start = whole_number("start", start)
+        primes = prime_slice(self.start, self.start + n_primes(D, field))
+        super().__init__(N, D, field, primes)
+
+    def grow(self, *, N: int | None = None, D: int | None = None) -> Codebook:
+        N, D = check_sizes(self.N if N is None else N, self.D if D is None else D)
+        for name, old, new in (("N", self.N, N), ("D", self.D, D)):
+            if new < old:
+                raise ParameterError(f"{name} = {old} cannot grow to {new}: ask for more.")
+        return type(self)(N, D, self.field, self.start)
 
 
-def consecutive_primes(kind: str, N: int, D: int, field: str, *, start: int = 0) -> PrimeCodes:
-    """Return codes from the primes number `start`, `start` + 1, ...: ``static`` and ``offset``."""
-    k = n_primes(D, field)
-    start = whole_number("start", start)
-    view = "phasor" if field == "complex" else "real"
-    return PrimeCodes(kind, N, D, prime_slice(start, start + k), view=view, start=start)
+def checked_primes(values: object, most: int) -> list[int]:
+    """Return a list of at most so many distinct primes, for instance of a spec."""
+    if not isinstance(values, Sequence) or isinstance(values, str) or not 0 < len(values) <= most:
+        raise SpecError(f"the primes of a codebook must be a list of at most {most}.")
+    numbers = [whole_number("a prime of a codebook", value, least=2) for value in values]
+    if len(set(numbers)) != len(numbers) or max(numbers) >= 2**32:
+        raise SpecError("the primes of a codebook must be distinct and below 2**32.")
+    return numbers
 
 
 def n_primes(D: int, field: str) -> int:

@@ -12,9 +12,9 @@ import numpy as np
 
 from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import PhaseCodes, lag_evidence
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import prime_at_least, prime_at_most
+from primal.codebooks._phase_codes import PhaseCodes, lag_evidence
 from primal.codebooks._singer import difference_set, singer_order
 from primal.codebooks._toeplitz import phasor_energy
 from primal.errors import ParameterError
@@ -37,7 +37,22 @@ def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
     return (high << s) | ((rest << s) // p)
 
 
-class Singer(PhaseCodes):
+class RationalCodes(PhaseCodes):
+    """Position t has the phases t u / P, for a list of numerators u."""
+
+    modulus: int
+    numerators: np.ndarray
+
+    @property
+    def n_frequencies(self) -> int:
+        return len(self.numerators)
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        p = np.uint64(self.modulus)
+        return rational_turns(positions[:, None] % p * self.numerators % p, self.modulus)
+
+
+class Singer(RationalCodes):
     """Frequencies s / P over a perfect difference set: P = q**2 + q + 1, k = q + 1, q prime.
 
     As phasors all |cosines| equal Welch's bound sqrt(q) / (q + 1). Real codes are z and i z.
@@ -46,36 +61,28 @@ class Singer(PhaseCodes):
     kind = "singer"
 
     def __init__(self, N: int, D: int, field: str) -> None:
-        self.N, self.D, self.field = N, D, field
+        super().__init__(N, D, field)
         self.view = "phasor" if field == "complex" else "paired"
         self.q = singer_order(self.kind, N, D, field)
         self.modulus = self.q * self.q + self.q + 1
         self.numerators = np.array(difference_set(self.q), dtype=np.uint64)
 
-    @property
-    def n_frequencies(self) -> int:
-        return self.q + 1
-
-    def turns(self, positions: np.ndarray) -> np.ndarray:
-        p = np.uint64(self.modulus)
-        return rational_turns(positions[:, None] % p * self.numerators % p, self.modulus)
-
-    def evidence(self) -> Evidence:
+    def _evidence(self) -> Evidence:
         increments = rational_turns(self.numerators, self.modulus)
         if self.view == "paired" or self.N < 2:
             return lag_evidence(increments, self.N, self.view)
         rms = rms_from_energy(phasor_energy(increments, self.N), self.N)
         proof = f"closed form: perfect difference set of order {self.q}"
-        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), 1, rms, True, proof)
+        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), rms, proof, lag=1)
 
 
-class Paley(PhaseCodes):
+class Paley(RationalCodes):
     """Frequencies r / P over the quadratic residues, P = 1 modulo 4: N <= P, D = (P - 1) / 2."""
 
-    kind = "paley"
+    kind, _fields = "paley", ("real",)
 
-    def __init__(self, N: int, D: int) -> None:
-        self.N, self.D = N, D
+    def __init__(self, N: int, D: int, field: str = "real") -> None:
+        super().__init__(N, D, field)
         modulus = prime_at_most(2 * D + 1, residue=1, modulus=4)
         if modulus is None or modulus < N:
             least = prime_at_least(max(N, 5), residue=1, modulus=4)
@@ -89,24 +96,16 @@ class Paley(PhaseCodes):
         residues = {r * r % modulus for r in range(1, modulus)}
         self.numerators = np.array(sorted(r for r in residues if 2 * r < modulus), dtype=np.uint64)
 
-    @property
-    def n_frequencies(self) -> int:
-        return len(self.numerators)
+    def _coherence(self) -> float:
+        return self._evidence().coherence if self._worst_lag >= self.N else self._closed_form
 
-    def turns(self, positions: np.ndarray) -> np.ndarray:
-        p = np.uint64(self.modulus)
-        return rational_turns(positions[:, None] % p * self.numerators % p, self.modulus)
-
-    def coherence(self) -> float:
-        return self.evidence().mu if self._worst_lag >= self.N else self._closed_form
-
-    def evidence(self) -> Evidence:
+    def _evidence(self) -> Evidence:
         found = lag_evidence(rational_turns(self.numerators, self.modulus), self.N, "real")
         lag = self._worst_lag
         if lag >= self.N:
             return found
         proof = f"closed form: quadratic Gauss sum modulo {self.modulus}"
-        return Evidence(self._closed_form, (0, lag), lag, found.rms, True, proof)
+        return Evidence(self._closed_form, (0, lag), found.rms, proof, lag)
 
     @property
     def _closed_form(self) -> float:

@@ -2,122 +2,75 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 
-from primal.codebooks._cyclotomic import DEFAULT_STEPS, cyclotomic_target, has_cosets
+from primal.codebooks._codebook import SearchBudget
+from primal.codebooks._cyclotomic import cyclotomic_target, has_cosets
 from primal.codebooks._designs import shipped_design
 from primal.codebooks._prime_codes import PrimeCodes
 from primal.codebooks._shadow import tightest_shadow
 from primal.codebooks._singer import difference_set, singer_order
 from primal.errors import ParameterError, PrimalError
 
-__all__ = ["cyclotomic_shadow", "design_shadow", "shadow_codes", "singer_shadow"]
+__all__ = ["Shadow"]
 
-Progress = Callable[[int, int], None]
 # The frequencies are fractions u / P with P >= N and P > D, and searching for them goes through all
 # sizes near D.
 _LARGEST_N, _LARGEST_D = 2**31, 2**17
 
 
-def shadow_codes(
-    N: int,
-    D: int,
-    field: str,
-    *,
-    steps: int | None = None,
-    seconds: float | None = None,
-    progress: Progress | None = None,
-) -> PrimeCodes:
-    """Return the shipped design for (N, D, field), or search for one.
+class Shadow(PrimeCodes):
+    """A shipped design, or the better of a Singer and a cyclotomic shadow.
 
-    Parameters
-    ----------
-    steps, seconds
-        Budget of the search; giving either asks for a new search even if a design is shipped.
-    progress : callable, optional
-        Told (steps done, steps in all).
-
-    Raises
-    ------
-    ParameterError
-        If neither a cyclotomic set nor a difference set fits.
+    Giving a budget asks for a new search even if a design is shipped.
     """
-    if steps is None and seconds is None:
-        design = shipped_design(N, D, field)
-        if design is not None:
-            return PrimeCodes("shadow", N, D, design.primes, view=design.view)
-    return design_shadow(N, D, field, steps=steps, seconds=seconds, progress=progress)
 
+    kind, _options = "shadow", ("primes", "view")
 
-def design_shadow(
-    N: int,
-    D: int,
-    field: str,
-    *,
-    steps: int | None = None,
-    seconds: float | None = None,
-    progress: Progress | None = None,
-) -> PrimeCodes:
-    """Return the better of a Singer and a cyclotomic shadow, by their exact coherence."""
-    if N > _LARGEST_N or D > _LARGEST_D:
-        raise ParameterError(
-            f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and {D}: "
-            "use kind='static'."
-        )
-    found, refusals = [], []
-    attempts: list[Callable[[], PrimeCodes]] = [lambda: singer_shadow(N, D, field)]
-    if field == "real":
-        attempts.append(
-            lambda: cyclotomic_shadow(N, D, steps=steps, seconds=seconds, progress=progress)
-        )
-    for attempt in attempts:
-        try:
-            found.append(attempt())
-        except PrimalError as refusal:
-            refusals.append(str(refusal))
-    if not found:
-        raise ParameterError(" ".join(refusals))
-    return min(found, key=lambda codes: codes.evidence().mu)
+    @classmethod
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Shadow:
+        shipped = shipped_design(N, D, field)
+        if shipped is not None and budget.steps is None and budget.seconds is None:
+            return cls(N, D, field, shipped.primes, shipped.view)
+        if N > _LARGEST_N or D > _LARGEST_D:
+            raise ParameterError(
+                f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and "
+                f"{D}: use kind='static'."
+            )
+        found, refusals = [], []
+        for attempt in (cls.of_singer, cls.of_cosets) if field == "real" else (cls.of_singer,):
+            try:
+                found.append(attempt(N, D, field, budget))
+            except PrimalError as refusal:
+                refusals.append(str(refusal))
+        if not found:
+            raise ParameterError(" ".join(refusals))
+        return min(found, key=lambda codes: codes._coherence())
 
+    @classmethod
+    def of_cosets(cls, N: int, D: int, field: str, budget: SearchBudget) -> Shadow:
+        """Return a shadow of the best union of cyclotomic cosets, one real code for each position.
 
-def cyclotomic_shadow(
-    N: int,
-    D: int,
-    *,
-    steps: int | None = None,
-    seconds: float | None = None,
-    progress: Progress | None = None,
-) -> PrimeCodes:
-    """Return a shadow of the best union of cyclotomic cosets, one real code for each position.
+        When no union has exactly D / 2 frequencies, a slightly smaller one is padded with zeros.
+        """
+        sizes = range(D - D % 2, max(1, int(0.9 * D) - 1), -2)
+        smaller = next((size for size in sizes if has_cosets(N, size)), D)
+        target = cyclotomic_target(N, smaller, budget)
+        frequencies = [u / target.P for u in target.numerators]
+        (primes,), _ = tightest_shadow([frequencies], N, signed=False)
+        return cls(N, D, field, primes, "real")
 
-    When no union has exactly D / 2 frequencies, a slightly smaller one is padded with zeros.
-    """
-    budget = {
-        "steps": DEFAULT_STEPS if steps is None else steps,
-        "seconds": seconds,
-        "progress": progress or (lambda done, total: None),
-    }
-    sizes = range(D - D % 2, max(1, int(0.9 * D) - 1), -2)
-    smaller = next((size for size in sizes if has_cosets(N, size)), D)
-    target = cyclotomic_target(N, smaller, **budget)
-    frequencies = [u / target.P for u in target.numerators]
-    (primes,), _ = tightest_shadow([frequencies], N, signed=False)
-    return PrimeCodes("shadow", N, D, primes, view="real")
-
-
-def singer_shadow(N: int, D: int, field: str) -> PrimeCodes:
-    """Return a shadow of a perfect difference set: phasors, or real codes z and i z."""
-    q = singer_order("shadow", N, D, field)
-    modulus = q * q + q + 1
-    view = "phasor" if field == "complex" else "paired"
-    residues = np.array(difference_set(q))
-    offset = _offset_away_from_halves(residues, modulus)
-    targets = ((residues + offset) / modulus).tolist()
-    n_positions = N if field == "complex" else -(-N // 2)
-    (primes,), _ = tightest_shadow([targets], n_positions, signed=True)
-    return PrimeCodes("shadow", N, D, primes, view=view)
+    @classmethod
+    def of_singer(cls, N: int, D: int, field: str, budget: SearchBudget) -> Shadow:
+        """Return a shadow of a perfect difference set: phasors, or real codes z and i z."""
+        q = singer_order("shadow", N, D, field)
+        modulus = q * q + q + 1
+        residues = np.array(difference_set(q))
+        offset = _offset_away_from_halves(residues, modulus)
+        targets = ((residues + offset) / modulus).tolist()
+        n_positions = N if field == "complex" else -(-N // 2)
+        (primes,), _ = tightest_shadow([targets], n_positions, signed=True)
+        return cls(N, D, field, primes, "phasor" if field == "complex" else "paired")
 
 
 def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:

@@ -15,7 +15,15 @@ import numpy as np
 from primal._checks import require_memory, require_work
 from primal.turns import waves
 
-__all__ = ["dirichlet", "fejer", "lag_cosines", "lag_products", "phasor_energy", "real_energy"]
+__all__ = [
+    "dirichlet",
+    "fejer",
+    "lag_cosines",
+    "lag_products",
+    "phasor_energy",
+    "phasors",
+    "real_energy",
+]
 
 # Lags in one block; a block and its factors take a few tens of bytes for each.
 _BLOCK_LAGS = 1 << 20
@@ -51,14 +59,14 @@ def lag_products(
     k = len(increments)
     require_work(4 * n_lags * k, f"looking at {n_lags} lags of {k} phases")
     step = max(1, min(math.isqrt(max(n_lags, 1)), 4096, _LARGEST_FACTOR // k))
-    fine = _phasors(np.arange(step, dtype=np.uint64), increments)
+    fine = phasors(np.arange(step, dtype=np.uint64)[:, None] * increments)
     fine *= (np.full(k, 1.0 / k) if weights is None else weights)[None, :]
     fine = np.ascontiguousarray(fine.T)
     n_coarse = -(-n_lags // step)
     coarse_block = max(1, _BLOCK_LAGS // max(step, k))
     for first in range(0, n_coarse, coarse_block):
         q = np.arange(first, min(first + coarse_block, n_coarse), dtype=np.uint64)
-        products = (_phasors(q * np.uint64(step), increments) @ fine).reshape(-1)
+        products = (phasors(q[:, None] * np.uint64(step) * increments) @ fine).reshape(-1)
         yield first * step, products[: n_lags - first * step]
 
 
@@ -152,9 +160,10 @@ def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray 
     return total
 
 
-def _phasors(positions: np.ndarray, increments: np.ndarray) -> np.ndarray:
-    result = np.empty((len(positions), len(increments)), dtype=np.complex128)
-    result.real, result.imag = waves(positions[:, None] * increments)
+def phasors(turns: np.ndarray) -> np.ndarray:
+    """Return e(x), complex128, at phases x given as uint64 turns."""
+    result = np.empty(turns.shape, dtype=np.complex128)
+    result.real, result.imag = waves(turns)
     return result
 
 

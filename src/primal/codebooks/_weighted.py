@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,94 +12,68 @@ from primal._checks import require_memory
 from primal._extras import require
 from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
+from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
 from primal.codebooks._toeplitz import lag_cosines
-from primal.errors import PrimalError
-from primal.turns import waves
+from primal.errors import PrimalError, SpecError
+from primal.turns import floor_roots, waves
 
-__all__ = ["WeightedCodes", "weighted_codes"]
+__all__ = ["Weighted"]
 
 _GAP = 1e-6
 _LARGEST_ROUNDS = 60
 
 
-class WeightedCodes(PrimeCodes):
-    """Prime codes whose weights no other weights of the same primes beat by more than 1e-6.
+class Weighted(PrimeCodes):
+    """The first k primes with weights that no others beat by more than 1e-6.
 
     `lower_bound` is what linear programming duality leaves possible for these primes.
-    """
-
-    def __init__(
-        self,
-        N: int,
-        D: int,
-        primes: Sequence[int] | np.ndarray,
-        weights: Sequence[float] | np.ndarray,
-        lower_bound: float,
-    ) -> None:
-        super().__init__("weighted", N, D, primes, weights=weights)
-        self.lower_bound = lower_bound
-
-    def options(self) -> dict[str, object]:
-        return super().options() | {"lower_bound": self.lower_bound}
-
-    def evidence(self) -> Evidence:
-        found = super().evidence()
-        proof = f"{found.proof}; by duality no weights of these primes go below "
-        proof += f"{self.lower_bound:.6f}"
-        return Evidence(found.mu, found.pair, found.lag, found.rms, True, proof)
-
-
-def weighted_codes(
-    N: int,
-    D: int,
-    *,
-    primes: Sequence[int] | np.ndarray | None = None,
-    steps: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> WeightedCodes:
-    """Return the first k primes, or given ones, with optimal weights.
-
-    Parameters
-    ----------
-    N, D : int
-        Number of codes and of dimensions; D even.
-    primes : sequence of int, optional
-        D / 2 distinct primes.
-    steps : int, optional
-        Largest number of linear programmes, 60 by default.
-    progress : callable, optional
-        Told (programmes solved, largest number).
-
-    Raises
-    ------
-    MissingPackageError
-        If SciPy is not installed.
 
     Notes
     -----
     Minimise t subject to |sum_m w_m cos(2 pi l f_m)| <= t for 1 <= l < N, w >= 0, sum w = 1. Only
     the worst lags matter: solve with some of them, add those that are violated most, repeat
     until the optimum of the small programme (a lower bound) meets the coherence over all lags.
+    A step is one programme.
     """
-    k = n_primes(D, "real")
-    require_memory(32 * N + 256 * k * k, f"a linear programme of {k} weights for {N} codes")
-    chosen = prime_slice(0, k) if primes is None else np.asarray(primes, dtype=np.uint64)
-    plain = PrimeCodes("weighted", N, D, chosen)
-    if N < 2:
-        return WeightedCodes(N, D, chosen, np.full(k, 1.0 / k), 0.0)
-    rounds = _LARGEST_ROUNDS if steps is None else steps
-    weights, lower = _optimal_weights(plain.increments, N, rounds, progress)
-    return WeightedCodes(N, D, chosen, weights, lower)
+
+    kind, _fields = "weighted", ("real",)
+    _options = ("primes", "weights", "lower_bound")
+
+    def __init__(
+        self, N: int, D: int, field: str, primes: object, weights: object, lower_bound: float
+    ) -> None:
+        super().__init__(N, D, field, primes)
+        self.weights = np.asarray(weights, dtype=np.float64)
+        fit = self.weights.shape == self.primes.shape and self.weights.min() >= 0
+        if not fit or not abs(self.weights.sum() - 1) <= 1e-9:
+            raise SpecError(
+                "the weights of a codebook must be one number for each prime, none of them "
+                "negative, with sum 1."
+            )
+        self.amplitudes = np.sqrt(self.weights)
+        self.lower_bound = float(lower_bound)
+
+    @classmethod
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Weighted:
+        k = n_primes(D, "real")
+        require_memory(32 * N + 256 * k * k, f"a linear programme of {k} weights for {N} codes")
+        primes = prime_slice(0, k)
+        if N < 2:
+            return cls(N, D, field, primes, np.full(k, 1.0 / k), 0.0)
+        return cls(N, D, field, primes, *_optimal_weights(floor_roots(primes, 1.0, 64), N, budget))
+
+    def _evidence(self) -> Evidence:
+        found = super()._evidence()
+        no_less = f"; by duality no weights of these primes go below {self.lower_bound:.6f}"
+        return replace(found, proof=found.proof + no_less)
 
 
 def _optimal_weights(
-    increments: np.ndarray,
-    N: int,
-    rounds: int,
-    progress: Callable[[int, int], None] | None,
+    increments: np.ndarray, N: int, budget: SearchBudget
 ) -> tuple[np.ndarray, float]:
     solve = _linear_programme()
+    rounds = _LARGEST_ROUNDS if budget.steps is None else budget.steps
     k = len(increments)
     weights = best = np.full(k, 1.0 / k)
     g = np.abs(lag_cosines(increments, N))
@@ -111,8 +86,7 @@ def _optimal_weights(
         g = np.abs(lag_cosines(increments, N, weights))
         if g[1:].max() < upper:
             upper, best = float(g[1:].max()), weights
-        if progress is not None:
-            progress(number + 1, rounds)
+        budget.progress(number + 1, rounds)
         if upper - lower < _GAP:
             break
         lags = np.union1d(lags, _worst(g, 2 * k))

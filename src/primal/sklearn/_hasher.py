@@ -30,12 +30,12 @@ class HashCertificate:
     ----------
     n_values : int
         Number of different categories seen.
-    worst_similarity : float
+    coherence : float
         Largest |cosine similarity| between the codes of two of them; 0 for fewer than two.
     """
 
     n_values: int
-    worst_similarity: float
+    coherence: float
 
 
 class PrimeHasher(TransformerMixin, BaseEstimator):
@@ -70,7 +70,7 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
     >>> hasher = PrimeHasher(128).fit(X)
     >>> hasher.transform(X).shape
     (3, 256)
-    >>> [(c.n_values, round(c.worst_similarity, 3)) for c in hasher.certificates_]
+    >>> [(c.n_values, round(c.coherence, 3)) for c in hasher.certificates_]
     [(3, 0.123), (2, 0.124)]
     """
 
