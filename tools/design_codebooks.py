@@ -18,9 +18,9 @@ from pathlib import Path
 import click
 
 import primal.codebooks._designs as designs
+from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._designs import Design, shipped_design
 from primal.codebooks._shadow_codes import Shadow
-from primal.codebooks._codebook import SearchBudget
 
 STEPS = 120_000
 GRID_N = (100, 250, 500, 1000, 2000, 5000, 10_000)

@@ -18,7 +18,8 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from primal.sklearn import PrimeFeatures, scale_gamma
+from primal.kernels import scale_gamma
+from primal.sklearn import PrimeFeatures
 
 N_SPLITS = 10
 SIZES = (64, 256, 1024)

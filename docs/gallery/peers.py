@@ -12,7 +12,8 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from primal.sklearn import PrimeFeatures, median_gamma
+from primal.kernels import median_gamma
+from primal.sklearn import PrimeFeatures
 
 N_SEEDS = 10
 _N_ROWS = 400

@@ -18,8 +18,9 @@ from figures import HERE, panels, save
 from sklearn.datasets import load_digits
 
 from peers import orthogonal_random_features
+from primal.kernels import scale_gamma
 from primal.search import Index, similarity
-from primal.sklearn import PrimeFeatures, scale_gamma
+from primal.sklearn import PrimeFeatures
 from primal.turns import phases_to_bits
 
 PICTURE = HERE / "retrieval.png"

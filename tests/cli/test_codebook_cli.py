@@ -8,10 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import primal
-from primal.cli._codebook import codebook as command
 from primal import from_spec
-from primal.codebooks import codebook
-from primal.codebooks import KINDS
+from primal.cli._codebook import codebook as command
+from primal.codebooks import KINDS, codebook
 
 
 def run(*arguments):

@@ -1,5 +1,6 @@
 """Every engine finds the rows that a full comparison finds, ties and all, in bounded memory."""
 
+import json
 import subprocess
 import sys
 import tracemalloc
@@ -204,6 +205,26 @@ class TestMaps:
         index = Index.from_vectors(X, make_map().spec)
         np.testing.assert_array_equal(index.encode(X), Index(make_map()).encode(X))
         assert index.spec["map"] == make_map().spec
+
+    @pytest.mark.parametrize(
+        "m", [make_map(), primal.StaticPrime(54), primal.KernelPrime(4, 54, gamma=[1, 2, 3, 4])]
+    )
+    def test_an_index_has_a_spec_of_its_own(self, m):
+        index = Index(m, stored="uint8-phase")
+        again = primal.from_spec(json.loads(json.dumps(index.spec)))
+        assert (again.spec, len(again)) == (index.spec, 0)
+        x = np.arange(9) if isinstance(m, primal.StaticPrime) else X[:9]
+        np.testing.assert_array_equal(again.encode(x), index.encode(x))
+        for wrong in ({"stored": "int4"}, {"map": index.spec}, {"more": 1}):
+            with pytest.raises(primal.PrimalError, match="stored|a map|more"):
+                primal.from_spec({**index.spec, **wrong})
+
+    @pytest.mark.parametrize("layout", ["block", "interleaved"])
+    def test_waves_are_those_of_the_map(self, layout):
+        m = make_map(layout=layout)
+        np.testing.assert_array_equal(Index(m, stored="float32").encode(X), m.encode(X))
+        s = primal.StaticPrime(54, layout=layout)
+        np.testing.assert_array_equal(Index(s, stored="float32").encode(range(99)), s.waves(99))
 
     def test_other_things_are_refused(self):
         for wrong in (3, "bits", None):

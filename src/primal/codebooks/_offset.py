@@ -5,11 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from primal._checks import require_work
-from primal._primes import prime_slice
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._prime_codes import Static, n_primes
 from primal.engines import row_blocks
-from primal.turns import floor_roots, waves
+from primal.turns import floor_roots, prime_slice, waves
 
 __all__ = ["Offset"]
 

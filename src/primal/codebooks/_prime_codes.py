@@ -11,13 +11,12 @@ from collections.abc import Sequence
 import numpy as np
 
 from primal._checks import one_of, whole_number
-from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook, check_sizes
 from primal.codebooks._phase_codes import VIEWS, PhaseCodes, lag_evidence, unit_amplitudes
 from primal.engines import engine
 from primal.errors import ParameterError, SpecError
-from primal.turns import floor_roots, static_turns
+from primal.turns import floor_roots, prime_slice, static_turns
 
 __all__ = ["PrimeCodes", "Static", "checked_primes", "n_primes"]
 

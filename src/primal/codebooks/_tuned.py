@@ -12,10 +12,9 @@ import numpy as np
 
 from primal._checks import require_memory
 from primal._parallel import single_threaded_blas
-from primal._primes import prime_slice
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
-from primal.turns import floor_roots, round_turns, waves
+from primal.turns import floor_roots, prime_slice, round_turns, waves
 
 __all__ = ["Tuned"]
 

@@ -10,13 +10,12 @@ import numpy as np
 
 from primal._checks import require_memory
 from primal._extras import require
-from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
 from primal.codebooks._toeplitz import lag_cosines
 from primal.errors import PrimalError, SpecError
-from primal.turns import floor_roots, waves
+from primal.turns import floor_roots, prime_slice, waves
 
 __all__ = ["Weighted"]
 

@@ -13,20 +13,28 @@ from functools import cache
 
 from primal._extras import install_hint
 from primal._forks import load_compiled
-from primal.engines._numpy import NumpyEngine
-from primal.engines._numpy import row_blocks as row_blocks
-from primal.engines._numpy import wave_columns as wave_columns
+from primal.engines._numpy import LARGEST_UNSURE as LARGEST_UNSURE
+from primal.engines._numpy import Finish, NumpyEngine, row_blocks, wave_columns
+from primal.engines._numpy import write_features as write_features
+from primal.engines._numpy import write_waves as write_waves
 from primal.errors import EngineError
 
-__all__ = ["ENGINES", "engine", "installed_engines"]
+__all__ = ["ENGINES", "Finish", "engine", "installed_engines", "row_blocks", "wave_columns"]
 
 ENGINES = ("numpy", "numba")
 
 
 def installed_engines() -> tuple[str, ...]:
     """Return the names of the engines that can run here, slowest first."""
-    has_numba = importlib.util.find_spec("numba") is not None
-    return ENGINES if has_numba else ENGINES[:1]
+    return ENGINES if _has_numba() else ENGINES[:1]
+
+
+@cache
+def _has_numba() -> bool:
+    try:
+        return importlib.util.find_spec("numba") is not None
+    except ValueError:  # blocked in sys.modules
+        return False
 
 
 def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngine:

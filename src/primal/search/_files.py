@@ -13,7 +13,7 @@ from primal._checks import one_of, raised_as, require_memory
 from primal._extras import require
 from primal._files import FolderFormat, open_regular, parsed_json
 from primal.errors import DataError, MissingPackageError, PrimalError
-from primal.search._encoder import Encoder
+from primal.search._encoder import Map, checked_map
 from primal.search._rows import Ids
 from primal.search._stored import STORED, is_waves, n_columns
 
@@ -24,75 +24,71 @@ _FORMAT = FolderFormat("index.json", "primal index", 3)
 _METADATA_KEY = b"primal"
 
 
-def save(
-    folder: Path, encoder: Encoder, stored: str, parts: Sequence[np.ndarray], ids: Ids
-) -> None:
+def save(folder: Path, m: Map, stored: str, parts: Sequence[np.ndarray], ids: Ids) -> None:
     """Write an index into a folder, in place of one that is there."""
-    none = np.empty((0, n_columns(stored, encoder.n_frequencies)), dtype=STORED[stored])
+    none = np.empty((0, n_columns(stored, m.D // 2)), dtype=STORED[stored])
     arrays = {"codes": parts or [none]}
     if ids.stored is not None:
         arrays["ids"] = [ids.stored]
-    fields = {"map": encoder.map.spec, "column_scales": encoder.column_scales, "stored": stored}
-    _FORMAT.save(folder, {**fields, "next_id": ids.next}, arrays)
+    _FORMAT.save(folder, {"map": m.spec, "stored": stored, "next_id": ids.next}, arrays)
 
 
-def load(folder: Path, *, verify: bool) -> tuple[Encoder, str, np.ndarray, Ids]:
-    """Return the encoder, what is stored, the memory-mapped codes and the ids of a saved index."""
+def load(folder: Path, *, verify: bool) -> tuple[Map, str, np.ndarray, Ids]:
+    """Return the map, what is stored, the memory-mapped codes and the ids of a saved index."""
     fields, arrays = _FORMAT.load(folder, mapped_from=0, verify=verify)
     what = f"the index in {folder} is damaged"
     with raised_as(DataError, what, keep=(DataError, MissingPackageError)):
         stored = one_of("stored", fields["stored"], STORED)
-        encoder, codes = Encoder.of(fields["map"], fields["column_scales"]), arrays["codes"]
-        shape = (len(codes), n_columns(stored, encoder.n_frequencies))
+        m, codes = checked_map(fields["map"]), arrays["codes"]
+        shape = (len(codes), n_columns(stored, m.D // 2))
         if codes.shape != shape or codes.dtype != STORED[stored]:
             raise DataError(
                 f"{folder} holds {codes.dtype} {codes.shape} where its index has {STORED[stored]} "
                 f"{shape}: save the index again."
             )
         ids = Ids.restored(arrays.get("ids"), fields["next_id"], len(codes))
-    return encoder, stored, codes, ids
+    return m, stored, codes, ids
 
 
-def read_parquet(path: Path, column: str) -> tuple[Encoder, str, Iterator[np.ndarray]]:
-    """Return the encoder, what is stored and the codes, one array for each row group."""
+def read_parquet(path: Path, column: str) -> tuple[Map, str, Iterator[np.ndarray]]:
+    """Return the map, what is stored and the codes, one array for each row group."""
     parquet = require("pyarrow.parquet", "reading Parquet")
     with _unreadable(path):
         with open_regular(path):  # pyarrow would wait for somebody to write to a pipe
             pass
         file = parquet.ParquetFile(path)
-    encoder, stored = _described_by(file.schema_arrow.metadata or {}, path)
+    m, stored = _described_by(file.schema_arrow.metadata or {}, path)
     if column not in file.schema_arrow.names:
         raise DataError(
             f"{path} has no column {column!r}: choose one of {', '.join(file.schema_arrow.names)}."
         )
-    return encoder, stored, _groups(file, column, encoder, stored, path)
+    return m, stored, _groups(file, column, m.D // 2, stored, path)
 
 
-def _described_by(metadata: dict[bytes, bytes], path: Path) -> tuple[Encoder, str]:
+def _described_by(metadata: dict[bytes, bytes], path: Path) -> tuple[Map, str]:
     try:
         written = parsed_json(metadata[_METADATA_KEY], f"the metadata of {path}")
         recipe = written.get("recipe", written)  # the pipeline says more than is needed here
         spec, stored = recipe["spec"], recipe["stored" if "stored" in recipe else "dtype"]
-        scales = recipe.get("column_scales")
     except (AttributeError, KeyError, TypeError, DataError):
         raise DataError(
             f"{path} does not say how its codes were made: its schema needs the metadata key "
             "'primal' with JSON of the fields 'spec' and 'stored'."
         ) from None
     with raised_as(DataError, f"the metadata of {path} are wrong", keep=(MissingPackageError,)):
-        return Encoder.of(spec, scales), one_of("stored", stored, STORED)
+        return checked_map(spec), one_of("stored", stored, STORED)
 
 
 def _groups(
-    file: Any, column: str, encoder: Encoder, stored: str, path: Path
+    file: Any, column: str, n_frequencies: int, stored: str, path: Path
 ) -> Iterator[np.ndarray]:
-    width = n_columns(stored, encoder.n_frequencies) * STORED[stored].itemsize
+    width = n_columns(stored, n_frequencies) * STORED[stored].itemsize
     with _unreadable(path):
         for number in range(file.num_row_groups):
             n_rows = file.metadata.row_group(number).num_rows
             require_memory(n_rows * width, f"a group of {n_rows} rows of {path}")
             group = file.read_row_group(number, columns=[column])
-            yield _codes(group.column(0), encoder.n_frequencies, stored, path)
+            yield _codes(group.column(0), n_frequencies, stored, path)
 
 
 def _codes(column: Any, n_frequencies: int, stored: str, path: Path) -> np.ndarray:

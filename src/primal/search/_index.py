@@ -12,7 +12,7 @@ from primal._checks import one_of, whole_number
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
 from primal.search import _files
-from primal.search._encoder import Encoder
+from primal.search._encoder import checked_map, encoded
 from primal.search._engines import chosen_engine, nearest
 from primal.search._rows import Ids, Rows
 from primal.search._scan import scorer
@@ -45,7 +45,7 @@ class Index:
 
     Parameters
     ----------
-    m : DynamicPrime, StaticPrime, fitted PrimeFeatures or spec of a map
+    m : DynamicPrime, KernelPrime, StaticPrime, the spec of one, or fitted PrimeFeatures
         What encodes vectors. It is rebuilt from its spec, never stored.
     stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}, default="bits"
         What a row holds, in bytes for k = D / 2 frequencies: k / 4, k, 2 k, 4 k or 8 k.
@@ -76,8 +76,8 @@ class Index:
 
     def __init__(self, m: object, *, stored: str = "bits") -> None:
         self._stored = one_of("stored", stored, STORED)
-        self._encoder = Encoder.of(m)
-        self._k = self._encoder.n_frequencies
+        self._map = checked_map(m)
+        self._k = self._map.D // 2
         self._rows = Rows()
         self._ids = Ids()
 
@@ -104,8 +104,8 @@ class Index:
         DataError
             If the file has no such column or metadata, or they do not fit each other.
         """
-        encoder, stored, parts = _files.read_parquet(Path(path), column)
-        index = cls(encoder, stored=stored)
+        m, stored, parts = _files.read_parquet(Path(path), column)
+        index = cls(m, stored=stored)
         for part in parts:
             index.add_codes(part)
         return index
@@ -125,8 +125,8 @@ class Index:
         DataError
             If the folder holds no index, or a damaged one.
         """
-        encoder, stored, codes, ids = _files.load(Path(folder), verify=verify)
-        index = cls(encoder, stored=stored)
+        m, stored, codes, ids = _files.load(Path(folder), verify=verify)
+        index = cls(m, stored=stored)
         index._rows.append(codes)
         index._ids = ids
         return index
@@ -142,7 +142,7 @@ class Index:
         DataError
             If another program's ``index.json`` is in the folder.
         """
-        _files.save(Path(folder), self._encoder, self._stored, self._rows.parts, self._ids)
+        _files.save(Path(folder), self._map, self._stored, self._rows.parts, self._ids)
 
     @property
     def stored(self) -> str:
@@ -157,18 +157,12 @@ class Index:
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` makes this index without its rows."""
-        scales = self._encoder.column_scales
-        return make_spec(
-            "Index",
-            map=self._encoder.map.spec,
-            column_scales=None if scales is None else list(scales),
-            stored=self._stored,
-        )
+        return make_spec("Index", map=self._map.spec, stored=self._stored)
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Index:
-        fields = spec_fields("Index", fields, ("map", "column_scales", "stored"))
-        return cls(Encoder.of(fields["map"], fields["column_scales"]), stored=fields["stored"])
+        fields = spec_fields("Index", fields, ("map", "stored"))
+        return cls(fields["map"], stored=fields["stored"])
 
     @property
     def ids(self) -> np.ndarray:
@@ -223,7 +217,7 @@ class Index:
 
     def encode(self, x: object) -> np.ndarray:
         """Return the codes of raw vectors as this index stores them."""
-        return self._encoder.codes(x, self._stored)
+        return encoded(self._map, x, self._stored)
 
     def search(self, x: object, n_neighbors: int = 10, *, engine: str = "auto") -> Neighbors:
         """Return the nearest rows of raw vectors.
@@ -305,7 +299,7 @@ class Index:
         return self._neighbors(found, found_by.similarity(scores), single)
 
     def __repr__(self) -> str:
-        return f"Index({self._encoder.map!r}, stored={self._stored!r}, n_rows={len(self)})"
+        return f"Index({self._map!r}, stored={self._stored!r}, n_rows={len(self)})"
 
     def _append(self, codes: np.ndarray, ids: object) -> None:
         given = None if ids is None else np.atleast_1d(np.asarray(ids))

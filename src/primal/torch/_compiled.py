@@ -17,8 +17,7 @@ from torch import Tensor
 
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
-from primal.engines import engine
-from primal.engines._numpy import Finish, row_blocks, wave_columns, write_features, write_waves
+from primal.engines import Finish, engine, row_blocks, wave_columns, write_features, write_waves
 from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
 from primal.torch._tables import SharedTable
 

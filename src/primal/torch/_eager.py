@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from primal.torch._integers import exact_turns, rounded_turns
-from primal.turns._waves import Cosine32, Cosine64, Sine32, Sine64
+from primal.turns import Cosine32, Cosine64, Sine32, Sine64
 
 __all__ = [
     "INVALID_EXPONENT",

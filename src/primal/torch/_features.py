@@ -11,7 +11,7 @@ from torch import Tensor
 
 import primal.maps
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal.bases._laws import SPECTRAL_KERNELS, spectral_law
+from primal.bases import SPECTRAL_KERNELS, spectral_law
 from primal.errors import ParameterError
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from primal.turns._digits import FREQUENCY_BITS, digit_units, digit_widths
+from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 
 __all__ = ["exact_turns", "integer_rows", "rounded_turns"]
 

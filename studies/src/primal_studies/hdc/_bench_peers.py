@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -67,14 +68,13 @@ def random_fourier_ridge(split: Split, n_components: int, seed: int) -> np.ndarr
     """Answer by the same ridge read-out and the same gamma, on scikit-learn's RBFSampler."""
     from sklearn.kernel_approximation import RBFSampler
 
-    from primal.sklearn import scale_gamma
-    from primal.sklearn._encode import amplitude
+    from primal.kernels import scale_gamma
     from primal.sklearn._moments import Moments, rounded
 
     sampler = RBFSampler(
         gamma=scale_gamma(split.X_train), n_components=n_components, random_state=seed
     ).fit(split.X_train)
-    size = amplitude(n_components)
+    size = math.sqrt(2.0 / n_components)
     indicators = np.eye(int(split.y_train.max()) + 1)
     moments = Moments.empty(n_components, len(indicators))
     step = max(1, (1 << 22) // n_components)
