@@ -177,7 +177,6 @@ def test_gram_statistics_in_float32():
 def test_gram_statistics_scale_rows_and_take_complex_codes():
     z = np.array([[3.0, 0.0], [1.0, 1.0], [0.0, 0.5]])
     assert gram_statistics(z).coherence == pytest.approx(math.sqrt(0.5))
-    assert gram_statistics(z).log_density.max() > 0
     assert gram_statistics(z[:2] * 1j).coherence == pytest.approx(math.sqrt(0.5))
     assert gram_statistics(z.astype(int)[:2]).pair == (0, 1)
 

@@ -216,7 +216,7 @@ class TestMaps:
         x = np.arange(9) if isinstance(m, primal.StaticPrime) else X[:9]
         np.testing.assert_array_equal(again.encode(x), index.encode(x))
         for wrong in ({"stored": "int4"}, {"map": index.spec}, {"more": 1}):
-            with pytest.raises(primal.PrimalError, match="stored|a map|more"):
+            with pytest.raises(primal.PrimalError, match=r"stored|a map|more"):
                 primal.from_spec({**index.spec, **wrong})
 
     @pytest.mark.parametrize("layout", ["block", "interleaved"])

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._numbers import prime_at_least, prime_at_most
+from primal.codebooks._numbers import largest_order
 from primal.codebooks._phase_codes import PhaseCodes, bases_rms
 from primal.codebooks._rational import rational_turns
-from primal.errors import ParameterError
 
-__all__ = ["Alltop", "chirp_size"]
+__all__ = ["Alltop"]
 
 
 class Alltop(PhaseCodes):
@@ -29,7 +27,7 @@ class Alltop(PhaseCodes):
     def __init__(self, N: int, D: int, field: str) -> None:
         super().__init__(N, D, field)
         self.view = "phasor" if field == "complex" else "paired"
-        self.k = chirp_size(self.kind, N, D, field, least=5, n_bases=lambda k: k)
+        self.k = largest_order(self.kind, N, D, field, lambda k: k * k, least=5)
         if self.view == "paired" and 2 * self.k < N:
             require_memory(96 * self.k**2, f"the products of two bases of {self.k} codes")
 
@@ -80,31 +78,3 @@ class Alltop(PhaseCodes):
         out.real = np.cos(angle := 2.0 * np.pi * (self.turns(positions) * 2.0**-64))
         out.imag = np.sin(angle)
         return out / math.sqrt(self.k)
-
-
-def chirp_size(
-    kind: str, N: int, D: int, field: str, *, least: int, n_bases: Callable[[int], int]
-) -> int:
-    """Return the largest odd prime k that D has room for, if its n_bases(k) bases hold N codes.
-
-    Raises
-    ------
-    ParameterError
-        If there is none; the message names sizes that work.
-    """
-    copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 k entries
-    k = prime_at_most(D // copies)
-    if k is not None and k >= least and copies * k * n_bases(k) >= N:
-        return k
-    # No kind has more than k + 1 bases, so no smaller prime can do.
-    room = prime_at_least(max(least, math.isqrt(N // copies) - 1))
-    while copies * room * n_bases(room) < N:
-        room = prime_at_least(room + 1)
-    advice = f"D = {copies * room} holds {copies * room * n_bases(room)}"
-    if k is None or k < least:
-        raise ParameterError(f"kind {kind!r} needs a larger D, got {D}: {advice}.")
-    largest = copies * k * n_bases(k)
-    raise ParameterError(
-        f"kind {kind!r} has {largest} codes in D = {D} ({field}), got N = {N}: "
-        f"use N up to {largest}, or a larger D ({advice})."
-    )

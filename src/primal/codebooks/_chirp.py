@@ -14,10 +14,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from primal._checks import require_memory
-from primal.codebooks._alltop import chirp_size
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._numbers import largest_order
 from primal.codebooks._phase_codes import PhaseCodes, sizes_in_view, split_view
 from primal.codebooks._prime_codes import checked_primes
 from primal.codebooks._shadow import tightest_shadow
@@ -58,12 +58,12 @@ class PrimeChirp(PhaseCodes):
 
     @classmethod
     def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> PrimeChirp:
-        k = chirp_size("chirp", N, D, field, least=3, n_bases=lambda k: k + 1)
+        k = largest_order("chirp", N, D, field, lambda k: k * (k + 1), least=3)
         # What the certificate takes: the frame operator and its factors.
         require_memory(96 * k**2, f"a certificate of chirps of {k} phases")
         squares = [((n * n % k) + _SHIFT) / k for n in range(k)]
         lines = [(n + _SHIFT) / k for n in range(k)]
-        (first, second), _ = tightest_shadow([squares, lines], k, signed=True)
+        first, second = tightest_shadow([squares, lines], k, signed=True)
         return cls(N, D, field, first, second)
 
     @property

@@ -59,14 +59,6 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     The steps are dealt out in rounds of equal size; after each round the best quarter of the
     pairs (P, h) goes on. A search starts from an unordered choice of cosets and exchanges one
     coset for the best other one until no exchange helps, then starts again.
-
-    Examples
-    --------
-    >>> from primal.codebooks._codebook import SearchBudget
-    >>> from primal.codebooks._cyclotomic import cyclotomic_target
-    >>> target = cyclotomic_target(100, 16, SearchBudget(steps=200))
-    >>> target.P, len(target.numerators)
-    (109, 8)
     """
     options = _options(N, D)
     if not options:

@@ -61,12 +61,6 @@ class GramStatistics:
         """Histogram as a density: its integral over the edges is 1."""
         return self.counts / (self.counts.sum() * np.diff(self.edges))
 
-    @property
-    def log_density(self) -> np.ndarray:
-        """Natural logarithm of the density; -inf in empty bins."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.density)
-
 
 def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> GramStatistics:
     """Return the statistics of all pairs of codes, by brute force in blocks.
@@ -199,12 +193,11 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
 def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int, bool]:
     """Return a function that fetches rows i..j-1, and N, D, whether they are complex."""
     if hasattr(codes, "certificate"):  # a Codebook makes its rows when asked
-        dtype = "complex128" if codes.field == "complex" else "float64"
+        N, D, is_complex = codes.N, codes.D, codes.field == "complex"
 
         def fetch(first: int, last: int) -> np.ndarray:
-            return codes.encode(np.arange(first, last), dtype=dtype)
-
-        N, D, is_complex = codes.N, codes.D, codes.field == "complex"
+            wide = "complex128" if is_complex else "float64"
+            return codes.encode(np.arange(first, last), dtype=wide)
     else:
         array = np.asarray(codes)
         if array.ndim != 2 or array.dtype.kind not in "fciu":
@@ -212,11 +205,11 @@ def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int,
                 f"codes must be a matrix of numbers with one code in each row, got shape "
                 f"{array.shape} of {array.dtype}."
             )
+        (N, D), is_complex = array.shape, array.dtype.kind == "c"
 
         def fetch(first: int, last: int) -> np.ndarray:
             return array[first:last]
 
-        (N, D), is_complex = array.shape, array.dtype.kind == "c"
     if N < 2:
         raise DataError(f"a Gram statistic needs two codes or more, got {N}.")
     return fetch, N, D, is_complex

@@ -110,13 +110,6 @@ def log_mean_cosine_tail(k: int, x: float) -> float:
     """Return ln P((1/k) sum of cos(2 pi U_m) > x), U_m uniform, 0 < x < 1.
 
     Lugannani and Rice's formula with the cumulant function K = ln I_0.
-
-    Examples
-    --------
-    >>> import math
-    >>> from primal.codebooks._predict import log_mean_cosine_tail
-    >>> round(math.exp(log_mean_cosine_tail(32, 0.3)), 7)
-    0.0078998
     """
     # I_1(s) / I_0(s) = x; s is between 2 x (small x) and 1 / (1 - x) or so (large x).
     s = bisect(lambda s: _bessel_ratio(s) - x, 0.0, 4.0 * x / (1.0 - x * x) + 1e-12)

@@ -23,15 +23,7 @@ __all__ = ["Paley", "Singer", "rational_turns"]
 
 
 def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
-    """Return floor(2**64 u / P) for 0 <= u < P < 2**32, as uint64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.codebooks._rational import rational_turns
-    >>> hex(rational_turns(np.array([1], dtype=np.uint64), 3)[0])
-    '0x5555555555555555'
-    """
+    """Return floor(2**64 u / P) for 0 <= u < P < 2**32, as uint64."""
     p, s = np.uint64(modulus), np.uint64(32)
     high, rest = np.divmod(numerators.astype(np.uint64) << s, p)
     return (high << s) | ((rest << s) // p)

@@ -57,7 +57,7 @@ class Shadow(PrimeCodes):
         smaller = next((size for size in sizes if has_cosets(N, size)), D)
         target = cyclotomic_target(N, smaller, budget)
         frequencies = [u / target.P for u in target.numerators]
-        (primes,), _ = tightest_shadow([frequencies], N, signed=False)
+        (primes,) = tightest_shadow([frequencies], N, signed=False)
         return cls(N, D, field, primes, "real")
 
     @classmethod
@@ -69,7 +69,7 @@ class Shadow(PrimeCodes):
         offset = _offset_away_from_halves(residues, modulus)
         targets = ((residues + offset) / modulus).tolist()
         n_positions = N if field == "complex" else -(-N // 2)
-        (primes,), _ = tightest_shadow([targets], n_positions, signed=True)
+        (primes,) = tightest_shadow([targets], n_positions, signed=True)
         return cls(N, D, field, primes, "phasor" if field == "complex" else "paired")
 
 

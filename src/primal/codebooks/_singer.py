@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from functools import cache
 
 import numpy as np
 
 from primal._checks import require_memory
-from primal.codebooks._numbers import is_prime, prime_at_most, scrambled
+from primal.codebooks._numbers import largest_order, scrambled
 from primal.errors import ParameterError
 
 __all__ = ["difference_set", "singer_order"]
@@ -24,12 +23,6 @@ def difference_set(q: int) -> tuple[int, ...]:
     projective plane when the cubic is primitive enough; those on the line "third coordinate
     zero" are a difference set. Cubics are tried in a fixed order until one is. By definition
     the set is right when every non-zero residue is a difference exactly once, which is checked.
-
-    Examples
-    --------
-    >>> from primal.codebooks._singer import difference_set
-    >>> difference_set(2)
-    (0, 1, 5)
     """
     modulus = q * q + q + 1
     require_memory(32 * q * q, f"a difference set of order {q}")
@@ -42,28 +35,8 @@ def difference_set(q: int) -> tuple[int, ...]:
 
 
 def singer_order(kind: str, N: int, D: int, field: str) -> int:
-    """Return the largest prime q whose codes fit into D entries, and number at least N.
-
-    Raises
-    ------
-    ParameterError
-        If there is none; the message names sizes that work.
-    """
-    copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 k entries
-    q = prime_at_most(D // copies - 1)
-    if q is not None and copies * (q * q + q + 1) >= N:
-        return q
-    least = max(2, math.isqrt(max(0, -(-N // copies) - 1)))
-    while not is_prime(least) or copies * (least * least + least + 1) < N:
-        least += 1
-    room = f"D = {copies * (least + 1)} holds {copies * (least * least + least + 1)}"
-    if q is None:
-        raise ParameterError(f"kind {kind!r} needs a larger D, got {D}: {room}.")
-    largest = copies * (q * q + q + 1)
-    raise ParameterError(
-        f"kind {kind!r} has {largest} codes in D = {D} ({field}), got N = {N}: "
-        f"use N up to {largest}, or a larger D ({room})."
-    )
+    """Return the largest prime q whose codes fit into D entries, and number at least N."""
+    return largest_order(kind, N, D, field, lambda q: q * q + q + 1, more_phases=1)
 
 
 def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:

@@ -153,7 +153,7 @@ class Recipe:
 
     def _in_range(self, x: np.ndarray) -> bool:
         try:
-            self.map._check_range(x)
+            self.map._check_range(x, float(np.abs(x).max(initial=0.0)))
         except DataError:
             return False
         return True
