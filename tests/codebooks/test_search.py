@@ -12,7 +12,7 @@ from primal.codebooks import bounds, codebook
 from primal.codebooks._auto import candidates
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import cyclotomic_target
-from primal.codebooks._designs import Design, shipped_design, shipped_sizes
+from primal.codebooks._designs import Design, shipped_design, shipped_lines
 from primal.codebooks._shadow import ShadowError, shadow_primes
 from primal.codebooks._shadow_codes import Shadow
 
@@ -91,12 +91,12 @@ def test_a_shipped_design_loads_quickly():
 
 
 def test_shipped_designs_are_distinct_primes_and_rebuild():
-    sizes = shipped_sizes()
+    sizes = shipped_lines()
     assert {(N, D) for N, D, field in sizes if field == "real"} == set(GRID)
     for N, D, field in sizes:
         design = shipped_design(N, D, field)
         assert len(set(design.primes)) == len(design.primes) <= D
-        assert Design.parse(design.line()) == design
+        assert Design.parse(str(design)) == design
     assert shipped_design(101, 16, "real") is None
     from primal.codebooks._numbers import is_prime
 

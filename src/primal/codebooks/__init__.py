@@ -5,10 +5,10 @@
 """
 
 from primal.codebooks import bounds
+from primal.codebooks._auto import KINDS as KINDS
 from primal.codebooks._auto import codebook
 from primal.codebooks._certificate import CodebookCertificate, Verification
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._kinds import KINDS as KINDS
 from primal.codebooks._metrics import (
     GramStatistics,
     gram_statistics,

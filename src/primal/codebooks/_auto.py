@@ -1,4 +1,4 @@
-"""``codebook``: N and D in, the best certified codebook out."""
+"""``codebook``: N and D in, the best certified codebook out; and the kinds by name."""
 
 from __future__ import annotations
 
@@ -9,12 +9,28 @@ from dataclasses import replace
 
 from primal._checks import one_of
 from primal.codebooks import bounds
+from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
+from primal.codebooks._chirp import Alltop, PrimeChirp
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
-from primal.codebooks._designs import shipped_design
-from primal.codebooks._kinds import KINDS, make
+from primal.codebooks._orthonormal import Orthonormal
+from primal.codebooks._prime_codes import Offset, Static
+from primal.codebooks._rational import Paley, Singer
+from primal.codebooks._shadow_codes import Shadow, shipped_design
+from primal.codebooks._stored import Gaussian, RandomFrequencies
+from primal.codebooks._tuned import Tuned
+from primal.codebooks._weighted import Weighted
 from primal.errors import ParameterError, PrimalError
 
-__all__ = ["candidates", "codebook"]
+__all__ = ["KINDS", "candidates", "codebook"]
+
+KINDS: dict[str, type[Codebook]] = {
+    kind.kind: kind
+    for kind in (
+        *(Orthonormal, Static, Offset, Tuned, Weighted, Shadow, PrimeChirp),
+        *(Kerdock, Gold, DelsarteGoethals, Singer, Paley, Alltop),
+        *(Gaussian, RandomFrequencies),
+    )
+}
 
 # Kinds that auto compares, in the order of preference among equals: primes of a shadow need
 # a list, closed forms need nothing.
@@ -103,7 +119,7 @@ def codebook(
             )
         book = _best(N, D, field, growable, budget)
     else:
-        book = make(N, D, kind, field, budget, seed)
+        book = _make(N, D, kind, field, budget, seed)
         if growable and not book.growable:
             raise ParameterError(
                 f"kind {kind!r} cannot grow: use kind='static' or 'offset', or growable=False."
@@ -168,7 +184,7 @@ def candidates(
 def _with_coherence(
     N: int, D: int, kind: str, field: str, budget: SearchBudget
 ) -> tuple[float, Codebook]:
-    codes = make(N, D, kind, field, budget)
+    codes = _make(N, D, kind, field, budget)
     return codes._coherence(), codes
 
 
@@ -178,7 +194,7 @@ def _shadow(
     """Return a shadow: a shipped one, or the result of a search where one may win, or none."""
     design = shipped_design(N, D, field)
     if design is not None and budget.steps is None and budget.seconds is None:
-        return [(design.coherence, make(N, D, "shadow", field, budget))]
+        return [(design.coherence, _make(N, D, "shadow", field, budget))]
     # No cyclotomic set was ever seen below 1.1 times Welch; do not search when that cannot win.
     least = max(1.1 * bounds.welch(N, D), bounds.best(N, D, field).value + 1e-9)
     if N > _LARGEST_SEARCH_N or D > _LARGEST_SEARCH_D or lowest <= least:
@@ -186,6 +202,27 @@ def _shadow(
     if budget.steps is None:
         budget = replace(budget, steps=_AUTO_STEPS)
     return [_with_coherence(N, D, "shadow", field, budget)]
+
+
+def _make(
+    N: int, D: int, kind: str, field: str, budget: SearchBudget, seed: object = None
+) -> Codebook:
+    """Return the codes of a kind.
+
+    Raises
+    ------
+    ParameterError
+        If the kind has no codes over this field or of this size, or a seed is missing or not
+        wanted.
+    """
+    found = KINDS[kind]
+    if field not in found._fields:
+        raise ParameterError(f"kind {kind!r} has real codes only, got field={field!r}.")
+    if "seed" in found._options:
+        return found(N, D, field, seed)  # type: ignore[call-arg]
+    if seed is not None:
+        raise ParameterError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
+    return found._design(N, D, field, budget)
 
 
 def _require_possible(N: int, D: int, field: str, max_coherence: float) -> None:

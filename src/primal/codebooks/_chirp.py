@@ -1,4 +1,6 @@
-"""Kind ``chirp``: PrimeChirp, two indices and two lists of primes for each code.
+"""Kinds ``chirp`` and ``alltop``: quadratic and cubic phases modulo a prime k.
+
+PrimeChirp has two indices and two lists of primes for each code.
 
 Position a k + b has the phases a sqrt(p_n) + b sqrt(q_n), where the fractions of sqrt(p_n) and
 sqrt(q_n) shadow n**2 / k and n / k: quadratic chirps modulo an odd prime k. The k**2 phasors
@@ -18,14 +20,15 @@ from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import largest_order
-from primal.codebooks._phase_codes import PhaseCodes, sizes_in_view, split_view
+from primal.codebooks._phase_codes import PhaseCodes, bases_rms, sizes_in_view, split_view
 from primal.codebooks._prime_codes import checked_primes
+from primal.codebooks._rational import rational_turns
 from primal.codebooks._shadow import tightest_shadow
 from primal.codebooks._toeplitz import dirichlet, phasors
 from primal.errors import SpecError
 from primal.turns import floor_roots
 
-__all__ = ["PrimeChirp"]
+__all__ = ["Alltop", "PrimeChirp"]
 
 # A common shift of the targets, in units of 1 / k. One half would put a target next to the
 # fraction 1/2, which only very large primes have.
@@ -39,11 +42,10 @@ class PrimeChirp(PhaseCodes):
     There are 2 k**2 + 2 k real or k**2 + k complex codes.
     """
 
-    kind, _options = "chirp", ("primes_a", "primes_b")
+    kind, real_view, _options = "chirp", "paired", ("primes_a", "primes_b")
 
     def __init__(self, N: int, D: int, field: str, primes_a: object, primes_b: object) -> None:
         super().__init__(N, D, field)
-        self.view = "phasor" if field == "complex" else "paired"
         copies = 1 if field == "complex" else 2
         self.primes_a, self.primes_b = (
             checked_primes(primes, D // copies) for primes in (primes_a, primes_b)
@@ -65,10 +67,6 @@ class PrimeChirp(PhaseCodes):
         lines = [(n + _SHIFT) / k for n in range(k)]
         first, second = tightest_shadow([squares, lines], k, signed=True)
         return cls(N, D, field, first, second)
-
-    @property
-    def n_frequencies(self) -> int:
-        return self.k
 
     def turns(self, positions: np.ndarray) -> np.ndarray:
         k = np.uint64(self.k)
@@ -153,3 +151,62 @@ class PrimeChirp(PhaseCodes):
         n_basis = n_positions - n_chirps
         total[np.arange(n_basis), np.arange(n_basis)] += 1.0
         return total
+
+
+class Alltop(PhaseCodes):
+    """Position a k + b has the phases ((n + a)**3 + b n) / k, n = 0, ..., k - 1, k >= 5 prime.
+
+    Each a gives an orthonormal basis; between bases every |inner product| is 1 / sqrt(k). Real
+    codes are z and i z.
+    """
+
+    kind, real_view = "alltop", "paired"
+
+    def __init__(self, N: int, D: int, field: str) -> None:
+        super().__init__(N, D, field)
+        self.k = largest_order(self.kind, N, D, field, lambda k: k * k, least=5)
+        if self.view == "paired" and 2 * self.k < N:
+            require_memory(96 * self.k**2, f"the products of two bases of {self.k} codes")
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        k = np.uint64(self.k)
+        a, b = positions[:, None] // k, positions[:, None] % k
+        n = np.arange(self.k, dtype=np.uint64)
+        m = (n + a) % k
+        return rational_turns((m * m % k * m + b * n) % k, self.k)
+
+    def _evidence(self) -> Evidence:
+        size = 2 * self.k if self.view == "paired" else self.k
+        rms = bases_rms(self.N, size)
+        if size >= self.N:
+            return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
+        phasor = self.view == "phasor"
+        worst, pair = (1.0 / math.sqrt(self.k), (0, size)) if phasor else self._worst_part()
+        return Evidence(worst, pair, rms, f"closed form: quadratic Gauss sums modulo {self.k}")
+
+    def _worst_part(self) -> tuple[float, tuple[int, int]]:
+        """Return the largest |real or imaginary part| of a product, and two codes with it.
+
+        No part can exceed 1 / sqrt(k), so the first that reaches it ends the search; about
+        every second pair of bases has one.
+        """
+        worst, pair = 0.0, (0, 0)
+        for high in range(1, -(-self.n_positions // self.k)):
+            upper = self._phasors(high * self.k, min((high + 1) * self.k, self.n_positions))
+            for low in range(high):
+                products = self._phasors(low * self.k, (low + 1) * self.k).conj() @ upper.T
+                for turned, part in enumerate((products.real, products.imag)):
+                    i, j = np.unravel_index(int(np.abs(part).argmax()), part.shape)
+                    if abs(part[i, j]) > worst + 1e-12:
+                        worst = float(abs(part[i, j]))
+                        first, second = low * self.k + int(i), high * self.k + int(j)
+                        pair = (2 * first + turned, 2 * second)
+                if worst > 1.0 / math.sqrt(self.k) - 1e-12:
+                    return worst, pair
+        return worst, pair
+
+    def _phasors(self, first: int, last: int) -> np.ndarray:
+        angles = 2.0 * np.pi * (self.turns(np.arange(first, last, dtype=np.uint64)) * 2.0**-64)
+        out = np.empty(angles.shape, dtype=np.complex128)
+        out.real, out.imag = np.cos(angles), np.sin(angles)
+        return out / math.sqrt(self.k)

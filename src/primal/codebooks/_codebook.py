@@ -13,8 +13,7 @@ import numpy as np
 from primal._checks import one_of, require_memory, whole_number
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_fields
-from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification
-from primal.codebooks._verify import verify
+from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification, verify
 from primal.codebooks.bounds import FIELDS
 from primal.errors import DataError, ParameterError, SpecError
 
@@ -182,7 +181,7 @@ class Codebook(ABC):
             Of kind ``"polished"``: it keeps N x D numbers, cannot grow, has no spec, and its
             last bits depend on the linear algebra of this machine. Never worse than `self`.
         """
-        from primal.codebooks._polish import polished
+        from primal.codebooks._stored import polished
 
         return polished(self, whole_number("steps", steps, least=1), progress)
 
@@ -211,7 +210,7 @@ class Codebook(ABC):
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Codebook:
-        from primal.codebooks._kinds import KINDS
+        from primal.codebooks._auto import KINDS
 
         kind = KINDS[one_of("kind", fields.get("kind"), KINDS)]
         what = f"{kind.kind!r} Codebook"

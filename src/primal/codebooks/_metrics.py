@@ -77,15 +77,12 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     Returns
     -------
     statistics : GramStatistics
+        The work is N**2 D multiply-adds, the memory a few blocks of 1024 rows.
 
     Raises
     ------
     DataError
         If there are fewer than two rows, or a row is all zeros.
-
-    Notes
-    -----
-    The work is N**2 D multiply-adds, the memory a few blocks of 1024 rows.
 
     Examples
     --------

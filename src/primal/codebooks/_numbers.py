@@ -1,4 +1,4 @@
-"""Small number theory: primes and the orders that fit, primitive roots, a counter that scrambles."""
+"""Small number theory: primes, orders that fit, primitive roots, a counter that scrambles."""
 
 from __future__ import annotations
 

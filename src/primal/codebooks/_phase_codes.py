@@ -13,11 +13,12 @@ from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
 from primal.engines import row_blocks
-from primal.turns import round_turns, waves
+from primal.turns import round_turns, static_turns, waves
 
 __all__ = [
     "VIEWS",
     "PhaseCodes",
+    "ToeplitzCodes",
     "bases_rms",
     "lag_evidence",
     "sizes_in_view",
@@ -39,17 +40,17 @@ class PhaseCodes(Codebook):
     With fewer phases than D allows, the rest of the entries is zero.
     """
 
-    view: str = "real"
+    k: int
+    real_view: str = "real"
     amplitudes: np.ndarray | None = None  # float64 of shape (k,); by default k**-1/2 each
+
+    def __init__(self, N: int, D: int, field: str) -> None:
+        super().__init__(N, D, field)
+        self.view = "phasor" if field == "complex" else self.real_view
 
     @abstractmethod
     def turns(self, positions: np.ndarray) -> np.ndarray:
         """Return uint64 phases of shape (n, k) of uint64 `positions`."""
-
-    @property
-    @abstractmethod
-    def n_frequencies(self) -> int:
-        """Number of phases of one code."""
 
     @property
     def n_positions(self) -> int:
@@ -57,13 +58,26 @@ class PhaseCodes(Codebook):
         return -(-self.N // 2) if self.view == "paired" else self.N
 
     def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
-        for rows in row_blocks(len(indices), self.n_frequencies, _BLOCK_PHASES):
+        for rows in row_blocks(len(indices), self.k, _BLOCK_PHASES):
             self._write_block(indices[rows].astype(np.uint64), out[rows])
 
     def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
         positions, quarters = split_view(indices, self.view)
         turns = self.turns(positions) + quarters[:, None] * _QUARTER_TURN
         write_phases(turns, out, self.amplitudes)
+
+
+class ToeplitzCodes(PhaseCodes):
+    """Position t has the phases t times the increments, in units of 2**-64 turn."""
+
+    increments: np.ndarray
+    weights: np.ndarray | None = None  # squares of the amplitudes, with sum 1
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        return static_turns(positions, self.increments)
+
+    def _evidence(self) -> Evidence:
+        return lag_evidence(self.increments, self.N, self.view, self.weights)
 
 
 def split_view(indices: np.ndarray, view: str) -> tuple[np.ndarray, np.ndarray]:

@@ -8,6 +8,7 @@ percent for StaticPrime and for random frequencies (docs/codebooks.md has the co
 from __future__ import annotations
 
 import math
+import operator
 
 from primal._checks import even_dimension, one_of, whole_number
 from primal.codebooks._special import bisect, log_beta_tail, scaled_bessel
@@ -32,15 +33,6 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     model : {"toeplitz", "gaussian"}, default="toeplitz"
         Codes whose similarity depends on the lag alone, such as StaticPrime; or independent
         random directions.
-
-    Returns
-    -------
-    coherence : float
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
 
     Notes
     -----
@@ -84,11 +76,6 @@ def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
         A float, since it soon leaves the range of integers worth counting; ``inf`` beyond
         the range of floats.
 
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-
     Examples
     --------
     >>> import math
@@ -112,7 +99,11 @@ def log_mean_cosine_tail(k: int, x: float) -> float:
     Lugannani and Rice's formula with the cumulant function K = ln I_0.
     """
     # I_1(s) / I_0(s) = x; s is between 2 x (small x) and 1 / (1 - x) or so (large x).
-    s = bisect(lambda s: _bessel_ratio(s) - x, 0.0, 4.0 * x / (1.0 - x * x) + 1e-12)
+    s = bisect(
+        lambda s: operator.truediv(*scaled_bessel(s)[::-1]) - x,
+        0.0,
+        4.0 * x / (1.0 - x * x) + 1e-12,
+    )
     log_i0 = math.log(scaled_bessel(s)[0]) + s
     exponent = max(0.0, k * (s * x - log_i0))
     w = math.sqrt(2.0 * exponent)
@@ -124,11 +115,6 @@ def log_mean_cosine_tail(k: int, x: float) -> float:
         return math.log(0.5 * math.erfc(w / math.sqrt(2.0)))
     density = math.exp(-exponent) / math.sqrt(2.0 * math.pi)
     return math.log(0.5 * math.erfc(w / math.sqrt(2.0)) + density * (1.0 / u - 1.0 / w))
-
-
-def _bessel_ratio(s: float) -> float:
-    i0, i1 = scaled_bessel(s)
-    return i1 / i0
 
 
 def _log_two_sided(x: float, D: int, model: str) -> float:

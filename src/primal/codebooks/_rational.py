@@ -7,19 +7,19 @@ form. A phase u / P is reduced in integers and then cut to 64 bits.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
 from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._metrics import rms_from_energy
-from primal.codebooks._numbers import prime_at_least, prime_at_most
+from primal.codebooks._numbers import largest_order, prime_at_least, prime_at_most, scrambled
 from primal.codebooks._phase_codes import PhaseCodes, lag_evidence
-from primal.codebooks._singer import difference_set, singer_order
 from primal.codebooks._toeplitz import phasor_energy
 from primal.errors import ParameterError
 
-__all__ = ["Paley", "Singer", "rational_turns"]
+__all__ = ["Paley", "Singer", "difference_set", "rational_turns", "singer_order"]
 
 
 def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
@@ -36,7 +36,7 @@ class RationalCodes(PhaseCodes):
     numerators: np.ndarray
 
     @property
-    def n_frequencies(self) -> int:
+    def k(self) -> int:  # type: ignore[override]
         return len(self.numerators)
 
     def turns(self, positions: np.ndarray) -> np.ndarray:
@@ -50,11 +50,10 @@ class Singer(RationalCodes):
     As phasors all |cosines| equal Welch's bound sqrt(q) / (q + 1). Real codes are z and i z.
     """
 
-    kind = "singer"
+    kind, real_view = "singer", "paired"
 
     def __init__(self, N: int, D: int, field: str) -> None:
         super().__init__(N, D, field)
-        self.view = "phasor" if field == "complex" else "paired"
         self.q = singer_order(self.kind, N, D, field)
         self.modulus = self.q * self.q + self.q + 1
         self.numerators = np.array(difference_set(self.q), dtype=np.uint64)
@@ -108,3 +107,49 @@ class Paley(RationalCodes):
     def _worst_lag(self) -> int:
         p = self.modulus
         return next(r for r in range(2, p) if pow(r, (p - 1) // 2, p) == p - 1)
+
+
+@cache
+def difference_set(q: int) -> tuple[int, ...]:
+    """Return q + 1 residues modulo P = q**2 + q + 1, for a prime q, rising from 0.
+
+    Notes
+    -----
+    Powers of a root x of a cubic over the field of q elements run through the points of the
+    projective plane when the cubic is primitive enough; those on the line "third coordinate
+    zero" are a difference set. Cubics are tried in a fixed order until one is. By definition
+    the set is right when every non-zero residue is a difference exactly once, which is checked.
+    """
+    modulus = q * q + q + 1
+    require_memory(32 * q * q, f"a difference set of order {q}")
+    for attempt in range(64 * (q + 1)):
+        cubic = [int(c % np.uint64(q)) for c in scrambled(3 * attempt, 3)]
+        found = _line(q, modulus, cubic)
+        if len(found) == q + 1 and _is_perfect(found, modulus):
+            return tuple(found)
+    raise ParameterError(f"no difference set of order {q} was found: use a prime q.")
+
+
+def singer_order(kind: str, N: int, D: int, field: str) -> int:
+    """Return the largest prime q whose codes fit into D entries, and number at least N."""
+    return largest_order(kind, N, D, field, lambda q: q * q + q + 1, more_phases=1)
+
+
+def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:
+    """Return the exponents i < P with third coordinate of x**i zero; stops beyond q + 1."""
+    c0, c1, c2 = cubic
+    s0, s1, s2 = 1, 0, 0
+    found = []
+    for i in range(modulus):
+        if s2 == 0:
+            found.append(i)
+            if len(found) > q + 1:
+                break
+        s0, s1, s2 = s2 * c0 % q, (s0 + s2 * c1) % q, (s1 + s2 * c2) % q
+    return found
+
+
+def _is_perfect(residues: list[int], modulus: int) -> bool:
+    s = np.array(residues)
+    differences = (s[:, None] - s[None, :]) % modulus
+    return bool((np.bincount(differences.reshape(-1), minlength=modulus)[1:] == 1).all())

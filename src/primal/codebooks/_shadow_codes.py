@@ -1,18 +1,25 @@
-"""Kind ``shadow``: primes chosen so that their codes follow a designed set of frequencies."""
+"""Kind ``shadow``: primes chosen so that their codes follow a designed set of frequencies.
+
+Common sizes need no search: ``designs.txt``, made by ``tools/design_codebooks.py``, has one line
+for each design: N, D, field, view, coherence, then the primes.
+"""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import cyclotomic_target, has_cosets
-from primal.codebooks._designs import shipped_design
 from primal.codebooks._prime_codes import PrimeCodes
+from primal.codebooks._rational import difference_set, singer_order
 from primal.codebooks._shadow import tightest_shadow
-from primal.codebooks._singer import difference_set, singer_order
 from primal.errors import ParameterError, PrimalError
 
-__all__ = ["Shadow"]
+__all__ = ["Design", "Shadow", "shipped_design", "shipped_lines"]
 
 # The frequencies are fractions u / P with P >= N and P > D, and searching for them goes through all
 # sizes near D.
@@ -94,3 +101,45 @@ def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
         if nearest > widest:
             best, widest = shift, nearest
     return float(best)
+
+
+@dataclass(frozen=True)
+class Design:
+    """A shadow that was found before; its coherence is recomputed by the certificate."""
+
+    N: int
+    D: int
+    field: str
+    view: str
+    coherence: float
+    primes: tuple[int, ...]
+
+    @classmethod
+    def parse(cls, line: str) -> Design:
+        """Return the design of one line of the table."""
+        N, D, field, view, coherence, *primes = line.split()
+        return cls(int(N), int(D), field, view, float(coherence), tuple(map(int, primes)))
+
+    def __str__(self) -> str:
+        head = f"{self.N} {self.D} {self.field} {self.view} {self.coherence:.9f}"
+        return " ".join([head, *map(str, self.primes)])
+
+
+def shipped_design(N: int, D: int, field: str) -> Design | None:
+    """Return the design for exactly this size, or None."""
+    line = shipped_lines().get((N, D, field))
+    return None if line is None else Design.parse(line)
+
+
+@cache
+def shipped_lines() -> dict[tuple[int, int, str], str]:
+    """Return the lines of the table by (N, D, field), each unread until it is needed."""
+    source = Path(__file__).with_name("designs.txt")
+    if not source.is_file():  # while the table itself is being made
+        return {}
+    table = {}
+    for line in source.read_text(encoding="ascii").splitlines():
+        if line and not line.startswith("#"):
+            N, D, field = line.split(maxsplit=3)[:3]
+            table[int(N), int(D), field] = line
+    return table

@@ -6,22 +6,27 @@ and they need a seed.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 from primal._checks import require_memory, whole_number
-from primal.codebooks._certificate import Evidence
+from primal._parallel import single_threaded_blas
+from primal.codebooks._certificate import Evidence, sampled_pairs
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import gram_statistics
-from primal.codebooks._phase_codes import PhaseCodes, lag_evidence
+from primal.codebooks._phase_codes import ToeplitzCodes
 from primal.codebooks._prime_codes import n_primes
-from primal.codebooks._verify import sampled_pairs
+from primal.codebooks.bounds import welch
 from primal.errors import ParameterError, SpecError
 
-__all__ = ["Gaussian", "Polished", "RandomFrequencies", "StoredCodes"]
+__all__ = ["Gaussian", "RandomFrequencies", "StoredCodes", "polished"]
 
 # Up to this many codes every pair is computed; beyond, pairs are sampled.
 LARGEST_FULL = 20_000
 N_SAMPLED = 1 << 20
+# Codes that can be polished.
+_LARGEST_N = 4000
 
 
 class StoredCodes(Codebook):
@@ -57,7 +62,7 @@ class StoredCodes(Codebook):
         return Evidence(float(cosines[at]), pair, rms, proof, exact=False)
 
 
-class Polished(StoredCodes):
+class _Polished(StoredCodes):
     """What :meth:`Codebook.polish` returns; it has no spec, only its matrix."""
 
     kind = "polished"
@@ -86,28 +91,18 @@ class Gaussian(StoredCodes):
         super().__init__(matrix)
 
 
-class RandomFrequencies(PhaseCodes):
+class RandomFrequencies(ToeplitzCodes):
     """Toeplitz codes with uniform frequencies: StaticPrime without primes."""
 
     kind, _options = "random-frequency", ("seed",)
 
     def __init__(self, N: int, D: int, field: str, seed: object) -> None:
         super().__init__(N, D, field)
-        self.view = "phasor" if field == "complex" else "real"
         self.seed = _checked_seed(self.kind, seed)
-        require_memory(16 * n_primes(D, field), f"{n_primes(D, field)} frequencies")
+        self.k = n_primes(D, field)
+        require_memory(16 * self.k, f"{self.k} frequencies")
         rng = np.random.default_rng(self.seed)
-        self.increments = rng.integers(0, 2**64, n_primes(D, field), dtype=np.uint64)
-
-    @property
-    def n_frequencies(self) -> int:
-        return len(self.increments)
-
-    def turns(self, positions: np.ndarray) -> np.ndarray:
-        return positions[:, None] * self.increments
-
-    def _evidence(self) -> Evidence:
-        return lag_evidence(self.increments, self.N, self.view)
+        self.increments = rng.integers(0, 2**64, self.k, dtype=np.uint64)
 
 
 def _checked_seed(kind: str, seed: object) -> int:
@@ -116,3 +111,52 @@ def _checked_seed(kind: str, seed: object) -> int:
             f"kind {kind!r} is a random reference and needs a seed: for instance seed=42."
         )
     return whole_number("seed", seed)
+
+
+def polished(
+    book: Codebook, steps: int, progress: Callable[[int, int], None] | None = None
+) -> Codebook:
+    """Return codes of lower coherence by alternating projection: the best of all iterates.
+
+    Between Gram matrices with all cosines at most tau, and Gram matrices of rank D.
+
+    Raises
+    ------
+    ParameterError
+        If N is too large for an N x N eigendecomposition in every step.
+    """
+    N, D = book.N, book.D
+    if N > _LARGEST_N:
+        raise ParameterError(
+            f"polish decomposes an N x N matrix in every step, got N = {N}: use N up to "
+            f"{_LARGEST_N}, or kind='shadow'."
+        )
+    codes = book.encode(np.arange(N), dtype="complex128" if book.field == "complex" else "float64")
+    target = 1.15 * welch(N, D)
+    best, lowest = codes, _coherence(codes.conj() @ codes.T)
+    current = codes
+    with single_threaded_blas():  # small matrices: more threads only wait for each other
+        for number in range(steps):
+            gram = current.conj() @ current.T
+            # For many codes 1.15 times Welch is out of reach, and aiming at it stalls.
+            tau = target if N < 8 * D else max(target, 0.95 * lowest)
+            sizes = np.abs(gram)
+            gram *= np.minimum(1.0, tau / np.maximum(sizes, 1e-300))
+            np.fill_diagonal(gram, 1.0)
+            values, vectors = np.linalg.eigh(gram)
+            top = np.sqrt(np.maximum(values[-D:], 0.0))
+            # Rows u of the factor satisfy conj(u_i) . u_j = gram_ij.
+            current = vectors[:, -D:].conj() * top
+            current /= np.maximum(np.linalg.norm(current, axis=1), 1e-300)[:, None]
+            reached = _coherence(current.conj() @ current.T)
+            if reached < lowest:
+                best, lowest = current, reached
+            if progress is not None:
+                progress(number + 1, steps)
+    return _Polished(best)
+
+
+def _coherence(gram: np.ndarray) -> float:
+    sizes = np.abs(gram)
+    np.fill_diagonal(sizes, 0.0)
+    return float(sizes.max())

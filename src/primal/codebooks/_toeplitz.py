@@ -36,23 +36,9 @@ def lag_products(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the inner products at lags 0, 1, ..., n_lags - 1, block by block.
 
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    n_lags : int
-    weights : ndarray of shape (k,), dtype=float64, optional
-        Non-negative, with sum 1; by default all equal.
+    A block comes with its first lag: sum_m w_m e(l f_m) in complex128, within 1e-13. Increments
+    are uint64 turns; weights have the sum 1 and by default are all equal.
 
-    Yields
-    ------
-    first : int
-        Lag of the first product of the block.
-    products : ndarray of complex128
-        Within 1e-13 of sum_m w_m e(l f_m).
-
-    Notes
-    -----
     With l = q B + r the sum is a matrix product of e(q B f_m) and w_m e(r f_m): one
     exponential for about sqrt(N) of the lags, and multiply-adds for the rest.
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -71,7 +70,6 @@ class Weighted(PrimeCodes):
 def _optimal_weights(
     increments: np.ndarray, N: int, budget: SearchBudget
 ) -> tuple[np.ndarray, float]:
-    solve = _linear_programme()
     rounds = _LARGEST_ROUNDS if budget.steps is None else budget.steps
     k = len(increments)
     weights = best = np.full(k, 1.0 / k)
@@ -80,7 +78,7 @@ def _optimal_weights(
     lags = _worst(g, 4 * k)
     for number in range(rounds):
         rows = waves(lags.astype(np.uint64)[:, None] * increments)[0]
-        weights, bound = solve(rows)
+        weights, bound = _solved(rows)
         lower = max(lower, bound)
         g = np.abs(lag_cosines(increments, N, weights))
         if g[1:].max() < upper:
@@ -98,30 +96,25 @@ def _worst(g: np.ndarray, n: int) -> np.ndarray:
     return np.sort(1 + np.argpartition(-g[1:], n - 1)[:n])
 
 
-def _linear_programme() -> Callable[[np.ndarray], tuple[np.ndarray, float]]:
-    """Return a function from rows of cosines to (weights, a lower bound on the optimum)."""
-    linprog = require("scipy.optimize", "kind 'weighted'").linprog
-
-    def solve(rows: np.ndarray) -> tuple[np.ndarray, float]:
-        n, k = rows.shape
-        ones = np.ones((n, 1))
-        result: Any = linprog(
-            np.r_[np.zeros(k), 1.0],
-            A_ub=np.block([[rows, -ones], [-rows, -ones]]),
-            b_ub=np.zeros(2 * n),
-            A_eq=np.r_[np.ones(k), 0.0][None, :],
-            b_eq=[1.0],
-            bounds=(0.0, None),
-            method="highs",
-        )
-        if result.x is None:
-            raise PrimalError(f"the linear programme failed: {result.message}.")
-        weights = np.maximum(result.x[:k], 0.0)
-        # Any signed measure on the lags proves a bound, whatever the solver says.
-        marginals = np.asarray(result.ineqlin.marginals)
-        measure = marginals[n:] - marginals[:n]
-        size = np.abs(measure).sum()
-        bound = float((measure @ rows).min() / size) if size > 0 else 0.0
-        return weights / weights.sum(), max(bound, 0.0)
-
-    return solve
+def _solved(rows: np.ndarray) -> tuple[np.ndarray, float]:
+    """Return the weights of rows of cosines that are best, and a lower bound on the optimum."""
+    n, k = rows.shape
+    ones = np.ones((n, 1))
+    result: Any = require("scipy.optimize", "kind 'weighted'").linprog(
+        np.r_[np.zeros(k), 1.0],
+        A_ub=np.block([[rows, -ones], [-rows, -ones]]),
+        b_ub=np.zeros(2 * n),
+        A_eq=np.r_[np.ones(k), 0.0][None, :],
+        b_eq=[1.0],
+        bounds=(0.0, None),
+        method="highs",
+    )
+    if result.x is None:
+        raise PrimalError(f"the linear programme failed: {result.message}.")
+    weights = np.maximum(result.x[:k], 0.0)
+    # Any signed measure on the lags proves a bound, whatever the solver says.
+    marginals = np.asarray(result.ineqlin.marginals)
+    measure = marginals[n:] - marginals[:n]
+    size = np.abs(measure).sum()
+    bound = float((measure @ rows).min() / size) if size > 0 else 0.0
+    return weights / weights.sum(), max(bound, 0.0)

@@ -31,20 +31,7 @@ class Bound:
 def welch(N: int, D: int) -> float:
     """Return Welch's bound sqrt((N - D) / (D (N - 1))), the same for real and complex vectors.
 
-    Parameters
-    ----------
-    N, D : int
-        Number of vectors and of dimensions, at least 1.
-
-    Returns
-    -------
-    bound : float
-        Zero for N <= D.
-
-    Raises
-    ------
-    ParameterError
-        If N or D is not a positive whole number.
+    Zero for N <= D.
 
     Examples
     --------
@@ -86,11 +73,6 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
     -------
     bound : float
         Zero for N <= D.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
 
     Notes
     -----
