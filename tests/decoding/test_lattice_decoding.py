@@ -491,7 +491,8 @@ def test_errors_name_the_value_and_the_remedy(call, error, words):
 def test_priors_are_values():
     assert Box([1, 2]) == Box((1.0, 2.0))
     assert hash(Gaussian(0.0, np.eye(2))) == hash(Gaussian(0.0, np.eye(2)))
-    assert Integers().key == Integers(1.0, 0, 255).key
+    assert Integers() == Integers(1.0, 0, 255)
+    assert repr(Integers()) == repr(Integers(1.0, 0, 255))
     assert noise_turns("uint8") == pytest.approx(2.0**-8 / 12**0.5)
 
 

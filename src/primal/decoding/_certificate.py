@@ -91,12 +91,7 @@ def log2_spurious(spread: np.ndarray, noise_turns: float, prior: PriorModel) -> 
 
     Whole-turn vectors have density one, so the number expected is the volume of all phase
     vectors that would be accepted: those of x within the prior, thickened by a ball of
-    residuals in the directions that no x reaches.
-
-    Parameters
-    ----------
-    spread : ndarray of shape (h, r)
-        G of the rows that take part, in turns.
+    residuals in the directions that no x reaches. `spread` (h, r) is G of the rows that take part.
     """
     values = np.linalg.svd(spread, compute_uv=False)
     n_rows, r = spread.shape

@@ -26,13 +26,7 @@ def describe_misfit(
 ) -> str | None:
     """Return what a batch shows against the noise and the prior, or None.
 
-    Parameters
-    ----------
-    certificate : DecodingCertificate
-    noise_turns : float
-    status : ndarray of shape (n,), dtype=str
-    residual : ndarray of shape (n,), dtype=float64
-        In turns; NaN where a code had no phases.
+    `residual` (n,) is in turns, and NaN where a code had no phases.
     """
     failed = status == "failed"
     n, n_failed = len(status), int(failed.sum())

@@ -31,15 +31,7 @@ _FACTOR_BITS = 60
 
 @dataclass(frozen=True, eq=False)
 class PhaseModel:
-    """Frequencies, prior and noise of one plan.
-
-    Attributes
-    ----------
-    table : FrequencyTable
-        k rows of d frequencies in turns per unit of x.
-    prior : PriorModel
-    noise_turns : float
-    """
+    """Frequencies (k rows of d, in turns per unit of x), prior and noise of one plan."""
 
     table: FrequencyTable
     prior: PriorModel

@@ -40,12 +40,6 @@ def noise_turns(noise: object) -> float:
     ------
     ParameterError
         For an unknown name, or a number outside of [1e-15, 0.25].
-
-    Examples
-    --------
-    >>> from primal.decoding import noise_turns
-    >>> noise_turns("float32"), noise_turns(0.001)
-    (1e-08, 0.001)
     """
     if isinstance(noise, str) and noise in NOISES:
         return NOISES[noise]
@@ -65,12 +59,9 @@ def code_phases(
 ) -> np.ndarray:
     """Return the phases of codes in turns within [-1/2, 1/2], float64 of shape (..., k).
 
-    Parameters
-    ----------
-    z : array_like of shape (..., 2 k) or ndarray of uint8, uint16 or uint32 of shape (..., k)
-    noise_turns : float, optional
-        Standard deviation of a phase, if it is known. It says how much the lengths of waves may
-        differ; rows in which they differ more, or a wave has none, become NaN.
+    Codes are waves (..., 2 k), or phases of uint8, uint16 or uint32 (..., k). The standard
+    deviation of a phase, if it is known, says how much the lengths of waves may differ; rows in
+    which they differ more, or a wave has none, become NaN.
     """
     if isinstance(z, np.ndarray) and z.dtype in _PHASES:
         return wrapped(real_array("z", z, last=n_frequencies) * 2.0 ** (-8 * z.itemsize))

@@ -188,7 +188,7 @@ def make_plan(
     if noise == "float64":  # as good as float64 phases can be
         noise_std = max(noise_std, least_noise_turns(basis.table, law))
     model = PhaseModel(basis.table, law, noise_std)
-    key = cache_key(basis.fingerprint, prior.key, model.noise_turns) if cache else None
+    key = cache_key(basis.fingerprint, repr(prior), model.noise_turns) if cache else None
     search = Search(model, set_up(model, key, progress), beam)
     return DecodePlan(model, layout, search, beam, time.perf_counter() - start)
 

@@ -41,13 +41,7 @@ _LEAST_ROWS_PER_THREAD = 64
 
 
 class PositionDecoder:
-    """Phases to positions in [0, n), for the increments of one map.
-
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    n : int
+    """Phases to positions in [0, n), for the increments (k,) of one map, in units of 2**-64 turn.
 
     Raises
     ------
@@ -72,18 +66,7 @@ class PositionDecoder:
         self._steps, self._step_losses = self._neighbors()
 
     def find(self, phases: np.ndarray) -> np.ndarray:
-        """Return the best position found for each row of phases.
-
-        Parameters
-        ----------
-        phases : ndarray of shape (rows, k), dtype=float64
-            In turns.
-
-        Returns
-        -------
-        t : ndarray of shape (rows,), dtype=int64
-            In [0, n).
-        """
+        """Return the best position in [0, n) found for each row of phases (rows, k), in turns."""
         t = np.empty(len(phases), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
@@ -135,7 +118,6 @@ class PositionDecoder:
     def _nearest_steps(self, centered: np.ndarray, n_kept: int) -> np.ndarray:
         """Return steps from a position to those that fit phases less its own, (rows, n_kept)."""
         kernels = load_compiled("primal.decoding._kernels")
-
         rows, m = len(centered), len(self._reduced.u)
         target = kernels.row_products(centered[:, : self._n_rows], self._to_reduced)
         whole, costs = np.empty((rows, n_kept, m), dtype=np.int64), np.empty((rows, n_kept))
@@ -193,15 +175,8 @@ def position_decoder(increments: bytes, n: int) -> PositionDecoder:
 
 
 def log2_chance_fits(k: int, loss: np.ndarray) -> np.ndarray:
-    """Return log2 of a bound on the chance that k unrelated phases fit a code as well.
+    """Return log2 of a bound on the chance that k unrelated phases fit a code with this loss.
 
-    Parameters
-    ----------
-    loss : ndarray
-        1 minus the mean cosine of the phase differences.
-
-    Notes
-    -----
     Chernoff: a uniform phase has E exp(s cos) = I0(s), so a mean cosine of 1 - loss or more has
     a chance of at most (I0(s) exp(-s (1 - loss)))**k, for the best of many s.
 

@@ -32,12 +32,7 @@ def reduce_best(lattice: Lattice, progress: Callable[[float], None] | None = Non
 def reduce_with_flint(lattice: Lattice) -> Reduced:
     """Return the lattice reduced by LLL in exact integers, with the package python-flint.
 
-    Raises
-    ------
-    ImportError
-        If python-flint is not installed.
-    EngineError
-        If the transform does not fit into 64 bits.
+    Raises ImportError without it, and EngineError if the transform does not fit into 64 bits.
     """
     from flint import fmpz_mat  # type: ignore[import-not-found]
 

@@ -22,17 +22,12 @@ _BEAM, _WIDE_BEAM = 64, 1024
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Shifts that noise as stated can hide.
+    """Shifts that noise as stated can hide: `x_shifts` (s, d), and `xi_shifts` in units of the
+    prior.
 
-    Attributes
-    ----------
-    x_shifts : ndarray of shape (s, d)
-    xi_shifts : ndarray of shape (s, r)
-        The same in units of the prior.
-    log2_expected : float
-        log2 of the expected number of shifts that keep x within the prior and are accepted, for
-        x drawn from the prior. The volume behind `log2_spurious` is right on average over
-        lattices; that of a nearly singular basis can have shorter vectors than average.
+    `log2_expected` is log2 of the expected number of shifts that keep x within the prior and are
+    accepted, for x drawn from the prior. The volume behind `log2_spurious` is right on average over
+    lattices; that of a nearly singular basis can have shorter vectors than average.
     """
 
     x_shifts: np.ndarray

@@ -34,12 +34,7 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class Search:
     """Phases to (x, status, residual, candidates), for one set-up.
 
-    Parameters
-    ----------
-    model : PhaseModel
-    setup : SetUp
-    beam : int
-        Partial solutions kept while rounding.
+    `beam` partial solutions are kept while rounding.
     """
 
     def __init__(self, model: PhaseModel, setup: SetUp, beam: int) -> None:
@@ -119,13 +114,9 @@ class Search:
 
 
 def _other_solutions(whole: np.ndarray, agree: np.ndarray) -> np.ndarray:
-    """Return which candidates agree and are neither the first nor a repetition, bool (n, c).
+    """Return which candidates agree (n, c) and are neither the first nor a repetition.
 
-    Parameters
-    ----------
-    whole : ndarray of shape (n, c, w)
-        Equal for equal solutions. Repetitions have equal costs and so follow each other.
-    agree : ndarray of shape (n, c), dtype=bool
+    `whole` (n, c, w) is equal for equal solutions; these have equal costs and so follow each other.
     """
     others = np.zeros_like(agree)
     others[:, 1:] = agree[:, 1:] & (whole[:, 1:] != whole[:, :-1]).any(axis=2)

@@ -36,13 +36,8 @@ _LEAST_STORED_SECONDS = 0.5
 class SetUp:
     """Everything about a plan that does not depend on a code.
 
-    Attributes
-    ----------
-    reduced : Reduced
-        Of the whole-number phases, if any, and the first rows in the model's order.
-    stages : list of Stage
-        Empty for whole-number inputs, which need none.
-    certificate : DecodingCertificate
+    `reduced` is the lattice of the whole-number phases, if any, and the first rows in the model's
+    order; `stages` are empty for whole-number inputs, which need none.
     """
 
     reduced: Reduced

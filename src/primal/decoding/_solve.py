@@ -20,18 +20,12 @@ _CHILDREN = 5
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Inputs that belong to whole turns, one in a row.
+    """Inputs `x` (n, d) that belong to whole turns, one in a row; `xi` (n, r) in units of the
+    prior.
 
-    Attributes
-    ----------
-    x : ndarray of shape (n, d)
-    xi : ndarray of shape (n, r)
-        The same in units of the prior.
-    residuals : ndarray of shape (n, h)
-        What x leaves of the phases that take part, in turns.
-    whole : ndarray of shape (n, w), dtype=float64
-        Whole turns of these phases, or steps of x where x is whole. Solutions that agree in
-        them are the same one, whichever turns of the first rows they were found from.
+    `residuals` (n, h) are what x leaves of the phases that take part, in turns, and `whole` (n, w)
+    the whole turns of these phases, or steps of x where x is whole. Solutions that agree in them
+    are the same one, whichever turns of the first rows they were found from.
     """
 
     x: np.ndarray
@@ -41,13 +35,7 @@ class Solutions:
 
 
 class Solver:
-    """Solutions for phases, of one set-up.
-
-    Parameters
-    ----------
-    model : PhaseModel
-    setup : SetUp
-    """
+    """Solutions for phases, of one set-up."""
 
     def __init__(self, model: PhaseModel, setup: SetUp) -> None:
         self.model, self._setup = model, setup
@@ -72,13 +60,9 @@ class Solver:
     def whole_turns(self, centered: np.ndarray, n_kept: int) -> tuple[np.ndarray, np.ndarray]:
         """Return whole turns of the first rows, (n, n_kept, m), and which of them were found.
 
-        Parameters
-        ----------
-        centered : ndarray of shape (n, k)
-            Phases less those of the prior's mean, in turns.
+        `centered` (n, k) are phases less those of the prior's mean, in turns.
         """
         kernels = load_compiled("primal.decoding._kernels")
-
         n, c, m = len(centered), n_kept, self.n_resolved
         reduced = self._setup.reduced
         target = kernels.row_products(centered[:, self._rows], self._to_reduced)
@@ -92,7 +76,6 @@ class Solver:
     def solutions(self, centered: np.ndarray, whole: np.ndarray) -> Solutions:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""
         kernels = load_compiled("primal.decoding._kernels")
-
         model, prior = self.model, self.model.prior
         if prior.step is not None:
             steps = whole[:, : model.n_whole].astype(np.float64)
