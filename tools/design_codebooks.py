@@ -16,10 +16,10 @@ from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 
 import click
-
 import primal.codebooks._designs as designs
-from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._designs import Design, shipped_design
+
+from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._shadow_codes import Shadow
 
 STEPS = 120_000

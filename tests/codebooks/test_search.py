@@ -5,6 +5,7 @@ import time
 
 import numpy as np
 import pytest
+from primal.codebooks._designs import Design, shipped_design, shipped_lines
 
 import primal
 from primal import from_spec
@@ -12,7 +13,6 @@ from primal.codebooks import bounds, codebook
 from primal.codebooks._auto import candidates
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import cyclotomic_target
-from primal.codebooks._designs import Design, shipped_design, shipped_lines
 from primal.codebooks._shadow import ShadowError, shadow_primes
 from primal.codebooks._shadow_codes import Shadow
 
@@ -227,7 +227,9 @@ def test_auto_takes_the_lowest_coherence(N, D, kind):
     assert cb.kind == kind
     assert cb.reason.startswith(f"{kind} has the smallest coherence")
     ranking = candidates(N, D, "real", SearchBudget())
-    assert cb.certificate.coherence == pytest.approx(min(coherence for coherence, _ in ranking), abs=1e-8)
+    assert cb.certificate.coherence == pytest.approx(
+        min(coherence for coherence, _ in ranking), abs=1e-8
+    )
 
 
 def test_auto_for_phasors_and_for_growth():

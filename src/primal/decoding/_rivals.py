@@ -22,8 +22,7 @@ _BEAM, _WIDE_BEAM = 64, 1024
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Shifts that noise as stated can hide: `x_shifts` (s, d), and `xi_shifts` in units of the
-    prior.
+    """Shifts of x that noise as stated can hide, (s, d), and the same in units of the prior.
 
     `log2_expected` is log2 of the expected number of shifts that keep x within the prior and are
     accepted, for x drawn from the prior. The volume behind `log2_spurious` is right on average over

@@ -20,8 +20,7 @@ _CHILDREN = 5
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Inputs `x` (n, d) that belong to whole turns, one in a row; `xi` (n, r) in units of the
-    prior.
+    """Inputs that belong to whole turns: `x` (n, d), and `xi` (n, r) in units of the prior.
 
     `residuals` (n, h) are what x leaves of the phases that take part, in turns, and `whole` (n, w)
     the whole turns of these phases, or steps of x where x is whole. Solutions that agree in them

@@ -40,20 +40,15 @@ def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
     difference_turns : array_like
         Differences of phase, in turns.
     stored : {"bits", "uint8-phase", "uint16-phase"}
-        What the codes hold.
 
     Returns
     -------
     mean : ndarray of the same shape, dtype=float64
-        The cosine interpolated linearly between the points of the grid. For sign bits this is
-        the triangle wave 1 - 4 |difference|, the Hamming similarity 1 - 2 (share of bits that
-        differ). Averaged over differences, the cosine shrinks by (sin(pi h) / (pi h))**2 with
-        h the step of the grid: by 5.0e-5 for uint8, to 8 / pi**2 of itself for bits.
-
-    Notes
-    -----
-    Holds for a first phase that is uniform over its cell; similarities of k frequencies are
-    means over k such differences.
+        The cosine interpolated linearly between the points of the grid, for a first phase that is
+        uniform over its cell. For sign bits this is the triangle wave 1 - 4 |difference|, the
+        Hamming similarity. Averaged over differences, the cosine shrinks by
+        (sin(pi h) / (pi h))**2 with h the step of the grid: by 5.0e-5 for uint8, to 8 / pi**2 of
+        itself for bits.
 
     Examples
     --------
@@ -68,14 +63,9 @@ def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
 def similarity_variance(difference_turns: object, stored: str) -> np.ndarray:
     """Return the variance of the similarity of the codes of two phases.
 
-    The same arguments as :func:`expected_similarity`. The variance of the mean over k
-    independent frequencies is the mean of these over k, divided by k.
-
-    Returns
-    -------
-    variance : ndarray of the same shape, dtype=float64
-        At most 1/4 for bits and 1.5e-4 for uint8: standard deviations of a similarity of at
-        most 0.5 / sqrt(k) and 0.0123 / sqrt(k).
+    The same arguments as :func:`expected_similarity`. The variance of the mean over k independent
+    frequencies is the mean of these over k, divided by k. At most 1/4 for bits and 1.5e-4 for
+    uint8: standard deviations of a similarity of at most 0.5 / sqrt(k) and 0.0123 / sqrt(k).
 
     Examples
     --------
@@ -90,17 +80,9 @@ def similarity_variance(difference_turns: object, stored: str) -> np.ndarray:
 def hamming_from_kernel(kernel: object) -> np.ndarray:
     """Return the expected Hamming similarity of sign bits where the waves' similarity is `kernel`.
 
-    Parameters
-    ----------
-    kernel : array_like
-        Similarities in [-1, 1].
-
-    Returns
-    -------
-    hamming : ndarray of the same shape, dtype=float64
-        (8 / pi**2) sum over odd n of kernel**(n**2) / n**2: the triangle wave averaged over
-        normally distributed differences of phase, as the Gaussian kernel has them (and, by
-        the central limit theorem, most others nearly). Odd in `kernel`.
+    In [-1, 1], odd: (8 / pi**2) sum over odd n of kernel**(n**2) / n**2, the triangle wave averaged
+    over normally distributed differences of phase, as the Gaussian kernel has them (and, by the
+    central limit theorem, most others nearly).
 
     Examples
     --------

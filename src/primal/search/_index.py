@@ -116,7 +116,6 @@ class Index:
 
         Parameters
         ----------
-        folder : path
         verify : bool, default=False
             Read all codes once and compare their digest with the one saved.
 
@@ -196,6 +195,8 @@ class Index:
     def remove(self, ids: object) -> None:
         """Remove rows; the ids of the others stay, and theirs are not given again.
 
+        It copies the rows of the same part of the index, up to all of them: remove many at once.
+
         Parameters
         ----------
         ids : int or array_like of integers
@@ -204,11 +205,6 @@ class Index:
         ------
         DataError
             For an id that no row has; then nothing is removed.
-
-        Notes
-        -----
-        Takes a copy of the rows in the same part of the index, up to all of them, so remove many
-        at once.
         """
         kept = np.ones(len(self), dtype=bool)
         kept[self._ids.rows_of(ids)] = False
@@ -240,10 +236,8 @@ class Index:
 
         Raises
         ------
-        DataError
-            If x does not fit the map.
-        EngineError
-            If the engine cannot search these codes, or is not installed.
+        DataError, EngineError
+            If x does not fit the map; if the engine cannot search these codes, or is not there.
         """
         return self.search_codes(self.encode(x), n_neighbors, engine=engine)
 
@@ -268,11 +262,6 @@ class Index:
             the same vectors as bits returned.
         n_neighbors : int, default=10
             Fewer candidates are all returned.
-
-        Returns
-        -------
-        neighbors : Neighbors
-            As `search` returns them.
 
         Examples
         --------

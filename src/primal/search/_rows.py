@@ -14,13 +14,7 @@ _LARGEST_ID = 2**63 - 2  # one more must fit, for the next row
 
 
 class Rows:
-    """Rows in the order in which they were appended; a part may be mapped from a file.
-
-    Attributes
-    ----------
-    parts : list of ndarray
-        None of them empty. A part is never changed, only joined with the next.
-    """
+    """Rows in the order in which they were appended, in parts, which are only ever joined."""
 
     def __init__(self, *parts: np.ndarray) -> None:
         self.parts: list[np.ndarray] = []
@@ -62,16 +56,11 @@ class Rows:
 
 
 class Ids:
-    """Whole numbers of rows, each once, in the order of the rows.
+    """Whole numbers of rows, each once, in the order of the rows; `next` is what the next row gets.
 
     A row that is given none gets the number after the largest that there has ever been, so the
     number of a row that was removed is not used again. As long as nobody gives or removes any,
     they are the numbers of the rows, and nothing is stored.
-
-    Attributes
-    ----------
-    next : int
-        What the next row gets that is given none.
     """
 
     def __init__(self) -> None:
@@ -81,13 +70,7 @@ class Ids:
 
     @classmethod
     def restored(cls, values: np.ndarray | None, next_id: object, n_rows: int) -> Ids:
-        """Return the ids with these `values`, as `stored` returned them, and this `next`.
-
-        Raises
-        ------
-        DataError
-            If they cannot be the ids of n rows.
-        """
+        """Return ids from what `stored` returned, and `next`; reject what cannot be some."""
         ids = cls()
         if values is not None:
             if values.shape != (n_rows, 8) or values.dtype != np.uint8:
@@ -116,13 +99,7 @@ class Ids:
         return np.concatenate([np.empty((0, 1), dtype=np.int64), *self._stored.parts])[:, 0]
 
     def append(self, n: int, ids: object = None) -> None:
-        """Add n rows, with given ids or the next ones.
-
-        Raises
-        ------
-        DataError
-            If they are not n different whole numbers from 0 on that no row has yet.
-        """
+        """Add n rows, with given ids, which no row may have yet, or the next ones."""
         self._sorted = None
         if ids is None and self._stored is None:
             self.next += n
@@ -140,13 +117,7 @@ class Ids:
         return self._stored.at(rows.ravel())[:, 0].reshape(rows.shape)
 
     def rows_of(self, ids: object) -> np.ndarray:
-        """Return the rows that have these ids, in an array of the same shape.
-
-        Raises
-        ------
-        DataError
-            For an id that no row has.
-        """
+        """Return the rows that have these ids, of which all must be there, in the same shape."""
         wanted = _whole_numbers(ids)
         if self._sorted is None:
             order = np.argsort(self.values)

@@ -33,10 +33,7 @@ _WAVE_ERROR = 1.3e-7
 class Scorer:
     """Scores of rows against a few queries; larger is more similar.
 
-    Attributes
-    ----------
-    screen_error : float
-        How far a screened score may be from the exact one.
+    A screened score may be off by `screen_error` from the exact one.
     """
 
     screen_error = 0.0
@@ -73,12 +70,8 @@ class Scorer:
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices and exact scores of the n best of some candidates for each query.
 
-        Parameters
-        ----------
-        candidates : ndarray of shape (n_queries, n_candidates)
-            Indices of rows, at least n for each query.
-        rows_at : callable
-            Gives the rows of an array of indices.
+        `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query, and
+        `rows_at` gives the rows of an array of indices.
         """
         numbers = np.repeat(np.arange(len(candidates)), candidates.shape[1])
         exact = self.exact_at(numbers, candidates.ravel(), rows_at).reshape(candidates.shape)
@@ -98,16 +91,7 @@ def nearest_rows(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices and exact scores of the n best rows of every query, best first.
 
-    Parameters
-    ----------
-    found_by : Scorer
-    parts : sequence of ndarray
-        All rows of the index, in order, n of them or more.
-
-    Returns
-    -------
-    indices : ndarray of shape (n_queries, n), dtype=int64
-    scores : ndarray of shape (n_queries, n), dtype=float64
+    `parts` are all rows of the index, in order, n or more; results have shape (n_queries, n).
     """
     indices = np.full((n_queries, n), -1, dtype=np.int64)
     scores = np.full((n_queries, n), -np.inf)

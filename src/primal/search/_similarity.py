@@ -5,8 +5,8 @@ Sums are of integers, so their order does not matter: NumPy and Numba give the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -20,12 +20,11 @@ from primal.search._stored import checked_codes, is_phases, words
 from primal.turns import waves
 
 __all__ = [
+    "TABLE_UNIT",
     "cosine_table",
     "hamming_distances",
-    "pair_sums",
     "similarity",
     "similarity_of_distances",
-    "TABLE_UNIT",
 ]
 
 # Cosines in the table are whole numbers of this: 2**33 terms fit into 64 bits.
@@ -115,35 +114,35 @@ def similarity_of_distances(n_frequencies: int) -> np.ndarray:
 def hamming_distances(a: np.ndarray, b: np.ndarray, engine_name: str | None = None) -> np.ndarray:
     """Return the number of bits in which rows of words differ, int32 of shape (n, m)."""
     out = np.zeros((len(a), len(b)), dtype=np.int32)
-    if engine(engine_name, n_phases=out.size * a.shape[1]).name == "numba":
-        _over_rows_of(_kernels().hamming, a, b, out)
-        return out
-    columns = np.ascontiguousarray(b.T)
-    for rows in row_blocks(len(a), len(b), _BLOCK_ENTRIES):
-        for word in range(a.shape[1]):
-            out[rows] += np.bitwise_count(a[rows, word, None] ^ columns[word])
-    return out
+    return _summed(a, b, out, "hamming", lambda x, y: np.bitwise_count(x ^ y), (), engine_name)
 
 
 def pair_sums(a: np.ndarray, b: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Return sum_j table[a_j - b_j] for all pairs of rows, int64 of shape (n, m)."""
     out = np.zeros((len(a), len(b)), dtype=np.int64)
-    if engine(n_phases=out.size * a.shape[1]).name == "numba":
-        _over_rows_of(_kernels().lookup, a, b, out, table)
+    return _summed(a, b, out, "lookup", lambda x, y: table[x - y], (table,))
+
+
+def _summed(
+    a: np.ndarray,
+    b: np.ndarray,
+    out: np.ndarray,
+    kernel: str,
+    term: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    more: tuple[np.ndarray, ...],
+    engine_name: str | None = None,
+) -> np.ndarray:
+    """Sum a term over the columns of all pairs of rows, by the kernel of that name or by NumPy."""
+    if engine(engine_name, n_phases=out.size * a.shape[1]).name == "numba":
+        compiled = getattr(load_compiled("primal.search._numba_kernels"), kernel)
+
+        def work(first: int, last: int) -> None:
+            compiled(a[first:last], b, *more, out[first:last])
+
+        over_rows(len(a), 1 + _BLOCK_ENTRIES // max(1, b.size), work)
         return out
     columns = np.ascontiguousarray(b.T)
     for rows in row_blocks(len(a), len(b), _BLOCK_ENTRIES):
         for c in range(a.shape[1]):
-            out[rows] += table[a[rows, c, None] - columns[c]]
+            out[rows] += term(a[rows, c, None], columns[c])
     return out
-
-
-def _over_rows_of(kernel: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray, *more: Any) -> None:
-    def work(first: int, last: int) -> None:
-        kernel(a[first:last], b, *more, out[first:last])
-
-    over_rows(len(a), 1 + _BLOCK_ENTRIES // max(1, b.size), work)
-
-
-def _kernels() -> Any:
-    return load_compiled("primal.search._numba_kernels")

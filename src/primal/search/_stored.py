@@ -40,13 +40,9 @@ def n_columns(stored: str, n_frequencies: int) -> int:
 
 
 def checked_codes(name: str, value: object, stored: str, n_frequencies: int | None) -> np.ndarray:
-    """Return codes as a contiguous array of rows; k = None takes any number of columns.
+    """Return codes as a contiguous array of rows, if they are some; k = None takes any columns.
 
-    Raises
-    ------
-    DataError
-        If the type or the shape is not that of such codes, bits beyond the last output are
-        set, or waves do not have the length of waves.
+    Bits beyond the last output have to be 0, and waves to have the length of waves.
     """
     dtype = STORED[one_of("stored", stored, STORED)]
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != 2:
