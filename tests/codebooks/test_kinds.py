@@ -16,7 +16,7 @@ from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock, wals
 from primal.codebooks._binary_fields import binary_field
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._numbers import is_prime, prime_at_least, prime_at_most, primitive_root
-from primal.codebooks._singer import difference_set
+from primal.codebooks._rational import difference_set
 from primal.codebooks._stored import StoredCodes
 
 RANDOM = ("gaussian", "random-frequency")

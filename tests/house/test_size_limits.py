@@ -25,7 +25,7 @@ REFUSED = {
         f"{N} codes of {D}, {kind}": lambda N=N, D=D, kind=kind: (
             codebook(N, D, kind=kind, seed=1 if kind in SEEDED else None).certificate
         )
-        for kind in (*codebooks._kinds.KINDS, "auto")
+        for kind in (*codebooks.KINDS, "auto")
         for N, D in ((20, HUGE), (20, 10**400), (2**63, 8), (2**70, 8))
     },
     **{

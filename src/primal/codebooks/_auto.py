@@ -62,10 +62,8 @@ def codebook(
 
     Parameters
     ----------
-    N : int
-        Number of codes, at least 1.
-    D : int
-        Number of entries of a code, at least 1: complex numbers for ``field="complex"``.
+    N, D : int
+        Number of codes and of entries of a code: complex numbers for ``field="complex"``.
     kind : str, default="auto"
         ``"orthonormal"``, ``"static"``, ``"offset"``, ``"tuned"``, ``"weighted"``,
         ``"shadow"``, ``"chirp"``, ``"kerdock"``, ``"gold"``, ``"delsarte-goethals"``,
@@ -75,10 +73,9 @@ def codebook(
     growable : bool, default=False
         Only kinds that can grow in N and D.
     max_coherence : float, optional
-        Refuse to return codes with a larger coherence, and say whether any could exist.
+        Reject codes with a larger coherence, and say whether any could exist.
     seed : int, optional
-        Needed by the random references ``"gaussian"`` and ``"random-frequency"``, refused by
-        all others.
+        Of the random references ``"gaussian"`` and ``"random-frequency"``, which need one.
     steps : int, optional
         Budget of a search. What a step is depends on the kind.
     seconds : float, optional
@@ -92,12 +89,9 @@ def codebook(
 
     Raises
     ------
-    ParameterError
-        If N or D does not fit the kind (the message names sizes that do), an option does not fit
-        the others, `max_coherence` is below what a bound allows or what was found, or the
-        certificate would take more than a day.
-    MemoryLimitError
-        If a code, or what its certificate needs, does not fit into this machine's memory.
+    ParameterError, MemoryLimitError
+        If N or D does not fit the kind (the message names sizes that do) or this machine, an option
+        does not fit the others, or `max_coherence` is below what a bound allows or what was found.
 
     Examples
     --------
@@ -207,14 +201,7 @@ def _shadow(
 def _make(
     N: int, D: int, kind: str, field: str, budget: SearchBudget, seed: object = None
 ) -> Codebook:
-    """Return the codes of a kind.
-
-    Raises
-    ------
-    ParameterError
-        If the kind has no codes over this field or of this size, or a seed is missing or not
-        wanted.
-    """
+    """Return the codes of a kind, if it has some over this field and of this size."""
     found = KINDS[kind]
     if field not in found._fields:
         raise ParameterError(f"kind {kind!r} has real codes only, got field={field!r}.")

@@ -26,18 +26,10 @@ _LARGEST_M = 16
 
 
 class BinaryCodes(Codebook):
-    """Codes from a family of forms on {0, 1}**m, zero-padded from 2**m to D entries.
-
-    Raises
-    ------
-    ParameterError
-        If D holds no member of the family, or N is beyond its size; the message names the
-        nearest sizes that work.
-    """
+    """Codes from a family of forms on {0, 1}**m, zero-padded from 2**m to D entries."""
 
     parity: int  # m is even (0) or odd (1)
     least_m: int
-
     _fields = ("real",)
 
     def __init__(self, N: int, D: int, field: str = "real") -> None:

@@ -37,54 +37,42 @@ class Evidence:
     exact: bool = True
 
 
-@dataclass(frozen=True)
-class CodebookCertificate:
-    """The numbers that justify a codebook.
+@dataclass(frozen=True, kw_only=True)
+class CodebookCertificate(Evidence):
+    """The numbers that justify a codebook of this `kind`, `N`, `D` and `field`.
 
     Attributes
     ----------
-    kind, N, D, field
-        Which codebook this is about.
     coherence : float
-        Largest |cosine| between two codes; a lower estimate of it unless `exact`.
+        Largest |cosine| between two codes before they are rounded to the output type, correct to
+        1e-12 (float32 moves a cosine by less than 1e-6); a lower estimate of it unless `exact`.
     pair : tuple of int or None
         Indices of two codes that attain it.
-    lag : int or None
-        Their distance, where the cosine depends on the distance alone.
     rms : float
         Root mean square of all cosines.
+    proof : str
+        How: "all lags", "closed form", "all pairs" or "sampled pairs", in a sentence.
+    lag : int or None
+        Distance of the pair, where the cosine depends on the distance alone.
+    exact : bool
+        True when every pair is accounted for; False when pairs were sampled.
     welch, levenshtein : float
         Lower bounds on the coherence of any N codes in D dimensions.
     ratio : float
         coherence / welch: the paper's optimality ratio.
     best_bound, best_bound_name
         The strongest bound known here.
-    exact : bool
-        True when every pair is accounted for; False when pairs were sampled.
-    proof : str
-        How: "all lags", "closed form", "all pairs" or "sampled pairs", in a sentence.
-
-    Notes
-    -----
-    An exact coherence is that of the codes before they are rounded to the output type, correct to
-    1e-12. Rounding to float32 moves a cosine by less than 1e-6.
     """
 
     kind: str
     N: int
     D: int
     field: str
-    coherence: float
-    pair: tuple[int, int] | None
-    lag: int | None
-    rms: float
     welch: float
     levenshtein: float
     ratio: float
     best_bound: float
     best_bound_name: str
-    exact: bool
-    proof: str
 
     @classmethod
     def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> CodebookCertificate:

@@ -92,12 +92,11 @@ class Codebook(ABC):
         return self._evidence().coherence
 
     def encode(self, indices: object, *, dtype: object = None) -> np.ndarray:
-        """Return the codes of some indices, in any order and shape.
+        """Return the codes of some indices in [0, N), in any order and shape.
 
         Parameters
         ----------
         indices : array_like of int, any shape
-            In [0, N).
         dtype : str or dtype, optional
             ``"float32"`` (default) or ``"float64"`` for real codes, ``"complex64"`` (default)
             or ``"complex128"`` for complex ones; ``"int8"`` gives the signs of bipolar codes.
@@ -109,10 +108,8 @@ class Codebook(ABC):
 
         Raises
         ------
-        DataError
-            If an index is not a whole number in [0, N).
-        ParameterError
-            If the field or the construction does not have this type.
+        DataError, ParameterError
+            If an index is not a whole number in [0, N), or these codes do not have this type.
         """
         wanted = self._checked_indices(indices)
         flat = wanted.reshape(-1)
@@ -157,9 +154,8 @@ class Codebook(ABC):
         Returns
         -------
         verification : Verification
-            Its `ok` is False when a cosine exceeds the certificate (by more than 1e-9), when
-            the certified pair does not attain it, or, with `full`, when the largest cosine or
-            the RMS differ from the certificate.
+            Not `ok` when a cosine exceeds the certificate (by more than 1e-9), the certified pair
+            does not attain it, or, with `full`, the largest cosine or the RMS differ from it.
         """
         return verify(self, n_pairs, full=full)
 
@@ -168,33 +164,19 @@ class Codebook(ABC):
     ) -> Codebook:
         """Return a stored matrix with lower coherence, by alternating projection.
 
-        Parameters
-        ----------
-        steps : int, default=200
-            Eigendecompositions of an N x N matrix, N at most 4000.
-        progress : callable, optional
-            Called with (done, total) steps.
-
-        Returns
-        -------
-        codebook : Codebook
-            Of kind ``"polished"``: it keeps N x D numbers, cannot grow, has no spec, and its
-            last bits depend on the linear algebra of this machine. Never worse than `self`.
+        It is of kind ``"polished"``, keeps N x D numbers, cannot grow, has no spec, and its last
+        bits depend on the linear algebra of this machine. Never worse than `self`. A step
+        decomposes an N x N matrix, N at most 4000; `progress` is called with (done, total) steps.
         """
         from primal.codebooks._stored import polished
 
         return polished(self, whole_number("steps", steps, least=1), progress)
 
     def grow(self, *, N: int | None = None, D: int | None = None) -> Codebook:
-        """Return a larger codebook that keeps the present codes.
+        """Return a larger codebook that keeps the present codes, if this kind can grow.
 
         Codes keep their numbers. A larger D appends primes: the old entries come first, scaled
         by sqrt(old D / new D), since every code has length 1.
-
-        Raises
-        ------
-        ParameterError
-            If this kind cannot grow, or N or D would shrink.
         """
         raise ParameterError(
             f"kind {self.kind!r} is made for its N and D and cannot grow: "
@@ -266,13 +248,7 @@ class Codebook(ABC):
 
 
 def check_sizes(N: object, D: object) -> tuple[int, int]:
-    """Return N and D as whole numbers for which a single code can be made.
-
-    Raises
-    ------
-    ParameterError, MemoryLimitError
-        If N is beyond 2**63, or one code does not fit into memory while it is made.
-    """
+    """Return N and D as whole numbers for which a single code can be made in memory."""
     n = whole_number("N", N, least=1, most=2**63)
     d = whole_number("D", D, least=1)
     require_memory(_BYTES_PER_ENTRY * d, f"a code of D = {d} entries")

@@ -47,16 +47,6 @@ class Target:
 def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     """Return the best frequency set found for N real codes in D dimensions, D even.
 
-    A step tries to exchange one coset, over all choices of P and h; the result depends on the
-    machine only when seconds are given.
-
-    Raises
-    ------
-    ParameterError
-        If no P and h fit.
-
-    Notes
-    -----
     The steps are dealt out in rounds of equal size; after each round the best quarter of the
     pairs (P, h) goes on. A search starts from an unordered choice of cosets and exchanges one
     coset for the best other one until no exchange helps, then starts again.

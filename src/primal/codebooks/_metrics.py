@@ -17,12 +17,7 @@ from primal.codebooks import bounds
 from primal.codebooks._toeplitz import lag_products, real_energy
 from primal.errors import DataError
 
-__all__ = [
-    "GramStatistics",
-    "gram_statistics",
-    "optimality_ratio",
-    "toeplitz_statistics",
-]
+__all__ = ["GramStatistics", "gram_statistics", "optimality_ratio", "toeplitz_statistics"]
 
 _BLOCK_ROWS = 1024
 # Cosines closer than this are equal up to rounding; the first pair of them is reported.
@@ -31,21 +26,16 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class GramStatistics:
-    """Statistics of the N (N - 1) / 2 cosines between different codes.
+    """Statistics of the N (N - 1) / 2 cosines between different codes of D entries.
 
     Attributes
     ----------
-    N, D : int
-        Number of codes and of entries of each.
-    rms : float
-        Root mean square of the cosines (E_RMS of the paper).
-    coherence : float
-        Largest |cosine|.
+    rms, coherence : float
+        Root mean square (E_RMS of the paper) and largest |cosine|.
     pair : tuple of int
-        Indices i < j of two codes that attain it.
-    counts : ndarray of shape (bins,), dtype=int64
+        Indices i < j of two codes that attain the coherence.
+    counts, edges : ndarray of shape (bins,), dtype=int64, and (bins + 1,), dtype=float64
         Histogram of the cosines (of their absolute values for complex codes).
-    edges : ndarray of shape (bins + 1,), dtype=float64
     """
 
     N: int
@@ -68,16 +58,11 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     Parameters
     ----------
     codes : ndarray of shape (N, D), or Codebook
-        Real or complex rows; they are scaled to length 1.
+        Real or complex rows; they are scaled to length 1. The work is N**2 D multiply-adds.
     bins : int, default=200
         Bins of the histogram over [-1, 1], or over [0, 1] for complex codes.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the cosines; float32 takes half the time and is off by about 1e-7.
-
-    Returns
-    -------
-    statistics : GramStatistics
-        The work is N**2 D multiply-adds, the memory a few blocks of 1024 rows.
 
     Raises
     ------
@@ -138,7 +123,6 @@ def toeplitz_statistics(
         Number of codes, at least 2.
     weights : ndarray of shape (k,), dtype=float64, optional
         Squares of the amplitudes, with sum 1; by default all equal.
-    bins : int, default=200
 
     Examples
     --------

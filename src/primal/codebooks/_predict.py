@@ -24,10 +24,8 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
 
     Parameters
     ----------
-    N : int
-        Number of codes, at least 2.
-    D : int
-        Number of real dimensions: even for ``"toeplitz"``, at least 2.
+    N, D : int
+        Number of codes and of real dimensions, at least 2; D even for ``"toeplitz"``.
     quantile : float, default=0.5
         Strictly between 0 and 1.
     model : {"toeplitz", "gaussian"}, default="toeplitz"
@@ -36,7 +34,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
 
     Notes
     -----
-    With T(x) the probability that one similarity exceeds x, P(mu <= x) is
+    With T(x) the probability that one similarity exceeds x, P(coherence <= x) is
     (1 - 2 T(x))**(N - 1) for ``"toeplitz"`` and (1 - 2 T(x))**(N (N - 1) / 2) for
     ``"gaussian"``. Leading orders: sqrt(2 ln(2 N) / D) and sqrt(4 ln(N) / D).
 
@@ -59,22 +57,10 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
 
 
 def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
-    """Return how many codes in D dimensions have a median coherence of that size.
+    """Return how many codes in D dimensions have this median coherence, strictly between 0 and 1.
 
-    Parameters
-    ----------
-    D : int
-        Number of real dimensions: even for ``"toeplitz"``, at least 2.
-    coherence : float
-        Strictly between 0 and 1.
-    model : {"toeplitz", "gaussian"}, default="toeplitz"
-        As for :func:`predict_coherence`.
-
-    Returns
-    -------
-    N : float
-        A float, since it soon leaves the range of integers worth counting; ``inf`` beyond
-        the range of floats.
+    D and `model` are those of :func:`predict_coherence`. The number is a float, since it soon
+    leaves the range of integers worth counting; ``inf`` beyond the range of floats.
 
     Examples
     --------

@@ -25,15 +25,9 @@ _BLOCK_ENTRIES = 1 << 20
 
 
 class PrimeCodes(ToeplitzCodes):
-    """Position t has the phases t * sqrt(p), for a list of primes p.
+    """Position t has the phases t * sqrt(p), for primes p, from a sieve or in a list to be checked.
 
-    Parameters
-    ----------
-    N, D : int
-    field : {"real", "complex"}
-    primes : list of int, or ndarray of the primes of a sieve
-        Distinct, below 2**32; at most as many as D has room for.
-    view : {"real", "phasor", "paired"}, optional
+    The view of a real code may be "paired" too.
     """
 
     def __init__(self, N: int, D: int, field: str, primes: object, view: str | None = None) -> None:

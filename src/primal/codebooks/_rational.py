@@ -113,8 +113,6 @@ class Paley(RationalCodes):
 def difference_set(q: int) -> tuple[int, ...]:
     """Return q + 1 residues modulo P = q**2 + q + 1, for a prime q, rising from 0.
 
-    Notes
-    -----
     Powers of a root x of a cubic over the field of q elements run through the points of the
     projective plane when the cubic is primitive enough; those on the line "third coordinate
     zero" are a difference set. Cubics are tried in a fixed order until one is. By definition

@@ -30,15 +30,7 @@ class ShadowError(PrimalError):
 def tightest_shadow(
     families: Sequence[Iterable[float]], n_lags: int, *, signed: bool
 ) -> list[list[int]]:
-    """Return primes for families of targets, at the tightest tolerance that has them all.
-
-    No prime occurs twice.
-
-    Raises
-    ------
-    ShadowError
-        If even the loosest tolerance fails.
-    """
+    """Return primes, all different, for families of targets, at the tightest tolerance."""
     for c in _TOLERANCES:
         used: set[int] = set()
         try:
@@ -52,23 +44,11 @@ def tightest_shadow(
 def shadow_primes(
     targets: Iterable[float], delta: float, *, signed: bool, used: set[int] | None = None
 ) -> list[int]:
-    """Return, for each target in order, the smallest unused prime that shadows it.
+    """Return, for each target in order, the smallest unused prime below 2**32 that shadows it.
 
-    Parameters
-    ----------
-    targets : iterable of float
-        Frequencies in turns; whole turns do not matter.
-    delta : float
-        Largest distance between a target and the fraction of sqrt(p), in turns.
-    signed : bool
-        Whether a and 1 - a differ. They do not for cosines and sines of one position.
-    used : set of int, optional
-        Primes that are taken; those found are added.
-
-    Raises
-    ------
-    ShadowError
-        If a target has no prime below 2**32.
+    Targets are frequencies in turns, `delta` is the largest distance between one and the fraction
+    of sqrt(p). Without a sign a and 1 - a do not differ, as for cosines and sines of one position.
+    Primes found are added to those `used`.
     """
     used = set() if used is None else used
     chosen = []

@@ -120,10 +120,6 @@ class Design:
         N, D, field, view, coherence, *primes = line.split()
         return cls(int(N), int(D), field, view, float(coherence), tuple(map(int, primes)))
 
-    def __str__(self) -> str:
-        head = f"{self.N} {self.D} {self.field} {self.view} {self.coherence:.9f}"
-        return " ".join([head, *map(str, self.primes)])
-
 
 def shipped_design(N: int, D: int, field: str) -> Design | None:
     """Return the design for exactly this size, or None."""

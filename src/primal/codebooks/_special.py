@@ -16,11 +16,9 @@ __all__ = ["bisect", "jacobi", "largest_jacobi_zero", "log_beta_tail", "scaled_b
 _ASYMPTOTIC = 40.0
 
 
-def bisect(
-    f: Callable[[float], float], low: float, high: float, *, tolerance: float = 1e-15
-) -> float:
+def bisect(f: Callable[[float], float], low: float, high: float) -> float:
     """Return a root of a function that is negative at `low` and positive at `high`."""
-    while high - low > tolerance * max(abs(low), abs(high)):
+    while high - low > 1e-15 * max(abs(low), abs(high)):
         middle = 0.5 * (low + high)
         if not low < middle < high:
             break
@@ -85,20 +83,15 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 def jacobi(n: int, a: float, b: float, t: float) -> float:
     """Return the Jacobi polynomial P_n^(a,b)(t) divided by its value at 1."""
-    before, here = 0.0, 1.0
-    for i in range(n):
-        before, here = here, _jacobi_step(i, a, b, t, before, here)
+    if n == 0:
+        return 1.0
+    before, here = 1.0, 1.0 + (a + b + 2.0) * (t - 1.0) / (2.0 * (a + 1.0))
+    for i in range(1, n):
+        s = 2.0 * i + a + b
+        grow = 2.0 * (i + a + 1.0) * (i + a + b + 1.0) * s
+        middle = (s + 1.0) * (a * a - b * b) + s * (s + 1.0) * (s + 2.0) * t
+        here, before = (middle * here - 2.0 * i * (i + b) * (s + 2.0) * before) / grow, here
     return here
-
-
-def _jacobi_step(i: int, a: float, b: float, t: float, before: float, here: float) -> float:
-    """Return the polynomial of degree i + 1 from those of degree i - 1 and i."""
-    if i == 0:
-        return 1.0 + (a + b + 2.0) * (t - 1.0) / (2.0 * (a + 1.0))
-    s = 2.0 * i + a + b
-    grow = 2.0 * (i + a + 1.0) * (i + a + b + 1.0) * s
-    middle = (s + 1.0) * (a * a - b * b) + s * (s + 1.0) * (s + 2.0) * t
-    return (middle * here - 2.0 * i * (i + b) * (s + 2.0) * before) / grow
 
 
 def largest_jacobi_zero(n: int, a: float, b: float) -> float:

@@ -119,11 +119,6 @@ def polished(
     """Return codes of lower coherence by alternating projection: the best of all iterates.
 
     Between Gram matrices with all cosines at most tau, and Gram matrices of rank D.
-
-    Raises
-    ------
-    ParameterError
-        If N is too large for an N x N eigendecomposition in every step.
     """
     N, D = book.N, book.D
     if N > _LARGEST_N:

@@ -57,19 +57,10 @@ def lag_products(
 
 
 def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return g(0), ..., g(N - 1), the cosine similarities of real codes at every lag.
+    """Return g(0), ..., g(N - 1), the cosine similarities of N real codes at every lag, float64.
 
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    N : int
-        Number of codes.
-    weights : ndarray of shape (k,), dtype=float64, optional
-
-    Returns
-    -------
-    g : ndarray of shape (N,), dtype=float64
+    Increments (k,) are uint64 turns; weights (k,), squares of the amplitudes, are by default all
+    equal.
 
     Examples
     --------

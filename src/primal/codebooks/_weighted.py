@@ -25,14 +25,11 @@ _LARGEST_ROUNDS = 60
 class Weighted(PrimeCodes):
     """The first k primes with weights that no others beat by more than 1e-6.
 
-    `lower_bound` is what linear programming duality leaves possible for these primes.
-
-    Notes
-    -----
-    Minimise t subject to |sum_m w_m cos(2 pi l f_m)| <= t for 1 <= l < N, w >= 0, sum w = 1. Only
-    the worst lags matter: solve with some of them, add those that are violated most, repeat
-    until the optimum of the small programme (a lower bound) meets the coherence over all lags.
-    A step is one programme.
+    `lower_bound` is what linear programming duality leaves possible for these primes. Minimise t
+    subject to |sum_m w_m cos(2 pi l f_m)| <= t for 1 <= l < N, w >= 0, sum w = 1. Only the worst
+    lags matter: solve with some of them, add those that are violated most, repeat until the optimum
+    of the small programme (a lower bound) meets the coherence over all lags. A step is one
+    programme.
     """
 
     kind, _fields = "weighted", ("real",)
