@@ -12,8 +12,13 @@ import pytest
 import primal
 from primal import from_spec
 from primal.codebooks import KINDS, bounds, codebook, gram_statistics
-from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock, walsh_spectrum
-from primal.codebooks._binary_fields import binary_field
+from primal.codebooks._binary_codes import (
+    DelsarteGoethals,
+    Gold,
+    Kerdock,
+    binary_field,
+    walsh_spectrum,
+)
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._numbers import is_prime, prime_at_least, prime_at_most, primitive_root
 from primal.codebooks._rational import difference_set

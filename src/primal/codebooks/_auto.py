@@ -12,9 +12,8 @@ from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import Alltop, PrimeChirp
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
-from primal.codebooks._orthonormal import Orthonormal
 from primal.codebooks._prime_codes import Offset, Static
-from primal.codebooks._rational import Paley, Singer
+from primal.codebooks._rational import Orthonormal, Paley, Singer
 from primal.codebooks._shadow_codes import Shadow, shipped_design
 from primal.codebooks._stored import Gaussian, RandomFrequencies
 from primal.codebooks._tuned import Tuned

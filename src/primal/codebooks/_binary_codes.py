@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from primal.codebooks._binary_fields import binary_field
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._phase_codes import bases_rms
 from primal.engines import row_blocks
 from primal.errors import ParameterError
 
-__all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "walsh_spectrum"]
+__all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "binary_field", "walsh_spectrum"]
 
 # 2**16 dimensions: the largest for which tables stay small and quick to make.
 _LARGEST_M = 16
@@ -42,8 +43,15 @@ class BinaryCodes(Codebook):
         m = min(D.bit_length() - 1, _LARGEST_M)
         self.m = m - (m - self.parity) % 2
         self.size = 1 << self.m
-        if self.capacity(self.m) < N:
-            self._refuse()
+        held = self.capacity(self.m)
+        if held < N:
+            sizes = range(self.least_m + (self.least_m - self.parity) % 2, _LARGEST_M + 1, 2)
+            room = next((m for m in sizes if self.capacity(m) >= N), None)
+            more = f", or D = {1 << room}, which holds {self.capacity(room)}" if room else ""
+            raise ParameterError(
+                f"kind {self.kind!r} has {held} codes in D = {D}, got N = {N}: "
+                f"use N up to {held}{more}."
+            )
         self.bipolar = self.size == D and self.n_forms(self.m) * self.size >= N
 
     @classmethod
@@ -98,17 +106,6 @@ class BinaryCodes(Codebook):
             return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
         proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"
         return Evidence(*self.worst_pair(), rms, proof)
-
-    def _refuse(self) -> None:
-        sizes = range(self.least_m + (self.least_m - self.parity) % 2, _LARGEST_M + 1, 2)
-        room = next((m for m in sizes if self.capacity(m) >= self.N), None)
-        advice = f"use N up to {self.capacity(self.m)}"
-        if room is not None:
-            advice += f", or D = {1 << room}, which holds {self.capacity(room)}"
-        raise ParameterError(
-            f"kind {self.kind!r} has {self.capacity(self.m)} codes in D = {self.D}, "
-            f"got N = {self.N}: {advice}."
-        )
 
 
 class Kerdock(BinaryCodes):
@@ -198,3 +195,59 @@ def _kerdock_form(m: int, a: int) -> np.ndarray:
     bits[:, 0] = quadratic[scaled]
     bits[:, 1] = bits[:, 0] ^ field.trace[scaled]
     return bits.reshape(-1)
+
+
+class BinaryField(NamedTuple):
+    """exp[i] is the i-th power of a primitive element, log its inverse, trace in {0, 1}."""
+
+    exp: np.ndarray  # int64 of shape (2**n - 1,)
+    log: np.ndarray  # int64 of shape (2**n,); log[0] is not meaningful
+    trace: np.ndarray  # uint8 of shape (2**n,)
+
+    def scaled(self, a: int) -> np.ndarray:
+        """Return a * y for every element y, as int64 of shape (2**n,)."""
+        product = np.zeros(len(self.log), dtype=np.int64)
+        if a:
+            order = len(self.exp)
+            product[1:] = self.exp[(self.log[1:] + self.log[a]) % order]
+        return product
+
+    def power(self, exponent: int) -> np.ndarray:
+        """Return y**exponent for every element y."""
+        result = np.zeros(len(self.log), dtype=np.int64)
+        result[1:] = self.exp[self.log[1:] * exponent % len(self.exp)]
+        return result
+
+
+@cache
+def binary_field(n: int) -> BinaryField:
+    """Return the tables of the field of 2**n elements, n >= 1.
+
+    The polynomial is the smallest primitive one, so that the tables are always the same.
+    """
+    size = 1 << n
+    powers = next(found for tail in range(1, size, 2) if (found := _powers(size | tail, n)))
+    exp = np.array(powers, dtype=np.int64)
+    log = np.zeros(size, dtype=np.int64)
+    log[exp] = np.arange(size - 1)
+    # The trace of y is the sum of its conjugates y**(2**i): 0 or 1.
+    trace = np.zeros(size, dtype=np.int64)
+    for i in range(n):
+        trace[1:] ^= exp[log[1:] * (1 << i) % (size - 1)]
+    for table in (exp, log):
+        table.flags.writeable = False
+    return BinaryField(exp, log, trace.astype(np.uint8))
+
+
+def _powers(polynomial: int, n: int) -> list[int]:
+    """Return 1, x, x**2, ... modulo a polynomial, or nothing if x is not primitive."""
+    size = 1 << n
+    powers, element = [], 1
+    for _ in range(size - 1):
+        powers.append(element)
+        element <<= 1
+        if element & size:
+            element ^= polynomial
+        if element == 1:
+            break
+    return powers if element == 1 and len(powers) == size - 1 else []

@@ -43,10 +43,8 @@ class Codebook(ABC):
     ----------
     kind, N, D, field
         As asked for, or as chosen by ``kind="auto"``; D counts real or complex numbers.
-    bipolar : bool
-        Whether every entry is +-1 / sqrt(D); `encode` can then give the signs as int8.
-    growable : bool
-        Whether :meth:`grow` works.
+    bipolar, growable : bool
+        Whether every entry is +-1 / sqrt(D), so that `encode` can give signs; whether `grow` works.
     reason : str
         Why this kind was chosen; empty when it was asked for.
 
@@ -56,10 +54,8 @@ class Codebook(ABC):
     >>> cb = codebook(2000, 64, kind="kerdock")
     >>> cb[5].shape, cb[10:20].shape, len(cb)
     ((64,), (10, 64), 2000)
-    >>> cb.certificate.coherence, cb.certificate.exact
-    (0.125, True)
-    >>> cb.verify(1000).ok
-    True
+    >>> cb.certificate.coherence, cb.certificate.exact, cb.verify(1000).ok
+    (0.125, True, True)
     """
 
     # A kind is a subclass. It says over which fields it has codes, and which of its attributes

@@ -24,7 +24,7 @@ from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
 from primal.turns import waves
 
-__all__ = ["Target", "cyclotomic_target", "has_cosets"]
+__all__ = ["Target", "coset_options", "cyclotomic_target"]
 
 _LARGEST_COSETS = 900
 _LARGEST_OPTIONS = 128
@@ -51,7 +51,7 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     pairs (P, h) goes on. A search starts from an unordered choice of cosets and exchanges one
     coset for the best other one until no exchange helps, then starts again.
     """
-    options = _options(N, D)
+    options = coset_options(N, D)
     if not options:
         sizes = " or ".join(map(str, _sizes_that_work(N, D)))
         raise ParameterError(
@@ -71,12 +71,7 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     return searches[0].target()
 
 
-def has_cosets(N: int, D: int) -> bool:
-    """Return whether :func:`cyclotomic_target` has anything to search."""
-    return bool(_options(N, D))
-
-
-def _options(N: int, D: int) -> list[tuple[int, int]]:
+def coset_options(N: int, D: int) -> list[tuple[int, int]]:
     """Return the most promising pairs (P, h)."""
     found = []
     for h in divisors(D):
@@ -94,9 +89,9 @@ def _sizes_that_work(N: int, D: int) -> list[int]:
     """Return the nearest even dimensions below and above D that have a pair (P, h)."""
     # N <= P <= 900 h + 1 and h <= d: no smaller d has a pair.
     least = max(2, (N - 1) // _LARGEST_COSETS // 2 * 2)
-    below = next((d for d in range(D - D % 2, least - 1, -2) if _options(N, d)), None)
+    below = next((d for d in range(D - D % 2, least - 1, -2) if coset_options(N, d)), None)
     start = max(D + 2 - D % 2, least)
-    above = next((d for d in range(start, 4 * max(D, N), 2) if _options(N, d)), None)
+    above = next((d for d in range(start, 4 * max(D, N), 2) if coset_options(N, d)), None)
     return [size for size in (below, above) if size is not None]
 
 

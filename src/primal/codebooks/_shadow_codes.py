@@ -6,14 +6,14 @@ for each design: N, D, field, view, coherence, then the primes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
 from primal.codebooks._codebook import SearchBudget
-from primal.codebooks._cyclotomic import cyclotomic_target, has_cosets
+from primal.codebooks._cyclotomic import coset_options, cyclotomic_target
 from primal.codebooks._prime_codes import PrimeCodes
 from primal.codebooks._rational import difference_set, singer_order
 from primal.codebooks._shadow import tightest_shadow
@@ -61,7 +61,7 @@ class Shadow(PrimeCodes):
         When no union has exactly D / 2 frequencies, a slightly smaller one is padded with zeros.
         """
         sizes = range(D - D % 2, max(1, int(0.9 * D) - 1), -2)
-        smaller = next((size for size in sizes if has_cosets(N, size)), D)
+        smaller = next((size for size in sizes if coset_options(N, size)), D)
         target = cyclotomic_target(N, smaller, budget)
         frequencies = [u / target.P for u in target.numerators]
         (primes,) = tightest_shadow([frequencies], N, signed=False)
@@ -103,8 +103,7 @@ def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
     return float(best)
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(NamedTuple):
     """A shadow that was found before; its coherence is recomputed by the certificate."""
 
     N: int
@@ -114,17 +113,13 @@ class Design:
     coherence: float
     primes: tuple[int, ...]
 
-    @classmethod
-    def parse(cls, line: str) -> Design:
-        """Return the design of one line of the table."""
-        N, D, field, view, coherence, *primes = line.split()
-        return cls(int(N), int(D), field, view, float(coherence), tuple(map(int, primes)))
-
 
 def shipped_design(N: int, D: int, field: str) -> Design | None:
     """Return the design for exactly this size, or None."""
-    line = shipped_lines().get((N, D, field))
-    return None if line is None else Design.parse(line)
+    if (N, D, field) not in shipped_lines():
+        return None
+    view, coherence, *primes = shipped_lines()[N, D, field].split()[3:]
+    return Design(N, D, field, view, float(coherence), tuple(map(int, primes)))
 
 
 @cache

@@ -12,7 +12,7 @@ import numpy as np
 
 from primal._checks import require_memory, whole_number
 from primal._parallel import single_threaded_blas
-from primal.codebooks._certificate import Evidence, sampled_pairs
+from primal.codebooks._certificate import Evidence, pair_cosines, sampled_pairs
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import gram_statistics
 from primal.codebooks._phase_codes import ToeplitzCodes
@@ -48,18 +48,12 @@ class StoredCodes(Codebook):
             found = gram_statistics(self.matrix, bins=1)
             proof = f"all pairs: each of the {n_pairs} was computed in float64"
             return Evidence(found.coherence, found.pair, found.rms, proof)
-        i, j = sampled_pairs(self.N, N_SAMPLED)
-        cosines = np.concatenate(
-            [
-                np.abs(np.einsum("nd,nd->n", self.matrix[a].conj(), self.matrix[b]))
-                for a, b in zip(np.array_split(i, 256), np.array_split(j, 256), strict=True)
-            ]
-        )
-        at = int(cosines.argmax())
+        pairs = sampled_pairs(self.N, N_SAMPLED)
+        cosines = pair_cosines(self, *pairs)
         rms = float(np.sqrt(np.square(cosines).mean()))
+        pair = tuple(pairs[:, cosines.argmax()].tolist())
         proof = f"sampled pairs: {N_SAMPLED} of {n_pairs}"
-        pair = (int(min(i[at], j[at])), int(max(i[at], j[at])))
-        return Evidence(float(cosines[at]), pair, rms, proof, exact=False)
+        return Evidence(float(cosines.max()), pair, rms, proof, exact=False)
 
 
 class _Polished(StoredCodes):

@@ -80,8 +80,6 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
 def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> float:
     """Return the sum of squares of the Gram matrix of N real codes, diagonal included.
 
-    Notes
-    -----
     The Fejer identity: with F_N(x) = sin(pi N x)**2 / sin(pi x)**2 the sum is
     1/2 sum_mn w_m w_n [F_N(f_m - f_n) + F_N(f_m + f_n)], whatever N is.
     """

@@ -59,7 +59,7 @@ class _PoolSearch:
         for row, increment in enumerate(increments):
             self.cosines[row] = waves(round_turns(lags * increment))[0]
         self.beta = math.sqrt(4.0 * math.log(2.0 * N) / k)
-        self.chosen: list[int] = []
+        self.chosen = [-1] * k
         self.sums = np.zeros(len(lags), dtype=np.float64)
         self.best: list[int] = []
         self.coherence = math.inf
@@ -67,8 +67,8 @@ class _PoolSearch:
     def fill(self) -> None:
         """Place k primes, each where it costs least."""
         rising, falling = self._penalties(self.beta)
-        for _ in range(self.k):
-            self._place(len(self.chosen), rising, falling, self.beta)
+        for place in range(self.k):
+            self._place(place, rising, falling, self.beta)
         self._keep()
 
     def exchange(self, sharpness: float) -> None:
@@ -103,10 +103,7 @@ class _PoolSearch:
         cost = rising @ up + falling @ down
         cost[[i for i in self.chosen if i >= 0]] = np.inf
         winner = int(cost.argmin())
-        if place == len(self.chosen):
-            self.chosen.append(winner)
-        else:
-            self.chosen[place] = winner
+        self.chosen[place] = winner
         self.sums += self.cosines[winner]
         self.done += 1
         self._progress(min(self.done, self.steps), self.steps)

@@ -7,7 +7,7 @@ Coherence is the largest |cosine| between two of the vectors. D counts real numb
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from primal._checks import one_of, whole_number
 from primal.codebooks._special import bisect, jacobi, largest_jacobi_zero
@@ -20,8 +20,7 @@ FIELDS = ("real", "complex")
 _LARGEST_DEGREE = 40
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """A lower bound on the coherence and its name."""
 
     value: float
