@@ -118,11 +118,11 @@ def reduce_lattice(
     lattice: Lattice,
     *,
     window: int = 16,
-    progress: Callable[[float], None] | None = None,
+    report: Callable[[float], None] | None = None,
 ) -> Reduced:
     """Return the lattice reduced by LLL, at the end with deep insertions of up to `window` places.
 
-    `progress` is called with the share done, in [0, 1], before each pass.
+    `report` is called with the share done, in [0, 1], before each pass.
 
     Raises
     ------
@@ -137,8 +137,8 @@ def reduce_lattice(
         last = level == len(factors) - 1
         for places in (1, window) if last and window > 1 else (1,):
             for _ in range(_MOST_PASSES):
-                if progress is not None:
-                    progress(level / len(factors))
+                if report is not None:
+                    report(level / len(factors))
                 factor = triangular_factor(lattice.rows(u, noise_factor))
                 if kernels.reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
                     break

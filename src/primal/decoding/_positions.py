@@ -81,20 +81,20 @@ class PositionDecoder:
         Notes
         -----
         Nearly all positions have codes that are unrelated to that of t; they fit by the chance
-        of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbours where
+        of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbors where
         sigma is small. Noise at the position of such a one, at a distance r from the code, falls
         into the ball around t that reaches to the code, of radius q, with a chance of about
-        (q / r)**k / sqrt(pi k) at most, whatever its size. No neighbour may have one of 2**-18.
+        (q / r)**k / sqrt(pi k) at most, whatever its size. No neighbor may have one of 2**-18.
         """
         k = len(self._increments)
         loss = np.maximum(self._losses(phases, t), _LEAST_LOSS)
         certain = math.log2(self._n) + log2_chance_fits(k, loss) < _LARGEST_LOG2_DOUBT
         if len(self._steps) == 0:
             return certain
-        # Losses are squared distances. What that of every neighbour must be:
+        # Losses are squared distances. What that of every neighbor must be:
         log2_ratio = -_LARGEST_LOG2_DOUBT - 0.5 * math.log2(math.pi * k)
         needed = loss * 2.0 ** (2.0 * log2_ratio / k)
-        # The triangle inequality settles most rows: codes are at least so far from a neighbour's.
+        # The triangle inequality settles most rows: codes are at least so far from a neighbor's.
         least = np.maximum(0.0, math.sqrt(self._step_losses[0]) - np.sqrt(loss))
         rows = np.flatnonzero(certain & (np.square(least) < needed))
         for step in self._steps:

@@ -12,7 +12,7 @@ from primal.errors import EngineError
 __all__ = ["reduce_best", "reduce_with_flint"]
 
 
-def reduce_best(lattice: Lattice, progress: Callable[[float], None] | None = None) -> Reduced:
+def reduce_best(lattice: Lattice, report: Callable[[float], None] | None = None) -> Reduced:
     """Return the lattice reduced by our own code, or by python-flint if that does not settle.
 
     Raises
@@ -21,7 +21,7 @@ def reduce_best(lattice: Lattice, progress: Callable[[float], None] | None = Non
         If our own reduction does not settle and python-flint is not installed.
     """
     try:
-        return reduce_lattice(lattice, progress=progress)
+        return reduce_lattice(lattice, report=report)
     except EngineError as error:
         try:
             return reduce_with_flint(lattice)
