@@ -222,7 +222,7 @@ def pictures(data: str, seeds: int, levels: int) -> None:
     similar class wins. Hashed pixels miss the bar if they do worse than random codes by more than
     a standard deviation.
     """
-    from primal.hdc.datasets import load
+    from primal_studies.hdc import load
 
     split = load(data).split(0)
     top = float(split.X_train.max())

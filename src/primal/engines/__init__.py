@@ -13,7 +13,9 @@ from functools import cache
 
 from primal._extras import install_hint
 from primal._forks import load_compiled
+from primal.engines._numpy import Finish as Finish
 from primal.engines._numpy import NumpyEngine
+from primal.engines._numpy import row_blocks as row_blocks
 from primal.errors import EngineError
 
 __all__ = ["ENGINES", "engine", "installed_engines"]

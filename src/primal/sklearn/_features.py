@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from copy import copy
 from typing import Any
 
 import numpy as np
@@ -257,12 +258,14 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return back(invert(self._plan, self.inverse_certificate_, Z).astype(Z.dtype, copy=False))
 
     def grow(self, n_components: int, *, rescale: bool = False) -> PrimeFeatures:
-        """Append features; the old ones keep their columns and every bit.
+        """Return the estimator with more features; the old ones keep their columns and every bit.
+
+        This estimator stays as it is.
 
         Parameters
         ----------
         n_components : int
-            At least the present number. The parameter of the same name is set to it.
+            At least the present number.
         rescale : bool, default=False
             The amplitude stays that of the fit, so the inner product of rows now approximates
             (n_components / old number) times the kernel. True sets it to sqrt(2 / D) again,
@@ -270,14 +273,14 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        self : PrimeFeatures
+        grown : PrimeFeatures
+            Fitted, with the new number as its parameter `n_components`.
 
         Raises
         ------
         ParameterError
-            If it is smaller than the present number.
-        ParameterError
-            If pairs are in block layout, where the sines would move.
+            If it is smaller than the present number, or pairs are in block layout, where the
+            sines would move.
         """
         check_is_fitted(self)
         n_components = whole_number("n_components", n_components, least=1)
@@ -290,11 +293,12 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "layout='block' cannot grow, its sines would move to other columns: use "
                 "layout='interleaved'."
             )
-        self.n_components = self._n_features_out = n_components
+        grown = copy(self)
+        grown.n_components = grown._n_features_out = n_components
         if rescale:
-            self.amplitude_ = amplitude(n_components)
-        self._plan = self._new_plan()
-        return self
+            grown.amplitude_ = amplitude(n_components)
+        grown._plan = grown._new_plan()
+        return grown
 
     def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
