@@ -13,7 +13,7 @@ import pyarrow as pa
 from primal._checks import one_of, positive_scale, raised_as, whole_number
 from primal._extras import require
 from primal._specs import from_spec as map_from_spec
-from primal.engines._numpy import Finish
+from primal.engines import Finish
 from primal.errors import DataError, EngineError, SpecError
 from primal.maps import DynamicPrime
 from primal.pipeline._row_groups import FEATURES

@@ -11,10 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal._extras import require
 from primal.errors import DataError, ParameterError
-from primal.maps import DynamicPrime
-from primal.maps._common import LAYOUTS, PRECISIONS
+from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
 from primal.pipeline._array_source import ARRAY
 from primal.pipeline._fit import scale_gamma
 from primal.pipeline._inputs import InputFile
@@ -258,21 +256,17 @@ def _map(settings: Settings, d: int, gamma: Any) -> tuple[DynamicPrime, float]:
             precision=settings.precision,
         )
         return m, 1.0
-    require("sklearn", "a kernel (gamma instead of sigma)")
-    from primal.sklearn._encode import amplitude
-    from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
-
-    kernel = KERNELS[one_of("kernel", settings.kernel, KERNELS)]
-    m = kernel_map(
-        settings.kernel,
+    m = KernelPrime(
         d,
-        settings.dim // 2,
-        float(kernel.scale(float(gamma))),
-        basis=resolved_basis(settings.kernel, settings.basis, d),
+        settings.dim,
+        settings.kernel,
+        float(gamma),
+        basis=settings.basis,
+        form="pair",
         layout=settings.layout,
         precision=settings.precision,
     )
-    return m, amplitude(settings.dim)
+    return m.map, m.amplitude
 
 
 def _default_rows(settings: Settings, d: int) -> int:

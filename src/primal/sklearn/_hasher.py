@@ -14,10 +14,8 @@ from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
 
-__all__ = ["HashCertificate", "PrimeHasher", "stable_position"]
+__all__ = ["HashCertificate", "PrimeHasher"]
 
-# Types of what pandas puts in place of a missing value; it need not be imported to tell.
-_MISSING = ("NAType", "NaTType")
 # Codes compared at once.
 _BLOCK_CODES = 2048
 
@@ -41,7 +39,7 @@ class HashCertificate:
 class PrimeHasher(TransformerMixin, BaseEstimator):
     """Give every category a nearly orthogonal code without a dictionary.
 
-    A value is hashed to a 63-bit position (:func:`stable_position`), and the position has a
+    A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
     code of :class:`primal.StaticPrime`. Values never seen before have codes too. The
     certificate says how similar the codes of the fitted categories are at worst.
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from copy import copy
-from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -16,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal.engines import row_blocks
 from primal.errors import DataError
 from primal.sklearn._contract import validate_data
-from primal.sklearn._encode import encode
-from primal.sklearn._features import PrimeFeatures, fitted_features
+from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
 from primal.sklearn._moments import rounded
 from primal.sklearn._weights import weighted_rows
 
@@ -38,7 +36,7 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
 
     features_: PrimeFeatures
     n_features_in_: int
-    _y_options: dict[str, Any] = {}  # of scikit-learn's check of y
+    _y_options: ClassVar[dict[str, Any]] = {}  # of scikit-learn's check of y
 
     def __init__(
         self,
@@ -124,8 +122,8 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
 
     def _whole_features(self, X: Any) -> np.ndarray:
         """Return features without their amplitude, as whole numbers in units of 2**-18."""
-        unit = replace(self.features_._plan, amplitude=1.0)
-        return rounded(encode(unit, X, np.dtype(np.float32)))
+        unit = self.features_.map_.with_amplitude(1.0)
+        return rounded(transformed(unit, X, np.dtype(np.float32)))
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool

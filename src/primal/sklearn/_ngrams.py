@@ -90,7 +90,7 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         return Z / np.where(norms > 0.0, norms, np.float32(1.0))
 
     def _turns(self, ngrams: list[str]) -> np.ndarray:
-        """Return the phases of every n-gram, uint32 of shape (m, k): those of its letters, added."""
+        """Return the phases of every n-gram, uint32 of shape (m, k): its letters', added."""
         letters = sorted(set("".join(ngrams)))
         number = {letter: place for place, letter in enumerate(letters)}
         columns = np.array([[number[letter] for letter in ngram] for ngram in ngrams])

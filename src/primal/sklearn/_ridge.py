@@ -6,7 +6,7 @@ continued, so new rows, new classes and new features are added without starting 
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import RegressorMixin
@@ -224,7 +224,7 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     True
     """
 
-    _y_options = {"multi_output": True, "y_numeric": True}
+    _y_options: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fits."""

@@ -17,9 +17,9 @@ from functools import lru_cache
 import numpy as np
 
 from primal._checks import require_memory
-from primal._primes import LARGEST_COUNT, prime_slice
 from primal.errors import ParameterError
 from primal.turns._increments import floor_roots
+from primal.turns._primes import LARGEST_COUNT, prime_slice
 
 __all__ = ["BLOCK_SCALE", "N_BLOCKS", "block_increments", "require_blocks"]
 
