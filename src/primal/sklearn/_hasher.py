@@ -13,6 +13,7 @@ from primal._hash import stable_position
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
+from primal.sklearn._specs import SpecMixin, columns
 
 __all__ = ["HashCertificate", "PrimeHasher"]
 
@@ -36,7 +37,7 @@ class HashCertificate:
     worst_similarity: float
 
 
-class PrimeHasher(TransformerMixin, BaseEstimator):
+class PrimeHasher(SpecMixin, TransformerMixin, BaseEstimator):
     """Give every category a nearly orthogonal code without a dictionary.
 
     A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
@@ -71,6 +72,9 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
     >>> [(c.n_values, round(c.worst_similarity, 3)) for c in hasher.certificates_]
     [(3, 0.123), (2, 0.124)]
     """
+
+    n_features_in_: int
+    _fitted_names = ("_seen",)
 
     def __init__(self, n_components: int = 64) -> None:
         self.n_components = n_components
@@ -126,6 +130,11 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
         """Return the name of the input column and the number of the feature, as "city_0"."""
         check_is_fitted(self)
         return code_names(self, self.n_components, input_features)
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        self.map_ = code_map(self.n_components)
+        self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
+        self.n_features_in_ = len(self._seen)
 
     def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
