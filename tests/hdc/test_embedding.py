@@ -13,7 +13,6 @@ import primal
 from primal import hdc
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("sklearn", reason="kernels come with scikit-learn")
 
 SPACE = hdc.Space(128, roles=("a", "b"))
 WORDS = ["cat", "dog", "owl"]

@@ -25,7 +25,6 @@ class TestStructures:
         assert set(memory.cleanup(members, top=2).items) == {"red", "cat"}
 
     def test_records_within_records_and_with_codes_made_elsewhere(self):
-        pytest.importorskip("sklearn", reason="kernels come with scikit-learn")
         keys, values = self.space.symbols("key"), self.space.symbols("value")
         reals = self.space.reals("position", gamma=1.0)
         inner = hdc.encode_record({"colour": "blue"}, keys, values)
@@ -40,7 +39,6 @@ class TestStructures:
         assert abs(weights[answers.argmax()] - 2.5) <= 0.2
 
     def test_mixed_records_come_back(self):
-        pytest.importorskip("sklearn", reason="kernels come with scikit-learn")
         keys, names = self.space.symbols("key"), self.space.symbols("value")
         vocabularies = {
             "pet": names,

@@ -15,7 +15,7 @@ import numpy as np
 from primal._checks import flag, require_memory, whole_number
 from primal.errors import DataError
 from primal.hdc._arrays import is_tensor
-from primal.hdc._codes import Codes, combine, exponent, fit, operand, phasors, same_phases
+from primal.hdc._codes import Codes, combine, fit, operand, phasors
 from primal.hdc._convert import unit_rows
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
     "identity",
     "inverse",
     "negative",
-    "normalised",
+    "normalize",
     "permute",
     "power",
     "similarity",
@@ -86,17 +86,7 @@ def permute(a: Any, n: int = 1) -> Any:
 
 
 def power(a: Codes, r: float) -> Codes:
-    """Return `a` bound with itself r times, for any real r. Also ``a ** r``.
-
-    Parameters
-    ----------
-    a : Codes of shape (..., k)
-    r : float
-        With |r| below 2**53.
-
-    Returns
-    -------
-    codes : Codes of the type and shape of `a`
+    """Return `a` bound with itself r times, for any real r with |r| below 2**53. Also ``a ** r``.
 
     Notes
     -----
@@ -116,13 +106,12 @@ def power(a: Codes, r: float) -> Codes:
     >>> [hdc.power(sixth, r).turns.tolist() for r in (3, 0.5, -1)]
     [[2147483646], [357913941], [3579139414]]
     """
-    if not isinstance(a, Codes):
-        operand(a)
+    if not isinstance(operand(a), Codes):
         raise DataError(f"power takes codes, got {a.dtype}: use nearest_code(bundle) first.")
-    return a ** exponent(r)
+    return a**r
 
 
-def bundle(*codes: Any, weights: Any = None, normalise: bool = False) -> Any:
+def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
     """Return the sum of codes: a vector similar to each. For two, ``a + b``.
 
     Parameters
@@ -132,7 +121,7 @@ def bundle(*codes: Any, weights: Any = None, normalise: bool = False) -> Any:
         (..., n, k), which is summed along its axis n.
     weights : array_like of shape (n,), optional
         Factor of each of the n summands; for a stack also of shape (..., n).
-    normalise : bool, default=False
+    normalize : bool, default=False
         Give every entry the length 1 afterwards. The result looks like a code again and holds
         fewer items: keep raw sums to decode them.
 
@@ -152,7 +141,7 @@ def bundle(*codes: Any, weights: Any = None, normalise: bool = False) -> Any:
     >>> bool((hdc.bundle(apple, pear) == apple + pear).all())
     True
     """
-    unit = flag("normalise", normalise)
+    unit = flag("normalize", normalize)
     stack, members = _members("bundle", codes)
     if stack is not None:
         z = phasors(stack)
@@ -162,19 +151,16 @@ def bundle(*codes: Any, weights: Any = None, normalise: bool = False) -> Any:
         if weights is not None:
             factors = _factors(weights, terms[0], n=len(terms))
             terms = [z * factors[i] for i, z in enumerate(terms)]
-        total = reduce(_sum, terms)
-    return normalised(total) if unit else total
+        total = terms[0]
+        for term in terms[1:]:
+            fit(total, term)
+            total = total + term
+    return _normalized(total) if unit else total
 
 
-def normalised(a: Any) -> Any:
+def normalize(a: Any) -> Any:
     """Return a bundle with every entry of length 1; entries of 0 become 1, as in torchhd."""
-    z = phasors(a)
-    size = abs(z)
-    if is_tensor(z):
-        import torch
-
-        return torch.where(size > 0, z / size.clamp_min(torch.finfo(size.dtype).tiny), 1.0)
-    return np.where(size > 0, z / np.maximum(size, np.finfo(size.dtype).tiny), z.dtype.type(1))
+    return _normalized(phasors(a))
 
 
 def similarity(a: Any, b: Any) -> Any:
@@ -202,7 +188,8 @@ def similarity(a: Any, b: Any) -> Any:
     fit(a, b)
     za, zb = phasors(a), phasors(b)
     dot = _wide((za * zb.conj()).real).sum(-1)
-    norms = _length(za) * _length(zb)
+    square = [_wide(z.real**2 + z.imag**2).sum(-1) for z in (za, zb)]
+    norms = square[0] ** 0.5 * square[1] ** 0.5
     return dot / (norms + (norms == 0))
 
 
@@ -219,10 +206,6 @@ def similarity_matrix(a: Any, b: Any) -> Any:
     s : array of shape (n, m)
         Without the axis of what is one row.
 
-    Notes
-    -----
-    The real part of a complex product is one real product of twice the length: half of the work.
-
     Examples
     --------
     >>> from primal import hdc
@@ -230,7 +213,7 @@ def similarity_matrix(a: Any, b: Any) -> Any:
     >>> hdc.similarity_matrix(codes, codes).shape, hdc.similarity_matrix(codes[0], codes).shape
     ((3, 3), (3,))
     """
-    same_phases(a, b)
+    fit(a, b, broadcast=False)
     rows, columns = unit_rows(a), unit_rows(b)
     return rows @ (columns.T if columns.ndim == 2 else columns)
 
@@ -258,16 +241,8 @@ def _members(name: str, codes: tuple[Any, ...]) -> tuple[Any, tuple[Any, ...]]:
     return None, tuple(operand(member) for member in members)
 
 
-def _sum(a: Any, b: Any) -> Any:
-    fit(a, b)
-    return a + b
-
-
 def _factors(weights: Any, z: Any, n: int | None = None) -> Any:
-    """Return weights as real numbers of the library and precision of z.
-
-    For the stack z of shape (..., n, k), or for n vectors like z.
-    """
+    """Return weights of the stack z of shape (..., n, k), or of n vectors like z, in its type."""
     shape = tuple(z.shape[:-1]) if n is None else (n,)
     try:
         if is_tensor(z):
@@ -287,8 +262,13 @@ def _factors(weights: Any, z: Any, n: int | None = None) -> Any:
     return factors
 
 
-def _length(z: Any) -> Any:
-    return _wide(z.real**2 + z.imag**2).sum(-1) ** 0.5
+def _normalized(z: Any) -> Any:
+    size = abs(z)
+    if is_tensor(z):
+        import torch
+
+        return torch.where(size > 0, z / size.clamp_min(torch.finfo(size.dtype).tiny), 1.0)
+    return np.where(size > 0, z / np.maximum(size, np.finfo(size.dtype).tiny), z.dtype.type(1))
 
 
 def _wide(x: Any) -> Any:

@@ -1,8 +1,7 @@
 """Integer phases and complex numbers as arrays of NumPy or PyTorch.
 
 Phases are uint32 (units of 2**-32 turn) or uint64 (2**-64 turn). PyTorch has no arithmetic for
-these, so a tensor holds the same bits as int32 or int64. What the arrays mean is said one floor
-up, by :class:`primal.hdc.Codes`.
+these, so a tensor holds the same bits as int32 or int64.
 """
 
 from __future__ import annotations
@@ -68,7 +67,7 @@ def turn_phasors(turns: Any) -> Any:
     """Return exp(2 pi i turns): complex64 from 32-bit phases, complex128 from 64-bit ones."""
     if is_tensor(turns):
         import torch
-        from primal.torch._eager import waves as tensor_waves
+        from primal.torch import waves as tensor_waves
 
         return torch.complex(*tensor_waves(turns))
     out = np.empty(turns.shape, dtype=np.complex64 if turns.itemsize == 4 else np.complex128)

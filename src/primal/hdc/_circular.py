@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -55,8 +55,6 @@ class Circular(Vocabulary):
     """
 
     period: float
-
-    kind: ClassVar[str] = "circular"
 
     def __post_init__(self) -> None:
         super().__post_init__()

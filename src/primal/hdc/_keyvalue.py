@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
-from primal._specs import from_spec
+from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError
-from primal.hdc import _storage
 from primal.hdc._algebra import bind, unbind
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._space import Space
+from primal.hdc._storage import Stored, check_array
 
 __all__ = ["Crosstalk", "KeyValueMemory"]
 
@@ -41,7 +42,7 @@ class Crosstalk:
     predicted: float
 
 
-class KeyValueMemory:
+class KeyValueMemory(Stored):
     """Key and value codes, superposed.
 
     Parameters
@@ -144,34 +145,34 @@ class KeyValueMemory:
         """Return how often the right one of `n_values` values is recalled, by the same model."""
         return recall_accuracy(self.space.D, n_values, max(1, self.n_pairs), self.form)
 
-    def save(self, path: Any) -> None:
-        """Write the spec and the state into a folder; see :meth:`ItemMemory.save`."""
-        spec = {
-            "memory": "key-value",
-            "space": self.space.spec,
-            "form": self.form,
-            "n_pairs": self.n_pairs,
-        }
-        _storage.save(path, spec, {"state": self.state})
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` makes an empty memory like this.
+
+        Without the pairs, which may be millions of numbers: :meth:`save` keeps them.
+        """
+        return make_spec("KeyValueMemory", space=self.space.spec, form=self.form)
 
     @classmethod
-    def load(cls, path: Any) -> KeyValueMemory:
-        """Return the memory of a folder; a large matrix is mapped, and copied by `add`.
+    def _from_spec(cls, fields: Mapping[str, Any]) -> KeyValueMemory:
+        found = spec_fields("KeyValueMemory", fields, ("space", "form"))
+        return cls(from_spec(found["space"]), found["form"])
 
-        Raises
-        ------
-        DataError
-            If the folder holds no such memory, or a damaged one.
-        """
-        spec, arrays = _storage.load(path, "key-value")
-        memory = cls.__new__(cls)
-        with _storage.damaged_as_data_error(path):
-            memory.space = from_spec(spec["space"])
-            memory.form = one_of("form", spec["form"], FORMS)
-            memory.n_pairs = whole_number("n_pairs", spec["n_pairs"], most=2**63 - 1)
-            D, k = memory.space.D, memory.space.k
-            wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
-            memory.state = _storage.check_array(arrays["state"], *wanted)
+    def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields = {"space": self.space.spec, "form": self.form, "n_pairs": self.n_pairs}
+        return fields, {"state": self.state}
+
+    @classmethod
+    def _restored(
+        cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> KeyValueMemory:
+        memory = cls.__new__(cls)  # a mapped state needs no room for another one
+        memory.space = from_spec(fields["space"])
+        memory.form = one_of("form", fields["form"], FORMS)
+        memory.n_pairs = whole_number("n_pairs", fields["n_pairs"], most=2**63 - 1)
+        D, k = memory.space.D, memory.space.k
+        wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
+        memory.state = check_array(arrays["state"], *wanted)
         return memory
 
     def _rows(self, codes: Any) -> Any:

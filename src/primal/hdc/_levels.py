@@ -139,7 +139,6 @@ class Levels(_Steps):
     kernel: str = "linear"
     gamma: float | None = None
 
-    kind: ClassVar[str] = "levels"
     _jump: ClassVar[int] = 1 << 30  # a quarter of a turn, whose cosine is 0
 
     def __post_init__(self) -> None:
@@ -191,7 +190,6 @@ class Thermometer(_Steps):
     [1.0, -0.0, -1.0]
     """
 
-    kind: ClassVar[str] = "thermometer"
     _jump: ClassVar[int] = 1 << 31
 
 
@@ -205,7 +203,7 @@ def base_turns(vocabulary: Vocabulary) -> np.ndarray:
 
     Without them the low ends of all ranges would have one code, the identity.
     """
-    name = b"primal.hdc " + vocabulary.kind.encode()
+    name = b"primal.hdc " + type(vocabulary).__name__.lower().encode()
     place = np.array([stable_position(name)])
     return position_turns(place, vocabulary.space.increments(vocabulary.role))[0]
 

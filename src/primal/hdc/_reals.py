@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary
 from primal.kernels import KERNELS
-from primal.maps import DynamicPrime, KernelPrime
+from primal.maps import KernelPrime
 
 __all__ = ["Reals"]
 
@@ -29,7 +29,7 @@ class Reals(Vocabulary):
     """Vectors of d real numbers to codes whose similarity is a kernel.
 
     This is the fractional power of d base codes, taken on the frequencies themselves, as
-    :class:`primal.sklearn.PrimeFeatures` makes them: encode(x + y) is
+    :class:`primal.KernelPrime` has them: encode(x + y) is
     bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates kernel(x - y).
     Every role has the frequencies in an order of its own, so that codes of two roles can be
     bound: the similarity of products is the product of the kernels. Codes of numbers near 0 are
@@ -60,8 +60,6 @@ class Reals(Vocabulary):
     kernel: str = "rbf"
     gamma: float = 1.0
 
-    kind: ClassVar[str] = "reals"
-
     def __post_init__(self) -> None:
         super().__post_init__()
         object.__setattr__(self, "d", whole_number("d", self.d, least=1))
@@ -69,15 +67,15 @@ class Reals(Vocabulary):
         one_of("kernel", self.kernel, KERNELS)
 
     @cached_property
-    def map(self) -> DynamicPrime:
+    def map(self) -> KernelPrime:
         """The map behind the codes; those of the first role are its turns."""
         k = self.space.k if self.order is None else -(-self.space.k // _RUN) * _RUN
-        return KernelPrime(self.d, 2 * k, self.kernel, self.gamma, form="pair").map
+        return KernelPrime(self.d, 2 * k, self.kernel, self.gamma, form="pair")
 
     @property
     def frequencies(self) -> np.ndarray:
         """The frequency of every phase, in turns per unit of x, float64 of shape (k, d)."""
-        table = self.map.basis.frequencies
+        table = self.map.frequencies
         return table if self.order is None else table[self.order]
 
     def encode(self, x: Any) -> Codes:

@@ -1,4 +1,4 @@
-"""``factorise``: the factors of a product of codes, by a resonator network."""
+"""``factorize``: the factors of a product of codes, by a resonator network."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from primal._checks import whole_number
 from primal.errors import DataError
-from primal.hdc._algebra import bind, normalised, similarity
+from primal.hdc._algebra import bind, normalize, similarity
 from primal.hdc._capacity import search_space
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import to_numpy
 
-__all__ = ["Factors", "factorise"]
+__all__ = ["Factors", "factorize"]
 
 # A network that finds the factors does so within a few tens of rounds.
 _LONGEST_RUN = 40
@@ -50,7 +50,7 @@ class Factors:
     beyond_capacity: bool
 
 
-def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Factors:
+def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Factors:
     """Return which codes, one from each list, were bound to a product.
 
     Parameters
@@ -81,7 +81,7 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
     >>> names = [f"{number}" for number in range(40)]
     >>> domains = [space.symbols(role).encode(names) for role in space.roles]
     >>> scene = domains[0][3] * domains[1][30] * domains[2][17]
-    >>> found = hdc.factorise(scene, domains)  # one of 64,000 combinations
+    >>> found = hdc.factorize(scene, domains)  # one of 64,000 combinations
     >>> found.indices, round(found.confidence, 3)
     ((3, 30, 17), 1.0)
     """
@@ -133,7 +133,7 @@ def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:
         # Fractions of multiples of a root: even, and different in every start.
         parts = (np.arange(1, len(matrix) + 1) * math.sqrt(2.0 + f) * number) % 1.0
         weights = parts if number else np.ones(len(matrix))
-        mixtures.append(normalised(weights.astype(np.float32) @ matrix))
+        mixtures.append(normalize(weights.astype(np.float32) @ matrix))
     return mixtures
 
 
@@ -141,7 +141,7 @@ def _update(f: int, z: np.ndarray, matrices: list[np.ndarray], estimates: list[n
     """Make the mixture of factor f anew, in place, and return its best candidate."""
     others = reduce(np.multiply, (e for g, e in enumerate(estimates) if g != f))
     answers = (matrices[f].conj() @ (z * others.conj())).real
-    estimates[f] = normalised(np.maximum(answers, 0.0).astype(np.float32) @ matrices[f])
+    estimates[f] = normalize(np.maximum(answers, 0.0).astype(np.float32) @ matrices[f])
     return int(answers.argmax())
 
 

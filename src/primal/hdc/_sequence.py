@@ -3,24 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from primal._checks import require_memory, whole_number
+from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError
-from primal.hdc import _storage
 from primal.hdc._algebra import bind, bundle, unbind
 from primal.hdc._arrays import listed
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import ItemMemory
-from primal.hdc._specs import from_spec
+from primal.hdc._storage import Stored, check_array, item_lines, items_of
 from primal.hdc._structures import places_of
-from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
+from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Recalled", "SequenceMemory", "decode_slots"]
 
@@ -56,7 +56,7 @@ class Recalled:
     beyond_capacity: bool
 
 
-class SequenceMemory:
+class SequenceMemory(Stored):
     """A growing sequence of items in one vector: the sum of position times item.
 
     Parameters
@@ -120,42 +120,42 @@ class SequenceMemory:
         """Return the whole sequence, decoded at once by :func:`decode_slots`."""
         return decode_slots(self.state, self._slots(0, self.length), self.items)
 
-    def save(self, path: Any) -> None:
-        """Write spec, items and state into a folder; see :meth:`ItemMemory.save`."""
-        spec = {
-            "memory": "sequence",
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` makes an empty memory like this.
+
+        With all items to choose from and without the sequence: :meth:`save` keeps that too.
+        """
+        return make_spec("SequenceMemory", positions=self.positions.spec, items=self.items.spec)
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> SequenceMemory:
+        found = spec_fields("SequenceMemory", fields, ("positions", "items"))
+        return cls(from_spec(found["positions"]), from_spec(found["items"]))
+
+    def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields = {
             "positions": self.positions.spec,
             "vocabulary": self.items.vocabulary.spec,
             "n_items": len(self.items),
             "length": self.length,
         }
-        arrays = {"state": self.state, "items": _storage.item_bytes(self.items.items)}
-        _storage.save(path, spec, arrays)
+        lines = "\n".join(item_lines(self.items.items)).encode()
+        return fields, {"state": self.state, "items": np.frombuffer(lines, dtype=np.uint8)}
 
     @classmethod
-    def load(cls, path: Any) -> SequenceMemory:
-        """Return the memory of a folder.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no such memory, or a damaged one.
-        """
-        spec, arrays = _storage.load(path, "sequence")
-        with _storage.damaged_as_data_error(path):
-            positions, vocabulary = from_spec(spec["positions"]), from_spec(spec["vocabulary"])
-            n_items = whole_number("n_items", spec["n_items"])
-            length = whole_number("length", spec["length"], most=2**63 - 1)
-            if (
-                not isinstance(positions, (Integers, Symbols))
-                or vocabulary.space.k != positions.space.k
-            ):
-                raise DataError("positions must be whole numbers with codes as long as the items.")
-            # Before any code is made: a file of that size has been paid for.
-            state = _storage.check_array(arrays["state"], np.complex64, (positions.space.k,))
-            items = ItemMemory(vocabulary, _storage.items_of(arrays["items"], n_items))
-            memory = cls(positions, items)
-            memory.length, memory.state = length, state
+    def _restored(
+        cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> SequenceMemory:
+        positions, vocabulary = from_spec(fields["positions"]), from_spec(fields["vocabulary"])
+        # Before any code is made: a file of that size has been paid for.
+        state = check_array(arrays["state"], np.complex64, (vocabulary.space.k,))
+        if positions.space != vocabulary.space:
+            raise DataError("positions and items must have one space.")
+        n_items = whole_number("n_items", fields["n_items"])
+        memory = cls(positions, ItemMemory(vocabulary, items_of(arrays["items"], n_items)))
+        memory.length = whole_number("length", fields["length"], most=2**63 - 1)
+        memory.state = state
         return memory
 
     def _slots(self, first: int, last: int) -> Codes:
