@@ -21,7 +21,6 @@ WHOLE = torch.tensor([[0, 1, -5], [2**40, -(2**62), 7]])
 CASES = {
     "integers": (SPACE.integers("b"), WHOLE),
     "levels": (SPACE.levels("b", low=0, high=10, n=5), REAL),
-    "kernel levels": (SPACE.levels("b", low=0, high=10, n=5, kernel="rbf", gamma=0.1), REAL),
     "thermometer": (SPACE.thermometer("b", low=0, high=10, n=101), REAL),
     "circular": (SPACE.circular("b", period=24), 40.0 * REAL - 100.0),
     "reals, first role": (SPACE.reals("a", 3), REAL),

@@ -337,11 +337,12 @@ class TestSpecs:
             (lambda s: s | {"items": 3}, "items must be a sequence, got int"),
             (lambda s: s | {"items": [{"a": 1}]}, "names or numbers"),
             (lambda s: s | {"vocabulary": hdc.Space(8).spec}, "needs a vocabulary, got Space"),
-            (lambda s: s | {"vocabulary": None}, "a spec is a mapping"),
+            (lambda s: s | {"vocabulary": None}, "needs a vocabulary, got NoneType"),
+            (lambda s: s | {"vocabulary": {"type": 3}}, "does not know specs of type 3"),
             (lambda s: s | {"codes": []}, "has codes"),
             (
                 lambda s: {"type": "KeyValueMemory", "version": 1, "space": 3, "form": "x"},
-                "mapping",
+                "needs a Space, got int",
             ),
         ],
     )

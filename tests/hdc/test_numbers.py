@@ -73,16 +73,6 @@ class TestLevels:
         assert codes[-1] == -codes[0]
         assert hdc.similarity(codes[0], codes[2]) == pytest.approx(0.0, abs=8 / 256)
 
-    def test_similarity_may_follow_a_kernel(self):
-        levels = SPACE.levels("b", low=0, high=4, n=9, kernel="rbf", gamma=0.5)
-        gaps = levels.values[:, None] - levels.values
-        found = hdc.similarity_matrix(levels.codes, levels.codes)
-        assert np.abs(found - np.exp(-0.5 * gaps**2)).max() < 0.02
-        assert levels.certificate().worst == pytest.approx(
-            np.abs(found - np.exp(-0.5 * gaps**2)).max(), abs=1e-6
-        )
-        assert primal.from_spec(json.loads(json.dumps(levels.spec))) == levels
-
 
 class TestCircular:
     @pytest.mark.parametrize("k", [16, 100, 256, 1000, 5000])
@@ -264,7 +254,6 @@ class TestReals:
         (lambda: SPACE.levels(low=0, high=1, n=1), "n must be at least 2"),
         (lambda: SPACE.levels(low=0, high=1, n=2.5), "whole number"),
         (lambda: SPACE.levels(low=0, high=1, n=3, clip=np.array([True])), "True or False"),
-        (lambda: SPACE.levels(low=0, high=1, n=3, gamma=2.0), "has no gamma"),
         (lambda: SPACE.levels(low=0, high=1, n=3).encode([0.5, 1.5]), r"\[0.0, 1.0\], got 1.5"),
         (lambda: SPACE.levels(low=0, high=1, n=3).encode(-0.1), "clip=True"),
         (lambda: SPACE.levels(low=0, high=1, n=3).encode(math.nan), "nan"),
@@ -290,8 +279,7 @@ def test_errors_say_what_is_wrong(call, words):
         (lambda: SPACE.reals(kernel="box"), "one of 'rbf'"),
         (lambda: SPACE.reals().encode([1.0, 2.0]), "1 values along its last axis"),
         (lambda: SPACE.reals(d=2).encode(1.0), "2 values along its last axis"),
-        (lambda: SPACE.reals(kernel="prime").certificate([[1.0]]), "no formula"),
-        (lambda: SPACE.levels(low=0, high=1, n=3, kernel="box"), "one of 'linear', 'rbf'"),
+        (lambda: SPACE.reals(kernel="prime").certificate([[1.0]]), "no closed form"),
     ],
 )
 def test_errors_of_kernels_say_what_is_wrong(call, words):

@@ -20,7 +20,7 @@ class TestStructures:
         return hdc.ItemMemory(symbols, self.words).cleanup(vector).items[0]
 
     def test_sets(self):
-        members = hdc.encode_set(["red", "cat"], self.space.symbols("value"))
+        members = hdc.bundle(self.space.symbols("value").encode(["red", "cat"]))
         memory = hdc.ItemMemory(self.space.symbols("value"), self.words)
         assert set(memory.cleanup(members, top=2).items) == {"red", "cat"}
 
@@ -185,8 +185,8 @@ def three():
             r"one code, got shape \(2, 4\)",
         ),
         (lambda: hdc.encode_record({"x": hdc.identity(5)}, *two()), "4 phases with 5"),
-        (lambda: hdc.encode_set("ab", "b"), "expected a vocabulary"),
-        (lambda: hdc.encode_set(5, two()[0]), "members must be a sequence"),
+        (lambda: hdc.encode_sequence("ab", "a", "b"), "expected a vocabulary"),
+        (lambda: hdc.encode_sequence(5, "b", two()[0]), "items must be a sequence"),
         (lambda: hdc.encode_sequence("ab", *two()[::-1], start=0.5), "start must be a whole"),
         (
             lambda: hdc.encode_sequence("ab", hdc.Space(8).integers(), hdc.Space(8).symbols()),

@@ -40,11 +40,7 @@ def bind(*codes: Any) -> Any:
     ----------
     *codes : Codes or bundles of shape (..., k)
         Two or more, broadcast against each other; or a list of them; or one stack of shape
-        (..., n, k), which is multiplied along its axis n.
-
-    Returns
-    -------
-    product : Codes if all are codes, else a bundle
+        (..., n, k), which is multiplied along its axis n. The product of codes is one too.
 
     Examples
     --------
@@ -90,13 +86,11 @@ def power(a: Codes, r: float) -> Codes:
 
     Notes
     -----
-    A whole r multiplies integers that wrap: the result is exact. For other r there is no one
-    answer, because a code holds phases without their whole turns. Here each phase is read within
-    half a turn of zero, multiplied by r and rounded to the nearest unit: within 2**-32 turn for
-    32-bit codes and 2**-52 turn for 64-bit ones, the same bits from NumPy and PyTorch. Powers of
-    one code then obey power(a, r + s) = bind(power(a, r), power(a, s)) to a unit, while
-    power(power(a, r), s) is power(a, r s) only where no phase wraps. To encode real numbers use
-    :class:`primal.hdc.Reals`, which multiplies the frequencies themselves and never wraps first.
+    A whole r multiplies integers that wrap: the result is exact. For other r each phase is read
+    within half a turn of zero, multiplied by r and rounded to the nearest unit: within 2**-32
+    turn for 32-bit codes and 2**-52 turn for 64-bit ones, the same bits from NumPy and PyTorch.
+    power(a, r + s) is bind(power(a, r), power(a, s)) to a unit; power(power(a, r), s) is
+    power(a, r s) only where no phase wraps. For real numbers take :class:`primal.hdc.Reals`.
 
     Examples
     --------
@@ -122,13 +116,11 @@ def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
     weights : array_like of shape (n,), optional
         Factor of each of the n summands; for a stack also of shape (..., n).
     normalize : bool, default=False
-        Give every entry the length 1 afterwards. The result looks like a code again and holds
-        fewer items: keep raw sums to decode them.
+        Give every entry the length 1 afterwards. The result holds fewer items: decode raw sums.
 
     Returns
     -------
-    sum : complex array of shape (..., k)
-        complex64 from 32-bit codes.
+    sum : complex array of shape (..., k), complex64 from 32-bit codes
 
     Examples
     --------
@@ -172,9 +164,7 @@ def similarity(a: Any, b: Any) -> Any:
 
     Returns
     -------
-    s : array of shape (...)
-        Within [-1, 1]; 0 for a bundle of zeros. Of two codes it is the mean of the cosines of
-        their phase differences.
+    s : array of shape (...), within [-1, 1]; 0 for a bundle of zeros
 
     Examples
     --------
@@ -203,8 +193,7 @@ def similarity_matrix(a: Any, b: Any) -> Any:
 
     Returns
     -------
-    s : array of shape (n, m)
-        Without the axis of what is one row.
+    s : array of shape (n, m), without the axis of what is one row
 
     Examples
     --------

@@ -221,14 +221,11 @@ class Codes:
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise DataError(
             "codes are no array of numbers: take .turns for the integers or phasors(codes) for "
-            "complex numbers."
+            "complex numbers, or use the operators of codes."
         )
 
-    def __array_function__(self, function: Any, *_: Any) -> Any:
-        raise DataError(
-            f"numpy.{function.__name__} does not take codes: use the operators of codes, or their "
-            ".turns or phasors."
-        )
+    def __array_function__(self, *_: Any) -> Any:
+        return self.__array__()
 
 
 def phasors(x: Any) -> Any:

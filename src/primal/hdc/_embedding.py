@@ -24,7 +24,7 @@ class Embedding(nn.Module):
     """Phasors of what a vocabulary encodes, with the bits of its codes, where the input lies.
 
     There is nothing to learn, to store or to move: tables are made from the vocabulary on every
-    device that inputs come from. The layer has no buffers, and ``state_dict()`` is empty.
+    device that inputs come from, and ``state_dict()`` is empty.
 
     Parameters
     ----------

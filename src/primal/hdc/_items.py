@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import positive_scale, require_memory, whole_number
-from primal._specs import from_spec, make_spec, spec_fields
+from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import DataError
 from primal.hdc._arrays import listed
@@ -19,7 +18,7 @@ from primal.hdc._certificate import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
-from primal.hdc._storage import Stored, check_array, item_lines, items_of
+from primal.hdc._storage import Stored, check_array, item_bytes, items_of
 from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Cleaned", "ItemMemory"]
@@ -37,10 +36,8 @@ class Cleaned:
     ----------
     items : list
         For one query its best items, the best first; for n queries a list of n such lists.
-    indices : ndarray of shape (top,) or (n, top), dtype=int64
-        Their places in the memory.
-    similarities : ndarray of the same shape, dtype=float32
-        Cosine similarity of each.
+    indices, similarities : ndarray of shape (top,) or (n, top), dtype=int64 and float32
+        Their places in the memory and cosine similarities.
     """
 
     items: list
@@ -73,6 +70,8 @@ class ItemMemory(Stored):
     >>> words.grow(2048).cleanup(words.grow(2048).codes[2]).items
     ['owl']
     """
+
+    _parts = ("vocabulary", "items")
 
     def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] = ()) -> None:
         if not isinstance(vocabulary, Vocabulary):
@@ -201,23 +200,9 @@ class ItemMemory(Stored):
         """Return the memory with more dimensions: old codes are prefixes of the new ones."""
         return ItemMemory(self.vocabulary.grow(D), self.items)
 
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this, with all items.
-
-        Raises DataError if an item is no name, number or list of numbers.
-        """
-        items = [json.loads(line) for line in item_lines(self.items)]
-        return make_spec("ItemMemory", vocabulary=self.vocabulary.spec, items=items)
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> ItemMemory:
-        found = spec_fields("ItemMemory", fields, ("vocabulary", "items"))
-        return cls(from_spec(found["vocabulary"]), found["items"])
-
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        items = np.frombuffer("\n".join(item_lines(self.items)).encode(), dtype=np.uint8)
-        return {"vocabulary": self.vocabulary.spec}, {"codes": self.codes.turns, "items": items}
+        arrays = {"codes": self.codes.turns, "items": item_bytes(self.items)}
+        return {"vocabulary": self.vocabulary.spec}, arrays
 
     @classmethod
     def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ItemMemory:

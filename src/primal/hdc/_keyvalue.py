@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import one_of, require_memory, whole_number
-from primal._specs import from_spec, make_spec, spec_fields
+from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc._algebra import bind, unbind
 from primal.hdc._capacity import recall_accuracy
@@ -75,6 +75,8 @@ class KeyValueMemory(Stored):
     ['Rome']
     """
 
+    _parts = ("space", "form")
+
     def __init__(self, space: Space, form: str = "matrix") -> None:
         if not isinstance(space, Space):
             raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
@@ -88,9 +90,7 @@ class KeyValueMemory(Stored):
 
     def add(self, keys: Any, values: Any) -> KeyValueMemory:
         """Store pairs of Codes or bundles of shape (k,) or (n, k); returns the memory itself."""
-        u, v = self._rows(keys), self._rows(values)
-        if len(u) != len(v):
-            raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
+        u, v = self._pairs(keys, values)
         if not self.state.flags.writeable:  # mapped from a file
             self.state = self.state.copy()
         if self.form == "matrix":
@@ -117,9 +117,7 @@ class KeyValueMemory(Stored):
 
     def crosstalk(self, keys: Any, values: Any) -> Crosstalk:
         """Measure the crosstalk on pairs that were stored, beside its prediction."""
-        v = phasors(self._rows(values))
-        if len(self._rows(keys)) != len(v):
-            raise DataError(f"{len(self._rows(keys))} keys and {len(v)} values do not make pairs.")
+        v = phasors(self._pairs(keys, values)[1])
         noise = np.linalg.norm(np.atleast_2d(self.retrieve(keys)) - v, axis=1)
         power = np.square(noise / np.linalg.norm(v, axis=1)).mean()
         return Crosstalk(float(math.sqrt(power)), self.predicted_crosstalk)
@@ -134,9 +132,8 @@ class KeyValueMemory(Stored):
     def noise_turns(self) -> float:
         """Standard deviation of a phase of what `retrieve` returns, in turns, by prediction.
 
-        What :meth:`primal.DynamicPrime.decode_plan` wants to know as `noise`, when the values
-        are codes of real vectors. Good for a matrix that is not full: where crosstalk is as
-        large as the value, phases are anything.
+        The `noise` of :meth:`primal.DynamicPrime.decode_plan`, when values are codes of real
+        vectors, for a matrix that is not full.
         """
         # Crosstalk has equal parts along the value, which do no harm, and across it.
         return min(0.25, self.predicted_crosstalk / math.sqrt(2.0) / (2.0 * math.pi))
@@ -144,19 +141,6 @@ class KeyValueMemory(Stored):
     def expected_accuracy(self, n_values: int) -> float:
         """Return how often the right one of `n_values` values is recalled, by the same model."""
         return recall_accuracy(self.space.D, n_values, max(1, self.n_pairs), self.form)
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The JSON values from which :func:`primal.from_spec` makes an empty memory like this.
-
-        Without the pairs, which may be millions of numbers: :meth:`save` keeps them.
-        """
-        return make_spec("KeyValueMemory", space=self.space.spec, form=self.form)
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> KeyValueMemory:
-        found = spec_fields("KeyValueMemory", fields, ("space", "form"))
-        return cls(from_spec(found["space"]), found["form"])
 
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         fields = {"space": self.space.spec, "form": self.form, "n_pairs": self.n_pairs}
@@ -174,6 +158,12 @@ class KeyValueMemory(Stored):
         wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
         memory.state = check_array(arrays["state"], *wanted)
         return memory
+
+    def _pairs(self, keys: Any, values: Any) -> tuple[Any, Any]:
+        u, v = self._rows(keys), self._rows(values)
+        if len(u) != len(v):
+            raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
+        return u, v
 
     def _rows(self, codes: Any) -> Any:
         rows = to_numpy(codes)

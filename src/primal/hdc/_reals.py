@@ -9,11 +9,10 @@ import numpy as np
 
 from primal._checks import one_of, positive_scale, real_array, require_memory, whole_number
 from primal._lazy import cached_property
-from primal.errors import ParameterError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary
-from primal.kernels import KERNELS
+from primal.kernels import KERNELS, kernel_matrix
 from primal.maps import KernelPrime
 
 __all__ = ["Reals"]
@@ -62,9 +61,8 @@ class Reals(Vocabulary):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "d", whole_number("d", self.d, least=1))
-        object.__setattr__(self, "gamma", positive_scale("gamma", self.gamma))
-        one_of("kernel", self.kernel, KERNELS)
+        d, gamma = whole_number("d", self.d, least=1), positive_scale("gamma", self.gamma)
+        vars(self).update(d=d, gamma=gamma, kernel=one_of("kernel", self.kernel, KERNELS))
 
     @cached_property
     def map(self) -> KernelPrime:
@@ -88,18 +86,12 @@ class Reals(Vocabulary):
         turns = self.map.turns(x)
         return Codes(turns if self.order is None else turns[..., self.order])
 
-    def law(self, differences: np.ndarray) -> np.ndarray:
-        """Return the kernel of differences x - y of shape (..., d), float64."""
-        kernel = KERNELS[self.kernel]
-        if kernel.values is None:
-            raise ParameterError(f"the kernel {self.kernel!r} has no formula to compare with.")
-        return kernel.values(differences * (kernel.scale(self.gamma) / kernel.scale(1.0)))
-
     def certificate(self, x: Any) -> LawCertificate:
         """Return how far similarities of the codes of x (n, d) are from the kernel at worst."""
         points = real_array("x", x, last=self.d).astype(np.float64).reshape(-1, self.d)
         require_memory(24 * self.d * len(points) ** 2, f"all pairs of {len(points)} vectors")
-        return certify_law(self.encode(points), self.law(points[:, None] - points))
+        law = kernel_matrix(self.kernel, points, self.gamma) if len(points) else np.empty((0, 0))
+        return certify_law(self.encode(points), law)
 
     @cached_property
     def order(self) -> np.ndarray | None:

@@ -13,7 +13,7 @@ import numpy as np
 from primal._checks import whole_number
 from primal.errors import DataError
 from primal.hdc._algebra import bind, normalize, similarity
-from primal.hdc._capacity import search_space
+from primal.hdc._capacity import log_search_space
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import to_numpy
 
@@ -39,8 +39,7 @@ class Factors:
     steps : int
         Rounds taken, over all starts.
     beyond_capacity : bool
-        Whether there are more combinations than :func:`primal.hdc.search_space` says can be
-        searched.
+        Whether there are more combinations than can be searched: about k**2 / 2.
     """
 
     indices: tuple[int, ...]
@@ -70,9 +69,8 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
     -----
     Each factor is held as a mixture of its candidates. A round divides the product by the
     mixtures of all other factors, weighs the candidates by how similar they are to the quotient,
-    and normalises the new mixture (Frady, Kent, Olshausen and Sommer 2020). All combinations are
-    searched at once. The network can come to rest in a wrong place; that shows, since the product
-    of its factors does not match the input, and it starts again from other mixtures.
+    and normalizes the new mixture (Frady, Kent, Olshausen and Sommer 2020). Where the network
+    comes to rest in a wrong place, which shows, it starts again from other mixtures.
 
     Examples
     --------
@@ -105,9 +103,11 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
             match = float(similarity(z, found))
             if match > best_match:
                 best, best_match = chosen, match
-            if match > clear or _still(estimates, matrices, chosen):
+            if match > clear or _still(
+                estimates, [m[i] for m, i in zip(matrices, chosen, strict=True)]
+            ):
                 break
-    beyond = log_combinations > math.log(search_space(2 * len(z)))
+    beyond = log_combinations > log_search_space(2 * len(z))
     return Factors(best, best_match, best_match > clear, step, beyond)
 
 
@@ -145,11 +145,7 @@ def _update(f: int, z: np.ndarray, matrices: list[np.ndarray], estimates: list[n
     return int(answers.argmax())
 
 
-def _still(
-    estimates: list[np.ndarray], matrices: list[np.ndarray], chosen: tuple[int, ...]
-) -> bool:
+def _still(estimates: list[np.ndarray], chosen: list[np.ndarray]) -> bool:
     """Whether every mixture has become one candidate."""
-    pure = (
-        (m[i].conj() @ e).real / len(e) for m, e, i in zip(matrices, estimates, chosen, strict=True)
-    )
-    return min(pure) > 0.99
+    pairs = zip(estimates, chosen, strict=True)
+    return min((code.conj() @ e).real / len(e) for e, code in pairs) > 0.99

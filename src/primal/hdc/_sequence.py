@@ -10,22 +10,21 @@ from typing import Any
 import numpy as np
 
 from primal._checks import require_memory, whole_number
-from primal._specs import from_spec, make_spec, spec_fields
+from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, unbind
 from primal.hdc._arrays import listed
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import float32_rows, to_numpy
+from primal.hdc._decode import message_passing
 from primal.hdc._items import ItemMemory
-from primal.hdc._storage import Stored, check_array, item_lines, items_of
+from primal.hdc._storage import Stored, check_array, item_bytes, items_of
 from primal.hdc._structures import places_of
 from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Recalled", "SequenceMemory", "decode_slots"]
 
-_ROUNDS = 120
-_DAMPING = 0.3
 # Below this share of the bundle a residual is rounding.
 _EXPLAINED = 1e-3
 
@@ -87,6 +86,8 @@ class SequenceMemory(Stored):
     'v'
     """
 
+    _parts = ("positions", "items")
+
     def __init__(self, positions: str | Vocabulary, items: ItemMemory) -> None:
         if not isinstance(items, ItemMemory):
             raise DataError(f"items must be an ItemMemory, got {type(items).__name__}.")
@@ -120,19 +121,6 @@ class SequenceMemory(Stored):
         """Return the whole sequence, decoded at once by :func:`decode_slots`."""
         return decode_slots(self.state, self._slots(0, self.length), self.items)
 
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The JSON values from which :func:`primal.from_spec` makes an empty memory like this.
-
-        With all items to choose from and without the sequence: :meth:`save` keeps that too.
-        """
-        return make_spec("SequenceMemory", positions=self.positions.spec, items=self.items.spec)
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> SequenceMemory:
-        found = spec_fields("SequenceMemory", fields, ("positions", "items"))
-        return cls(from_spec(found["positions"]), from_spec(found["items"]))
-
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         fields = {
             "positions": self.positions.spec,
@@ -140,8 +128,7 @@ class SequenceMemory(Stored):
             "n_items": len(self.items),
             "length": self.length,
         }
-        lines = "\n".join(item_lines(self.items.items)).encode()
-        return fields, {"state": self.state, "items": np.frombuffer(lines, dtype=np.uint8)}
+        return fields, {"state": self.state, "items": item_bytes(self.items.items)}
 
     @classmethod
     def _restored(
@@ -194,23 +181,19 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
         )
     if not len(keys):
         return Recalled([], np.empty(0, int), np.empty(0), 0.0, False)
-    D = 2 * k
-    matrix = float32_rows(items.codes)
+    D, matrix = 2 * k, float32_rows(items.codes)
     # Scaled so that a code has length 1.
     s = s.astype(np.complex64) * np.float32(math.sqrt(2.0 / D))
     length = float(np.linalg.norm(s)) or 1.0
-    chances, rest = np.zeros((len(keys), len(items)), dtype=np.float32), s
-    for _ in range(_ROUNDS):
-        variance = max(float(np.vdot(rest, rest).real) / D, 1e-9)
-        answers = _flat(rest * keys.conj()) @ matrix.T + chances
-        following = _softmax(answers / variance)
-        owed = float((following * (1.0 - following)).sum()) / variance / D
-        step = (1.0 - _DAMPING) * (following - chances)
-        chances = chances + step
-        fresh = s - (keys * _complex(chances @ matrix)).sum(axis=0) + owed * rest
-        rest = (1.0 - _DAMPING) * fresh + _DAMPING * rest
-        if np.abs(step).max() < 1e-3:
-            break
+    chances = message_passing(
+        s,
+        D,
+        np.zeros((len(keys), len(items)), dtype=np.float32),
+        read=lambda rest: _flat(rest * keys.conj()) @ matrix.T,
+        chance=lambda answers, variance: _softmax(answers / variance),
+        explain=lambda chances: (keys * _complex(chances @ matrix)).sum(axis=0),
+        tolerance=1e-3,
+    )
     chosen = chances.argmax(axis=1)
     left = s - (keys * _complex(matrix[chosen])).sum(axis=0)
     residual = float(np.linalg.norm(left)) / length

@@ -67,10 +67,12 @@ class Space:
         named = all(isinstance(role, str) for role in roles)
         if not roles or not named or len(set(roles)) != len(roles):
             raise DataError(f"roles must be one or more different names, got {roles!r}.")
-        object.__setattr__(self, "D", even_dimension(self.D))
-        object.__setattr__(self, "roles", roles)
-        object.__setattr__(self, "n_blocks", whole_number("n_blocks", self.n_blocks, least=1))
-        object.__setattr__(self, "sigma", positive_scale("sigma", self.sigma))
+        vars(self).update(
+            D=even_dimension(self.D),
+            roles=roles,
+            n_blocks=whole_number("n_blocks", self.n_blocks, least=1),
+            sigma=positive_scale("sigma", self.sigma),
+        )
         if len(roles) > self.n_blocks:
             raise ParameterError(
                 f"{len(roles)} roles need as many blocks of primes, got n_blocks = "
@@ -103,18 +105,10 @@ class Space:
         return self._vocabulary("Reals", role, d, kernel, gamma)
 
     def levels(
-        self,
-        role: str | None = None,
-        *,
-        low: float,
-        high: float,
-        n: int,
-        clip: bool = False,
-        kernel: str = "linear",
-        gamma: float | None = None,
+        self, role: str | None = None, *, low: float, high: float, n: int, clip: bool = False
     ) -> Levels:
         """Return the vocabulary of a range of numbers in n steps, see :class:`Levels`."""
-        return self._vocabulary("Levels", role, low, high, n, clip, kernel, gamma)
+        return self._vocabulary("Levels", role, low, high, n, clip)
 
     def thermometer(
         self, role: str | None = None, *, low: float, high: float, n: int, clip: bool = False

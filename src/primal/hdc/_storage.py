@@ -8,15 +8,16 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from primal._checks import raised_as
 from primal._files import FolderFormat, parsed_json
+from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError, MissingPackageError
 
-__all__ = ["Stored", "check_array", "item_lines", "items_of"]
+__all__ = ["Stored", "check_array", "item_bytes", "items_of"]
 
 _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
@@ -25,7 +26,27 @@ _LINES = 4096
 
 
 class Stored(ABC):
-    """A memory that is saved as a few JSON fields and arrays, and loaded from them."""
+    """A memory with a spec of what it is made of, and a folder for what it holds besides."""
+
+    _parts: ClassVar[tuple[str, ...]]  # arguments of the constructor and attributes
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` makes a memory like this.
+
+        They hold what the memory was made with, and all items of an :class:`ItemMemory`; pairs
+        and sequences, which can be millions of numbers, are kept by :meth:`save` alone.
+
+        Raises DataError if an item is no name, number or list of numbers.
+        """
+        values = {name: _spec_value(getattr(self, name)) for name in self._parts}
+        return make_spec(type(self).__name__, **values)
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        found = spec_fields(cls.__name__, fields, cls._parts)
+        values = (found[name] for name in cls._parts)
+        return cls(*(from_spec(v) if isinstance(v, Mapping) else v for v in values))
 
     @abstractmethod
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -82,8 +103,18 @@ def check_array(array: np.ndarray, dtype: type, shape: tuple[int, ...]) -> np.nd
     return array
 
 
-def item_lines(items: Iterable[Any]) -> list[str]:
+def item_bytes(items: Iterable[Any]) -> np.ndarray:
     """Return a line of JSON for each item: a name, a number, None or a list of these."""
+    return np.frombuffer("\n".join(_item_lines(items)).encode(), dtype=np.uint8)
+
+
+def _spec_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [json.loads(line) for line in _item_lines(value)]
+    return value.spec if hasattr(value, "spec") else value
+
+
+def _item_lines(items: Iterable[Any]) -> list[str]:
     try:
         return [json.dumps(item, default=_plain) for item in items]
     except (TypeError, ValueError, RecursionError) as error:

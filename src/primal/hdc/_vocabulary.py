@@ -69,8 +69,7 @@ class Symbols(Vocabulary):
     """Names to codes, by a stable hash: no table to keep, the same codes in every process.
 
     A name is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
-    code of the role's block of primes. Whole numbers are hashed too: where the codes of numbers
-    shall be unrelated, as for places in a sequence or in a picture, this is the vocabulary.
+    code of the role's block of primes. Whole numbers are hashed too: their codes are unrelated.
 
     Examples
     --------
@@ -92,7 +91,7 @@ class Symbols(Vocabulary):
 
         Returns
         -------
-        codes : Codes of shape (k,), or (n, k), or (*names.shape, k) for an array, uint32
+        codes : Codes of shape (k,), (n, k), or (*names.shape, k) for an array, uint32
         """
         if isinstance(names, (list, tuple, range)):
             flat, shape = names, (len(names),)
@@ -115,9 +114,8 @@ class Integers(Vocabulary):
     """Whole numbers to codes: similarity depends on the difference alone.
 
     The product of the codes of s and t is the code of s + t, to the bit. Take them where numbers
-    are added: counts, offsets, shifts. As plain labels of places they are the worse choice:
-    codes that all differ by the same steps are harder to tell apart in a bundle than the
-    unrelated ones of :class:`Symbols`.
+    are added: counts, offsets, shifts. As labels of places :class:`Symbols` are better: unrelated
+    codes are easier to tell apart in a bundle.
 
     Examples
     --------
