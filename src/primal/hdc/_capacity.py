@@ -1,9 +1,7 @@
 """How many items a bundle can hold, before any bundle is made.
 
 Codes are taken as unit vectors in R**D that look independent: the inner product of two has mean 0
-and variance 1 / D. A bundle of K of them answers an item that is in it with 1 + noise, any other
-with noise alone. :func:`primal.codebooks.capacity` asks another question: how many codes there
-can be.
+and variance 1 / D. :func:`primal.codebooks.capacity` asks how many codes there can be.
 """
 
 from __future__ import annotations
@@ -33,10 +31,8 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
 
     Parameters
     ----------
-    D : int
-        Real dimensions, even.
-    N : int
-        Items to choose from.
+    D, N : int
+        Real dimensions, even; items to choose from.
     decoder : {"matched", "orthogonal", "subspace", "message", "resonator"}, default="message"
         As for :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes,
         each from N candidates, that :func:`primal.hdc.factorize` finds.
@@ -111,10 +107,8 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
 
     Parameters
     ----------
-    D, N : int
-        Real dimensions; values to choose from.
-    n_pairs : int
-        Pairs stored.
+    D, N, n_pairs : int
+        Real dimensions, values to choose from, pairs stored.
     form : {"vector", "matrix"}, default="vector"
         As for :class:`primal.hdc.KeyValueMemory`: crosstalk has the power n_pairs - 1 relative
         to the value in a vector, and (n_pairs - 1) / D in a matrix.

@@ -62,11 +62,7 @@ class Circular(Vocabulary):
     def encode(self, x: Any) -> Codes:
         """Return the codes of numbers of any shape: (*x.shape, k), uint32.
 
-        Raises
-        ------
-        DataError
-            For numbers a million periods away, of whose place on the circle float64 keeps too
-            little.
+        Numbers a million periods away are refused: float64 keeps too little of their place.
         """
         array = real_array("x", x).astype(np.float64)
         if array.size and np.abs(array).max() > self.farthest:

@@ -28,8 +28,7 @@ class Codes:
     inverse, ``a ** r`` the power, ``-a`` the negative, and ``a + b`` the bundle. Bundles are
     plain complex arrays, in which ``*`` and ``+`` mean the same; codes and bundles mix.
 
-    Codes do not change, and do not turn into numbers by themselves: ``.turns`` are the integers,
-    :func:`primal.hdc.phasors` the complex numbers.
+    Codes do not turn into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``.
 
     Parameters
     ----------
@@ -42,13 +41,8 @@ class Codes:
     turns : array of shape (..., k)
         Read-only if it is NumPy's.
     shape : tuple of int
-        (..., k), the shape of the bundle with one code in each place. Indices, iteration and
-        ``len`` go over all axes but the last: a code is not taken apart.
-
-    Raises
-    ------
-    DataError
-        For anything but such arrays.
+        (..., k). Indices, iteration and ``len`` go over all axes but the last: a code is not
+        taken apart.
 
     Examples
     --------
@@ -92,10 +86,9 @@ class Codes:
             if not isinstance(member, Codes):
                 raise DataError(f"stack takes codes, got {_described(member)}.")
             _same_bits(members[0], member)
-            if member.shape != members[0].shape:
-                raise DataError(
-                    f"stack takes codes of one shape, got {members[0].shape} and {member.shape}."
-                )
+        if len({member.shape for member in members}) > 1:
+            shapes = [member.shape for member in members]
+            raise DataError(f"stack takes codes of one shape, got {shapes}.")
         turns = [member.turns for member in members]
         if is_tensor(turns[0]):
             import torch
@@ -231,15 +224,8 @@ class Codes:
 def phasors(x: Any) -> Any:
     """Return codes as complex numbers of length 1; a bundle is returned as it is.
 
-    Parameters
-    ----------
-    x : Codes or bundle of shape (..., k)
-
-    Returns
-    -------
-    z : complex array of shape (..., k)
-        complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
-        :func:`primal.turns.waves`, from NumPy and PyTorch alike.
+    complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
+    :func:`primal.turns.waves`, from NumPy and PyTorch alike.
 
     Examples
     --------

@@ -10,7 +10,7 @@ import numpy as np
 from primal._checks import real_array
 from primal._extras import require
 from primal.errors import DataError, MissingPackageError, ParameterError
-from primal.hdc._arrays import is_tensor, nearest_turns
+from primal.hdc._arrays import is_tensor, nearest_turns, side_by_side
 from primal.hdc._codes import Codes, operand, phasors
 
 __all__ = [
@@ -29,14 +29,7 @@ __all__ = [
 def nearest_code(bundle: Any) -> Codes:
     """Return the codes whose phases are those of a bundle, lengths forgotten.
 
-    Parameters
-    ----------
-    bundle : complex array of shape (..., k)
-
-    Returns
-    -------
-    codes : Codes of shape (..., k)
-        32-bit turns from complex64, 64-bit ones from complex128; 0 where the bundle is 0.
+    32-bit turns come from complex64, 64-bit ones from complex128; 0 where the bundle is 0.
 
     Examples
     --------
@@ -136,7 +129,7 @@ def unit_rows(x: Any) -> Any:
 
         rows = torch.view_as_real(z.resolve_conj().contiguous()).flatten(-2)
     else:
-        rows = np.ascontiguousarray(z).view(z.real.dtype)
+        rows = side_by_side(z, z.dtype)
     if isinstance(x, Codes):  # the length is known
         return rows * (1.0 / math.sqrt(x.k))
     lengths = (rows**2).sum(-1)[..., None] ** 0.5

@@ -11,6 +11,7 @@ import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal.errors import DataError
+from primal.hdc._arrays import side_by_side
 from primal.hdc._capacity import DECODERS, capacity
 from primal.hdc._codes import phasors
 from primal.hdc._convert import float32_rows, to_numpy
@@ -39,10 +40,8 @@ class Decoded:
         Chance that the item is in the bundle, from its weight and the noise that is left.
     residual : float
         Length of what the items do not explain, relative to the bundle.
-    capacity : int
-        Items that this decoder finds in bundles like this one, see :func:`primal.hdc.capacity`.
-    beyond_capacity : bool
-        Whether more were asked for.
+    capacity, beyond_capacity : int, bool
+        What :func:`primal.hdc.capacity` says of such bundles; whether more was asked for.
     """
 
     indices: np.ndarray
@@ -118,7 +117,7 @@ def _flat(bundle: Any) -> np.ndarray:
     z = phasors(to_numpy(bundle))
     if z.ndim != 1 or not np.isfinite(z).all():
         raise DataError(f"a bundle is one row of finite complex numbers, got shape {z.shape}.")
-    return np.ascontiguousarray(z).view(z.real.dtype).astype(np.float64) / math.sqrt(len(z))
+    return side_by_side(z, z.dtype).astype(np.float64) / math.sqrt(len(z))
 
 
 def _matched(matrix: np.ndarray, s: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:

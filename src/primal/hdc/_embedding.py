@@ -35,11 +35,10 @@ class Embedding(nn.Module):
 
     Notes
     -----
-    ``layer(x)`` takes a tensor of places in `items` or of whole numbers (Integers), both integers
-    of any shape; of real numbers of any shape (Levels, Thermometer, Circular); or of vectors of
-    shape (..., d) (Reals, with gradients). It returns complex64 of shape (..., k), as
-    ``phasors(vocabulary.encode(x))`` is. Values that the vocabulary refuses are refused, which on
-    a GPU waits for the device.
+    ``layer(x)`` takes a tensor of places in `items` or of whole numbers (Integers); of real numbers
+    (Levels, Thermometer, Circular); or of vectors of shape (..., d) (Reals, with gradients). It
+    returns ``phasors(vocabulary.encode(x))``, complex64 of shape (..., k). Values that the
+    vocabulary refuses are refused, which on a GPU waits for the device.
 
     Examples
     --------
@@ -62,13 +61,14 @@ class Embedding(nn.Module):
         self.vocabulary = vocabulary
         self.items = None if items is None else listed("items", items)
         self._integers = _integers(vocabulary, self.items)
-        self._made: dict[tuple[str, torch.device], Any] = {}  # on each device, once
+        self._made: dict[torch.device, dict[str, Any]] = {}  # on each device, once
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the phasors of x, complex64 of shape (..., k)."""
         v = self.vocabulary
         if not isinstance(x, Tensor):
             raise DataError(f"an embedding takes a tensor, got {type(x).__name__}.")
+        tables = self._tables(x.device)
         if self.items is not None:
             return self._chosen(_checked(x, 0, len(self.items) - 1, whole=True))
         if isinstance(v, (Levels, Thermometer)):
@@ -76,17 +76,17 @@ class Embedding(nn.Module):
             share = (values.clamp(v.low, v.high) - v.low) / (v.high - v.low)
             return self._chosen(torch.round(share * (v.n - 1)).long())
         if isinstance(v, Integers):
-            exact = _checked(x, whole=True)[..., None] * self._table("increments", x.device)
+            exact = _checked(x, whole=True)[..., None] * tables["increments"]
             return turn_phasors(((exact + (1 << 31)) >> 32).int())
         if isinstance(v, Circular):
             periods = _checked(x, -v.farthest, v.farthest) / v.period
             places = torch.round((periods - periods.floor()) * 2.0**32).long()
-            turns = places[..., None] * self._table("frequencies", x.device)
-            return turn_phasors((turns + self._table("base", x.device)).int())
+            turns = places[..., None] * tables["frequencies"]
+            return turn_phasors((turns + tables["base"]).int())
         assert isinstance(v, Reals)
-        pairs = self._features(x.device)(x)
+        pairs = tables["features"](x)
         z = torch.complex(pairs[..., ::2], pairs[..., 1::2])
-        return z[..., self._table("order", x.device)] if "order" in self._integers else z
+        return z[..., tables["order"]] if "order" in tables else z
 
     def extra_repr(self) -> str:
         items = "" if self.items is None else f", {len(self.items)} items"
@@ -97,35 +97,34 @@ class Embedding(nn.Module):
 
     def _chosen(self, places: Tensor) -> Tensor:
         """Return rows of the codes; whichever is less is turned into phasors."""
-        turns = self._table("turns", places.device)
+        turns = self._tables(places.device)["turns"]
         if places.numel() < turns.shape[0]:
             return turn_phasors(turns[places])
         return turn_phasors(turns)[places]
 
     # A compiler would trace how tables are made, which is NumPy's work.
     @torch.compiler.disable
-    def _features(self, device: torch.device) -> DynamicPrime:
-        """Return the layer of the map behind real vectors, which no cast of this one reaches."""
-        if ("features", device) not in self._made:
-            basis = self.vocabulary.map.basis  # type: ignore[missing-attribute]
-            self._made["features", device] = DynamicPrime(
-                basis.d,
-                2 * basis.n_frequencies,
-                basis.sigma,
-                basis=basis.name,
-                primes=basis.primes,
-                layout="interleaved",
-                device=device,
-                dtype=torch.float32,
-            )
-        return self._made["features", device]
-
-    @torch.compiler.disable
-    def _table(self, name: str, device: torch.device) -> Tensor:
-        """Return integers of the vocabulary on a device."""
-        if (name, device) not in self._made:
-            self._made[name, device] = torch.from_numpy(self._integers[name].copy()).to(device)
-        return self._made[name, device]
+    def _tables(self, device: torch.device) -> dict[str, Any]:
+        """Return what phases are made from, on a device."""
+        if device not in self._made:
+            arrays = self._integers.items()
+            tables: dict[str, Any] = {
+                name: torch.from_numpy(array.copy()).to(device) for name, array in arrays
+            }
+            if isinstance(self.vocabulary, Reals):  # a layer which no cast of this one reaches
+                basis = self.vocabulary.map.basis
+                tables["features"] = DynamicPrime(
+                    basis.d,
+                    2 * basis.n_frequencies,
+                    basis.sigma,
+                    basis=basis.name,
+                    primes=basis.primes,
+                    layout="interleaved",
+                    device=device,
+                    dtype=torch.float32,
+                )
+            self._made[device] = tables
+        return self._made[device]
 
 
 def _integers(v: Vocabulary, items: list | None) -> dict[str, np.ndarray]:

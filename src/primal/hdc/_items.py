@@ -51,9 +51,7 @@ class ItemMemory(Stored):
     Parameters
     ----------
     vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular
-        Makes the codes.
     items : sequence, default=()
-        The first items.
 
     Attributes
     ----------
@@ -168,8 +166,7 @@ class ItemMemory(Stored):
         Returns
         -------
         patterns : complex64 array of the shape of `queries`
-            Close to one stored pattern where one is far more similar than all others, and to a
-            mean of several where not.
+            Close to one code where one is far more similar than all others, else to a mean.
         """
         z = phasors(to_numpy(queries))
         rows, matrix = z[None] if z.ndim == 1 else z, self._rows()

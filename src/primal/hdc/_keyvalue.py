@@ -13,6 +13,7 @@ from primal._checks import one_of, require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc._algebra import bind, unbind
+from primal.hdc._arrays import side_by_side
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
@@ -49,9 +50,8 @@ class KeyValueMemory(Stored):
     ----------
     space : Space
     form : {"matrix", "vector"}, default="matrix"
-        "matrix" is the paper's memory, the sum of outer products v u^T, with D**2 numbers. A
-        "vector" is the sum of products of codes, with D numbers: far smaller, far noisier, and
-        it needs keys and values in different roles.
+        "matrix" is the paper's memory, the sum of outer products v u^T, with D**2 numbers; a
+        "vector" the sum of products, with D: far noisier, for keys and values of two roles.
 
     Attributes
     ----------
@@ -66,11 +66,8 @@ class KeyValueMemory(Stored):
     >>> space = hdc.Space(512, roles=("key", "value"))
     >>> keys, values = space.symbols("key"), hdc.ItemMemory(space.symbols("value"))
     >>> capitals = {"France": "Paris", "Italy": "Rome", "Spain": "Madrid"}
-    >>> memory = hdc.KeyValueMemory(space)
-    >>> values.add(capitals.values()).codes.shape
-    (3, 256)
-    >>> memory.add(keys.encode(list(capitals)), values.codes).n_pairs
-    3
+    >>> codes = values.add(capitals.values()).codes
+    >>> memory = hdc.KeyValueMemory(space).add(keys.encode(list(capitals)), codes)
     >>> memory.recall(keys.encode("Italy"), values).items
     ['Rome']
     """
@@ -94,7 +91,7 @@ class KeyValueMemory(Stored):
         if not self.state.flags.writeable:  # mapped from a file
             self.state = self.state.copy()
         if self.form == "matrix":
-            self.state += _scaled(v).T @ float32_rows(u)
+            self.state += side_by_side(phasors(v)).T @ float32_rows(u)
         else:
             self.state += phasors(bind(u, v)).sum(axis=0)
         self.n_pairs += len(u)
@@ -172,9 +169,3 @@ class KeyValueMemory(Stored):
                 f"codes of this memory have {self.space.k} phases, got shape {rows.shape}."
             )
         return rows[None] if rows.ndim == 1 else rows
-
-
-def _scaled(values: Any) -> np.ndarray:
-    """Return rows with real and imaginary parts side by side, their length kept."""
-    z = phasors(values).astype(np.complex64)
-    return np.ascontiguousarray(z).view(np.float32)

@@ -69,13 +69,7 @@ class _Steps(Vocabulary):
         return self.codes[self.index(x)]
 
     def index(self, x: Any) -> np.ndarray:
-        """Return which step each number is nearest to, int64 of the shape of x.
-
-        Raises
-        ------
-        DataError
-            For numbers outside of the range, unless `clip` is True.
-        """
+        """Return which step each number is nearest to, int64 of the shape of x."""
         array = real_array("x", x).astype(np.float64)
         if self.clip:
             array = np.clip(array, self.low, self.high)

@@ -27,12 +27,11 @@ _RUN = 32
 class Reals(Vocabulary):
     """Vectors of d real numbers to codes whose similarity is a kernel.
 
-    This is the fractional power of d base codes, taken on the frequencies themselves, as
-    :class:`primal.KernelPrime` has them: encode(x + y) is
-    bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates kernel(x - y).
-    Every role has the frequencies in an order of its own, so that codes of two roles can be
-    bound: the similarity of products is the product of the kernels. Codes of numbers near 0 are
-    near the identity in every role: bind each with a key before bundling several.
+    The fractional power of d base codes, taken on the frequencies of :class:`primal.KernelPrime`:
+    encode(x + y) is bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates
+    kernel(x - y). Every role has the frequencies in an order of its own: the similarity of products
+    of two roles is the product of the kernels. Codes of numbers near 0 are near the identity in
+    every role: bind each with a key before bundling several.
 
     Parameters
     ----------

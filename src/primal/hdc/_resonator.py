@@ -32,10 +32,9 @@ class Factors:
     indices : tuple of int
         Place of each factor in its list.
     confidence : float
-        Similarity of the product of these factors with the input: 1 proves them right for a
-        clean product of codes, values near 0 mean that nothing was found.
+        Similarity of the product of these factors with the input: 1 for a clean product.
     found : bool
-        Whether that similarity is clearly above what the best wrong combination has by chance.
+        Whether that is clearly above what the best wrong combination has by chance.
     steps : int
         Rounds taken, over all starts.
     beyond_capacity : bool
@@ -60,10 +59,6 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
         Candidates for each factor, two lists or more, of different roles.
     steps : int, default=500
         Rounds at most.
-
-    Returns
-    -------
-    factors : Factors
 
     Notes
     -----
@@ -99,13 +94,11 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
         for _ in range(min(_LONGEST_RUN, budget - step)):
             step += 1
             chosen = tuple(_update(f, z, matrices, estimates) for f in range(len(matrices)))
-            found = bind([c[i] for c, i in zip(lists, chosen, strict=True)])
-            match = float(similarity(z, found))
+            codes = [c[i] for c, i in zip(lists, chosen, strict=True)]
+            match = float(similarity(z, bind(codes)))
             if match > best_match:
                 best, best_match = chosen, match
-            if match > clear or _still(
-                estimates, [m[i] for m, i in zip(matrices, chosen, strict=True)]
-            ):
+            if match > clear or _still(estimates, codes):
                 break
     beyond = log_combinations > log_search_space(2 * len(z))
     return Factors(best, best_match, best_match > clear, step, beyond)
@@ -115,15 +108,11 @@ def _domains(domains: Any, k: int) -> list[Codes]:
     """Return the candidates of each factor, as NumPy codes of shape (n, k)."""
     listed = isinstance(domains, Sequence) and all(isinstance(c, Codes) for c in domains)
     if not listed or len(domains) < 2:
-        raise DataError(
-            f"domains must be a list of two or more Codes of {k} phases, got {domains!r}."
-        )
-    lists = [to_numpy(candidates) for candidates in domains]
-    if any(c.ndim != 2 or c.k != k or not len(c) for c in lists):
-        raise DataError(
-            f"domains must have the shape (n, {k}), n at least 1, got {[c.shape for c in lists]}."
-        )
-    return lists
+        raise DataError(f"domains must be two or more Codes of {k} phases, got {domains!r}.")
+    if any(c.ndim != 2 or c.k != k or not len(c) for c in domains):
+        shapes = [c.shape for c in domains]
+        raise DataError(f"domains must have the shape (n, {k}), n at least 1, got {shapes}.")
+    return [to_numpy(candidates) for candidates in domains]
 
 
 def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:
@@ -145,7 +134,6 @@ def _update(f: int, z: np.ndarray, matrices: list[np.ndarray], estimates: list[n
     return int(answers.argmax())
 
 
-def _still(estimates: list[np.ndarray], chosen: list[np.ndarray]) -> bool:
+def _still(estimates: list[np.ndarray], codes: list[Codes]) -> bool:
     """Whether every mixture has become one candidate."""
-    pairs = zip(estimates, chosen, strict=True)
-    return min((code.conj() @ e).real / len(e) for e, code in pairs) > 0.99
+    return min(similarity(e, c) for e, c in zip(estimates, codes, strict=True)) > 0.99

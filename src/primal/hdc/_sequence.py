@@ -13,14 +13,14 @@ from primal._checks import require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, unbind
-from primal.hdc._arrays import listed
+from primal.hdc._arrays import listed, side_by_side
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import message_passing
 from primal.hdc._items import ItemMemory
 from primal.hdc._storage import Stored, check_array, item_bytes, items_of
-from primal.hdc._structures import places_of
+from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Recalled", "SequenceMemory", "decode_slots"]
@@ -36,16 +36,13 @@ class Recalled:
     Attributes
     ----------
     items : list
-    indices : ndarray of shape (n,), dtype=int64
-        Their places among the items to choose from.
-    confidence : ndarray of shape (n,), dtype=float64
-        Chance of each to be right.
+    indices, confidence : ndarray of shape (n,), dtype=int64 and float64
+        Their places among the items to choose from; the chance of each to be right.
     residual : float
-        Length of what the items do not explain, relative to the bundle: near 0 when all slots
-        are right.
+        Length of what the items do not explain, relative to the bundle.
     beyond_capacity : bool
-        Whether there is too much in the bundle: plain reading would be right less than 99 times
-        in 100, and the items found do not explain the bundle either.
+        Whether plain reading would be right less than 99 times in 100, and the items found do not
+        explain the bundle either.
     """
 
     items: list
@@ -61,9 +58,8 @@ class SequenceMemory(Stored):
     Parameters
     ----------
     positions : str, Symbols or Integers
-        A role, other than that of the items, whose hashed positions are taken; or a vocabulary.
-        Hashed ones (:class:`Symbols`) keep long sequences apart; :class:`Integers` can be
-        shifted by binding.
+        A role, other than that of the items, whose hashed positions are taken; or a vocabulary:
+        :class:`Symbols` keep long sequences apart, :class:`Integers` can be shifted by binding.
     items : ItemMemory
         What the sequence is made of.
 
@@ -91,15 +87,9 @@ class SequenceMemory(Stored):
     def __init__(self, positions: str | Vocabulary, items: ItemMemory) -> None:
         if not isinstance(items, ItemMemory):
             raise DataError(f"items must be an ItemMemory, got {type(items).__name__}.")
-        space = items.vocabulary.space
-        self.positions, self.items = places_of(positions, space), items
-        if self.positions.role == items.vocabulary.role or self.positions.space != space:
-            raise DataError(
-                f"positions of role {self.positions.role!r} and items of role "
-                f"{items.vocabulary.role!r} need one space and different roles."
-            )
+        self.positions, self.items = places_beside(items.vocabulary, positions), items
         self.length = 0
-        self.state = np.zeros(space.k, dtype=np.complex64)
+        self.state = np.zeros(items.vocabulary.space.k, dtype=np.complex64)
 
     def extend(self, items: Sequence[Any]) -> SequenceMemory:
         """Append items of the memory, in order; returns the memory itself."""
@@ -153,11 +143,10 @@ class SequenceMemory(Stored):
 
 
 def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
-    """Return the item of every slot of a bundle of slot times item.
+    """Return the item of every slot of a bundle of slot times item, by message passing.
 
-    Message passing, as in :func:`primal.hdc.decode`: each slot holds a chance for every item, a
-    round takes away what all slots together explain, and every slot is read again from what is
-    left and its own part. Plain reading is the first round.
+    Each slot holds a chance for every item, a round takes away what all slots together explain,
+    and every slot is read again from what is left and its own part.
 
     Parameters
     ----------
@@ -165,10 +154,6 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     slots : Codes of shape (n, k)
         Positions, or keys: one item is bound to each.
     items : ItemMemory
-
-    Returns
-    -------
-    recalled : Recalled
     """
     if not isinstance(items, ItemMemory) or not len(items):
         raise DataError("items must be an ItemMemory that is not empty.")
@@ -189,7 +174,7 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
         s,
         D,
         np.zeros((len(keys), len(items)), dtype=np.float32),
-        read=lambda rest: _flat(rest * keys.conj()) @ matrix.T,
+        read=lambda rest: side_by_side(rest * keys.conj()) @ matrix.T,
         chance=lambda answers, variance: _softmax(answers / variance),
         explain=lambda chances: (keys * _complex(chances @ matrix)).sum(axis=0),
         tolerance=1e-3,
@@ -206,10 +191,6 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
 def _softmax(scores: np.ndarray) -> np.ndarray:
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)
-
-
-def _flat(z: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(z, dtype=np.complex64).view(np.float32)
 
 
 def _complex(rows: np.ndarray) -> np.ndarray:

@@ -37,13 +37,6 @@ class Space:
     sigma : float, optional
         Scale of the frequencies, by default 1 / sqrt(golden ratio); 1.0 is that of the paper.
 
-    Raises
-    ------
-    ParameterError, DataError
-        If an argument is out of range.
-    MemoryLimitError
-        If the primes of so many dimensions do not fit into this machine's memory.
-
     Examples
     --------
     >>> from primal import hdc

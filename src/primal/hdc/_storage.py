@@ -34,10 +34,8 @@ class Stored(ABC):
     def spec(self) -> dict[str, Any]:
         """The JSON values from which :func:`primal.from_spec` makes a memory like this.
 
-        They hold what the memory was made with, and all items of an :class:`ItemMemory`; pairs
-        and sequences, which can be millions of numbers, are kept by :meth:`save` alone.
-
-        Raises DataError if an item is no name, number or list of numbers.
+        With all items of an :class:`ItemMemory`, which must be names, numbers or lists of numbers;
+        without pairs and sequences, which can be millions of numbers: :meth:`save` keeps those.
         """
         values = {name: _spec_value(getattr(self, name)) for name in self._parts}
         return make_spec(type(self).__name__, **values)
@@ -60,9 +58,7 @@ class Stored(ABC):
     def save(self, path: Any) -> None:
         """Write the memory into a folder, made if need be.
 
-        A memory that is already there is replaced at one moment: a reader finds the old one or
-        the new one, also when writing is cut short. Other files in the folder are left alone.
-        Items have to be names, numbers or lists of numbers, as JSON has them.
+        A memory that is already there is replaced at one moment, other files are left alone.
 
         Raises
         ------

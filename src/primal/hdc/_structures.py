@@ -1,7 +1,7 @@
 """Records, sequences, n-grams, graphs and trees as one vector each.
 
-Every structure is a bundle of products. A part comes back by unbinding what it was bound with,
-up to the noise of the other parts; :class:`primal.hdc.ItemMemory` cleans that up.
+Every structure is a bundle of products. Unbinding brings a part back, up to the noise of the
+others; :class:`primal.hdc.ItemMemory` cleans that up.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, identity, permute
 from primal.hdc._arrays import is_complex, listed
 from primal.hdc._codes import Codes, operand
-from primal.hdc._space import Space
 from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
 __all__ = [
@@ -27,7 +26,7 @@ __all__ = [
     "encode_tree",
     "ngrams",
     "path_code",
-    "places_of",
+    "places_beside",
 ]
 
 
@@ -102,7 +101,7 @@ def encode_sequence(
     >>> hdc.similarity(second, letters.encode(list("rz"))).round(1).tolist()
     [0.4, 0.0]
     """
-    places = _places_beside(symbols, positions)
+    places = places_beside(symbols, positions)
     first, values = whole_number("start", start, least=-(2**62)), listed("items", items)
     numbers = np.arange(first, first + len(values))
     return bundle(bind(places.encode(numbers), symbols.encode(values)))
@@ -116,7 +115,6 @@ def ngrams(codes: Any, n: int = 3) -> Any:
     codes : Codes or bundles of shape (..., m, k)
         A sequence of m codes, of letters for instance, or of levels of a signal.
     n : int, default=3
-        Codes in a run, at most m.
 
     Returns
     -------
@@ -175,16 +173,10 @@ def encode_graph(
 
 
 def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabulary) -> np.ndarray:
-    """Return the bundle of path times name over the leaves of a tree.
+    """Return the bundle of path times name over the leaves of a tree of nested tuples or lists.
 
-    Parameters
-    ----------
-    tree : nested tuples or lists
-        Leaves are names.
-    branches : str, Symbols or Integers
-        Numbers the children of a node, as positions in :func:`encode_sequence`; see
-        :func:`path_code`.
-    symbols : vocabulary
+    `branches` numbers the children of a node, as positions in :func:`encode_sequence`; see
+    :func:`path_code`. `symbols` is the vocabulary of the leaves.
 
     Examples
     --------
@@ -196,7 +188,7 @@ def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabula
     >>> hdc.similarity(found, leaves.encode(["a", "b", "c"])).round(1).tolist()
     [0.0, 0.6, -0.1]
     """
-    numbering = _places_beside(symbols, branches)
+    numbering = places_beside(symbols, branches)
     paths, names = zip(*_leaves(tree, ()), strict=True)
     codes = Codes.stack([path_code(path, numbering) for path in paths])
     return bundle(bind(codes, symbols.encode(list(names))))
@@ -215,20 +207,14 @@ def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
     return bind([identity(branches.space.k), *(permute(c, i) for i, c in enumerate(codes))])
 
 
-def places_of(positions: Any, space: Space) -> Symbols | Integers:
-    """Return the vocabulary of positions: hashed ones, if only their role is given."""
-    if isinstance(positions, str):
-        return space.symbols(positions)
-    if not isinstance(positions, (Symbols, Integers)):
+def places_beside(symbols: Vocabulary, positions: Any) -> Symbols | Integers:
+    """Return the vocabulary of positions to be bound: hashed ones, if only their role is given."""
+    _check_roles(symbols)
+    places = symbols.space.symbols(positions) if isinstance(positions, str) else positions
+    if not isinstance(places, (Symbols, Integers)):
         raise DataError(
             f"positions must be a role, Symbols or Integers, got {type(positions).__name__}."
         )
-    return positions
-
-
-def _places_beside(symbols: Vocabulary, positions: Any) -> Symbols | Integers:
-    _check_roles(symbols)
-    places = places_of(positions, symbols.space)
     _check_roles(places, symbols)
     return places
 

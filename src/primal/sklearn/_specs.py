@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from primal._specs import make_spec, spec_fields
@@ -14,7 +15,7 @@ from primal.errors import SpecError
 __all__ = ["SpecMixin", "columns"]
 
 
-class SpecMixin:
+class SpecMixin(BaseEstimator):
     """A transformer that is made again from its parameters and a few fitted attributes.
 
     A subclass names those attributes and takes them back in `_restore`.
@@ -26,7 +27,7 @@ class SpecMixin:
     def spec(self) -> dict[str, Any]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this fitted estimator."""
         check_is_fitted(self)
-        parameters = self.get_params(deep=False)  # type: ignore[missing-attribute]
+        parameters = self.get_params(deep=False)
         parameters.pop("random_state", None)  # ignored, and any object
         names = getattr(self, "feature_names_in_", None)
         return make_spec(
