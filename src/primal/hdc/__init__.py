@@ -3,14 +3,11 @@
 *Algebra*: :class:`Codes` with operators, :func:`bind`, :func:`bundle` and their kin.
 *Vocabularies*: :class:`Space` deals out primes to roles and makes :class:`Symbols`,
 :class:`Integers`, :class:`Reals`, :class:`Levels`, :class:`Thermometer` and :class:`Circular`;
-``encode_*`` and :func:`ngrams` build structures, :class:`Embedding` is a layer of PyTorch.
+``encode_*`` and :func:`ngrams` build structures, :class:`primal.torch.Embedding` is a layer.
 *Memories*: :class:`ItemMemory`, :class:`KeyValueMemory`, :class:`SequenceMemory`. *Decoders*:
 :func:`decode`, :func:`decode_slots`, :func:`factorize`; :func:`capacity` says beforehand what
 they can do.
 """
-
-from typing import TYPE_CHECKING as _TYPE_CHECKING
-from typing import Any as _Any
 
 from primal.hdc._algebra import (
     bind,
@@ -56,12 +53,9 @@ from primal.hdc._structures import (
 )
 from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
-if _TYPE_CHECKING:
-    from primal.hdc._embedding import Embedding
-
 # fmt: off
 __all__ = [
-    "Circular", "Cleaned", "Codes", "Crosstalk", "Decoded", "Embedding", "Factors", "Integers",
+    "Circular", "Cleaned", "Codes", "Crosstalk", "Decoded", "Factors", "Integers",
     "ItemMemory", "KeyValueMemory", "LawCertificate", "Levels", "Reals", "Recalled",
     "SequenceMemory", "SimilarityCertificate", "Space", "Symbols", "Thermometer", "Vocabulary",
     "bind", "bundle", "capacity", "certify", "decode", "decode_slots", "encode_graph",
@@ -71,12 +65,3 @@ __all__ = [
     "similarity_matrix", "to_fhrr", "to_numpy", "to_ssp", "to_torch", "unbind",
 ]
 # fmt: on
-
-
-def __getattr__(name: str) -> _Any:
-    if name == "Embedding":  # the one that needs PyTorch
-        import primal.torch  # noqa: F401  says what is missing
-        from primal.hdc._embedding import Embedding
-
-        return Embedding
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -66,12 +66,10 @@ def is_complex(x: Any) -> bool:
 
 def turn_phasors(turns: Any) -> Any:
     """Return exp(2 pi i turns): complex64 from 32-bit phases, complex128 from 64-bit ones."""
-    if is_tensor(turns):
-        import torch
-
-        from primal.torch import waves as tensor_waves
-
-        return torch.complex(*tensor_waves(turns))
+    if is_tensor(turns):  # by way of the host, whose bits they are to have
+        unsigned = np.uint32 if turn_bits(turns) == 32 else np.uint64
+        z = turn_phasors(turns.detach().cpu().numpy().view(unsigned))
+        return sys.modules["torch"].from_numpy(z).to(turns.device)
     out = np.empty(turns.shape, dtype=np.complex64 if turns.itemsize == 4 else np.complex128)
 
     def work(source: np.ndarray, target: np.ndarray) -> None:

@@ -1,4 +1,4 @@
-"""``Embedding``: a vocabulary as a layer of PyTorch."""
+"""``Embedding``: a vocabulary of hyperdimensional computing as a layer."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError
-from primal.hdc._arrays import listed, turn_phasors
-from primal.hdc._circular import Circular
-from primal.hdc._levels import Levels, Thermometer
-from primal.hdc._reals import Reals
-from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
-from primal.torch import DynamicPrime
+from primal.torch._dynamic import DynamicPrime
+from primal.torch._eager import waves
 
 __all__ = ["Embedding"]
+
+_KINDS = ("Symbols", "Integers", "Reals", "Levels", "Thermometer", "Circular")
 
 
 class Embedding(nn.Module):
@@ -28,7 +26,7 @@ class Embedding(nn.Module):
 
     Parameters
     ----------
-    vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular
+    vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular of :mod:`primal.hdc`
     items : sequence, optional
         Values of the vocabulary: inputs are then places in this list, as in
         ``torch.nn.Embedding``. Needed for Symbols, since a tensor holds no names.
@@ -44,23 +42,28 @@ class Embedding(nn.Module):
     --------
     >>> import torch
     >>> from primal import hdc
+    >>> from primal.torch import Embedding
     >>> space = hdc.Space(512, roles=("pixel", "gray"))
-    >>> pixels = hdc.Embedding(space.symbols("pixel"), items=range(64))
-    >>> gray = hdc.Embedding(space.levels("gray", low=0, high=16, n=17))
+    >>> pixels = Embedding(space.symbols("pixel"), items=range(64))
+    >>> gray = Embedding(space.levels("gray", low=0, high=16, n=17))
     >>> pictures = torch.zeros(5, 64)
     >>> (pixels(torch.arange(64)) * gray(pictures)).sum(-2).shape
     torch.Size([5, 256])
     """
 
-    def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] | None = None) -> None:
+    def __init__(self, vocabulary: Any, items: Sequence[Any] | None = None) -> None:
         super().__init__()
-        if not isinstance(vocabulary, Vocabulary):
+        # What it is, its spec says: layers do not import vocabularies.
+        self._kind = getattr(vocabulary, "spec", {}).get("type")
+        if self._kind not in _KINDS:
             raise DataError(f"an embedding needs a vocabulary, got {type(vocabulary).__name__}.")
-        if items is None and isinstance(vocabulary, Symbols):
+        if items is None and self._kind == "Symbols":
             raise DataError("tensors hold no names: pass items=[...] and embed their places.")
+        if items is not None and not isinstance(items, (Sequence, np.ndarray)):
+            raise DataError(f"items must be a sequence, got {type(items).__name__} {items!r}.")
         self.vocabulary = vocabulary
-        self.items = None if items is None else listed("items", items)
-        self._integers = _integers(vocabulary, self.items)
+        self.items = None if items is None else list(items)
+        self._integers = _integers(vocabulary, self._kind, self.items)
         self._made: dict[torch.device, dict[str, Any]] = {}  # on each device, once
 
     def forward(self, x: Tensor) -> Tensor:
@@ -70,37 +73,29 @@ class Embedding(nn.Module):
             raise DataError(f"an embedding takes a tensor, got {type(x).__name__}.")
         tables = self._tables(x.device)
         if self.items is not None:
-            return self._chosen(_checked(x, 0, len(self.items) - 1, whole=True))
-        if isinstance(v, (Levels, Thermometer)):
+            return _chosen(tables["turns"], _checked(x, 0, len(self.items) - 1, whole=True))
+        if self._kind in ("Levels", "Thermometer"):
             values = _checked(x, *(() if v.clip else (v.low, v.high)))
             share = (values.clamp(v.low, v.high) - v.low) / (v.high - v.low)
-            return self._chosen(torch.round(share * (v.n - 1)).long())
-        if isinstance(v, Integers):
+            return _chosen(tables["turns"], torch.round(share * (v.n - 1)).long())
+        if self._kind == "Integers":
             exact = _checked(x, whole=True)[..., None] * tables["increments"]
-            return turn_phasors(((exact + (1 << 31)) >> 32).int())
-        if isinstance(v, Circular):
+            return _phasors(((exact + (1 << 31)) >> 32).int())
+        if self._kind == "Circular":
             periods = _checked(x, -v.farthest, v.farthest) / v.period
             places = torch.round((periods - periods.floor()) * 2.0**32).long()
             turns = places[..., None] * tables["frequencies"]
-            return turn_phasors((turns + tables["base"]).int())
-        assert isinstance(v, Reals)
+            return _phasors((turns + tables["base"]).int())
         pairs = tables["features"](x)
         z = torch.complex(pairs[..., ::2], pairs[..., 1::2])
         return z[..., tables["order"]] if "order" in tables else z
 
     def extra_repr(self) -> str:
         items = "" if self.items is None else f", {len(self.items)} items"
-        return f"{type(self.vocabulary).__name__}, k={self.vocabulary.space.k}{items}"
+        return f"{self._kind}, k={self.vocabulary.space.k}{items}"
 
     def __getstate__(self) -> dict[str, Any]:
         return {**super().__getstate__(), "_made": {}}  # type: ignore[missing-attribute]
-
-    def _chosen(self, places: Tensor) -> Tensor:
-        """Return rows of the codes; whichever is less is turned into phasors."""
-        turns = self._tables(places.device)["turns"]
-        if places.numel() < turns.shape[0]:
-            return turn_phasors(turns[places])
-        return turn_phasors(turns)[places]
 
     # A compiler would trace how tables are made, which is NumPy's work.
     @torch.compiler.disable
@@ -111,7 +106,7 @@ class Embedding(nn.Module):
             tables: dict[str, Any] = {
                 name: torch.from_numpy(array.copy()).to(device) for name, array in arrays
             }
-            if isinstance(self.vocabulary, Reals):  # a layer which no cast of this one reaches
+            if self._kind == "Reals":  # a layer which no cast of this one reaches
                 basis = self.vocabulary.map.basis
                 tables["features"] = DynamicPrime(
                     basis.d,
@@ -127,19 +122,29 @@ class Embedding(nn.Module):
         return self._made[device]
 
 
-def _integers(v: Vocabulary, items: list | None) -> dict[str, np.ndarray]:
+def _integers(v: Any, kind: str, items: list | None) -> dict[str, np.ndarray]:
     """Return the signed integers from which the phases of a vocabulary are made, by name."""
     if items is not None:
         return {"turns": v.encode(items).turns.view(np.int32)}
-    if isinstance(v, (Levels, Thermometer)):
+    if kind in ("Levels", "Thermometer"):
         return {"turns": v.codes.turns.view(np.int32)}
-    if isinstance(v, Integers):
+    if kind == "Integers":
         return {"increments": v.space.increments(v.role).view(np.int64)}
-    if isinstance(v, Circular):
+    if kind == "Circular":
         names = zip(("frequencies", "base"), v.frequencies, strict=True)
         return {name: array.view(np.int32).astype(np.int64) for name, array in names}
-    order = v.order if isinstance(v, Reals) else None
-    return {} if order is None else {"order": order}
+    return {} if v.order is None else {"order": v.order}
+
+
+def _chosen(turns: Tensor, places: Tensor) -> Tensor:
+    """Return the phasors of rows of turns; whichever is less is turned into phasors."""
+    if places.numel() < turns.shape[0]:
+        return _phasors(turns[places])
+    return _phasors(turns)[places]
+
+
+def _phasors(turns: Tensor) -> Tensor:
+    return torch.complex(*waves(turns))
 
 
 def _checked(
