@@ -6,6 +6,7 @@ _require("torch", "primal.torch")
 
 from primal.torch import functional as functional
 from primal.torch._dynamic import DynamicPrime as DynamicPrime
+from primal.torch._embedding import Embedding as Embedding
 from primal.torch._features import PrimeFeatures as PrimeFeatures
 from primal.torch._inr import PrimeINR as PrimeINR
 from primal.torch._inr import sampling_sigma as sampling_sigma

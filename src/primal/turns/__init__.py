@@ -1,5 +1,9 @@
 """Primes, and phases in fixed-point turns: exact sums that wrap, waves, codes of few bits."""
 
+from primal.turns._blocks import BLOCK_SCALE as BLOCK_SCALE
+from primal.turns._blocks import N_BLOCKS as N_BLOCKS
+from primal.turns._blocks import block_increments as block_increments
+from primal.turns._blocks import require_blocks as require_blocks
 from primal.turns._digits import FREQUENCY_BITS as FREQUENCY_BITS
 from primal.turns._digits import LARGEST_LOG2_TURNS as LARGEST_LOG2_TURNS
 from primal.turns._digits import DigitWidths as DigitWidths
