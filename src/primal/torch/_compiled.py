@@ -16,7 +16,7 @@ import numpy as np
 import torch
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
-from primal.engines import Finish, engine, row_blocks, wave_columns, write_features, write_waves
+from primal.engines import Finish, engine, row_blocks, wave_columns, write_waves
 from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
 from primal.torch._tables import SharedTable
 from torch import Tensor
@@ -189,19 +189,8 @@ def _wave_writer(
         return write_wide
     offsets = np.full(k, quarter_shift(quarter_turns) & (2**32 - 1), dtype=np.uint32)
     offsets = offsets if quarter_turns % 4 else None
-    if engine(n_phases=n_phases).name == "numba":
-        from primal.engines import _numba_kernels as kernels
-
-        none = np.empty(0, dtype=np.uint32)
-        finish = (not interleaved, np.float32(amplitude), none if offsets is None else offsets)
-        return lambda phases, out: kernels.fast(phases, finish, out)
-    plain = Finish(layout, amplitude, offsets)
-
-    def write_plain(phases: np.ndarray, out: np.ndarray) -> None:
-        units = np.rint((phases - np.rint(phases)) * 2.0**32)
-        write_features(units.astype(np.int64).astype(np.uint32), out, plain)
-
-    return write_plain
+    finish, chosen = Finish(layout, amplitude, offsets), engine(n_phases=n_phases)
+    return lambda phases, out: chosen.write_phases(phases, out, finish)
 
 
 def _blank(out: np.ndarray, invalid: np.ndarray, interleaved: bool) -> None:

@@ -21,7 +21,7 @@ from torch import Tensor
 
 __all__ = ["exact", "fast"]
 
-# Rows of the result stay in registers of the fused kernel: beyond this they do not fit.
+# Rows of the result stay in registers of the gradient kernel: beyond this they do not fit.
 _MOST_FUSED_INPUTS = 128
 
 
@@ -174,18 +174,6 @@ def _may_fuse(gradient: Tensor, x: Tensor) -> bool:
     return use_engines(x) or (use_kernels(x) and x.shape[-1] <= _MOST_FUSED_INPUTS)
 
 
-def _exact_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, ctx.table, *rest = inputs
-    ctx.save_for_backward(x)
-    ctx.rest = (0, *rest)
-
-
-def _fast_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, frequencies, *rest = inputs
-    ctx.save_for_backward(x, frequencies)
-    ctx.rest = tuple(rest)
-
-
 def _batched_gradient(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
     """Rule of `vmap` for the fused gradient: x and the gradient get one more leading axis."""
     gradient, x, *rest = arguments
@@ -197,8 +185,8 @@ def _batched_gradient(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> t
     return operators.input_gradient(gradient, x, *rest), 0
 
 
-operators.exact_features.register_autograd(_Exact.backward, setup_context=_exact_context)
-operators.fast_features.register_autograd(_Fast.backward, setup_context=_fast_context)
+operators.exact_features.register_autograd(_Exact.backward, setup_context=_Exact.setup_context)
+operators.fast_features.register_autograd(_Fast.backward, setup_context=_Fast.setup_context)
 operators.exact_features.register_vmap(_Exact.vmap)
 operators.fast_features.register_vmap(_Fast.vmap)
 operators.input_gradient.register_vmap(_batched_gradient)

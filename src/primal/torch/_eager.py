@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 
 import torch
 from primal.torch._integers import exact_turns, rounded_turns
-from primal.turns import Cosine32, Cosine64, Sine32, Sine64
+from primal.torch._tables import SharedTable
+from primal.turns import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
 from torch import Tensor
 
 __all__ = [
@@ -28,8 +29,7 @@ __all__ = [
 
 # Row exponent of a row that cannot be encoded: its features are NaN.
 INVALID_EXPONENT = 1 << 20
-# One float64 product leaves 2**-53 of the phase: float32 accuracy ends here.
-LARGEST_FAST_TURNS = 2.0**20
+LARGEST_FAST_TURNS = 2.0**LARGEST_FAST_LOG2_TURNS
 # Phases held at once; a phase needs about a hundred bytes of temporary memory.
 _BLOCK_PHASES = {"cpu": 1 << 18, "cuda": 1 << 24}
 
@@ -72,31 +72,24 @@ def positions_features(
 
 
 def exact_features(
-    x: Tensor,
-    exponents_of_rows: Tensor,
-    mantissas: Tensor,
-    exponents: Tensor,
-    frequencies: Tensor,
-    errors: Tensor,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
+    x: Tensor, table: SharedTable, amplitude: float, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
-    """Return the exact features of x (n, d), shape (n, 2 k); see `primal.turns._digits`."""
+    """Return the exact features of x (n, d), shape (n, 2 k); NaN for rows that have none."""
+    tensors, a_of_rows = table.on(x.device), row_exponents(x, table.x_limit)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
-        a = exponents_of_rows[rows].long()
+        a = a_of_rows[rows].long()
         valid = (a < INVALID_EXPONENT)[:, None]
         a = torch.where(valid[:, 0], a, 0)
         points = torch.where(valid, x[rows].double(), 0.0)
         if dtype == torch.float64:
-            turns = exact_turns(points, a, mantissas, exponents)
+            turns = exact_turns(points, a, tensors)
         else:
-            turns = rounded_turns(points, a, mantissas, exponents, frequencies, errors[0])
+            turns = rounded_turns(points, a, tensors)
         cos, sin = waves(turns)
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
 
-    return _in_blocks(block, len(x), mantissas, interleaved, dtype, amplitude)
+    return _in_blocks(block, len(x), tensors.mantissas, interleaved, dtype, amplitude)
 
 
 def fast_features(

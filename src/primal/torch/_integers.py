@@ -1,4 +1,4 @@
-"""Exact phases in plain PyTorch, by the definition in ``primal.turns._digits``.
+"""Exact phases in plain PyTorch, by the definition in :mod:`primal.turns`.
 
 PyTorch has no full set of unsigned operations; signed integers wrap in the same way, and are
 compared as unsigned ones after a flip of their top bit.
@@ -7,25 +7,17 @@ compared as unsigned ones after a flip of their top bit.
 from __future__ import annotations
 
 import torch
+from primal.engines import LARGEST_UNSURE
+from primal.torch._tables import TableTensors
 from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 from torch import Tensor
 
 __all__ = ["exact_turns", "integer_rows", "rounded_turns"]
 
-# When the error of a product reaches this many units of 2**-32 turn, one phase in ten is unsure
-# and the exact sums are the better way.
-_LARGEST_UNSURE = 0.05
 _BLOCK_PAIRS = 1 << 20
 
 
-def rounded_turns(
-    x: Tensor,
-    a: Tensor,
-    mantissas: Tensor,
-    exponents: Tensor,
-    frequencies: Tensor,
-    product_errors: Tensor,
-) -> Tensor:
+def rounded_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     """Return exact phases rounded to 2**-32 turn, int32 of shape (n, k).
 
     Mostly by one float64 product; where its error leaves the rounding open, exactly.
@@ -35,37 +27,34 @@ def rounded_turns(
     x : float64 tensor of shape (n, d)
     a : int64 tensor of shape (n,)
         Row exponents: 2**a is above every |x_j|.
-    mantissas, exponents, frequencies
-        The table, and its float64 values of shape (k, d).
-    product_errors : float64 tensor of shape (k,)
-        Error of the product for a row of length one, in turns.
+    table : TableTensors
     """
     lengths = torch.linalg.vector_norm(x, dim=1)
-    errors = torch.outer(lengths, product_errors * 2.0**32)
-    if errors.numel() and not float(errors.max()) <= _LARGEST_UNSURE:
-        return _rounded(exact_turns(x, a, mantissas, exponents))
-    phases = x @ frequencies.T
+    errors = torch.outer(lengths, table.errors[0] * 2.0**32)
+    if errors.numel() and not float(errors.max()) <= LARGEST_UNSURE:
+        return _rounded(exact_turns(x, a, table))
+    phases = x @ table.frequencies.T
     units = (phases - phases.round()) * 2.0**32  # both steps are exact
     turns = units.round().long().int()
     rows, columns = torch.nonzero((units - units.round()).abs() >= 0.5 - errors, as_tuple=True)
     step = max(1, _BLOCK_PAIRS // x.shape[1])
     for r, c in zip(rows.split(step), columns.split(step), strict=True):
-        points, table = integer_rows(x[r], a[r]), mantissas[c]
-        turns[r, c] = _rounded(_pair_turns(points, table, a[r] + exponents[c]))
+        points, factors = integer_rows(x[r], a[r]), table.mantissas[c]
+        turns[r, c] = _rounded(_pair_turns(points, factors, a[r] + table.exponents[c]))
     return turns
 
 
-def exact_turns(x: Tensor, a: Tensor, mantissas: Tensor, exponents: Tensor) -> Tensor:
+def exact_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     """Return exact phases in units of 2**-64 turn, int64 of shape (n, k)."""
     widths = digit_widths(x.shape[1])
     x_digits = _balanced_digits(integer_rows(x, a), widths.x)
-    f_digits = _balanced_digits(mantissas, widths.frequency)
-    words = _zero_words((x.shape[0], mantissas.shape[0]), x.device)
+    f_digits = _balanced_digits(table.mantissas, widths.frequency)
+    words = _zero_words((x.shape[0], table.mantissas.shape[0]), x.device)
     for x_digit, x_unit in x_digits:
         for f_digit, f_unit in f_digits:
             # Exact whatever the order of summation: whole numbers that stay within 2**53.
             words = _add(words, (x_digit @ f_digit.T).long(), x_unit + f_unit)
-    return _window(words, 60 - a[:, None] - exponents)
+    return _window(words, 60 - a[:, None] - table.exponents)
 
 
 def integer_rows(x: Tensor, a: Tensor) -> Tensor:
@@ -76,10 +65,10 @@ def integer_rows(x: Tensor, a: Tensor) -> Tensor:
     return (x * _power_of_two(half) * _power_of_two(scale - half)).round().long()
 
 
-def _pair_turns(points: Tensor, table: Tensor, exponents: Tensor) -> Tensor:
+def _pair_turns(points: Tensor, factors: Tensor, exponents: Tensor) -> Tensor:
     """Return the exact phases of pairs of integer rows, both of shape (n, d)."""
     low31, low32 = (1 << 31) - 1, (1 << 32) - 1
-    xh, xl, fh, fl = points >> 31, points & low31, table >> 31, table & low31
+    xh, xl, fh, fl = points >> 31, points & low31, factors >> 31, factors & low31
     words = _zero_words((len(points),), points.device)
     for product, position in ((xl * fl, 0), (xh * fl + xl * fh, 31), (xh * fh, 62)):
         words = _add(words, (product & low32).sum(1), position)

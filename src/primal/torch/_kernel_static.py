@@ -15,16 +15,9 @@ _HALF = tl.constexpr(1 << 31)
 
 @jit
 def range_kernel(
-    first_turns,
-    increments,
-    out,
-    n_rows,
-    n_frequencies,
-    INTERLEAVED: tl.constexpr,
-    WHOLE: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    STEPS: tl.constexpr,
-):
+    first_turns, increments, out, n_rows, n_frequencies, INTERLEAVED: tl.constexpr,
+    WHOLE: tl.constexpr, COLUMNS: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
     """Write consecutive positions: a program walks down STEPS rows by addition alone.
 
     One row at a time keeps each thread on its own columns: no exchange through shared
@@ -60,15 +53,9 @@ def range_kernel(
 
 @jit
 def positions_kernel(
-    positions,
-    increments,
-    out,
-    n_rows,
-    n_frequencies,
-    INTERLEAVED: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    positions, increments, out, n_rows, n_frequencies, INTERLEAVED: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     """Write positions in any order."""
     first = tl.program_id(1) * COLUMNS
     columns = first + tl.arange(0, COLUMNS)
@@ -90,16 +77,9 @@ def write_range(first: int, increments: torch.Tensor, out: torch.Tensor, interle
     steps = 4 if wide else 16
     columns_per_warp = 128 if wide else (256 if interleaved else 512)
     grid = (quotient(n, steps), quotient(k, columns))
+    whole = n % steps == 0 and k % columns == 0
     range_kernel[grid](
-        increments * first,
-        increments,
-        out,
-        n,
-        k,
-        interleaved,
-        n % steps == 0 and k % columns == 0,
-        columns,
-        steps,
+        *(increments * first, increments, out, n, k, interleaved, whole, columns, steps),
         num_warps=max(1, columns // columns_per_warp),
         enable_fp_fusion=False,
     )
@@ -113,14 +93,7 @@ def write_positions(
     rows, columns = 8, min(256, next_power_of_two(k))
     grid = (quotient(n, rows), quotient(k, columns))
     positions_kernel[grid](
-        positions,
-        increments,
-        out,
-        n,
-        k,
-        interleaved,
-        rows,
-        columns,
+        *(positions, increments, out, n, k, interleaved, rows, columns),
         num_warps=4,
         enable_fp_fusion=False,
     )

@@ -84,18 +84,9 @@ def fast_pair(turns, valid):
 
 @jit
 def write_pair(
-    out,
-    cos,
-    sin,
-    rows,
-    first_column,
-    n_rows,
-    n_frequencies,
-    amplitude,
-    INTERLEAVED: tl.constexpr,
-    SCALED: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    out, cos, sin, rows, first_column, n_rows, n_frequencies, amplitude,
+    INTERLEAVED: tl.constexpr, SCALED: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     """Store a tile of waves at int64 `rows` and `COLUMNS` frequencies from `first_column`."""
     if SCALED:
         cos = cos * amplitude

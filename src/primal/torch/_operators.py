@@ -12,8 +12,7 @@ every order come from three operators.
 import torch
 from primal.torch import _compiled, _eager
 from primal.torch._backend import on_device, use_engines, use_kernels
-from primal.torch._increments import n_increments, shared_increments
-from primal.torch._tables import shared_table
+from primal.torch._tables import n_increments, shared_increments, shared_table
 from torch import Tensor
 
 __all__ = [
@@ -61,10 +60,9 @@ def static_codes(
         out = _output(flat, len(increments), dtype)
         with on_device(flat):
             write_positions(flat.contiguous(), increments, out, interleaved)
-    elif use_engines(flat):
-        out = _compiled.positions_features(flat, increments, interleaved, dtype)
     else:
-        out = _eager.positions_features(flat, increments, interleaved, dtype)
+        way = _compiled if use_engines(flat) else _eager
+        out = way.positions_features(flat, increments, interleaved, dtype)
     return out.view(*positions.shape, out.shape[1])
 
 
@@ -81,9 +79,8 @@ def range_codes(
             write_range(first, increments, out, interleaved)
         return out
     positions = torch.arange(n, device=increments.device) + first
-    on_cpu = use_engines(positions)
-    features = _compiled.positions_features if on_cpu else _eager.positions_features
-    return features(positions, increments, interleaved, dtype)
+    way = _compiled if use_engines(positions) else _eager
+    return way.positions_features(positions, increments, interleaved, dtype)
 
 
 @torch.library.custom_op("primal::exact_features", mutates_args=())
@@ -99,18 +96,14 @@ def exact_features(
     if not (flat.numel() and shared.shape[0]):
         out = _output(flat, shared.shape[0], dtype)
     elif dtype != torch.float64 and use_kernels(flat):
-        from primal.torch._kernel_features import write_exact
+        from primal.torch._kernel_exact import write_exact
 
         out = _output(flat, shared.shape[0], dtype)
-        a = _eager.row_exponents(flat, shared.x_limit)
         with on_device(flat):
-            write_exact(flat, a, *shared.on(flat.device), out, amplitude, interleaved)
-    elif use_engines(flat):
-        out = _compiled.exact_features(flat, shared, amplitude, interleaved, dtype)
+            write_exact(flat, shared, out, amplitude, interleaved)
     else:
-        a = _eager.row_exponents(flat, shared.x_limit)
-        tensors = shared.on(flat.device)
-        out = _eager.exact_features(flat, a, *tensors, amplitude, interleaved, dtype)
+        way = _compiled if use_engines(flat) else _eager
+        out = way.exact_features(flat, shared, amplitude, interleaved, dtype)
     return out.view(*x.shape[:-1], out.shape[1])
 
 
@@ -133,16 +126,14 @@ def fast_features(
     if not (flat.numel() and wide.numel()):
         out = _output(flat, wide.shape[0], dtype)
     elif dtype != torch.float64 and use_kernels(flat):
-        from primal.torch._kernel_features import fast_writer
+        from primal.torch._kernel_fast import write_fast
 
-        write = fast_writer(flat.shape[1])
         out = _output(flat, wide.shape[0], dtype)
         with on_device(flat):
-            write(flat, wide, out, *finish)
-    elif use_engines(flat):
-        out = _compiled.fast_features(flat, wide, *finish, dtype)
+            write_fast(flat, wide, out, *finish)
     else:
-        out = _eager.fast_features(flat, wide, *finish, dtype)
+        way = _compiled if use_engines(flat) else _eager
+        out = way.fast_features(flat, wide, *finish, dtype)
     return out.view(*x.shape[:-1], out.shape[1])
 
 

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import torch
-from primal._checks import one_of
 from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
+from primal.torch._inputs import check_device, checked_positions, is_interleaved
 from torch import Tensor
 
-__all__ = ["PAIRINGS", "code_layout", "rotary", "rotate", "sequence_axis", "turned"]
-
-PAIRINGS = ("half", "interleaved")
+__all__ = ["rotary", "rotate", "sequence_axis", "turned"]
 
 
 def rotary(
@@ -20,7 +18,7 @@ def rotary(
     positions: Tensor,
     increments: Tensor,
     *,
-    pairing: str = "half",
+    layout: str = "interleaved",
     seq_dim: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return queries and keys turned by their positions (rotary position embedding).
@@ -38,8 +36,8 @@ def rotary(
         any size: a phase is the wrapping product of position and increment.
     increments : int64 tensor of shape (D / 2,)
         Units of 2**-64 turn; see :func:`primal.torch.functional.increment_tensor`.
-    pairing : {"half", "interleaved"}, default="half"
-        Which columns make a pair: j and j + D/2, or 2 j and 2 j + 1.
+    layout : {"interleaved", "block"}, default="interleaved"
+        Which columns make a pair: 2 j and 2 j + 1, or j and j + D/2.
     seq_dim : int, optional
         Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
         when there are more axes than two, because no shape tells these apart.
@@ -53,7 +51,7 @@ def rotary(
     Raises
     ------
     DataError, ParameterError
-        If shapes do not fit or are ambiguous, positions are not integers, or the pairing does
+        If shapes do not fit or are ambiguous, positions are not integers, or the layout does
         not exist.
 
     Examples
@@ -66,31 +64,33 @@ def rotary(
     [[1, 0], [0, 1]]
     """
     of_q, of_k = (aligned_positions(positions, x, seq_dim) for x in (q, k))
-    codes = _codes(of_q, increments, pairing, q.dtype)
-    turned_q = rotate(q, codes, pairing=pairing)
+    codes = _codes(of_q, increments, layout, q.dtype)
+    turned_q = rotate(q, codes, layout=layout)
     if of_q.shape != of_k.shape or q.dtype != k.dtype:  # mostly both have the same codes
-        codes = _codes(of_k, increments, pairing, k.dtype)
-    return turned_q, rotate(k, codes, pairing=pairing)
+        codes = _codes(of_k, increments, layout, k.dtype)
+    return turned_q, rotate(k, codes, layout=layout)
 
 
 def turned(
-    x: Tensor, positions: Tensor, increments: Tensor, *, pairing: str, seq_dim: int | None
+    x: Tensor, positions: Tensor, increments: Tensor, *, layout: str, seq_dim: int | None
 ) -> Tensor:
     """Return one tensor turned by its positions; see :func:`rotary`."""
     place = aligned_positions(positions, x, seq_dim)
-    return rotate(x, _codes(place, increments, pairing, x.dtype), pairing=pairing)
+    return rotate(x, _codes(place, increments, layout, x.dtype), layout=layout)
 
 
-def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
+def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
     """Return x with every pair of columns turned by the phase of its code.
 
     Parameters
     ----------
     x : tensor of shape (..., n, D)
     codes : tensor of shape (n, D), or one with as many axes as x that broadcasts to x
-        Cosines and sines in the layout of the pairing; see :func:`code_layout`.
+        Cosines and sines.
+    layout : {"interleaved", "block"}, default="interleaved"
+        Of both: which columns are a pair.
     """
-    interleaved = code_layout(pairing) == "interleaved"
+    interleaved = is_interleaved(layout)
     _check_tensor(x)
     if x.shape[-1:] != codes.shape[-1:]:
         raise ParameterError(
@@ -103,16 +103,11 @@ def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
             f"codes of shape {tuple(codes.shape)} do not fit a tensor of shape {tuple(x.shape)}: "
             f"give {tuple(x.shape[-2:])}, or as many axes as the tensor, of its length or 1."
         )
-    F.check_device("codes", codes, x)
+    check_device("codes", codes, x)
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
     cos, sin = split_pairs(codes.to(work), interleaved)
     a, b = split_pairs(x.to(work), interleaved)
     return pairs(a * cos - b * sin, a * sin + b * cos, interleaved).to(x.dtype)
-
-
-def code_layout(pairing: str) -> str:
-    """Return the layout of codes whose cosines and sines lie where the pairing needs them."""
-    return "interleaved" if one_of("pairing", pairing, PAIRINGS) == "interleaved" else "block"
 
 
 def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
@@ -144,7 +139,7 @@ def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tens
     DataError
         If they do not fit, or could be meant in two ways.
     """
-    positions = F.checked_positions(positions)
+    positions = checked_positions(positions)
     axis = sequence_axis(x, seq_dim)
     shape = tuple(x.shape[:-1])
     whole, n = [1] * len(shape), shape[axis]
@@ -170,10 +165,10 @@ def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tens
     )
 
 
-def _codes(positions: Tensor, increments: Tensor, pairing: str, dtype: torch.dtype) -> Tensor:
+def _codes(positions: Tensor, increments: Tensor, layout: str, dtype: torch.dtype) -> Tensor:
     """Return the codes for tensors of a type: narrower products would lose digits of phases."""
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return F.static_prime(positions, increments, layout=code_layout(pairing), dtype=wide)
+    return F.static_prime(positions, increments, layout=layout, dtype=wide)
 
 
 def _check_tensor(x: Tensor) -> None:

@@ -17,10 +17,12 @@ from typing import NamedTuple
 import torch
 from primal._checks import positive_scale, whole_number
 from primal.errors import DataError
+from primal.maps import StaticPrime
 from primal.torch import _operators
 from primal.torch import functional as F
-from primal.torch._increments import increments_key, shared_increments
+from primal.torch._inputs import checked_positions, output_dtype
 from primal.torch._rotary import rotate
+from primal.torch._tables import increments_key
 from torch import Tensor, nn
 
 __all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
@@ -61,10 +63,10 @@ class PrimeStateCell(nn.Module):
     d_out : int, optional
         Number of outputs, by default d.
     spacing : {"kronecker", "raw", "log"}, default="kronecker"
-        How the other channels are spread; see :func:`spaced_increments`. The multiples of
-        sqrt(2) stay apart from each other, so that no two channels hold the same.
+        How the other channels are spread; see :func:`primal.turns.spaced_increments`. The
+        multiples of sqrt(2) stay apart from each other: no two channels hold the same.
     sigma, start, base
-        See :func:`spaced_increments`.
+        See :func:`primal.turns.spaced_increments`.
     time_constant : float, default=256.0
         Steps after which a channel has decayed to 1 / e, before training.
     device : torch.device or str, optional
@@ -111,15 +113,15 @@ class PrimeStateCell(nn.Module):
         self.d_out = self.d if d_out is None else whole_number("d_out", d_out, least=1)
         self.spacing, self.sigma, self.start, self.base = spacing, sigma, start, base
         self.time_constant = positive_scale("time_constant", time_constant)
-        options = {"device": device, "dtype": F.output_dtype(dtype)}
+        options = {"device": device, "dtype": output_dtype(dtype)}
         self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
         self.output_map = nn.Linear(2 * self.n_channels, self.d_out, **options)
         self.log_time_constant = nn.Parameter(torch.empty(self.n_channels, **options))
         # The first channel rests, the others turn.
-        self._key = increments_key(
-            max(1, self.n_channels - 1), spacing, sigma=sigma, start=start, base=base
+        turning = StaticPrime(
+            2 * max(1, self.n_channels - 1), sigma=sigma, start=start, spacing=spacing, base=base
         )
-        shared_increments(self._key, torch.device("cpu"))  # checks the arguments
+        self._key = increments_key(turning)
         self.reset_parameters()
 
     @property
@@ -148,9 +150,11 @@ class PrimeStateCell(nn.Module):
             state = self.initial_state(x.shape[:-2])
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
-        values = rotate(drive.to(decay.dtype) * _gain(decay), self.codes(-positions))
+        values = rotate(
+            drive.to(decay.dtype) * _gain(decay), self.codes(-positions), layout="block"
+        )
         memory = decayed_sums(values, decay, state.memory)
-        rotated = rotate(memory, self.codes(positions))
+        rotated = rotate(memory, self.codes(positions), layout="block")
         y = self.output_map(rotated.to(drive.dtype))
         return y, CellState(memory[..., -1, :], state.position + x.shape[-2])
 
@@ -171,7 +175,7 @@ class PrimeStateCell(nn.Module):
         """Return cosines and sines of the channels at integer positions, shape (..., 2 n)."""
         wide = self.log_time_constant.dtype == torch.float64
         dtype = torch.float64 if wide else torch.float32
-        positions = F.checked_positions(positions)
+        positions = checked_positions(positions)
         return F.static_prime(positions, self._increments_on(positions.device), dtype=dtype)
 
     def decay(self) -> Tensor:
@@ -182,7 +186,7 @@ class PrimeStateCell(nn.Module):
 
     def turns(self, t: Tensor) -> Tensor:
         """Return the phases of the channels at steps t, int64 in units of 2**-64 turn."""
-        t = F.checked_positions(t)
+        t = checked_positions(t)
         return t.long()[..., None] * self._increments_on(t.device)
 
     def reset_parameters(self) -> None:

@@ -20,37 +20,31 @@ import math
 import numpy as np
 
 import torch
-from primal._checks import one_of, whole_number
-from primal.errors import DataError, ParameterError
+from primal._checks import whole_number
+from primal.errors import DataError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
-from primal.torch._increments import increment_tensor
-from primal.torch._tables import SharedTable, frequency_table
+from primal.torch._inputs import (
+    check_device,
+    checked_points,
+    checked_positions,
+    is_interleaved,
+    output_dtype,
+)
+from primal.torch._tables import SharedTable, frequency_table, increment_tensor
 from torch import Tensor
 
 __all__ = [
-    "DTYPES",
-    "LAYOUTS",
     "SharedTable",
+    "decode_prime",
     "dynamic_prime",
     "dynamic_prime_fast",
     "frequency_table",
     "increment_tensor",
-    "output_dtype",
     "prime_features",
-    "reverse_prime",
     "static_prime",
     "static_prime_range",
 ]
-
-LAYOUTS = ("block", "interleaved")
-DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-_POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-# Integers that float64 holds without rounding, whatever their value.
-_EXACT_INTEGERS = (
-    *(torch.int32, torch.int16, torch.int8),
-    *(torch.uint32, torch.uint16, torch.uint8),
-)
 
 
 def static_prime(
@@ -89,7 +83,9 @@ def static_prime(
     """
     t = checked_positions(t)
     check_device("increments", increments, t)
-    return _operators.static_codes(t.long(), increments, _interleaved(layout), output_dtype(dtype))
+    return _operators.static_codes(
+        t.long(), increments, is_interleaved(layout), output_dtype(dtype)
+    )
 
 
 def static_prime_range(
@@ -107,7 +103,9 @@ def static_prime_range(
     n = whole_number("n", n)
     if not (offset >= -(2**63) and offset + n <= 2**63):
         raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}.")
-    return _operators.range_codes(increments, n, offset, _interleaved(layout), output_dtype(dtype))
+    return _operators.range_codes(
+        increments, n, offset, is_interleaved(layout), output_dtype(dtype)
+    )
 
 
 def dynamic_prime(
@@ -147,7 +145,7 @@ def dynamic_prime(
     """
     x = checked_points(x, table.shape[1])
     return _derivatives.exact(
-        _as_floats(x), table.key, _float32(amplitude), _interleaved(layout), _type_of(x, dtype)
+        _as_floats(x), table.key, _float32(amplitude), is_interleaved(layout), _type_of(x, dtype)
     )
 
 
@@ -175,7 +173,7 @@ def dynamic_prime_fast(
     """
     x = checked_points(x, frequencies.shape[1])
     check_device("frequencies", frequencies, x)
-    finish = (0, _float32(amplitude), _interleaved(layout), _type_of(x, dtype))
+    finish = (0, _float32(amplitude), is_interleaved(layout), _type_of(x, dtype))
     return _derivatives.fast(_as_floats(x), frequencies, *finish)
 
 
@@ -187,11 +185,11 @@ def prime_features(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Return :func:`dynamic_prime` times 1 / sqrt(k): dot products approximate a kernel."""
-    amplitude = feature_amplitude(table.shape[0])
+    amplitude = math.sqrt(1.0 / table.shape[0])
     return dynamic_prime(x, table, layout=layout, dtype=dtype, amplitude=amplitude)
 
 
-def reverse_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
+def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
     """Return x from features whose phases did not wrap (the paper's Reverse).
 
     Parameters
@@ -206,68 +204,10 @@ def reverse_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") ->
         float64 if z is, else float32; computed in float64.
     """
     z = checked_points(z, 2 * pseudoinverse.shape[1], "z")
-    cos, sin = split_pairs(z.double(), _interleaved(layout))
+    cos, sin = split_pairs(z.double(), is_interleaved(layout))
     phases = torch.atan2(sin, cos) / (2.0 * math.pi)
     x = phases @ pseudoinverse.mT
     return x if z.dtype == torch.float64 else x.float()
-
-
-def output_dtype(dtype: torch.dtype | None) -> torch.dtype:
-    """Return `dtype` if features can have it; by default PyTorch's default type."""
-    dtype = torch.get_default_dtype() if dtype is None else dtype
-    if dtype not in DTYPES:
-        raise ParameterError(
-            f"dtype must be one of {', '.join(str(d) for d in DTYPES)}, got {dtype!r}."
-        )
-    return dtype
-
-
-def feature_amplitude(n_frequencies: int) -> float:
-    """Return 1 / sqrt(k) as a float32 number, from correctly rounded operations."""
-    return float(np.float32(1.0) / np.sqrt(np.float32(n_frequencies)))
-
-
-def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
-    """Return x if it is a tensor of real numbers, d of them along its last axis."""
-    if not isinstance(x, Tensor):
-        raise DataError(
-            f"{name} must be a tensor, got {type(x).__name__}: pass torch.as_tensor({name})."
-        )
-    if x.dtype == torch.int64 or x.dtype == torch.uint64:
-        raise DataError(
-            f"{name} has type {x.dtype}, whose values beyond 2**53 float64 cannot hold: pass "
-            f"{name}.double() if all of them are smaller."
-        )
-    if not (x.dtype.is_floating_point or x.dtype in _EXACT_INTEGERS):
-        raise DataError(f"{name} must hold real numbers, got {x.dtype}: convert it to float32.")
-    if x.layout != torch.strided:
-        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
-    if x.ndim == 0 or x.shape[-1] != d:
-        raise DataError(
-            f"{name} must have {d} values along its last axis, got shape {tuple(x.shape)}."
-        )
-    return x
-
-
-def checked_positions(t: Tensor) -> Tensor:
-    """Return t if it is a tensor of integers."""
-    if not isinstance(t, Tensor):
-        raise DataError(
-            f"positions must be a tensor, got {type(t).__name__}: pass torch.as_tensor(t)."
-        )
-    if t.dtype not in _POSITIONS:
-        raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
-    return t
-
-
-def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
-    """Raise unless a tensor lies where x does: on the meta device it has no values at all."""
-    if tensor.device != x.device:
-        raise DataError(
-            f"{name} on {tensor.device} and the input on {x.device} cannot be used together: "
-            "move one of them (from the meta device with to_empty and reset_parameters, or "
-            "load_state_dict)."
-        )
 
 
 def _type_of(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
@@ -276,10 +216,6 @@ def _type_of(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
 
 def _as_floats(x: Tensor) -> Tensor:
     return x if x.is_floating_point() else x.double()
-
-
-def _interleaved(layout: str) -> bool:
-    return one_of("layout", layout, LAYOUTS) == "interleaved"
 
 
 def _float32(amplitude: float) -> float:

@@ -23,7 +23,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     argparse.ArgumentParser(description=__doc__).parse_args(argv)
     from rotary_embedding_torch import RotaryEmbedding
 
-    positions = PrimePositions(D, pairing="interleaved")
+    positions = PrimePositions(D)
     rows = []
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         for n in (64, 1024, 4096):
