@@ -49,6 +49,7 @@ class CudaTriton(CudaEager):
 
     def test_tiles_do_not_matter(self):
         """Same bits from several tilings, with short lists of open phases and with none."""
+        from primal.torch._eager import Finish
         from primal.torch._kernel_exact import write_exact
         from primal.torch._kernel_phases import Tile
 
@@ -57,11 +58,12 @@ class CudaTriton(CudaEager):
             x = sample_points(300, 20)
             expected = bits(m.encode(x))
             table = pt.functional.frequency_table(m.basis)
+            finish = Finish(0, 1.0, False, torch.float32)
             points = self.tensor(x)
             for tile in (Tile(16, 16, 16, 2, 1), Tile(64, 32, 16, 4, 2), Tile(32, 128, 16, 8, 3)):
                 for capacity in (1, 64):
                     out = torch.full((300, 256), torch.nan, device=self.device)
-                    write_exact(points, table, out, 1.0, False, tiling=tile, capacity=capacity)
+                    write_exact(points, table, out, finish, tiling=tile, capacity=capacity)
                     np.testing.assert_array_equal(bits(out), expected)
 
     def test_compiled_layers_have_the_same_bits(self):

@@ -14,10 +14,11 @@ from functools import partial
 import numpy as np
 
 import torch
+from primal import engines
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
-from primal.engines import Finish, engine, row_blocks, wave_columns, write_waves
-from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
+from primal.engines import engine, row_blocks, wave_columns, write_waves
+from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
 from primal.torch._tables import SharedTable
 from torch import Tensor
 
@@ -44,61 +45,46 @@ def positions_features(
     return torch.from_numpy(out).to(dtype)
 
 
-def exact_features(
-    x: Tensor, table: SharedTable, amplitude: float, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
+def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the exact features of x (n, d), n > 0; NaN for rows that have none."""
     points = _points(x)
     valid = None
     if not max(-float(points.min()), float(points.max())) <= table.x_limit:  # true for NaN
         valid = np.abs(points).max(axis=1) <= table.x_limit
         points = np.where(valid[:, None], points, 0.0)
-    k = table.shape[0]
-    out = _empty_rows(len(points), k, dtype)
+    k, layout = table.shape[0], _layout(finish.interleaved)
+    out = _empty_rows(len(points), k, finish.dtype)
     chosen = engine(n_phases=len(points) * k)
-    finish = Finish(_layout(interleaved), amplitude)
     for rows in _thread_blocks(len(points), k):
-        if dtype == torch.float64:
-            chosen.dynamic(table.rows, points[rows], out[rows], finish.layout)
+        if finish.dtype == torch.float64:
+            chosen.dynamic(table.rows, points[rows], out[rows], layout)
+            out[rows] *= finish.amplitude
         else:
-            chosen.features(table.rows, points[rows], out[rows], finish)
-    if dtype == torch.float64 and amplitude != 1.0:
-        out *= amplitude
+            chosen.features(
+                table.rows, points[rows], out[rows], engines.Finish(layout, finish.amplitude)
+            )
     if valid is not None:
         out[~valid] = np.nan
-    return torch.from_numpy(out).to(dtype)
+    return torch.from_numpy(out).to(finish.dtype)
 
 
-def fast_features(
-    x: Tensor,
-    frequencies: Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
-) -> Tensor:
+def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return features of x (n, d) for float64 frequencies (k, d), each phase from one product."""
     k = frequencies.shape[0]
-    out = _empty_rows(len(x), k, dtype)
-    write = _wave_writer(len(x) * k, quarter_turns, amplitude, interleaved, k, out.dtype)
+    out = _empty_rows(len(x), k, finish.dtype)
+    write = _wave_writer(len(x), k, finish)
 
     def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
         write(phases, out[rows])
         if invalid is not None:
-            _blank(out[rows], invalid, interleaved)
+            for columns in wave_columns(out[rows], _layout(finish.interleaved)):
+                columns[invalid] = np.nan
 
     _over_phases(x, frequencies, work)
-    return torch.from_numpy(out).to(dtype)
+    return torch.from_numpy(out).to(finish.dtype)
 
 
-def input_gradient(
-    gradient: Tensor,
-    x: Tensor,
-    frequencies: Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-) -> Tensor:
+def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return the float32 gradient of `fast_features` with respect to x (n, d).
 
     Phases are float64, waves and sums float32; nothing of the size of the batch times the
@@ -107,19 +93,20 @@ def input_gradient(
     incoming, narrow = gradient.float().numpy(), frequencies.float().numpy()
     (n, d), k = x.shape, frequencies.shape[0]
     out = np.empty((n, d), dtype=np.float32)
-    write = _wave_writer(n * k, quarter_turns + 1, 1.0, interleaved, k, out.dtype)
+    later = Finish(finish.quarter_turns + 1, 1.0, finish.interleaved, torch.float32)
+    write = _wave_writer(n, k, later)
 
     def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
         waves = np.empty((len(phases), 2 * k), dtype=np.float32)
         write(phases, waves)
         waves *= incoming[rows]
-        of_phase = np.add(*wave_columns(waves, _layout(interleaved)))
+        of_phase = np.add(*wave_columns(waves, _layout(finish.interleaved)))
         if invalid is not None:
             of_phase[invalid] = np.nan
         matrix_product(of_phase, narrow, out[rows])
 
     _over_phases(x, frequencies, work)
-    out *= 2.0 * math.pi * amplitude
+    out *= 2.0 * math.pi * finish.amplitude
     return torch.from_numpy(out)
 
 
@@ -168,34 +155,22 @@ def _points(x: Tensor) -> np.ndarray:
     return x.numpy().astype(np.float64, copy=False)
 
 
-def _wave_writer(
-    n_phases: int,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    k: int,
-    dtype: np.dtype,
-) -> _WaveWriter:
-    layout = _layout(interleaved)
-    if dtype == np.float64:
-        shift = np.uint64(quarter_shift(quarter_turns, 64) & (2**64 - 1))
+def _wave_writer(n_rows: int, k: int, finish: Finish) -> _WaveWriter:
+    layout = _layout(finish.interleaved)
+    if finish.dtype == torch.float64:
+        shift = np.uint64(quarter_shift(finish.quarter_turns, 64) & (2**64 - 1))
 
         def write_wide(phases: np.ndarray, out: np.ndarray) -> None:
             # 2**63 itself does not fit into int64; its half does.
             quarters = np.rint((phases - np.rint(phases)) * 2.0**62).astype(np.int64)
             write_waves((quarters << 2).view(np.uint64) + shift, out, layout)
-            out *= amplitude
+            out *= finish.amplitude
 
         return write_wide
-    offsets = np.full(k, quarter_shift(quarter_turns) & (2**32 - 1), dtype=np.uint32)
-    offsets = offsets if quarter_turns % 4 else None
-    finish, chosen = Finish(layout, amplitude, offsets), engine(n_phases=n_phases)
-    return lambda phases, out: chosen.write_phases(phases, out, finish)
-
-
-def _blank(out: np.ndarray, invalid: np.ndarray, interleaved: bool) -> None:
-    for columns in wave_columns(out, _layout(interleaved)):
-        columns[invalid] = np.nan
+    offsets = np.full(k, quarter_shift(finish.quarter_turns) & (2**32 - 1), dtype=np.uint32)
+    own = engines.Finish(layout, finish.amplitude, offsets if finish.quarter_turns % 4 else None)
+    chosen = engine(n_phases=n_rows * k)
+    return lambda phases, out: chosen.write_phases(phases, out, own)
 
 
 def _empty_rows(n: int, k: int, dtype: torch.dtype) -> np.ndarray:

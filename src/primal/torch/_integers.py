@@ -12,7 +12,7 @@ from primal.torch._tables import TableTensors
 from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 from torch import Tensor
 
-__all__ = ["exact_turns", "integer_rows", "rounded_turns"]
+__all__ = ["exact_turns", "round_turns", "rounded_turns"]
 
 _BLOCK_PAIRS = 1 << 20
 
@@ -32,22 +32,22 @@ def rounded_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     lengths = torch.linalg.vector_norm(x, dim=1)
     errors = torch.outer(lengths, table.errors[0] * 2.0**32)
     if errors.numel() and not float(errors.max()) <= LARGEST_UNSURE:
-        return _rounded(exact_turns(x, a, table))
+        return round_turns(exact_turns(x, a, table))
     phases = x @ table.frequencies.T
     units = (phases - phases.round()) * 2.0**32  # both steps are exact
     turns = units.round().long().int()
     rows, columns = torch.nonzero((units - units.round()).abs() >= 0.5 - errors, as_tuple=True)
     step = max(1, _BLOCK_PAIRS // x.shape[1])
     for r, c in zip(rows.split(step), columns.split(step), strict=True):
-        points, factors = integer_rows(x[r], a[r]), table.mantissas[c]
-        turns[r, c] = _rounded(_pair_turns(points, factors, a[r] + table.exponents[c]))
+        points, factors = _integer_rows(x[r], a[r]), table.mantissas[c]
+        turns[r, c] = round_turns(_pair_turns(points, factors, a[r] + table.exponents[c]))
     return turns
 
 
 def exact_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     """Return exact phases in units of 2**-64 turn, int64 of shape (n, k)."""
     widths = digit_widths(x.shape[1])
-    x_digits = _balanced_digits(integer_rows(x, a), widths.x)
+    x_digits = _balanced_digits(_integer_rows(x, a), widths.x)
     f_digits = _balanced_digits(table.mantissas, widths.frequency)
     words = _zero_words((x.shape[0], table.mantissas.shape[0]), x.device)
     for x_digit, x_unit in x_digits:
@@ -57,7 +57,7 @@ def exact_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     return _window(words, 60 - a[:, None] - table.exponents)
 
 
-def integer_rows(x: Tensor, a: Tensor) -> Tensor:
+def _integer_rows(x: Tensor, a: Tensor) -> Tensor:
     """Return rows of x as the integers of the definition, the nearest to x * 2**(62 - a)."""
     # Two factors: a single power of two overflows for rows of denormal numbers.
     scale = (FREQUENCY_BITS - a)[:, None]
@@ -132,7 +132,8 @@ def _window(words: Words, start: Tensor) -> Tensor:
     return lower | ((above << 1) << (63 - shift))
 
 
-def _rounded(turns: Tensor) -> Tensor:
+def round_turns(turns: Tensor) -> Tensor:
+    """Return int64 turns in units of 2**-64 as int32 in units of 2**-32, the nearest."""
     return ((turns + (1 << 31)) >> 32).int()
 
 

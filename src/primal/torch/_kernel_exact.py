@@ -11,7 +11,7 @@ from typing import Any
 import triton.language as tl
 
 import torch
-from primal.torch._eager import INVALID_EXPONENT, row_exponents
+from primal.torch._eager import INVALID_EXPONENT, Finish, row_exponents
 from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import (
     MOST_PLAIN_INPUTS,
@@ -63,8 +63,7 @@ def write_exact(
     x: torch.Tensor,
     table: SharedTable,
     out: torch.Tensor,
-    amplitude: float,
-    interleaved: bool,
+    finish: Finish,
     *,
     tiling: Tile | None = None,
     capacity: int = 512,
@@ -78,7 +77,7 @@ def write_exact(
     lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
     counts = torch.zeros(grid, dtype=torch.int32, device=x.device)
     unsure = torch.empty((*grid, capacity), dtype=torch.int32, device=x.device)
-    sizes = (n, k, amplitude, d, interleaved, amplitude != 1.0)
+    sizes = (n, k, finish.amplitude, d, finish.interleaved, finish.amplitude != 1.0)
     exact_kernel[grid](
         *(x, lengths, a, frequencies, errors[0], out, counts, unsure, *sizes),
         *(d <= MOST_PLAIN_INPUTS, capacity, t.rows, t.columns, t.depth),

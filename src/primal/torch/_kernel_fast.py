@@ -9,7 +9,7 @@ from __future__ import annotations
 import triton.language as tl
 
 import torch
-from primal.torch._eager import quarter_shift
+from primal.torch._eager import Finish, quarter_shift
 from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import MOST_PLAIN_INPUTS, fast_turns, float64_sum, tile, tile_for
 from primal.torch._kernel_waves import fast_pair, write_pair
@@ -126,16 +126,12 @@ def tiled_kernel(
 
 
 def write_fast(
-    x: torch.Tensor,
-    frequencies: torch.Tensor,
-    out: torch.Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
+    x: torch.Tensor, frequencies: torch.Tensor, out: torch.Tensor, finish: Finish
 ) -> None:
     """Write the features of x (n, d) for float64 frequencies (k, d) into `out` (n, 2 k)."""
     (n, d), k = x.shape, frequencies.shape[0]
-    sizes = (n, k, quarter_shift(quarter_turns), amplitude, d, interleaved, amplitude != 1.0)
+    amplitude, shift = finish.amplitude, quarter_shift(finish.quarter_turns)
+    sizes = (n, k, shift, amplitude, d, finish.interleaved, amplitude != 1.0)
     if d <= _MOST_FEW_INPUTS:
         columns, steps = min(512, next_power_of_two(k)), 4
         grid = (quotient(n, steps), quotient(k, columns))

@@ -12,7 +12,7 @@ import math
 import triton.language as tl
 
 import torch
-from primal.torch._eager import quarter_shift
+from primal.torch._eager import Finish, quarter_shift
 from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import fast_turns
 from primal.torch._kernel_waves import fast_pair
@@ -62,19 +62,17 @@ def write_input_gradient(
     x: torch.Tensor,
     frequencies: torch.Tensor,
     out: torch.Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
+    finish: Finish,
 ) -> None:
     """Write the gradient of x (n, d) into `out`; `gradient` is that of the features."""
     (n, d), k = x.shape, frequencies.shape[0]
     rows = columns = 32
     # A conversion in every tile would cost more than the second read of the frequencies.
     tables = (frequencies, frequencies.float())
-    factors = (quarter_shift(quarter_turns + 1), 2.0 * math.pi * amplitude)
+    factors = (quarter_shift(finish.quarter_turns + 1), 2.0 * math.pi * finish.amplitude)
     tiling = (rows, columns, max(16, next_power_of_two(d)))
     gradient_kernel[(quotient(n, rows),)](
-        *(gradient, x, *tables, out, n, *factors, k, d, interleaved, *tiling),
+        *(gradient, x, *tables, out, n, *factors, k, d, finish.interleaved, *tiling),
         num_warps=2,
         num_stages=2,
     )

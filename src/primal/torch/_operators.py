@@ -92,7 +92,7 @@ def exact_features(
     Rows with NaN, infinity or a value above the limit of the table become NaN.
     """
     flat = _rows(x)
-    shared = shared_table(table)
+    shared, finish = shared_table(table), _eager.Finish(0, amplitude, interleaved, dtype)
     if not (flat.numel() and shared.shape[0]):
         out = _output(flat, shared.shape[0], dtype)
     elif dtype != torch.float64 and use_kernels(flat):
@@ -100,10 +100,10 @@ def exact_features(
 
         out = _output(flat, shared.shape[0], dtype)
         with on_device(flat):
-            write_exact(flat, shared, out, amplitude, interleaved)
+            write_exact(flat, shared, out, finish)
     else:
         way = _compiled if use_engines(flat) else _eager
-        out = way.exact_features(flat, shared, amplitude, interleaved, dtype)
+        out = way.exact_features(flat, shared, finish)
     return out.view(*x.shape[:-1], out.shape[1])
 
 
@@ -122,7 +122,7 @@ def fast_features(
     """
     flat = _rows(x)
     wide = frequencies.detach().double().contiguous()
-    finish = (quarter_turns, amplitude, interleaved)
+    finish = _eager.Finish(quarter_turns, amplitude, interleaved, dtype)
     if not (flat.numel() and wide.numel()):
         out = _output(flat, wide.shape[0], dtype)
     elif dtype != torch.float64 and use_kernels(flat):
@@ -130,10 +130,10 @@ def fast_features(
 
         out = _output(flat, wide.shape[0], dtype)
         with on_device(flat):
-            write_fast(flat, wide, out, *finish)
+            write_fast(flat, wide, out, finish)
     else:
         way = _compiled if use_engines(flat) else _eager
-        out = way.fast_features(flat, wide, *finish, dtype)
+        out = way.fast_features(flat, wide, finish)
     return out.view(*x.shape[:-1], out.shape[1])
 
 
@@ -150,7 +150,7 @@ def input_gradient(
     flat = _rows(x)
     incoming = gradient.detach().reshape(flat.shape[0], -1).contiguous()
     wide = frequencies.detach().double().contiguous()
-    finish = (quarter_turns, amplitude, interleaved)
+    finish = _eager.Finish(quarter_turns, amplitude, interleaved, flat.dtype)
     if not (flat.numel() and wide.numel()):
         out = torch.zeros_like(flat)
     elif use_kernels(flat):
@@ -158,9 +158,9 @@ def input_gradient(
 
         out = torch.empty_like(flat)
         with on_device(flat):
-            write_input_gradient(incoming, flat, wide, out, *finish)
+            write_input_gradient(incoming, flat, wide, out, finish)
     else:
-        out = _compiled.input_gradient(incoming, flat, wide, *finish)
+        out = _compiled.input_gradient(incoming, flat, wide, finish)
     return out.to(x.dtype).view(x.shape)
 
 

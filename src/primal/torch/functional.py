@@ -41,7 +41,6 @@ __all__ = [
     "dynamic_prime_fast",
     "frequency_table",
     "increment_tensor",
-    "prime_features",
     "static_prime",
     "static_prime_range",
 ]
@@ -144,9 +143,7 @@ def dynamic_prime(
         If x is not a tensor, or has the wrong type or shape.
     """
     x = checked_points(x, table.shape[1])
-    return _derivatives.exact(
-        _as_floats(x), table.key, _float32(amplitude), is_interleaved(layout), _type_of(x, dtype)
-    )
+    return _features(x, table.key, (), layout, dtype, amplitude)
 
 
 def dynamic_prime_fast(
@@ -173,20 +170,7 @@ def dynamic_prime_fast(
     """
     x = checked_points(x, frequencies.shape[1])
     check_device("frequencies", frequencies, x)
-    finish = (0, _float32(amplitude), is_interleaved(layout), _type_of(x, dtype))
-    return _derivatives.fast(_as_floats(x), frequencies, *finish)
-
-
-def prime_features(
-    x: Tensor,
-    table: SharedTable,
-    *,
-    layout: str = "interleaved",
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    """Return :func:`dynamic_prime` times 1 / sqrt(k): dot products approximate a kernel."""
-    amplitude = math.sqrt(1.0 / table.shape[0])
-    return dynamic_prime(x, table, layout=layout, dtype=dtype, amplitude=amplitude)
+    return _features(x, frequencies, (0,), layout, dtype, amplitude)
 
 
 def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
@@ -210,13 +194,15 @@ def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> 
     return x if z.dtype == torch.float64 else x.float()
 
 
-def _type_of(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
-    return output_dtype(x.dtype if dtype is None and x.is_floating_point() else dtype)
-
-
-def _as_floats(x: Tensor) -> Tensor:
-    return x if x.is_floating_point() else x.double()
-
-
-def _float32(amplitude: float) -> float:
-    return float(np.float32(amplitude))
+def _features(
+    x: Tensor,
+    source: str | Tensor,
+    quarter_turns: tuple[int, ...],
+    layout: str,
+    dtype: torch.dtype | None,
+    amplitude: float,
+) -> Tensor:
+    dtype = output_dtype(x.dtype if dtype is None and x.is_floating_point() else dtype)
+    x = x if x.is_floating_point() else x.double()
+    finish = (float(np.float32(amplitude)), is_interleaved(layout), dtype)
+    return _derivatives.features(x, source, *quarter_turns, *finish)
