@@ -150,7 +150,7 @@ class PrimePositions(TransformerMixin, BaseEstimator):
             raise ParameterError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
         if D < 2 or (D % 2 and self.spacing in GRIDS):
             raise NotInvertibleError(
-                f"codes of {D} columns have no inverse, a sine is missing: use an even n_components."
+                f"codes of {D} columns have no inverse, they lack a sine: use an even n_components."
             )
         pairs = self._map(D - D % 2)
         found = np.empty((len(Z), n_columns), dtype=np.int64)

@@ -33,16 +33,14 @@ _LEAST_PHASES = 1 << 16
 _WaveWriter = Callable[[np.ndarray, np.ndarray], None]
 
 
-def positions_features(
-    positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
+def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
     steps, table = (t.contiguous().numpy().view(np.uint64) for t in (positions, increments))
-    out = _empty_rows(len(steps), len(table), dtype)
+    out = _empty_rows(len(steps), len(table), finish.dtype)
     chosen = engine(n_phases=len(steps) * len(table))
     for rows in _thread_blocks(len(steps), len(table)):
-        chosen.static(table, steps[rows], out[rows], _layout(interleaved))
-    return torch.from_numpy(out).to(dtype)
+        chosen.static(table, steps[rows], out[rows], _layout(finish.interleaved))
+    return torch.from_numpy(out).to(finish.dtype)
 
 
 def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:

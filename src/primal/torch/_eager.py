@@ -70,16 +70,14 @@ def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
     return cos, sin
 
 
-def positions_features(
-    positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
+def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         turns = positions[rows, None] * increments
-        return waves(turns if dtype == torch.float64 else round_turns(turns))
+        return waves(turns if finish.dtype == torch.float64 else round_turns(turns))
 
-    return _in_blocks(block, len(positions), increments, Finish(0, 1.0, interleaved, dtype))
+    return _in_blocks(block, len(positions), increments, finish)
 
 
 def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 from primal._checks import one_of, whole_number
@@ -23,9 +24,8 @@ _SINE_FACTOR = 30.0
 def sampling_sigma(samples_per_unit: float) -> float:
     """Return the sigma for a signal sampled so densely along each coordinate.
 
-    Samples carry frequencies up to half their rate. Natural signals have most of their energy
-    far below that, and frequencies above it only fit noise between samples; the features get
-    Gaussian frequencies with a standard deviation of ``SHARE_OF_NYQUIST`` times that limit.
+    Samples carry frequencies up to half their rate; the features get Gaussian frequencies with a
+    standard deviation of ``SHARE_OF_NYQUIST`` times that limit.
 
     Parameters
     ----------
@@ -51,18 +51,11 @@ def sampling_sigma(samples_per_unit: float) -> float:
 
 
 class Sine(nn.Module):
-    """sin(factor * x), the activation of SIREN."""
-
-    def __init__(self, factor: float = _SINE_FACTOR) -> None:
-        super().__init__()
-        self.factor = factor
+    """sin(30 x), the activation of SIREN."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the sine of the scaled input."""
-        return torch.sin(self.factor * x)
-
-    def extra_repr(self) -> str:
-        return f"factor={self.factor}"
+        return torch.sin(_SINE_FACTOR * x)
 
 
 class SineLinear(nn.Linear):
@@ -146,6 +139,7 @@ class PrimeINR(nn.Module):
         n_hidden = whole_number("n_hidden", n_hidden, least=1)
         width = whole_number("width", width, least=1)
         n_outputs = whole_number("n_outputs", n_outputs, least=1)
+        self.in_features, self.out_features = d, n_outputs
         self.features = DynamicPrime(
             d,
             n_features,
@@ -159,14 +153,12 @@ class PrimeINR(nn.Module):
         )
         sine = one_of("body", body, BODIES) == "sine"
         dense = SineLinear if sine else nn.Linear
+        sizes = [n_features, *[width] * n_hidden, n_outputs]
         layers: list[nn.Module] = []
-        n_inputs = n_features
-        for _ in range(n_hidden):
-            layers += [dense(n_inputs, width, device=device, dtype=dtype)]
+        for n_in, n_out in pairwise(sizes):
+            layers += [dense(n_in, n_out, device=device, dtype=dtype)]
             layers += [Sine() if sine else nn.ReLU()]
-            n_inputs = width
-        layers += [dense(n_inputs, n_outputs, device=device, dtype=dtype)]
-        self.body = nn.Sequential(*layers)
+        self.body = nn.Sequential(*layers[:-1])
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the values at coordinates x, shape (..., d) to (..., n_outputs)."""

@@ -6,6 +6,8 @@ compared as unsigned ones after a flip of their top bit.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import torch
 from primal.engines import LARGEST_UNSURE
 from primal.torch._tables import TableTensors
@@ -39,22 +41,38 @@ def rounded_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     rows, columns = torch.nonzero((units - units.round()).abs() >= 0.5 - errors, as_tuple=True)
     step = max(1, _BLOCK_PAIRS // x.shape[1])
     for r, c in zip(rows.split(step), columns.split(step), strict=True):
-        points, factors = _integer_rows(x[r], a[r]), table.mantissas[c]
-        turns[r, c] = round_turns(_pair_turns(points, factors, a[r] + table.exponents[c]))
+        exponents = a[r] + table.exponents[c]
+        pairs = _summed(_integer_rows(x[r], a[r]), table.mantissas[c], exponents, _row_sums)
+        turns[r, c] = round_turns(pairs)
     return turns
 
 
 def exact_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     """Return exact phases in units of 2**-64 turn, int64 of shape (n, k)."""
-    widths = digit_widths(x.shape[1])
-    x_digits = _balanced_digits(_integer_rows(x, a), widths.x)
-    f_digits = _balanced_digits(table.mantissas, widths.frequency)
-    words = _zero_words((x.shape[0], table.mantissas.shape[0]), x.device)
-    for x_digit, x_unit in x_digits:
+    exponents = a[:, None] + table.exponents
+    return _summed(_integer_rows(x, a), table.mantissas, exponents, lambda x, f: x @ f.T)
+
+
+def _summed(
+    points: Tensor,
+    factors: Tensor,
+    exponents: Tensor,
+    product: Callable[[Tensor, Tensor], Tensor],
+) -> Tensor:
+    """Return the phases of integer rows (n, d), by exact products of their digits."""
+    widths = digit_widths(points.shape[1])
+    f_digits = _balanced_digits(factors, widths.frequency)
+    zero = torch.zeros(exponents.shape, dtype=torch.int64, device=points.device)
+    words = (zero, zero, zero)
+    for x_digit, x_unit in _balanced_digits(points, widths.x):
         for f_digit, f_unit in f_digits:
             # Exact whatever the order of summation: whole numbers that stay within 2**53.
-            words = _add(words, (x_digit @ f_digit.T).long(), x_unit + f_unit)
-    return _window(words, 60 - a[:, None] - table.exponents)
+            words = _add(words, product(x_digit, f_digit).long(), x_unit + f_unit)
+    return _window(words, 60 - exponents)
+
+
+def _row_sums(x: Tensor, f: Tensor) -> Tensor:
+    return (x * f).sum(1)
 
 
 def _integer_rows(x: Tensor, a: Tensor) -> Tensor:
@@ -63,17 +81,6 @@ def _integer_rows(x: Tensor, a: Tensor) -> Tensor:
     scale = (FREQUENCY_BITS - a)[:, None]
     half = scale >> 1
     return (x * _power_of_two(half) * _power_of_two(scale - half)).round().long()
-
-
-def _pair_turns(points: Tensor, factors: Tensor, exponents: Tensor) -> Tensor:
-    """Return the exact phases of pairs of integer rows, both of shape (n, d)."""
-    low31, low32 = (1 << 31) - 1, (1 << 32) - 1
-    xh, xl, fh, fl = points >> 31, points & low31, factors >> 31, factors & low31
-    words = _zero_words((len(points),), points.device)
-    for product, position in ((xl * fl, 0), (xh * fl + xl * fh, 31), (xh * fh, 62)):
-        words = _add(words, (product & low32).sum(1), position)
-        words = _add(words, (product >> 32).sum(1), position + 32)
-    return _window(words, 60 - exponents)
 
 
 def _balanced_digits(integers: Tensor, width: int) -> list[tuple[Tensor, int]]:
@@ -88,11 +95,6 @@ def _balanced_digits(integers: Tensor, width: int) -> list[tuple[Tensor, int]]:
 
 
 Words = tuple[Tensor, Tensor, Tensor]
-
-
-def _zero_words(shape: tuple[int, ...], device: torch.device) -> Words:
-    zero = torch.zeros(shape, dtype=torch.int64, device=device)
-    return zero, zero, zero
 
 
 def _add(words: Words, value: Tensor, position: int) -> Words:

@@ -12,7 +12,6 @@ import triton.language as tl
 
 import torch
 from primal.torch._eager import INVALID_EXPONENT, Finish, row_exponents
-from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import (
     MOST_PLAIN_INPUTS,
     Tile,
@@ -22,7 +21,7 @@ from primal.torch._kernel_phases import (
     tile_for,
 )
 from primal.torch._kernel_settle import dense_kernel, list_unsure, sparse_kernel
-from primal.torch._kernel_waves import wave_pair, write_pair
+from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pair, write_pair
 from primal.torch._tables import SharedTable
 from primal.turns import digit_widths
 

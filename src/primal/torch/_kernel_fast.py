@@ -10,9 +10,8 @@ import triton.language as tl
 
 import torch
 from primal.torch._eager import Finish, quarter_shift
-from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import MOST_PLAIN_INPUTS, fast_turns, float64_sum, tile, tile_for
-from primal.torch._kernel_waves import fast_pair, write_pair
+from primal.torch._kernel_waves import fast_pair, jit, next_power_of_two, quotient, write_pair
 
 __all__ = ["write_fast"]
 

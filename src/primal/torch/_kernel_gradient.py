@@ -13,9 +13,8 @@ import triton.language as tl
 
 import torch
 from primal.torch._eager import Finish, quarter_shift
-from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import fast_turns
-from primal.torch._kernel_waves import fast_pair
+from primal.torch._kernel_waves import fast_pair, jit, next_power_of_two, quotient
 
 __all__ = ["write_input_gradient"]
 

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import triton.language as tl
 
-from primal.torch._jit import jit, next_power_of_two
+from primal.torch._kernel_waves import jit, next_power_of_two
 
 __all__ = [
     "MOST_PLAIN_INPUTS",

@@ -5,8 +5,8 @@ from __future__ import annotations
 import triton.language as tl
 
 import torch
-from primal.torch._jit import jit, next_power_of_two, quotient
-from primal.torch._kernel_waves import wave_pair, write_pair
+from primal.torch._eager import Finish
+from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pair, write_pair
 
 __all__ = ["write_positions", "write_range"]
 
@@ -86,14 +86,14 @@ def write_range(first: int, increments: torch.Tensor, out: torch.Tensor, interle
 
 
 def write_positions(
-    positions: torch.Tensor, increments: torch.Tensor, out: torch.Tensor, interleaved: bool
+    positions: torch.Tensor, increments: torch.Tensor, out: torch.Tensor, finish: Finish
 ) -> None:
     """Write the codes of int64 positions of shape (n,) into `out`."""
     n, k = out.shape[0], increments.shape[0]
     rows, columns = 8, min(256, next_power_of_two(k))
     grid = (quotient(n, rows), quotient(k, columns))
     positions_kernel[grid](
-        *(positions, increments, out, n, k, interleaved, rows, columns),
+        *(positions, increments, out, n, k, finish.interleaved, rows, columns),
         num_warps=4,
         enable_fp_fusion=False,
     )

@@ -9,9 +9,12 @@ every order come from three operators.
 """
 
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
+from typing import Any
+
 import torch
 from primal.torch import _compiled, _eager
 from primal.torch._backend import on_device, use_engines, use_kernels
+from primal.torch._eager import Finish
 from primal.torch._tables import n_increments, shared_increments, shared_table
 from torch import Tensor
 
@@ -53,16 +56,8 @@ def static_codes(
     positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
     """Return the codes of int64 positions of any shape."""
-    flat = positions.reshape(-1)
-    if dtype != torch.float64 and flat.numel() and use_kernels(flat):
-        from primal.torch._kernel_static import write_positions
-
-        out = _output(flat, len(increments), dtype)
-        with on_device(flat):
-            write_positions(flat.contiguous(), increments, out, interleaved)
-    else:
-        way = _compiled if use_engines(flat) else _eager
-        out = way.positions_features(flat, increments, interleaved, dtype)
+    flat, finish = positions.reshape(-1).contiguous(), Finish(0, 1.0, interleaved, dtype)
+    out = _features("positions", flat, increments, len(increments), finish)
     return out.view(*positions.shape, out.shape[1])
 
 
@@ -72,15 +67,15 @@ def range_codes(
 ) -> Tensor:
     """Return the codes of positions first, ..., first + n - 1."""
     if dtype != torch.float64 and n and use_kernels(increments):
-        from primal.torch._kernel_static import write_range
+        from primal.torch._kernels import write_range
 
         out = increments.new_empty((n, 2 * increments.shape[0]), dtype=dtype)
         with on_device(increments):
             write_range(first, increments, out, interleaved)
         return out
     positions = torch.arange(n, device=increments.device) + first
-    way = _compiled if use_engines(positions) else _eager
-    return way.positions_features(positions, increments, interleaved, dtype)
+    finish = Finish(0, 1.0, interleaved, dtype)
+    return _features("positions", positions, increments, len(increments), finish)
 
 
 @torch.library.custom_op("primal::exact_features", mutates_args=())
@@ -91,19 +86,8 @@ def exact_features(
 
     Rows with NaN, infinity or a value above the limit of the table become NaN.
     """
-    flat = _rows(x)
-    shared, finish = shared_table(table), _eager.Finish(0, amplitude, interleaved, dtype)
-    if not (flat.numel() and shared.shape[0]):
-        out = _output(flat, shared.shape[0], dtype)
-    elif dtype != torch.float64 and use_kernels(flat):
-        from primal.torch._kernel_exact import write_exact
-
-        out = _output(flat, shared.shape[0], dtype)
-        with on_device(flat):
-            write_exact(flat, shared, out, finish)
-    else:
-        way = _compiled if use_engines(flat) else _eager
-        out = way.exact_features(flat, shared, finish)
+    shared, finish = shared_table(table), Finish(0, amplitude, interleaved, dtype)
+    out = _features("exact", _rows(x), shared, shared.shape[0], finish)
     return out.view(*x.shape[:-1], out.shape[1])
 
 
@@ -120,21 +104,25 @@ def fast_features(
 
     Phases of 2**20 turns or more, and NaN, have NaN features.
     """
-    flat = _rows(x)
     wide = frequencies.detach().double().contiguous()
-    finish = _eager.Finish(quarter_turns, amplitude, interleaved, dtype)
-    if not (flat.numel() and wide.numel()):
-        out = _output(flat, wide.shape[0], dtype)
-    elif dtype != torch.float64 and use_kernels(flat):
-        from primal.torch._kernel_fast import write_fast
-
-        out = _output(flat, wide.shape[0], dtype)
-        with on_device(flat):
-            write_fast(flat, wide, out, finish)
-    else:
-        way = _compiled if use_engines(flat) else _eager
-        out = way.fast_features(flat, wide, finish)
+    finish = Finish(quarter_turns, amplitude, interleaved, dtype)
+    out = _features("fast", _rows(x), wide, wide.shape[0], finish)
     return out.view(*x.shape[:-1], out.shape[1])
+
+
+def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> Tensor:
+    """Return features of rows or positions, made by kernels, engines or plain PyTorch."""
+    if not (flat.numel() and k):
+        return flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
+    if finish.dtype != torch.float64 and use_kernels(flat):
+        from primal.torch import _kernels
+
+        out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
+        with on_device(flat):
+            getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
+        return out
+    way = _compiled if use_engines(flat) else _eager
+    return getattr(way, f"{kind}_features")(flat, source, finish)
 
 
 @torch.library.custom_op("primal::input_gradient", mutates_args=())
@@ -150,11 +138,11 @@ def input_gradient(
     flat = _rows(x)
     incoming = gradient.detach().reshape(flat.shape[0], -1).contiguous()
     wide = frequencies.detach().double().contiguous()
-    finish = _eager.Finish(quarter_turns, amplitude, interleaved, flat.dtype)
+    finish = Finish(quarter_turns, amplitude, interleaved, flat.dtype)
     if not (flat.numel() and wide.numel()):
         out = torch.zeros_like(flat)
     elif use_kernels(flat):
-        from primal.torch._kernel_gradient import write_input_gradient
+        from primal.torch._kernels import write_input_gradient
 
         out = torch.empty_like(flat)
         with on_device(flat):
@@ -168,10 +156,6 @@ def _rows(x: Tensor) -> Tensor:
     """Return x as contiguous rows of float32 or float64, which hold every narrower type."""
     flat = x.detach().reshape(-1, x.shape[-1]).contiguous()
     return flat if flat.dtype in (torch.float32, torch.float64) else flat.float()
-
-
-def _output(flat: Tensor, k: int, dtype: torch.dtype) -> Tensor:
-    return flat.new_empty((flat.shape[0], 2 * k), dtype=dtype)
 
 
 @increments.register_fake

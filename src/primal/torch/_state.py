@@ -1,9 +1,8 @@
 """``PrimeStateCell``: a linear recurrent layer whose channels rotate by prime increments.
 
-Channel j of the state follows h_t = a h_(t-1) + u_t with a = decay * exp(2 pi i f). The rotation
-is known beforehand, so what is kept is the memory in the frame that turns along,
+What is kept is the memory in the frame that turns along, g_t = exp(-2 pi i f t) h_t, so that
 
-    g_t = exp(-2 pi i f t) h_t,        g_t = decay g_(t-1) + exp(-2 pi i f t) u_t,
+    g_t = decay g_(t-1) + exp(-2 pi i f t) u_t,        h_t = exp(2 pi i f t) g_t,
 
 and both rotations take their phase from the integer t times the increment. No phase is ever
 the sum of many rounded ones: at step 10**9 it is as exact as at step one.
@@ -49,10 +48,9 @@ class CellState(NamedTuple):
 class PrimeStateCell(nn.Module):
     """A linear recurrent layer with n rotating channels: all steps at once, or one by one.
 
-    y_t = C h_t + c with h_t = decay e^(2 pi i f) h_(t-1) + B x_t. The frequencies f come from
-    primes and are fixed; B, C, c and the time constants of the decays are learned. Inputs are
-    scaled by sqrt(1 - decay**2), which gives the state the variance of B x for white inputs.
-    The first channel does not turn: what it holds can be read whatever its age.
+    y_t = C h_t + c with h_t = decay e^(2 pi i f) h_(t-1) + sqrt(1 - decay**2) B x_t. The
+    frequencies f come from primes and are fixed; B, C, c and the decays are learned. The first
+    channel does not turn: what it holds can be read whatever its age.
 
     Parameters
     ----------
@@ -111,7 +109,7 @@ class PrimeStateCell(nn.Module):
         self.d = whole_number("d", d, least=1)
         self.n_channels = whole_number("n_channels", n_channels, least=1)
         self.d_out = self.d if d_out is None else whole_number("d_out", d_out, least=1)
-        self.spacing, self.sigma, self.start, self.base = spacing, sigma, start, base
+        self.in_features, self.out_features, self.spacing = self.d, self.d_out, spacing
         self.time_constant = positive_scale("time_constant", time_constant)
         options = {"device": device, "dtype": output_dtype(dtype)}
         self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
@@ -165,24 +163,18 @@ class PrimeStateCell(nn.Module):
 
     def initial_state(self, batch_shape: tuple[int, ...] = ()) -> CellState:
         """Return the state before the first step."""
-        options = {"device": self.log_time_constant.device}
-        memory = torch.zeros(
-            (*batch_shape, 2 * self.n_channels), dtype=self.decay().dtype, **options
-        )
-        return CellState(memory, torch.zeros((), dtype=torch.int64, **options))
+        device = self.log_time_constant.device
+        memory = torch.zeros((*batch_shape, 2 * self.n_channels), dtype=self._wide, device=device)
+        return CellState(memory, torch.zeros((), dtype=torch.int64, device=device))
 
     def codes(self, positions: Tensor) -> Tensor:
         """Return cosines and sines of the channels at integer positions, shape (..., 2 n)."""
-        wide = self.log_time_constant.dtype == torch.float64
-        dtype = torch.float64 if wide else torch.float32
         positions = checked_positions(positions)
-        return F.static_prime(positions, self._increments_on(positions.device), dtype=dtype)
+        return F.static_prime(positions, self._increments_on(positions.device), dtype=self._wide)
 
     def decay(self) -> Tensor:
         """Return what remains of each column of the state after a step, shape (2 n,)."""
-        wide = self.log_time_constant.dtype == torch.float64
-        log_time = self.log_time_constant if wide else self.log_time_constant.float()
-        return torch.exp(-torch.exp(-log_time)).repeat(2)
+        return torch.exp(-torch.exp(-self.log_time_constant.to(self._wide))).repeat(2)
 
     def turns(self, t: Tensor) -> Tensor:
         """Return the phases of the channels at steps t, int64 in units of 2**-64 turn."""
@@ -194,6 +186,11 @@ class PrimeStateCell(nn.Module):
         self.input_map.reset_parameters()
         self.output_map.reset_parameters()
         nn.init.constant_(self.log_time_constant, math.log(self.time_constant))
+
+    @property
+    def _wide(self) -> torch.dtype:
+        """Type of the state."""
+        return torch.promote_types(self.log_time_constant.dtype, torch.float32)
 
     def _increments_on(self, device: torch.device) -> Tensor:
         turning = _operators.increments(self._key, device=device)
