@@ -16,8 +16,6 @@ from functools import cache
 import torch
 from primal.errors import EngineError
 
-__all__ = ["BACKENDS", "on_device", "use_engines", "use_kernels"]
-
 BACKENDS = ("auto", "eager", "triton")
 
 

@@ -22,8 +22,6 @@ from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
 from primal.torch._tables import SharedTable
 from torch import Tensor
 
-__all__ = ["exact_features", "fast_features", "input_gradient", "positions_features"]
-
 # Phases in one block: with their waves and gradients they stay in the second-level cache.
 _BLOCK_PHASES = 1 << 15
 # Fewer phases than this are not worth a second thread, here and in the engines.

@@ -19,8 +19,6 @@ from primal.torch._backend import use_engines, use_kernels
 from primal.torch._eager import Finish, pairs, split_pairs
 from torch import Tensor
 
-__all__ = ["features"]
-
 # Rows of the result stay in registers of the gradient kernel: beyond this they do not fit.
 _MOST_FUSED_INPUTS = 128
 

@@ -20,8 +20,6 @@ from primal.torch._layer import PrimeLayer
 from primal.torch._tables import SharedTable, frequency_table
 from torch import Tensor, nn
 
-__all__ = ["DynamicPrime"]
-
 SCALES = ("scalar", "input", "frequency")
 Layer = TypeVar("Layer", bound="DynamicPrime")
 
@@ -30,10 +28,9 @@ class DynamicPrime(PrimeLayer):
     """Features of real vectors: :func:`functional.dynamic_prime` with its frequencies.
 
     The frequencies follow from the arguments and are made where they are needed: the layer has
-    no buffers, ``state_dict()`` is empty unless something is learned, and nothing can damage a
-    frequency. `spec` and `fingerprint` are those of :class:`primal.DynamicPrime` behind it, and
-    `from_map` makes the layer of such a map. The output has the type of x, unless `dtype` is
-    given or the layer was cast; the 16-bit types are the float32 features, rounded.
+    no buffers, and ``state_dict()`` is empty unless something is learned. `spec` and `fingerprint`
+    are those of the :class:`primal.DynamicPrime` behind it. The output has the type of x, unless
+    `dtype` is given or the layer was cast; 16-bit features are the float32 ones, rounded.
 
     Parameters
     ----------
@@ -122,24 +119,16 @@ class DynamicPrime(PrimeLayer):
         precision: str = "exact",
         **options: Any,
     ) -> Layer:
-        """Return a layer with given frequencies, in turns per unit of x.
+        """Return a layer with given frequencies (k, d), in turns per unit of x.
 
         They are taken as float64 and belong to the layer like its other arguments: a pickle
-        holds them, ``state_dict()`` does not. Such a layer has no spec and cannot grow.
-
-        Parameters
-        ----------
-        frequencies : array or tensor of shape (k, d)
-        layout : {"block", "interleaved"}, optional
-            By default that of the class.
-        precision, learnable_scale, learnable_frequencies, device, dtype
-            As in the class.
+        holds them, ``state_dict()`` does not. Such a layer has no spec and cannot grow. The
+        options are those of the class.
 
         Raises
         ------
         DataError, ParameterError
-            If the frequencies are not a matrix of finite numbers up to 1e30, or an option
-            does not exist.
+            If the frequencies are not a matrix of finite numbers up to 1e30.
 
         Examples
         --------
@@ -231,16 +220,7 @@ class DynamicPrime(PrimeLayer):
         return F.dynamic_prime(x, self._table, **options)
 
     def decode(self, z: Tensor) -> Tensor:
-        """Return x from features, if none of their phases wrapped (the paper's Reverse).
-
-        Parameters
-        ----------
-        z : tensor of shape (..., D)
-
-        Returns
-        -------
-        x : tensor of shape (..., d)
-            float64 if z is, else float32.
+        """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse).
 
         Raises
         ------
@@ -306,13 +286,10 @@ class DynamicPrime(PrimeLayer):
         return torch.tensor(self._input_scales, dtype=torch.float64, device=device)
 
     def _parameter(self, name: str, x: Tensor) -> Tensor:
-        """Return a parameter, which has to lie where x does, or this rank's part of it.
-
-        Every rank computes features of its own frequencies from a replicated parameter, so the
-        gradients of the ranks add up.
-        """
+        """Return a parameter, which has to lie where x does, or this rank's part of it."""
         tensor = getattr(self, name)
-        # Whoever has a DTensor has imported its module; nobody else should pay for it.
+        # Whoever has a DTensor has imported its module; nobody else should pay for it. Every rank
+        # uses all of a replicated parameter, so the gradients of the ranks add up.
         module = sys.modules.get("torch.distributed.tensor")
         if module is not None and isinstance(tensor, module.DTensor):
             partial = [module.Partial() if p.is_replicate() else p for p in tensor.placements]

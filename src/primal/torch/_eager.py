@@ -15,20 +15,6 @@ from primal.torch._tables import SharedTable
 from primal.turns import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
 from torch import Tensor
 
-__all__ = [
-    "INVALID_EXPONENT",
-    "LARGEST_FAST_TURNS",
-    "Finish",
-    "exact_features",
-    "fast_features",
-    "pairs",
-    "positions_features",
-    "quarter_shift",
-    "row_exponents",
-    "split_pairs",
-    "waves",
-]
-
 # Row exponent of a row that cannot be encoded: its features are NaN.
 INVALID_EXPONENT = 1 << 20
 LARGEST_FAST_TURNS = 2.0**LARGEST_FAST_LOG2_TURNS
@@ -49,14 +35,6 @@ def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
     """Return (cos, sin) of int32 turns in float32, or of int64 turns in float64.
 
     Same bits as :func:`primal.turns.waves` of the unsigned twins.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from primal.torch._eager import waves
-    >>> cos, sin = waves(torch.tensor([0, 2**30, -(2**31), -(2**30)], dtype=torch.int32))
-    >>> cos.int().tolist(), sin.int().tolist()
-    ([1, 0, -1, 0], [0, 1, 0, -1])
     """
     narrow = turns.dtype == torch.int32
     bits = 32 if narrow else 64

@@ -14,8 +14,6 @@ from primal.kernels import KERNELS
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._tables import frequency_table
 
-__all__ = ["PrimeFeatures"]
-
 
 class PrimeFeatures(DynamicPrime):
     """Features whose dot products approximate a kernel of x - y: :class:`primal.KernelPrime`.

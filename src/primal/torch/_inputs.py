@@ -8,15 +8,6 @@ from primal.errors import DataError, ParameterError
 from primal.maps import LAYOUTS
 from torch import Tensor
 
-__all__ = [
-    "DTYPES",
-    "check_device",
-    "checked_points",
-    "checked_positions",
-    "is_interleaved",
-    "output_dtype",
-]
-
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 # Integers that float64 holds without rounding, whatever their value.
@@ -43,7 +34,7 @@ def is_interleaved(layout: str) -> bool:
 
 def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
     """Return x if it is a tensor of real numbers, d of them along its last axis."""
-    _check_tensor(name, x)
+    check_tensor(name, x)
     if x.dtype == torch.int64 or x.dtype == torch.uint64:
         raise DataError(
             f"{name} has type {x.dtype}, whose values beyond 2**53 float64 cannot hold: pass "
@@ -62,7 +53,7 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
 
 def checked_positions(t: Tensor) -> Tensor:
     """Return t if it is a tensor of integers."""
-    _check_tensor("positions", t, "t")
+    check_tensor("positions", t, "t")
     if t.dtype not in _POSITIONS:
         raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
     return t
@@ -78,7 +69,8 @@ def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
         )
 
 
-def _check_tensor(name: str, x: object, variable: str | None = None) -> None:
+def check_tensor(name: str, x: object, variable: str | None = None) -> None:
+    """Raise unless x is a tensor."""
     if not isinstance(x, Tensor):
         raise DataError(
             f"{name} must be a tensor, got {type(x).__name__}: pass "

@@ -11,8 +11,6 @@ from primal.errors import ParameterError
 from primal.torch._dynamic import DynamicPrime
 from torch import Tensor, nn
 
-__all__ = ["SHARE_OF_NYQUIST", "PrimeINR", "Sine", "sampling_sigma"]
-
 BODIES = ("relu", "sine")
 # Standard deviation of the frequencies as a share of the highest one that the samples carry.
 # Chosen once by `primal study inr --choose`, on images that no test of the rule uses.
@@ -22,20 +20,11 @@ _SINE_FACTOR = 30.0
 
 
 def sampling_sigma(samples_per_unit: float) -> float:
-    """Return the sigma for a signal sampled so densely along each coordinate.
+    """Return the sigma in turns per unit for a signal sampled so densely along each coordinate.
 
     Samples carry frequencies up to half their rate; the features get Gaussian frequencies with a
-    standard deviation of ``SHARE_OF_NYQUIST`` times that limit.
-
-    Parameters
-    ----------
-    samples_per_unit : float
-        Samples per unit of a coordinate: 64 for 128 samples from -1 to 1.
-
-    Returns
-    -------
-    sigma : float
-        In turns per unit.
+    standard deviation of ``SHARE_OF_NYQUIST`` times that limit. 128 samples from -1 to 1 are 64
+    samples per unit.
 
     Examples
     --------
@@ -96,14 +85,7 @@ class PrimeINR(nn.Module):
         Train the frequencies, too; they start at the primes'.
     device : torch.device or str, optional
     dtype : torch.dtype, optional
-        Of the parameters, by default PyTorch's default type. Features are computed from
-        coordinates of any type, and have the type of the dense layers.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range, or not exactly one of `samples_per_unit` and `sigma` is
-        given.
+        Of the parameters, by default PyTorch's default type.
 
     Examples
     --------

@@ -14,22 +14,14 @@ from primal.torch._tables import TableTensors
 from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 from torch import Tensor
 
-__all__ = ["exact_turns", "round_turns", "rounded_turns"]
-
 _BLOCK_PAIRS = 1 << 20
 
 
 def rounded_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
-    """Return exact phases rounded to 2**-32 turn, int32 of shape (n, k).
+    """Return exact phases of float64 x (n, d), rounded to 2**-32 turn, int32 of shape (n, k).
 
-    Mostly by one float64 product; where its error leaves the rounding open, exactly.
-
-    Parameters
-    ----------
-    x : float64 tensor of shape (n, d)
-    a : int64 tensor of shape (n,)
-        Row exponents: 2**a is above every |x_j|.
-    table : TableTensors
+    Mostly by one float64 product; where its error leaves the rounding open, exactly. `a` has the
+    int64 exponents of the rows: 2**a is above every |x_j|.
     """
     lengths = torch.linalg.vector_norm(x, dim=1)
     errors = torch.outer(lengths, table.errors[0] * 2.0**32)

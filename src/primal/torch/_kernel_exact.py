@@ -25,8 +25,6 @@ from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pa
 from primal.torch._tables import SharedTable
 from primal.turns import digit_widths
 
-__all__ = ["write_exact"]
-
 _INVALID = tl.constexpr(INVALID_EXPONENT)
 # Tiles that one program looks through for lists that are too long: mostly there are none.
 _GROUP = 32

@@ -13,8 +13,6 @@ from primal.torch._eager import Finish, quarter_shift
 from primal.torch._kernel_phases import MOST_PLAIN_INPUTS, fast_turns, float64_sum, tile, tile_for
 from primal.torch._kernel_waves import fast_pair, jit, next_power_of_two, quotient, write_pair
 
-__all__ = ["write_fast"]
-
 # Up to this many inputs the kernel is bound by the memory it writes.
 _MOST_FEW_INPUTS = 4
 # Up to this many, rows of x stay in registers.

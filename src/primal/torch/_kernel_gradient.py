@@ -16,8 +16,6 @@ from primal.torch._eager import Finish, quarter_shift
 from primal.torch._kernel_phases import fast_turns
 from primal.torch._kernel_waves import fast_pair, jit, next_power_of_two, quotient
 
-__all__ = ["write_input_gradient"]
-
 
 @jit
 def gradient_kernel(

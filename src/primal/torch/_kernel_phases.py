@@ -8,16 +8,6 @@ import triton.language as tl
 
 from primal.torch._kernel_waves import jit, next_power_of_two
 
-__all__ = [
-    "MOST_PLAIN_INPUTS",
-    "Tile",
-    "fast_turns",
-    "float64_sum",
-    "rounded_turns",
-    "tile",
-    "tile_for",
-]
-
 # Up to this many inputs plain multiplications are faster than the matrix unit.
 MOST_PLAIN_INPUTS = 8
 

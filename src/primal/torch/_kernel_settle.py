@@ -15,8 +15,6 @@ from primal.torch._eager import INVALID_EXPONENT
 from primal.torch._kernel_waves import jit, wave_pair, write_pair
 from primal.turns import DEEP_BITS
 
-__all__ = ["dense_kernel", "list_unsure", "sparse_kernel"]
-
 _INVALID = tl.constexpr(INVALID_EXPONENT)
 _DEEP_BITS = tl.constexpr(DEEP_BITS)
 _HALF = tl.constexpr(1 << 31)

@@ -8,8 +8,6 @@ import torch
 from primal.torch._eager import Finish
 from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pair, write_pair
 
-__all__ = ["write_positions", "write_range"]
-
 _HALF = tl.constexpr(1 << 31)
 
 

@@ -20,8 +20,6 @@ import triton.language as tl
 
 from primal.turns import Cosine32, Sine32
 
-__all__ = ["fast_pair", "jit", "next_power_of_two", "quotient", "wave_pair", "write_pair"]
-
 # Triton describes neither launches nor constants with types.
 jit: Any = triton.jit
 

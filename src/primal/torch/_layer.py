@@ -12,15 +12,11 @@ from primal.errors import ParameterError, SpecError
 from primal.torch._inputs import output_dtype
 from torch import Tensor, nn
 
-__all__ = ["PrimeLayer"]
-
 Layer = TypeVar("Layer", bound="PrimeLayer")
 
 
 class PrimeLayer(nn.Module):
     """A module that computes what a core map does; its tables follow from the map's spec.
-
-    It has no buffers: tables are made where they are needed.
 
     Attributes
     ----------
@@ -32,7 +28,6 @@ class PrimeLayer(nn.Module):
         The first of the map's frequencies that the layer has, and the one after the last.
     """
 
-    # The type of the core map behind the layer.
     map_type: ClassVar[type]
 
     def _begin(
@@ -62,7 +57,7 @@ class PrimeLayer(nn.Module):
         m : map
             Of the type that `spec` names.
         **options
-            Those of the class that say nothing about the map: `device`, `dtype`, what is learned.
+            Those of the class that say nothing about the map, such as `device` and `dtype`.
 
         Raises
         ------
@@ -114,15 +109,8 @@ class PrimeLayer(nn.Module):
     def grow(self: Layer, D: int, **options: Any) -> Layer:
         """Return the same layer with more outputs; what was learned is copied.
 
-        The old frequencies come first. Only in the interleaved layout are the old outputs a
-        prefix of the new ones.
-
-        Parameters
-        ----------
-        D : int
-            Number of outputs, at least the present one.
-        **options
-            Those of the map's own `grow`.
+        The options are those of the map's own `grow`. Only in the interleaved layout are the old
+        outputs a prefix of the new ones.
         """
         if self._spec is None:
             raise ParameterError("frequencies that were given cannot grow: give more of them.")

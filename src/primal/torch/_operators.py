@@ -18,17 +18,6 @@ from primal.torch._eager import Finish
 from primal.torch._tables import n_increments, shared_increments, shared_table
 from torch import Tensor
 
-__all__ = [
-    "exact_features",
-    "fast_features",
-    "frequencies",
-    "increments",
-    "input_gradient",
-    "inverse_frequencies",
-    "range_codes",
-    "static_codes",
-]
-
 
 @torch.library.custom_op("primal::increments", mutates_args=())
 def increments(key: str, device: torch.device) -> Tensor:

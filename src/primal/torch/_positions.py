@@ -14,16 +14,13 @@ from primal.torch._rotary import rotary, sequence_axis, turned
 from primal.torch._static import StaticPrime
 from torch import Tensor
 
-__all__ = ["PrimePositions"]
-
 
 class PrimePositions(StaticPrime):
     """Positions from square roots of primes: :class:`StaticPrime` with nearness, and rotations.
 
-    Phases are 64-bit integers, so they are exact to t * 2**-64 turn at every position t, in
-    models of every type. There is nothing to learn or to store, and ``state_dict()`` is empty.
-    Absolute codes have the bits of ``primal.sklearn.PrimePositions``; `spec` and `fingerprint`
-    are those of the :class:`primal.StaticPrime` behind them.
+    Phases are exact to t * 2**-64 turn at every position t, in models of every type. Absolute
+    codes have the bits of ``primal.sklearn.PrimePositions``; `spec` and `fingerprint` are those
+    of the :class:`primal.StaticPrime` behind them.
 
     Parameters
     ----------
@@ -45,15 +42,8 @@ class PrimePositions(StaticPrime):
     head_dim : int, optional
         Columns of what is rotated, if more than D: the first D turn and the others stay
         (partial rotary embedding).
-    device : torch.device or str, optional
-    dtype : torch.dtype, optional
-        Of absolute codes, by default PyTorch's default type; rotations have the type of what
-        is rotated.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
+    device, dtype
+        As in :class:`StaticPrime`; rotations have the type of what is rotated.
 
     Examples
     --------
@@ -107,19 +97,14 @@ class PrimePositions(StaticPrime):
         seq_dim: int | None = None,
         offset: int | Tensor = 0,
     ) -> tuple[Tensor, Tensor]:
-        """Return queries and keys of the same positions, turned.
+        """Return queries and keys (..., head_dim) of the same positions, turned.
 
         Turning the code of s by t gives the code of s + t.
 
         Parameters
         ----------
-        q, k : tensors of shape (..., head_dim)
-        positions : integer tensor, optional
-            Shape (n,), (batch, n), or one axis for each axis of q and k but the last; see
-            :func:`primal.torch.rotary`. Without them: 0, ..., n - 1.
-        seq_dim : int, optional
-            Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
-            when there are more axes than two.
+        q, k, positions, seq_dim
+            See :func:`primal.torch.rotary`. By default positions are 0, ..., n - 1.
         offset : int or integer tensor, default=0
             Added to all positions: the length of a key-value cache, whose keys are turned
             already. A tensor spares compiled models a compilation for each length.

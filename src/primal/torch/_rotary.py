@@ -6,10 +6,8 @@ import torch
 from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
-from primal.torch._inputs import check_device, checked_positions, is_interleaved
+from primal.torch._inputs import check_device, check_tensor, checked_positions, is_interleaved
 from torch import Tensor
-
-__all__ = ["rotary", "rotate", "sequence_axis", "turned"]
 
 
 def rotary(
@@ -45,14 +43,12 @@ def rotary(
     Returns
     -------
     q, k : tensors of the types and shapes of the inputs
-        Differentiable. Cosines, sines and products are float32 for every narrower type, and
-        float64 for float64.
+        Differentiable. Cosines, sines and products are float32, for float64 tensors float64.
 
     Raises
     ------
     DataError, ParameterError
-        If shapes do not fit or are ambiguous, positions are not integers, or the layout does
-        not exist.
+        If shapes do not fit or are ambiguous, or positions are not integers.
 
     Examples
     --------
@@ -80,15 +76,9 @@ def turned(
 
 
 def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
-    """Return x with every pair of columns turned by the phase of its code.
+    """Return x (..., n, D) with every pair of columns turned by the phase of its code.
 
-    Parameters
-    ----------
-    x : tensor of shape (..., n, D)
-    codes : tensor of shape (n, D), or one with as many axes as x that broadcasts to x
-        Cosines and sines.
-    layout : {"interleaved", "block"}, default="interleaved"
-        Of both: which columns are a pair.
+    Codes are cosines and sines in the layout of x, of shape (n, D) or one that broadcasts to x.
     """
     interleaved = is_interleaved(layout)
     _check_tensor(x)
@@ -132,13 +122,7 @@ def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
 
 
 def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tensor:
-    """Return positions with one axis for each axis of x but the last.
-
-    Raises
-    ------
-    DataError
-        If they do not fit, or could be meant in two ways.
-    """
+    """Return positions with one axis for each axis of x but the last, if they fit in one way."""
     positions = checked_positions(positions)
     axis = sequence_axis(x, seq_dim)
     shape = tuple(x.shape[:-1])
@@ -172,10 +156,7 @@ def _codes(positions: Tensor, increments: Tensor, layout: str, dtype: torch.dtyp
 
 
 def _check_tensor(x: Tensor) -> None:
-    if not isinstance(x, Tensor):
-        raise DataError(
-            f"what is rotated must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x)."
-        )
+    check_tensor("what is rotated", x, "x")
     if not x.is_floating_point():
         raise DataError(f"rotated tensors must be floating, got {x.dtype}: cast with x.float().")
 

@@ -19,12 +19,10 @@ from primal.errors import DataError
 from primal.maps import StaticPrime
 from primal.torch import _operators
 from primal.torch import functional as F
-from primal.torch._inputs import checked_positions, output_dtype
+from primal.torch._inputs import check_tensor, checked_positions, output_dtype
 from primal.torch._rotary import rotate
 from primal.torch._tables import increments_key
 from torch import Tensor, nn
-
-__all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
 
 # Steps that are summed by doubling; more would cost passes over memory, fewer carry more often.
 _CHUNK = 64
@@ -33,12 +31,8 @@ _CHUNK = 64
 class CellState(NamedTuple):
     """What a cell remembers: constant in size, however long the sequence was.
 
-    Attributes
-    ----------
-    memory : floating tensor of shape (..., 2 n)
-        Real parts, then imaginary parts, of the n channels in the frame that turns along.
-    position : int64 tensor of shape ()
-        Steps taken so far.
+    `memory` (..., 2 n) has real parts, then imaginary parts, of the n channels in the frame that
+    turns along; `position` is an int64 tensor of shape (), the steps taken so far.
     """
 
     memory: Tensor
@@ -128,16 +122,11 @@ class PrimeStateCell(nn.Module):
         return self._increments_on(self.log_time_constant.device)
 
     def forward(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
-        """Return the outputs of all steps and the state after the last one.
+        """Return the outputs for x (..., n_steps, d), and the state after the last step.
 
-        Parameters
-        ----------
-        x : tensor of shape (..., n_steps, d)
-        state : CellState, optional
-            Where an earlier call ended; the beginning by default.
+        `state` is where an earlier call ended; the beginning by default.
         """
-        if not isinstance(x, Tensor):
-            raise DataError(f"x must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x).")
+        check_tensor("x", x)
         if x.ndim < 2 or x.shape[-1] != self.d or x.shape[-2] == 0:
             raise DataError(
                 f"x must have shape (..., steps, {self.d}) with one step or more, "
@@ -203,22 +192,13 @@ class PrimeStateCell(nn.Module):
 def decayed_sums(values: Tensor, decay: Tensor, memory: Tensor | None = None) -> Tensor:
     """Return g_t = decay * g_(t-1) + values_t for all t, by a parallel scan in chunks.
 
-    Parameters
-    ----------
-    values : tensor of shape (..., n_steps, c)
-    decay : tensor of shape (c,)
-        Between 0 and 1: its powers only shrink, so no length overflows.
-    memory : tensor of shape (..., c), optional
-        g before the first step; zeros by default.
-
-    Returns
-    -------
-    g : tensor of shape (..., n_steps, c)
+    Values and result have shape (..., n_steps, c). A decay (c,) lies between 0 and 1: its powers
+    only shrink, so no length overflows. `memory` (..., c) is g before the first step.
 
     Examples
     --------
     >>> import torch
-    >>> from primal.torch._state import decayed_sums
+    >>> from primal.torch import decayed_sums
     >>> decayed_sums(torch.ones(4, 1), torch.tensor([0.5])).flatten().tolist()
     [1.0, 1.5, 1.75, 1.875]
     """

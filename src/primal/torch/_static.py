@@ -13,17 +13,12 @@ from primal.torch._layer import PrimeLayer
 from primal.torch._tables import increments_key
 from torch import Tensor
 
-__all__ = ["StaticPrime"]
-
 
 class StaticPrime(PrimeLayer):
     """Codes of integer positions: :func:`functional.static_prime` with its increments.
 
-    There is nothing to learn or to store: the increments follow from the arguments and are made
-    where positions are, and ``state_dict()`` is empty. ``.half()`` and ``.to(torch.bfloat16)``
-    change the type of the output and nothing else. The layer is the map
-    :class:`primal.StaticPrime`: `spec` and `fingerprint` are the map's, and `from_map` makes the
-    layer of one.
+    There is nothing to learn or to store, and casts change the type of the output only. The layer
+    is the map :class:`primal.StaticPrime`: `spec` and `fingerprint` are the map's.
 
     Parameters
     ----------
@@ -82,10 +77,7 @@ class StaticPrime(PrimeLayer):
 
     @property
     def frequencies(self) -> Tensor:
-        """Turns per position, float64 of shape (D / 2,).
-
-        They lie in [-1/2, 1/2): whole turns are left out, as integer positions cannot see them.
-        """
+        """Turns per position, float64 of shape (D / 2,), in [-1/2, 1/2) without whole turns."""
         return self.increments.double() * 2.0**-64
 
     def forward(self, t: Tensor) -> Tensor:
@@ -99,26 +91,14 @@ class StaticPrime(PrimeLayer):
         return F.static_prime_range(N, self.increments, offset=offset, **options)
 
     def turns(self, t: Tensor) -> Tensor:
-        """Return the phases behind codes and rotations, int64 of shape (*t.shape, D / 2).
-
-        Units of 2**-64 turn, with the bits of NumPy's unsigned ``t * increments``.
-        """
+        """Return the phases behind codes, int64 (*t.shape, D / 2), units of 2**-64 turn."""
         t = checked_positions(t)
         return t.long()[..., None] * self._increments_on(t.device)
 
     def decode(self, z: Tensor, *, n: int) -> Tensor:
-        """Return the position in [0, n) with the most similar code: `primal.StaticPrime.decode`.
+        """Return the position in [0, n) with the code most similar to each of z (..., D).
 
-        Parameters
-        ----------
-        z : tensor of shape (..., D)
-        n : int
-            Number of positions to consider.
-
-        Returns
-        -------
-        t : int64 tensor of shape (...)
-            -1 where there is no answer. Computed on the CPU, by the map.
+        See :meth:`primal.StaticPrime.decode`, which does it, on the CPU.
         """
         codes = checked_points(z, self.D, "z").detach().double().cpu().numpy()
         return torch.as_tensor(self.map.decode(codes, n=n)).to(z.device)

@@ -27,17 +27,6 @@ from primal.maps import StaticPrime
 from primal.turns import LARGEST_LOG2_TURNS
 from torch import Tensor
 
-__all__ = [
-    "SharedTable",
-    "TableTensors",
-    "frequency_table",
-    "increment_tensor",
-    "increments_key",
-    "n_increments",
-    "shared_increments",
-    "shared_table",
-]
-
 T = TypeVar("T")
 # Turns per unit: far beyond any use, and far from where exponents of float64 end.
 _LARGEST_FREQUENCY = 1e30
@@ -51,21 +40,14 @@ _GIVEN = "given "
 class TableTensors(NamedTuple):
     """A table of k frequencies for d inputs: exact integers, and what kernels need of them.
 
-    Attributes
-    ----------
-    mantissas : int64 tensor of shape (k, d)
-        Frequency (i, j) is ``mantissas[i, j] * 2**(exponents[i] - 62)`` turns per unit of x.
-    exponents : int64 tensor of shape (k,)
-    frequencies : float64 tensor of shape (k, d)
-        The same rounded to float64.
-    errors : float64 tensor of shape (3, k)
-        In turns: of a float64 product with a row of length one, and of two levels of digit
-        sums with a row of |x_j| < 1.
+    Frequency (i, j) is ``mantissas[i, j] * 2**(exponents[i] - 62)`` turns per unit of x.
     """
 
-    mantissas: Tensor
-    exponents: Tensor
-    frequencies: Tensor
+    mantissas: Tensor  # int64 of shape (k, d)
+    exponents: Tensor  # int64 of shape (k,)
+    frequencies: Tensor  # the same rounded to float64
+    # float64 of shape (3, k), in turns: of a float64 product with a row of length one, and of two
+    # levels of digit sums with a row of |x_j| < 1.
     errors: Tensor
 
 

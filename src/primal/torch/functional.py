@@ -1,17 +1,4 @@
-"""Functional twins of the modules: the mathematics, without state.
-
-Examples
---------
-The features of a map of :mod:`primal`, bit for bit:
-
->>> import numpy as np, primal, torch
->>> from primal.torch import functional as F
->>> m = primal.DynamicPrime(2, 8, 0.1)
->>> x = np.array([[0.5, -2.0]], dtype=np.float32)
->>> z = F.dynamic_prime(torch.from_numpy(x), F.frequency_table(m.basis))
->>> np.array_equal(z.numpy(), m.encode(x))
-True
-"""
+"""Functional twins of the modules: the mathematics, without state."""
 
 from __future__ import annotations
 
@@ -59,17 +46,11 @@ def static_prime(
         Units of 2**-64 turn; see :func:`increment_tensor`.
     layout : {"block", "interleaved"}, default="block"
     dtype : torch.dtype, optional
-        float32, bfloat16, float16 or float64, by default PyTorch's default type; the 16-bit
-        ones are the float32 code, rounded.
+        As in :func:`dynamic_prime`; by default PyTorch's default type.
 
     Returns
     -------
     z : tensor of shape (*t.shape, 2 k)
-
-    Raises
-    ------
-    DataError, ParameterError
-        If t is not a tensor of integers, devices differ, or an option does not exist.
 
     Examples
     --------
@@ -137,10 +118,15 @@ def dynamic_prime(
     z : tensor of shape (..., 2 k)
         Differentiable in x, any number of times.
 
-    Raises
-    ------
-    DataError, ParameterError
-        If x is not a tensor, or has the wrong type or shape.
+    Examples
+    --------
+    >>> import numpy as np, primal, torch
+    >>> from primal.torch import functional as F
+    >>> m = primal.DynamicPrime(2, 8, 0.1)
+    >>> x = np.array([[0.5, -2.0]], dtype=np.float32)
+    >>> z = F.dynamic_prime(torch.from_numpy(x), F.frequency_table(m.basis))
+    >>> np.array_equal(z.numpy(), m.encode(x))
+    True
     """
     x = checked_points(x, table.shape[1])
     return _features(x, table.key, (), layout, dtype, amplitude)
@@ -156,17 +142,8 @@ def dynamic_prime_fast(
 ) -> Tensor:
     """Return features from one float64 product: float32-accurate, bits not promised.
 
-    Parameters
-    ----------
-    x : tensor of shape (..., d)
-    frequencies : floating tensor of shape (k, d)
-        Turns per unit of x; may require a gradient.
-
-    Returns
-    -------
-    z : tensor of shape (..., 2 k)
-        Differentiable in x and in the frequencies, any number of times. A phase of 2**20
-        turns or more has NaN features.
+    `frequencies` (k, d) are turns per unit of x. Differentiable in x and in the frequencies, any
+    number of times. A phase of 2**20 turns or more has NaN features.
     """
     x = checked_points(x, frequencies.shape[1])
     check_device("frequencies", frequencies, x)
@@ -174,18 +151,10 @@ def dynamic_prime_fast(
 
 
 def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
-    """Return x from features whose phases did not wrap (the paper's Reverse).
+    """Return x (..., d) from features (..., 2 k) whose phases did not wrap (the paper's Reverse).
 
-    Parameters
-    ----------
-    z : tensor of shape (..., 2 k)
-    pseudoinverse : float64 tensor of shape (d, k)
-        Of the frequencies in turns.
-
-    Returns
-    -------
-    x : tensor of shape (..., d)
-        float64 if z is, else float32; computed in float64.
+    `pseudoinverse` (d, k) is that of the frequencies, float64. The result is float64 if z is,
+    else float32.
     """
     z = checked_points(z, 2 * pseudoinverse.shape[1], "z")
     cos, sin = split_pairs(z.double(), is_interleaved(layout))

@@ -26,8 +26,7 @@ from pathlib import Path
 import numpy as np
 
 import torch
-from primal.torch import DynamicPrime
-from primal.torch._inr import SHARE_OF_NYQUIST
+from primal.torch import SHARE_OF_NYQUIST, DynamicPrime
 from primal_studies.training._common import (
     Settings,
     mean_spread,

@@ -14,7 +14,7 @@ import sys
 from functools import partial
 
 import torch
-from primal.torch._state import decayed_sums
+from primal.torch import decayed_sums
 from primal_studies.training._common import (
     Settings,
     mean_spread,
