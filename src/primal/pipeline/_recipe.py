@@ -190,6 +190,7 @@ def _write_from(
 @lru_cache(maxsize=4)
 def _layer(spec_json: str, device: str) -> Any:
     import torch
+
     from primal.torch import DynamicPrime as Layer
 
     spec = json.loads(spec_json)

@@ -14,6 +14,7 @@ import os
 from functools import cache
 
 import torch
+
 from primal.errors import EngineError
 
 BACKENDS = ("auto", "eager", "triton")

@@ -12,15 +12,15 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal import engines
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
 from primal.engines import engine, row_blocks, wave_columns, write_waves
 from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
 from primal.torch._tables import SharedTable
-from torch import Tensor
 
 # Phases in one block: with their waves and gradients they stay in the second-level cache.
 _BLOCK_PHASES = 1 << 15

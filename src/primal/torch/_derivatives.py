@@ -14,10 +14,11 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from primal.torch import _operators as operators
 from primal.torch._backend import use_engines, use_kernels
 from primal.torch._eager import Finish, pairs, split_pairs
-from torch import Tensor
 
 # Rows of the result stay in registers of the gradient kernel: beyond this they do not fit.
 _MOST_FUSED_INPUTS = 128

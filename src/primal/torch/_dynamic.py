@@ -6,9 +6,10 @@ import sys
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 import primal.maps
-import torch
 from primal._checks import one_of
 from primal.bases import Basis
 from primal.errors import ParameterError
@@ -18,7 +19,6 @@ from primal.torch import functional as F
 from primal.torch._inputs import check_device, checked_points
 from primal.torch._layer import PrimeLayer
 from primal.torch._tables import SharedTable, frequency_table
-from torch import Tensor, nn
 
 SCALES = ("scalar", "input", "frequency")
 Layer = TypeVar("Layer", bound="DynamicPrime")

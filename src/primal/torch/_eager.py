@@ -9,11 +9,12 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import torch
+from torch import Tensor
+
 from primal.engines import row_blocks
 from primal.torch._integers import exact_turns, round_turns, rounded_turns
 from primal.torch._tables import SharedTable
 from primal.turns import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
-from torch import Tensor
 
 # Row exponent of a row that cannot be encoded: its features are NaN.
 INVALID_EXPONENT = 1 << 20

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 
 import primal.maps
-import torch
 from primal._checks import even_dimension, one_of, positive_scale
 from primal.errors import ParameterError
 from primal.kernels import KERNELS

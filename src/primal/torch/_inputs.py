@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
+
 from primal._checks import one_of
 from primal.errors import DataError, ParameterError
 from primal.maps import LAYOUTS
-from torch import Tensor
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)

@@ -6,10 +6,11 @@ import math
 from itertools import pairwise
 
 import torch
+from torch import Tensor, nn
+
 from primal._checks import one_of, whole_number
 from primal.errors import ParameterError
 from primal.torch._dynamic import DynamicPrime
-from torch import Tensor, nn
 
 BODIES = ("relu", "sine")
 # Standard deviation of the frequencies as a share of the highest one that the samples carry.

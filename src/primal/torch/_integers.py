@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
+from torch import Tensor
+
 from primal.engines import LARGEST_UNSURE
 from primal.torch._tables import TableTensors
 from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
-from torch import Tensor
 
 _BLOCK_PAIRS = 1 << 20
 

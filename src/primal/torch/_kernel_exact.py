@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 import triton.language as tl
 
-import torch
 from primal.torch._eager import INVALID_EXPONENT, Finish, row_exponents
 from primal.torch._kernel_phases import (
     MOST_PLAIN_INPUTS,

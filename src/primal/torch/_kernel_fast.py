@@ -6,9 +6,9 @@ serves which number of inputs, and its tiles, were the fastest on an H200.
 
 from __future__ import annotations
 
+import torch
 import triton.language as tl
 
-import torch
 from primal.torch._eager import Finish, quarter_shift
 from primal.torch._kernel_phases import MOST_PLAIN_INPUTS, fast_turns, float64_sum, tile, tile_for
 from primal.torch._kernel_waves import fast_pair, jit, next_power_of_two, quotient, write_pair

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import torch
 import triton.language as tl
 
-import torch
 from primal.torch._eager import Finish
 from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pair, write_pair
 

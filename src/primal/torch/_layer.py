@@ -6,11 +6,12 @@ from collections.abc import Callable
 from typing import Any, ClassVar, TypeVar
 
 import torch
+from torch import Tensor, nn
+
 from primal._checks import whole_number
 from primal._specs import from_spec
 from primal.errors import ParameterError, SpecError
 from primal.torch._inputs import output_dtype
-from torch import Tensor, nn
 
 Layer = TypeVar("Layer", bound="PrimeLayer")
 

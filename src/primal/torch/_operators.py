@@ -12,11 +12,12 @@ every order come from three operators.
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from primal.torch import _compiled, _eager
 from primal.torch._backend import on_device, use_engines, use_kernels
 from primal.torch._eager import Finish
 from primal.torch._tables import n_increments, shared_increments, shared_table
-from torch import Tensor
 
 
 @torch.library.custom_op("primal::increments", mutates_args=())

@@ -5,14 +5,15 @@ from __future__ import annotations
 import math
 from typing import Any
 
-import primal.maps
 import torch
+from torch import Tensor
+
+import primal.maps
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
 from primal.torch._inputs import checked_positions
 from primal.torch._rotary import rotary, sequence_axis, turned
 from primal.torch._static import StaticPrime
-from torch import Tensor
 
 
 class PrimePositions(StaticPrime):

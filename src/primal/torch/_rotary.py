@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
+
 from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
 from primal.torch._inputs import check_device, check_tensor, checked_positions, is_interleaved
-from torch import Tensor
 
 
 def rotary(

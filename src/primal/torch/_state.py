@@ -14,6 +14,8 @@ import math
 from typing import NamedTuple
 
 import torch
+from torch import Tensor, nn
+
 from primal._checks import positive_scale, whole_number
 from primal.errors import DataError
 from primal.maps import StaticPrime
@@ -22,7 +24,6 @@ from primal.torch import functional as F
 from primal.torch._inputs import check_tensor, checked_positions, output_dtype
 from primal.torch._rotary import rotate
 from primal.torch._tables import increments_key
-from torch import Tensor, nn
 
 # Steps that are summed by doubling; more would cost passes over memory, fewer carry more often.
 _CHUNK = 64

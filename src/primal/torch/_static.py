@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-import primal.maps
 import torch
+from torch import Tensor
+
+import primal.maps
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._inputs import checked_points, checked_positions
 from primal.torch._layer import PrimeLayer
 from primal.torch._tables import increments_key
-from torch import Tensor
 
 
 class StaticPrime(PrimeLayer):

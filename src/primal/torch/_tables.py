@@ -17,15 +17,15 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal._checks import real_array
 from primal._specs import from_spec
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.maps import StaticPrime
 from primal.turns import LARGEST_LOG2_TURNS
-from torch import Tensor
 
 T = TypeVar("T")
 # Turns per unit: far beyond any use, and far from where exponents of float64 end.

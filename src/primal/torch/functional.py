@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal._checks import whole_number
 from primal.errors import DataError
 from primal.torch import _derivatives, _operators
@@ -19,7 +20,6 @@ from primal.torch._inputs import (
     output_dtype,
 )
 from primal.torch._tables import SharedTable, frequency_table, increment_tensor
-from torch import Tensor
 
 __all__ = [
     "SharedTable",

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
-import torch
 from primal.errors import ParameterError
 from primal.torch._layer import PrimeLayer
-from torch import Tensor, nn
 
 __all__ = ["PrimeParallel"]
 
