@@ -98,7 +98,7 @@ class TestAbsolute:
         expected = positions(t)
         assert torch.equal(positions.half()(t), expected.half())
         assert torch.equal(positions.float()(t), expected)
-        assert "spacing='log', base=10000.0" in repr(positions)
+        assert "spacing=log, base=10000.0" in repr(positions)
 
 
 class TestBothDoors:

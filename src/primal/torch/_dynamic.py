@@ -62,12 +62,7 @@ class DynamicPrime(PrimeLayer):
     Raises
     ------
     ParameterError, MemoryLimitError
-        If an argument is out of range.
-
-    Warns
-    -----
-    ConditioningWarning
-        When the paper's basis is asked for with d > 8.
+        If an argument is out of range, as :class:`primal.DynamicPrime` says, which also warns.
 
     Examples
     --------
@@ -102,13 +97,12 @@ class DynamicPrime(PrimeLayer):
     ) -> None:
         # The map of the core checks the arguments, and warns of the paper's basis.
         options = {"basis": basis, "layout": layout, "precision": precision, "primes": primes}
-        self._from_map(
-            primal.maps.DynamicPrime(d, D, sigma, **options),
-            learnable_scale=learnable_scale,
-            learnable_frequencies=learnable_frequencies,
-            device=device,
-            dtype=dtype,
-        )
+        m = primal.maps.DynamicPrime(d, D, sigma, **options)
+        learned = {
+            "learnable_scale": learnable_scale,
+            "learnable_frequencies": learnable_frequencies,
+        }
+        self._from_map(m, **learned, device=device, dtype=dtype)
 
     @classmethod
     def from_frequencies(
@@ -251,20 +245,6 @@ class DynamicPrime(PrimeLayer):
         self._table = self._table.part(first, last)
         self.frequency_range = (first, last)
         self._add_parameters()
-
-    def extra_repr(self) -> str:
-        text = f"{self.d}, {self.D}, {self._repr_of_map()}, layout={self.layout!r}"
-        text += f", precision={self.precision!r}, dtype={self.dtype}"
-        if self.learnable_scale:
-            text += f", learnable_scale={self.learnable_scale!r}"
-        return text + (", learnable_frequencies=True" if self.learnable_frequencies else "")
-
-    def _repr_of_map(self) -> str:
-        if self.basis is None:
-            return "given frequencies"
-        sigma = self.basis.sigma
-        text = sigma if isinstance(sigma, float) else f"<{len(sigma)} values>"
-        return f"sigma={text}, basis={self.basis.name!r}"
 
     def _options(self) -> dict[str, Any]:
         learned = {

@@ -37,7 +37,8 @@ default="rbf"
     basis : {"auto", "table", "kronecker", "orthogonal", "paper", "signed"}, default="auto"
         Rule that makes the frequencies from primes; not every one has the law of every kernel.
     layout : {"interleaved", "block"}, default="interleaved"
-    precision, learnable_scale, learnable_frequencies, device, dtype
+    precision : {"exact", "fast"}, default="exact"
+    learnable_scale, learnable_frequencies, device, dtype
         As in :class:`DynamicPrime`.
 
     Examples
@@ -68,10 +69,7 @@ default="rbf"
         basis: str = "auto",
         layout: str = "interleaved",
         precision: str = "exact",
-        learnable_scale: str | None = None,
-        learnable_frequencies: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        **options: Any,
     ) -> None:
         if gamma is not None and lengthscale is not None:
             raise ParameterError(
@@ -79,14 +77,9 @@ default="rbf"
             )
         if gamma is None:
             gamma = 1.0 if lengthscale is None else _gamma_of(kernel, lengthscale)
-        options = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
-        self._from_map(
-            primal.maps.KernelPrime(d, even_dimension(D), kernel, gamma, **options),
-            learnable_scale=learnable_scale,
-            learnable_frequencies=learnable_frequencies,
-            device=device,
-            dtype=dtype,
-        )
+        own = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
+        m = primal.maps.KernelPrime(d, even_dimension(D), kernel, gamma, **own)
+        self._from_map(m, **options)
 
     def _from_map(self, m: primal.maps.KernelPrime, **options: Any) -> None:
         if m.form != "pair" or m.D % 2:
@@ -102,13 +95,6 @@ default="rbf"
     def _set(self, *arguments: Any, **options: Any) -> None:
         super()._set(*arguments, **options)
         self.amplitude = float(np.sqrt(2.0 / self.D))  # of frequencies that were given
-
-    def _repr_of_map(self) -> str:
-        if self._spec is None:
-            return "given frequencies"
-        gamma = self._spec["gamma"]
-        text = gamma if isinstance(gamma, float) else f"<{len(gamma)} values>"
-        return f"kernel={self._spec['kernel']!r}, gamma={text}, basis={self._spec['basis']!r}"
 
 
 def _gamma_of(kernel: str, lengthscale: Any) -> float | list[float]:

@@ -132,6 +132,15 @@ class PrimeLayer(nn.Module):
         """Return the options of `from_map` that make such a layer."""
         return {"device": self._device, "dtype": self._dtype}
 
+    def extra_repr(self) -> str:
+        given = {"frequencies": "given", "D": self.D, "layout": self.layout}
+        shown = (given if self._spec is None else self._spec) | self._options()
+        return ", ".join(
+            f"{name}={f'<{len(value)} values>' if isinstance(value, list) else value}"
+            for name, value in shown.items()
+            if name not in ("type", "version", "device") and value not in (None, False)
+        )
+
     def reset_parameters(self) -> None:
         """Set what is learned back to its beginning, as after ``to_empty``; tables need nothing."""
 

@@ -102,12 +102,12 @@ def fast_features(
 
 def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> Tensor:
     """Return features of rows or positions, made by kernels, engines or plain PyTorch."""
+    out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
     if not (flat.numel() and k):
-        return flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
+        return out
     if finish.dtype != torch.float64 and use_kernels(flat):
         from primal.torch import _kernels
 
-        out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
         with on_device(flat):
             getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
         return out
@@ -148,47 +148,33 @@ def _rows(x: Tensor) -> Tensor:
     return flat if flat.dtype in (torch.float32, torch.float64) else flat.float()
 
 
-@increments.register_fake
-def _(key, device):
-    return torch.empty(n_increments(key), dtype=torch.int64, device=device)
+def _features_like(x: Tensor, k: int, dtype: torch.dtype) -> Tensor:
+    return x.new_empty((*x.shape[:-1], 2 * k), dtype=dtype)
 
 
-@frequencies.register_fake
-def _(table, device):
-    return torch.empty(shared_table(table).shape, dtype=torch.float64, device=device)
-
-
-@inverse_frequencies.register_fake
-def _(table, device):
-    k, d = shared_table(table).shape
-    return torch.empty((d, k), dtype=torch.float64, device=device)
-
-
-@static_codes.register_fake
-def _(positions, increments, interleaved, dtype):
-    return positions.new_empty((*positions.shape, 2 * increments.shape[0]), dtype=dtype)
-
-
-@range_codes.register_fake
-def _(increments, n, first, interleaved, dtype):
-    return increments.new_empty((n, 2 * increments.shape[0]), dtype=dtype)
-
-
-@exact_features.register_fake
-def _(x, table, amplitude, interleaved, dtype):
-    return x.new_empty((*x.shape[:-1], 2 * shared_table(table).shape[0]), dtype=dtype)
-
-
-@fast_features.register_fake
-def _(x, frequencies, quarter_turns, amplitude, interleaved, dtype):
-    return x.new_empty((*x.shape[:-1], 2 * frequencies.shape[0]), dtype=dtype)
-
-
-@input_gradient.register_fake
-def _(gradient, x, frequencies, quarter_turns, amplitude, interleaved):
-    return x.new_empty(x.shape)
-
-
-@static_codes.register_vmap
-def _(info, in_dims, positions, increments, interleaved, dtype):
-    return static_codes(positions.movedim(in_dims[0], 0), increments, interleaved, dtype), 0
+# What compilers know of the results: shapes, types and devices.
+increments.register_fake(
+    lambda key, device: torch.empty(n_increments(key), dtype=torch.int64, device=device)
+)
+frequencies.register_fake(
+    lambda table, device: torch.empty(shared_table(table).shape, dtype=torch.float64, device=device)
+)
+inverse_frequencies.register_fake(
+    lambda table, device: torch.empty(
+        shared_table(table).shape[::-1], dtype=torch.float64, device=device
+    )
+)
+static_codes.register_fake(
+    lambda t, table, _, dtype: t.new_empty((*t.shape, 2 * table.shape[0]), dtype=dtype)
+)
+range_codes.register_fake(
+    lambda table, n, first, _, dtype: table.new_empty((n, 2 * table.shape[0]), dtype=dtype)
+)
+exact_features.register_fake(
+    lambda x, table, *rest: _features_like(x, shared_table(table).shape[0], rest[-1])
+)
+fast_features.register_fake(lambda x, table, *rest: _features_like(x, table.shape[0], rest[-1]))
+input_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
+static_codes.register_vmap(
+    lambda info, in_dims, t, *rest: (static_codes(t.movedim(in_dims[0], 0), *rest), 0)
+)

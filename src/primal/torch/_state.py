@@ -64,13 +64,7 @@ class PrimeStateCell(nn.Module):
         Steps after which a channel has decayed to 1 / e, before training.
     device : torch.device or str, optional
     dtype : torch.dtype, optional
-        Of the parameters, by default PyTorch's default type. The state is float32 for narrower
-        types, float64 for float64.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
+        Of the parameters, by default PyTorch's default type. The state is float32 or float64.
 
     Examples
     --------

@@ -108,9 +108,5 @@ class StaticPrime(PrimeLayer):
         self.frequency_range = (first, last)
         self._key = increments_key(self.map, (first, last))
 
-    def extra_repr(self) -> str:
-        fields = [f"{name}={value!r}" for name, value in self.spec.items()]
-        return ", ".join([str(self.D), *fields[3:], f"dtype={self.dtype}"])
-
     def _increments_on(self, device: torch.device) -> Tensor:
         return _operators.increments(self._key, device=device)

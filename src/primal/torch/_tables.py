@@ -54,15 +54,8 @@ class TableTensors(NamedTuple):
 class SharedTable:
     """The table behind a key, one object for all layers of a process that have the key.
 
-    Copies of a layer share it, and a pickle holds the key alone, or the matrix that was given.
-
-    Attributes
-    ----------
-    key : str
-    basis : Basis or None
-        None if the frequencies were given.
-    shape : tuple of int
-        Numbers k of frequencies and d of inputs.
+    Copies of a layer share it, and a pickle holds the `key` alone, or the matrix that was given;
+    then `basis` is None. Its `shape` (k, d) are the numbers of frequencies and of inputs.
     """
 
     def __init__(self, key: str, source: Basis | np.ndarray, first: int, last: int) -> None:
@@ -171,17 +164,8 @@ def frequency_table(
 ) -> SharedTable:
     """Return the table of a basis, or of a matrix of frequencies.
 
-    Parameters
-    ----------
-    source : Basis, or array or tensor of shape (k, d)
-        A matrix is in turns per unit of x, and is taken as float64.
-    rows : tuple of int, optional
-        The first frequency of the basis and the one after the last; all by default.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If a matrix is not one of finite numbers up to 1e30.
+    A matrix (k, d) is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
+    Of a basis `rows` are the first frequency and the one after the last; all by default.
 
     Examples
     --------

@@ -19,9 +19,8 @@ __all__ = ["PrimeParallel"]
 class PrimeParallel(ParallelStyle):
     """Split the outputs of a prime layer over the ranks of a mesh of one dimension.
 
-    Each rank rebuilds the frequencies of its own columns from the primes at their offset:
-    nothing is sent. Only the interleaved layout keeps cosine and sine of a frequency
-    together, so only that one can be split. Use it with
+    Each rank makes the frequencies of its own columns from primes: nothing is sent. Only the
+    interleaved layout keeps cosine and sine of a frequency together and can be split. Use it with
     :func:`torch.distributed.tensor.parallel.parallelize_module`; a ``RowwiseParallel`` linear
     layer can follow.
 
