@@ -34,10 +34,10 @@ _WaveWriter = Callable[[np.ndarray, np.ndarray], None]
 def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
     steps, table = (t.contiguous().numpy().view(np.uint64) for t in (positions, increments))
-    out = _empty_rows(len(steps), len(table), finish.dtype)
+    out = _empty_rows(len(steps), len(table), finish)
     chosen = engine(n_phases=len(steps) * len(table))
     for rows in _thread_blocks(len(steps), len(table)):
-        chosen.static(table, steps[rows], out[rows], _layout(finish.interleaved))
+        chosen.static(table, steps[rows], out[rows], finish.layout)
     return torch.from_numpy(out).to(finish.dtype)
 
 
@@ -48,17 +48,15 @@ def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     if not max(-float(points.min()), float(points.max())) <= table.x_limit:  # true for NaN
         valid = np.abs(points).max(axis=1) <= table.x_limit
         points = np.where(valid[:, None], points, 0.0)
-    k, layout = table.shape[0], _layout(finish.interleaved)
-    out = _empty_rows(len(points), k, finish.dtype)
+    k, own = table.shape[0], engines.Finish(finish.layout, finish.amplitude)
+    out = _empty_rows(len(points), k, finish)
     chosen = engine(n_phases=len(points) * k)
     for rows in _thread_blocks(len(points), k):
-        if finish.dtype == torch.float64:
-            chosen.dynamic(table.rows, points[rows], out[rows], layout)
+        if finish.wide:
+            chosen.dynamic(table.rows, points[rows], out[rows], finish.layout)
             out[rows] *= finish.amplitude
         else:
-            chosen.features(
-                table.rows, points[rows], out[rows], engines.Finish(layout, finish.amplitude)
-            )
+            chosen.features(table.rows, points[rows], out[rows], own)
     if valid is not None:
         out[~valid] = np.nan
     return torch.from_numpy(out).to(finish.dtype)
@@ -67,13 +65,13 @@ def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
 def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return features of x (n, d) for float64 frequencies (k, d), each phase from one product."""
     k = frequencies.shape[0]
-    out = _empty_rows(len(x), k, finish.dtype)
+    out = _empty_rows(len(x), k, finish)
     write = _wave_writer(len(x), k, finish)
 
     def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
         write(phases, out[rows])
         if invalid is not None:
-            for columns in wave_columns(out[rows], _layout(finish.interleaved)):
+            for columns in wave_columns(out[rows], finish.layout):
                 columns[invalid] = np.nan
 
     _over_phases(x, frequencies, work)
@@ -96,7 +94,7 @@ def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Fin
         waves = np.empty((len(phases), 2 * k), dtype=np.float32)
         write(phases, waves)
         waves *= incoming[rows]
-        of_phase = np.add(*wave_columns(waves, _layout(finish.interleaved)))
+        of_phase = np.add(*wave_columns(waves, finish.layout))
         if invalid is not None:
             of_phase[invalid] = np.nan
         matrix_product(of_phase, narrow, out[rows])
@@ -152,26 +150,23 @@ def _points(x: Tensor) -> np.ndarray:
 
 
 def _wave_writer(n_rows: int, k: int, finish: Finish) -> _WaveWriter:
-    layout = _layout(finish.interleaved)
-    if finish.dtype == torch.float64:
+    if finish.wide:
         shift = np.uint64(quarter_shift(finish.quarter_turns, 64) & (2**64 - 1))
 
         def write_wide(phases: np.ndarray, out: np.ndarray) -> None:
             # 2**63 itself does not fit into int64; its half does.
             quarters = np.rint((phases - np.rint(phases)) * 2.0**62).astype(np.int64)
-            write_waves((quarters << 2).view(np.uint64) + shift, out, layout)
+            write_waves((quarters << 2).view(np.uint64) + shift, out, finish.layout)
             out *= finish.amplitude
 
         return write_wide
     offsets = np.full(k, quarter_shift(finish.quarter_turns) & (2**32 - 1), dtype=np.uint32)
-    own = engines.Finish(layout, finish.amplitude, offsets if finish.quarter_turns % 4 else None)
+    own = engines.Finish(
+        finish.layout, finish.amplitude, offsets if finish.quarter_turns % 4 else None
+    )
     chosen = engine(n_phases=n_rows * k)
     return lambda phases, out: chosen.write_phases(phases, out, own)
 
 
-def _empty_rows(n: int, k: int, dtype: torch.dtype) -> np.ndarray:
-    return np.empty((n, 2 * k), dtype=np.float64 if dtype == torch.float64 else np.float32)
-
-
-def _layout(interleaved: bool) -> str:
-    return "interleaved" if interleaved else "block"
+def _empty_rows(n: int, k: int, finish: Finish) -> np.ndarray:
+    return np.empty((n, 2 * k), dtype=np.float64 if finish.wide else np.float32)

@@ -34,20 +34,11 @@ class DynamicPrime(PrimeLayer):
 
     Parameters
     ----------
-    d : int
-        Number of inputs.
-    D : int
-        Number of outputs, even; there are k = D / 2 frequencies.
-    sigma : float or sequence of k floats, default=1.0
-        Scale of the frequencies.
-    basis : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}, default="paper"
-        Rule that makes the frequencies from primes.
-    layout : {"block", "interleaved"}, default="block"
+    d, D, sigma, basis, layout, primes
+        As in :class:`primal.DynamicPrime`: d inputs, D outputs of k = D / 2 frequencies.
     precision : {"exact", "fast"}, default="exact"
-        ``"exact"``: the bits of :class:`primal.DynamicPrime` on every device. ``"fast"``: one
-        float64 product, float32-accurate up to 2**20 turns.
-    primes : {"consecutive", "log"}, default="consecutive"
-        Which primes the ``paper`` and ``signed`` bases take.
+        ``"exact"``: the bits of the map on every device. ``"fast"``: one float64 product,
+        float32-accurate up to 2**20 turns.
     learnable_scale : {"scalar", "input", "frequency"}, optional
         Adds a parameter ``scale``, at first ones, that multiplies all of x (shape (1,)), each
         input, or each frequency. The last one needs ``precision="fast"``.

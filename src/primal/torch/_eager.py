@@ -31,6 +31,14 @@ class Finish(NamedTuple):
     interleaved: bool
     dtype: torch.dtype
 
+    @property
+    def layout(self) -> str:
+        return "interleaved" if self.interleaved else "block"
+
+    @property
+    def wide(self) -> bool:
+        return self.dtype == torch.float64
+
 
 def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
     """Return (cos, sin) of int32 turns in float32, or of int64 turns in float64.
@@ -54,7 +62,7 @@ def positions_features(positions: Tensor, increments: Tensor, finish: Finish) ->
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         turns = positions[rows, None] * increments
-        return waves(turns if finish.dtype == torch.float64 else round_turns(turns))
+        return waves(turns if finish.wide else round_turns(turns))
 
     return _in_blocks(block, len(positions), increments, finish)
 
@@ -68,7 +76,7 @@ def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
         valid = (a < INVALID_EXPONENT)[:, None]
         a = torch.where(valid[:, 0], a, 0)
         points = torch.where(valid, x[rows].double(), 0.0)
-        turns_of = exact_turns if finish.dtype == torch.float64 else rounded_turns
+        turns_of = exact_turns if finish.wide else rounded_turns
         cos, sin = waves(turns_of(points, a, tensors))
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
 
@@ -77,7 +85,7 @@ def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
 
 def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return features of x (n, d) from float64 frequencies (k, d) and one matrix product."""
-    bits = 64 if finish.dtype == torch.float64 else 32
+    bits = 64 if finish.wide else 32
     shift = quarter_shift(finish.quarter_turns, bits)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:

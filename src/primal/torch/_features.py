@@ -23,22 +23,13 @@ class PrimeFeatures(DynamicPrime):
 
     Parameters
     ----------
-    d, D : int
-        Numbers of inputs and outputs, D even.
-    kernel : {"rbf", "laplacian", "cauchy", "matern12", "matern32", "matern52", "prime"}, \
-default="rbf"
-    gamma : float or sequence of d floats, optional
-        Scale of the kernel, or one for each input (automatic relevance determination); by
-        default 1.0. See :class:`primal.KernelPrime` for the formulas.
+    d, D, kernel, gamma, basis, layout
+        As in :class:`primal.KernelPrime`; D is even.
     lengthscale : float or sequence of d floats, optional
         In place of gamma: the length l in units of x by which the kernel divides x - y. With
         t = (x - y) / l: exp(-|t|**2 / 2), exp(-sum_j |t_j|), prod_j 1 / (1 + t_j**2), or the
         Matern kernel. ``learnable_scale`` divides it by what is learned.
-    basis : {"auto", "table", "kronecker", "orthogonal", "paper", "signed"}, default="auto"
-        Rule that makes the frequencies from primes; not every one has the law of every kernel.
-    layout : {"interleaved", "block"}, default="interleaved"
-    precision : {"exact", "fast"}, default="exact"
-    learnable_scale, learnable_frequencies, device, dtype
+    precision, learnable_scale, learnable_frequencies, device, dtype
         As in :class:`DynamicPrime`.
 
     Examples

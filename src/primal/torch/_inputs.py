@@ -12,10 +12,7 @@ from primal.maps import LAYOUTS
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 _POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 # Integers that float64 holds without rounding, whatever their value.
-_EXACT_INTEGERS = (
-    *(torch.int32, torch.int16, torch.int8),
-    *(torch.uint32, torch.uint16, torch.uint8),
-)
+_EXACT_INTEGERS = (*_POSITIONS[1:], torch.uint32, torch.uint16)
 
 
 def output_dtype(dtype: torch.dtype | None) -> torch.dtype:

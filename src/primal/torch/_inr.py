@@ -72,21 +72,16 @@ class PrimeINR(nn.Module):
         How densely the signal is sampled; sigma then comes from :func:`sampling_sigma`.
     sigma : float, optional
         Scale of the frequencies in turns per unit; give this or `samples_per_unit`.
-    n_features : int, default=256
-        Prime features of the first layer, even.
-    width : int, default=256
-        Units of a hidden layer.
-    n_hidden : int, default=2
-        Hidden layers.
+    n_features, width, n_hidden : int, default=256, 256, 2
+        Prime features of the first layer, even; units of a hidden layer, and how many there are.
     body : {"relu", "sine"}, default="relu"
         Activation of the hidden layers; ``"sine"`` is SIREN's, with its initialisation.
     basis : str, default="auto"
         Rule that makes the frequencies from primes.
     learnable_frequencies : bool, default=False
         Train the frequencies, too; they start at the primes'.
-    device : torch.device or str, optional
-    dtype : torch.dtype, optional
-        Of the parameters, by default PyTorch's default type.
+    device, dtype
+        Of the parameters, by default PyTorch's.
 
     Examples
     --------

@@ -105,7 +105,7 @@ def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> T
     out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
     if not (flat.numel() and k):
         return out
-    if finish.dtype != torch.float64 and use_kernels(flat):
+    if not finish.wide and use_kernels(flat):
         from primal.torch import _kernels
 
         with on_device(flat):

@@ -34,10 +34,8 @@ class PrimePositions(StaticPrime):
         with those. ``"raw"`` are the paper's codes.
     sigma : float, default=1.0
         Scale of the frequencies; 0.25 stretches positions four times.
-    start : int, default=0
-        Index of the first prime, for ``"raw"`` and ``"kronecker"``.
-    base : float, default=10000.0
-        Ratio of the highest to the lowest frequency, for ``"log"`` and ``"rotary"``.
+    start, base
+        As in :class:`primal.StaticPrime`.
     layout : {"interleaved", "block"}, default="interleaved"
         Which columns are a pair: 2 j and 2 j + 1, or j and j + D/2 ("rotate half").
     head_dim : int, optional

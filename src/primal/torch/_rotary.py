@@ -31,8 +31,7 @@ def rotary(
         have fewer heads than queries.
     positions : integer tensor
         Shape (n,); or (batch, n), where batch is the first axis of q and k; or one axis for
-        each axis of q and k but the last, in their order, of their length or of length 1. Of
-        any size: a phase is the wrapping product of position and increment.
+        each axis of q and k but the last, in their order, of their length or of length 1.
     increments : int64 tensor of shape (D / 2,)
         Units of 2**-64 turn; see :func:`primal.torch.functional.increment_tensor`.
     layout : {"interleaved", "block"}, default="interleaved"
@@ -45,11 +44,6 @@ def rotary(
     -------
     q, k : tensors of the types and shapes of the inputs
         Differentiable. Cosines, sines and products are float32, for float64 tensors float64.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If shapes do not fit or are ambiguous, or positions are not integers.
 
     Examples
     --------
@@ -128,10 +122,8 @@ def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tens
     axis = sequence_axis(x, seq_dim)
     shape = tuple(x.shape[:-1])
     whole, n = [1] * len(shape), shape[axis]
-    if positions.ndim == 0:
-        return positions.reshape(whole)
-    if tuple(positions.shape) == (n,):
-        whole[axis] = n
+    if positions.shape in ((), (n,)):
+        whole[axis] = positions.numel()
         return positions.reshape(whole)
     if positions.ndim == len(shape) and all(
         a in (1, b) for a, b in zip(positions.shape, shape, strict=True)

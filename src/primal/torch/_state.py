@@ -62,9 +62,8 @@ class PrimeStateCell(nn.Module):
         See :func:`primal.turns.spaced_increments`.
     time_constant : float, default=256.0
         Steps after which a channel has decayed to 1 / e, before training.
-    device : torch.device or str, optional
-    dtype : torch.dtype, optional
-        Of the parameters, by default PyTorch's default type. The state is float32 or float64.
+    device, dtype
+        Of the parameters, by default PyTorch's. The state is float32 or float64.
 
     Examples
     --------

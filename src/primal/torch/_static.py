@@ -23,13 +23,8 @@ class StaticPrime(PrimeLayer):
 
     Parameters
     ----------
-    D : int
-        Number of outputs, even.
-    sigma : float, default=1.0
-        Scale of the frequencies.
-    start : int, default=0
-        Index of the first prime.
-    layout : {"block", "interleaved"}, default="block"
+    D, sigma, start, layout
+        As in :class:`primal.StaticPrime`.
     device : torch.device or str, optional
     dtype : torch.dtype, optional
         Of the output: float32, bfloat16, float16 or float64; by default PyTorch's default type.
