@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import torch
+from torch import Tensor
 
 import primal.maps
-from primal._checks import even_dimension, one_of, positive_scale
+from primal._checks import even_dimension
 from primal.errors import ParameterError
-from primal.kernels import KERNELS
+from primal.kernels import gamma_of_length
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._tables import frequency_table
 
@@ -67,7 +67,10 @@ class PrimeFeatures(DynamicPrime):
                 f"give gamma or lengthscale, one of the two, got {gamma!r} and {lengthscale!r}."
             )
         if gamma is None:
-            gamma = 1.0 if lengthscale is None else _gamma_of(kernel, lengthscale)
+            gamma = 1.0
+            if lengthscale is not None:
+                length = lengthscale.tolist() if isinstance(lengthscale, Tensor) else lengthscale
+                gamma = gamma_of_length(kernel, length)
         own = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
         m = primal.maps.KernelPrime(d, even_dimension(D), kernel, gamma, **own)
         self._from_map(m, **options)
@@ -86,16 +89,3 @@ class PrimeFeatures(DynamicPrime):
     def _set(self, *arguments: Any, **options: Any) -> None:
         super()._set(*arguments, **options)
         self.amplitude = float(np.sqrt(2.0 / self.D))  # of frequencies that were given
-
-
-def _gamma_of(kernel: str, lengthscale: Any) -> float | list[float]:
-    """Return the gamma of a length scale, or of one for each input."""
-    if isinstance(lengthscale, (np.ndarray, torch.Tensor)):
-        lengthscale = lengthscale.tolist()
-    if isinstance(lengthscale, (list, tuple)):
-        each = [positive_scale(f"lengthscale[{j}]", v) for j, v in enumerate(lengthscale)]
-        return [float(_gamma_of(kernel, value)) for value in each]  # type: ignore[arg-type]
-    found = KERNELS[one_of("kernel", kernel, KERNELS)]
-    # The gamma of length 1 is one over a whole number: 1/2, or 1.
-    unit = 1.0 / round(found.factor ** (1.0 / found.power))
-    return float(found.gamma_after(unit, 1.0 / positive_scale("lengthscale", lengthscale)))

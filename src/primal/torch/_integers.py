@@ -35,7 +35,9 @@ def rounded_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
     step = max(1, _BLOCK_PAIRS // x.shape[1])
     for r, c in zip(rows.split(step), columns.split(step), strict=True):
         exponents = a[r] + table.exponents[c]
-        pairs = _summed(_integer_rows(x[r], a[r]), table.mantissas[c], exponents, _row_sums)
+        pairs = _summed(
+            _integer_rows(x[r], a[r]), table.mantissas[c], exponents, lambda x, f: (x * f).sum(1)
+        )
         turns[r, c] = round_turns(pairs)
     return turns
 
@@ -62,10 +64,6 @@ def _summed(
             # Exact whatever the order of summation: whole numbers that stay within 2**53.
             words = _add(words, product(x_digit, f_digit).long(), x_unit + f_unit)
     return _window(words, 60 - exponents)
-
-
-def _row_sums(x: Tensor, f: Tensor) -> Tensor:
-    return (x * f).sum(1)
 
 
 def _integer_rows(x: Tensor, a: Tensor) -> Tensor:

@@ -33,15 +33,9 @@ def few_kernel(
     inside = columns < n_frequencies
     table = frequencies + columns * N_INPUTS
     f0 = tl.load(table, inside, other=0)
-    f1 = f0
-    f2 = f0
-    f3 = f0
-    if N_INPUTS > 1:
-        f1 = tl.load(table + 1, inside, other=0)
-    if N_INPUTS > 2:
-        f2 = tl.load(table + 2, inside, other=0)
-    if N_INPUTS > 3:
-        f3 = tl.load(table + 3, inside, other=0)
+    f1 = tl.load(table + 1, inside, other=0) if N_INPUTS > 1 else f0
+    f2 = tl.load(table + 2, inside, other=0) if N_INPUTS > 2 else f0
+    f3 = tl.load(table + 3, inside, other=0) if N_INPUTS > 3 else f0
     row = tl.program_id(0).to(tl.int64) * STEPS
     point = x + row * N_INPUTS
     line = out + row * (2 * n_frequencies)

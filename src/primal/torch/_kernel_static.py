@@ -33,16 +33,11 @@ def range_kernel(
         cos, sin = wave_pair((turns >> 32).to(tl.int32))
         cos = cos.to(out.dtype.element_ty)
         sin = sin.to(out.dtype.element_ty)
-        if WHOLE and INTERLEAVED:
-            tl.store(line + both, tl.interleave(cos, sin))
-        elif WHOLE:
-            tl.store(line + columns, cos)
-            tl.store(line + n_frequencies + columns, sin)
-        elif INTERLEAVED:
-            mask = (row + step < n_rows) & (both < 2 * n_frequencies)
+        if INTERLEAVED:
+            mask = None if WHOLE else (row + step < n_rows) & (both < 2 * n_frequencies)
             tl.store(line + both, tl.interleave(cos, sin), mask)
         else:
-            mask = (row + step < n_rows) & inside
+            mask = None if WHOLE else (row + step < n_rows) & inside
             tl.store(line + columns, cos, mask)
             tl.store(line + n_frequencies + columns, sin, mask)
         turns += increment

@@ -132,7 +132,9 @@ class PrimeStateCell(nn.Module):
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
         values = rotate(
-            drive.to(decay.dtype) * _gain(decay), self.codes(-positions), layout="block"
+            drive.to(decay.dtype) * torch.sqrt(1.0 - decay * decay),
+            self.codes(-positions),
+            layout="block",
         )
         memory = decayed_sums(values, decay, state.memory)
         rotated = rotate(memory, self.codes(positions), layout="block")
@@ -221,7 +223,3 @@ def _doubling_sums(values: Tensor, decay: Tensor) -> Tensor:
         total = total + factor * earlier
         factor, reach = factor * factor, 2 * reach
     return total
-
-
-def _gain(decay: Tensor) -> Tensor:
-    return torch.sqrt(1.0 - decay * decay)

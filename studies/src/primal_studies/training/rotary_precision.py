@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             true, _ = positions.rotary(q.double(), q.double(), seq_dim=-2)
             ours, _ = positions.rotary(q, q, seq_dim=-2)
             # A fresh one for each type: it keeps the angles of its first call.
-            peer = RotaryEmbedding(dim=D, custom_freqs=positions.frequencies().float())
+            peer = RotaryEmbedding(dim=D, custom_freqs=positions.radians.float())
             found = [
                 float((x.double() - true).abs().max() / true.abs().max())
                 for x in (ours, peer.rotate_queries_or_keys(q))
