@@ -27,9 +27,6 @@ _BLOCK_PHASES = 1 << 15
 # Fewer phases than this are not worth a second thread, here and in the engines.
 _LEAST_PHASES = 1 << 16
 
-# Writes the waves of float64 phases of less than 2**20 turns into rows of features.
-_WaveWriter = Callable[[np.ndarray, np.ndarray], None]
-
 
 def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
@@ -149,7 +146,8 @@ def _points(x: Tensor) -> np.ndarray:
     return x.numpy().astype(np.float64, copy=False)
 
 
-def _wave_writer(n_rows: int, k: int, finish: Finish) -> _WaveWriter:
+def _wave_writer(n_rows: int, k: int, finish: Finish) -> Callable[[np.ndarray, np.ndarray], None]:
+    """Return what writes waves of float64 phases of less than 2**20 turns into features."""
     if finish.wide:
         shift = np.uint64(quarter_shift(finish.quarter_turns, 64) & (2**64 - 1))
 

@@ -35,7 +35,7 @@ class DynamicPrime(PrimeLayer):
     Parameters
     ----------
     d, D, sigma, basis, layout, primes
-        As in :class:`primal.DynamicPrime`: d inputs, D outputs of k = D / 2 frequencies.
+        As in :class:`primal.DynamicPrime`, with its errors and warnings; k = D / 2.
     precision : {"exact", "fast"}, default="exact"
         ``"exact"``: the bits of the map on every device. ``"fast"``: one float64 product,
         float32-accurate up to 2**20 turns.
@@ -49,11 +49,6 @@ class DynamicPrime(PrimeLayer):
     dtype : torch.dtype, optional
         Of the output: float32, bfloat16, float16 or float64; by default that of x. Also of the
         parameters, and of the output for integers, by default PyTorch's default type.
-
-    Raises
-    ------
-    ParameterError, MemoryLimitError
-        If an argument is out of range, as :class:`primal.DynamicPrime` says, which also warns.
 
     Examples
     --------
@@ -109,11 +104,6 @@ class DynamicPrime(PrimeLayer):
         They are taken as float64 and belong to the layer like its other arguments: a pickle
         holds them, ``state_dict()`` does not. Such a layer has no spec and cannot grow. The
         options are those of the class.
-
-        Raises
-        ------
-        DataError, ParameterError
-            If the frequencies are not a matrix of finite numbers up to 1e30.
 
         Examples
         --------
@@ -205,13 +195,7 @@ class DynamicPrime(PrimeLayer):
         return F.dynamic_prime(x, self._table, **options)
 
     def decode(self, z: Tensor) -> Tensor:
-        """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse).
-
-        Raises
-        ------
-        NotInvertibleError
-            If D < 2 d.
-        """
+        """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
         z = checked_points(z, 2 * self._table.shape[0], "z")
         learned = self.learnable_frequencies or self.learnable_scale == "frequency"
         if learned:

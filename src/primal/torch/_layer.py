@@ -19,14 +19,8 @@ Layer = TypeVar("Layer", bound="PrimeLayer")
 class PrimeLayer(nn.Module):
     """A module that computes what a core map does; its tables follow from the map's spec.
 
-    Attributes
-    ----------
-    D : int
-        Number of outputs.
-    layout : str
-        Order of the outputs.
-    frequency_range : tuple of int
-        The first of the map's frequencies that the layer has, and the one after the last.
+    It has `D` outputs in an order, its `layout`. A rank of several has a part of them only:
+    `frequency_range` is the first of the map's frequencies, and the one after the last.
     """
 
     map_type: ClassVar[type]
@@ -51,14 +45,9 @@ class PrimeLayer(nn.Module):
 
     @classmethod
     def from_map(cls: type[Layer], m: Any, **options: Any) -> Layer:
-        """Return the layer of a core map, with the same bits.
+        """Return the layer of a core map of the type that `spec` names, with the same bits.
 
-        Parameters
-        ----------
-        m : map
-            Of the type that `spec` names.
-        **options
-            Those of the class that say nothing about the map, such as `device` and `dtype`.
+        The options are those of the class that say nothing about the map, such as `device`.
 
         Raises
         ------

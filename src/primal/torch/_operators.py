@@ -72,10 +72,7 @@ def range_codes(
 def exact_features(
     x: Tensor, table: str, amplitude: float, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
-    """Return exact features of x (..., d) for the key of a table.
-
-    Rows with NaN, infinity or a value above the limit of the table become NaN.
-    """
+    """Return exact features of x (..., d) for the key of a table; NaN for rows out of range."""
     shared, finish = shared_table(table), Finish(0, amplitude, interleaved, dtype)
     out = _features("exact", _rows(x), shared, shared.shape[0], finish)
     return out.view(*x.shape[:-1], out.shape[1])
@@ -90,10 +87,7 @@ def fast_features(
     interleaved: bool,
     dtype: torch.dtype,
 ) -> Tensor:
-    """Return features of x (..., d) with every phase moved on by some quarter turns.
-
-    Phases of 2**20 turns or more, and NaN, have NaN features.
-    """
+    """Return features of x (..., d) with every phase moved on by some quarter turns."""
     wide = frequencies.detach().double().contiguous()
     finish = Finish(quarter_turns, amplitude, interleaved, dtype)
     out = _features("fast", _rows(x), wide, wide.shape[0], finish)

@@ -116,10 +116,7 @@ class PrimeStateCell(nn.Module):
         return self._increments_on(self.log_time_constant.device)
 
     def forward(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
-        """Return the outputs for x (..., n_steps, d), and the state after the last step.
-
-        `state` is where an earlier call ended; the beginning by default.
-        """
+        """Return the outputs for x (..., n_steps, d) from a state on, and the state after them."""
         check_tensor("x", x)
         if x.ndim < 2 or x.shape[-1] != self.d or x.shape[-2] == 0:
             raise DataError(

@@ -29,11 +29,6 @@ class StaticPrime(PrimeLayer):
     dtype : torch.dtype, optional
         Of the output: float32, bfloat16, float16 or float64; by default PyTorch's default type.
 
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-
     Examples
     --------
     >>> import torch

@@ -44,9 +44,8 @@ def static_prime(
         Positions, negative ones too.
     increments : int64 tensor of shape (k,)
         Units of 2**-64 turn; see :func:`increment_tensor`.
-    layout : {"block", "interleaved"}, default="block"
-    dtype : torch.dtype, optional
-        As in :func:`dynamic_prime`; by default PyTorch's default type.
+    layout, dtype
+        As in :func:`dynamic_prime`; codes have PyTorch's default type by default.
 
     Returns
     -------
@@ -105,7 +104,7 @@ def dynamic_prime(
         above ``table.x_limit`` has NaN features, on every device.
     table : SharedTable
         See :func:`frequency_table`.
-    layout : {"block", "interleaved"}, default="block"
+    layout : {"block", "interleaved"}
     dtype : torch.dtype, optional
         float32, bfloat16, float16 or float64, by default the type of x (of integers: PyTorch's
         default type); the 16-bit ones are the float32 features, rounded, and float64 has

@@ -28,11 +28,6 @@ class PrimeParallel(ParallelStyle):
     ----------
     use_local_output : bool, default=True
         Return this rank's columns as a plain tensor, else a DTensor of placement Shard(-1).
-
-    Raises
-    ------
-    ParameterError
-        When applied to another module than a prime layer in the interleaved layout.
     """
 
     def __init__(self, *, use_local_output: bool = True) -> None:
