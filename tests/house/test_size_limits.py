@@ -53,7 +53,6 @@ REFUSED = {
     "space": lambda: hdc.Space(10**9),
     "blocks": lambda: hdc.Space(64, n_blocks=2**60),
     "pairs in a matrix": lambda: hdc.KeyValueMemory(hdc.Space(2**22)),
-    "window": lambda: hdc.window_energy(STATIC.increments, 10**30),
 }
 
 

@@ -13,7 +13,8 @@ import primal
 
 pytest.importorskip("sklearn")
 
-from primal.sklearn import PrimeHasher, PrimePositions, stable_position
+from primal._hash import stable_position
+from primal.sklearn import PrimeHasher, PrimePositions
 from primal.turns import SPACINGS
 
 

@@ -15,6 +15,7 @@ from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_names
 from primal.sklearn._contract import validate_data
+from primal.sklearn._specs import SpecMixin, columns
 from primal.turns import GRIDS
 
 __all__ = ["PrimePositions"]
@@ -27,7 +28,7 @@ _DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
-class PrimePositions(TransformerMixin, BaseEstimator):
+class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
     """Give every integer of every column a code: ``primal.StaticPrime`` for tables.
 
     Each column becomes `n_components` cosines and sines, the bits of
@@ -70,6 +71,7 @@ class PrimePositions(TransformerMixin, BaseEstimator):
     """
 
     n_features_in_: int
+    _fitted_names = ("data_min_", "data_max_")
 
     def __init__(
         self,
@@ -170,6 +172,12 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         """Return the name of the input column and the number of the feature, as "day_0"."""
         check_is_fitted(self)
         return code_names(self, self.n_components, input_features)
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        self.map_ = self._map(self.n_components + self.n_components % 2)
+        self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
+        self.n_features_in_ = len(self.data_min_)
+        self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
 
     def _map(self, D: int) -> StaticPrime:
         options = {"sigma": self.sigma, "start": self.start, "base": self.base}

@@ -6,6 +6,7 @@ _require("torch", "primal.torch")
 
 from primal.torch import functional
 from primal.torch._dynamic import DynamicPrime
+from primal.torch._embedding import Embedding
 from primal.torch._features import PrimeFeatures
 from primal.torch._inr import SHARE_OF_NYQUIST as SHARE_OF_NYQUIST
 from primal.torch._inr import PrimeINR, sampling_sigma
@@ -19,6 +20,7 @@ from primal.torch._static import StaticPrime
 __all__ = [
     "CellState",
     "DynamicPrime",
+    "Embedding",
     "PrimeFeatures",
     "PrimeINR",
     "PrimePositions",

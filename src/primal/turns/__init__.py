@@ -1,5 +1,9 @@
 """Primes and phases in fixed-point turns: increments, exact sums that wrap, and the final waves."""
 
+from primal.turns._blocks import BLOCK_SCALE as BLOCK_SCALE
+from primal.turns._blocks import N_BLOCKS as N_BLOCKS
+from primal.turns._blocks import block_increments as block_increments
+from primal.turns._blocks import require_blocks as require_blocks
 from primal.turns._digits import DEEP_BITS as DEEP_BITS
 from primal.turns._digits import FREQUENCY_BITS as FREQUENCY_BITS
 from primal.turns._digits import LARGEST_FAST_LOG2_TURNS as LARGEST_FAST_LOG2_TURNS
