@@ -13,8 +13,6 @@ from primal.errors import DataError
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._eager import waves
 
-__all__ = ["Embedding"]
-
 _KINDS = ("Symbols", "Integers", "Reals", "Levels", "Thermometer", "Circular")
 
 

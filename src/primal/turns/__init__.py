@@ -4,7 +4,9 @@ from primal.turns._blocks import BLOCK_SCALE as BLOCK_SCALE
 from primal.turns._blocks import N_BLOCKS as N_BLOCKS
 from primal.turns._blocks import block_increments as block_increments
 from primal.turns._blocks import require_blocks as require_blocks
+from primal.turns._digits import DEEP_BITS as DEEP_BITS
 from primal.turns._digits import FREQUENCY_BITS as FREQUENCY_BITS
+from primal.turns._digits import LARGEST_FAST_LOG2_TURNS as LARGEST_FAST_LOG2_TURNS
 from primal.turns._digits import LARGEST_LOG2_TURNS as LARGEST_LOG2_TURNS
 from primal.turns._digits import DigitWidths as DigitWidths
 from primal.turns._digits import balanced_digits as balanced_digits
@@ -29,6 +31,8 @@ from primal.turns._rounding import (
     phases_to_uint16,
     phases_to_waves,
 )
+from primal.turns._spacing import GRIDS as GRIDS
+from primal.turns._spacing import SPACINGS, spaced_increments
 from primal.turns._waves import Cosine32 as Cosine32
 from primal.turns._waves import Cosine64 as Cosine64
 from primal.turns._waves import Sine32 as Sine32
@@ -37,6 +41,7 @@ from primal.turns._waves import waves
 
 # The other names are for rooms of this package.
 __all__ = [
+    "SPACINGS",
     "increments",
     "phases_to_bits",
     "phases_to_turns",
@@ -45,6 +50,7 @@ __all__ = [
     "phases_to_waves",
     "primes",
     "round_turns",
+    "spaced_increments",
     "static_turns",
     "waves",
 ]
