@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import fuzz_surface as surface
 import numpy as np
 import torch
 
+import fuzz_surface as surface
 import primal
 from primal import hdc, pipeline, search
 from primal import torch as layers
@@ -119,8 +119,15 @@ ROOMS: dict[str, Room] = {
     ),
     "primal.maps": Room(
         {
-            **{"d": 3, "D": 32, "x": _X, "z": _Z, "t": [3, 5], "N": 6, "n": 20},
-            **{"prior": _BOX, "other": _MAP},
+            "d": 3,
+            "D": 32,
+            "x": _X,
+            "z": _Z,
+            "t": [3, 5],
+            "N": 6,
+            "n": 20,
+            "prior": _BOX,
+            "other": _MAP,
         },
         calls={
             "from_spec": {"spec": _MAP.spec},
@@ -137,13 +144,27 @@ ROOMS: dict[str, Room] = {
         },
     ),
     "primal.turns": Room(
-        {"n": 4, "turns": _TURNS, "positions": np.arange(3), "increments": _INCREMENTS}
+        {
+            "n": 4,
+            "turns": _TURNS.astype(np.uint64),
+            "increments": _INCREMENTS,
+            "positions": np.arange(3, dtype=np.uint64),
+        }
     ),
     "primal.engines": Room(),
     "primal.decoding": Room(
         {
-            **{"z": _Z, "m": _MAP, "prior": _BOX, "basis": _MAP.basis, "layout": "block", "d": 3},
-            **{"noise": 0.01, "turns": _TURNS, "half_width": 1.0, "mean": 0.0, "cov": 1.0},
+            "z": _Z,
+            "m": _MAP,
+            "prior": _BOX,
+            "basis": _MAP.basis,
+            "layout": "block",
+            "d": 3,
+            "noise": 0.01,
+            "turns": _TURNS,
+            "half_width": 1.0,
+            "mean": 0.0,
+            "cov": 1.0,
         },
         instances={
             "Box": lambda: _BOX,
@@ -177,8 +198,15 @@ ROOMS: dict[str, Room] = {
     "primal.codebooks.bounds": Room({"N": 8, "D": 4}),
     "primal.search": Room(
         {
-            **{"difference_turns": 0.1, "codes": "bits", "kernel": 0.5, "hamming": 0.25},
-            **{"turns": _TURNS, "m": _MAP, "x": _X, "kind": "bits", "n_neighbors": 3},
+            "difference_turns": 0.1,
+            "codes": "bits",
+            "kernel": 0.5,
+            "hamming": 0.25,
+            "turns": _TURNS,
+            "m": _MAP,
+            "x": _X,
+            "kind": "bits",
+            "n_neighbors": 3,
         },
         calls={
             "phases_to_waves": {"codes": search.phases_to_uint8(_TURNS)},
@@ -222,9 +250,21 @@ ROOMS: dict[str, Room] = {
     ),
     "primal.torch": Room(
         {
-            **{"d": 3, "D": 16, "x": _TENSOR, "t": _PLACES, "q": _HEADS, "k": _HEADS, "N": 5},
-            **{"frequencies": np.ones((8, 3)), "first": 0, "last": 4, "samples_per_unit": 8.0},
-            **{"positions": _PLACES, "increments": _STEPS, "n_channels": 4, "n_features": 16},
+            "d": 3,
+            "D": 16,
+            "x": _TENSOR,
+            "t": _PLACES,
+            "q": _HEADS,
+            "k": _HEADS,
+            "N": 5,
+            "frequencies": np.ones((8, 3)),
+            "first": 0,
+            "last": 4,
+            "samples_per_unit": 8.0,
+            "positions": _PLACES,
+            "increments": _STEPS,
+            "n_channels": 4,
+            "n_features": 16,
         },
         calls={
             "DynamicPrime.grow": {"D": 32},
@@ -257,9 +297,16 @@ ROOMS: dict[str, Room] = {
     ),
     "primal.torch.functional": Room(
         {
-            **{"x": _TENSOR, "table": _TABLE, "frequencies": torch.ones(8, 3), "source": _MAP.basis},
-            **{"increments": _STEPS, "z": torch.ones(12, 16), "t": _PLACES, "n": 5},
-            **{"pseudoinverse": torch.ones(3, 8), "dtype": torch.float32},
+            "x": _TENSOR,
+            "table": _TABLE,
+            "frequencies": torch.ones(8, 3),
+            "source": _MAP.basis,
+            "increments": _STEPS,
+            "z": torch.ones(12, 16),
+            "t": _PLACES,
+            "n": 5,
+            "pseudoinverse": torch.ones(3, 8),
+            "dtype": torch.float32,
         },
         calls={"increment_tensor": {"increments": _INCREMENTS}},
         excluded={"SharedTable": "is made by frequency_table"},
@@ -269,13 +316,44 @@ ROOMS: dict[str, Room] = {
     ),
     "primal.hdc": Room(
         {
-            **{"a": _CODES, "b": _OTHER, "codes": _CODES, "D": 32, "N": 1000, "K": 20, "k": 8},
-            **{"space": _SPACE, "role": "a", "period": 24.0, "low": 0.0, "high": 1.0, "n": 3},
-            **{"turns": _CODES.turns, "bundle": _SUM, "n_items": 2, "vocabulary": _A, "x": 0.5},
-            **{"queries": _CODES, "keys": _CODES, "values": _OTHER, "items": ["x"], "item": "x"},
-            **{"positions": "b", "symbols": _A, "branches": "b", "objects": _C, "relations": _B},
-            **{"subjects": _A, "n_pairs": 20, "names": ["x", "y"], "numbers": 3, "r": 0.5},
-            **{"other": _OTHER, "n_values": 10, "d": 1, "path": "saved", "position": 0},
+            "a": _CODES,
+            "b": _OTHER,
+            "codes": _CODES,
+            "D": 32,
+            "N": 1000,
+            "K": 20,
+            "k": 8,
+            "space": _SPACE,
+            "role": "a",
+            "period": 24.0,
+            "low": 0.0,
+            "high": 1.0,
+            "n": 3,
+            "turns": _CODES.turns,
+            "bundle": _SUM,
+            "n_items": 2,
+            "vocabulary": _A,
+            "x": 0.5,
+            "queries": _CODES,
+            "keys": _CODES,
+            "values": _OTHER,
+            "items": ["x"],
+            "item": "x",
+            "positions": "b",
+            "symbols": _A,
+            "branches": "b",
+            "objects": _C,
+            "relations": _B,
+            "subjects": _A,
+            "n_pairs": 20,
+            "names": ["x", "y"],
+            "numbers": 3,
+            "r": 0.5,
+            "other": _OTHER,
+            "n_values": 10,
+            "d": 1,
+            "path": "saved",
+            "position": 0,
         },
         calls={
             "bind": {"codes": (_CODES, _OTHER)},
@@ -332,7 +410,7 @@ ROOMS: dict[str, Room] = {
         excluded={"Vocabulary": "is the base of the vocabularies"},
     ),
     "primal.hdc.classifiers": Room(
-        {**_SKLEARN, "split": _SPLIT, "kind": "pixels", "n_tasks": 3},
+        {**_SKLEARN, "split": _SPLIT, "kind": "image", "n_tasks": 3},
         calls={
             "PrimeNgrams": {"n": 2},
             "PrimeNgrams.fit": {"X": ["abc", "abd"]},
@@ -352,20 +430,21 @@ ROOMS: dict[str, Room] = {
         },
         excluded={"class_incremental": _STUDIES, "first_task_standardised": _STUDIES},
     ),
-    "primal.hdc.datasets": Room({"name": "digits", "split": _SPLIT, "kind": "pixels"}),
+    "primal.hdc.datasets": Room({"name": "digits", "split": _SPLIT, "kind": "image"}),
     "primal.pipeline": Room(
         {"src": _table_file, "dim": 8, "path": _encoded},
         calls={
             "encode": {"dst": "out.parquet", "sigma": 0.5, "overwrite": True},
             "decode": {
-                **{"src": _encoded, "dst": "decoded.parquet"},
-                **{"prior": _BOX, "overwrite": True},
+                "src": _encoded,
+                "dst": "decoded.parquet",
+                "prior": _BOX,
+                "overwrite": True,
             },
             "merge": {
-                "parts": lambda: [
-                    _encoded(f"part-{i}.parquet", shard=(i, 2)) for i in (0, 1)
-                ],
-                **{"dst": "merged.parquet", "overwrite": True},
+                "parts": lambda: [_encoded(f"part-{i}.parquet", shard=(i, 2)) for i in (0, 1)],
+                "dst": "merged.parquet",
+                "overwrite": True,
             },
         },
     ),
@@ -392,8 +471,11 @@ def calls(room: str) -> Iterator[surface.Call]:
     module, table = importlib.import_module(room), ROOMS[room]
     for name in surface.public_names(room):
         thing = getattr(module, name)
-        if name in table.excluded or (home(thing) in ROOMS and home(thing) != room and
-                                      name in surface.public_names(home(thing))):
+        if name in table.excluded or (
+            home(thing) in ROOMS
+            and home(thing) != room
+            and name in surface.public_names(home(thing))
+        ):
             continue
         if not inspect.isclass(thing):
             yield _call(name, lambda thing=thing: thing, thing)
@@ -422,9 +504,7 @@ def valid_arguments(room: str, call: surface.Call) -> dict[str, Any]:
     for parameter in call.parameters:
         if parameter.default is parameter.empty and parameter.name not in given:
             given[parameter.name] = table.arguments[parameter.name]
-    return {
-        name: value() if inspect.isfunction(value) else value for name, value in given.items()
-    }
+    return {name: value() if inspect.isfunction(value) else value for name, value in given.items()}
 
 
 def fuzz(room: str, n_calls: int, seed: int) -> Iterator[tuple[str, surface.Outcome]]:

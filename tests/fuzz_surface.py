@@ -34,6 +34,7 @@ import primal
 
 MOST_SECONDS = 10.0
 MOST_BYTES = 256 << 20
+FINE = ("result", "PrimalError", "TypeError")
 # Operators are methods too; those that only compare or convert are the interpreter's business.
 _OPERATORS = ("__contains__", "__mul__", "__truediv__", "__pow__", "__add__", "__sub__", "__eq__")
 
@@ -277,7 +278,7 @@ def _names(message: str, replaced: dict[str, Any]) -> bool:
 
 def _words(value: Any) -> Iterator[str]:
     """What a message can say of a value: itself, its type, its shape and dtype, a part of it."""
-    yield from (repr(value)[:60], type(value).__name__)
+    yield from (str(value), repr(value), type(value).__name__)
     for attribute in ("shape", "dtype", "layout"):
         if hasattr(value, attribute):
             said = getattr(value, attribute)
@@ -285,4 +286,4 @@ def _words(value: Any) -> Iterator[str]:
     if isinstance(value, (list, tuple, set, frozenset, dict)):
         yield from (repr(part) for part in value)
     elif isinstance(value, np.ndarray):
-        yield from (str(part) for part in value.ravel()[:1])
+        yield from (said(part) for part in value.ravel()[:1].tolist() for said in (str, repr))

@@ -21,8 +21,7 @@ import click
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import fuzz_recipes as recipes
-
-_FINE = ("result", "PrimalError", "TypeError")
+from fuzz_surface import FINE
 
 
 def _line(text: str) -> str:
@@ -42,7 +41,7 @@ def main(calls: int, seed: int, only: str | None, show: int) -> None:
     total: Counter[str] = Counter()
     slowest, largest, shown, seen = (0.0, ""), (0, ""), 0, set()
     with tempfile.TemporaryDirectory() as folder:
-        os.environ["XDG_CACHE_HOME"] = folder
+        os.environ["PRIMAL_CACHE_DIR"] = folder
         os.chdir(folder)
         tracemalloc.start()
         for room, n in sizes.items():
@@ -53,7 +52,7 @@ def main(calls: int, seed: int, only: str | None, show: int) -> None:
                 slowest = max(slowest, (outcome.seconds, called))
                 largest = max(largest, (outcome.n_bytes, called))
                 where = (called.split("(")[0], outcome.kind)
-                if outcome.kind not in _FINE and where not in seen and shown < show:
+                if outcome.kind not in FINE and where not in seen and shown < show:
                     seen.add(where)
                     shown += 1
                     click.echo(f"  {called}: {outcome.kind}: {_line(outcome.detail)}")
@@ -63,7 +62,7 @@ def main(calls: int, seed: int, only: str | None, show: int) -> None:
     click.echo(f"seed {seed}, {total.total()} calls: {dict(total)}")
     click.echo(f"slowest {slowest[0]:.2f} s: {slowest[1]}")
     click.echo(f"largest {largest[0] / 2**20:.1f} MiB: {largest[1]}")
-    sys.exit(any(kind not in _FINE for kind in total))
+    sys.exit(any(kind not in FINE for kind in total))
 
 
 if __name__ == "__main__":

@@ -94,7 +94,7 @@ class Codes:
             raise DataError(f"stack takes codes, got {_described(codes)}.")
         members = list(codes)
         if not members:
-            raise DataError("stack needs at least one code, got none.")
+            raise DataError(f"stack needs at least one code, got {codes!r}.")
         for member in members:
             if not isinstance(member, Codes):
                 raise DataError(f"stack takes codes, got {_described(member)}.")
@@ -297,7 +297,7 @@ def same_phases(a: Any, b: Any) -> tuple[Any, Any]:
     ta, tb = (x._turns if isinstance(x, Codes) else operand(x) for x in (a, b))
     if is_tensor(ta) != is_tensor(tb):
         raise DataError(
-            "cannot combine a NumPy array with a PyTorch tensor: use to_torch or to_numpy."
+            "cannot combine an ndarray of NumPy with a Tensor of PyTorch: use to_torch or to_numpy."
         )
     if ta.shape[-1] != tb.shape[-1]:
         raise DataError(

@@ -100,6 +100,7 @@ class Reals(Vocabulary):
 
     def law(self, differences: np.ndarray) -> np.ndarray:
         """Return the kernel of differences x - y of shape (..., d), float64."""
+        differences = real_array("differences", differences, last=self.d)
         kernel = _kernels().KERNELS[self.kernel]
         if kernel.values is None:
             raise OptionError(f"the kernel {self.kernel!r} has no formula to compare with.")

@@ -266,7 +266,9 @@ def _value_code(
         _check_roles(keys)
         return value
     if name not in given:
-        raise DataError(f"no vocabulary for the field {name!r}: there are {', '.join(given)}.")
+        raise DataError(
+            f"values has no vocabulary for the field {name!r}, only for {', '.join(map(repr, given))}."
+        )
     vocabulary = given[name]
     _check_roles(keys, vocabulary)
     # A truth value is a category of two.

@@ -70,7 +70,8 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     OptionError
         If a file has an unknown format, or the output would become an input of the next run.
     """
-    if not isinstance(src, (str, Path, list, tuple)):
+    listed = list(src) if isinstance(src, (list, tuple)) else [src]
+    if not all(isinstance(path, (str, Path)) for path in listed):
         raise OptionError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     try:
         paths = _paths(src)

@@ -55,7 +55,7 @@ class Encoder:
                     f"an index needs the spec of a map, got a {type(rebuilt).__name__}."
                 )
             return cls(rebuilt)
-        if hasattr(m, "map_"):
+        if hasattr(m, "map_") and hasattr(m, "_plan"):
             return cls._of_features(m)
         raise OptionError(
             "m must be a DynamicPrime, a StaticPrime, a fitted PrimeFeatures or a map's spec, "

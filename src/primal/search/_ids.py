@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from primal._checks import raised_as
 from primal._errors import DataError
 from primal.search._rows import Rows
 
@@ -141,7 +142,8 @@ class Ids:
 
 
 def _whole_numbers(ids: object) -> np.ndarray:
-    array = np.asarray(ids)
+    with raised_as(DataError, "ids must be whole numbers"):
+        array = np.asarray(ids)
     if array.size and (
         array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() > _LARGEST)
     ):

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from primal._checks import one_of, whole_number
+from primal._checks import file_path, flag, one_of, whole_number
 from primal._errors import DataError
 from primal.search import _files
 from primal.search._encoder import Encoder
@@ -106,7 +106,7 @@ class Index:
         DataError
             If the file has no such column or metadata, or they do not fit each other.
         """
-        encoder, kind, parts = read_parquet(Path(path), column)
+        encoder, kind, parts = read_parquet(file_path("path", path), column)
         index = cls(encoder, codes=kind)
         for part in parts:
             index.add_codes(part)
@@ -127,7 +127,9 @@ class Index:
         DataError
             If the folder holds no index, or a damaged one.
         """
-        encoder, kind, codes, ids = _files.load(Path(folder), verify=verify)
+        encoder, kind, codes, ids = _files.load(
+            file_path("folder", folder), verify=flag("verify", verify)
+        )
         index = cls(encoder, codes=kind)
         index._rows.append(codes)
         index._ids = ids
@@ -144,7 +146,9 @@ class Index:
         DataError
             If another program's ``index.json`` is in the folder.
         """
-        _files.save(Path(folder), self._encoder, self._kind, self._rows.parts, self._ids)
+        _files.save(
+            file_path("folder", folder), self._encoder, self._kind, self._rows.parts, self._ids
+        )
 
     @property
     def codes(self) -> str:

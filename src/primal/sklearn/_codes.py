@@ -46,10 +46,10 @@ def code_names(estimator: Any, D: int, input_features: Any) -> np.ndarray:
     names = fitted
     if input_features is not None:
         names = np.asarray(input_features, dtype=object)
-        if len(names) != estimator.n_features_in_:
+        if names.shape != (estimator.n_features_in_,):
             raise DataError(
                 f"input_features should have length equal to the number of columns, "
-                f"{estimator.n_features_in_}, got {len(names)}."
+                f"{estimator.n_features_in_}, got shape {names.shape}."
             )
         if fitted is not None and not np.array_equal(fitted, names):
             raise DataError("input_features is not equal to feature_names_in_: pass None.")

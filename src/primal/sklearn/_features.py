@@ -12,11 +12,11 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import one_of, whole_number
+from primal._checks import flag, one_of, whole_number
 from primal._errors import DimensionError, OptionError
 from primal.maps import DynamicPrime
 from primal.sklearn._arrays import numpy_and_back
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._diagnostics import kernel_error
 from primal.sklearn._encode import FeaturePlan, amplitude, encode, resolved_form
 from primal.sklearn._gamma import column_means, resolved_gamma
@@ -248,7 +248,8 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
         X, back = numpy_and_back(X)
-        Z = check_array(X, dtype=_DTYPES, input_name="X")
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=_DTYPES, input_name="X")
         if Z.shape[1] != self._n_features_out:
             raise DimensionError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
@@ -281,6 +282,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         n_components = whole_number("n_components", n_components, least=1)
+        rescale = flag("rescale", rescale)
         if n_components < self._n_features_out:
             raise DimensionError(
                 f"{self._n_features_out} features cannot grow to {n_components}: ask for more."

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 
 __all__ = ["PrimePositions"]
 
@@ -129,7 +129,8 @@ class PrimePositions(TransformerMixin, BaseEstimator):
             If a code is erased, or too noisy for a range of more than 2**24 integers.
         """
         check_is_fitted(self)
-        Z = check_array(X, dtype=(np.float32, np.float64))
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=(np.float32, np.float64))
         D, n_columns = self.n_components, self.n_features_in_
         if Z.shape[1] != D * n_columns:
             raise DimensionError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")

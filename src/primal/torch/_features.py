@@ -11,7 +11,7 @@ from torch import Tensor
 
 import primal.maps
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal._errors import OptionError
+from primal._errors import OptionError, SigmaError
 from primal.bases._laws import SPECTRAL_KERNELS, spectral_law
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
@@ -76,6 +76,11 @@ class PrimeFeatures(DynamicPrime):
     ) -> None:
         each = _one_for_each(lengthscale)
         common = 1.0 if each else positive_scale("lengthscale", lengthscale)
+        smallest, largest = 1e-99, 1e99
+        if not all(smallest <= scale <= largest for scale in each or (common,)):
+            raise SigmaError(
+                f"lengthscale must be from {smallest:g} to {largest:g}, got {lengthscale!r}."
+            )
         name, sigma = _law(kernel, basis, d, even_dimension(D) // 2, common)
         m = primal.maps.DynamicPrime(d, D, sigma, basis=name)
         self._begin(

@@ -7,9 +7,10 @@ import math
 import torch
 from torch import Tensor, nn
 
-from primal._checks import one_of, whole_number
+from primal._checks import flag, one_of, require_memory, whole_number
 from primal._errors import OptionError
 from primal.torch._dynamic import DynamicPrime
+from primal.torch._local import checked_device
 
 __all__ = ["SHARE_OF_NYQUIST", "PrimeINR", "Sine", "sampling_sigma"]
 
@@ -142,6 +143,8 @@ class PrimeINR(nn.Module):
                 f"give samples_per_unit or sigma, one of the two, got {samples_per_unit!r} and "
                 f"{sigma!r}."
             )
+        learnable_frequencies = flag("learnable_frequencies", learnable_frequencies)
+        device = checked_device(device)
         n_hidden = whole_number("n_hidden", n_hidden, least=1)
         width = whole_number("width", width, least=1)
         n_outputs = whole_number("n_outputs", n_outputs, least=1)
@@ -155,6 +158,11 @@ class PrimeINR(nn.Module):
             learnable_frequencies=learnable_frequencies,
             device=device,
             dtype=dtype,
+        )
+        n_features = self.features.D
+        require_memory(
+            4 * width * (n_features + n_outputs + (n_hidden - 1) * width),
+            f"a network of width = {width}, n_hidden = {n_hidden}, n_outputs = {n_outputs}",
         )
         sine = one_of("body", body, BODIES) == "sine"
         dense = SineLinear if sine else nn.Linear
