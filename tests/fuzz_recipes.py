@@ -30,12 +30,13 @@ _STUDIES = "a study beside the library, of no use to a caller's data"
 
 @dataclass(frozen=True)
 class Room:
-    """Valid arguments by name, those of single calls, instances of classes, and exclusions."""
+    """Valid arguments by name and for single calls, instances of classes, exclusions."""
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     instances: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     excluded: Mapping[str, str] = field(default_factory=dict)
+    strange: tuple[Any, ...] = ()  # what belongs to the room, in the wrong place
 
 
 _X = np.random.default_rng(0).normal(size=(12, 3))
@@ -408,6 +409,13 @@ ROOMS: dict[str, Room] = {
             "Thermometer": lambda: _SPACE.thermometer("a", low=0, high=1, n=3),
         },
         excluded={"Vocabulary": "is the base of the vocabularies"},
+        strange=(
+            *(hdc.identity(8), hdc.identity(5), _CODES, _CODES[:0], _SUM, _SPACE, _A),
+            *(_SPACE.integers("b"), hdc.Space(32).symbols(), _memory(), hdc.ItemMemory(_A)),
+            *(_SPACE.levels("c", low=0, high=1, n=3), hdc.to_torch(_CODES)),
+            hdc.Codes(np.ones((2, 2, 8), np.uint32)),
+            hdc.Codes(np.ones((3, 8), np.uint64)),
+        ),
     ),
     "primal.hdc.classifiers": Room(
         {**_SKLEARN, "split": _SPLIT, "kind": "image", "n_tasks": 3},
@@ -519,6 +527,8 @@ def fuzz(room: str, n_calls: int, seed: int) -> Iterator[tuple[str, surface.Outc
         replaced = {}
         for parameter in chosen:
             bad = surface.hostile(rng, callables=parameter.name not in CALLBACKS)
+            if ROOMS[room].strange and rng.random() < 0.2:
+                bad = rng.choice(ROOMS[room].strange)
             replaced[parameter.name] = bad
             if parameter.kind is parameter.VAR_POSITIONAL:
                 place = rng.randrange(len(values[parameter.name]))

@@ -264,6 +264,8 @@ def _resident_bytes() -> int:
 
 def shown(value: object) -> str:
     """Return a value on one short line."""
+    if isinstance(value, (np.ndarray, torch.Tensor)):
+        return f"<{type(value).__name__} {tuple(value.shape)} {value.dtype}>"
     return " ".join(repr(value).split())[:60]
 
 
@@ -277,13 +279,23 @@ def _names(message: str, replaced: dict[str, Any]) -> bool:
 
 
 def _words(value: Any) -> Iterator[str]:
-    """What a message can say of a value: itself, its type, its shape and dtype, a part of it."""
-    yield from (str(value), repr(value), type(value).__name__)
+    """What a message can say of a value: its type, shape and dtype, itself, a part of it."""
+    yield type(value).__name__
     for attribute in ("shape", "dtype", "layout"):
         if hasattr(value, attribute):
             said = getattr(value, attribute)
             yield str(tuple(said) if attribute == "shape" else said)
-    if isinstance(value, (list, tuple, set, frozenset, dict)):
-        yield from (repr(part) for part in value)
+    yield from (str(value), repr(value))
+    for part in _parts(value):
+        yield from (str(part), repr(part), type(part).__name__)
+
+
+def _parts(value: Any) -> Iterator[Any]:
+    if isinstance(value, dict):
+        yield from (*value, *value.values())
+    elif isinstance(value, (list, tuple, set, frozenset)):
+        yield from value
     elif isinstance(value, np.ndarray):
-        yield from (said(part) for part in value.ravel()[:1].tolist() for said in (str, repr))
+        yield from (*value.ravel()[:1], *value.ravel()[:1].tolist())
+    elif isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_meta:
+        yield from value.detach().flatten()[:1].tolist()

@@ -16,9 +16,9 @@ import pytest
 for _package in ("sklearn", "torch", "pyarrow", "torchhd"):
     pytest.importorskip(_package, reason="the whole public surface needs every host")
 
-import fuzz_recipes as recipes
-import fuzz_surface as surface
-import primal
+import fuzz_recipes as recipes  # noqa: E402
+import fuzz_surface as surface  # noqa: E402
+import primal  # noqa: E402
 
 _CALLS_PER_CALLABLE = 15
 _ROOMS = [room for room in recipes.ROOMS if room != "primal.torch.parallel"]
@@ -94,7 +94,7 @@ new.__module__ = "primal.turns._new"
     ("function", "kind"),
     [
         (lambda x: x, "result"),
-        (lambda x: primal.primes(x), "PrimalError that does not name the argument"),
+        (lambda x: primal.primes(-1), "PrimalError that does not name the argument"),
         (lambda x: x[0], "TypeError"),
         (lambda x: x + "", "TypeError"),
         (lambda x: x.nothing, "AttributeError"),

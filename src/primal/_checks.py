@@ -264,7 +264,8 @@ def positions(value: object) -> np.ndarray:
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
-        array = np.asarray(value, dtype=object)
+        with raised_as(PositionError, "positions must be integers"):
+            array = np.asarray(value, dtype=object)
         for place, item in enumerate(array.ravel()):
             if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
                 raise PositionError(

@@ -16,6 +16,7 @@ from primal._checks import (
     one_of,
     raised_as,
     real_number,
+    require_memory,
     require_work,
     whole_number,
 )
@@ -109,6 +110,7 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     (0.24655, 0.5504, (0, 52))
     """
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     one_of("dtype", dtype, ("float64", "float32"))
     fetch, N, D, is_complex = _row_source(codes)
     require_work(N * N * D, f"all pairs of {N} codes")
@@ -167,6 +169,7 @@ def toeplitz_statistics(
     increments, weights = checked_spectrum(increments, weights)
     N = whole_number("N", N, least=2)
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     counts = np.zeros(bins, dtype=np.int64)
     largest, lag = -1.0, 0
     for first, products in lag_products(increments, N, weights):

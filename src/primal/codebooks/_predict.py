@@ -59,7 +59,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     """
     N = whole_number("N", N, least=2)
     D = _dimension(D, model)
-    quantile = real_number("quantile", quantile, above=0.0, below=1.0)
+    quantile = real_number("quantile", quantile, above=1e-16, below=1.0)
     draws = N - 1 if model == "toeplitz" else N * (N - 1) // 2
     # 2 T(x) = 1 - quantile**(1 / draws)
     log_target = math.log(-math.expm1(math.log(quantile) / draws))

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._checks import require_memory, whole_number
+from primal._checks import raised_as, require_memory, whole_number
 from primal._errors import DataError
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 
@@ -141,10 +141,11 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         _freeze(self, "mean")
-        if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
+        with raised_as(DataError, "cov must be numbers"):
+            matrix = np.array(self.cov, dtype=np.float64)
+        if matrix.ndim != 2:
             _freeze(self, "cov", positive=True)
             return
-        matrix = np.array(self.cov, dtype=np.float64)
         if matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
             raise DataError(f"cov must be a square matrix of numbers, got shape {matrix.shape}.")
         object.__setattr__(self, "cov", tuple(map(tuple, matrix.tolist())))

@@ -216,8 +216,8 @@ class PrimeCentroidClassifier(PrototypeClassifier):
             grown._learn_part(X, np.searchsorted(self.classes_, y))
         if not np.array_equal(grown._weights[:, :old], self._weights):
             raise DataError(
-                "X and y are not the rows that the model was fitted on: pass all of them with their "
-                "labels, in any order."
+                "X and y are not the rows that the model was fitted on: pass all of them with "
+                "their labels, in any order."
             )
         vars(self).update(vars(grown))
         return self

@@ -267,7 +267,8 @@ def _value_code(
         return value
     if name not in given:
         raise DataError(
-            f"values has no vocabulary for the field {name!r}, only for {', '.join(map(repr, given))}."
+            f"values has no vocabulary for the field {name!r}, only for "
+            f"{', '.join(map(repr, given))}."
         )
     vocabulary = given[name]
     _check_roles(keys, vocabulary)

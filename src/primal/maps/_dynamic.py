@@ -462,7 +462,7 @@ class DynamicPrime:
             raise PhaseRangeError(
                 f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
                 f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
-                f"{allowed:.3g}, or lower sigma."
+                f"{allowed:.3g}, or lower sigma (of a kernel: gamma)."
             )
 
     def _warn_about_conditioning(self) -> None:

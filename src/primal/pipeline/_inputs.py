@@ -86,7 +86,9 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
         raise OptionError(f"{dst} cannot be an output: {error}.") from None
     if isinstance(src, (str, Path)) and Path(src).is_dir():
         if Path(src).resolve() in target.parents:
-            raise OptionError(f"{dst} lies inside of {src}: write the output to another folder.")
+            raise OptionError(
+                f"{dst} lies inside of the source {src}: write the output to another folder."
+            )
     elif any(path.resolve() == target for path in paths):
         raise OptionError(f"{dst} is also an input: write the output to another file.")
     return files

@@ -16,6 +16,7 @@ from primal._checks import flag, one_of, whole_number
 from primal._errors import DimensionError, OptionError
 from primal.maps import DynamicPrime
 from primal.sklearn._arrays import numpy_and_back
+from primal.sklearn._codes import MOST_COMPONENTS
 from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._diagnostics import kernel_error
 from primal.sklearn._encode import FeaturePlan, amplitude, encode, resolved_form
@@ -166,7 +167,9 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
         d = X.shape[1]
-        n_components = whole_number("n_components", self.n_components, least=1)
+        n_components = whole_number(
+            "n_components", self.n_components, least=1, most=MOST_COMPONENTS
+        )
         one_of("kernel", self.kernel, KERNELS)
         one_of("form", self.form, _FORMS)
         one_of("layout", self.layout, _LAYOUTS)
@@ -281,7 +284,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             If pairs are in block layout, where the sines would move.
         """
         check_is_fitted(self)
-        n_components = whole_number("n_components", n_components, least=1)
+        n_components = whole_number("n_components", n_components, least=1, most=MOST_COMPONENTS)
         rescale = flag("rescale", rescale)
         if n_components < self._n_features_out:
             raise DimensionError(

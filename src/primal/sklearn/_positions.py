@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from primal._checks import raised_as
 from primal._errors import DataError, DimensionError, NotInvertibleError, PositionError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
@@ -195,7 +196,8 @@ def _date_type(X: Any) -> str:
     named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
     if named or sparse.issparse(X):
         return "".join(named[:1])
-    values = np.asarray(X, dtype=object).ravel()
+    with raised_as(DataError, "X must be an array of numbers or dates"):
+        values = np.asarray(X, dtype=object).ravel()
     return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 import primal.maps
-from primal._checks import even_dimension, one_of, positive_scale, whole_number
+from primal._checks import even_dimension, one_of, positive_scale, raised_as, whole_number
 from primal._errors import OptionError, SigmaError
 from primal.bases._laws import SPECTRAL_KERNELS, spectral_law
 from primal.torch import functional as F
@@ -146,7 +146,8 @@ def _law(
 def _one_for_each(lengthscale: object) -> tuple[float, ...] | None:
     """Return lengthscales of the inputs, or None if there is one for all."""
     if isinstance(lengthscale, (np.ndarray, Tensor)):
-        lengthscale = lengthscale.tolist()
+        with raised_as(SigmaError, "lengthscale must be numbers"):
+            lengthscale = lengthscale.tolist()
     if not isinstance(lengthscale, Sequence) or isinstance(lengthscale, (str, bytes)):
         return None
     return tuple(positive_scale(f"lengthscale[{j}]", v) for j, v in enumerate(lengthscale))

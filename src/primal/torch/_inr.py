@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from primal._checks import flag, one_of, require_memory, whole_number
 from primal._errors import OptionError
+from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._local import checked_device
 
@@ -45,8 +46,11 @@ def sampling_sigma(samples_per_unit: float) -> float:
     >>> sampling_sigma(64)
     2.0
     """
-    if not (isinstance(samples_per_unit, (int, float)) and 0 < samples_per_unit < math.inf):
-        raise OptionError(f"samples_per_unit must be a positive number, got {samples_per_unit!r}.")
+    if not (isinstance(samples_per_unit, (int, float)) and 1e-90 < samples_per_unit < 1e90):
+        raise OptionError(
+            "samples_per_unit must be a positive number, from 1e-90 to 1e90, got "
+            f"{samples_per_unit!r}."
+        )
     return SHARE_OF_NYQUIST * samples_per_unit / 2.0
 
 
@@ -177,7 +181,9 @@ class PrimeINR(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the values at coordinates x, shape (..., d) to (..., n_outputs)."""
-        return self.body(self.features(x).to(self.body[0].weight.dtype))
+        z = self.features(x)
+        F.check_device("the layer", self.body[0].weight, z)
+        return self.body(z.to(self.body[0].weight.dtype))
 
     def reset_parameters(self) -> None:
         """Draw the dense layers anew, and set what is learned of the features back."""

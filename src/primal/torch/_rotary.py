@@ -98,8 +98,8 @@ def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
         raise DataError("codes must have positions and columns, got one number.")
     if x.shape[-1:] != codes.shape[-1:]:
         raise DimensionError(
-            f"codes have {codes.shape[-1]} columns to turn, and a tensor has shape {_shape(x)}: its "
-            "last axis must have them, so slice off columns that stay."
+            f"codes have {codes.shape[-1]} columns to turn, and a tensor has shape {_shape(x)}: "
+            "its last axis must have them, so slice off columns that stay."
         )
     shared = zip(reversed(codes.shape), reversed(x.shape), strict=False)
     if codes.ndim not in (2, x.ndim) or not all(a in (1, b) for a, b in shared):

@@ -262,7 +262,9 @@ def _given(matrix: np.ndarray | Tensor) -> SharedTable:
             raise DataError(f"frequencies must be real, got {matrix.dtype}.")
         with raised_as(DataError, "frequencies is a tensor that NumPy cannot hold"):
             matrix = matrix.detach().double().cpu().numpy()
-    values = real_array("frequencies", matrix).astype(np.float64)  # a copy: it may be changed
+    values = real_array("the source of frequencies", matrix).astype(
+        np.float64
+    )  # a copy: it may be changed
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
             "the source of frequencies must be a Basis, or a matrix with a row for each frequency "

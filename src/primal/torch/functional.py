@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import one_of, real_number, whole_number
+from primal._checks import one_of, real_number, require_memory, whole_number
 from primal._errors import DataError, OptionError, PositionError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
@@ -108,6 +108,7 @@ def static_prime_range(
     if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
         offset = whole_number("offset", offset, least=-(2**63))
     increments = _checked_increments(increments)
+    require_memory(8 * n * increments.numel(), f"the codes of n = {n} positions")
     if not (offset >= -(2**63) and offset + n <= 2**63):
         raise PositionError(
             f"positions must lie in [-2**63, 2**63), got {n} from offset = {offset}."
