@@ -23,6 +23,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stdout
 from decimal import Decimal
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -209,8 +210,8 @@ def hostile(rng: random.Random, *, callables: bool = True) -> object:
             return value
 
 
-def attempt(call: Call, values: dict[str, Any], replaced: dict[str, Any]) -> Outcome:
-    """Make the call within its limits and say how it ended."""
+def make_call(function: Callable[..., object], call: Call, values: dict[str, Any]) -> None:
+    """Call the function with these arguments, without limits."""
     positional: list[Any] = []
     named = {}
     for parameter in call.parameters:
@@ -222,6 +223,13 @@ def attempt(call: Call, values: dict[str, Any], replaced: dict[str, Any]) -> Out
             positional.append(values[parameter.name])
         else:
             named[parameter.name] = values[parameter.name]
+    with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
+        warnings.simplefilter("ignore")
+        function(*positional, **named)
+
+
+def attempt(call: Call, values: dict[str, Any], replaced: dict[str, Any]) -> Outcome:
+    """Make the call within its limits and say how it ended."""
     function = call.make()
     kind, detail = "result", ""
     resident, peak = _resident_bytes(), _peak_bytes()
@@ -229,9 +237,8 @@ def attempt(call: Call, values: dict[str, Any], replaced: dict[str, Any]) -> Out
     tracemalloc.reset_peak()
     began = time.perf_counter()
     try:
-        with warnings.catch_warnings(), redirect_stdout(io.StringIO()), _time_limit():
-            warnings.simplefilter("ignore")
-            function(*positional, **named)
+        with _time_limit():
+            make_call(function, call, values)
     except OutOfTime:
         kind = "OutOfTime"
     except (primal.PrimalError, TypeError) as error:
@@ -272,9 +279,10 @@ def shown(value: object) -> str:
 def _names(message: str, replaced: dict[str, Any]) -> bool:
     """Whether a message names one of the arguments, or what was passed for it."""
     return any(
-        word and re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", message)
+        word and re.search(rf"(?<![A-Za-z0-9]){re.escape(word)}(?![A-Za-z0-9])", message, flags)
         for name, value in replaced.items()
-        for word in (name, *_words(value))
+        # Types are words of sentences, too: "codes" for Codes.
+        for word, flags in chain([(name, 0)], ((word, re.IGNORECASE) for word in _words(value)))
     )
 
 
@@ -297,5 +305,7 @@ def _parts(value: Any) -> Iterator[Any]:
         yield from value
     elif isinstance(value, np.ndarray):
         yield from (*value.ravel()[:1], *value.ravel()[:1].tolist())
+    elif hasattr(value, "role") and hasattr(value, "space"):
+        yield from (value.role, *value.space.roles)
     elif isinstance(value, torch.Tensor) and value.layout == torch.strided and not value.is_meta:
         yield from value.detach().flatten()[:1].tolist()

@@ -117,7 +117,7 @@ def callback(name: str, value: Callable[..., T] | None) -> Callable[..., T] | No
 
 def file_path(name: str, value: object) -> Path:
     """Return `value` as a path; only strings and paths are."""
-    if not isinstance(value, (str, os.PathLike)) or "\0" in str(value):
+    if not isinstance(value, (str, os.PathLike)) or not str(value) or "\0" in str(value):
         raise OptionError(f"{name} must be a path, got {value!r}.")
     return Path(value)
 

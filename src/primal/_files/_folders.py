@@ -130,7 +130,7 @@ class FolderFormat:
             try:
                 document = read_json(path)
             except DataError as error:
-                raise DataError(f"the folder {folder} holds no {self.format}: {error}") from None
+                raise DataError(f"{folder} holds no {self.format}: {error}") from None
             self._check(document, path)
             records = _records(document.pop("arrays", None), path)
             try:

@@ -186,10 +186,9 @@ class PrimeStateCell(nn.Module):
         if not isinstance(x, Tensor):
             raise DataError(f"x must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x).")
         weight = self.input_map.weight
-        cast = torch.is_autocast_enabled(x.device.type) and x.is_floating_point()
-        if x.layout != torch.strided or (x.dtype != weight.dtype and not cast):
-            raise DataError(f"x must be dense and of {weight.dtype}, got {x.layout} {x.dtype}.")
         F.check_device("the layer", weight, x)
+        if x.layout != torch.strided or not (x.dtype == weight.dtype or _is_cast(x)):
+            raise DataError(f"x must be dense and of {weight.dtype}, got {x.layout} {x.dtype}.")
         if state is not None and not isinstance(state, CellState):
             raise DataError(f"state must be a CellState, got {type(state).__name__}.")
 
@@ -272,6 +271,11 @@ def _doubling_sums(values: Tensor, decay: Tensor) -> Tensor:
         total = total + factor * earlier
         factor, reach = factor * factor, 2 * reach
     return total
+
+
+def _is_cast(x: Tensor) -> bool:
+    """Whether PyTorch casts x to the type of weights by itself."""
+    return x.is_floating_point() and not x.is_meta and torch.is_autocast_enabled(x.device.type)
 
 
 def _gain(decay: Tensor) -> Tensor:

@@ -259,8 +259,8 @@ def _checked_rows(rows: object, basis: Basis) -> tuple[int, int]:
 def _given(matrix: np.ndarray | Tensor) -> SharedTable:
     if isinstance(matrix, Tensor):
         if matrix.is_complex():
-            raise DataError(f"frequencies must be real, got {matrix.dtype}.")
-        with raised_as(DataError, "frequencies is a tensor that NumPy cannot hold"):
+            raise DataError(f"the source of frequencies must be real, got {matrix.dtype}.")
+        with raised_as(DataError, "the source of frequencies cannot be held by NumPy"):
             matrix = matrix.detach().double().cpu().numpy()
     values = real_array("the source of frequencies", matrix).astype(
         np.float64

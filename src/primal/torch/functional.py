@@ -212,7 +212,13 @@ def reverse_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") ->
         float64 if z is, else float32; computed in float64.
     """
     _checked_matrix("pseudoinverse", pseudoinverse)
-    z = checked_points(z, 2 * pseudoinverse.shape[1], "z")
+    k = pseudoinverse.shape[1]
+    if isinstance(z, Tensor) and z.ndim and z.shape[-1] != 2 * k:
+        raise DataError(
+            f"z must have {2 * k} values along its last axis, two for each column of "
+            f"pseudoinverse, got shape {tuple(z.shape)}."
+        )
+    z = checked_points(z, 2 * k, "z")
     check_device("pseudoinverse", pseudoinverse, z)
     cos, sin = split_pairs(z.double(), _interleaved(layout))
     phases = torch.atan2(sin, cos) / (2.0 * math.pi)
@@ -302,7 +308,7 @@ def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
     """Raise unless a tensor lies where x does: on the meta device it has no values at all."""
     if tensor.device != x.device:
         raise DataError(
-            f"{name} on {tensor.device} and the input on {x.device} cannot be used together: "
+            f"{name} on {tensor.device} and the input x on {x.device} cannot be used together: "
             "move one of them (from the meta device with to_empty and reset_parameters, or "
             "load_state_dict)."
         )
