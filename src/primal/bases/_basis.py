@@ -95,7 +95,8 @@ class Basis:
                 "frequencies follow a Gaussian law and have no wide range to compress."
             )
         # Mantissas, digits and values of every entry, and the primes behind them.
-        require_memory(8 * 6 * d * k, f"a basis of d = {d} and n_frequencies = {k} (D = {2 * k})")
+        what = f"a basis of {k} x {d} frequencies (n_frequencies x d, D = {2 * k})"
+        require_memory(8 * 6 * d * k, what)
         for field, value in (("d", d), ("n_frequencies", k), ("name", name)):
             object.__setattr__(self, field, value)
         object.__setattr__(self, "sigma", scales(self.sigma, k))

@@ -143,7 +143,7 @@ class ItemMemory:
         if top > len(self) or rows.shape[-1] != self._codes.shape[1]:
             raise DataError(
                 f"asked for {top} of {len(self)} items with queries of {rows.shape[-1]} phases; "
-                f"the memory has {self._codes.shape[1]}: add items or use its own space."
+                f"this ItemMemory has {self._codes.shape[1]}: add items or use its own space."
             )
         indices, similarities = self._best(float32_rows(rows), top)
         items = [[self.items[i] for i in row] for row in indices.tolist()]

@@ -124,7 +124,8 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     if sample_weight is None:
         median = np.median(distances[apart])
     else:
-        weights = sample_weight[picked]
+        # A power of two: products of tiny weights do not vanish, and no bit changes.
+        weights = np.ldexp(sample_weight[picked], -np.frexp(sample_weight.max())[1])
         first, second = np.triu_indices(len(picked), 1)
         median = _weighted_median(distances[apart], (weights[first] * weights[second])[apart])
     unit = KERNELS[kernel]  # the length scale is 1 / scale(gamma)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from primal._errors import DataError
 from primal.sklearn._contract import validate_data
 from primal.sklearn._ridge import DTYPES, PrimeRidge
 from primal.sklearn._weights import weighted_rows
@@ -106,6 +107,8 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
             multi_output=True,
             y_numeric=True,
         )
+        if not isinstance(y, np.ndarray):
+            raise DataError(f"y must be dense, got {type(y).__name__}: pass y.toarray().")
         return weighted_rows(sample_weight, X, y.astype(np.float64))
 
     def __sklearn_tags__(self) -> Any:
