@@ -65,6 +65,8 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
         if not hasattr(self, "features_"):
             return self.fit(X, y, sample_weight)
         X, y, weights = self._checked(X, y, sample_weight, reset=False)
+        if y.ndim != self._n_outputs or y[:1].size != len(self.intercept_):
+            raise DataError(f"y must have the columns that it had in fit, got shape {y.shape}.")
         self.features_.partial_fit(X)
         self._add(X, y.reshape(len(y), -1), weights)
         return self

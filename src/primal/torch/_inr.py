@@ -182,7 +182,7 @@ class PrimeINR(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the values at coordinates x, shape (..., d) to (..., n_outputs)."""
         z = self.features(x)
-        F.check_device("the layer", self.body[0].weight, z)
+        F.check_device("the layer", self.body[0].weight, z)  # type: ignore[bad-argument-type]
         return self.body(z.to(self.body[0].weight.dtype))
 
     def reset_parameters(self) -> None:

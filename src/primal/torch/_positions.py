@@ -222,5 +222,5 @@ def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor
                 f"{tuple(offset.shape)} for {tuple(positions.shape)}."
             )
     elif isinstance(offset, bool) or not isinstance(offset, int) or abs(offset) >= 2**63:
-        raise PositionError(f"offset must be an int of 64 bits, or a tensor, got {offset!r}.")
+        raise PositionError(f"positions must be integers, got offset = {offset!r}: pass an int.")
     return positions + offset
