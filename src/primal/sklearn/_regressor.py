@@ -56,7 +56,8 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
         X, y, weights = self._checked(X, y, sample_weight, reset=True)
         self._n_outputs = y.ndim
         Y = y.reshape(len(y), -1)
-        self._start(X, Y.shape[1], weights)
+        self._n_columns = Y.shape[1]
+        self._start(X, self._n_columns, weights)
         self._add(X, Y, weights)
         return self
 
@@ -65,7 +66,7 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
         if not hasattr(self, "features_"):
             return self.fit(X, y, sample_weight)
         X, y, weights = self._checked(X, y, sample_weight, reset=False)
-        if y.ndim != self._n_outputs or y[:1].size != len(self.intercept_):
+        if y.ndim != self._n_outputs or y[:1].size != self._n_columns:
             raise DataError(f"y must have the columns that it had in fit, got shape {y.shape}.")
         self.features_.partial_fit(X)
         self._add(X, y.reshape(len(y), -1), weights)
