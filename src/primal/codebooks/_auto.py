@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import math
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from primal._checks import one_of
+from primal._checks import flag, one_of
 from primal._errors import DimensionError, OptionError, PrimalError
 from primal.codebooks import bounds
 from primal.codebooks._codebook import Codebook
@@ -105,6 +106,7 @@ def codebook(
     N, D = check_sizes(N, D)
     kind = one_of("kind", kind, ("auto", *KINDS))
     field = one_of("field", field, bounds.FIELDS)
+    growable = flag("growable", growable)
     if max_coherence is not None:
         _require_possible(N, D, field, max_coherence)
     budget = SearchBudget(steps, seconds, progress)
@@ -217,7 +219,7 @@ def _shadow_candidate(
 
 
 def _require_possible(N: int, D: int, field: str, max_coherence: float) -> None:
-    if not 0.0 <= max_coherence <= 1.0:
+    if not isinstance(max_coherence, numbers.Real) or not 0.0 <= max_coherence <= 1.0:
         raise OptionError(f"max_coherence must lie in [0, 1], got {max_coherence!r}.")
     bound = bounds.best(N, D, field)
     if max_coherence < bound.value - 1e-12:

@@ -7,7 +7,15 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal._checks import one_of, require_memory, whole_number
+from primal._checks import (
+    callback,
+    flag,
+    one_of,
+    raised_as,
+    require_memory,
+    require_work,
+    whole_number,
+)
 from primal._errors import DimensionError, OptionError, PositionError
 from primal._lazy import cached_property
 from primal.codebooks._certificate import Certificate, Verification, certificate
@@ -110,7 +118,7 @@ class Codebook:
         """
         wanted = self._checked_indices(indices)
         flat = wanted.reshape(-1)
-        if dtype is not None and np.dtype(dtype) == np.int8:  # type: ignore[call-overload]
+        if dtype is not None and _is_int8(dtype):
             return self._signs(flat).reshape(*wanted.shape, self.D)
         kind = self._output_dtype(dtype)
         require_memory(wanted.size * self.D * kind.itemsize, f"{wanted.size} codes")
@@ -155,7 +163,7 @@ class Codebook:
             the certified pair does not attain it, or, with `full`, when the largest cosine or
             the RMS differ from the certificate.
         """
-        return verify(self, n_pairs, full=full)
+        return verify(self, n_pairs, full=flag("full", full))
 
     def polish(
         self, steps: int = 200, *, progress: Callable[[int, int], None] | None = None
@@ -176,6 +184,8 @@ class Codebook:
             last bits depend on the linear algebra of this machine. Never worse than `self`.
         """
         steps = whole_number("steps", steps, least=1)
+        require_work(steps * self.N**3, f"polishing {self.N} codes in {steps} steps")
+        callback("progress", progress)
         wide = "complex128" if self.field == "complex" else "float64"
         codes = self.encode(np.arange(self.N), dtype=wide)
         return Codebook(Polished(polish_matrix(codes, steps, progress=progress)))
@@ -232,7 +242,8 @@ class Codebook:
         return f"Codebook({self.N}, {self.D}, kind={self.kind!r}, field={self.field!r})"
 
     def _checked_indices(self, indices: object) -> np.ndarray:
-        array = np.asarray(indices)
+        with raised_as(PositionError, "indices must be whole numbers"):
+            array = np.asarray(indices)
         if array.size == 0:
             return np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iu":
@@ -251,7 +262,7 @@ class Codebook:
             return np.dtype(next(iter(choices.values())))
         try:
             name = np.dtype(dtype).name  # type: ignore[call-overload]
-        except TypeError:
+        except (TypeError, ValueError):
             name = str(dtype)
         return np.dtype(choices[one_of("dtype", name, choices)])
 
@@ -262,3 +273,10 @@ class Codebook:
                 "kind='kerdock' or 'gold' with D a power of two."
             )
         return self._codes.signs(indices)  # type: ignore[attr-defined]
+
+
+def _is_int8(dtype: object) -> bool:
+    try:
+        return np.dtype(dtype) == np.int8  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return False

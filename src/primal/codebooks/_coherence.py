@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from primal._checks import require_work, whole_number
+from primal._errors import DataError
 from primal.engines import engine
 from primal.maps import StaticPrime
 
@@ -51,6 +52,8 @@ def worst_lag(s: StaticPrime, N: int) -> WorstLag:
     >>> worst.lag, round(worst.coherence, 4)
     (906, 0.4268)
     """
+    if not isinstance(s, StaticPrime):
+        raise DataError(f"s must be a StaticPrime, got {s!r}.")
     N = whole_number("N", N, least=2, most=2**63)
     require_work(4 * N * (s.D // 2), f"all lags of {N} codes")
     lag, g = engine().worst_lag(s.increments, 1, N)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from primal._checks import one_of, raised_as, whole_number
+from primal._checks import callback, one_of, positive_scale, raised_as, whole_number
 from primal._errors import OptionError, SpecError
 from primal.codebooks._alltop import Alltop
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
@@ -36,6 +36,13 @@ class SearchBudget:
     steps: int | None = None
     seconds: float | None = None
     progress: Callable[[int, int], None] | None = None
+
+    def __post_init__(self) -> None:
+        if self.steps is not None:
+            whole_number("steps", self.steps)
+        if self.seconds is not None:
+            positive_scale("seconds", self.seconds)
+        callback("progress", self.progress)
 
 
 @dataclass(frozen=True)

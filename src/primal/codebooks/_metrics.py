@@ -12,10 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_work, whole_number
+from primal._checks import (
+    one_of,
+    raised_as,
+    real_number,
+    require_memory,
+    require_work,
+    whole_number,
+)
 from primal._errors import DataError
 from primal.codebooks import bounds
-from primal.codebooks._toeplitz import lag_products, real_energy
+from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
 
 __all__ = [
     "GramStatistics",
@@ -103,6 +110,7 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     (0.24655, 0.5504, (0, 52))
     """
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     one_of("dtype", dtype, ("float64", "float32"))
     fetch, N, D, is_complex = _row_source(codes)
     require_work(N * N * D, f"all pairs of {N} codes")
@@ -158,8 +166,10 @@ def toeplitz_statistics(
     >>> round(statistics.rms, 10), round(statistics.coherence, 4), statistics.pair
     (0.124612399, 0.4669, (0, 4950))
     """
+    increments, weights = checked_spectrum(increments, weights)
     N = whole_number("N", N, least=2)
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     counts = np.zeros(bins, dtype=np.int64)
     largest, lag = -1.0, 0
     for first, products in lag_products(increments, N, weights):
@@ -191,6 +201,7 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
     >>> round(optimality_ratio(0.4268, 1000, 64), 2)
     3.53
     """
+    coherence = _coherence(coherence)
     bound = bounds.welch(N, D)
     if bound > 0.0:
         return coherence / bound
@@ -206,7 +217,12 @@ def excess_coherence(coherence: float, N: int, D: int) -> float:
     >>> round(excess_coherence(0.4268, 1000, 64), 4)
     0.3058
     """
-    return coherence - bounds.welch(N, D)
+    return _coherence(coherence) - bounds.welch(N, D)
+
+
+def _coherence(value: object) -> float:
+    # Rounding may carry a cosine beyond 1 and -0.0 is a cosine too.
+    return real_number("coherence", value, above=-1e-9, below=1.0 + 1e-3)
 
 
 def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int, bool]:
@@ -219,7 +235,8 @@ def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int,
 
         N, D, is_complex = codes.N, codes.D, codes.field == "complex"
     else:
-        array = np.asarray(codes)
+        with raised_as(DataError, "codes must be a matrix of numbers"):
+            array = np.asarray(codes)
         if array.ndim != 2 or array.dtype.kind not in "fciu":
             raise DataError(
                 f"codes must be a matrix of numbers with one code in each row, got shape "

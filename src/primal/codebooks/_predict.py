@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import math
 
-from primal._checks import even_dimension, one_of, whole_number
-from primal._errors import OptionError
+from primal._checks import even_dimension, one_of, real_number, whole_number
 from primal.codebooks._special import bisect, log_beta_tail, scaled_bessel
 
 __all__ = ["capacity", "log_mean_cosine_tail", "predict_coherence"]
 
+# Beyond this the tails of similarities are no floats.
+_LARGEST_D = 1 << 53
 MODELS = ("toeplitz", "gaussian")
 
 
@@ -58,8 +59,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     """
     N = whole_number("N", N, least=2)
     D = _dimension(D, model)
-    if not 0.0 < quantile < 1.0:
-        raise OptionError(f"quantile must lie strictly between 0 and 1, got {quantile!r}.")
+    quantile = real_number("quantile", quantile, above=1e-16, below=1.0)
     draws = N - 1 if model == "toeplitz" else N * (N - 1) // 2
     # 2 T(x) = 1 - quantile**(1 / draws)
     log_target = math.log(-math.expm1(math.log(quantile) / draws))
@@ -99,8 +99,7 @@ def capacity(D: int, mu: float, *, model: str = "toeplitz") -> float:
     5.1
     """
     D = _dimension(D, model)
-    if not 0.0 < mu < 1.0:
-        raise OptionError(f"mu must lie strictly between 0 and 1, got {mu!r}.")
+    mu = real_number("mu", mu, above=0.0, below=1.0)
     log_draws = math.log(math.log(2.0)) - _log_two_sided(mu, D, model)
     log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
     return math.exp(log_n) if log_n < 709.0 else math.inf
@@ -146,5 +145,5 @@ def _log_two_sided(x: float, D: int, model: str) -> float:
 
 def _dimension(D: int, model: str) -> int:
     if one_of("model", model, MODELS) == "toeplitz":
-        return even_dimension(D)
-    return whole_number("D", D, least=2)
+        return even_dimension(whole_number("D", D, least=1, most=_LARGEST_D))
+    return whole_number("D", D, least=2, most=_LARGEST_D)

@@ -10,8 +10,8 @@ import math
 
 import numpy as np
 
-from primal._checks import real_array
-from primal._errors import DataError, OptionError
+from primal._checks import fixed_point, one_of, real_array
+from primal._errors import OptionError
 from primal.decoding._phases import phases_of, wrapped
 from primal.engines._numpy import wave_columns
 
@@ -80,11 +80,8 @@ def quantise(turns: np.ndarray, dtype: str = "uint8") -> np.ndarray:
     >>> quantise(np.array([0, 2**31, 2**32 - 1], dtype=np.uint32))
     array([  0, 128, 255], dtype=uint8)
     """
-    if turns.dtype != np.uint32 or dtype not in ("uint8", "uint16"):
-        raise DataError(
-            f"quantise takes uint32 turns to uint8 or uint16, got {turns.dtype} to {dtype!r}: "
-            "pass m.turns(x)."
-        )
+    fixed_point("turns", turns, np.uint32)
+    one_of("dtype", dtype, ("uint8", "uint16"))
     bits = 8 if dtype == "uint8" else 16
     return (turns >> np.uint32(32 - bits)).astype(dtype)
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from primal._checks import whole_number
+from primal._checks import raised_as, whole_number
 from primal._errors import DataError
 from primal.hdc._algebra import bind
 from primal.hdc._codes import Codes, phasors
@@ -18,6 +18,8 @@ from primal.hdc._space import Space
 __all__ = ["PrimeNgrams"]
 
 _BLOCK_NGRAMS_PHASES = 1 << 22
+# Each letter of an n-gram has a role, and frequencies, of its own.
+_LONGEST_NGRAM = 1000
 
 
 class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -50,7 +52,8 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; nothing is learned from X."""
-        roles = [f"letter {place}" for place in range(whole_number("n", self.n, least=1))]
+        n = whole_number("n", self.n, least=1, most=_LONGEST_NGRAM)
+        roles = [f"letter {place}" for place in range(n)]
         self._space = Space(self.n_components, roles=tuple(roles))
         self._n_features_out = self._space.D
         _texts(X)
@@ -105,7 +108,8 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 def _texts(X: Any) -> list[str]:
     if isinstance(X, str):
         raise DataError("X must be a sequence of texts, got one text: pass [text].")
-    texts = list(X)
+    with raised_as(DataError, "X must be a sequence of texts"):
+        texts = list(X)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import require_memory, whole_number
+from primal._checks import require_memory, require_work, whole_number
 from primal.hdc._class_prototypes import PrototypeClassifier, similarities
 from primal.turns import increments, static_turns
 
@@ -87,6 +87,7 @@ class PrimeOnlineClassifier(PrototypeClassifier):
     def _passes(self, X: Any, index: np.ndarray, n_passes: int) -> None:
         size = whole_number("batch_size", self.batch_size, least=1)
         Z = self._features(X)
+        require_work(n_passes * Z.size, f"{n_passes} epochs")
         weights = self._weights.copy()
         for _ in range(n_passes):
             order = scattered(len(Z), len(self.n_errors_))

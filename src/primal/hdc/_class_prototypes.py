@@ -16,7 +16,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from primal._errors import DataError
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._features import fitted_features
 from primal.sklearn._ridge import DTYPES, _rounded_features
 
@@ -76,8 +76,10 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
             self._start(X, y)
         else:
             self.features_.partial_fit(X)
-        expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
-        self._widen(unique_labels(self.classes_, expected))
+        with checked_by_host("y and classes"):
+            expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
+            labels = unique_labels(self.classes_, expected)
+        self._widen(labels)
         self._learn_part(X, np.searchsorted(self.classes_, y))
         return self
 
@@ -133,7 +135,8 @@ class PrototypeClassifier(ClassifierMixin, BaseEstimator, metaclass=ABCMeta):
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[Any, np.ndarray]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset)
-        check_classification_targets(y)
+        with checked_by_host("y"):
+            check_classification_targets(y)
         return X, y
 
     def __sklearn_tags__(self) -> Any:
@@ -213,8 +216,8 @@ class PrimeCentroidClassifier(PrototypeClassifier):
             grown._learn_part(X, np.searchsorted(self.classes_, y))
         if not np.array_equal(grown._weights[:, :old], self._weights):
             raise DataError(
-                "these are not the rows that the model was fitted on: pass all of them with their "
-                "labels, in any order."
+                "X and y are not the rows that the model was fitted on: pass all of them with "
+                "their labels, in any order."
             )
         vars(self).update(vars(grown))
         return self

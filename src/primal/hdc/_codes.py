@@ -94,7 +94,7 @@ class Codes:
             raise DataError(f"stack takes codes, got {_described(codes)}.")
         members = list(codes)
         if not members:
-            raise DataError("stack needs at least one code, got none.")
+            raise DataError(f"stack needs at least one code, got {codes!r}.")
         for member in members:
             if not isinstance(member, Codes):
                 raise DataError(f"stack takes codes, got {_described(member)}.")
@@ -196,7 +196,9 @@ class Codes:
 
     def __len__(self) -> int:
         if self._turns.ndim < 2:
-            raise DataError(f"one code has no length; it has {self.k} phases, its k.")
+            raise DataError(
+                f"codes of one axis have no length: this is one code of {self.k} phases."
+            )
         return self._turns.shape[0]
 
     def __iter__(self) -> Iterator[Codes]:
@@ -297,7 +299,7 @@ def same_phases(a: Any, b: Any) -> tuple[Any, Any]:
     ta, tb = (x._turns if isinstance(x, Codes) else operand(x) for x in (a, b))
     if is_tensor(ta) != is_tensor(tb):
         raise DataError(
-            "cannot combine a NumPy array with a PyTorch tensor: use to_torch or to_numpy."
+            "cannot combine codes in an ndarray with codes in a Tensor: use to_torch or to_numpy."
         )
     if ta.shape[-1] != tb.shape[-1]:
         raise DataError(

@@ -93,13 +93,14 @@ class Reals(Vocabulary):
 
         For d = 1 a plain number will do.
         """
-        if self.d == 1 and np.ndim(x) == 0:
+        if self.d == 1 and isinstance(x, (int, float, np.generic)):
             x = [x]
         turns = self.map.turns(x)
         return Codes(turns if self.order is None else turns[..., self.order])
 
     def law(self, differences: np.ndarray) -> np.ndarray:
         """Return the kernel of differences x - y of shape (..., d), float64."""
+        differences = real_array("differences", differences, last=self.d)
         kernel = _kernels().KERNELS[self.kernel]
         if kernel.values is None:
             raise OptionError(f"the kernel {self.kernel!r} has no formula to compare with.")

@@ -121,7 +121,8 @@ def _domains(domains: Any, k: int) -> list[Codes]:
     lists = [to_numpy(candidates) for candidates in domains]
     if any(c.ndim != 2 or c.k != k or not len(c) for c in lists):
         raise DataError(
-            f"domains must have the shape (n, {k}), n at least 1, got {[c.shape for c in lists]}."
+            f"domains must have the shape (n, {k}), with the {k} phases of product and n at least "
+            f"1, got {[c.shape for c in lists]}."
         )
     return lists
 

@@ -7,12 +7,11 @@ import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from primal._checks import raised_as
+from primal._checks import file_path, raised_as
 from primal._errors import DataError, MissingPackageError
 from primal._files import FolderFormat, parsed_json
 
@@ -26,7 +25,7 @@ _LINES = 4096
 
 def save(path: Any, spec: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
     """Write a spec and arrays into the folder `path`, replacing a memory that is there."""
-    _FORMAT.save(Path(path), spec, {name: [array] for name, array in arrays.items()})
+    _FORMAT.save(file_path("path", path), spec, {name: [array] for name, array in arrays.items()})
 
 
 def load(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -37,7 +36,7 @@ def load(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     DataError
         If there is no memory of this kind and version.
     """
-    spec, arrays = _FORMAT.load(Path(path), mapped_from=_LARGEST_READ)
+    spec, arrays = _FORMAT.load(file_path("path", path), mapped_from=_LARGEST_READ)
     if spec.get("memory") != kind:
         raise DataError(
             f"{os.fspath(path)!r} must hold a memory of kind {kind!r}, got {spec.get('memory')!r}."

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from primal._checks import one_of, positions, require_memory
+from primal._checks import one_of, positions, raised_as, require_memory
 from primal._errors import DataError, OptionError
 from primal._hash import stable_position
 from primal.hdc._arrays import listed
@@ -96,7 +96,8 @@ class Symbols(Vocabulary):
         elif isinstance(names, np.generic) or not hasattr(names, "__array__"):
             flat, shape = [names], ()
         else:  # also of other libraries
-            array = np.asarray(names)
+            with raised_as(DataError, "names must be an array of names or numbers"):
+                array = np.asarray(names)
             flat, shape = array.ravel().tolist(), array.shape
         hashed = np.fromiter(map(stable_position, flat), dtype=np.int64, count=len(flat))
         turns = position_turns(hashed, self.space.increments(self.role))
@@ -140,7 +141,7 @@ class Integers(Vocabulary):
         -------
         codes : Codes of shape (*numbers.shape, k), uint32 or uint64
         """
-        if bits not in (32, 64):
+        if not isinstance(bits, int) or bits not in (32, 64):
             raise OptionError(f"bits must be 32 or 64, got {bits!r}.")
         array = positions(numbers)
         flat = np.ascontiguousarray(array).reshape(-1)

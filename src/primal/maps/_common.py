@@ -21,7 +21,7 @@ def output_dtype(dtype: object) -> np.dtype:
     """Return float32 or float64 from a name, a NumPy type or a dtype."""
     try:
         name = np.dtype(dtype).name  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError):
         name = str(dtype)
     return np.dtype(one_of("dtype", name, DTYPES))
 

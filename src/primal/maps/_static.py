@@ -82,8 +82,8 @@ class StaticPrime:
         self._layout = one_of("layout", layout, LAYOUTS)
         if self._start + self._D // 2 > LARGEST_COUNT:
             raise DimensionError(
-                f"start + D / 2 = {self._start + self._D // 2} is beyond the {LARGEST_COUNT:,} "
-                "primes below 2**32."
+                f"start + D / 2 = {self._start + self._D // 2} for D = {self._D} is beyond the "
+                f"{LARGEST_COUNT:,} primes below 2**32."
             )
 
     @property

@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from primal._checks import one_of, raised_as
+from primal._checks import callback, file_path, flag, one_of, raised_as
 from primal._errors import DataError, OptionError
 from primal.pipeline._blocks import Span, shard_spans, spans_after, total_rows
 from primal.pipeline._inputs import InputFile, check_unchanged, find_inputs
@@ -169,9 +169,10 @@ def encode(
     True
     """
     start = time.perf_counter()
-    if not isinstance(dst, (str, Path)):
-        raise OptionError(f"dst must be a path, got {dst!r}.")
-    target = Path(dst)
+    target = file_path("dst", dst)
+    overwrite = flag("overwrite", overwrite)
+    callback("progress", progress)
+    callback("fit_progress", fit_progress)
     settings = Settings(
         dim=dim,
         columns=_names("columns", columns),
@@ -232,7 +233,7 @@ def finish(
 def output_format(dst: Path) -> str:
     """Return "parquet" or "npy" for the name of an output."""
     if dst.suffix not in _SUFFIXES:
-        raise OptionError(f"the output must end in .parquet or .npy, got {dst.name!r}.")
+        raise OptionError(f"the output must end in .parquet or .npy, got {str(dst)!r}.")
     return _SUFFIXES[dst.suffix]
 
 
@@ -272,6 +273,8 @@ def _check_engine(
     engine: str, address: str | None, num_gpus: float, device: str, dtype: str
 ) -> None:
     one_of("engine", engine, ("local", "ray"))
+    if not isinstance(device, str):
+        raise OptionError(f"device must be the name of one, such as 'cpu', got {device!r}.")
     if not (isinstance(num_gpus, (int, float)) and 0 <= num_gpus < math.inf):
         raise OptionError(f"num_gpus must be a number, 0 or more, got {num_gpus!r}.")
     if engine == "local" and (address is not None or num_gpus):

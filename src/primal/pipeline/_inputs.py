@@ -70,10 +70,11 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     OptionError
         If a file has an unknown format, or the output would become an input of the next run.
     """
-    if not isinstance(src, (str, Path, list, tuple)):
+    listed = list(src) if isinstance(src, (list, tuple)) else [src]
+    if not all(isinstance(path, (str, Path)) for path in listed):
         raise OptionError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     try:
-        paths = _paths(src)
+        paths = _paths(src)  # type: ignore[bad-argument-type]  # checked above
     except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
         raise DataError(f"{src} cannot be read: {str(error).rstrip('.')}.") from None
     if not paths:
@@ -85,7 +86,9 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
         raise OptionError(f"{dst} cannot be an output: {error}.") from None
     if isinstance(src, (str, Path)) and Path(src).is_dir():
         if Path(src).resolve() in target.parents:
-            raise OptionError(f"{dst} lies inside of {src}: write the output to another folder.")
+            raise OptionError(
+                f"{dst} lies inside of the source {src}: write the output to another folder."
+            )
     elif any(path.resolve() == target for path in paths):
         raise OptionError(f"{dst} is also an input: write the output to another file.")
     return files

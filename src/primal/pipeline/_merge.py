@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from primal._checks import callback, file_path, flag
 from primal._errors import DataError, OptionError
 from primal.pipeline._encode import EncodeReport, finish, output_format, report_of
 from primal.pipeline._extent import Extent
@@ -67,13 +68,15 @@ def merge(
     >>> pipeline.merge(parts, "whole.parquet").rows
     100
     """
-    if isinstance(parts, (str, Path)):
+    if not isinstance(parts, Sequence) or isinstance(parts, (str, bytes)):
         raise OptionError(f"parts must be a list of paths, got {parts!r}.")
-    target, paths = Path(dst), [Path(part) for part in parts]
+    target, paths = file_path("dst", dst), [file_path("parts", part) for part in parts]
+    overwrite = flag("overwrite", overwrite)
+    callback("progress", progress)
     format = output_format(target)
     shards = [_Shard(path, read_record(path)) for path in paths]
     _check_together(shards, format)
-    if not same_inputs:
+    if not flag("same_inputs", same_inputs):
         _check_inputs(shards)
     places = sorted(
         ((f, number, ends), rows, shard, place)
@@ -114,7 +117,7 @@ class _Shard:
 
 def _check_together(shards: list[_Shard], format: str) -> None:
     if not shards:
-        raise OptionError("there is nothing to merge: name the parts.")
+        raise OptionError("there is nothing to merge: parts is empty.")
     first = shards[0]
     for shard in shards:
         if output_format(shard.path) != format:

@@ -66,7 +66,7 @@ class Settings:
             )
         if self.sigma is not None:
             plain["sigma"] = positive_scale("sigma", self.sigma)
-            if self.kernel != "rbf":
+            if not isinstance(self.kernel, str) or self.kernel != "rbf":
                 raise OptionError(f"kernel goes with gamma; got kernel = {self.kernel!r}, sigma.")
         if isinstance(self.gamma, str):
             one_of("gamma", self.gamma, ("scale",))

@@ -126,7 +126,7 @@ def phases_to_waves(codes: np.ndarray, dtype: object = np.float32) -> np.ndarray
 def _wave_dtype(dtype: object) -> str:
     try:
         name = np.dtype(dtype).name  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError):
         name = str(dtype)
     return one_of("dtype", name, _WAVE_DTYPES)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal import _specs
-from primal._checks import positions, real_array
+from primal._checks import positions, raised_as, real_array
 from primal._errors import DataError, OptionError, SpecError
 from primal.engines._numpy import row_blocks
 from primal.maps import DynamicPrime, StaticPrime
@@ -49,13 +49,14 @@ class Encoder:
         if isinstance(m, (DynamicPrime, StaticPrime)):
             return cls(m)
         if isinstance(m, Mapping):
-            rebuilt = _specs.from_spec(m)
+            with raised_as(SpecError, "m is not the spec of a map", keep=()):
+                rebuilt = _specs.from_spec(m)
             if not isinstance(rebuilt, (DynamicPrime, StaticPrime)):
                 raise SpecError(
                     f"an index needs the spec of a map, got a {type(rebuilt).__name__}."
                 )
             return cls(rebuilt)
-        if hasattr(m, "map_"):
+        if hasattr(m, "map_") and hasattr(m, "_plan"):
             return cls._of_features(m)
         raise OptionError(
             "m must be a DynamicPrime, a StaticPrime, a fitted PrimeFeatures or a map's spec, "

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from primal._checks import raised_as
 from primal._errors import DataError
 from primal.search._rows import Rows
 
-__all__ = ["Ids"]
+__all__ = ["Ids", "whole_ids"]
 
 _LARGEST = 2**63 - 2  # one more must fit, for the next row
 
@@ -93,7 +94,7 @@ class Ids:
             return rows
         return self._stored.at(rows.ravel())[:, 0].reshape(rows.shape)
 
-    def rows_of(self, ids: object) -> np.ndarray:
+    def rows_of(self, ids: object, name: str = "ids") -> np.ndarray:
         """Return the rows that have these ids, in an array of the same shape.
 
         Raises
@@ -101,7 +102,7 @@ class Ids:
         DataError
             For an id that no row has.
         """
-        wanted = _whole_numbers(ids)
+        wanted = whole_ids(ids, name)
         if self._sorted is None:
             values = self.values
             order = np.argsort(values)
@@ -125,7 +126,7 @@ class Ids:
         self._stored.append(values[:, None])
 
     def _checked(self, ids: object, n: int) -> np.ndarray:
-        new = _whole_numbers(ids)
+        new = whole_ids(ids)
         if new.shape != (n,):
             raise DataError(f"ids must be one for each of {n} rows, got shape {new.shape}.")
         if n and (new.min() < 0 or new.max() > _LARGEST):
@@ -140,12 +141,14 @@ class Ids:
         return new
 
 
-def _whole_numbers(ids: object) -> np.ndarray:
-    array = np.asarray(ids)
+def whole_ids(ids: object, name: str = "ids") -> np.ndarray:
+    """Return ids as an array of whole numbers."""
+    with raised_as(DataError, f"{name} must be whole numbers"):
+        array = np.asarray(ids)
     if array.size and (
         array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() > _LARGEST)
     ):
         raise DataError(
-            f"ids must be whole numbers below 2**63 - 1, got {array.dtype}: {ids!r:.60}"
+            f"{name} must be whole numbers below 2**63 - 1, got {array.dtype}: {ids!r:.60}"
         )
     return array.astype(np.int64)

@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from primal._checks import one_of, whole_number
+from primal._checks import file_path, flag, one_of, whole_number
 from primal._errors import DataError
 from primal.search import _files
 from primal.search._encoder import Encoder
 from primal.search._engines import chosen_engine, nearest
 from primal.search._faiss import FaissRows
-from primal.search._ids import Ids
+from primal.search._ids import Ids, whole_ids
 from primal.search._kinds import KINDS, checked_codes, columns_of
 from primal.search._parquet import read_parquet
 from primal.search._rows import Rows
@@ -106,7 +106,7 @@ class Index:
         DataError
             If the file has no such column or metadata, or they do not fit each other.
         """
-        encoder, kind, parts = read_parquet(Path(path), column)
+        encoder, kind, parts = read_parquet(file_path("path", path), column)
         index = cls(encoder, codes=kind)
         for part in parts:
             index.add_codes(part)
@@ -127,7 +127,9 @@ class Index:
         DataError
             If the folder holds no index, or a damaged one.
         """
-        encoder, kind, codes, ids = _files.load(Path(folder), verify=verify)
+        encoder, kind, codes, ids = _files.load(
+            file_path("folder", folder), verify=flag("verify", verify)
+        )
         index = cls(encoder, codes=kind)
         index._rows.append(codes)
         index._ids = ids
@@ -144,7 +146,9 @@ class Index:
         DataError
             If another program's ``index.json`` is in the folder.
         """
-        _files.save(Path(folder), self._encoder, self._kind, self._rows.parts, self._ids)
+        _files.save(
+            file_path("folder", folder), self._encoder, self._kind, self._rows.parts, self._ids
+        )
 
     @property
     def codes(self) -> str:
@@ -289,12 +293,12 @@ class Index:
         array([0, 1, 2])
         """
         queries, single = self._checked(self.encode(x))
-        rows = self._ids.rows_of(candidates)
+        rows = self._ids.rows_of(candidates, "candidates")
         rows = rows[None] if single else rows
         if rows.ndim != 2 or len(rows) != len(queries):
             raise DataError(
-                f"candidates must be the ids of some rows for each of {len(queries)} queries, got "
-                f"an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
+                f"candidates must be the ids of some rows for each of the {len(queries)} rows of "
+                f"x, got an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
             )
         n = min(whole_number("n_neighbors", n_neighbors, least=1), rows.shape[1])
         found_by = scorer(queries, self._kind, self._encoder.n_frequencies)
@@ -316,7 +320,7 @@ class Index:
         return self._faiss
 
     def _append(self, codes: np.ndarray, ids: object) -> None:
-        given = None if ids is None else np.atleast_1d(np.asarray(ids))
+        given = None if ids is None else np.atleast_1d(whole_ids(ids))
         self._ids.append(len(codes), given)  # refuses wrong ids before anything has changed
         self._rows.append(codes)
 

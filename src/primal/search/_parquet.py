@@ -29,7 +29,7 @@ def read_parquet(path: Path, column: str) -> tuple[Encoder, str, Iterator[np.nda
             pass
         file = parquet.ParquetFile(path)
     encoder, kind = _described_by(file.schema_arrow.metadata or {}, path)
-    if column not in file.schema_arrow.names:
+    if not isinstance(column, str) or column not in file.schema_arrow.names:
         raise DataError(
             f"{path} has no column {column!r}: choose one of {', '.join(file.schema_arrow.names)}."
         )

@@ -10,7 +10,7 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from primal._errors import DataError
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._ridge import DTYPES, PrimeRidge
 from primal.sklearn._weights import weighted_rows
 
@@ -95,8 +95,10 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
             self._start(X, len(self.classes_), weights)
         else:
             self.features_.partial_fit(X)
-        expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
-        self._widen(unique_labels(self.classes_, expected))
+        with checked_by_host("y and classes"):
+            expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
+            labels = unique_labels(self.classes_, expected)
+        self._widen(labels)
         self._add(X, self._indicators(y), weights)
         return self
 
@@ -146,7 +148,8 @@ class PrimeRidgeClassifier(ClassifierMixin, PrimeRidge):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset)
-        check_classification_targets(y)
+        with checked_by_host("y"):
+            check_classification_targets(y)
         return weighted_rows(sample_weight, X, y)
 
     def _indicators(self, y: np.ndarray) -> np.ndarray:

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from primal._checks import one_of, real_matrix, require_memory
 from primal._errors import OptionError
 from primal.sklearn._encode import FeaturePlan, amplitude, encode
-from primal.sklearn._gamma import dense_rows, spread_rows
+from primal.sklearn._gamma import dense_rows, resolved_gamma, spread_rows
 from primal.sklearn._kernels import KERNELS, Kernel
 
 __all__ = ["kernel_error", "kernel_matrix"]
@@ -31,12 +32,16 @@ def kernel_matrix(kernel: str, X: np.ndarray, gamma: float | np.ndarray) -> np.n
     array([[1.    , 0.2231],
            [0.2231, 1.    ]])
     """
-    values = KERNELS[kernel].values
+    values = KERNELS[one_of("kernel", kernel, KERNELS)].values
     if values is None:
         raise OptionError(
             f"kernel {kernel!r} has no closed form to compare with: its features define it."
         )
-    scaled = np.asarray(X, dtype=np.float64) * _unit_factor(KERNELS[kernel], gamma)
+    X = real_matrix("X", X)
+    gamma = resolved_gamma(gamma, kernel, X)
+    n_rows, n_columns = X.shape
+    require_memory(8 * n_rows * (n_rows + n_columns), f"the kernel of {n_rows} rows of X")
+    scaled = X.astype(np.float64) * _unit_factor(KERNELS[kernel], gamma)
     return np.stack([values(scaled - row) for row in scaled])
 
 

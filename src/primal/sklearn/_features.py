@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import one_of, whole_number
+from primal._checks import flag, one_of, whole_number
 from primal._errors import DimensionError, OptionError
 from primal.maps import DynamicPrime
 from primal.sklearn._arrays import numpy_and_back
-from primal.sklearn._contract import validate_data
+from primal.sklearn._codes import MOST_COMPONENTS
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._diagnostics import kernel_error
 from primal.sklearn._encode import FeaturePlan, amplitude, encode, resolved_form
 from primal.sklearn._gamma import column_means, resolved_gamma
@@ -166,7 +167,9 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
         d = X.shape[1]
-        n_components = whole_number("n_components", self.n_components, least=1)
+        n_components = whole_number(
+            "n_components", self.n_components, least=1, most=MOST_COMPONENTS
+        )
         one_of("kernel", self.kernel, KERNELS)
         one_of("form", self.form, _FORMS)
         one_of("layout", self.layout, _LAYOUTS)
@@ -248,7 +251,8 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
         X, back = numpy_and_back(X)
-        Z = check_array(X, dtype=_DTYPES, input_name="X")
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=_DTYPES, input_name="X")
         if Z.shape[1] != self._n_features_out:
             raise DimensionError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
@@ -280,7 +284,8 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             If pairs are in block layout, where the sines would move.
         """
         check_is_fitted(self)
-        n_components = whole_number("n_components", n_components, least=1)
+        n_components = whole_number("n_components", n_components, least=1, most=MOST_COMPONENTS)
+        rescale = flag("rescale", rescale)
         if n_components < self._n_features_out:
             raise DimensionError(
                 f"{self._n_features_out} features cannot grow to {n_components}: ask for more."

@@ -9,9 +9,10 @@ import numpy as np
 from scipy import sparse
 from scipy.spatial.distance import pdist
 
-from primal._checks import positive_scale
+from primal._checks import one_of, positive_scale, raised_as, real_matrix
 from primal._errors import OptionError, SigmaError
 from primal.sklearn._kernels import KERNELS
+from primal.sklearn._weights import row_weights
 from primal.turns import increments, static_turns
 
 __all__ = [
@@ -55,9 +56,10 @@ def resolved_gamma(
             f"gamma must be 'scale', 'median', a positive number or one for each column, "
             f"got {gamma!r}."
         )
-    if np.ndim(gamma) == 0:  # type: ignore[arg-type]
+    with raised_as(SigmaError, "gamma must be one number or one for each column"):
+        values = np.asarray(gamma)
+    if values.ndim == 0:
         return positive_scale("gamma", gamma)
-    values = np.asarray(gamma)
     if values.shape != (X.shape[1],):
         raise SigmaError(
             f"gamma must be one number or one for each of the {X.shape[1]} columns, "
@@ -79,6 +81,8 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
     >>> scale_gamma(np.array([[0.0, 2.0], [4.0, 2.0]]))
     0.25
     """
+    X = _checked(X, kernel)
+    sample_weight = row_weights(sample_weight, X.shape[0])
     if sample_weight is not None:
         mean = column_means(X, sample_weight).mean()
         square = X.multiply(X) if sparse.issparse(X) else np.square(X - mean)
@@ -108,6 +112,8 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     >>> round(median_gamma(np.array([[0.0], [2.0], [4.0]])), 6)
     0.125
     """
+    X = _checked(X, kernel)
+    sample_weight = row_weights(sample_weight, X.shape[0])
     picked = spread_rows(X.shape[0], _MEDIAN_ROWS)
     rows = dense_rows(X, picked)
     # Differences, not a Gram matrix: equal rows must come out at exactly zero.
@@ -118,11 +124,17 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     if sample_weight is None:
         median = np.median(distances[apart])
     else:
-        weights = sample_weight[picked]
+        # A power of two: products of tiny weights do not vanish, and no bit changes.
+        weights = np.ldexp(sample_weight[picked], -np.frexp(sample_weight.max())[1])
         first, second = np.triu_indices(len(picked), 1)
         median = _weighted_median(distances[apart], (weights[first] * weights[second])[apart])
     unit = KERNELS[kernel]  # the length scale is 1 / scale(gamma)
     return float((1.0 / (unit.factor * median)) ** (1.0 / unit.power))
+
+
+def _checked(X: Any, kernel: str) -> Any:
+    one_of("kernel", kernel, KERNELS)
+    return X if sparse.issparse(X) else real_matrix("X", X)
 
 
 def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
+from primal._errors import DataError
 from primal.sklearn._contract import validate_data
 from primal.sklearn._ridge import DTYPES, PrimeRidge
 from primal.sklearn._weights import weighted_rows
@@ -55,7 +56,8 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
         X, y, weights = self._checked(X, y, sample_weight, reset=True)
         self._n_outputs = y.ndim
         Y = y.reshape(len(y), -1)
-        self._start(X, Y.shape[1], weights)
+        self._n_columns = Y.shape[1]
+        self._start(X, self._n_columns, weights)
         self._add(X, Y, weights)
         return self
 
@@ -64,6 +66,8 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
         if not hasattr(self, "features_"):
             return self.fit(X, y, sample_weight)
         X, y, weights = self._checked(X, y, sample_weight, reset=False)
+        if y.ndim != self._n_outputs or y[:1].size != self._n_columns:
+            raise DataError(f"y must have the columns that it had in fit, got shape {y.shape}.")
         self.features_.partial_fit(X)
         self._add(X, y.reshape(len(y), -1), weights)
         return self
@@ -106,6 +110,8 @@ class PrimeRidgeRegressor(RegressorMixin, PrimeRidge):
             multi_output=True,
             y_numeric=True,
         )
+        if not isinstance(y, np.ndarray):
+            raise DataError(f"y must be dense, got {type(y).__name__}: pass y.toarray().")
         return weighted_rows(sample_weight, X, y.astype(np.float64))
 
     def __sklearn_tags__(self) -> Any:

@@ -62,7 +62,7 @@ class PrimeRidge(BaseEstimator):
         return self._solution().alpha
 
     def _start(self, X: Any, n_targets: int, weights: np.ndarray | None) -> None:
-        if self.alpha != "gcv":
+        if not (isinstance(self.alpha, str) and self.alpha == "gcv"):
             positive_scale("alpha", self.alpha)
         self.features_ = fitted_features(self, X, weights)
         self._moments = Moments.empty(self.n_components, n_targets)

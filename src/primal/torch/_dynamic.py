@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 import primal.maps
-from primal._checks import even_dimension, one_of
+from primal._checks import even_dimension, flag, one_of
 from primal._errors import DimensionError, OptionError
 from primal.bases import Basis
 from primal.torch import _operators
@@ -180,7 +180,7 @@ class DynamicPrime(PrimeLayer):
         if learnable_scale is not None:
             one_of("learnable_scale", learnable_scale, SCALES)
         self.learnable_scale = learnable_scale
-        self.learnable_frequencies = bool(learnable_frequencies)
+        self.learnable_frequencies = flag("learnable_frequencies", learnable_frequencies)
         if self.precision == "exact" and (learnable_frequencies or learnable_scale == "frequency"):
             raise OptionError(
                 "learned frequencies are floats, so their bits cannot be promised: pass "

@@ -10,8 +10,8 @@ import torch
 from torch import Tensor
 
 import primal.maps
-from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal._errors import OptionError
+from primal._checks import even_dimension, one_of, positive_scale, raised_as, whole_number
+from primal._errors import OptionError, SigmaError
 from primal.bases._laws import SPECTRAL_KERNELS, spectral_law
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
@@ -76,6 +76,11 @@ class PrimeFeatures(DynamicPrime):
     ) -> None:
         each = _one_for_each(lengthscale)
         common = 1.0 if each else positive_scale("lengthscale", lengthscale)
+        smallest, largest = 1e-99, 1e99
+        if not all(smallest <= scale <= largest for scale in each or (common,)):
+            raise SigmaError(
+                f"lengthscale must be from {smallest:g} to {largest:g}, got {lengthscale!r}."
+            )
         name, sigma = _law(kernel, basis, d, even_dimension(D) // 2, common)
         m = primal.maps.DynamicPrime(d, D, sigma, basis=name)
         self._begin(
@@ -141,7 +146,8 @@ def _law(
 def _one_for_each(lengthscale: object) -> tuple[float, ...] | None:
     """Return lengthscales of the inputs, or None if there is one for all."""
     if isinstance(lengthscale, (np.ndarray, Tensor)):
-        lengthscale = lengthscale.tolist()
+        with raised_as(SigmaError, "lengthscale must be numbers"):
+            lengthscale = lengthscale.tolist()
     if not isinstance(lengthscale, Sequence) or isinstance(lengthscale, (str, bytes)):
         return None
     return tuple(positive_scale(f"lengthscale[{j}]", v) for j, v in enumerate(lengthscale))

@@ -9,9 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import one_of, positive_scale, whole_number
+from primal._checks import fixed_point, one_of, positive_scale, whole_number
 from primal._errors import SpecError
 from primal.bases import BASIS_VERSION
+from primal.torch._local import checked_device
 from primal.torch._spacing import SPACINGS, spaced_increments
 from primal.torch._tables import apart
 
@@ -54,4 +55,5 @@ def n_increments(key: str) -> int:
 
 def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
     """Return uint64 increments as the int64 tensor with the same bits."""
-    return torch.from_numpy(increments.view(np.int64).copy()).to(device)
+    words = fixed_point("increments", increments, np.uint64)
+    return torch.from_numpy(words.view(np.int64).copy()).to(checked_device(device))

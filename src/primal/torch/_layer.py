@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from primal.torch import functional as F
+from primal.torch._local import checked_device
 
 __all__ = ["PrimeLayer"]
 
@@ -28,7 +29,7 @@ class PrimeLayer(nn.Module):
         self._dtype_is_given = dtype is not None
         self._dtype = self._first_dtype = F.output_dtype(dtype)
         # An empty tensor knows the default device, and the number of a GPU.
-        self._device = torch.empty(0, device=device).device
+        self._device = torch.empty(0, device=checked_device(device)).device
 
     @property
     def dtype(self) -> torch.dtype:

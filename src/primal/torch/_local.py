@@ -1,12 +1,23 @@
-"""What one rank holds of a parameter that may be distributed."""
+"""Where tensors are: the device that was asked for, the part of a parameter on this rank."""
 
 from __future__ import annotations
 
 import sys
 
+import torch
 from torch import Tensor
 
-__all__ = ["local"]
+from primal._errors import OptionError
+
+__all__ = ["checked_device", "local"]
+
+
+def checked_device(device: object) -> torch.device | None:
+    """Return a device on which this PyTorch can make a tensor, None for its default."""
+    try:
+        return None if device is None else torch.empty(0, device=device).device  # type: ignore[no-matching-overload]
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+        raise OptionError(f"device {device!r} cannot be used here: {error}") from None
 
 
 def local(tensor: Tensor) -> Tensor:

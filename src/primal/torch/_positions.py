@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from primal._checks import even_dimension, one_of, whole_number
-from primal._errors import DataError, DimensionError
+from primal._errors import DataError, DimensionError, PositionError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._increments import increments_key, shared_increments
@@ -213,4 +213,14 @@ def _joined(turned: Tensor, rest: Tensor | None) -> Tensor:
 def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor) -> Tensor:
     if positions is None:
         positions = torch.arange(x.shape[axis], device=x.device)
-    return F.checked_positions(positions) + offset
+    positions = F.checked_positions(positions)
+    if isinstance(offset, Tensor):
+        offset = F.checked_positions(offset, "offset")
+        if offset.ndim and offset.shape != positions.shape:
+            raise PositionError(
+                f"offset must be one number or one for each position, got shape "
+                f"{tuple(offset.shape)} for {tuple(positions.shape)}."
+            )
+    elif isinstance(offset, bool) or not isinstance(offset, int) or abs(offset) >= 2**63:
+        raise PositionError(f"positions must be integers, got offset = {offset!r}: pass an int.")
+    return positions + offset

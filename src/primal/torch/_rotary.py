@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from primal._checks import one_of
+from primal._checks import one_of, whole_number
 from primal._errors import DataError, DimensionError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
@@ -92,11 +92,14 @@ def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
         Cosines and sines in the layout of the pairing; see :func:`code_layout`.
     """
     interleaved = code_layout(pairing) == "interleaved"
-    _check_tensor(x)
+    _check_tensor("x", x)
+    _check_tensor("codes", codes)
+    if codes.ndim == 0:
+        raise DataError("codes must have positions and columns, got one number.")
     if x.shape[-1:] != codes.shape[-1:]:
         raise DimensionError(
-            f"there are {codes.shape[-1]} columns to turn, and a tensor has shape "
-            f"{tuple(x.shape)}: its last axis must have them, so slice off columns that stay."
+            f"codes have {codes.shape[-1]} columns to turn, and a tensor has shape {_shape(x)}: "
+            "its last axis must have them, so slice off columns that stay."
         )
     shared = zip(reversed(codes.shape), reversed(x.shape), strict=False)
     if codes.ndim not in (2, x.ndim) or not all(a in (1, b) for a, b in shared):
@@ -118,7 +121,7 @@ def code_layout(pairing: str) -> str:
 
 def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
     """Return the axis of x that has its positions, counted from the first."""
-    _check_tensor(x)
+    _check_tensor("x", x)
     if x.ndim < 2:
         raise DataError(f"a tensor to turn has axes for positions and columns, got {_shape(x)}.")
     if seq_dim is None:
@@ -128,6 +131,7 @@ def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
                 "seq_dim=-2 for (..., heads, n, D), or seq_dim=-3 for (..., n, heads, D)."
             )
         return 0
+    seq_dim = whole_number("seq_dim", seq_dim, least=-x.ndim)
     axis = seq_dim + x.ndim if seq_dim < 0 else seq_dim
     if not 0 <= axis < x.ndim - 1:
         raise DataError(
@@ -177,13 +181,13 @@ def _codes(positions: Tensor, increments: Tensor, pairing: str, dtype: torch.dty
     return F.static_prime(positions, increments, layout=code_layout(pairing), dtype=wide)
 
 
-def _check_tensor(x: Tensor) -> None:
+def _check_tensor(name: str, x: Tensor) -> None:
     if not isinstance(x, Tensor):
         raise DataError(
-            f"what is rotated must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x)."
+            f"{name} must be a tensor, got {type(x).__name__}: pass torch.as_tensor({name})."
         )
     if not x.is_floating_point():
-        raise DataError(f"rotated tensors must be floating, got {x.dtype}: cast with x.float().")
+        raise DataError(f"{name} must be floating, got {x.dtype}: cast with {name}.float().")
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:

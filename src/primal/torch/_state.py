@@ -17,11 +17,12 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from primal._checks import positive_scale, whole_number
+from primal._checks import positive_scale, require_memory, whole_number
 from primal._errors import DataError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._increments import increments_key, shared_increments
+from primal.torch._local import checked_device
 from primal.torch._rotary import rotate
 
 __all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
@@ -112,7 +113,11 @@ class PrimeStateCell(nn.Module):
         self.d_out = self.d if d_out is None else whole_number("d_out", d_out, least=1)
         self.spacing, self.sigma, self.start, self.base = spacing, sigma, start, base
         self.time_constant = positive_scale("time_constant", time_constant)
-        options = {"device": device, "dtype": F.output_dtype(dtype)}
+        require_memory(
+            8 * self.n_channels * (self.d + self.d_out),
+            f"a cell of d = {self.d}, n_channels = {self.n_channels}, d_out = {self.d_out}",
+        )
+        options = {"device": checked_device(device), "dtype": F.output_dtype(dtype)}
         self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
         self.output_map = nn.Linear(2 * self.n_channels, self.d_out, **options)
         self.log_time_constant = nn.Parameter(torch.empty(self.n_channels, **options))
@@ -137,8 +142,7 @@ class PrimeStateCell(nn.Module):
         state : CellState, optional
             Where an earlier call ended; the beginning by default.
         """
-        if not isinstance(x, Tensor):
-            raise DataError(f"x must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x).")
+        self._check(x, state)
         if x.ndim < 2 or x.shape[-1] != self.d or x.shape[-2] == 0:
             raise DataError(
                 f"x must have shape (..., steps, {self.d}) with one step or more, "
@@ -146,7 +150,7 @@ class PrimeStateCell(nn.Module):
             )
         drive = self.input_map(x)
         if state is None:
-            state = self.initial_state(x.shape[:-2])
+            state = self._state(x.shape[:-2])
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
         values = rotate(drive.to(decay.dtype) * _gain(decay), self.codes(-positions))
@@ -157,16 +161,36 @@ class PrimeStateCell(nn.Module):
 
     def step(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
         """Return the output of one step, x of shape (..., d), and the state after it."""
+        self._check(x, state)
+        if x.ndim == 0:
+            raise DataError(f"x must have shape (..., {self.d}), got ().")
         y, state = self.forward(x.unsqueeze(-2), state)
         return y.squeeze(-2), state
 
     def initial_state(self, batch_shape: tuple[int, ...] = ()) -> CellState:
         """Return the state before the first step."""
+        if not isinstance(batch_shape, (tuple, list)):
+            raise DataError(f"batch_shape must be a tuple of int, got {batch_shape!r}.")
+        shape = tuple(whole_number("batch_shape", n) for n in batch_shape)
+        require_memory(8 * self.n_channels * math.prod(shape), f"a state of batch_shape {shape}")
+        return self._state(shape)
+
+    def _state(self, batch_shape: tuple[int, ...]) -> CellState:
         options = {"device": self.log_time_constant.device}
         memory = torch.zeros(
             (*batch_shape, 2 * self.n_channels), dtype=self.decay().dtype, **options
         )
         return CellState(memory, torch.zeros((), dtype=torch.int64, **options))
+
+    def _check(self, x: Tensor, state: CellState | None) -> None:
+        if not isinstance(x, Tensor):
+            raise DataError(f"x must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x).")
+        weight = self.input_map.weight
+        F.check_device("the layer", weight, x)
+        if x.layout != torch.strided or not (x.dtype == weight.dtype or _is_cast(x)):
+            raise DataError(f"x must be dense and of {weight.dtype}, got {x.layout} {x.dtype}.")
+        if state is not None and not isinstance(state, CellState):
+            raise DataError(f"state must be a CellState, got {type(state).__name__}.")
 
     def codes(self, positions: Tensor) -> Tensor:
         """Return cosines and sines of the channels at integer positions, shape (..., 2 n)."""
@@ -247,6 +271,11 @@ def _doubling_sums(values: Tensor, decay: Tensor) -> Tensor:
         total = total + factor * earlier
         factor, reach = factor * factor, 2 * reach
     return total
+
+
+def _is_cast(x: Tensor) -> bool:
+    """Whether PyTorch casts x to the type of weights by itself."""
+    return x.is_floating_point() and not x.is_meta and torch.is_autocast_enabled(x.device.type)
 
 
 def _gain(decay: Tensor) -> Tensor:

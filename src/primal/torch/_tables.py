@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import positive_scale, real_array
+from primal._checks import positive_scale, raised_as, real_array, whole_number
 from primal._errors import DataError, NotInvertibleError, SigmaError, SpecError
 from primal._primes import prime_slice
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable
@@ -236,13 +236,12 @@ def frequency_table(
     if not isinstance(source, Basis):
         return _given(source)
     spec: dict[str, Any] = {field.name: getattr(source, field.name) for field in fields(source)}
-    first, last = rows or (0, source.n_frequencies)
+    first, last = (0, source.n_frequencies) if rows is None else _checked_rows(rows, source)
     spec |= {"rows": (first, last), "lengthscales": None, "version": BASIS_VERSION}
     if lengthscales is not None:
-        if len(lengthscales) != source.d:
+        if not isinstance(lengthscales, Sequence) or len(lengthscales) != source.d:
             raise SigmaError(
-                f"lengthscale must be one number or one for each of the {source.d} inputs, got "
-                f"{len(lengthscales)}."
+                f"lengthscales must be one for each of the {source.d} inputs, got {lengthscales!r}."
             )
         spec["lengthscales"] = [
             positive_scale(f"lengthscale[{j}]", value) for j, value in enumerate(lengthscales)
@@ -250,14 +249,26 @@ def frequency_table(
     return shared_table(json.dumps(spec, sort_keys=True))
 
 
+def _checked_rows(rows: object, basis: Basis) -> tuple[int, int]:
+    if not isinstance(rows, tuple) or len(rows) != 2:
+        raise DataError(f"rows must be a first and a last one, got {rows!r}.")
+    last = whole_number("rows[1]", rows[1], most=basis.n_frequencies)
+    return whole_number("rows[0]", rows[0], most=last), last
+
+
 def _given(matrix: np.ndarray | Tensor) -> SharedTable:
     if isinstance(matrix, Tensor):
-        matrix = matrix.detach().double().cpu().numpy()
-    values = real_array("frequencies", matrix).astype(np.float64)  # a copy: it may be changed
+        if matrix.is_complex():
+            raise DataError(f"the source of frequencies must be real, got {matrix.dtype}.")
+        with raised_as(DataError, "the source of frequencies cannot be held by NumPy"):
+            matrix = matrix.detach().double().cpu().numpy()
+    values = real_array("the source of frequencies", matrix).astype(
+        np.float64
+    )  # a copy: it may be changed
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
-            "frequencies must be a matrix with a row for each frequency and a column for each "
-            f"input, got shape {values.shape}."
+            "the source of frequencies must be a Basis, or a matrix with a row for each frequency "
+            f"and a column for each input, got shape {values.shape}."
         )
     _check_size(values)
     digest = hashlib.sha256(repr(values.shape).encode() + values.astype("<f8").tobytes())

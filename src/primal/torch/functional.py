@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import one_of, whole_number
+from primal._checks import one_of, real_number, require_memory, whole_number
 from primal._errors import DataError, OptionError, PositionError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
@@ -88,7 +88,7 @@ def static_prime(
     True
     """
     t = checked_positions(t)
-    check_device("increments", increments, t)
+    check_device("increments", _checked_increments(increments), t)
     return _operators.static_codes(t.long(), increments, _interleaved(layout), output_dtype(dtype))
 
 
@@ -105,9 +105,13 @@ def static_prime_range(
     On a GPU this is bound by the memory it writes; see :func:`static_prime` for the rest.
     """
     n = whole_number("n", n)
+    if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
+        offset = whole_number("offset", offset, least=-(2**63))
+    increments = _checked_increments(increments)
+    require_memory(8 * n * increments.numel(), f"the codes of n = {n} positions")
     if not (offset >= -(2**63) and offset + n <= 2**63):
         raise PositionError(
-            f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}."
+            f"positions must lie in [-2**63, 2**63), got {n} from offset = {offset}."
         )
     return _operators.range_codes(increments, n, offset, _interleaved(layout), output_dtype(dtype))
 
@@ -147,7 +151,7 @@ def dynamic_prime(
     DataError, OptionError
         If x is not a tensor, or has the wrong type or shape.
     """
-    x = checked_points(x, table.shape[1])
+    x = checked_points(x, _checked_table(table).shape[1])
     return _derivatives.exact(
         _as_floats(x), table.key, _float32(amplitude), _interleaved(layout), _type_of(x, dtype)
     )
@@ -175,7 +179,7 @@ def dynamic_prime_fast(
         Differentiable in x and in the frequencies, any number of times. A phase of 2**20
         turns or more has NaN features.
     """
-    x = checked_points(x, frequencies.shape[1])
+    x = checked_points(x, _checked_matrix("frequencies", frequencies).shape[1])
     check_device("frequencies", frequencies, x)
     finish = (0, _float32(amplitude), _interleaved(layout), _type_of(x, dtype))
     return _derivatives.fast(_as_floats(x), frequencies, *finish)
@@ -189,7 +193,7 @@ def prime_features(
     dtype: torch.dtype | None = None,
 ) -> Tensor:
     """Return :func:`dynamic_prime` times 1 / sqrt(k): dot products approximate a kernel."""
-    amplitude = feature_amplitude(table.shape[0])
+    amplitude = feature_amplitude(_checked_table(table).shape[0])
     return dynamic_prime(x, table, layout=layout, dtype=dtype, amplitude=amplitude)
 
 
@@ -207,17 +211,25 @@ def reverse_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") ->
     x : tensor of shape (..., d)
         float64 if z is, else float32; computed in float64.
     """
-    z = checked_points(z, 2 * pseudoinverse.shape[1], "z")
+    _checked_matrix("pseudoinverse", pseudoinverse)
+    k = pseudoinverse.shape[1]
+    if isinstance(z, Tensor) and z.ndim and z.shape[-1] != 2 * k:
+        raise DataError(
+            f"z must have {2 * k} values along its last axis, two for each column of "
+            f"pseudoinverse, got shape {tuple(z.shape)}."
+        )
+    z = checked_points(z, 2 * k, "z")
+    check_device("pseudoinverse", pseudoinverse, z)
     cos, sin = split_pairs(z.double(), _interleaved(layout))
     phases = torch.atan2(sin, cos) / (2.0 * math.pi)
-    x = phases @ pseudoinverse.mT
+    x = phases @ pseudoinverse.mT.double()
     return x if z.dtype == torch.float64 else x.float()
 
 
 def output_dtype(dtype: torch.dtype | None) -> torch.dtype:
     """Return `dtype` if features can have it; by default PyTorch's default type."""
     dtype = torch.get_default_dtype() if dtype is None else dtype
-    if dtype not in DTYPES:
+    if not isinstance(dtype, torch.dtype) or dtype not in DTYPES:
         raise OptionError(
             f"dtype must be one of {', '.join(str(d) for d in DTYPES)}, got {dtype!r}."
         )
@@ -251,22 +263,52 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
     return x
 
 
-def checked_positions(t: Tensor) -> Tensor:
+def checked_positions(t: Tensor, name: str = "positions") -> Tensor:
     """Return t if it is a tensor of integers."""
     if not isinstance(t, Tensor):
         raise PositionError(
-            f"positions must be a tensor, got {type(t).__name__}: pass torch.as_tensor(t)."
+            f"{name} must be a tensor, got {type(t).__name__}: pass torch.as_tensor(t)."
         )
     if t.dtype not in _POSITIONS:
-        raise PositionError(f"positions must be integers, got {t.dtype}: cast with t.long().")
+        raise PositionError(f"{name} must be integers, got {t.dtype}: cast with t.long().")
     return t
+
+
+def _checked_increments(increments: Tensor) -> Tensor:
+    if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
+        raise DataError(
+            f"increments must be a tensor of int64, got {_kind(increments)}: use increment_tensor."
+        )
+    if increments.ndim != 1 or increments.layout != torch.strided:
+        raise DataError(
+            f"increments must have one axis and be dense, got shape {tuple(increments.shape)}."
+        )
+    return increments
+
+
+def _checked_matrix(name: str, matrix: Tensor) -> Tensor:
+    if not isinstance(matrix, Tensor) or not matrix.is_floating_point():
+        raise DataError(f"{name} must be a floating tensor, got {_kind(matrix)}.")
+    if matrix.ndim != 2 or matrix.layout != torch.strided:
+        raise DataError(f"{name} must be a dense matrix, got shape {tuple(matrix.shape)}.")
+    return matrix
+
+
+def _checked_table(table: SharedTable) -> SharedTable:
+    if not isinstance(table, SharedTable):
+        raise DataError(f"table must be one of frequency_table, got {type(table).__name__}.")
+    return table
+
+
+def _kind(value: object) -> str:
+    return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
 
 
 def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
     """Raise unless a tensor lies where x does: on the meta device it has no values at all."""
     if tensor.device != x.device:
         raise DataError(
-            f"{name} on {tensor.device} and the input on {x.device} cannot be used together: "
+            f"{name} on {tensor.device} and the input x on {x.device} cannot be used together: "
             "move one of them (from the meta device with to_empty and reset_parameters, or "
             "load_state_dict)."
         )
@@ -285,4 +327,4 @@ def _interleaved(layout: str) -> bool:
 
 
 def _float32(amplitude: float) -> float:
-    return float(np.float32(amplitude))
+    return float(np.float32(real_number("amplitude", amplitude, above=-1e38, below=1e38)))
