@@ -456,7 +456,7 @@ def test_layer_norm_returns_the_normalised_row():
             DataError,
             ["float16", "noise="],
         ),
-        (lambda m: quantise(np.zeros(3), "uint8"), DataError, ["float64", "m.turns"]),
+        (lambda m: quantise(np.zeros(3), "uint8"), DataError, ["float64", "turns"]),
     ],
 )
 def test_errors_name_the_value_and_the_remedy(call, error, words):

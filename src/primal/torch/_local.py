@@ -7,7 +7,7 @@ import sys
 import torch
 from torch import Tensor
 
-from primal._errors import OptionError
+from primal._errors import EngineError
 
 __all__ = ["checked_device", "local"]
 
@@ -17,7 +17,7 @@ def checked_device(device: object) -> torch.device | None:
     try:
         return None if device is None else torch.empty(0, device=device).device  # type: ignore[no-matching-overload]
     except (AssertionError, RuntimeError, TypeError, ValueError) as error:
-        raise OptionError(f"device {device!r} cannot be used here: {error}") from None
+        raise EngineError(f"device {device!r} cannot be used here: {error}") from None
 
 
 def local(tensor: Tensor) -> Tensor:
