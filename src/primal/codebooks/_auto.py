@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from primal._checks import one_of
+from primal._checks import flag, one_of
 from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import Alltop, PrimeChirp
@@ -102,6 +102,7 @@ def codebook(
     N, D = check_sizes(N, D)
     kind = one_of("kind", kind, ("auto", *KINDS))
     field = one_of("field", field, bounds.FIELDS)
+    growable = flag("growable", growable)
     if max_coherence is not None:
         _require_possible(N, D, field, max_coherence)
     budget = SearchBudget(steps, seconds, progress or SearchBudget.progress)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_memory, whole_number
+from primal._checks import flag, one_of, raised_as, require_memory, whole_number
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_fields
 from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification, verify
@@ -109,7 +109,7 @@ class Codebook(ABC):
         """
         wanted = self._checked_indices(indices)
         flat = wanted.reshape(-1)
-        if dtype is not None and np.dtype(dtype) == np.int8:  # type: ignore[call-overload]
+        if dtype is not None and _is_int8(dtype):
             return self._signs(flat).reshape(*wanted.shape, self.D)
         kind = self._output_dtype(dtype)
         require_memory(wanted.size * self.D * kind.itemsize, f"{wanted.size} codes")
@@ -153,7 +153,7 @@ class Codebook(ABC):
             Not `ok` when a cosine exceeds the certificate (by more than 1e-9), the certified pair
             does not attain it, or, with `full`, the largest cosine or the RMS differ from it.
         """
-        return verify(self, n_pairs, full=full)
+        return verify(self, n_pairs, full=flag("full", full))
 
     def polish(
         self, steps: int = 200, *, progress: Callable[[int, int], None] | None = None
@@ -212,7 +212,8 @@ class Codebook(ABC):
         return f"Codebook({self.N}, {self.D}, kind={self.kind!r}, field={self.field!r})"
 
     def _checked_indices(self, indices: object) -> np.ndarray:
-        array = np.asarray(indices)
+        with raised_as(DataError, "indices must be whole numbers"):
+            array = np.asarray(indices)
         if array.size == 0:
             return np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iu":
@@ -231,7 +232,7 @@ class Codebook(ABC):
             return np.dtype(choices[0])
         try:
             name = np.dtype(dtype).name  # type: ignore[call-overload]
-        except TypeError:
+        except (TypeError, ValueError):
             name = str(dtype)
         return np.dtype(one_of("dtype", name, choices))
 
@@ -249,3 +250,10 @@ def check_sizes(N: object, D: object) -> tuple[int, int]:
     d = whole_number("D", D, least=1)
     require_memory(_BYTES_PER_ENTRY * d, f"a code of D = {d} entries")
     return n, d
+
+
+def _is_int8(dtype: object) -> bool:
+    try:
+        return np.dtype(dtype) == np.int8  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return False

@@ -12,9 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_work, whole_number
+from primal._checks import (
+    one_of,
+    raised_as,
+    real_number,
+    require_memory,
+    require_work,
+    whole_number,
+)
 from primal.codebooks import bounds
-from primal.codebooks._toeplitz import lag_products, real_energy
+from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
 from primal.errors import DataError
 
 __all__ = ["GramStatistics", "gram_statistics", "optimality_ratio", "toeplitz_statistics"]
@@ -78,6 +85,7 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     (0.24655, 0.5504, (0, 52))
     """
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     one_of("dtype", dtype, ("float64", "float32"))
     fetch, N, D, is_complex = _row_source(codes)
     require_work(N * N * D, f"all pairs of {N} codes")
@@ -132,8 +140,10 @@ def toeplitz_statistics(
     >>> round(statistics.rms, 10), round(statistics.coherence, 4), statistics.pair
     (0.124612399, 0.4669, (0, 4950))
     """
+    increments, weights = checked_spectrum(increments, weights)
     N = whole_number("N", N, least=2)
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     counts = np.zeros(bins, dtype=np.int64)
     largest, lag = -1.0, 0
     for first, products in lag_products(increments, N, weights):
@@ -165,6 +175,7 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
     >>> round(optimality_ratio(0.4268, 1000, 64), 2)
     3.53
     """
+    coherence = _coherence(coherence)
     bound = bounds.welch(N, D)
     if bound > 0.0:
         return coherence / bound
@@ -180,7 +191,8 @@ def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int,
             wide = "complex128" if is_complex else "float64"
             return codes.encode(np.arange(first, last), dtype=wide)
     else:
-        array = np.asarray(codes)
+        with raised_as(DataError, "codes must be a matrix of numbers"):
+            array = np.asarray(codes)
         if array.ndim != 2 or array.dtype.kind not in "fciu":
             raise DataError(
                 f"codes must be a matrix of numbers with one code in each row, got shape "
@@ -216,3 +228,8 @@ def _unit_rows(rows: np.ndarray, first: int, dtype: str) -> np.ndarray:
     if dtype == "float64":
         return unit
     return unit.astype(np.complex64 if unit.dtype.kind == "c" else np.float32)
+
+
+def _coherence(value: object) -> float:
+    # Rounding may carry a cosine beyond 1 and -0.0 is a cosine too.
+    return real_number("coherence", value, above=-1e-9, below=1.0 + 1e-3)

@@ -16,6 +16,8 @@ from primal.errors import ParameterError
 
 __all__ = ["capacity", "log_mean_cosine_tail", "predict_coherence"]
 
+# Beyond this the tails of similarities are no floats.
+_LARGEST_D = 1 << 53
 MODELS = ("toeplitz", "gaussian")
 
 
@@ -111,5 +113,5 @@ def _log_two_sided(x: float, D: int, model: str) -> float:
 
 def _dimension(D: int, model: str) -> int:
     if one_of("model", model, MODELS) == "toeplitz":
-        return even_dimension(D)
-    return whole_number("D", D, least=2)
+        return even_dimension(whole_number("D", D, least=1, most=_LARGEST_D))
+    return whole_number("D", D, least=2, most=_LARGEST_D)

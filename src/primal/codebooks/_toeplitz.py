@@ -12,7 +12,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from primal._checks import require_memory, require_work
+from primal._checks import fixed_point, real_array, require_memory, require_work, whole_number
+from primal.errors import DataError
 from primal.turns import waves
 
 __all__ = [
@@ -70,11 +71,26 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     >>> round(float(g[0]), 12), round(float(g[24]), 10)
     (1.0, -0.3229285722)
     """
+    increments, weights = checked_spectrum(increments, weights)
+    N = whole_number("N", N)
     require_memory(8 * N, f"the cosines at {N} lags")
     g = np.empty(N)
     for first, products in lag_products(increments, N, weights):
         g[first : first + len(products)] = products.real
     return g
+
+
+def checked_spectrum(increments: object, weights: object) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return one increment and, if there are any, one weight for each frequency."""
+    frequencies = fixed_point("increments", increments, np.uint64, ndim=1)
+    if frequencies.size == 0:
+        raise DataError("increments must have one value or more, got none.")
+    if weights is None:
+        return frequencies, None
+    squares = real_array("weights", weights, last=len(frequencies))
+    if squares.ndim != 1:
+        raise DataError(f"weights must be one for each increment, got shape {squares.shape}.")
+    return frequencies, squares.astype(np.float64)
 
 
 def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> float:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import numpy as np
 
-from primal._checks import flag, require_memory, whole_number
+from primal._checks import callback, flag, require_memory, whole_number
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
 from primal.decoding._certificate import DecodingCertificate
@@ -183,6 +183,7 @@ def make_plan(
     # Whole turns, phases and inputs of every candidate, several times each.
     require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
     cache = flag("cache", cache)
+    callback("progress", progress)
     start = time.perf_counter()
     law, noise_std = prior.model(basis.d), noise_turns(noise)
     if noise == "float64":  # as good as float64 phases can be

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from primal._checks import raised_as, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.errors import DataError
 
@@ -123,10 +124,11 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         _freeze(self, "mean")
-        if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
+        with raised_as(DataError, "cov must be numbers"):
+            matrix = np.array(self.cov, dtype=np.float64)
+        if matrix.ndim != 2:
             _freeze(self, "cov", positive=True)
             return
-        matrix = np.array(self.cov, dtype=np.float64)
         if matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
             raise DataError(f"cov must be a square matrix of numbers, got shape {matrix.shape}.")
         object.__setattr__(self, "cov", tuple(map(tuple, matrix.tolist())))
@@ -227,7 +229,7 @@ def _freeze(prior: object, name: str, *, positive: bool = False) -> None:
     value = getattr(prior, name)
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         raise DataError(f"{name} must be a number or one per input, got {value!r}.") from None
     wrong = array.ndim > 1 or array.size == 0 or not np.isfinite(array).all()
     if wrong or (positive and not (array > 0.0).all()):
@@ -239,6 +241,8 @@ def _freeze(prior: object, name: str, *, positive: bool = False) -> None:
 
 def _spread(prior: object, name: str, d: int) -> np.ndarray:
     """Return a field as one float for each of d inputs."""
+    d = whole_number("d", d, least=1)
+    require_memory(8 * d * d, f"a prior of d = {d} inputs")
     array = np.asarray(getattr(prior, name), dtype=np.float64)
     if array.ndim == 1 and len(array) != d:
         raise DataError(f"{name} has {len(array)} values and this map {d} inputs: give {d} or one.")

@@ -81,7 +81,7 @@ class Codes:
         """Return codes of one shape along a new first axis."""
         members = list(codes) if isinstance(codes, (Sequence, Codes)) else [codes]
         if not members:
-            raise DataError("stack needs at least one code, got none.")
+            raise DataError(f"stack needs at least one code, got {codes!r}.")
         for member in members:
             if not isinstance(member, Codes):
                 raise DataError(f"stack takes codes, got {_described(member)}.")
@@ -263,7 +263,7 @@ def fit(a: Any, b: Any, *, broadcast: bool = True) -> tuple[Any, Any]:
     ta, tb = (x.turns if isinstance(x, Codes) else operand(x) for x in (a, b))
     if is_tensor(ta) != is_tensor(tb):
         raise DataError(
-            "cannot combine a NumPy array with a PyTorch tensor: use to_torch or to_numpy."
+            "cannot combine codes in an ndarray with codes in a Tensor: use to_torch or to_numpy."
         )
     if ta.shape[-1] != tb.shape[-1]:
         raise DataError(

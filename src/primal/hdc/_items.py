@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -142,7 +142,7 @@ class ItemMemory(Stored):
         if top > len(self) or rows.shape[-1] != self._codes.shape[1]:
             raise DataError(
                 f"asked for {top} of {len(self)} items with queries of {rows.shape[-1]} phases; "
-                f"the memory has {self._codes.shape[1]}: add items or use its own space."
+                f"this ItemMemory has {self._codes.shape[1]}: add items or use its own space."
             )
         indices, similarities = self._best(float32_rows(rows), top)
         items = [[self.items[i] for i in row] for row in indices.tolist()]
@@ -251,6 +251,11 @@ def _hashable(item: Any) -> Any:
         item = item.tolist()
     if isinstance(item, list):
         return tuple(_hashable(part) for part in item)
-    if not isinstance(item, Hashable):
-        raise DataError(f"items are names or numbers, or lists of numbers, got {item!r}.")
+    try:
+        hash(item)
+    except TypeError:
+        raise DataError(
+            f"items are names or numbers, or lists of numbers, got {item!r} of "
+            f"{type(item).__name__}."
+        ) from None
     return item

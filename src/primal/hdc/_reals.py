@@ -80,7 +80,7 @@ class Reals(Vocabulary):
 
         For d = 1 a plain number will do.
         """
-        if self.d == 1 and np.ndim(x) == 0:
+        if self.d == 1 and isinstance(x, (int, float, np.generic)):
             x = [x]
         turns = self.map.turns(x)
         return Codes(turns if self.order is None else turns[..., self.order])

@@ -69,6 +69,8 @@ def encode_record(
         raise DataError(f"a record is a mapping of at least one field, got {fields!r}.")
     given = values if isinstance(values, Mapping) else dict.fromkeys(fields, values)
     parts = [_value_code(name, value, keys, given) for name, value in fields.items()]
+    if not isinstance(keys, Symbols):
+        raise DataError(f"keys must be Symbols, got {type(keys).__name__}.")
     return bundle([bind(k, v) for k, v in zip(keys.encode(list(fields)), parts, strict=True)])
 
 
@@ -229,7 +231,10 @@ def _value_code(
         _check_roles(keys)
         return value
     if name not in given:
-        raise DataError(f"no vocabulary for the field {name!r}: there are {', '.join(given)}.")
+        raise DataError(
+            f"values has no vocabulary for the field {name!r}, only for "
+            f"{', '.join(map(repr, given))}."
+        )
     vocabulary = given[name]
     _check_roles(keys, vocabulary)
     # A truth value is a category of two.

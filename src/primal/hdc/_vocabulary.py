@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import one_of, positions, require_memory
+from primal._checks import one_of, positions, raised_as, require_memory
 from primal._hash import stable_position
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.engines import row_blocks
@@ -98,7 +98,8 @@ class Symbols(Vocabulary):
         elif isinstance(names, np.generic) or not hasattr(names, "__array__"):
             flat, shape = [names], ()
         else:  # also of other libraries
-            array = np.asarray(names)
+            with raised_as(DataError, "names must be an array of names or numbers"):
+                array = np.asarray(names)
             flat, shape = array.ravel().tolist(), array.shape
         hashed = np.fromiter(map(stable_position, flat), dtype=np.int64, count=len(flat))
         turns = position_turns(hashed, self.space.increments(self.role))

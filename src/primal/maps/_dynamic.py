@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, output_array, real_array, sized_array
+from primal._checks import even_dimension, flag, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis
@@ -211,7 +211,7 @@ class DynamicPrime:
         """
         rows, shape = self._checked_rows(x)
         target = output_array(out, (*shape, self.D), output_dtype(dtype))
-        if check:
+        if flag("check", check):
             self._warn_about_wraps(self._regime(rows))
         flat = target.reshape(-1, self.D)
         if flat.dtype == np.float32:
@@ -462,7 +462,7 @@ class DynamicPrime:
             raise DataError(
                 f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
                 f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
-                f"{allowed:.3g}, or lower sigma."
+                f"{allowed:.3g}, or lower sigma (of a kernel: gamma)."
             )
 
     def _warn_about_conditioning(self) -> None:

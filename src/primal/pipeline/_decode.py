@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
+from primal._checks import callback, file_path, flag
 from primal.decoding import Box, Gaussian, Integers
 from primal.errors import DataError, PhaseWrapWarning
 from primal.pipeline._array_source import ARRAY
@@ -135,7 +136,9 @@ def decode(
     >>> bool(np.abs(np.load("back.npy") - x).max() < 1e-5)
     True
     """
-    source_path, target = Path(src), Path(dst)
+    source_path, target = file_path("src", src), file_path("dst", dst)
+    overwrite = flag("overwrite", overwrite)
+    callback("progress", progress)
     format = output_format(target)
     record = read_record(source_path)
     (file,) = find_inputs(source_path, target)

@@ -272,6 +272,8 @@ def _check_engine(
     engine: str, address: str | None, num_gpus: float, device: str, dtype: str
 ) -> None:
     one_of("engine", engine, ("local", "ray"))
+    if not isinstance(device, str):
+        raise ParameterError(f"device must be the name of one, such as 'cpu', got {device!r}.")
     if not (isinstance(num_gpus, (int, float)) and 0 <= num_gpus < math.inf):
         raise ParameterError(f"num_gpus must be a number, 0 or more, got {num_gpus!r}.")
     if engine == "local" and (address is not None or num_gpus):

@@ -73,7 +73,7 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     if not isinstance(src, (str, Path, list, tuple)):
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     try:
-        paths = _paths(src)
+        paths = _paths(src)  # type: ignore[bad-argument-type]  # checked above
     except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
         raise DataError(f"{src} cannot be read: {str(error).rstrip('.')}.") from None
     if not paths:

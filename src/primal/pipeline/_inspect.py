@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from primal._checks import file_path
 from primal.decoding import Regime
 from primal.errors import DataError
 from primal.pipeline._array_source import open_npy
@@ -121,7 +122,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     >>> found.rows, found.regime["kind"], found.sampled_rows, found.wrong_rows
     (10, 'manifold', 10, 0)
     """
-    where = Path(path)
+    where = file_path("path", path)
     record = read_record(where)
     files = _known_files(where, record) if source is None else _given_files(source, where, record)
     regime, sampled, wrong = _verify(where, record, files) if files else (None, 0, 0)

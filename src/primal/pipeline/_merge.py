@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from primal._checks import flag
 from primal.errors import DataError, ParameterError
 from primal.pipeline._encode import EncodeReport, finish, output_format, report_of
 from primal.pipeline._extent import Extent
@@ -73,7 +74,7 @@ def merge(
     format = output_format(target)
     shards = [_Shard(path, read_record(path)) for path in paths]
     _check_together(shards, format)
-    if not same_inputs:
+    if not flag("same_inputs", same_inputs):
         _check_inputs(shards)
     places = sorted(
         ((f, number, ends), rows, shard, place)

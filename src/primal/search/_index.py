@@ -275,12 +275,12 @@ class Index:
         array([0, 1, 2])
         """
         queries, single = self._checked(self.encode(x))
-        rows = self._ids.rows_of(candidates)
+        rows = self._ids.rows_of(candidates, "candidates")
         rows = rows[None] if single else rows
         if rows.ndim != 2 or len(rows) != len(queries):
             raise DataError(
-                f"candidates must be the ids of some rows for each of {len(queries)} queries, got "
-                f"an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
+                f"candidates must be the ids of some rows for each of the {len(queries)} rows of "
+                f"x, got an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
             )
         n = min(whole_number("n_neighbors", n_neighbors, least=1), rows.shape[1])
         found_by = scorer(queries, self._stored, self._k)

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from primal._checks import one_of, whole_number
 from primal.codebooks import Codebook, CodebookCertificate, codebook
 from primal.errors import ParameterError
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 
 __all__ = ["PrimeDictionary"]
 
@@ -168,7 +168,8 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             If X does not have `n_components` columns.
         """
         check_is_fitted(self)
-        code = check_array(X, dtype=np.float64, input_name="X")
+        with checked_by_host("X"):
+            code = check_array(X, dtype=np.float64, input_name="X")
         if code.shape[1] != len(self.components_):
             raise ParameterError(
                 f"a code has {len(self.components_)} columns, got {code.shape[1]}."

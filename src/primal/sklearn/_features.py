@@ -20,7 +20,7 @@ from primal.errors import ParameterError, SpecError
 from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
 from primal.maps import KernelPrime
 from primal.sklearn._arrays import numpy_and_back
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
 from primal.sklearn._specs import SpecMixin, columns
 from primal.sklearn._weights import weighted_rows
@@ -239,7 +239,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
         X, back = numpy_and_back(X)
-        Z = check_array(X, dtype=_DTYPES, input_name="X")
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=_DTYPES, input_name="X")
         if Z.shape[1] != self._n_features_out:
             raise ParameterError(
                 f"X must have the {self._n_features_out} columns that transform returns, "

@@ -151,8 +151,8 @@ class Moments:
         rounding = 0.0 if kind == np.int64 else 1e-9 * self.n_rows * 2.0**_BITS
         if np.abs(differences).max() > rounding:
             raise DataError(
-                "these are not the rows that the model was fitted on: growing keeps their Gram "
-                f"matrix and needs all {self.n_rows} of them, in any order."
+                "X and sample_weight are not the rows that the model was fitted on: growing keeps "
+                f"their Gram matrix and needs all {self.n_rows} of them, in any order."
             )
         gram = np.zeros((Q.shape[1], Q.shape[1]), dtype=kind)
         gram[:old, :old] = self.gram

@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from primal._checks import even_dimension, whole_number
+from primal._checks import even_dimension, raised_as, whole_number
 from primal._hash import stable_position
 from primal.engines import row_blocks
 from primal.errors import DataError
@@ -113,7 +113,8 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 def _texts(X: Any) -> list[str]:
     if isinstance(X, str):
         raise DataError("X must be a sequence of texts, got one text: pass [text].")
-    texts = list(X)
+    with raised_as(DataError, "X must be a sequence of texts"):
+        texts = list(X)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise DataError(

@@ -10,11 +10,11 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import whole_number
+from primal._checks import raised_as, whole_number
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_names
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._specs import SpecMixin, columns
 from primal.turns import GRIDS
 
@@ -146,7 +146,8 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
             If n_components is 1, or odd with a spacing that follows from it.
         """
         check_is_fitted(self)
-        Z = check_array(X, dtype=(np.float32, np.float64))
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=(np.float32, np.float64))
         D, n_columns = self.n_components, self.n_features_in_
         if Z.shape[1] != D * n_columns:
             raise ParameterError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
@@ -223,7 +224,8 @@ def _date_type(X: Any) -> str:
     named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
     if named or sparse.issparse(X):
         return "".join(named[:1])
-    values = np.asarray(X, dtype=object).ravel()
+    with raised_as(DataError, "X must be an array of numbers or dates"):
+        values = np.asarray(X, dtype=object).ravel()
     return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
 
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 import primal.maps
-from primal._checks import one_of
+from primal._checks import flag, one_of
 from primal.bases import Basis
 from primal.errors import ParameterError
 from primal.maps import LAYOUTS, PRECISIONS
@@ -142,7 +142,7 @@ class DynamicPrime(PrimeLayer):
         if learnable_scale is not None:
             one_of("learnable_scale", learnable_scale, SCALES)
         self.learnable_scale = learnable_scale
-        self.learnable_frequencies = bool(learnable_frequencies)
+        self.learnable_frequencies = flag("learnable_frequencies", learnable_frequencies)
         if self.precision == "exact" and (learnable_frequencies or learnable_scale == "frequency"):
             raise ParameterError(
                 "learned frequencies are floats, so their bits cannot be promised: pass "

@@ -8,9 +8,11 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from primal._checks import one_of, whole_number
+from primal._checks import flag, one_of, require_memory, whole_number
 from primal.errors import ParameterError
+from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
+from primal.torch._local import checked_device
 
 BODIES = ("relu", "sine")
 # Standard deviation of the frequencies as a share of the highest one that the samples carry.
@@ -114,6 +116,8 @@ class PrimeINR(nn.Module):
                 f"give samples_per_unit or sigma, one of the two, got {samples_per_unit!r} and "
                 f"{sigma!r}."
             )
+        learnable_frequencies = flag("learnable_frequencies", learnable_frequencies)
+        device = checked_device(device)
         n_hidden = whole_number("n_hidden", n_hidden, least=1)
         width = whole_number("width", width, least=1)
         n_outputs = whole_number("n_outputs", n_outputs, least=1)
@@ -129,6 +133,11 @@ class PrimeINR(nn.Module):
             device=device,
             dtype=dtype,
         )
+        n_features = self.features.D
+        require_memory(
+            4 * width * (n_features + n_outputs + (n_hidden - 1) * width),
+            f"a network of width = {width}, n_hidden = {n_hidden}, n_outputs = {n_outputs}",
+        )
         sine = one_of("body", body, BODIES) == "sine"
         dense = SineLinear if sine else nn.Linear
         sizes = [n_features, *[width] * n_hidden, n_outputs]
@@ -140,7 +149,9 @@ class PrimeINR(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the values at coordinates x, shape (..., d) to (..., n_outputs)."""
-        return self.body(self.features(x).to(self.body[0].weight.dtype))
+        z = self.features(x)
+        F.check_device("the layer", self.body[0].weight, z)  # type: ignore[bad-argument-type]
+        return self.body(z.to(self.body[0].weight.dtype))
 
     def reset_parameters(self) -> None:
         """Draw the dense layers anew, and set what is learned of the features back."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
@@ -97,7 +98,7 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
 
 def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
     """Return the axis of x that has its positions, counted from the first."""
-    _check_tensor(x)
+    _check_tensor("x", x)
     if x.ndim < 2:
         raise DataError(f"a tensor to turn has axes for positions and columns, got {_shape(x)}.")
     if seq_dim is None:
@@ -107,6 +108,7 @@ def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
                 "seq_dim=-2 for (..., heads, n, D), or seq_dim=-3 for (..., n, heads, D)."
             )
         return 0
+    seq_dim = whole_number("seq_dim", seq_dim, least=-x.ndim)
     axis = seq_dim + x.ndim if seq_dim < 0 else seq_dim
     if not 0 <= axis < x.ndim - 1:
         raise DataError(
@@ -151,7 +153,7 @@ def _codes(positions: Tensor, increments: Tensor, layout: str, dtype: torch.dtyp
 def _check_tensor(x: Tensor) -> None:
     check_tensor("what is rotated", x, "x")
     if not x.is_floating_point():
-        raise DataError(f"rotated tensors must be floating, got {x.dtype}: cast with x.float().")
+        raise DataError(f"x must be floating, got {x.dtype}: cast with x.float().")
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:

@@ -182,8 +182,8 @@ def frequency_table(
     values = real_array("frequencies", source).astype(np.float64)  # a copy: it may be changed
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
-            "frequencies must be a matrix with a row for each frequency and a column for each "
-            f"input, got shape {values.shape}."
+            "the source of frequencies must be a Basis, or a matrix with a row for each frequency "
+            f"and a column for each input, got shape {values.shape}."
         )
     largest = float(np.abs(values).max(initial=0.0))
     if largest > _LARGEST_FREQUENCY:

@@ -8,7 +8,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import whole_number
+from primal._checks import require_memory, whole_number
 from primal.errors import DataError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
@@ -80,6 +80,10 @@ def static_prime_range(
     On a GPU this is bound by the memory it writes; see :func:`static_prime` for the rest.
     """
     n = whole_number("n", n)
+    if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
+        offset = whole_number("offset", offset, least=-(2**63))
+    increments = _checked_increments(increments)
+    require_memory(8 * n * increments.numel(), f"the codes of n = {n} positions")
     if not (offset >= -(2**63) and offset + n <= 2**63):
         raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}.")
     return _operators.range_codes(
@@ -144,7 +148,7 @@ def dynamic_prime_fast(
     `frequencies` (k, d) are turns per unit of x. Differentiable in x and in the frequencies, any
     number of times. A phase of 2**20 turns or more has NaN features.
     """
-    x = checked_points(x, frequencies.shape[1])
+    x = checked_points(x, _checked_matrix("frequencies", frequencies).shape[1])
     check_device("frequencies", frequencies, x)
     return _features(x, frequencies, (0,), layout, dtype, amplitude)
 
@@ -158,7 +162,7 @@ def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> 
     z = checked_points(z, 2 * pseudoinverse.shape[1], "z")
     cos, sin = split_pairs(z.double(), is_interleaved(layout))
     phases = torch.atan2(sin, cos) / (2.0 * math.pi)
-    x = phases @ pseudoinverse.mT
+    x = phases @ pseudoinverse.mT.double()
     return x if z.dtype == torch.float64 else x.float()
 
 
@@ -174,3 +178,27 @@ def _features(
     x = x if x.is_floating_point() else x.double()
     finish = (float(np.float32(amplitude)), is_interleaved(layout), dtype)
     return _derivatives.features(x, source, *quarter_turns, *finish)
+
+
+def _checked_increments(increments: Tensor) -> Tensor:
+    if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
+        raise DataError(
+            f"increments must be a tensor of int64, got {_kind(increments)}: use increment_tensor."
+        )
+    if increments.ndim != 1 or increments.layout != torch.strided:
+        raise DataError(
+            f"increments must have one axis and be dense, got shape {tuple(increments.shape)}."
+        )
+    return increments
+
+
+def _checked_matrix(name: str, matrix: Tensor) -> Tensor:
+    if not isinstance(matrix, Tensor) or not matrix.is_floating_point():
+        raise DataError(f"{name} must be a floating tensor, got {_kind(matrix)}.")
+    if matrix.ndim != 2 or matrix.layout != torch.strided:
+        raise DataError(f"{name} must be a dense matrix, got shape {tuple(matrix.shape)}.")
+    return matrix
+
+
+def _kind(value: object) -> str:
+    return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__

@@ -134,7 +134,7 @@ def phases_to_waves(codes: np.ndarray, dtype: object = np.float32) -> np.ndarray
     """
     try:
         name = np.dtype(dtype).name  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError):
         name = str(dtype)
     one_of("dtype", name, _WAVE_DTYPES)
     turns = phases_to_turns(codes)
