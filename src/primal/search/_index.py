@@ -92,17 +92,16 @@ class Index:
 
     @classmethod
     def from_parquet(cls, path: str | Path, *, column: str = "features") -> Index:
-        """Return an index of a column of codes in a Parquet file.
+        """Return an index of a column of codes in a Parquet file, or a folder of them.
 
-        The file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of
-        the map) and ``stored``, or ``recipe`` with these two in it, as the pipeline writes it.
+        A file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map)
+        and ``stored``, as the pipeline writes it.
 
         Raises
         ------
-        MissingPackageError
-            If pyarrow is not installed.
-        DataError
-            If the file has no such column or metadata, or they do not fit each other.
+        DataError, MissingPackageError
+            If a file has no such column or metadata, or they do not fit each other; without
+            pyarrow.
         """
         m, stored, parts = _files.read_parquet(Path(path), column)
         index = cls(m, stored=stored)
