@@ -49,7 +49,7 @@ def by_full_comparison(index, x, queries, n):
 def small_blocks(monkeypatch):
     monkeypatch.setattr("primal.search._scan._BLOCK_SCORES", 1000)
     monkeypatch.setattr("primal.search._scan._EXACT_ENTRIES", 500)
-    monkeypatch.setattr("primal.search._engines._QUERIES_AT_ONCE", 16)
+    monkeypatch.setattr("primal.search._scan._QUERIES_AT_ONCE", 16)
     monkeypatch.setattr("primal.search._rows._PART_ROWS", 50)
 
 

@@ -233,6 +233,21 @@ class TestParquet:
         assert opened.spec == index.spec
         assert same_results(opened, index)
 
+    def test_a_folder_of_parts(self, pa, tmp_path):
+        index, metadata = Index(make_map()), {"spec": make_map().spec, "stored": "bits"}
+        for number, rows in enumerate(np.split(X, [123, 400])):
+            path = tmp_path / f"part-{number}.parquet"
+            self.write(path, pa, index.encode(rows), metadata)
+        (tmp_path / "_rejected.parquet").write_text("none of ours")
+        assert same_results(Index.from_parquet(tmp_path), Index.from_vectors(X, make_map()))
+        other = {**metadata, "spec": primal.DynamicPrime(3, 36).spec}
+        self.write(path, pa, index.encode(X), other)
+        with pytest.raises(primal.errors.DataError, match=r"part-2\.parquet has other codes than"):
+            Index.from_parquet(tmp_path)
+        (tmp_path / "empty").mkdir()
+        with pytest.raises(primal.errors.DataError, match="a folder without Parquet files"):
+            Index.from_parquet(tmp_path / "empty")
+
     def test_features_of_length_one(self, pa, tmp_path):
         m = make_map(layout="interleaved")
         Z = (m.encode(X) / np.sqrt(18)).astype(np.float32)

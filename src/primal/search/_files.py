@@ -51,22 +51,41 @@ def load(folder: Path, *, verify: bool) -> tuple[Map, str, np.ndarray, Ids]:
 
 
 def read_parquet(path: Path, column: str) -> tuple[Map, str, Iterator[np.ndarray]]:
-    """Return the map, what is stored and the codes, one array for each row group."""
+    """Return the map, what is stored and the codes, one array for each row group.
+
+    The parts of a folder, ``*.parquet``, must all say the same of their codes.
+    """
+    paths = sorted(path.glob("[!_]*.parquet")) if path.is_dir() else [path]
+    if not paths:
+        raise DataError(f"{path} is a folder without Parquet files.")
+    m, stored = _described_by(_opened(paths[0], column), paths[0])
+
+    def groups() -> Iterator[np.ndarray]:
+        for one in paths:
+            file = _opened(one, column)
+            if _described_by(file, one) != (m, stored):
+                raise DataError(f"{one} has other codes than {paths[0]}: index them apart.")
+            yield from _groups(file, column, m.D // 2, stored, one)
+
+    return m, stored, groups()
+
+
+def _opened(path: Path, column: str) -> Any:
     parquet = require("pyarrow.parquet", "reading Parquet")
     with _unreadable(path):
         with open_regular(path):  # pyarrow would wait for somebody to write to a pipe
             pass
         file = parquet.ParquetFile(path)
-    m, stored = _described_by(file.schema_arrow.metadata or {}, path)
     if column not in file.schema_arrow.names:
         raise DataError(
             f"{path} has no column {column!r}: choose one of {', '.join(file.schema_arrow.names)}."
         )
-    return m, stored, _groups(file, column, m.D // 2, stored, path)
+    return file
 
 
-def _described_by(metadata: dict[bytes, bytes], path: Path) -> tuple[Map, str]:
+def _described_by(file: Any, path: Path) -> tuple[Map, str]:
     try:
+        metadata = file.schema_arrow.metadata or {}
         written = parsed_json(metadata[_METADATA_KEY], f"the metadata of {path}")
         recipe = written.get("recipe", written)  # the pipeline says more than is needed here
         spec, stored = recipe["spec"], recipe["stored" if "stored" in recipe else "dtype"]

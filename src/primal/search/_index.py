@@ -13,9 +13,8 @@ from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
 from primal.search import _files
 from primal.search._encoder import checked_map, encoded
-from primal.search._engines import chosen_engine, nearest
 from primal.search._rows import Ids, Rows
-from primal.search._scan import scorer
+from primal.search._scan import chosen_engine, nearest, scorer
 from primal.search._stored import STORED, checked_codes, n_columns
 
 __all__ = ["Index", "Neighbors"]
@@ -92,17 +91,16 @@ class Index:
 
     @classmethod
     def from_parquet(cls, path: str | Path, *, column: str = "features") -> Index:
-        """Return an index of a column of codes in a Parquet file.
+        """Return an index of a column of codes in a Parquet file, or a folder of them.
 
-        The file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of
-        the map) and ``stored``, or ``recipe`` with these two in it, as the pipeline writes it.
+        A file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map)
+        and ``stored``, as the pipeline writes it.
 
         Raises
         ------
-        MissingPackageError
-            If pyarrow is not installed.
-        DataError
-            If the file has no such column or metadata, or they do not fit each other.
+        DataError, MissingPackageError
+            If a file has no such column or metadata, or they do not fit each other; without
+            pyarrow.
         """
         m, stored, parts = _files.read_parquet(Path(path), column)
         index = cls(m, stored=stored)
@@ -134,12 +132,8 @@ class Index:
         """Write the spec, the codes and the ids into a folder, made if need be.
 
         An index that is already there is replaced at one moment: a reader finds the old one
-        or the new one, also when writing is cut short. Other files in the folder are left alone.
-
-        Raises
-        ------
-        DataError
-            If another program's ``index.json`` is in the folder.
+        or the new one, also when writing is cut short. Other files in the folder are left alone;
+        an ``index.json`` of another program raises DataError.
         """
         _files.save(Path(folder), self._map, self._stored, self._rows.parts, self._ids)
 

@@ -11,7 +11,13 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from primal.engines import row_blocks
+from primal._checks import one_of
+from primal._forks import load_compiled
+from primal._parallel import over_rows
+from primal.engines import ENGINES, row_blocks
+from primal.engines import engine as phase_engine
+from primal.errors import EngineError
+from primal.search._rows import Rows
 from primal.search._similarity import (
     TABLE_UNIT,
     cosine_table,
@@ -20,14 +26,66 @@ from primal.search._similarity import (
 )
 from primal.search._stored import is_phases, words
 
-__all__ = ["Scorer", "nearest_rows", "scorer"]
+__all__ = ["chosen_engine", "nearest", "scorer"]
 
+# Queries at once: bounds the memory of a search whatever their number.
+_QUERIES_AT_ONCE = 256
 # Scores in one block: 8 MB of float32.
 _BLOCK_SCORES = 1 << 21
 # Entries of codes gathered at once for exact scores.
 _EXACT_ENTRIES = 1 << 20
 # Waves are off by at most 1.3e-7 (see primal.turns.waves).
 _WAVE_ERROR = 1.3e-7
+
+
+def chosen_engine(name: str, stored: str, n_words: int) -> str:
+    """Return the engine to search codes with; loading Numba is not worth it for a few words."""
+    one_of("engine", name, ("auto", *ENGINES))
+    if name == "auto":
+        return phase_engine(n_phases=n_words).name if stored == "bits" else "numpy"
+    if name == "numba" and stored != "bits":
+        raise EngineError(f"engine 'numba' searches bits only, got {stored!r}: use 'numpy'.")
+    return phase_engine(name).name
+
+
+def nearest(
+    rows: Rows, queries: np.ndarray, stored: str, n_frequencies: int, n: int, engine: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices and similarities of the n nearest rows, of n or more, of every query."""
+    indices = np.empty((len(queries), n), dtype=np.int64)
+    similarities = np.empty((len(queries), n))
+    for first in range(0, len(queries), _QUERIES_AT_ONCE):
+        some = slice(first, first + _QUERIES_AT_ONCE)
+        if engine == "numba":
+            indices[some], similarities[some] = _by_numba(rows, queries[some], n_frequencies, n)
+            continue
+        found_by = scorer(queries[some], stored, n_frequencies)
+        indices[some], scores = _nearest_rows(found_by, rows.parts, n, len(queries[some]))
+        similarities[some] = found_by.similarity(scores)
+    return indices, similarities
+
+
+def _by_numba(
+    rows: Rows, queries: np.ndarray, n_frequencies: int, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count the differing bits of every pair, several queries at a time."""
+    kernels = load_compiled("primal.search._numba_kernels")
+
+    farther_than_any = 8 * queries.shape[1] + 1
+    distances = np.full((len(queries), n), farther_than_any, dtype=np.int64)
+    indices = np.full((len(queries), n), -1, dtype=np.int64)
+    query_words = words(queries)
+
+    def work(start: int, stop: int) -> None:
+        some, first = slice(start, stop), 0
+        for part in rows.parts:
+            kernels.nearest_bits(
+                query_words[some], words(part), first, distances[some], indices[some]
+            )
+            first += len(part)
+
+    over_rows(len(queries), 1, work)
+    return indices, similarity_of_distances(n_frequencies)[distances]
 
 
 class Scorer:
@@ -86,7 +144,7 @@ def scorer(queries: np.ndarray, stored: str, n_frequencies: int) -> Scorer:
     return _PhaseScorer(queries) if is_phases(stored) else _WaveScorer(queries)
 
 
-def nearest_rows(
+def _nearest_rows(
     found_by: Scorer, parts: Sequence[np.ndarray], n: int, n_queries: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices and exact scores of the n best rows of every query, best first.
