@@ -269,7 +269,7 @@ class Index:
         array([0, 1, 2])
         """
         queries, single = self._checked(self.encode(x))
-        rows = self._ids.rows_of(candidates, "candidates")
+        rows = self._ids.rows_of(candidates)
         rows = rows[None] if single else rows
         if rows.ndim != 2 or len(rows) != len(queries):
             raise DataError(

@@ -175,7 +175,8 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
         return code_names(self, self.n_components, input_features)
 
     def _restore(self, fitted: dict[str, Any]) -> None:
-        self.map_ = self._map(self.n_components + self.n_components % 2)
+        D = whole_number("n_components", self.n_components, least=1)
+        self.map_ = self._map(D + D % 2)
         self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
         self.n_features_in_ = len(self.data_min_)
         self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)

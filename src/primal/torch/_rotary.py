@@ -98,7 +98,7 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
 
 def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
     """Return the axis of x that has its positions, counted from the first."""
-    _check_tensor("x", x)
+    _check_tensor(x)
     if x.ndim < 2:
         raise DataError(f"a tensor to turn has axes for positions and columns, got {_shape(x)}.")
     if seq_dim is None:

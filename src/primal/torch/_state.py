@@ -125,7 +125,7 @@ class PrimeStateCell(nn.Module):
             )
         drive = self.input_map(x)
         if state is None:
-            state = self._state(x.shape[:-2])
+            state = self.initial_state(x.shape[:-2])
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
         values = rotate(
@@ -140,9 +140,6 @@ class PrimeStateCell(nn.Module):
 
     def step(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
         """Return the output of one step, x of shape (..., d), and the state after it."""
-        self._check(x, state)
-        if x.ndim == 0:
-            raise DataError(f"x must have shape (..., {self.d}), got ().")
         y, state = self.forward(x.unsqueeze(-2), state)
         return y.squeeze(-2), state
 
@@ -151,16 +148,6 @@ class PrimeStateCell(nn.Module):
         device = self.log_time_constant.device
         memory = torch.zeros((*batch_shape, 2 * self.n_channels), dtype=self._wide, device=device)
         return CellState(memory, torch.zeros((), dtype=torch.int64, device=device))
-
-    def _check(self, x: Tensor, state: CellState | None) -> None:
-        if not isinstance(x, Tensor):
-            raise DataError(f"x must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x).")
-        weight = self.input_map.weight
-        F.check_device("the layer", weight, x)
-        if x.layout != torch.strided or not (x.dtype == weight.dtype or _is_cast(x)):
-            raise DataError(f"x must be dense and of {weight.dtype}, got {x.layout} {x.dtype}.")
-        if state is not None and not isinstance(state, CellState):
-            raise DataError(f"state must be a CellState, got {type(state).__name__}.")
 
     def codes(self, positions: Tensor) -> Tensor:
         """Return cosines and sines of the channels at integer positions, shape (..., 2 n)."""
@@ -233,8 +220,3 @@ def _doubling_sums(values: Tensor, decay: Tensor) -> Tensor:
         total = total + factor * earlier
         factor, reach = factor * factor, 2 * reach
     return total
-
-
-def _is_cast(x: Tensor) -> bool:
-    """Whether PyTorch casts x to the type of weights by itself."""
-    return x.is_floating_point() and not x.is_meta and torch.is_autocast_enabled(x.device.type)
