@@ -1,7 +1,7 @@
 """What encoding knows of its rows and decoding needs: their range, and whether a phase wrapped.
 
 Features alone cannot prove that no phase wrapped, since a wrapped one looks like any other. So
-the fact is noted while x is at hand, and with it the range of x, a prior that is true of every
+the fact is recorded while x is at hand, and with it the range of x, a prior that is true of every
 row.
 """
 
@@ -13,7 +13,6 @@ from typing import Any
 
 import numpy as np
 
-from primal.bases import Basis
 from primal.decoding import Box
 
 __all__ = ["UNKNOWN", "Extent"]
@@ -43,12 +42,12 @@ class Extent:
     wraps: bool
 
     @classmethod
-    def of(cls, x: np.ndarray, basis: Basis) -> Extent | None:
+    def of(cls, x: np.ndarray, frequencies: np.ndarray) -> Extent | None:
         """Return the extent of finite rows of shape (n, d); None if there are none."""
         if not len(x):
             return None
         low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
-        wraps = _wraps(x, basis.frequencies, np.maximum(-low, high))
+        wraps = _wraps(x, frequencies, np.maximum(-low, high))
         return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)
 
     @classmethod

@@ -1,0 +1,268 @@
+"""Parquet files of features, four times as fast as a general writer makes them.
+
+A general writer works out levels for every value, which tell lists apart in a column of values.
+Here all lists have one length, so the levels of a row are the same few bytes for every row, and
+the values of float features are written from the memory that they lie in. Kept columns are written
+by PyArrow. Only the footer of a Parquet file holds offsets: a row group can be copied from file to
+file if the offsets that describe it are shifted, which is how parts become one file.
+
+The footer is in Thrift's compact protocol. A struct is a dict {field number: (type, value)}, a list
+a pair (element type, values); nothing is interpreted, so fields of later versions survive.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from primal.errors import DataError
+
+__all__ = ["RowGroup", "feature_group", "stored_groups", "write_file"]
+
+_MAGIC = b"PAR1"
+# Values of a page in bytes, about: what a reader holds at a time.
+_PAGE_BYTES = 1 << 20
+# Types of Thrift.
+_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE = 0, 1, 2, 3, 7
+_I16, _I32, _I64, _BINARY, _LIST, _SET, _STRUCT = 4, 5, 6, 8, 9, 10, 12
+# Numbers of the format (parquet.thrift): physical types, encodings, codecs.
+_PHYSICAL = {"float32": 4, "float16": 7, "uint8": 1, "uint16": 1}
+_PLAIN, _RLE, _BYTE_STREAM_SPLIT = 0, 3, 9
+_UNCOMPRESSED, _ZSTD = 0, 6
+# Fields that hold offsets: of a row group, a column chunk, and its metadata (field 3 of a chunk).
+_GROUP_OFFSETS, _CHUNK_OFFSETS, _COLUMN_OFFSETS = (5,), (2, 4, 6), (9, 10, 11, 14)
+_LARGEST_ORDINAL = 2**15 - 1
+
+
+@dataclass(frozen=True)
+class RowGroup:
+    """The bytes of a row group, in pieces, and its fields in a footer as if it came first."""
+
+    pieces: Iterable[Any]
+    fields: dict[int, tuple[int, Any]]
+
+
+def write_file(stream: BinaryIO, schema: pa.Schema, groups: Iterable[RowGroup]) -> None:
+    """Write a Parquet file of row groups; the schema's metadata are those of the file."""
+    stream.write(_MAGIC)
+    described: list[dict[int, tuple[int, Any]]] = []
+    for group in groups:
+        start = stream.tell()
+        for piece in group.pieces:
+            stream.write(piece)
+        _shift(group.fields, start - len(_MAGIC))
+        if len(described) <= _LARGEST_ORDINAL:
+            group.fields[7] = (_I16, len(described))
+        described.append(group.fields)
+    fields = _written(schema.empty_table())[1]
+    fields[3] = (_I64, sum(group[3][1] for group in described))
+    fields[4] = (_LIST, (_STRUCT, described))
+    footer = _thrift(fields)
+    stream.write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
+
+
+def feature_group(name: str, kept: pa.Table, codes: np.ndarray, null: np.ndarray | None) -> RowGroup:
+    """Return one row group of some columns and, after them, a column of lists of one length.
+
+    Parameters
+    ----------
+    name : str
+        Of the column, whose lists hold non-null values called ``element``.
+    kept : pa.Table
+        May have no column.
+    codes : ndarray of shape (n, width), n > 0; float32, float16, uint8 or uint16
+        Floats are not copied: keep them as they are until the pieces are written.
+    null : ndarray of n bool, or None
+        Rows without a list; None for a column that allows none.
+    """
+    data, at = b"", len(_MAGIC)
+    group = {1: (_LIST, (_STRUCT, [])), 2: (_I64, 0), 5: (_I64, at), 6: (_I64, 0)}
+    if kept.num_columns:
+        data, footer = _written(kept)
+        (group,) = footer[4][1][1]
+    width, packed = codes.shape[1], codes.dtype.kind == "u"
+    n_stored = n_unpacked = 0
+    pieces: list[Any] = [data]
+    page_rows = max(1, _PAGE_BYTES // (width * max(4, codes.itemsize)))
+    for first in range(0, len(codes), page_rows):
+        rows = slice(first, first + page_rows)
+        page, unpacked = _page(codes[rows], None if null is None else null[rows])
+        pieces += page
+        n_stored += sum(len(piece) for piece in page)
+        n_unpacked += len(page[0]) + unpacked
+    n_null = 0 if null is None else int(null.sum())
+    metadata = {
+        1: (_I32, _PHYSICAL[codes.dtype.name]),
+        2: (_LIST, (_I32, [_RLE, _BYTE_STREAM_SPLIT if packed else _PLAIN])),
+        3: (_LIST, (_BINARY, [name.encode(), b"list", b"element"])),
+        4: (_I32, _ZSTD if packed else _UNCOMPRESSED),
+        5: (_I64, (len(codes) - n_null) * width + n_null),
+        6: (_I64, n_unpacked),
+        7: (_I64, n_stored),
+        9: (_I64, at + len(data)),
+    }
+    group[1][1][1].append({2: (_I64, 0), 3: (_STRUCT, metadata)})
+    group[2] = (_I64, group[2][1] + n_unpacked)
+    group[3] = (_I64, len(codes))
+    group[6] = (_I64, group[6][1] + n_stored)
+    return RowGroup(pieces, group)
+
+
+def stored_groups(path: Path) -> Iterator[RowGroup]:
+    """Return the row groups of a file, in which nothing lies between them; to be used in turn."""
+    with path.open("rb") as opened:
+        opened.seek(-8, os.SEEK_END)
+        size = int.from_bytes(opened.read(4), "little")
+        opened.seek(-8 - size, os.SEEK_END)
+        _, groups = _Reader(opened.read(size)).value(_STRUCT)[4][1]
+        for group in groups:
+            start = group[5][1]
+            left = sum(chunk[3][1][7][1] for chunk in group[1][1][1])
+            _shift(group, len(_MAGIC) - start)
+            opened.seek(start)
+            steps = [_PAGE_BYTES] * (left // _PAGE_BYTES) + [left % _PAGE_BYTES]
+            yield RowGroup(map(opened.read, steps), group)
+
+
+def _written(table: pa.Table) -> tuple[bytes, dict[int, tuple[int, Any]]]:
+    """Return the row group of a table as PyArrow writes it, and the fields of the footer."""
+    sink = pa.BufferOutputStream()
+    try:
+        pq.write_table(table, sink, row_group_size=max(1, table.num_rows))
+    except pa.ArrowException as error:
+        raise DataError(f"kept columns cannot be written to Parquet: {error}.") from None
+    whole = memoryview(sink.getvalue())
+    start = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
+    return bytes(whole[len(_MAGIC) : start]), _Reader(bytes(whole[start:-8])).value(_STRUCT)
+
+
+def _shift(group: dict[int, tuple[int, Any]], by: int) -> None:
+    """Move a row group; an offset of 0 stands for "not there"."""
+    places = [(group, _GROUP_OFFSETS)]
+    for chunk in group[1][1][1]:
+        places += [(chunk, _CHUNK_OFFSETS), (chunk[3][1], _COLUMN_OFFSETS)]
+    for fields, numbers in places:
+        for number in numbers:
+            if fields.get(number, (_I64, 0))[1]:
+                fields[number] = (_I64, fields[number][1] + by)
+
+
+def _page(codes: np.ndarray, null: np.ndarray | None) -> tuple[list[Any], int]:
+    """Return the header and the pieces of a data page, and its size unpacked, header apart."""
+    n, width = codes.shape
+    whole = _varint(2) + b"\0" + (_varint(2 * width - 2) + b"\1" if width > 1 else b"")
+    if null is None or not null.any():
+        there = 1 if null is None else 2
+        repetition, definition = whole * n, _varint(2 * n * width) + bytes([there])
+    else:
+        codes, absent = codes[~null], null.tolist()
+        repetition = b"".join(_varint(2) + b"\0" if one else whole for one in absent)
+        runs = [(one, sum(1 for _ in rows)) for one, rows in groupby(absent)]
+        definition = b"".join(
+            _varint(2 * size) + b"\0" if one else _varint(2 * size * width) + b"\2"
+            for one, size in runs
+        )
+    levels = b"".join(len(one).to_bytes(4, "little") + one for one in (repetition, definition))
+    little = np.ascontiguousarray(codes, dtype=codes.dtype.newbyteorder("<"))
+    values, encoding = little.reshape(-1).view(np.uint8).data, _PLAIN
+    pieces: list[Any] = [levels, values]
+    n_unpacked = len(levels) + len(values)
+    if codes.dtype.kind == "u":
+        # Parquet keeps small integers in 32 bits. Bytes of each place apart, zeros pack to nothing.
+        places = np.frombuffer(values, dtype=np.uint8).reshape(-1, codes.itemsize).T
+        unpacked = levels + places.tobytes() + bytes((4 - codes.itemsize) * codes.size)
+        pieces, encoding = [pa.compress(unpacked, "zstd", asbytes=True)], _BYTE_STREAM_SPLIT
+        n_unpacked = len(unpacked)
+    n_values = codes.size + (n - len(codes))
+    data_page = {1: (_I32, n_values), 2: (_I32, encoding), 3: (_I32, _RLE), 4: (_I32, _RLE)}
+    sizes = {2: (_I32, n_unpacked), 3: (_I32, sum(len(piece) for piece in pieces))}
+    return [_thrift({1: (_I32, 0), **sizes, 5: (_STRUCT, data_page)}), *pieces], n_unpacked
+
+
+class _Reader:
+    """Reads values of Thrift one after the other from bytes."""
+
+    def __init__(self, data: bytes) -> None:
+        self._data, self._at = data, 0
+
+    def value(self, kind: int) -> Any:
+        if kind in (_TRUE, _FALSE, _BYTE):  # a boolean outside of a field has its own byte
+            byte = self._bytes(1)[0]
+            return byte if kind == _BYTE else byte == _TRUE
+        if kind in (_I16, _I32, _I64):
+            number = self._varint()
+            return (number >> 1) ^ -(number & 1)
+        if kind == _DOUBLE:
+            return struct.unpack("<d", self._bytes(8))[0]
+        if kind == _BINARY:
+            return self._bytes(self._varint())
+        if kind in (_LIST, _SET):
+            head = self._bytes(1)[0]
+            size = head >> 4 if head >> 4 != 15 else self._varint()
+            return head & 15, [self.value(head & 15) for _ in range(size)]
+        fields: dict[int, tuple[int, Any]] = {}
+        number = 0
+        while (head := self._bytes(1)[0]) != _STOP:
+            kind = head & 15
+            number = number + (head >> 4) if head >> 4 else self.value(_I16)
+            fields[number] = (kind, kind == _TRUE if kind in (_TRUE, _FALSE) else self.value(kind))
+        return fields
+
+    def _varint(self) -> int:
+        number = shift = 0
+        while True:
+            byte = self._bytes(1)[0]
+            number |= (byte & 127) << shift
+            if byte < 128:
+                return number
+            shift += 7
+
+    def _bytes(self, size: int) -> bytes:
+        self._at += size
+        return self._data[self._at - size : self._at]
+
+
+def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
+    """Return a value of Thrift as bytes; the inverse of :meth:`_Reader.value`."""
+    if kind in (_TRUE, _FALSE):
+        return bytes([_TRUE if value else _FALSE])
+    if kind == _BYTE:
+        return bytes([value])
+    if kind in (_I16, _I32, _I64):
+        return _varint((value << 1) ^ (value >> 63))
+    if kind == _DOUBLE:
+        return struct.pack("<d", value)
+    if kind == _BINARY:
+        return _varint(len(value)) + value
+    if kind in (_LIST, _SET):
+        element, values = value
+        size = b"" if len(values) < 15 else _varint(len(values))
+        head = bytes([min(len(values), 15) << 4 | element]) + size
+        return head + b"".join(_thrift(item, element) for item in values)
+    out, last = bytearray(), 0
+    for number, (inner, item) in sorted(value.items()):
+        boolean = inner in (_TRUE, _FALSE)
+        inner = (_TRUE if item else _FALSE) if boolean else inner
+        near = 0 < number - last <= 15
+        out += bytes([(number - last) << 4 | inner]) if near else bytes([inner]) + _thrift(number, _I16)
+        out += b"" if boolean else _thrift(item, inner)
+        last = number
+    return bytes(out) + b"\0"
+
+
+def _varint(number: int) -> bytes:
+    """Return a whole number, seven bits to a byte, the lowest first."""
+    out = bytearray()
+    while number >= 128:
+        out.append(number & 127 | 128)
+        number >>= 7
+    return bytes([*out, number])
