@@ -10,7 +10,8 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
-from primal.sklearn import PrimeFeatures, PrimeRidgeClassifier, median_gamma, scale_gamma
+from primal.kernels import median_gamma, scale_gamma
+from primal.sklearn import PrimeFeatures, PrimeRidgeClassifier
 
 
 def data() -> tuple[np.ndarray, np.ndarray]:

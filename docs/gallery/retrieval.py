@@ -18,10 +18,11 @@ from figures import HERE, panels, save
 from sklearn.datasets import load_digits
 
 from peers import orthogonal_random_features
+from primal.kernels import scale_gamma
 from primal.search import Index, waves_to_bits
 from primal.search._kinds import words
 from primal.search._similarity import hamming_distances
-from primal.sklearn import PrimeFeatures, scale_gamma
+from primal.sklearn import PrimeFeatures
 
 PICTURE = HERE / "retrieval.png"
 RESULTS = HERE / "retrieval.json"

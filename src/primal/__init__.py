@@ -10,13 +10,12 @@ import importlib.util as _importlib_util
 import pkgutil as _pkgutil
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
-from primal._primes import primes
 from primal._specs import from_spec
 from primal.bases import Basis, equal_bandwidth
 from primal.decoding import Box, Gaussian, Integers, decode_exact
 from primal.errors import NumericalWarning, PrimalError
-from primal.maps import DynamicPrime, StaticPrime
-from primal.turns import increments
+from primal.maps import DynamicPrime, KernelPrime, StaticPrime
+from primal.turns import increments, primes
 
 if _TYPE_CHECKING:
     from primal.codebooks import bounds, capacity, codebook, predict_coherence
@@ -27,6 +26,7 @@ __all__ = [
     "DynamicPrime",
     "Gaussian",
     "Integers",
+    "KernelPrime",
     "NumericalWarning",
     "PrimalError",
     "StaticPrime",

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import primal
-from primal._primes import prime_slice
 from primal.bases._arithmetic import exp, fold_sum, log, normal_quantile, unit_fractions
 from primal.bases._gaussian import _chi_lengths, _row_turns
+from primal.turns._primes import prime_slice
 
 ULP = 2.0**-52
 POWERS = 2.0 ** -np.arange(1.0, 53.0)

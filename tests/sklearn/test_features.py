@@ -16,6 +16,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVC
 
+from primal.kernels import KERNELS, spread_rows
 from primal.sklearn import (
     PrimeFeatures,
     PrimeRidgeRegressor,
@@ -23,8 +24,6 @@ from primal.sklearn import (
     median_gamma,
     scale_gamma,
 )
-from primal.sklearn._gamma import spread_rows
-from primal.sklearn._kernels import KERNELS
 
 RNG = np.random.default_rng(0)
 X = RNG.standard_normal((80, 4))

@@ -11,9 +11,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primal
-import primal._primes as primes_module
-from primal._primes import LARGEST_COUNT, _PrimeTable
+import primal.turns._primes as primes_module
 from primal.errors import MemoryLimitError, ParameterError
+from primal.turns._primes import LARGEST_COUNT, _PrimeTable
 
 # PrimePi(10**k): OEIS A006880.
 PRIME_COUNTS = {1: 4, 2: 25, 3: 168, 4: 1229, 5: 9592, 6: 78498, 7: 664579, 8: 5761455}

@@ -1,7 +1,13 @@
 """Frequencies from primes: one `Basis` type and the rules that fill it."""
 
-from primal.bases._basis import BASES as BASES
-from primal.bases._basis import BASIS_VERSION as BASIS_VERSION
-from primal.bases._basis import Basis as Basis
-from primal.bases._basis import equal_bandwidth as equal_bandwidth
-from primal.bases._table import FrequencyTable as FrequencyTable
+from primal.bases._arithmetic import fold_sum as fold_sum
+from primal.bases._basis import BASES, BASIS_VERSION, Basis, auto_basis, equal_bandwidth
+from primal.bases._laws import SPECTRAL_KERNELS as SPECTRAL_KERNELS
+from primal.bases._laws import matern_scales as matern_scales
+from primal.bases._laws import spectral_law as spectral_law
+from primal.bases._roots import root_table as root_table
+from primal.bases._roots import scrambled_fractions as scrambled_fractions
+from primal.bases._table import FrequencyTable
+
+# The other names are for rooms of this package.
+__all__ = ["BASES", "BASIS_VERSION", "Basis", "FrequencyTable", "auto_basis", "equal_bandwidth"]

@@ -35,8 +35,29 @@ _GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
 }
 BASES = (*_EXACT, *_GAUSSIAN)
 _UNIT_TABLES = _GAUSSIAN | LAWS
-# `auto` depends on d alone, so that growing never changes the basis.
-_LARGEST_KRONECKER = 8
+# Up to here one prime for each input is more even than orthogonal blocks; above it correlated
+# inputs can line up with it (``docs/gallery/kernel_error.py``).
+_LARGEST_KRONECKER = 5
+
+
+def auto_basis(d: int, law: str = "gaussian") -> str:
+    """Return the basis that "auto" means for d inputs, the same from every door.
+
+    It depends on d and the law of the frequencies alone, so that growing never changes it.
+
+    Parameters
+    ----------
+    d : int
+    law : {"gaussian", "mixture", "product", "prime"}
+        See :class:`primal.kernels.Kernel`.
+    """
+    if law == "prime":
+        return "signed"
+    if law == "product":
+        return "kronecker"
+    # Columns of ``kronecker`` go together badly with one more sequence, that of the lengths of a
+    # mixture: with unequal scales at d = 4 its error was twice that of independent draws.
+    return "orthogonal" if law == "mixture" or d > _LARGEST_KRONECKER else "kronecker"
 
 
 @dataclass(frozen=True)
@@ -48,7 +69,7 @@ class Basis:
     Parameters
     ----------
     name : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}
-        ``"auto"`` becomes ``"kronecker"`` for d <= 8 and ``"orthogonal"`` above. The bases of
+        ``"auto"`` becomes ``"kronecker"`` for d <= 5 and ``"orthogonal"`` above. The bases of
         other kernels are ``"table-laplacian"``, ``"kronecker-laplacian"``, ``"table-cauchy"``
         and ``"kronecker-cauchy"``.
     d : int
@@ -88,7 +109,7 @@ class Basis:
         k = whole_number("n_frequencies", self.n_frequencies, least=1)
         name = one_of("basis", self.name, (*BASES, *LAWS, "auto"))
         if name == "auto":
-            name = "kronecker" if d <= _LARGEST_KRONECKER else "orthogonal"
+            name = auto_basis(d)
         if one_of("primes", self.primes, SAMPLINGS) == "log" and name not in _EXACT:
             raise ParameterError(
                 f'primes="log" goes with basis "paper" or "signed", got basis {name!r}: its '

@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal._primes import prime_slice
 from primal.bases._arithmetic import log, normal_quantile, radial_quantile, unit_fractions
 from primal.bases._orthonormal import orthonormalise
 from primal.bases._roots import scrambled_fractions
-from primal.turns._increments import floor_roots
-from primal.turns._phases import static_turns
+from primal.turns import floor_roots, prime_slice, static_turns
 
 __all__ = ["KRONECKER_PRIMES", "kronecker", "orthogonal", "table"]
 

@@ -21,11 +21,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal._primes import prime_slice
 from primal.bases._arithmetic import log, radial_quantile, unit_fractions
 from primal.bases._gaussian import KRONECKER_PRIMES, _row_turns
 from primal.bases._roots import scrambled_fractions
-from primal.turns._waves import waves
+from primal.turns import prime_slice, waves
 
 __all__ = [
     "LAWS",

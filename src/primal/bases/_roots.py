@@ -6,8 +6,7 @@ import numpy as np
 
 from primal.bases._sampling import sampled_primes
 from primal.bases._table import FrequencyTable, largest_exponents
-from primal.turns._digits import FREQUENCY_BITS
-from primal.turns._increments import floor_roots
+from primal.turns import FREQUENCY_BITS, floor_roots
 
 __all__ = ["SIGN_MULTIPLIER", "paper_table", "scrambled_fractions", "signed_table"]
 
@@ -19,13 +18,13 @@ SIGN_MULTIPLIER = 1_048_583
 def paper_table(d: int, k: int, sigma: float | np.ndarray, sampling: str) -> FrequencyTable:
     """Return sigma * sqrt(p_n), n = (i - 1) d + j: equation 1 of the paper, exact to 2**-62."""
     p = sampled_primes(sampling, k * d).reshape(k, d)
-    return _root_table(p, sigma)
+    return root_table(p, sigma)
 
 
 def signed_table(d: int, k: int, sigma: float | np.ndarray, sampling: str) -> FrequencyTable:
     """Return the paper's frequencies with the sign of {M sqrt(p)} - 1/2."""
     p = sampled_primes(sampling, k * d).reshape(k, d)
-    table = _root_table(p, sigma)
+    table = root_table(p, sigma)
     negative = scrambled_fractions(p) < np.uint64(1 << 63)
     return FrequencyTable(np.where(negative, -table.mantissas, table.mantissas), table.exponents)
 
@@ -35,7 +34,7 @@ def scrambled_fractions(p: np.ndarray) -> np.ndarray:
     return floor_roots(p, float(SIGN_MULTIPLIER), 56) << np.uint64(8)
 
 
-def _root_table(p: np.ndarray, sigma: float | np.ndarray) -> FrequencyTable:
+def root_table(p: np.ndarray, sigma: float | np.ndarray) -> FrequencyTable:
     column = np.broadcast_to(np.asarray(sigma, dtype=np.float64), len(p))
     # Only the exponent of each row comes from rounded roots; the digits are exact.
     exponents = largest_exponents(column[:, None] * np.sqrt(p.astype(np.float64)))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal._primes import prime_slice
 from primal.bases._arithmetic import exp
 from primal.errors import ParameterError
+from primal.turns import prime_slice
 
 __all__ = ["LOG_POOL", "SAMPLINGS", "sampled_primes"]
 

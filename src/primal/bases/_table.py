@@ -6,7 +6,7 @@ import numpy as np
 
 from primal._lazy import cached_property
 from primal.bases._arithmetic import fold_sum
-from primal.turns._digits import (
+from primal.turns import (
     FREQUENCY_BITS,
     DigitWidths,
     balanced_digits,

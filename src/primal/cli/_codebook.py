@@ -13,10 +13,8 @@ import click
 import numpy as np
 
 from primal.cli._codebook_files import RANDOM, SEED, check_suffix, plot_cosines, plot_growth, write
-from primal.codebooks import bounds, predict_coherence
+from primal.codebooks import KINDS, Codebook, bounds, predict_coherence
 from primal.codebooks import codebook as make_codebook
-from primal.codebooks._codebook import Codebook
-from primal.codebooks._kinds import KINDS
 from primal.errors import PrimalError
 
 _FIELD = click.option(

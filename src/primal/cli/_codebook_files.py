@@ -11,10 +11,8 @@ import numpy as np
 
 from primal._extras import require
 from primal._files import npy_header, written_figure, written_whole
-from primal.codebooks import bounds, predict_coherence
+from primal.codebooks import Codebook, bounds, gram_statistics, predict_coherence
 from primal.codebooks import codebook as make_codebook
-from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import gram_statistics
 from primal.errors import ParameterError, PrimalError
 
 __all__ = ["SEED", "check_suffix", "plot_cosines", "plot_growth", "write"]

@@ -20,8 +20,7 @@ from primal.codebooks._codes import PhaseCodes, split_view
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._shadow import tightest_shadow
 from primal.codebooks._toeplitz import dirichlet
-from primal.turns import waves
-from primal.turns._increments import floor_roots
+from primal.turns import floor_roots, waves
 
 __all__ = ["PrimeChirp", "design_chirp"]
 

@@ -7,10 +7,8 @@ from collections.abc import Callable
 import numpy as np
 
 from primal._checks import require_work
-from primal._primes import prime_slice
 from primal.codebooks._prime_codes import PrimeCodes, consecutive_primes, n_primes
-from primal.turns import waves
-from primal.turns._increments import floor_roots
+from primal.turns import floor_roots, prime_slice, waves
 
 __all__ = ["DEFAULT_OFFSETS", "best_offset", "offset_codes"]
 

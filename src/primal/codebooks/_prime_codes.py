@@ -10,13 +10,11 @@ from collections.abc import Sequence
 import numpy as np
 
 from primal._checks import whole_number
-from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codes import PhaseCodes, lag_evidence, unit_amplitudes
 from primal.engines import engine
 from primal.errors import ParameterError
-from primal.turns._increments import floor_roots
-from primal.turns._phases import static_turns
+from primal.turns import floor_roots, prime_slice, static_turns
 
 __all__ = ["PrimeCodes", "consecutive_primes", "n_primes"]
 

@@ -13,10 +13,8 @@ import numpy as np
 
 from primal._checks import require_memory
 from primal._parallel import single_threaded_blas
-from primal._primes import prime_slice
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
-from primal.turns import round_turns, waves
-from primal.turns._increments import floor_roots
+from primal.turns import floor_roots, prime_slice, round_turns, waves
 
 __all__ = ["DEFAULT_STEPS", "tuned_codes"]
 

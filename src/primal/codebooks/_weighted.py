@@ -9,12 +9,11 @@ import numpy as np
 
 from primal._checks import require_memory
 from primal._extras import require
-from primal._primes import prime_slice
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
 from primal.codebooks._toeplitz import lag_cosines
 from primal.errors import PrimalError
-from primal.turns import waves
+from primal.turns import prime_slice, waves
 
 __all__ = ["WeightedCodes", "weighted_codes"]
 

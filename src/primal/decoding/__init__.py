@@ -6,6 +6,7 @@ from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
 from primal.decoding._linear import pseudoinverse as pseudoinverse
 from primal.decoding._linear import warn_of_erased as warn_of_erased
+from primal.decoding._noise import code_phases as code_phases
 from primal.decoding._noise import noise_turns as noise_turns
 from primal.decoding._noise import quantise as quantise
 from primal.decoding._phases import have_phases as have_phases

@@ -18,7 +18,7 @@ from primal.bases import FrequencyTable
 from primal.decoding._lattice import Lattice, log_success, triangular_factor
 from primal.decoding._priors import PriorModel
 from primal.errors import DataError
-from primal.turns._digits import FREQUENCY_BITS
+from primal.turns import FREQUENCY_BITS
 
 __all__ = ["PhaseModel", "least_noise_turns", "promised_success", "row_counts"]
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from primal._checks import real_array
 from primal.decoding._phases import phases_of, wrapped
-from primal.engines._numpy import wave_columns
+from primal.engines import wave_columns
 from primal.errors import DataError, ParameterError
 
 __all__ = ["NOISES", "code_phases", "noise_turns", "quantise"]

@@ -11,7 +11,7 @@ import math
 
 import numpy as np
 
-from primal.engines._numpy import row_blocks
+from primal.engines import row_blocks
 
 __all__ = ["have_phases", "phases_of", "wrapped"]
 

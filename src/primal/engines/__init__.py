@@ -13,10 +13,13 @@ from functools import cache
 
 from primal._extras import install_hint
 from primal._forks import load_compiled
-from primal.engines._numpy import NumpyEngine
+from primal.engines._numpy import LARGEST_UNSURE as LARGEST_UNSURE
+from primal.engines._numpy import Finish, NumpyEngine, row_blocks, wave_columns
+from primal.engines._numpy import write_features as write_features
+from primal.engines._numpy import write_waves as write_waves
 from primal.errors import EngineError
 
-__all__ = ["ENGINES", "engine", "installed_engines"]
+__all__ = ["ENGINES", "Finish", "engine", "installed_engines", "row_blocks", "wave_columns"]
 
 ENGINES = ("numpy", "numba")
 

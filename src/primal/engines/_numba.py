@@ -12,7 +12,7 @@ from primal.bases import FrequencyTable
 from primal.engines import _numba_coherence as coherence
 from primal.engines import _numba_kernels as kernels
 from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, row_blocks, worst_of
-from primal.turns._digits import digit_units, term_shift
+from primal.turns import digit_units, term_shift
 
 __all__ = ["NumbaEngine"]
 

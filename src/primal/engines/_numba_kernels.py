@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
-from primal.turns._waves import Cosine32, Sine32
+from primal.turns import Cosine32, Sine32
 
 __all__ = [
     "accumulate",

@@ -12,9 +12,15 @@ import numpy as np
 
 from primal._forks import matrix_product
 from primal.bases import FrequencyTable
-from primal.turns._digits import balanced_digits, combine_sums, integer_rows, row_exponents
-from primal.turns._phases import round_turns, static_turns
-from primal.turns._waves import waves
+from primal.turns import (
+    balanced_digits,
+    combine_sums,
+    integer_rows,
+    round_turns,
+    row_exponents,
+    static_turns,
+    waves,
+)
 
 __all__ = ["LARGEST_UNSURE", "Finish", "NumpyEngine", "wave_columns"]
 

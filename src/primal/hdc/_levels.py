@@ -13,8 +13,9 @@ from primal._lazy import cached_property
 from primal.errors import DataError, ParameterError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
-from primal.hdc._reals import Reals, _kernels
+from primal.hdc._reals import Reals
 from primal.hdc._vocabulary import Vocabulary, position_turns
+from primal.kernels import KERNELS
 from primal.turns import increments, static_turns
 
 __all__ = ["Levels", "Thermometer", "base_turns", "even_fractions"]
@@ -144,7 +145,7 @@ class Levels(_Steps):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.kernel, str) or self.kernel != "linear":
-            one_of("kernel", self.kernel, ("linear", *_kernels().KERNELS))
+            one_of("kernel", self.kernel, ("linear", *KERNELS))
             object.__setattr__(self, "gamma", self._reals.gamma)
         elif self.gamma is not None:
             raise ParameterError(

@@ -8,13 +8,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from primal._checks import one_of, positive_scale, real_array, require_memory, whole_number
-from primal._extras import require
 from primal._lazy import cached_property
 from primal.errors import ParameterError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary
-from primal.maps import DynamicPrime
+from primal.kernels import KERNELS
+from primal.maps import DynamicPrime, KernelPrime
 
 __all__ = ["Reals"]
 
@@ -66,21 +66,13 @@ class Reals(Vocabulary):
         super().__post_init__()
         object.__setattr__(self, "d", whole_number("d", self.d, least=1))
         object.__setattr__(self, "gamma", positive_scale("gamma", self.gamma))
-        one_of("kernel", self.kernel, _kernels().KERNELS)
+        one_of("kernel", self.kernel, KERNELS)
 
     @cached_property
     def map(self) -> DynamicPrime:
         """The map behind the codes; those of the first role are its turns."""
-        kernels = _kernels()
-        return kernels.kernel_map(
-            self.kernel,
-            self.d,
-            self.space.k if self.order is None else -(-self.space.k // _RUN) * _RUN,
-            kernels.KERNELS[self.kernel].scale(self.gamma),
-            basis=kernels.resolved_basis(self.kernel, "auto", self.d),
-            layout="interleaved",
-            precision="exact",
-        )
+        k = self.space.k if self.order is None else -(-self.space.k // _RUN) * _RUN
+        return KernelPrime(self.d, 2 * k, self.kernel, self.gamma, form="pair").map
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -100,7 +92,7 @@ class Reals(Vocabulary):
 
     def law(self, differences: np.ndarray) -> np.ndarray:
         """Return the kernel of differences x - y of shape (..., d), float64."""
-        kernel = _kernels().KERNELS[self.kernel]
+        kernel = KERNELS[self.kernel]
         if kernel.values is None:
             raise ParameterError(f"the kernel {self.kernel!r} has no formula to compare with.")
         return kernel.values(differences * (kernel.scale(self.gamma) / kernel.scale(1.0)))
@@ -120,10 +112,3 @@ class Reals(Vocabulary):
         runs = self.space.grow(2 * n).increments(self.role).reshape(-1, _RUN)
         order = np.argsort(runs, axis=1, kind="stable") + np.arange(0, n, _RUN)[:, None]
         return order.reshape(-1)[: self.space.k]
-
-
-def _kernels() -> Any:
-    require("sklearn", "the kernel of real vectors")
-    from primal.sklearn import _kernels
-
-    return _kernels

@@ -26,11 +26,10 @@ from primal._checks import (
     require_memory,
     whole_number,
 )
-from primal._primes import LARGEST_COUNT, prime_slice
 from primal._specs import make_spec, spec_fields
-from primal.codebooks._toeplitz import fejer
+from primal.codebooks import fejer
 from primal.errors import DataError, ParameterError
-from primal.turns._increments import floor_roots
+from primal.turns import LARGEST_COUNT, floor_roots, prime_slice
 
 if TYPE_CHECKING:
     from primal.hdc._circular import Circular

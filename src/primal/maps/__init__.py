@@ -1,6 +1,11 @@
-"""The two algorithms of the paper."""
+"""Maps: the two algorithms of the paper, and features for a kernel."""
 
+from primal.maps._common import DTYPES as DTYPES
+from primal.maps._common import LAYOUTS as LAYOUTS
+from primal.maps._common import PRECISIONS as PRECISIONS
 from primal.maps._dynamic import DynamicPrime as DynamicPrime
+from primal.maps._kernel import FORMS as FORMS
+from primal.maps._kernel import KernelPrime as KernelPrime
 from primal.maps._static import StaticPrime as StaticPrime
 
-__all__ = ["DynamicPrime", "StaticPrime"]
+__all__ = ["DynamicPrime", "KernelPrime", "StaticPrime"]

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from primal._checks import one_of
-from primal.engines._numpy import row_blocks
+from primal.engines import row_blocks
 
 LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")

@@ -22,8 +22,7 @@ from primal.decoding import (
     pseudoinverse,
     warn_of_erased,
 )
-from primal.engines import engine
-from primal.engines._numpy import Finish, wave_columns
+from primal.engines import Finish, engine, wave_columns
 from primal.errors import (
     ConditioningWarning,
     DataError,
@@ -32,7 +31,7 @@ from primal.errors import (
 )
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
 from primal.maps._normalise import normalised
-from primal.turns._digits import LARGEST_LOG2_TURNS
+from primal.turns import LARGEST_LOG2_TURNS
 
 if TYPE_CHECKING:
     from primal.decoding import Box, DecodePlan, Gaussian, Integers
@@ -138,6 +137,14 @@ class DynamicPrime:
         self._layer_norm = bool(layer_norm)
         # Basis checks and converts sigma.
         self._basis = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
+
+    @classmethod
+    def _of(cls, basis: Basis, *, layout: str, precision: str) -> DynamicPrime:
+        """Return the map of a basis that was checked; nothing is warned about."""
+        made = object.__new__(cls)
+        made._basis, made._layout, made._precision = basis, layout, precision
+        made._layer_norm = False
+        return made
 
     @property
     def d(self) -> int:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal.bases._arithmetic import fold_sum
-from primal.turns._digits import row_exponents
+from primal.bases import fold_sum
+from primal.turns import row_exponents
 
 __all__ = ["normalised"]
 

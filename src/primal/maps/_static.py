@@ -18,14 +18,12 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import cached_property
-from primal._primes import LARGEST_COUNT
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import have_phases, phases_of
-from primal.engines import engine
-from primal.engines._numpy import wave_columns
+from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps._common import LAYOUTS, blocks, output_dtype
-from primal.turns import increments
+from primal.turns import LARGEST_COUNT, increments
 
 if TYPE_CHECKING:
     from primal.decoding import PositionDecoder

@@ -9,8 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from primal.decoding import Box, Gaussian, Integers, noise_turns, pseudoinverse
-from primal.decoding._noise import code_phases
+from primal.decoding import Box, Gaussian, Integers, code_phases, noise_turns, pseudoinverse
 from primal.errors import NotInvertibleError, SpecError
 from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._recipe import FLOATS, Recipe

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from primal.bases._arithmetic import fold_sum
+from primal.bases import fold_sum
 from primal.errors import DataError
 from primal.pipeline._blocks import Span, read_span, shard_spans, total_rows
 from primal.pipeline._inputs import InputFile

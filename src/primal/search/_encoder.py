@@ -9,7 +9,7 @@ import numpy as np
 
 from primal import _specs
 from primal._checks import positions, real_array
-from primal.engines._numpy import row_blocks
+from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError, SpecError
 from primal.maps import DynamicPrime, StaticPrime
 from primal.search._codes import phases_to_uint8, phases_to_uint16, waves_to_bits
@@ -64,14 +64,14 @@ class Encoder:
 
     @classmethod
     def _of_features(cls, features: object) -> Encoder:
-        plan = features._plan  # type: ignore[attr-defined]
-        if plan.form != "pair" or plan.n_components % 2:
+        m = features.map_  # type: ignore[attr-defined]
+        if m.form != "pair" or m.D % 2:
             raise ParameterError(
-                f"codes are made from pairs of cosine and sine, got {plan.n_components} features "
-                f"of form {plan.form!r}: use an even number and form='pair'."
+                f"codes are made from pairs of cosine and sine, got {m.D} features "
+                f"of form {m.form!r}: use an even number and form='pair'."
             )
-        scales = plan.column_scales
-        return cls(plan.map, None if scales is None else tuple(float(s) for s in scales))
+        scales = m.input_scales
+        return cls(m.map, None if scales is None else tuple(float(s) for s in scales))
 
     @property
     def n_frequencies(self) -> int:

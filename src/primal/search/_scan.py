@@ -12,7 +12,7 @@ from typing import Protocol
 
 import numpy as np
 
-from primal.engines._numpy import row_blocks
+from primal.engines import row_blocks
 from primal.search._kinds import is_phases, words
 from primal.search._similarity import (
     TABLE_UNIT,

@@ -13,8 +13,7 @@ import numpy as np
 from primal._checks import require_memory
 from primal._forks import load_compiled
 from primal._parallel import over_rows
-from primal.engines import engine
-from primal.engines._numpy import row_blocks
+from primal.engines import engine, row_blocks
 from primal.errors import DataError
 from primal.search._accuracy import kernel_from_hamming
 from primal.search._kinds import checked_codes, is_phases, words

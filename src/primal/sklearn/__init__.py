@@ -5,11 +5,8 @@ from primal._extras import require as _require
 _require("sklearn", "primal.sklearn")
 
 from primal.sklearn._classifier import PrimeRidgeClassifier as PrimeRidgeClassifier
-from primal.sklearn._diagnostics import kernel_matrix as kernel_matrix
 from primal.sklearn._dictionary import PrimeDictionary as PrimeDictionary
 from primal.sklearn._features import PrimeFeatures as PrimeFeatures
-from primal.sklearn._gamma import median_gamma as median_gamma
-from primal.sklearn._gamma import scale_gamma as scale_gamma
 from primal.sklearn._hasher import HashCertificate as HashCertificate
 from primal.sklearn._hasher import PrimeHasher as PrimeHasher
 from primal.sklearn._hasher import stable_position as stable_position

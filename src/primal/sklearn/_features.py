@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import math
 from collections.abc import Callable
 from typing import Any
@@ -12,24 +13,22 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import one_of, whole_number
+from primal._checks import whole_number
+from primal.engines import row_blocks
 from primal.errors import ParameterError
-from primal.maps import DynamicPrime
+from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
+from primal.maps import KernelPrime
 from primal.sklearn._arrays import numpy_and_back
 from primal.sklearn._contract import validate_data
-from primal.sklearn._diagnostics import kernel_error
-from primal.sklearn._encode import FeaturePlan, amplitude, encode, resolved_form
-from primal.sklearn._gamma import column_means, resolved_gamma
 from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
-from primal.sklearn._kernels import KERNELS, kernel_map, resolved_basis
 from primal.sklearn._weights import weighted_rows
 
-__all__ = ["PrimeFeatures", "fitted_features"]
+__all__ = ["PrimeFeatures", "fitted_features", "transformed"]
 
-_FORMS = ("auto", "pair", "offset")
-_LAYOUTS = ("interleaved", "block")
-_PRECISIONS = ("exact", "fast")
 _DTYPES = (np.float64, np.float32)
+# Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
+# more, and sparse rows made dense take too much memory.
+_BLOCK_FEATURES = 1 << 22
 
 
 class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -91,8 +90,8 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Rows seen.
     n_features_in_, feature_names_in_
         As everywhere in scikit-learn.
-    map_ : DynamicPrime
-        The map behind the features.
+    map_ : KernelPrime
+        The map: ``map_.encode(X)`` are the features.
     inverse_certificate_ : InverseCertificate
         Whether `inverse_transform` holds for the range of the data seen.
     safe_gamma_ : float or ndarray of shape (d,)
@@ -103,8 +102,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     Notes
     -----
     Features are computed in float32 and returned in the type of X; float32 and float64 input
-    of equal value give equal features. A pickle holds parameters and a few numbers: the
-    table of frequencies is made again.
+    of equal value give equal features. A pickle holds parameters and a few numbers.
 
     Examples
     --------
@@ -165,24 +163,14 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
-        d = X.shape[1]
-        n_components = whole_number("n_components", self.n_components, least=1)
-        one_of("kernel", self.kernel, KERNELS)
-        one_of("form", self.form, _FORMS)
-        one_of("layout", self.layout, _LAYOUTS)
-        one_of("precision", self.precision, _PRECISIONS)
-        self.basis_ = resolved_basis(self.kernel, self.basis, d)
-        self.form_ = resolved_form(self.form, n_components, d)
-        self.gamma_ = resolved_gamma(self.gamma, self.kernel, X, weights)
-        self.amplitude_ = amplitude(n_components)
-        self._n_features_out = n_components
+        gamma = resolved_gamma(self.gamma, self.kernel, X, weights)
+        self._set_map(self._new_map(X.shape[1], gamma, None))
         self.n_samples_seen_ = 0
-        self.data_min_, self.data_max_ = np.full(d, np.inf), np.full(d, -np.inf)
+        self.data_min_, self.data_max_ = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
         self._note_range(X)
-        self.center_ = None
         if self.form_ == "offset":
-            self.center_ = _rounded_center(X, weights, self.data_min_, self.data_max_)
-        self._plan = self._new_plan()
+            center = _rounded_center(X, weights, self.data_min_, self.data_max_)
+            self._set_map(self._new_map(X.shape[1], gamma, center))
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
@@ -211,7 +199,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         X, back = numpy_and_back(X)
         X = self._validated(X, reset=False)
-        return back(encode(self._plan, X, X.dtype))
+        return back(transformed(self.map_, X, X.dtype))
 
     @property
     def inverse_transform(self) -> Callable[[Any], Any]:
@@ -254,15 +242,15 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 f"X must have the {self._n_features_out} columns that transform returns, "
                 f"got {Z.shape[1]}."
             )
-        return back(invert(self._plan, self.inverse_certificate_, Z).astype(Z.dtype, copy=False))
+        return back(invert(self.map_, self.inverse_certificate_, Z).astype(Z.dtype, copy=False))
 
     def grow(self, n_components: int, *, rescale: bool = False) -> PrimeFeatures:
-        """Append features; the old ones keep their columns and every bit.
+        """Return fitted features with more columns; the old ones keep theirs and every bit.
 
         Parameters
         ----------
         n_components : int
-            At least the present number. The parameter of the same name is set to it.
+            At least the present number.
         rescale : bool, default=False
             The amplitude stays that of the fit, so the inner product of rows now approximates
             (n_components / old number) times the kernel. True sets it to sqrt(2 / D) again,
@@ -270,31 +258,19 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        self : PrimeFeatures
+        grown : PrimeFeatures
 
         Raises
         ------
         ParameterError
-            If it is smaller than the present number.
-        ParameterError
-            If pairs are in block layout, where the sines would move.
+            If it is smaller than the present number, or pairs are in block layout, where the
+            sines would move.
         """
         check_is_fitted(self)
-        n_components = whole_number("n_components", n_components, least=1)
-        if n_components < self._n_features_out:
-            raise ParameterError(
-                f"{self._n_features_out} features cannot grow to {n_components}: ask for more."
-            )
-        if self.form_ == "pair" and self.layout == "block":
-            raise ParameterError(
-                "layout='block' cannot grow, its sines would move to other columns: use "
-                "layout='interleaved'."
-            )
-        self.n_components = self._n_features_out = n_components
-        if rescale:
-            self.amplitude_ = amplitude(n_components)
-        self._plan = self._new_plan()
-        return self
+        grown = copy.copy(self)
+        grown.n_components = whole_number("n_components", n_components, least=1)
+        grown._set_map(self.map_.grow(grown.n_components, rescale=rescale))
+        return grown
 
     def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
@@ -318,18 +294,12 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         X = self._validated(numpy_and_back(X)[0], reset=False)
         n_rows = math.isqrt(whole_number("n_pairs", n_pairs, least=1))
-        return kernel_error(self._plan, self.kernel, self.gamma_, X, n_rows)
-
-    @property
-    def map_(self) -> DynamicPrime:
-        check_is_fitted(self)
-        return self._plan.map
+        return self.map_.kernel_error(dense_rows(X, spread_rows(X.shape[0], n_rows)), n_pairs)
 
     @property
     def inverse_certificate_(self) -> InverseCertificate:
         check_is_fitted(self)
-        after = KERNELS[self.kernel].gamma_after
-        return certify(self._plan, self.data_min_, self.data_max_, self.gamma_, after)
+        return certify(self.map_, self.data_min_, self.data_max_)
 
     @property
     def safe_gamma_(self) -> float | np.ndarray:
@@ -339,21 +309,17 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def condition_number_(self) -> float:
         return self.map_.basis.condition_number
 
-    def _new_plan(self) -> FeaturePlan:
-        scale = KERNELS[self.kernel].scale(self.gamma_)
-        pair = self.form_ == "pair"
-        n_components = self._n_features_out
-        m = kernel_map(
-            self.kernel,
-            self.n_features_in_,
-            (n_components + 1) // 2 if pair else n_components,
-            1.0 if isinstance(scale, np.ndarray) else scale,
-            basis=self.basis_,
-            layout=self.layout if pair else "block",
-            precision=self.precision,
-        )
-        columns = scale if isinstance(scale, np.ndarray) else None
-        return FeaturePlan(m, self.form_, n_components, self.amplitude_, columns, self.center_)
+    def _new_map(self, d: int, gamma: Any, center: Any) -> KernelPrime:
+        n_components = whole_number("n_components", self.n_components, least=1)
+        names = ("basis", "form", "layout", "precision")
+        options = {name: getattr(self, name) for name in names}
+        return KernelPrime(d, n_components, self.kernel, gamma, center=center, **options)
+
+    def _set_map(self, m: KernelPrime) -> None:
+        self.map_, self._n_features_out = m, m.D
+        self.gamma_ = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
+        self.basis_, self.form_, self.amplitude_ = str(m.spec["basis"]), m.form, m.amplitude
+        self.center_ = None if m.center is None else np.array(m.center)
 
     def _note_range(self, X: Any) -> None:
         low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
@@ -364,19 +330,19 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _validated(self, X: Any, *, reset: bool) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=reset)
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_plan"}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        if hasattr(self, "n_samples_seen_"):
-            self._plan = self._new_plan()
-
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
+    """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
+    out = np.empty((X.shape[0], m.D), dtype=dtype)
+    for rows in row_blocks(len(out), m.D, _BLOCK_FEATURES):
+        m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
+    return out
 
 
 def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:
@@ -388,8 +354,7 @@ def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -
     names = ("n_components", "kernel", "gamma", "basis", "form", "precision")
     features = PrimeFeatures(**{name: getattr(estimator, name) for name in names})
     features.fit(X, sample_weight=weights)
-    features.center_ = None
-    features._plan = features._new_plan()
+    features._set_map(features._new_map(features.n_features_in_, features.gamma_, None))
     return features
 
 

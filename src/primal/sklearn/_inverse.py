@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
-from primal.decoding import phases_of, warn_of_erased
 from primal.errors import NotInvertibleError, PhaseWrapWarning
-from primal.sklearn._encode import FeaturePlan
+from primal.kernels import KERNELS
+from primal.maps import KernelPrime
 
 __all__ = ["InverseCertificate", "certify", "invert", "require_invertible"]
 
@@ -60,26 +59,16 @@ class InverseCertificate:
         return f"{what} (largest phase {self.peak_turns:.3g} turns, limit 0.5)"
 
 
-def certify(
-    plan: FeaturePlan, data_min: np.ndarray, data_max: np.ndarray, gamma: Any, gamma_after: Any
-) -> InverseCertificate:
-    """Return the certificate for all x between two corners.
-
-    Parameters
-    ----------
-    plan : FeaturePlan
-    data_min, data_max : ndarray of shape (d,)
-    gamma : float or ndarray of shape (d,)
-    gamma_after : callable
-        (gamma, ratio) -> the gamma whose frequencies are `ratio` times as high.
-    """
+def certify(m: KernelPrime, data_min: np.ndarray, data_max: np.ndarray) -> InverseCertificate:
+    """Return the certificate for all x between two corners."""
     center, half_widths = 0.5 * (data_min + data_max), 0.5 * (data_max - data_min)
-    sizes = np.abs(_frequencies(plan))
+    sizes = np.abs(m.frequencies)
     peak = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)  # not too small by rounding
     # A hair below the limit, so that a map refitted with it is inside.
     ratio = 0.5 / peak * (1.0 - 2.0**-30) if peak > 0.0 else 1.0
-    safe = gamma_after(gamma, ratio)
-    reason = _obstacle(plan, peak, safe)
+    gamma = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
+    safe = KERNELS[m.kernel].gamma_after(gamma, ratio)
+    reason = _obstacle(m, peak, safe)
     return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
 
 
@@ -93,7 +82,7 @@ def require_invertible(certificate: InverseCertificate) -> None:
         raise _NoInverseError(f"these features cannot be inverted: {certificate.reason}")
 
 
-def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
+def invert(m: KernelPrime, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
     """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted.
 
     Warns
@@ -103,26 +92,14 @@ def invert(plan: FeaturePlan, certificate: InverseCertificate, Z: np.ndarray) ->
     MisfitWarning
         When a pair of features is erased, so that it has no phase; that row of x is NaN.
     """
-    k = plan.n_components // 2
-    if plan.map.layout == "block":
-        cos, sin = Z[:, :k], Z[:, -k:]  # an odd number has one more cosine between them
-    else:
-        cos, sin = Z[:, 0 : 2 * k : 2], Z[:, 1 : 2 * k : 2]
-    frequencies = _frequencies(plan)[:k]
-    middle = frequencies @ certificate.center
-    offsets = phases_of(cos, sin) - middle
-    offsets -= np.rint(offsets)
-    x = offsets @ plan.pseudoinverse.T
-    if plan.column_scales is not None:
-        x /= plan.column_scales
-    warn_of_erased(x, stacklevel=3)
-    _warn_outside(x, certificate)
-    return x + certificate.center
+    x = m.decode(Z, around=certificate.center)
+    _warn_outside(x - certificate.center, certificate)
+    return x
 
 
-def _obstacle(plan: FeaturePlan, peak_turns: float, safe_gamma: float | np.ndarray) -> str:
-    d, n_pairs = plan.map.d, plan.n_components // 2
-    if plan.form == "offset":
+def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray) -> str:
+    d, n_pairs = m.d, m.D // 2
+    if m.form == "offset":
         return "offset cosines do not determine their phase; use form='pair'."
     if n_pairs < d:
         return f"{n_pairs} pairs cannot determine {d} inputs; use n_components = {2 * d} or more."
@@ -133,12 +110,6 @@ def _obstacle(plan: FeaturePlan, peak_turns: float, safe_gamma: float | np.ndarr
             f"gamma = {shown} or less would do (safe_gamma_)."
         )
     return ""
-
-
-def _frequencies(plan: FeaturePlan) -> np.ndarray:
-    """Return the frequencies in turns per unit of x, shape (k, d)."""
-    frequencies = plan.map.basis.frequencies
-    return frequencies if plan.column_scales is None else frequencies * plan.column_scales
 
 
 def _warn_outside(offsets: np.ndarray, certificate: InverseCertificate) -> None:

@@ -7,7 +7,6 @@ continued, so new rows, new classes and new features are added without starting 
 from __future__ import annotations
 
 from copy import copy
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,8 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale
 from primal.sklearn._contract import validate_data
-from primal.sklearn._encode import encode
-from primal.sklearn._features import PrimeFeatures, fitted_features
+from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
 from primal.sklearn._moments import Moments, Solution, rounded
 
 __all__ = ["DTYPES", "PrimeRidge"]
@@ -106,5 +104,4 @@ class PrimeRidge(BaseEstimator):
 
 
 def _rounded_features(features: PrimeFeatures, X: Any) -> np.ndarray:
-    unit = replace(features._plan, amplitude=1.0)
-    return rounded(encode(unit, X, np.dtype(np.float32)))
+    return rounded(transformed(features.map_.with_amplitude(1.0), X, np.dtype(np.float32)))

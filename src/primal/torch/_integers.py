@@ -7,9 +7,8 @@ compared as unsigned ones after a flip of their top bit.
 from __future__ import annotations
 
 import torch
+from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 from torch import Tensor
-
-from primal.turns._digits import FREQUENCY_BITS, digit_units, digit_widths
 
 __all__ = ["exact_turns", "integer_rows", "rounded_turns"]
 

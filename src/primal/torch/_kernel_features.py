@@ -9,16 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-import torch
 import triton.language as tl
 
+import torch
 from primal.torch import _kernel_few, _kernel_resident
 from primal.torch._eager import INVALID_EXPONENT, quarter_shift
 from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import fast_turns, float64_sum, rounded_turns
 from primal.torch._kernel_settle import dense_kernel, list_unsure, sparse_kernel
 from primal.torch._kernel_waves import fast_pair, wave_pair, write_pair
-from primal.turns._digits import digit_widths
+from primal.turns import digit_widths
 
 __all__ = ["MOST_FEW_INPUTS", "Tile", "fast_writer", "tile_for", "write_exact", "write_fast"]
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 import triton.language as tl
 
 from primal.torch._jit import jit
-from primal.turns._waves import Cosine32, Sine32
+from primal.turns import Cosine32, Sine32
 
 __all__ = ["fast_pair", "wave_pair", "write_pair"]
 

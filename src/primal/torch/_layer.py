@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from torch import Tensor, nn
-
 from primal.torch import functional as F
+from torch import Tensor, nn
 
 __all__ = ["PrimeLayer"]
 

@@ -7,10 +7,8 @@ from decimal import Decimal, localcontext
 import numpy as np
 
 from primal._checks import one_of, positive_scale, whole_number
-from primal._primes import prime_slice
 from primal.errors import ParameterError
-from primal.turns import increments
-from primal.turns._increments import floor_roots
+from primal.turns import floor_roots, increments, prime_slice
 
 __all__ = ["SPACINGS", "spaced_increments"]
 

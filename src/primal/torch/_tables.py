@@ -17,15 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
-import torch
-from torch import Tensor
 
+import torch
 from primal._checks import positive_scale, real_array
-from primal._primes import prime_slice
-from primal.bases import BASIS_VERSION, Basis, FrequencyTable
-from primal.bases._roots import _root_table, scrambled_fractions
+from primal.bases import BASIS_VERSION, Basis, FrequencyTable, root_table, scrambled_fractions
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
-from primal.turns._digits import LARGEST_LOG2_TURNS
+from primal.turns import LARGEST_LOG2_TURNS, prime_slice
+from torch import Tensor
 
 __all__ = [
     "SharedTable",
@@ -291,7 +289,7 @@ def frequency_rows(basis: Basis, start: int, stop: int) -> FrequencyTable:
     sigma = basis.sigma
     if basis.name in ("paper", "signed") and basis.primes == "consecutive":
         p = prime_slice(start * basis.d, stop * basis.d).reshape(stop - start, basis.d)
-        table = _root_table(p, np.asarray(sigma[start:stop] if isinstance(sigma, tuple) else sigma))
+        table = root_table(p, np.asarray(sigma[start:stop] if isinstance(sigma, tuple) else sigma))
         if basis.name == "paper":
             return table
         negative = scrambled_fractions(p) < np.uint64(1 << 63)

@@ -1,6 +1,28 @@
-"""Phases in fixed-point turns: increments, exact sums that wrap, and the final waves."""
+"""Primes and phases in fixed-point turns: increments, exact sums that wrap, and the final waves."""
 
-from primal.turns._increments import increments as increments
-from primal.turns._phases import round_turns as round_turns
-from primal.turns._phases import static_turns as static_turns
-from primal.turns._waves import waves as waves
+from primal.turns._digits import FREQUENCY_BITS as FREQUENCY_BITS
+from primal.turns._digits import LARGEST_LOG2_TURNS as LARGEST_LOG2_TURNS
+from primal.turns._digits import DigitWidths as DigitWidths
+from primal.turns._digits import balanced_digits as balanced_digits
+from primal.turns._digits import combine_sums as combine_sums
+from primal.turns._digits import digit_units as digit_units
+from primal.turns._digits import digit_widths as digit_widths
+from primal.turns._digits import integer_rows as integer_rows
+from primal.turns._digits import level_errors as level_errors
+from primal.turns._digits import product_error as product_error
+from primal.turns._digits import row_exponents as row_exponents
+from primal.turns._digits import term_shift as term_shift
+from primal.turns._increments import floor_roots as floor_roots
+from primal.turns._increments import increments
+from primal.turns._phases import round_turns, static_turns
+from primal.turns._primes import LARGEST_COUNT as LARGEST_COUNT
+from primal.turns._primes import prime_slice as prime_slice
+from primal.turns._primes import primes
+from primal.turns._waves import Cosine32 as Cosine32
+from primal.turns._waves import Cosine64 as Cosine64
+from primal.turns._waves import Sine32 as Sine32
+from primal.turns._waves import Sine64 as Sine64
+from primal.turns._waves import waves
+
+# The other names are for rooms of this package.
+__all__ = ["increments", "primes", "round_turns", "static_turns", "waves"]

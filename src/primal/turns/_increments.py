@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from primal._checks import positive_scale, require_memory, whole_number
-from primal._primes import prime_slice
+from primal.turns._primes import prime_slice
 from primal.turns._roots import exact_floor, scaled_roots
 
 __all__ = ["floor_roots", "increments"]

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal._primes import primes
+from primal.turns import primes
 
 __all__ = [
     "has",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -67,14 +68,13 @@ def random_fourier_ridge(split: Split, n_components: int, seed: int) -> np.ndarr
     """Answer by the same ridge read-out and the same gamma, on scikit-learn's RBFSampler."""
     from sklearn.kernel_approximation import RBFSampler
 
-    from primal.sklearn import scale_gamma
-    from primal.sklearn._encode import amplitude
+    from primal.kernels import scale_gamma
     from primal.sklearn._moments import Moments, rounded
 
     sampler = RBFSampler(
         gamma=scale_gamma(split.X_train), n_components=n_components, random_state=seed
     ).fit(split.X_train)
-    size = amplitude(n_components)
+    size = math.sqrt(2.0 / n_components)
     indicators = np.eye(int(split.y_train.max()) + 1)
     moments = Moments.empty(n_components, len(indicators))
     step = max(1, (1 << 22) // n_components)
@@ -99,9 +99,10 @@ def _torchhd_answers(
     n_components: int,
     seed: int,
 ) -> np.ndarray:
-    import torch
     from torch.utils.data import DataLoader, TensorDataset
     from torchhd import classifiers
+
+    import torch
 
     X_train, X_test = split.X_train, split.X_test
     if limits is not None:
@@ -150,8 +151,9 @@ def _within(
 
 def _torchhd_trigrams(split: Split, n_components: int, seed: int) -> np.ndarray:
     """Answer by torchhd's own n-grams of random codes and its centroids."""
-    import torch
     import torchhd
+
+    import torch
 
     letters = sorted(set("".join(split.X_train.tolist())))
     number = {letter: place for place, letter in enumerate(letters)}

@@ -18,9 +18,9 @@ from itertools import pairwise
 import numpy as np
 
 from primal._checks import whole_number
-from primal._primes import primes
 from primal.codebooks import lag_cosines
 from primal.errors import ParameterError
+from primal.turns import primes
 
 __all__ = [
     "SEED",

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
-from torch import Tensor, nn
-
 from primal.torch import PrimeStateCell
+from torch import Tensor, nn
 
 __all__ = ["CELLS", "cell_poles", "make_cell"]
 

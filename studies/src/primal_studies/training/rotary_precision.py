@@ -12,7 +12,6 @@ import sys
 from collections.abc import Sequence
 
 import torch
-
 from primal.torch import PrimePositions
 from primal_studies.training._common import table
 

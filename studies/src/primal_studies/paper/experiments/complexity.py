@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from primal._parallel import single_threaded_blas
-from primal._primes import primes
 from primal.bases import Basis
 from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime, StaticPrime
+from primal.turns import primes
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import COLOURS, column, log_slope
 from primal_studies.paper.baselines import SEED

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._primes import primes
 from primal.bases import Basis
 from primal.maps import DynamicPrime
+from primal.turns import primes
 from primal_studies.paper._claim import Claim, Judgement
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._shapes import noisy, spiral

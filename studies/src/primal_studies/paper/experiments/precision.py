@@ -6,11 +6,10 @@ import math
 
 import numpy as np
 
-from primal._primes import primes
 from primal.codebooks import lag_cosines
 from primal.engines import engine, installed_engines
 from primal.maps import DynamicPrime, StaticPrime
-from primal.turns import waves
+from primal.turns import primes, waves
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import log_slope
 from primal_studies.paper.baselines import SEED, float32_root_increments

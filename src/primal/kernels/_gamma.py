@@ -6,12 +6,9 @@ import math
 from typing import Any
 
 import numpy as np
-from scipy import sparse
-from scipy.spatial.distance import pdist
 
-from primal._checks import positive_scale
 from primal.errors import ParameterError
-from primal.sklearn._kernels import KERNELS
+from primal.kernels._kernel import KERNELS, checked_gamma
 from primal.turns import increments, static_turns
 
 __all__ = [
@@ -55,15 +52,7 @@ def resolved_gamma(
             f"gamma must be 'scale', 'median', a positive number or one for each column, "
             f"got {gamma!r}."
         )
-    if np.ndim(gamma) == 0:  # type: ignore[arg-type]
-        return positive_scale("gamma", gamma)
-    values = np.asarray(gamma)
-    if values.shape != (X.shape[1],):
-        raise ParameterError(
-            f"gamma must be one number or one for each of the {X.shape[1]} columns, "
-            f"got shape {values.shape}."
-        )
-    return np.array([positive_scale(f"gamma[{j}]", value) for j, value in enumerate(values)])
+    return checked_gamma(gamma, X.shape[1])
 
 
 def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = None) -> float:
@@ -75,16 +64,16 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.sklearn import scale_gamma
+    >>> from primal.kernels import scale_gamma
     >>> scale_gamma(np.array([[0.0, 2.0], [4.0, 2.0]]))
     0.25
     """
     if sample_weight is not None:
         mean = column_means(X, sample_weight).mean()
-        square = X.multiply(X) if sparse.issparse(X) else np.square(X - mean)
+        square = X.multiply(X) if _is_sparse(X) else np.square(X - mean)
         variance = float(column_means(square, sample_weight).mean())
-        variance -= mean**2 if sparse.issparse(X) else 0.0
-    elif sparse.issparse(X):
+        variance -= mean**2 if _is_sparse(X) else 0.0
+    elif _is_sparse(X):
         variance = float(X.multiply(X).mean()) - float(X.mean()) ** 2
     else:
         variance = float(np.var(X, dtype=np.float64))
@@ -104,14 +93,14 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.sklearn import median_gamma
+    >>> from primal.kernels import median_gamma
     >>> round(median_gamma(np.array([[0.0], [2.0], [4.0]])), 6)
     0.125
     """
     picked = spread_rows(X.shape[0], _MEDIAN_ROWS)
     rows = dense_rows(X, picked)
     # Differences, not a Gram matrix: equal rows must come out at exactly zero.
-    distances = pdist(rows, "cityblock" if kernel == "laplacian" else "euclidean")
+    distances = _distances(rows, squared=kernel != "laplacian")
     apart = distances > 0.0
     if not apart.any():
         return 1.0
@@ -119,7 +108,7 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
         median = np.median(distances[apart])
     else:
         weights = sample_weight[picked]
-        first, second = np.triu_indices(len(picked), 1)
+        first, second = np.tril_indices(len(picked), -1)
         median = _weighted_median(distances[apart], (weights[first] * weights[second])[apart])
     unit = KERNELS[kernel]  # the length scale is 1 / scale(gamma)
     return float((1.0 / (unit.factor * median)) ** (1.0 / unit.power))
@@ -155,4 +144,19 @@ def spread_rows(n: int, n_rows: int) -> np.ndarray:
 def dense_rows(X: Any, rows: Any) -> np.ndarray:
     """Return some rows of a dense or sparse X as a dense float64 array."""
     picked = X[rows]
-    return np.asarray(picked.toarray() if sparse.issparse(picked) else picked, dtype=np.float64)
+    return np.asarray(picked.toarray() if _is_sparse(picked) else picked, dtype=np.float64)
+
+
+def _is_sparse(X: Any) -> bool:
+    return hasattr(X, "toarray")
+
+
+def _distances(rows: np.ndarray, *, squared: bool) -> np.ndarray:
+    """Return the Euclidean distances of all pairs of rows, or sums of absolute differences."""
+    parts = []
+    for i in range(1, len(rows)):
+        apart = rows[:i] - rows[i]
+        parts.append(
+            np.sqrt(np.einsum("ij,ij->i", apart, apart)) if squared else np.abs(apart).sum(axis=1)
+        )
+    return np.concatenate(parts) if parts else np.empty(0)

@@ -1,0 +1,18 @@
+"""Kernels: the basis, scale and formula of each, and gamma from data.
+
+A kernel of x - y is the Fourier transform of the law of its frequencies (Bochner's theorem);
+:class:`primal.KernelPrime` has the features.
+"""
+
+from primal.kernels._gamma import column_means as column_means
+from primal.kernels._gamma import dense_rows as dense_rows
+from primal.kernels._gamma import median_gamma, scale_gamma
+from primal.kernels._gamma import resolved_gamma as resolved_gamma
+from primal.kernels._gamma import spread_rows as spread_rows
+from primal.kernels._kernel import KERNELS, Kernel, kernel_matrix
+from primal.kernels._kernel import checked_gamma as checked_gamma
+from primal.kernels._kernel import kernel_basis as kernel_basis
+from primal.kernels._kernel import resolved_basis as resolved_basis
+
+# The other names are for rooms of this package.
+__all__ = ["KERNELS", "Kernel", "kernel_matrix", "median_gamma", "scale_gamma"]

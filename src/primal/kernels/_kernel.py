@@ -1,0 +1,197 @@
+"""Kernels by their spectral law: which basis approximates which kernel, and at what scale.
+
+Every kernel here is a function of x - y. With features of amplitude sqrt(2 / D) the inner
+product of two rows approximates it, because its Fourier transform is the law of the map's
+frequencies (Bochner's theorem).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal._checks import one_of, positive_scale, real_array
+from primal.bases import BASES, Basis, auto_basis, matern_scales
+from primal.errors import DataError, ParameterError
+from primal.turns import prime_slice
+
+__all__ = ["KERNELS", "Kernel", "checked_gamma", "kernel_basis", "kernel_matrix", "resolved_basis"]
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One kernel: its formula and how gamma scales its frequencies.
+
+    Attributes
+    ----------
+    formula : str
+        In terms of gamma and the difference t = x - y.
+    bases : tuple of str
+        Names of the bases that can follow its law.
+    law : {"gaussian", "mixture", "product", "prime"}
+        Of its frequencies: independent Gaussian coordinates; the same times a length for each
+        row; independent coordinates of another law; the paper's.
+    power : float
+        The scale of the frequencies grows like gamma**power.
+    factor : float
+        That scale at gamma = 1, in radians per unit of x.
+    values : callable or None
+        From differences t of shape (..., d), at gamma = 1, to the kernel; None where there is
+        no closed form.
+    """
+
+    formula: str
+    bases: tuple[str, ...]
+    law: str
+    power: float
+    factor: float
+    values: Callable[[np.ndarray], np.ndarray] | None
+
+    def scale(self, gamma: float | np.ndarray) -> float | np.ndarray:
+        """Return the scale of the frequencies, in radians per unit of x."""
+        return self.factor * gamma**self.power
+
+    def gamma_after(self, gamma: float | np.ndarray, ratio: float) -> float | np.ndarray:
+        """Return the gamma whose frequencies are `ratio` times those of `gamma`."""
+        return gamma * ratio ** (1.0 / self.power)
+
+
+def _squared(t: np.ndarray) -> np.ndarray:
+    return np.square(t).sum(axis=-1)
+
+
+def _matern(degrees: int, polynomial: Callable[[np.ndarray], np.ndarray]) -> Kernel:
+    def values(t: np.ndarray) -> np.ndarray:
+        r = np.sqrt(2.0 * degrees * _squared(t))  # sqrt(2 nu) |t| / l, with 1 / l = sqrt(2 gamma)
+        return polynomial(r) * np.exp(-r)
+
+    bases = ("orthogonal", "kronecker", "table")
+    formula = f"Matern, nu = {degrees}/2, length scale 1 / sqrt(2 gamma)"
+    return Kernel(formula, bases, "mixture", 0.5, math.sqrt(2.0), values)
+
+
+KERNELS = {
+    "rbf": Kernel(
+        "exp(-gamma |t|**2)",
+        ("kronecker", "orthogonal", "table"),
+        "gaussian",
+        0.5,
+        math.sqrt(2.0),
+        lambda t: np.exp(-_squared(t)),
+    ),
+    "laplacian": Kernel(
+        "exp(-gamma sum_j |t_j|)",
+        ("kronecker", "table"),
+        "product",
+        1.0,
+        1.0,
+        lambda t: np.exp(-np.abs(t).sum(axis=-1)),
+    ),
+    "cauchy": Kernel(
+        "prod_j 1 / (1 + gamma t_j**2)",
+        ("kronecker", "table"),
+        "product",
+        0.5,
+        1.0,
+        lambda t: 1.0 / np.prod(1.0 + np.square(t), axis=-1),
+    ),
+    "matern12": _matern(1, np.ones_like),
+    "matern32": _matern(3, lambda r: 1.0 + r),
+    "matern52": _matern(5, lambda r: 1.0 + r + r * r / 3.0),
+    "prime": Kernel(
+        "mean over frequencies of cos(2 pi sigma W_i . t)",
+        ("signed", "paper"),
+        "prime",
+        0.5,
+        math.sqrt(2.0),
+        None,
+    ),
+}
+
+
+def resolved_basis(kernel: str, basis: str, d: int) -> str:
+    """Return the name of the basis for d inputs, "auto" decided."""
+    chosen = KERNELS[one_of("kernel", kernel, KERNELS)]
+    if one_of("basis", basis, ("auto", *BASES)) == "auto":
+        return auto_basis(d, chosen.law)
+    if basis not in chosen.bases:
+        listed = ", ".join(repr(name) for name in ("auto", *chosen.bases))
+        raise ParameterError(
+            f"basis {basis!r} cannot make the frequencies of kernel {kernel!r}: "
+            f"use one of {listed}."
+        )
+    return basis
+
+
+def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis: str) -> Basis:
+    """Return the basis whose frequencies follow the law of a kernel.
+
+    Parameters
+    ----------
+    kernel : str
+        A key of `KERNELS`.
+    d : int
+        Number of inputs.
+    n_frequencies : int
+        Number of cosine and sine pairs.
+    scale : float
+        Scale of the frequencies, radians per unit of x.
+    basis : str
+        As `resolved_basis` returns it.
+    """
+    law, sigma = KERNELS[kernel].law, scale / (2.0 * math.pi)
+    if law == "prime":
+        # The first row gets the length of a Gaussian one; later rows are finer and finer.
+        return Basis(basis, d, n_frequencies, sigma / math.sqrt(float(prime_slice(0, d).mean())))
+    if law == "product":
+        return Basis(f"{basis}-{kernel}", d, n_frequencies, sigma)
+    if law == "mixture":
+        # The bases use the primes up to index d, offsets of features the one after.
+        factors = matern_scales(int(kernel[-2]), n_frequencies, prime_index=d + 2)
+        return Basis(basis, d, n_frequencies, tuple((sigma * factors).tolist()))
+    return Basis(basis, d, n_frequencies, sigma)
+
+
+def kernel_matrix(kernel: str, X: object, gamma: float | np.ndarray) -> np.ndarray:
+    """Return the exact kernel of every two rows of X, shape (n, n), float64.
+
+    Parameters
+    ----------
+    kernel : str
+        Name of a kernel with a closed form.
+    X : array_like of shape (n, d)
+    gamma : float or array_like of shape (d,)
+
+    Examples
+    --------
+    >>> from primal.kernels import kernel_matrix
+    >>> kernel_matrix("laplacian", [[0.0, 0.0], [1.0, 2.0]], 0.5).round(4)
+    array([[1.    , 0.2231],
+           [0.2231, 1.    ]])
+    """
+    chosen = KERNELS[one_of("kernel", kernel, KERNELS)]
+    if chosen.values is None:
+        raise ParameterError(
+            f"kernel {kernel!r} has no closed form to compare with: its features define it."
+        )
+    rows = real_array("X", X)
+    if rows.ndim != 2:
+        raise DataError(f"X must have shape (n, d), got {rows.shape}.")
+    gamma = checked_gamma(gamma, rows.shape[1])
+    scaled = rows * np.asarray(gamma) ** chosen.power
+    return np.stack([chosen.values(scaled - row) for row in scaled])
+
+
+def checked_gamma(gamma: object, d: int) -> float | np.ndarray:
+    """Return gamma as one positive float, or as an array with one for each of d inputs."""
+    if np.ndim(gamma) == 0:  # type: ignore[arg-type]
+        return positive_scale("gamma", gamma)
+    values = np.asarray(gamma)
+    if values.shape != (d,):
+        raise ParameterError(
+            f"gamma must be one number or one for each of the {d} inputs, got shape {values.shape}."
+        )
+    return np.array([positive_scale(f"gamma[{j}]", value) for j, value in enumerate(values)])

@@ -1,0 +1,455 @@
+"""``KernelPrime``: vectors to features whose inner products approximate a kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from primal._checks import flag, one_of, output_array, positive_scale, real_array, whole_number
+from primal._lazy import cached_property
+from primal._specs import make_spec, spec_digest, spec_fields
+from primal.decoding import phases_of, pseudoinverse, warn_of_erased
+from primal.engines import Finish, row_blocks
+from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.kernels import (
+    KERNELS,
+    checked_gamma,
+    kernel_basis,
+    kernel_matrix,
+    resolved_basis,
+    spread_rows,
+)
+from primal.maps._common import LAYOUTS, PRECISIONS, output_dtype
+from primal.maps._dynamic import DynamicPrime
+from primal.turns import increments, round_turns, static_turns
+
+if TYPE_CHECKING:
+    from primal.bases import Basis
+    from primal.decoding import DecodePlan, Regime
+
+__all__ = ["FORMS", "KernelPrime"]
+
+FORMS = ("auto", "pair", "offset")
+_FIELDS = (
+    *("d", "D", "kernel", "gamma", "basis", "form", "center", "layout", "precision"),
+    "amplitude",
+)
+# Entries of a block of scaled rows: copies stay at a few MB.
+_BLOCK_ENTRIES = 1 << 20
+
+
+class KernelPrime:
+    """Map vectors of d numbers to D features whose inner products approximate a kernel.
+
+    The phases are those of a :class:`DynamicPrime` whose frequencies follow the law of the kernel
+    (Bochner's theorem); every cosine and sine has the factor sqrt(2 / D). The map behind
+    ``PrimeFeatures`` of scikit-learn and PyTorch, with the same bits.
+
+    Parameters
+    ----------
+    d : int
+        Number of inputs.
+    D : int
+        Number of features; odd numbers are allowed.
+    kernel : str, default="rbf"
+        With t = x - y: ``"rbf"`` exp(-gamma |t|**2), ``"laplacian"`` exp(-gamma sum_j |t_j|),
+        ``"cauchy"`` prod_j 1 / (1 + gamma t_j**2), ``"matern12"``, ``"matern32"`` and
+        ``"matern52"`` of length scale 1 / sqrt(2 gamma), ``"prime"`` the paper's frequencies.
+    gamma : float or array_like of shape (d,), default=1.0
+        Scale of the kernel; an array has one value for each input.
+    basis : str, default="auto"
+        ``"auto"`` looks at the kernel and at d alone.
+    form : {"auto", "pair", "offset"}, default="auto"
+        Pairs of cosine and sine, or one cosine with an offset for each frequency. ``"auto"``
+        takes pairs from D = 2 d on: fewer than d directions cannot see every input.
+    center : array_like of shape (d,), optional
+        What offsets are counted from: near it the inner products of offset cosines are best.
+    layout : {"interleaved", "block"}, default="interleaved"
+        Order of pairs: cos, sin, cos, sin, ..., or all cosines first. Only the first can grow.
+    precision : {"exact", "fast"}, default="exact"
+
+    Raises
+    ------
+    ParameterError, MemoryLimitError
+        If an argument is out of range.
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> m = primal.KernelPrime(3, 256, gamma=0.5)
+    >>> x = np.linspace(-1, 1, 60).reshape(20, 3)
+    >>> z = m.encode(x)
+    >>> exact = np.exp(-0.5 * np.square(x[0] - x[9]).sum())
+    >>> bool(abs(z[0] @ z[9] - exact) < 0.01)
+    True
+    """
+
+    def __init__(
+        self,
+        d: int,
+        D: int,
+        kernel: str = "rbf",
+        gamma: object = 1.0,
+        *,
+        basis: str = "auto",
+        form: str = "auto",
+        center: object = None,
+        layout: str = "interleaved",
+        precision: str = "exact",
+    ) -> None:
+        self._set(d, D, kernel, gamma, basis, form, center, layout, precision, None)
+
+    def _set(
+        self,
+        d: object,
+        D: object,
+        kernel: object,
+        gamma: object,
+        basis: object,
+        form: object,
+        center: object,
+        layout: object,
+        precision: object,
+        amplitude: object,
+    ) -> None:
+        """Check and keep all arguments; no table is made."""
+        self._d, self._D = whole_number("d", d, least=1), whole_number("D", D, least=1)
+        self._kernel = one_of("kernel", kernel, KERNELS)
+        checked = checked_gamma(gamma, self._d)
+        self._gamma = checked if isinstance(checked, float) else tuple(checked.tolist())
+        self._basis_name = resolved_basis(self._kernel, basis, self._d)  # type: ignore[arg-type]
+        if one_of("form", form, FORMS) == "auto":
+            form = "pair" if 2 * self._d <= self._D else "offset"
+        self._form = str(form)
+        self._center = None
+        if center is not None and form == "offset":
+            point = real_array("center", center, last=self._d)
+            if point.ndim != 1:
+                raise DataError(f"center must have shape ({self._d},), got {point.shape}.")
+            self._center = tuple(point.astype(np.float64).tolist())
+        self._layout = one_of("layout", layout, LAYOUTS)
+        self._precision = one_of("precision", precision, PRECISIONS)
+        own = math.sqrt(2.0 / self._D)
+        self._amplitude = own if amplitude is None else positive_scale("amplitude", amplitude)
+
+    @property
+    def d(self) -> int:
+        """Number of inputs."""
+        return self._d
+
+    @property
+    def D(self) -> int:
+        """Number of features."""
+        return self._D
+
+    @property
+    def kernel(self) -> str:
+        """Name of the kernel."""
+        return self._kernel
+
+    @property
+    def gamma(self) -> float | tuple[float, ...]:
+        """Scale of the kernel, or one for each input."""
+        return self._gamma
+
+    @property
+    def form(self) -> str:
+        """ "pair" or "offset"."""
+        return self._form
+
+    @property
+    def layout(self) -> str:
+        """Order of the columns of pairs."""
+        return self._layout
+
+    @property
+    def precision(self) -> str:
+        """ "exact" or "fast"."""
+        return self._precision
+
+    @property
+    def amplitude(self) -> float:
+        """Factor of every cosine and sine: sqrt(2 / D), kept when a map grows."""
+        return self._amplitude
+
+    @property
+    def center(self) -> tuple[float, ...] | None:
+        """What offsets are counted from; None for zero, and for pairs."""
+        return self._center
+
+    @cached_property
+    def input_scales(self) -> np.ndarray | None:
+        """Factors of the inputs, float64 of shape (d,), when each has its own gamma."""
+        if isinstance(self._gamma, float):
+            return None
+        return np.asarray(KERNELS[self._kernel].scale(np.array(self._gamma)))
+
+    @cached_property
+    def map(self) -> DynamicPrime:
+        """The map behind the features, which takes x times `input_scales`."""
+        pair = self._form == "pair"
+        scale = 1.0 if self.input_scales is not None else KERNELS[self._kernel].scale(self._gamma)  # type: ignore[arg-type]
+        k = (self._D + 1) // 2 if pair else self._D
+        return DynamicPrime._of(
+            kernel_basis(self._kernel, self._d, k, float(scale), basis=self._basis_name),
+            layout=self._layout if pair else "block",
+            precision=self._precision,
+        )
+
+    @property
+    def basis(self) -> Basis:
+        """The rule and the table of the frequencies of `map`."""
+        return self.map.basis
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """In turns per unit of x, float64 of shape (k, d)."""
+        found = self.basis.frequencies
+        return found if self.input_scales is None else found * self.input_scales
+
+    @cached_property
+    def finish(self) -> Finish:
+        """What becomes of the phases; offsets are {i sqrt(p_(d+2))} to 2**-32 turn.
+
+        With frequencies w_i, offsets b_i and a center c the inner product of two rows is
+
+            mean_i cos(w_i (x - y)) + mean_i cos(w_i (x + y - 2 c) + 2 b_i),
+
+        the kernel and a term that should vanish. Around c it does, since the offsets are spread
+        evenly; for x + y far from 2 c it is a sum of D unrelated cosines, of size 1 / sqrt(2 D),
+        and the same for all rows that are alike.
+        """
+        if self._form == "pair":
+            return Finish(self._layout, self._amplitude)
+        rows = np.arange(1, self._D + 1, dtype=np.uint64)
+        offsets = round_turns(static_turns(rows, increments(1, start=self._d + 1))[:, 0])
+        if self._center is not None:
+            offsets = offsets - self.map.turns(self._scaled(np.array(self._center)))
+        return Finish("block", self._amplitude, offsets)
+
+    def encode(
+        self, x: object, *, dtype: object = "float32", out: np.ndarray | None = None
+    ) -> np.ndarray:
+        """Return the features of x.
+
+        Parameters
+        ----------
+        x : array_like of shape (..., d)
+        dtype : {"float32", "float64"}, default="float32"
+            Type of the result. Features are computed in float32 whatever it is: within 1.3e-7 of
+            the real cosine times the amplitude.
+        out : ndarray of shape (..., D), optional
+            C-contiguous array of that type to write into.
+
+        Returns
+        -------
+        z : ndarray of shape (..., D)
+
+        Raises
+        ------
+        DataError
+            If x is not an array of real, finite numbers with d columns and phases in range, or
+            `out` does not fit.
+        """
+        array = real_array("x", x, last=self._d)
+        target = output_array(out, (*array.shape[:-1], self._D), output_dtype(dtype))
+        rows, flat = array.reshape(-1, self._d), target.reshape(-1, self._D)
+        if self.input_scales is None:
+            self.map.write_features(rows, flat, self.finish)
+        else:
+            for block in row_blocks(len(rows), self._d, _BLOCK_ENTRIES):
+                self.map.write_features(self._scaled(rows[block]), flat[block], self.finish)
+        return target
+
+    def turns(self, x: object) -> np.ndarray:
+        """Return the exact phases behind ``encode(x)``, uint32 in units of 2**-32 turn."""
+        turns = self.map.turns(self._scaled(real_array("x", x, last=self._d)))
+        return turns if self.finish.offsets is None else turns + self.finish.offsets
+
+    def decode(self, z: object, *, around: object = None) -> np.ndarray:
+        """Return x from features of any scale, by the pseudoinverse of the frequencies.
+
+        Exact, up to rounding, if and only if no phase of x lay half a turn or more from that of
+        `around`.
+
+        Parameters
+        ----------
+        z : array_like of shape (..., D)
+        around : array_like of shape (d,), optional
+            A point that phases are read relative to; zero by default.
+
+        Returns
+        -------
+        x : ndarray of shape (..., d), dtype=float64
+            NaN where some pair is erased, so that it has no phase.
+
+        Raises
+        ------
+        NotInvertibleError
+            For offset cosines, or fewer than d pairs.
+
+        Warns
+        -----
+        MisfitWarning
+            When a row has no phases.
+        """
+        if self._form == "offset":
+            raise NotInvertibleError(
+                "offset cosines do not determine their phase: use form='pair'."
+            )
+        inverse = self._pseudoinverse
+        Z, k = real_array("z", z, last=self._D), self._D // 2
+        if self._layout == "block":
+            cos, sin = Z[..., :k], Z[..., -k:]  # an odd D has one more cosine between them
+        else:
+            cos, sin = Z[..., 0 : 2 * k : 2], Z[..., 1 : 2 * k : 2]
+        phases = phases_of(cos, sin)
+        middle = np.zeros(self._d)
+        if around is not None:
+            middle = real_array("around", around, last=self._d).astype(np.float64)
+            phases = phases - self.frequencies[:k] @ middle
+            phases -= np.rint(phases)
+        x = phases @ inverse.T
+        if self.input_scales is not None:
+            x /= self.input_scales
+        warn_of_erased(x, stacklevel=2)
+        return x + middle
+
+    def decode_plan(self, *, prior: Any, **options: Any) -> DecodePlan:
+        """Return a plan that recovers x also where phases wrap; see `DynamicPrime.decode_plan`.
+
+        Raises
+        ------
+        NotInvertibleError
+            For offset cosines, an odd D, or one gamma for each input: there plan with ``m.map``,
+            which takes x times ``m.input_scales``.
+        """
+        if self._form == "offset" or self._D % 2 or self.input_scales is not None:
+            raise NotInvertibleError(
+                "decode_plan needs pairs, an even D and one gamma for all inputs: plan with m.map, "
+                "whose input is x * m.input_scales."
+            )
+        return self.map.decode_plan(prior=prior, **options)
+
+    @property
+    def bound(self) -> float:
+        """Largest B such that no phase of an x with every |x_j| < B wraps."""
+        return 0.5 / float(np.abs(self.frequencies).sum(axis=1).max())
+
+    def regime(self, x: object) -> Regime:
+        """Return which phases of x wrap, in which rows, and by what margin."""
+        return self.map.regime(self._scaled(real_array("x", x, last=self._d)))
+
+    def kernel_error(self, x: object, n_pairs: int = 160_000) -> float:
+        """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
+
+        Parameters
+        ----------
+        x : array_like of shape (n, d)
+        n_pairs : int, default=160_000
+            Number of entries to compare; sqrt(n_pairs) rows are taken, spread evenly over x.
+
+        Raises
+        ------
+        ParameterError
+            For the prime kernel, which has no closed form.
+        """
+        rows = real_array("x", x, last=self._d).reshape(-1, self._d)
+        n_rows = math.isqrt(whole_number("n_pairs", n_pairs, least=1))
+        rows = np.asarray(rows[spread_rows(len(rows), n_rows)], dtype=np.float64)
+        gamma = self._gamma if isinstance(self._gamma, float) else np.array(self._gamma)
+        exact = kernel_matrix(self._kernel, rows, gamma)
+        # The amplitude of a map that has grown is still that of its first size.
+        Z = self.encode(rows, dtype="float64") * (math.sqrt(2.0 / self._D) / self._amplitude)
+        return float(np.linalg.norm(Z @ Z.T - exact) / np.linalg.norm(exact))
+
+    def grow(self, D: int, *, rescale: bool = False) -> KernelPrime:
+        """Return the same map with more features; the old ones keep their columns and bits.
+
+        Parameters
+        ----------
+        D : int
+            At least the present one.
+        rescale : bool, default=False
+            The amplitude stays, so inner products approximate (D / old D) times the kernel. True
+            sets it to sqrt(2 / D), which multiplies every old feature by one common factor.
+
+        Raises
+        ------
+        ParameterError
+            If D is smaller than the present one, or pairs are in block layout, where the sines
+            would move.
+        """
+        D = whole_number("D", D, least=1)
+        if D < self._D:
+            raise ParameterError(f"{self._D} features cannot grow to {D}: ask for more.")
+        if self._form == "pair" and self._layout == "block" and D > self._D:
+            raise ParameterError(
+                "layout='block' cannot grow, its sines would move to other columns: use "
+                "layout='interleaved'."
+            )
+        amplitude = math.sqrt(2.0 / D) if flag("rescale", rescale) else self._amplitude
+        fields = self._fields() | {"D": D, "amplitude": amplitude}
+        return self._from_spec(fields)
+
+    def with_amplitude(self, amplitude: float) -> KernelPrime:
+        """Return the same map with another factor of every cosine and sine."""
+        return self._from_spec(self._fields() | {"amplitude": amplitude})
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
+        fields = self._fields()
+        for name in ("gamma", "center"):
+            if isinstance(fields[name], tuple):
+                fields[name] = list(fields[name])
+        return make_spec("KernelPrime", **fields)
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over the spec and the frequency table."""
+        table = self.basis.table
+        return spec_digest(self.spec, table.mantissas, table.exponents)
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> KernelPrime:
+        made = object.__new__(cls)
+        made._set(**spec_fields("KernelPrime", fields, _FIELDS))
+        return made
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, f"_{name}") for name in _FIELDS if name != "basis"} | {
+            "basis": self._basis_name
+        }
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return KernelPrime._from_spec, (self._fields(),)  # without the table
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, KernelPrime) and self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._fields().items()))
+
+    def __repr__(self) -> str:
+        gamma = self._gamma if isinstance(self._gamma, float) else f"<{len(self._gamma)} values>"
+        return (
+            f"KernelPrime(d={self._d}, D={self._D}, kernel={self._kernel!r}, gamma={gamma}, "
+            f"basis={self._basis_name!r}, form={self._form!r})"
+        )
+
+    @cached_property
+    def _pseudoinverse(self) -> np.ndarray:
+        """Of the frequencies of whole pairs, float64 of shape (d, D // 2)."""
+        basis, k = self.basis, self._D // 2
+        if k < basis.n_frequencies:  # the last sine is missing
+            sigma = basis.sigma[:k] if isinstance(basis.sigma, tuple) else basis.sigma
+            basis = replace(basis, n_frequencies=k, sigma=sigma)
+        return pseudoinverse(basis)
+
+    def _scaled(self, x: np.ndarray) -> np.ndarray:
+        return x if self.input_scales is None else x * self.input_scales
