@@ -32,6 +32,10 @@ class Span:
     last: int | None
     n_rows: int | None
 
+    def holds(self, key: Key) -> bool:
+        """Whether a block is one of these, given by its file and number."""
+        return key[0] == self.file and self.first <= key[1] < (self.last or 2**62)
+
 
 @dataclass(frozen=True)
 class Block:

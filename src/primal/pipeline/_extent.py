@@ -42,10 +42,13 @@ class Extent:
     wraps: bool
 
     @classmethod
-    def of(cls, x: np.ndarray, frequencies: np.ndarray) -> Extent | None:
-        """Return the extent of finite rows of shape (n, d); None if there are none."""
-        if not len(x):
-            return None
+    def of(cls, x: np.ndarray, frequencies: np.ndarray | None) -> Extent | None:
+        """Return the extent of finite rows of shape (n, d); None if there are none.
+
+        Without the frequencies of the phases, in turns per unit of x, nothing is known.
+        """
+        if not len(x) or frequencies is None:
+            return UNKNOWN if len(x) else None
         low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
         wraps = _wraps(x, frequencies, np.maximum(-low, high))
         return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)

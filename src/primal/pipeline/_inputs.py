@@ -34,7 +34,7 @@ class InputFile:
     mtime_ns: int
 
 
-def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
+def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     """Return the files that `src` names, in the order of their paths, or of the sequence.
 
     Parameters
@@ -43,7 +43,7 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
         A file; a folder, searched with its folders for files of a known format (names that start
         with "." or "_" are skipped); a pattern such as ``data/*.parquet``; or a sequence of
         files, in its own order. Folders and patterns skip what lies beside our outputs.
-    dst : Path
+    dst : Path, optional
         Output, which must not be among the inputs.
 
     Raises
@@ -58,9 +58,10 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
     try:
         paths = [Path(one) for one in src] if isinstance(src, (list, tuple)) else _listed(src)
         files = tuple(_described(path) for path in paths)
-        target = dst.resolve()
-        inside = isinstance(src, (str, Path)) and Path(src).resolve() in target.parents
+        target = None if dst is None else dst.resolve()
         taken = any(path.resolve() == target for path in paths)
+        inside = isinstance(src, (str, Path)) and Path(src).is_dir()
+        inside = inside and target is not None and Path(str(src)).resolve() in target.parents
     except PrimalError:
         raise
     except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
@@ -68,7 +69,7 @@ def find_inputs(src: object, dst: Path) -> tuple[InputFile, ...]:
         raise DataError(f"{src} cannot be read: {reason}.") from None
     if not files:
         raise DataError(f"no input files were found at {src}: check the path.")
-    if inside and Path(str(src)).is_dir():
+    if inside:
         raise ParameterError(f"{dst} lies inside of {src}: write the output to another folder.")
     if taken:
         raise ParameterError(f"{dst} is also an input: write the output elsewhere.")

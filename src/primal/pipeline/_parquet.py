@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 
 from primal.errors import DataError
 
-__all__ = ["RowGroup", "feature_group", "stored_groups", "write_file"]
+__all__ = ["RowGroup", "feature_group", "stored_groups", "table_group", "write_file"]
 
 _MAGIC = b"PAR1"
 # Values of a page in bytes, about: what a reader holds at a time.
@@ -115,6 +115,12 @@ def feature_group(name: str, kept: pa.Table, codes: np.ndarray, null: np.ndarray
     group[3] = (_I64, len(codes))
     group[6] = (_I64, group[6][1] + n_stored)
     return RowGroup(pieces, group)
+
+
+def table_group(table: pa.Table) -> RowGroup:
+    """Return a table of at least one row and one column as one row group."""
+    data, footer = _written(table)
+    return RowGroup([data], footer[4][1][1][0])
 
 
 def stored_groups(path: Path) -> Iterator[RowGroup]:

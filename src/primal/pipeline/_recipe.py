@@ -14,7 +14,7 @@ import pyarrow as pa
 from primal._checks import one_of, raised_as, whole_number
 from primal._extras import require
 from primal._specs import from_spec
-from primal.errors import EngineError, ParameterError, SpecError
+from primal.errors import DataError, EngineError, ParameterError, SpecError
 from primal.pipeline._columns import FEATURES
 from primal.search import phases_to_uint8, phases_to_uint16, waves_to_bits
 
@@ -38,8 +38,8 @@ _memory = threading.local()
 
 
 def core_map(m: object) -> Any:
-    """Return the map of vectors that m is, or that a fitted transformer has."""
-    found = getattr(m, "map_", m)
+    """Return the map of vectors that m is, or that a fitted transformer has as `map_`."""
+    found = getattr(m, "map_", m)  # of a fitted transformer
     if not all(hasattr(found, name) for name in ("d", "D", "encode", "turns", "spec")):
         raise ParameterError(
             f"m must be a map such as primal.DynamicPrime(d, D), or a fitted transformer, got {m!r}."
@@ -98,6 +98,14 @@ class Recipe:
             )
 
     @cached_property
+    def frequencies(self) -> np.ndarray | None:
+        """In turns per unit of x, of shape (k, d); None where phases are not those of x alone."""
+        m, spec = self.map, self.map.spec
+        if spec.get("layer_norm") or spec.get("form") == "offset":
+            return None
+        return m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
+
+    @cached_property
     def feature_type(self) -> Any:
         """Arrow type of the feature column: lists of as many values as a row has."""
         width = -(-self.map.D // 8) if self.stored == "bits" else self.map.D
@@ -137,6 +145,10 @@ class Recipe:
             Of the rows that have features.
         valid : ndarray of n bool
         """
+        kind, own = features.type, self.feature_type
+        same = pa.types.is_fixed_size_list(kind) and kind.value_type == own.value_type
+        if not same or kind.list_size != own.list_size:
+            raise DataError(f"the features are {kind}, and the map makes {own}: were they changed?")
         valid = features.is_valid().to_numpy(zero_copy_only=False)
         flat = features.drop_null().flatten().to_numpy(zero_copy_only=False)
         codes = flat.reshape(-1, self.feature_type.list_size)

@@ -1,0 +1,210 @@
+"""What a part and an output say about themselves: in the metadata of Parquet, beside a ``.npy``."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import primal
+from primal._checks import raised_as, whole_number
+from primal._files import npy_header, open_regular, parsed_json, read_json
+from primal.errors import DataError, ParameterError, SpecError
+from primal.pipeline._extent import UNKNOWN, Extent
+
+__all__ = ["METADATA_KEY", "Key", "Record", "beside", "check_complete", "read_manifest", "read_record"]
+
+METADATA_KEY = b"primal"
+_VERSION = 1
+# A manifest lists every input file, and a record every part.
+_LARGEST_JSON = 1 << 26
+_FORMAT = "primal pipeline"
+
+Key = tuple[int, int]  # file and number of a block
+
+
+@dataclass(frozen=True)
+class Record:
+    """How a part, or an output put together from parts, was made.
+
+    Nothing in it depends on where or when: equal runs on two machines write equal bytes.
+
+    Attributes
+    ----------
+    about : dict
+        The recipe of an encoding, or what was decoded.
+    run : str
+        Digest of `about` and of the names and sizes of all inputs: parts of other runs differ.
+    parts : tuple of (int, int, int, bool, int)
+        File, number, rows, whether it ends its file, and rejected rows of every part.
+    extent : Extent or None
+        Of the rows with features; None without any.
+    statuses : dict of str to int
+        Verdicts of a decoding.
+    """
+
+    about: dict[str, Any]
+    run: str
+    parts: tuple[tuple[int, int, int, bool, int], ...]
+    extent: Extent | None = None
+    statuses: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def rows(self) -> int:
+        return sum(part[2] for part in self.parts)
+
+    @property
+    def rejected(self) -> int:
+        return sum(part[4] for part in self.parts)
+
+    @classmethod
+    def joined(cls, records: Iterable[Record]) -> Record:
+        """Return the record of parts put together, in the order of the rows."""
+        ordered = sorted(records, key=lambda record: record.parts)
+        return cls(
+            ordered[0].about,
+            ordered[0].run,
+            tuple(part for record in ordered for part in record.parts),
+            Extent.joined(record.extent for record in ordered),
+            dict(sum((Counter(record.statuses) for record in ordered), Counter())),
+        )
+
+    def as_json(self) -> dict[str, Any]:
+        return {
+            "version": _VERSION,
+            "primal": primal.__version__,
+            **self.about,
+            "run": self.run,
+            "parts": [[f, n, rows, int(ends), lost] for f, n, rows, ends, lost in self.parts],
+            "extent": None if self.extent is None else self.extent.as_json(),
+            "statuses": self.statuses,
+        }
+
+    @classmethod
+    def from_json(cls, values: Any) -> Record:
+        """Return the record that :meth:`as_json` described."""
+        if not isinstance(values, dict) or values.get("version") != _VERSION:
+            raise SpecError(f"this version of primal reads outputs of version {_VERSION} only.")
+        own = ("version", "primal", "run", "parts", "extent", "statuses")
+        with raised_as(SpecError, "the description of the output is damaged", keep=()):
+            parts = []
+            for *counts, ends, lost in values["parts"]:
+                f, n, rows = (whole_number("a part", count, most=2**48) for count in counts)
+                parts.append((f, n, rows, bool(ends), whole_number("rejected", lost, most=2**48)))
+            statuses = {str(k): whole_number(k, n) for k, n in values["statuses"].items()}
+            return cls(
+                {name: value for name, value in values.items() if name not in own},
+                str(values["run"]),
+                tuple(parts),
+                Extent.from_json(values.get("extent", UNKNOWN.as_json())),
+                statuses,
+            )
+
+
+def read_record(path: Path) -> Record:
+    """Return the record of a part or of an output in one file.
+
+    Raises
+    ------
+    DataError, SpecError
+        If the file cannot be read, was made by something else, or is not what it says.
+    """
+    if path.suffix == ".npy":
+        manifest = read_manifest(beside(path, "manifest.json"))
+        record = Record.from_json(manifest.get("record"))
+        try:
+            with open_regular(path) as opened:
+                head = opened.read(1024)
+                size = opened.seek(0, 2)
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+        output = manifest.get("output")
+        with raised_as(DataError, f"{beside(path, 'manifest.json')} is damaged"):
+            expected = npy_header(np.dtype(output["dtype"]), (record.rows, output["columns"]))
+            if head[: len(expected)] != expected or size != output["bytes"]:
+                raise DataError(f"{path} was changed after it was made: its manifest differs.")
+        return record
+    try:
+        with open_regular(path):  # pyarrow would wait for somebody to write to a pipe
+            pass
+        described = pq.read_metadata(path)
+        found = described.metadata or {}
+    except (OSError, pa.ArrowException) as error:
+        raise DataError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
+    if METADATA_KEY not in found:
+        raise DataError(f"{path} was not made by primal: its metadata lack the key 'primal'.")
+    try:
+        text = found[METADATA_KEY]
+        record = Record.from_json(parsed_json(text, f"{path}", most_bytes=_LARGEST_JSON))
+    except ValueError as error:
+        raise SpecError(f"{path}: {error}") from None
+    groups = [described.row_group(i).num_rows for i in range(described.num_row_groups)]
+    if groups != [part[2] for part in record.parts if part[2]]:
+        raise DataError(f"{path} was written again by something else: its row groups differ.")
+    return record
+
+
+def beside(dst: Path, what: str) -> Path:
+    """Return the path of a file that belongs to an output: ``DST.what``."""
+    return dst.with_name(f"{dst.name}.{what}")
+
+
+def manifest_text(request: dict[str, Any], **more: Any) -> bytes:
+    """Return a manifest: what was asked for, and by which versions."""
+    versions = {"primal": primal.__version__, "numpy": np.__version__, "pyarrow": pa.__version__}
+    values = {"format": _FORMAT, "version": _VERSION, "request": request, "versions": versions}
+    return json.dumps(values | more, indent=1).encode() + b"\n"
+
+
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest in a file.
+
+    Raises
+    ------
+    DataError
+        If there is none, or a damaged or foreign one.
+    """
+    found = read_json(path, most_bytes=_LARGEST_JSON)
+    request = found.get("request")
+    sound = isinstance(request, dict) and isinstance(request.get("inputs"), list)
+    if found.get("format") != _FORMAT or found.get("version") != _VERSION or not sound:
+        raise DataError(f"{path} is no manifest of this version of primal, or is damaged.")
+    return found
+
+
+def check_complete(keys: Collection[Key], last: Collection[Key], n_files: int, where: Path) -> None:
+    """Raise ParameterError unless every file has its blocks from 0 to the one that ends it.
+
+    Parameters
+    ----------
+    keys : collection of (file, number)
+        Parts that are there.
+    last : collection of (file, number)
+        Those of them that end their file.
+    n_files : int
+    where : Path
+    """
+    expected = {
+        (f, number)
+        for f in range(n_files)
+        for number in range(1 + max((n for g, n in last if g == f), default=-1))
+    }
+    unfinished = sorted(set(range(n_files)) - {f for f, _ in last})
+    missing = sorted(expected - set(keys))
+    if unfinished or missing:
+        said = [f"the last parts of {len(unfinished)} input files"] if unfinished else []
+        said += [f"part {n} of input file {f}" for f, n in missing[:5]]
+        more = f", and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise ParameterError(
+            f"{where} is not complete, {len(keys)} parts are there and these are missing: "
+            f"{', '.join(said)}{more}. Run the same command again, or the shards that are missing."
+        )
+    if set(keys) != expected:
+        raise ParameterError(f"{where} holds more parts than its input has: remove it.")
