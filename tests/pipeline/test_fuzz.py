@@ -168,7 +168,7 @@ def test_broken_input(kind, on_error, tmp_path):
     name, data, chosen = BROKEN[kind]
     (tmp_path / name).write_bytes(data)
     out = tmp_path / "out.parquet"
-    options = ["--dim", 8, "--sigma", 0.1, "--on-error", on_error, "--batch-rows", 16]
+    options = ["--dim", 8, "--sigma", 0.1, "--on-error", on_error, "--rows-per-part", 16]
     result = run(tmp_path / name, out, "--columns", chosen, *options)
     made = check(result, out)
     if on_error == "raise":

@@ -74,7 +74,7 @@ def test_exact_decoding_with_each_prior(source, prior):
 
 
 def test_shards_and_merge(source):
-    options = ["--columns", "[uw]", "--dim", 8, "--fit", "--batch-rows", 10, "--quiet"]
+    options = ["--columns", "[uw]", "--dim", 8, "--fit", "--rows-per-part", 10, "--quiet"]
     report = json.loads(ok(encode, "in.parquet", "whole.npy", *options, "--json"))
     assert report["gamma"] == pytest.approx(
         1 / (2 * np.var([source["u"].to_numpy(), source["w"].to_numpy()]))

@@ -94,5 +94,5 @@ def test_without_ray_the_extra_is_named(tmp_path, monkeypatch, missing):
     monkeypatch.setitem(sys.modules, missing, None)
     np.save(tmp_path / "in.npy", np.ones((3, 2)))
     with pytest.raises(MissingPackageError, match=r"primal-features\[ray\]"):
-        pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", dim=4, sigma=1.0, engine="ray")
+        encode(tmp_path / "in.npy", tmp_path / "out.npy", dim=4, sigma=1.0, engine="ray")
     assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]

@@ -26,10 +26,10 @@ from primal.pipeline._blocks import Span, shard_spans, spans_after, split_span
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import Job
 from primal.pipeline._local import encode_here
-from primal.pipeline._manifest import beside
+from primal.pipeline._record import beside
 from primal.pipeline._settings import Settings, make_recipe
 
-OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "batch_rows": 16, "on_error": "skip"}
+OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "rows_per_part": 16, "on_error": "skip"}
 N_BLOCKS = 13
 
 
@@ -55,13 +55,13 @@ def source(tmp_path_factory):
 @pytest.fixture(scope="module")
 def whole(source, tmp_path_factory):
     out = tmp_path_factory.mktemp("whole") / "out.parquet"
-    pipeline.encode(source, out, keep="id", **OPTIONS)
+    encode(source, out, keep="id", **OPTIONS)
     return out
 
 
 def begin(source, out, n_blocks, **more):
     with pytest.raises(Stop):
-        pipeline.encode(
+        encode(
             source, out, progress=stop_after(n_blocks), **(OPTIONS | {"keep": "id"} | more)
         )
     assert not out.exists()
@@ -84,7 +84,7 @@ class TestGoingOn:
     def test_after_a_stop_at_any_block(self, source, whole, tmp_path, n_blocks):
         out = tmp_path / "out.parquet"
         begin(source, out, n_blocks)
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        report = encode(source, out, keep="id", **OPTIONS)
         assert report.resumed_rows > 0
         assert_same_output(out, whole)
 
@@ -94,7 +94,7 @@ class TestGoingOn:
         for name in ("data", "journal", "rejected.csv"):
             with (part / name).open("ab") as opened:
                 opened.write(b"[0, 6, false, 16")
-        pipeline.encode(source, out, keep="id", **OPTIONS)
+        encode(source, out, keep="id", **OPTIONS)
         assert_same_output(out, whole)
 
     @pytest.mark.parametrize(("n_blocks", "n_on_disk"), [(3, 0), (7, 4), (11, 8)])
@@ -112,7 +112,7 @@ class TestGoingOn:
             opened.seek(start)
             opened.write(bytes(ends[-1] - start))
         monkeypatch.setattr(_store, "_boot", lambda: "another start")
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        report = encode(source, out, keep="id", **OPTIONS)
         rows = [json.loads(line)[3] for line in self.journal_of(source, tmp_path)]
         assert report.resumed_rows == sum(rows[:n_on_disk])
         assert_same_output(out, whole)
@@ -130,7 +130,7 @@ class TestGoingOn:
         part = begin(source, out, 6)
         with (part / "data").open("r+b") as opened:
             opened.truncate(1000)
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        report = encode(source, out, keep="id", **OPTIONS)
         assert 0 < report.resumed_rows < 5 * 16
         assert_same_output(out, whole)
 
@@ -147,9 +147,9 @@ class TestGoingOn:
         original = getattr(owner, step)
         monkeypatch.setattr(owner, step, stop)
         with pytest.raises(Stop):
-            pipeline.encode(source, out, keep="id", **OPTIONS)
+            encode(source, out, keep="id", **OPTIONS)
         monkeypatch.undo()
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
+        report = encode(source, out, keep="id", **OPTIONS)
         assert report.already_complete == (step == "remove_workspace")
         assert_same_output(out, whole)
 
@@ -160,8 +160,8 @@ class TestGoingOn:
         begin(source, out, 6)
         monkeypatch.setitem(sys.modules, "ray", None)
         with pytest.raises(MissingPackageError):
-            pipeline.encode(source, out, keep="id", engine="ray", **OPTIONS)
-        assert pipeline.encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
+            encode(source, out, keep="id", engine="ray", **OPTIONS)
+        assert encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
         assert_same_output(out, whole)
 
     def test_gamma_is_not_fitted_again(self, source, tmp_path, monkeypatch):
@@ -172,7 +172,7 @@ class TestGoingOn:
         monkeypatch.setattr(
             "primal.pipeline._settings.scale_gamma", lambda *_: pytest.fail("fitted again")
         )
-        assert pipeline.encode(source, out, **(OPTIONS | options)).resumed_rows > 0
+        assert encode(source, out, **(OPTIONS | options)).resumed_rows > 0
 
     @pytest.mark.parametrize("n_blocks", [1, 3, 12])
     @pytest.mark.parametrize("prior", [None, Box(4.0)])
@@ -250,19 +250,19 @@ class TestGoingOn:
 
         monkeypatch.setattr(_store.Workspace, "append", append)
         with pytest.raises(PrimalError, match=r"No space left.*goes on where it stopped"):
-            pipeline.encode(source, out, keep="id", **OPTIONS)
+            encode(source, out, keep="id", **OPTIONS)
         assert not out.exists()
         monkeypatch.undo()
-        assert pipeline.encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
+        assert encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
         assert_same_output(out, whole)
 
 
 class TestSamePlace:
     def test_again_does_nothing(self, source, tmp_path):
         out = tmp_path / "out.parquet"
-        first = pipeline.encode(source, out, **OPTIONS)
+        first = encode(source, out, **OPTIONS)
         changed = out.stat().st_mtime_ns
-        again = pipeline.encode(source, out, **OPTIONS)
+        again = encode(source, out, **OPTIONS)
         assert again.already_complete
         assert (again.rows, again.fingerprint) == (first.rows, first.fingerprint)
         assert out.stat().st_mtime_ns == changed
@@ -271,59 +271,59 @@ class TestSamePlace:
     def test_other_settings_are_refused(self, source, tmp_path, finished):
         out = tmp_path / "out.parquet"
         if finished:
-            pipeline.encode(source, out, keep="id", **OPTIONS)
+            encode(source, out, keep="id", **OPTIONS)
         else:
             begin(source, out, 3)
         other = OPTIONS | {"keep": "id", "dim": 10}
         with pytest.raises(ParameterError, match="dim = 8 there, 10 asked"):
-            pipeline.encode(source, out, **other)
-        report = pipeline.encode(source, out, overwrite=True, **other)
+            encode(source, out, **other)
+        report = encode(source, out, overwrite=True, **other)
         assert not report.already_complete
         assert pq.read_schema(out).field("features").type.list_size == 10
 
     def test_changed_input_is_refused(self, tmp_path):
         np.save(tmp_path / "in.npy", np.ones((20, 2)))
         out = tmp_path / "out.npy"
-        pipeline.encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
+        encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
         np.save(tmp_path / "in.npy", np.ones((21, 2)))
         with pytest.raises(ParameterError, match="input files changed"):
-            pipeline.encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
+            encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
 
     def test_foreign_and_changed_files_are_not_touched(self, source, tmp_path):
         out = tmp_path / "out.parquet"
         out.write_bytes(b"something else")
         with pytest.raises(ParameterError, match="no manifest"):
-            pipeline.encode(source, out, **OPTIONS)
+            encode(source, out, **OPTIONS)
         assert out.read_bytes() == b"something else"
-        pipeline.encode(source, out, overwrite=True, **OPTIONS)
+        encode(source, out, overwrite=True, **OPTIONS)
         with out.open("ab") as opened:
             opened.write(b"more")
         with pytest.raises(ParameterError, match="was changed"):
-            pipeline.encode(source, out, **OPTIONS)
+            encode(source, out, **OPTIONS)
 
     def test_two_runs_at_once_are_refused(self, source, tmp_path):
         out = tmp_path / "out.parquet"
 
         def second(done, total):
             with pytest.raises(ParameterError, match="another run"):
-                pipeline.encode(source, out, **OPTIONS)
+                encode(source, out, **OPTIONS)
 
-        pipeline.encode(source, out, progress=second, **OPTIONS)
+        encode(source, out, progress=second, **OPTIONS)
 
     def test_an_old_output_stays_until_the_new_one_is_whole(self, source, tmp_path):
         out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
+        encode(source, out, **OPTIONS)
         old = out.read_bytes()
         changed = OPTIONS | {"dim": 4, "overwrite": True}
         with pytest.raises(Stop):
-            pipeline.encode(source, out, progress=stop_after(3), **changed)
+            encode(source, out, progress=stop_after(3), **changed)
         assert out.read_bytes() == old
-        assert pipeline.encode(source, out, **changed).resumed_rows > 0
+        assert encode(source, out, **changed).resumed_rows > 0
         assert out.read_bytes() != old
 
     def test_a_new_manifest_never_stands_beside_an_old_output(self, source, tmp_path, monkeypatch):
         out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
+        encode(source, out, **OPTIONS)
         old = out.read_bytes()
         changed = OPTIONS | {"sigma": 0.25}  # the new output has as many bytes
         original = _store.write_whole
@@ -335,9 +335,9 @@ class TestSamePlace:
 
         monkeypatch.setattr(_store, "write_whole", stop)
         with pytest.raises(Stop):
-            pipeline.encode(source, out, overwrite=True, **changed)
+            encode(source, out, overwrite=True, **changed)
         monkeypatch.undo()
-        assert not pipeline.encode(source, out, **changed).already_complete
+        assert not encode(source, out, **changed).already_complete
         assert out.read_bytes() != old
 
     def test_manifest_names_inputs_and_versions(self, source, whole):
@@ -357,10 +357,10 @@ class TestShards:
         (tmp_path / "whole").mkdir()
         (tmp_path / "merged").mkdir()
         whole = tmp_path / "whole" / f"out.{suffix}"
-        pipeline.encode(source, whole, **options)
+        encode(source, whole, **options)
         parts = [tmp_path / f"part-{i}.{suffix}" for i in range(n)]
         for i, part in enumerate(parts):
-            pipeline.encode(source, part, shard=(i, n), **options)
+            encode(source, part, shard=(i, n), **options)
         merged = tmp_path / "merged" / f"out.{suffix}"
         told = []
         report = pipeline.merge(parts[::-1], merged, progress=lambda *rows: told.append(rows))
@@ -374,9 +374,9 @@ class TestShards:
     def test_what_is_not_one_encoding_is_refused(self, source, tmp_path):
         parts = [tmp_path / f"part-{i}.parquet" for i in range(3)]
         for i, part in enumerate(parts):
-            pipeline.encode(source, part, shard=(i, 3), **OPTIONS)
+            encode(source, part, shard=(i, 3), **OPTIONS)
         other = tmp_path / "other.parquet"
-        pipeline.encode(source, other, shard=(2, 3), **(OPTIONS | {"dim": 10}))
+        encode(source, other, shard=(2, 3), **(OPTIONS | {"dim": 10}))
         out = tmp_path / "out.parquet"
         for chosen, message in (
             (parts[:2], "missing: 2"),
@@ -437,7 +437,7 @@ class TestForeignFiles:
         out = tmp_path / "out.parquet"
         beside(out, name).write_text("mine")
         with pytest.raises(ParameterError, match=f"{name} is there and was not written for"):
-            pipeline.encode(source, out, **OPTIONS)
+            encode(source, out, **OPTIONS)
         assert self.files(tmp_path) == {f"out.parquet.{name}": b"mine"}
 
     def test_a_folder_in_the_way_is_refused_and_stays(self, source, tmp_path):
@@ -446,14 +446,14 @@ class TestForeignFiles:
         folder.mkdir()
         (folder / "data").write_text("mine")
         with pytest.raises(ParameterError, match="is no unfinished output"):
-            pipeline.encode(source, out, **OPTIONS)
+            encode(source, out, **OPTIONS)
         assert self.files(tmp_path) == {"out.parquet.primal-part/data": b"mine"}
 
     def test_what_others_put_into_the_folder_of_a_run_stays(self, source, whole, tmp_path):
         out = tmp_path / "out.parquet"
         part = begin(source, out, 6)
         (part / "notes.txt").write_text("mine")
-        pipeline.encode(source, out, keep="id", **OPTIONS)
+        encode(source, out, keep="id", **OPTIONS)
         assert out.read_bytes() == whole.read_bytes()
         assert [path.name for path in part.iterdir()] == ["notes.txt"]
 
@@ -461,21 +461,21 @@ class TestForeignFiles:
         out = tmp_path / "out.parquet"
         mine = tmp_path / "out.parquet.manifest.json.partial"
         mine.write_text("mine")
-        pipeline.encode(source, out, **OPTIONS)
+        encode(source, out, **OPTIONS)
         assert mine.read_text() == "mine"
 
     def test_a_list_of_an_earlier_output_goes(self, source, tmp_path):
         out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
+        encode(source, out, **OPTIONS)
         assert beside(out, "rejected.csv").exists()
         np.save(tmp_path / "clean.npy", np.ones((4, 3)))
         options = {"dim": 8, "sigma": 0.5, "overwrite": True}
-        pipeline.encode(tmp_path / "clean.npy", out, **options)
+        encode(tmp_path / "clean.npy", out, **options)
         assert not beside(out, "rejected.csv").exists()
 
     def test_a_full_disk_at_the_end_leaves_the_old_output(self, source, tmp_path, monkeypatch):
         out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
+        encode(source, out, **OPTIONS)
         before = self.files(tmp_path)
         original = _store.write_whole
 
@@ -490,11 +490,11 @@ class TestForeignFiles:
         monkeypatch.setattr(_store, "write_whole", full)
         changed = OPTIONS | {"dim": 4, "overwrite": True}
         with pytest.raises(PrimalError, match="No space left"):
-            pipeline.encode(source, out, **changed)
+            encode(source, out, **changed)
         monkeypatch.undo()
         after = self.files(tmp_path)
         assert {name: after[name] for name in before} == before
-        assert pipeline.encode(source, out, **changed).resumed_rows > 0
+        assert encode(source, out, **changed).resumed_rows > 0
 
     def test_a_journal_that_was_removed_meanwhile_is_no_lock(self, source, tmp_path, monkeypatch):
         """A run that ends removes the folder: a lock on its journal then guards nothing."""
@@ -513,4 +513,4 @@ class TestForeignFiles:
 
         monkeypatch.setattr(_store, "locked", locked)
         with pytest.raises(ParameterError, match="another run is writing"):
-            pipeline.encode(source, out, keep="id", **OPTIONS)
+            encode(source, out, keep="id", **OPTIONS)

@@ -169,6 +169,7 @@ def encode(
         recipe,
         found.kept,
         where.layer,
+        where.device,
     )
 
     def finish(parts: Any, record: Record) -> None:

@@ -22,17 +22,20 @@ class Local:
     Attributes
     ----------
     layer : torch.nn.Module, optional
-        Makes the float features in place of the map, for instance a layer of ``primal.torch`` with
-        the same arguments on a GPU; exact layers make the same bits.
+        Makes the float features in place of the map: one of ``primal.torch`` with the arguments of
+        the map and ``dtype=torch.float32``. Exact layers make the same bits.
+    device : str, default="cpu"
+        To which `layer` is moved.
 
     Examples
     --------
     >>> from primal import pipeline
     >>> pipeline.Local()
-    Local(layer=None)
+    Local(layer=None, device='cpu')
     """
 
     layer: Any = None
+    device: str = "cpu"
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,10 @@ class Ray:
     num_gpus: float = 0.0
     layer: Any = None
 
+    @property
+    def device(self) -> str:
+        return "cuda" if self.num_gpus else "cpu"
+
 
 def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
     """Return an engine, given by its name or as it is.
@@ -80,8 +87,8 @@ def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
     if engine.layer is not None:
         if stored not in FLOATS:
             raise ParameterError(f"a layer makes floats, not {stored!r}: leave it out.")
-        x = np.linspace(-1.0, 1.0, m.d)[None]
-        theirs, off = Recipe(m, "float32", (), (), "raise", 1).codes(x, engine.layer), 1e-3
-        if np.abs(theirs - m.encode(x)).max() > off:
+        x, recipe = np.linspace(-1.0, 1.0, m.d)[None], Recipe(m, "float32", (), (), "raise", 1)
+        device = engine.device if isinstance(engine, Local) else "cpu"
+        if np.abs(recipe.codes(x, engine.layer, device) - m.encode(x)).max() > 1e-3:
             raise EngineError("the layer makes other features than m: give both the same arguments.")
     return engine

@@ -111,6 +111,7 @@ class EncodeJob(Job):
     recipe: Recipe
     kept: pa.Schema
     layer: Any = None
+    device: str = "cpu"
 
     def make(self, block: Block) -> Made:
         codes, null, kept, rejected, extent = self.rows(block)
@@ -135,11 +136,11 @@ class EncodeJob(Job):
             codes = np.empty((0, recipe.feature_type.list_size), dtype=STORED[recipe.stored])
             return codes, None, self.kept.empty_table(), ((path, first, "", "", str(error)),), None
         try:
-            codes = recipe.codes(x, self.layer)
+            codes = recipe.codes(x, self.layer, self.device)
         except DataError:  # finite numbers are refused for their size only
             x = x.copy()
             problems = _by_row([*problems, *self._too_large(x)])
-            codes = recipe.codes(x, self.layer)
+            codes = recipe.codes(x, self.layer, self.device)
         if problems and recipe.on_error == "raise":
             raise complaint(path, block.first_row, problems)
         null = None

@@ -44,7 +44,7 @@ def run_on_ray(job: Job, spans: list[Span], done: Collection[Key], engine: Ray) 
     with _connected(ray, engine.address):
         n_workers = _n_workers(ray, engine.num_gpus)
         task = ray.remote(max_retries=-1, num_cpus=1, num_gpus=engine.num_gpus or None)(_made)
-        shared, here = ray.put((job, frozenset(done), engine.num_gpus)), str(Path.cwd())
+        shared, here = ray.put((job, frozenset(done))), str(Path.cwd())
         pieces = (
             piece
             for span in spans
@@ -65,17 +65,14 @@ def run_on_ray(job: Job, spans: list[Span], done: Collection[Key], engine: Ray) 
                 ray.wait(list(waiting), num_returns=len(waiting), timeout=60.0)
 
 
-def _made(shared: tuple[Job, frozenset[Key], float], span: Span, here: str) -> list[Any]:
+def _made(shared: tuple[Job, frozenset[Key]], span: Span, here: str) -> list[Any]:
     """Make the parts of a span, in a worker; return their records, an error in its place."""
-    job, done, num_gpus = shared
+    job, done = shared
     os.environ.setdefault("PRIMAL_THREADS", "1")  # one processor is what a task asks for
     found: list[Any] = []
     try:
         os.chdir(here)  # that of the caller, for paths that begin there
         _check_seen(job, job.files[span.file])
-        layer = getattr(job, "layer", None)
-        if layer is not None and num_gpus:
-            layer.to("cuda")
         for block in read_span(job.files, span, list(job.names), job.rows_per_part, done):
             found.append(job.write(block))
     except (PrimalError, OSError) as error:
@@ -83,8 +80,6 @@ def _made(shared: tuple[Job, frozenset[Key], float], span: Span, here: str) -> l
         # and the first in the order of the rows is raised, as without Ray.
         known = error if isinstance(error, PrimalError) else EngineError(f"a worker failed: {error}")
         found.append(known)
-    except (RuntimeError, AssertionError) as error:  # of a GPU that is not there
-        found.append(EngineError(f"the layer cannot be used: {error}"))
     return found
 
 

@@ -118,11 +118,11 @@ class Recipe:
         features = pa.field(FEATURES, self.feature_type, nullable=self.on_error == "null")
         return pa.schema([*kept, features])
 
-    def codes(self, x: np.ndarray, layer: Any = None) -> np.ndarray:
+    def codes(self, x: np.ndarray, layer: Any = None, device: str = "cpu") -> np.ndarray:
         """Return the stored values of rows of shape (n, d), as an array of shape (n, width).
 
         They may lie in memory that the next call in the same thread uses again. `layer` is a
-        PyTorch module that makes float features in place of the map.
+        PyTorch module on a device that makes float features in place of the map.
         """
         if self.stored not in FLOATS:
             return _COMPACT[self.stored](self.map.turns(x))
@@ -133,7 +133,7 @@ class Recipe:
         if layer is None:
             self.map.encode(x, out=z)
         else:
-            _write_from(layer, x, z)
+            _write_from(layer, device, x, z)
         return z if self.stored == "float32" else z.astype(np.float16)
 
     def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -166,14 +166,15 @@ def _map(spec_json: str) -> Any:
     return core_map(from_spec(json.loads(spec_json)))
 
 
-def _write_from(layer: Any, x: np.ndarray, out: np.ndarray) -> None:
-    """Write the features of x that a PyTorch module makes on its device."""
+def _write_from(layer: Any, device: str, x: np.ndarray, out: np.ndarray) -> None:
+    """Write the features of x that a PyTorch module makes on a device."""
     torch = require("torch", "a layer")
     try:
         with torch.inference_mode():
-            device = next((t.device for t in layer.parameters()), getattr(layer, "device", None))
             # float64 holds every type that is read, and NumPy's memory may be read-only.
-            points = torch.tensor(x, dtype=torch.float64).to(device or "cpu")
-            torch.from_numpy(out).copy_(layer(points))
+            z = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
+            if z.dtype != torch.float32:
+                raise EngineError(f"the layer makes {z.dtype}: pass it dtype=torch.float32.")
+            torch.from_numpy(out).copy_(z)
     except (RuntimeError, AssertionError) as error:  # the latter from a PyTorch without CUDA
-        raise EngineError(f"the layer cannot be used: {error}") from None
+        raise EngineError(f"device {device!r} cannot be used: {error}") from None
