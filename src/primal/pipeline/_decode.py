@@ -167,7 +167,7 @@ def decode(
 
     def finish(parts: PartFolder, whole: Record) -> None:
         if one_file:
-            write_one_file(target, parts, whole, job.schema, request, job.npy_rows)
+            write_one_file(target, parts.path, whole, job.schema, request, job.npy_rows)
             parts.remove()
 
     outcome = make_parts(

@@ -175,7 +175,7 @@ def encode(
     def finish(parts: Any, record: Record) -> None:
         check_unchanged(files)
         if one_file:
-            write_one_file(target, parts, record, job.schema, request, npy_rows(recipe))
+            write_one_file(target, parts.path, record, job.schema, request, npy_rows(recipe))
             parts.remove()
 
     outcome = make_parts(

@@ -41,6 +41,8 @@ __all__ = [
 ]
 
 MANIFEST = "_primal.json"
+# One file that is put together from parts, with its manifest and list of rejected rows.
+WORK_FILES = ("_whole", "_manifest.json", "_rejected.csv")
 REJECTED_HEADER = b"file,row,column,value,reason\n"
 _PART = re.compile(r"part-(\d{5,9})-(\d{6,15})\.parquet")
 _LIST = re.compile(r"part-\d{5,9}-\d{6,15}\.csv")
@@ -85,6 +87,18 @@ def write_rejected(folder: Path, key: Key, lines: Iterable[tuple[str, ...]]) -> 
         stream.write(REJECTED_HEADER + text.getvalue().encode("utf-8", errors="replace"))
 
 
+def rejected_lists(folder: Path, record: Record) -> Iterator[bytes]:
+    """Return the list of rejected rows of all parts."""
+    yield REJECTED_HEADER
+    for f, number, *_, lost in record.parts:
+        if lost:
+            path = rejected_path(folder, (f, number))
+            try:
+                yield path.read_bytes().removeprefix(REJECTED_HEADER)
+            except FileNotFoundError:
+                raise DataError(f"{path} is missing: remove that part, and run again.") from None
+
+
 @contextlib.contextmanager
 def on_disk(dst: Path | str) -> Iterator[None]:
     """Turn a failure of the disk into a PrimalError that says how to resume."""
@@ -97,7 +111,7 @@ def on_disk(dst: Path | str) -> Iterator[None]:
 class PartFolder:
     """The parts of one request, as a context manager that holds the lock.
 
-    Left by an error in the data, or by another before any part was made, it removes what it has;
+    Left by an error in the data, or by another before any part was made, it removes its parts;
     left by a full disk, an interrupt or a kill, it stays for the next run to resume.
 
     Parameters
@@ -116,6 +130,8 @@ class PartFolder:
     ) -> None:
         self.path, self._request = path, request
         self._shared, self._overwrite = shared, overwrite
+        # Whether an error is one of the rows that are being read, not of the parts that are there.
+        self.working = False
 
     def __enter__(self) -> PartFolder:
         with on_disk(self.path):
@@ -150,17 +166,6 @@ class PartFolder:
         with written_whole(manifest) as stream:
             stream.write(manifest_text(self._request))
 
-    def rejected(self, record: Record) -> Iterator[bytes]:
-        """Return the list of rejected rows of all parts."""
-        yield REJECTED_HEADER
-        for f, number, *_, lost in record.parts:
-            if lost:
-                path = rejected_path(self.path, (f, number))
-                try:
-                    yield path.read_bytes().removeprefix(REJECTED_HEADER)
-                except FileNotFoundError:
-                    raise DataError(f"{path} is missing: remove that part, and run again.") from None
-
     def remove(self, keys: Iterable[Key] | None = None) -> None:
         """Remove some parts; without any named all of them, and the folder if it is then empty."""
         for key in keys or ():
@@ -168,7 +173,8 @@ class PartFolder:
             rejected_path(self.path, key).unlink(missing_ok=True)
         if keys is None:
             self._unlink(_PART, _LIST, _DRAFT)
-            (self.path / MANIFEST).unlink(missing_ok=True)
+            for name in (*WORK_FILES, MANIFEST):
+                (self.path / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 self.path.rmdir()
 
@@ -191,7 +197,7 @@ class PartFolder:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
         try:
-            if ours and not self._shared and (isinstance(error, DataError) or not part_keys(self.path)):
+            if ours and self.working and not self._shared and (isinstance(error, DataError) or not part_keys(self.path)):
                 self.remove()
         finally:
             os.close(self._lock)

@@ -13,7 +13,7 @@ from primal.errors import DataError, ParameterError
 from primal.pipeline._encode import EncodeReport, npy_rows, report_of
 from primal.pipeline._folder import MANIFEST, PartFolder
 from primal.pipeline._job import Progress
-from primal.pipeline._output import finished, is_one_file, write_one_file
+from primal.pipeline._output import finished, is_one_file, parts_folder, write_one_file
 from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import read_manifest
 from primal.pipeline._run import Outcome
@@ -78,7 +78,9 @@ def merge(
     if done is None:
         # As it was written: Arrow's reader names some inner fields otherwise.
         written = base64.b64decode(pq.read_metadata(paths[0]).metadata[b"ARROW:schema"])
-        schema, parts = pa.ipc.read_schema(pa.py_buffer(written)), PartFolder(folder, request)
-        write_one_file(target, parts, record, schema, request, npy_rows(recipe), progress)
+        schema, rows = pa.ipc.read_schema(pa.py_buffer(written)), npy_rows(recipe)
+        with PartFolder(parts_folder(target), request) as work:
+            write_one_file(target, folder, record, schema, request, rows, progress)
+            work.remove()
     outcome = Outcome(done or record, 0, done is not None)
     return report_of(target, outcome, time.perf_counter() - start)

@@ -17,10 +17,11 @@ from primal._files import npy_header, open_regular, written_whole
 from primal.errors import DataError, ParameterError
 from primal.pipeline._folder import (
     REJECTED_HEADER,
-    PartFolder,
+    WORK_FILES,
     on_disk,
     part_path,
     refuse_other,
+    rejected_lists,
 )
 from primal.pipeline._job import Progress
 from primal.pipeline._parquet import stored_groups, write_file
@@ -102,7 +103,7 @@ def finished(dst: Path, request: dict[str, Any], overwrite: bool) -> Record | No
 
 def write_one_file(
     dst: Path,
-    parts: PartFolder,
+    folder: Path,
     record: Record,
     schema: pa.Schema,
     request: dict[str, Any],
@@ -111,11 +112,14 @@ def write_one_file(
 ) -> None:
     """Put parts together in one file, with its manifest and list of rejected rows.
 
+    All are written in the folder beside `dst` and then renamed.
+
     Parameters
     ----------
     dst : Path
         Ends in ``.parquet``: row groups are copied; or in ``.npy``.
-    parts : PartFolder
+    folder : Path
+        Of the parts.
     record : Record
         Of all parts.
     schema : pa.Schema
@@ -125,43 +129,42 @@ def write_one_file(
     progress : callable, optional
     """
     more: dict[str, Any] = {}
+    whole, manifest, rejected = (parts_folder(dst) / name for name in WORK_FILES)
 
     def paths() -> Iterator[Path]:
         n_done = 0
         for part in record.parts:
-            yield part_path(parts.path, part[:2])
+            yield part_path(folder, part[:2])
             n_done += part[2]
             if progress is not None:
                 progress(n_done, record.rows)
 
-    with on_disk(dst), written_whole(dst) as stream:
-        if dst.suffix == ".parquet":
-            metadata = {METADATA_KEY: json.dumps(record.as_json()).encode()}
-            groups = (group for path in paths() for group in stored_groups(path))
-            write_file(stream, schema.with_metadata(metadata), groups)
-        else:
-            empty = rows_of(schema.empty_table())
-            stream.write(npy_header(empty.dtype, (record.rows, empty.shape[1])))
-            for path in paths():
-                rows = rows_of(pq.ParquetFile(path).read())
-                stream.write(np.ascontiguousarray(rows, rows.dtype.newbyteorder("<")).data)
-            more = {"dtype": empty.dtype.str, "columns": empty.shape[1]}
-        output = {"bytes": stream.tell(), **more}
-        stream.flush()
-        os.fsync(stream.fileno())
-        rejected = beside(dst, "rejected.csv")
+    with on_disk(dst):
+        with written_whole(whole) as stream:
+            if dst.suffix == ".parquet":
+                metadata = {METADATA_KEY: json.dumps(record.as_json()).encode()}
+                groups = (group for path in paths() for group in stored_groups(path))
+                write_file(stream, schema.with_metadata(metadata), groups)
+            else:
+                empty = rows_of(schema.empty_table())
+                stream.write(npy_header(empty.dtype, (record.rows, empty.shape[1])))
+                for path in paths():
+                    rows = rows_of(pq.ParquetFile(path).read())
+                    stream.write(np.ascontiguousarray(rows, rows.dtype.newbyteorder("<")).data)
+                more = {"dtype": empty.dtype.str, "columns": empty.shape[1]}
+        output = {"bytes": whole.stat().st_size, **more}
+        with written_whole(manifest) as stream:
+            stream.write(manifest_text(request, record=record.as_json(), output=output))
         if record.rejected:
-            with written_whole(rejected) as lines:
-                lines.writelines(parts.rejected(record))
-        elif _is_list(rejected):  # of an earlier output
-            rejected.unlink()
-        # The old output goes when the new one and its manifest are on the disk: a manifest never
-        # stands beside the output of another, and a full disk takes neither.
-        with written_whole(beside(dst, "manifest.json")) as manifest:
-            manifest.write(manifest_text(request, record=record.as_json(), output=output))
-            manifest.flush()
-            os.fsync(manifest.fileno())
-            Path(os.path.realpath(dst)).unlink(missing_ok=True)
+            with written_whole(rejected) as stream:
+                stream.writelines(rejected_lists(folder, record))
+            rejected.replace(beside(dst, "rejected.csv"))
+        elif _is_list(beside(dst, "rejected.csv")):  # of an earlier output
+            beside(dst, "rejected.csv").unlink()
+        # The old output goes first: a manifest never stands beside the output of another.
+        dst.unlink(missing_ok=True)
+        manifest.replace(beside(dst, "manifest.json"))
+        whole.replace(dst)
 
 
 def _is_list(path: Path) -> bool:

@@ -83,7 +83,7 @@ def make_parts(
         if not left and overwrite and folder == target:
             parts.remove(done)
             done, left = {}, spans
-        records = dict(done)
+        parts.working, records = True, dict(done)
         total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
         resumed = n_done = sum(record.rows for record in done.values())
         if isinstance(engine, Ray) and left:
