@@ -10,7 +10,6 @@ pytest.importorskip("pyarrow")
 
 import pyarrow.parquet as pq
 from click.testing import CliRunner
-
 from pipeline_helpers import encode
 
 from primal import DynamicPrime, pipeline

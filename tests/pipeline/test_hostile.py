@@ -78,7 +78,7 @@ class TestChangedThings:
         assert pipeline.inspect(out).wrong_rows == 0
         assert pipeline.merge(out, tmp_path / "out.parquet").rows == 64
         encode(source, out, **(OPTIONS | {"sigma": 0.4, "overwrite": True}))
-        with pytest.raises(ParameterError, match="sigma = 0.5 there, 0.4 asked"):
+        with pytest.raises(ParameterError, match=r"sigma = 0\.5 there, 0\.4 asked"):
             pipeline.merge(out, tmp_path / "out.parquet")
         assert not pipeline.merge(out, tmp_path / "out.parquet", overwrite=True).already_complete
 
@@ -261,9 +261,7 @@ class TestOptions:
 
     def test_numbers_of_numpy(self, source, tmp_path):
         out = tmp_path / "out.parquet"
-        encode(
-            source, out, dim=np.int64(8), sigma=np.float32(0.5), rows_per_part=np.int32(16)
-        )
+        encode(source, out, dim=np.int64(8), sigma=np.float32(0.5), rows_per_part=np.int32(16))
         assert encode(source, out, **OPTIONS).already_complete
         prior, noise = Box(np.float32(4.0)), np.float64(0.001)
         with pytest.warns(PhaseWrapWarning, match="50 of 50 rows"):

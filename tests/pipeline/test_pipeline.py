@@ -11,7 +11,6 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-
 from pipeline_helpers import encode
 
 from primal import DynamicPrime, KernelPrime, from_spec, pipeline
@@ -262,9 +261,11 @@ class TestStored:
         ):
             with pytest.raises(EngineError, match=said):
                 pipeline.encode(tmp_path / "in.npy", tmp_path / "no.npy", m, engine=engine)
+        engine = pipeline.Local(layer)
         with pytest.raises(ParameterError, match="not 'bits'"):
-            engine = pipeline.Local(layer)
-            pipeline.encode(tmp_path / "in.npy", tmp_path / "no.npy", m, stored="bits", engine=engine)
+            pipeline.encode(
+                tmp_path / "in.npy", tmp_path / "no.npy", m, stored="bits", engine=engine
+            )
         assert not list(tmp_path.glob("no*"))
 
 
@@ -352,9 +353,7 @@ class TestBadRows:
             ("4", "t,5,6,7", "wrong number of fields"),
             ("7", "y", "wrong number of fields"),
         ]
-        report = encode(
-            tmp_path / "in.csv", tmp_path / "null.parquet", on_error="null", **options
-        )
+        report = encode(tmp_path / "in.csv", tmp_path / "null.parquet", on_error="null", **options)
         table = pq.read_table(tmp_path / "null.parquet")
         assert table["id"].to_pylist() == ["p", "q", None, "s", None, "u", "v\nw", None]
         assert table["features"].is_null().to_pylist() == [0, 1, 1, 1, 1, 0, 0, 1]
@@ -539,8 +538,8 @@ class TestOptions:
         ):
             with pytest.raises(ParameterError, match=said):
                 encode(source, tmp_path / "out.parquet", engine=engine, **options)
+        m = DynamicPrime(D_IN, 16)
         with pytest.raises(ParameterError, match="rename it first"):
-            m = DynamicPrime(D_IN, 16)
             pipeline.encode(source, tmp_path / "out", m, columns="x*", keep="features")
         with pytest.raises(ParameterError, match="keep columns"):
             encode(source, tmp_path / "out.npy", **(options | {"keep": "x1"}))

@@ -18,7 +18,6 @@ from primal.cli._inspect import inspect
 from primal.cli._merge import merge
 from primal.errors import MissingPackageError, ParameterError
 
-
 IN = ["in.parquet", "o.npy", "--columns", "u,w", "--dim", 8]
 
 
@@ -112,7 +111,11 @@ def test_a_damaged_file_has_exit_status_1(source):
         (encode, [*IN, "--gamma", "1", "--sigma", "1"], "either --sigma"),
         (encode, [*IN, "--sigma", "1", "--kernel", "cauchy"], "--kernel goes with"),
         (encode, [*IN, "--sigma", "1", "--num-gpus", "1"], "for --engine ray"),
-        (encode, [*IN, "--sigma", "1", "--engine", "ray", "--device", "cuda"], "--num-gpus instead"),
+        (
+            encode,
+            [*IN, "--sigma", "1", "--engine", "ray", "--device", "cuda"],
+            "--num-gpus instead",
+        ),
         (decode, ["in.parquet", "o.npy", "--box", "1,2"], "one number"),
         (decode, ["in.parquet", "o.npy", "--box", "1", "--gaussian", "0,1"], "one prior only"),
     ],

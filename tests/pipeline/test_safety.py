@@ -158,8 +158,8 @@ class TestResuming:
         expected, out = tmp_path / "a" / name, tmp_path / "b" / name
         with pytest.warns(PhaseWrapWarning):
             quiet = pipeline.decode(tmp_path / "features", expected, prior=prior)
+        progress = stop_after(n_parts)
         with pytest.raises(Stop):
-            progress = stop_after(n_parts)
             pipeline.decode(tmp_path / "features", out, prior=prior, progress=progress)
         with pytest.warns(PhaseWrapWarning):
             report = pipeline.decode(tmp_path / "features", out, prior=prior)
@@ -170,8 +170,13 @@ class TestResuming:
 
     @pytest.mark.parametrize(
         ("verb", "name", "kills"),
-        [("encode", "out", 8), ("encode", "out.parquet", 8), ("encode", "out.npy", 4)]
-        + [("decode", "out", 4), ("decode", "out.npy", 4)],
+        [
+            ("encode", "out", 8),
+            ("encode", "out.parquet", 8),
+            ("encode", "out.npy", 4),
+            ("decode", "out", 4),
+            ("decode", "out.npy", 4),
+        ],
     )
     def test_killed_at_random_moments(self, verb, name, kills):
         script = Path(__file__).parents[1] / "support" / "pipeline_kills.py"
@@ -420,7 +425,11 @@ class TestShards:
             for span in spans
             for block in read_span(files, span, ["x0", "id"], 16, done)
         }
-        assert sorted(found) == [*((0, n) for n in (1, 2, 4)), *((1, n) for n in (0, 1, 3, 4, 5)), (2, 1)]
+        assert sorted(found) == [
+            *((0, n) for n in (1, 2, 4)),
+            *((1, n) for n in (0, 1, 3, 4, 5)),
+            (2, 1),
+        ]
         assert found[0, 4].table["id"].to_pylist() == [*range(64, 80)]
         assert [key for key, block in found.items() if block.ends_file] == [(0, 4), (1, 5), (2, 1)]
         pieces = list(split_span(files[0], spans[0], 16, 3))

@@ -62,7 +62,8 @@ CLUSTER: list[Cluster] = []
 def no_cluster(folder: Path, sources: list[Path], local: Path) -> str:
     """Return what is said where nothing listens, and what is left behind."""
     try:
-        pipeline.encode(sources, folder / "none.parquet", MAP, engine=pipeline.Ray("127.0.0.1:9"), **OPTIONS
+        pipeline.encode(
+            sources, folder / "none.parquet", MAP, engine=pipeline.Ray("127.0.0.1:9"), **OPTIONS
         )
     except EngineError as error:
         return str(error) + "".join(path.name for path in folder.glob("none*"))
@@ -111,7 +112,10 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
     _ray._made = noted_task
     remote = folder / "killed.parquet"
     try:
-        report = pipeline.encode(sources, remote, MAP,
+        report = pipeline.encode(
+            sources,
+            remote,
+            MAP,
             on_error="skip",
             engine=pipeline.Ray(cluster.address),
             progress=progress,
@@ -142,7 +146,8 @@ def first_error(folder: Path, sources: list[Path], local: Path) -> dict:
         except DataError as error:
             said.append(str(error))
     try:  # connected already, and not there
-        pipeline.encode(sources, folder / "raise.parquet", MAP, engine=pipeline.Ray("127.0.0.1:9"), **OPTIONS
+        pipeline.encode(
+            sources, folder / "raise.parquet", MAP, engine=pipeline.Ray("127.0.0.1:9"), **OPTIONS
         )
     except EngineError as error:
         said.append(str(error))
@@ -194,7 +199,13 @@ def shards(folder: Path, sources: list[Path], local: Path) -> dict:
 def no_gpu(folder: Path, sources: list[Path], local: Path) -> str:
     """Return what is said where workers ask for more than there is."""
     try:
-        pipeline.encode(sources, folder / "gpu.parquet", MAP, engine=pipeline.Ray(num_gpus=2.0, layer=layer()), **OPTIONS)
+        pipeline.encode(
+            sources,
+            folder / "gpu.parquet",
+            MAP,
+            engine=pipeline.Ray(num_gpus=2.0, layer=layer()),
+            **OPTIONS,
+        )
     except EngineError as error:
         return str(error)
     return ""
@@ -203,7 +214,13 @@ def no_gpu(folder: Path, sources: list[Path], local: Path) -> str:
 def a_gpu_on_paper(folder: Path, sources: list[Path], local: Path) -> str:
     """Return what a worker says that got a GPU and finds none."""
     try:
-        pipeline.encode(sources, folder / "gpu.parquet", MAP, engine=pipeline.Ray(num_gpus=0.5, layer=layer()), **OPTIONS)
+        pipeline.encode(
+            sources,
+            folder / "gpu.parquet",
+            MAP,
+            engine=pipeline.Ray(num_gpus=0.5, layer=layer()),
+            **OPTIONS,
+        )
     except (EngineError, MissingPackageError) as error:  # the latter without PyTorch
         return str(error)
     return ""

@@ -39,27 +39,14 @@ class Span:
 
 @dataclass(frozen=True)
 class Block:
-    """The rows of one block, or why they cannot be read.
+    """The rows of one block, or why they cannot be read."""
 
-    Attributes
-    ----------
-    file, number : int
-        Index of the file, and of the block in it.
-    first_row : int
-        In the file.
-    table : pa.Table or None
-    failure : str
-        Why there is no table, in a sentence that names the file.
-    ends_file : bool
-        Whether no block of the file comes after this one.
-    """
-
-    file: int
-    number: int
-    first_row: int
+    file: int  # index of the file
+    number: int  # of the block in it
+    first_row: int  # in the file
     table: pa.Table | None
-    failure: str
-    ends_file: bool
+    failure: str  # why there is no table, in a sentence that names the file
+    ends_file: bool  # whether no block of the file comes after this one
 
 
 def shard_spans(
@@ -122,7 +109,9 @@ def read_span(
             yield Block(at, span.first, span.first * rows, None, str(error), True)
         return
     if source.n_rows is None:
-        yield from (b for b in _uncounted(file, source, at, names, rows) if (at, b.number) not in done)
+        yield from (
+            b for b in _uncounted(file, source, at, names, rows) if (at, b.number) not in done
+        )
         return
     n_blocks = max(1, -(-source.n_rows // rows))
     number, last = span.first, n_blocks if span.last is None else span.last

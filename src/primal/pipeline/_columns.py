@@ -49,21 +49,9 @@ def find_columns(
 ) -> Columns:
     """Return the columns, as the first file has them that can be read and has values.
 
-    Parameters
-    ----------
-    files : tuple of InputFile
-    patterns : tuple of str
-        Names, or patterns such as ``"x*"``; none for files of one column or one matrix.
-    keep : tuple of str
-    d : int, optional
-        How many numbers a row must have; by default as many as the first has.
-    on_error : {"raise", "skip", "null"}
-        With "raise" the first file must be the one.
-
-    Raises
-    ------
-    DataError
-        If no file can be read, or columns are missing or hold no numbers, or not d of them.
+    Patterns are names or such as ``"x*"``; none for files of one column or one matrix. Rows must
+    have d numbers, by default as many as the first has. With ``on_error="raise"`` the first file
+    must be the one.
     """
     failure: DataError | None = None
     for file in files:

@@ -30,21 +30,11 @@ _Codes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Decoded:
-    """Rows of a table.
+    """Rows of a table."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (n, d), dtype=float64
-        NaN where decoding failed or there was nothing to decode.
-    valid : ndarray of n bool
-        Which rows have features.
-    status : ndarray of n str
-        "unique", "ambiguous" or "failed"; "missing" without features.
-    """
-
-    x: np.ndarray
-    valid: np.ndarray
-    status: np.ndarray
+    x: np.ndarray  # (n, d), NaN where decoding failed or there was nothing to decode
+    valid: np.ndarray  # which rows have features
+    status: np.ndarray  # "unique", "ambiguous" or "failed"; "missing" without features
 
 
 def row_decoder(
@@ -52,18 +42,7 @@ def row_decoder(
 ) -> Callable[[pa.Table], Decoded]:
     """Return the function from stored rows to decoded ones.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    extent : Extent or None
-        What was recorded of the rows when they were encoded.
-    prior, noise, beam
-        As :func:`primal.pipeline.decode` takes them.
-
-    Raises
-    ------
-    NotInvertibleError
-        For sign bits, features without pairs or, without a prior, fewer phases than inputs.
+    `extent` is what was recorded of the rows when they were encoded.
     """
     if recipe.stored == "bits":
         raise NotInvertibleError(

@@ -68,27 +68,23 @@ class Ray:
 
 
 def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
-    """Return an engine, given by its name or as it is.
-
-    Raises
-    ------
-    ParameterError
-        If it is none, or has a layer where nothing is stored that it could make.
-    EngineError
-        If the layer makes other features than the map.
-    """
+    """Return an engine, given by its name or as it is, whose layer makes what the map makes."""
     if not isinstance(engine, (Local, Ray)):
         engine = Ray() if one_of("engine", engine, ("local", "ray")) == "ray" else Local()
     gpus = engine.num_gpus if isinstance(engine, Ray) else 0
     if not isinstance(gpus, (int, float)) or not 0 <= gpus < math.inf:
         raise ParameterError(f"num_gpus must be a number, 0 or more, got {gpus!r}.")
     if gpus and engine.layer is None:
-        raise ParameterError("num_gpus is for workers with a layer: pass Ray(layer=..., num_gpus=1).")
+        raise ParameterError(
+            "num_gpus is for workers with a layer: pass Ray(layer=..., num_gpus=1)."
+        )
     if engine.layer is not None:
         if stored not in FLOATS:
             raise ParameterError(f"a layer makes floats, not {stored!r}: leave it out.")
         x, recipe = np.linspace(-1.0, 1.0, m.d)[None], Recipe(m, "float32", (), (), "raise", 1)
         device = engine.device if isinstance(engine, Local) else "cpu"
         if np.abs(recipe.codes(x, engine.layer, device) - m.encode(x)).max() > 1e-3:
-            raise EngineError("the layer makes other features than m: give both the same arguments.")
+            raise EngineError(
+                "the layer makes other features than m: give both the same arguments."
+            )
     return engine

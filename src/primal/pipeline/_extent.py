@@ -27,19 +27,11 @@ _WIDER = 2.0**-20
 
 @dataclass(frozen=True)
 class Extent:
-    """Of the rows x that were encoded.
+    """Of the rows x that were encoded."""
 
-    Attributes
-    ----------
-    low, high : tuple of d floats
-        Range of each input; empty where it is not known.
-    wraps : bool
-        Whether the phase of some row reaches half a turn, or may do so.
-    """
-
-    low: tuple[float, ...]
+    low: tuple[float, ...]  # range of each input; empty where it is not known
     high: tuple[float, ...]
-    wraps: bool
+    wraps: bool  # whether the phase of some row reaches half a turn, or may do so
 
     @classmethod
     def of(cls, x: np.ndarray, frequencies: np.ndarray | None) -> Extent | None:

@@ -59,7 +59,7 @@ def part_path(folder: Path, key: Key) -> Path:
 
 def part_keys(folder: Path) -> list[Key]:
     """Return the file and number of every part in a folder, in order."""
-    found = (_PART.fullmatch(name) for name in os.listdir(folder))
+    found = (_PART.fullmatch(path.name) for path in folder.iterdir())
     return sorted((int(one[1]), int(one[2])) for one in found if one)
 
 
@@ -112,17 +112,8 @@ class PartFolder:
     """The parts of one request, as a context manager that holds the lock.
 
     Left by an error in the data, or by another before any part was made, it removes its parts;
-    left by a full disk, an interrupt or a kill, it stays for the next run to resume.
-
-    Parameters
-    ----------
-    path : Path
-    request : dict
-        What the parts are of, as JSON.
-    shared : bool
-        Whether shards of the same request may write at the same time.
-    overwrite : bool
-        Replace the parts of another request.
+    left by a full disk, an interrupt or a kill, it stays for the next run to resume. Shards of
+    one request share it; `overwrite` replaces the parts of another request.
     """
 
     def __init__(
@@ -148,7 +139,7 @@ class PartFolder:
 
     def _claim(self, alone: bool) -> None:
         """Leave the folder with the manifest of this request, or refuse it as it is."""
-        manifest, there = self.path / MANIFEST, os.listdir(self.path)
+        manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
         if MANIFEST in there:
             found = read_manifest(manifest)["request"]
             if found == self._request:
@@ -197,20 +188,19 @@ class PartFolder:
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
         try:
-            if ours and self.working and not self._shared and (isinstance(error, DataError) or not part_keys(self.path)):
+            if (
+                ours
+                and self.working
+                and not self._shared
+                and (isinstance(error, DataError) or not part_keys(self.path))
+            ):
                 self.remove()
         finally:
             os.close(self._lock)
 
 
 def _locked(folder: Path, shared: bool) -> tuple[int, bool]:
-    """Return an open folder with its lock, which goes when it is closed, and whether it is alone.
-
-    Raises
-    ------
-    ParameterError
-        If another run holds it.
-    """
+    """Return an open folder with its lock, which goes when it is closed, and whether it is alone."""
     opened = os.open(folder, os.O_RDONLY)
     if fcntl is None:
         return opened, True

@@ -37,21 +37,9 @@ class InputFile:
 def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     """Return the files that `src` names, in the order of their paths, or of the sequence.
 
-    Parameters
-    ----------
-    src : path, pattern or sequence of paths
-        A file; a folder, searched with its folders for files of a known format (names that start
-        with "." or "_" are skipped); a pattern such as ``data/*.parquet``; or a sequence of
-        files, in its own order. Folders and patterns skip what lies beside our outputs.
-    dst : Path, optional
-        Output, which must not be among the inputs.
-
-    Raises
-    ------
-    DataError
-        If there is no such file, or it cannot be read.
-    ParameterError
-        If a file has an unknown format, or the output would become an input of the next run.
+    It is a file; a folder, searched with its folders for files of a known format (names that start
+    with "." or "_" are skipped); a pattern such as ``data/*.parquet``; or a sequence of files.
+    Folders and patterns skip what lies beside our outputs. `dst`, an output, must not be among them.
     """
     if not isinstance(src, (str, Path, list, tuple)):
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
@@ -93,7 +81,9 @@ def check_unchanged(files: tuple[InputFile, ...]) -> None:
 def resumable(reason: str, kind: type[PrimalError] = PrimalError) -> PrimalError:
     """Return the error for what is no fault of the data: a disk, a network, a cluster."""
     sentence = " ".join(reason.split()).rstrip(".")
-    return kind(f"{sentence}. Fix that and run the same command again: it resumes where it stopped.")
+    return kind(
+        f"{sentence}. Fix that and run the same command again: it resumes where it stopped."
+    )
 
 
 def _listed(src: str | Path) -> list[Path]:
@@ -115,7 +105,9 @@ def _is_hidden(path: Path) -> bool:
 def _is_ours(path: Path) -> bool:
     """Whether a file lists rejected rows, or lies in a folder where an output is being made."""
     beside = path.name.endswith((".parquet.rejected.csv", ".npy.rejected.csv"))
-    return beside or any(part == "_rejected" or part.endswith(".primal-part") for part in path.parts)
+    return beside or any(
+        part == "_rejected" or part.endswith(".primal-part") for part in path.parts
+    )
 
 
 def _described(path: Path) -> InputFile:

@@ -32,53 +32,26 @@ Progress = Callable[[int, int | None], None]
 
 @dataclass(frozen=True)
 class Made:
-    """The rows of a part.
-
-    Attributes
-    ----------
-    groups : tuple of RowGroup
-        One, or none without rows.
-    rows : int
-    rejected : tuple of (file, row, column, value, reason)
-    extent : Extent or None
-        Of the rows that were encoded, where there are any.
-    statuses : dict of str to int
-        Verdicts of a decoding.
-    """
+    """The rows of a part, in one row group or none."""
 
     groups: tuple[RowGroup, ...]
     rows: int
-    rejected: tuple[tuple[str, ...], ...] = ()
-    extent: Extent | None = None
-    statuses: dict[str, int] | None = None
+    rejected: tuple[tuple[str, ...], ...] = ()  # file, row, column, value, reason
+    extent: Extent | None = None  # of the rows that were encoded, where there are any
+    statuses: dict[str, int] | None = None  # verdicts of a decoding
 
 
 @dataclass(frozen=True)
 class Job:
-    """Everything that making a part takes; small, so that it can be sent to any worker.
-
-    Attributes
-    ----------
-    files : tuple of InputFile
-    names : tuple of str
-        Columns that are read.
-    rows_per_part : int
-    folder : str
-        Where parts go.
-    about : dict
-    run : str
-        See :class:`primal.pipeline._record.Record`.
-    schema : pa.Schema
-        Of a part.
-    """
+    """Everything that making a part takes; small, so that it can be sent to any worker."""
 
     files: tuple[InputFile, ...]
-    names: tuple[str, ...]
+    names: tuple[str, ...]  # columns that are read
     rows_per_part: int
-    folder: str
-    about: dict[str, Any]
+    folder: str  # where parts go
+    about: dict[str, Any]  # see Record
     run: str
-    schema: pa.Schema
+    schema: pa.Schema  # of a part
 
     def make(self, block: Block) -> Made:
         """Return the rows of a part."""

@@ -71,7 +71,9 @@ def merge(
     if dst is None:
         return report_of(folder, Outcome(record, record.rows, True), time.perf_counter() - start)
     if not is_one_file(dst):
-        raise ParameterError(f"the folder is complete as it is; {dst} must end in .parquet or .npy.")
+        raise ParameterError(
+            f"the folder is complete as it is; {dst} must end in .parquet or .npy."
+        )
     target, recipe = Path(dst), Recipe.from_json(record.about)
     request = read_manifest(folder / MANIFEST)["request"] | {"format": target.suffix}
     done = finished(target, request, overwrite)

@@ -39,13 +39,7 @@ _FILES = (".parquet", ".npy")
 
 
 def is_one_file(dst: object) -> bool:
-    """Return whether an output is one file; else it is a folder of parts.
-
-    Raises
-    ------
-    ParameterError
-        If it is no path, or its name ends in another format.
-    """
+    """Return whether an output is one file; else it is a folder of parts."""
     if not isinstance(dst, (str, Path)):
         raise ParameterError(f"dst must be a path, got {dst!r}.")
     path = Path(dst)
@@ -69,11 +63,7 @@ def parts_folder(dst: Path) -> Path:
 def finished(dst: Path, request: dict[str, Any], overwrite: bool) -> Record | None:
     """Return the record of one file that is already there and answers the same request.
 
-    Raises
-    ------
-    ParameterError
-        If something else is there, unless `overwrite`; or somebody else's file has a name that
-        we need.
+    Something else, or somebody else's file under a name that we need, is a ParameterError.
     """
     manifest, rejected = beside(dst, "manifest.json"), beside(dst, "rejected.csv")
     if overwrite:
@@ -112,21 +102,8 @@ def write_one_file(
 ) -> None:
     """Put parts together in one file, with its manifest and list of rejected rows.
 
-    All are written in the folder beside `dst` and then renamed.
-
-    Parameters
-    ----------
-    dst : Path
-        Ends in ``.parquet``: row groups are copied; or in ``.npy``.
-    folder : Path
-        Of the parts.
-    record : Record
-        Of all parts.
-    schema : pa.Schema
-    request : dict
-    rows_of : callable
-        From the table of a part to its rows in a ``.npy`` file.
-    progress : callable, optional
+    All are written in the folder beside `dst` and then renamed. Row groups are copied; `rows_of`
+    returns the rows of a part in a ``.npy`` file.
     """
     more: dict[str, Any] = {}
     whole, manifest, rejected = (parts_folder(dst) / name for name in WORK_FILES)

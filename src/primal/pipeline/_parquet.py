@@ -2,9 +2,9 @@
 
 A general writer works out levels for every value, which tell lists apart in a column of values.
 Here all lists have one length, so the levels of a row are the same few bytes for every row, and
-the values of float features are written from the memory that they lie in. Kept columns are written
-by PyArrow. Only the footer of a Parquet file holds offsets: a row group can be copied from file to
-file if the offsets that describe it are shifted, which is how parts become one file.
+the values of float features are written from the memory that they lie in; kept columns are written
+by PyArrow. Only the footer of a file holds offsets: shifted, they let a row group be copied from
+file to file, which is how parts become one file.
 
 The footer is in Thrift's compact protocol. A struct is a dict {field number: (type, value)}, a list
 a pair (element type, values); nothing is interpreted, so fields of later versions survive.
@@ -13,7 +13,6 @@ a pair (element type, values); nothing is interpreted, so fields of later versio
 from __future__ import annotations
 
 import os
-import struct
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
@@ -32,14 +31,10 @@ _MAGIC = b"PAR1"
 # Values of a page in bytes, about: what a reader holds at a time.
 _PAGE_BYTES = 1 << 20
 # Types of Thrift.
-_STOP, _TRUE, _FALSE, _BYTE, _DOUBLE = 0, 1, 2, 3, 7
-_I16, _I32, _I64, _BINARY, _LIST, _SET, _STRUCT = 4, 5, 6, 8, 9, 10, 12
+_TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 3, 4, 5, 6, 8, 9, 12
 # Numbers of the format (parquet.thrift): physical types, encodings, codecs.
 _PHYSICAL = {"float32": 4, "float16": 7, "uint8": 1, "uint16": 1}
-_PLAIN, _RLE, _BYTE_STREAM_SPLIT = 0, 3, 9
-_UNCOMPRESSED, _ZSTD = 0, 6
-# Fields that hold offsets: of a row group, a column chunk, and its metadata (field 3 of a chunk).
-_GROUP_OFFSETS, _CHUNK_OFFSETS, _COLUMN_OFFSETS = (5,), (2, 4, 6), (9, 10, 11, 14)
+_PLAIN, _RLE, _BYTE_STREAM_SPLIT, _UNCOMPRESSED, _ZSTD = 0, 3, 9, 0, 6
 _LARGEST_ORDINAL = 2**15 - 1
 
 
@@ -70,19 +65,14 @@ def write_file(stream: BinaryIO, schema: pa.Schema, groups: Iterable[RowGroup]) 
     stream.write(footer + len(footer).to_bytes(4, "little") + _MAGIC)
 
 
-def feature_group(name: str, kept: pa.Table, codes: np.ndarray, null: np.ndarray | None) -> RowGroup:
+def feature_group(
+    name: str, kept: pa.Table, codes: np.ndarray, null: np.ndarray | None
+) -> RowGroup:
     """Return one row group of some columns and, after them, a column of lists of one length.
 
-    Parameters
-    ----------
-    name : str
-        Of the column, whose lists hold non-null values called ``element``.
-    kept : pa.Table
-        May have no column.
-    codes : ndarray of shape (n, width), n > 0; float32, float16, uint8 or uint16
-        Floats are not copied: keep them as they are until the pieces are written.
-    null : ndarray of n bool, or None
-        Rows without a list; None for a column that allows none.
+    The codes, of shape (n, width), are float32, float16, uint8 or uint16. Floats are not copied:
+    keep them as they are until the pieces are written. `null` tells rows without a list; it is
+    None for a column that allows none. `kept` may have no column.
     """
     data, at = b"", len(_MAGIC)
     group = {1: (_LIST, (_STRUCT, [])), 2: (_I64, 0), 5: (_I64, at), 6: (_I64, 0)}
@@ -153,9 +143,9 @@ def _written(table: pa.Table) -> tuple[bytes, dict[int, tuple[int, Any]]]:
 
 def _shift(group: dict[int, tuple[int, Any]], by: int) -> None:
     """Move a row group; an offset of 0 stands for "not there"."""
-    places = [(group, _GROUP_OFFSETS)]
-    for chunk in group[1][1][1]:
-        places += [(chunk, _CHUNK_OFFSETS), (chunk[3][1], _COLUMN_OFFSETS)]
+    places = [(group, (5,))]
+    for chunk in group[1][1][1]:  # and its metadata
+        places += [(chunk, (2, 4, 6)), (chunk[3][1], (9, 10, 11, 14))]
     for fields, numbers in places:
         for number in numbers:
             if fields.get(number, (_I64, 0))[1]:
@@ -207,17 +197,15 @@ class _Reader:
         if kind in (_I16, _I32, _I64):
             number = self._varint()
             return (number >> 1) ^ -(number & 1)
-        if kind == _DOUBLE:
-            return struct.unpack("<d", self._bytes(8))[0]
         if kind == _BINARY:
             return self._bytes(self._varint())
-        if kind in (_LIST, _SET):
+        if kind == _LIST:
             head = self._bytes(1)[0]
             size = head >> 4 if head >> 4 != 15 else self._varint()
             return head & 15, [self.value(head & 15) for _ in range(size)]
         fields: dict[int, tuple[int, Any]] = {}
         number = 0
-        while (head := self._bytes(1)[0]) != _STOP:
+        while (head := self._bytes(1)[0]) != 0:
             kind = head & 15
             number = number + (head >> 4) if head >> 4 else self.value(_I16)
             fields[number] = (kind, kind == _TRUE if kind in (_TRUE, _FALSE) else self.value(kind))
@@ -245,11 +233,9 @@ def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
         return bytes([value])
     if kind in (_I16, _I32, _I64):
         return _varint((value << 1) ^ (value >> 63))
-    if kind == _DOUBLE:
-        return struct.pack("<d", value)
     if kind == _BINARY:
         return _varint(len(value)) + value
-    if kind in (_LIST, _SET):
+    if kind == _LIST:
         element, values = value
         size = b"" if len(values) < 15 else _varint(len(values))
         head = bytes([min(len(values), 15) << 4 | element]) + size
@@ -259,7 +245,11 @@ def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
         boolean = inner in (_TRUE, _FALSE)
         inner = (_TRUE if item else _FALSE) if boolean else inner
         near = 0 < number - last <= 15
-        out += bytes([(number - last) << 4 | inner]) if near else bytes([inner]) + _thrift(number, _I16)
+        out += (
+            bytes([(number - last) << 4 | inner])
+            if near
+            else bytes([inner]) + _thrift(number, _I16)
+        )
         out += b"" if boolean else _thrift(item, inner)
         last = number
     return bytes(out) + b"\0"

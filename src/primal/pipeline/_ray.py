@@ -33,13 +33,7 @@ _TASKS_AHEAD = 4
 
 
 def run_on_ray(job: Job, spans: list[Span], done: Collection[Key], engine: Ray) -> Iterator[Record]:
-    """Return the records of the parts of spans that are not done, in order, made by Ray's workers.
-
-    Raises
-    ------
-    EngineError
-        If there is no such cluster, it lacks the GPUs, or Ray itself fails.
-    """
+    """Return the records of the parts of spans that are not done, in order, made by Ray's workers."""
     ray = require("ray", "engine 'ray'")
     with _connected(ray, engine.address):
         n_workers = _n_workers(ray, engine.num_gpus)
@@ -78,7 +72,9 @@ def _made(shared: tuple[Job, frozenset[Key]], span: Span, here: str) -> list[Any
     except (PrimalError, OSError) as error:
         # Ray would stop at the error that comes first in time. As a value it waits for its turn,
         # and the first in the order of the rows is raised, as without Ray.
-        known = error if isinstance(error, PrimalError) else EngineError(f"a worker failed: {error}")
+        known = (
+            error if isinstance(error, PrimalError) else EngineError(f"a worker failed: {error}")
+        )
         found.append(known)
     return found
 

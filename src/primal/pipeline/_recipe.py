@@ -42,32 +42,19 @@ def core_map(m: object) -> Any:
     found = getattr(m, "map_", m)  # of a fitted transformer
     if not all(hasattr(found, name) for name in ("d", "D", "encode", "turns", "spec")):
         raise ParameterError(
-            f"m must be a map such as primal.DynamicPrime(d, D), or a fitted transformer, got {m!r}."
+            f"m must be a map such as primal.KernelPrime(d, D) or a fitted transformer, got {m!r}."
         )
     return found
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """From rows of a table to stored features.
-
-    Attributes
-    ----------
-    map : DynamicPrime or another map of vectors
-    stored : str
-        A key of `STORED`.
-    columns : tuple of str
-        Columns that hold x: one of lists, or d of numbers.
-    keep : tuple of str
-        Columns passed through.
-    on_error : {"raise", "skip", "null"}
-    rows_per_part : int
-    """
+    """From rows of a table to stored features."""
 
     map: Any
-    stored: str
-    columns: tuple[str, ...]
-    keep: tuple[str, ...]
+    stored: str  # a key of STORED
+    columns: tuple[str, ...]  # that hold x: one of lists, or d of numbers
+    keep: tuple[str, ...]  # passed through
     on_error: str
     rows_per_part: int
 
@@ -137,14 +124,7 @@ class Recipe:
         return z if self.stored == "float32" else z.astype(np.float16)
 
     def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return stored features as they were read, the inverse of writing `codes`.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_valid, width)
-            Of the rows that have features.
-        valid : ndarray of n bool
-        """
+        """Return stored features as they were read: codes of the rows that have some, and which."""
         kind, own = features.type, self.feature_type
         same = pa.types.is_fixed_size_list(kind) and kind.value_type == own.value_type
         if not same or kind.list_size != own.list_size:

@@ -19,7 +19,15 @@ from primal._files import npy_header, open_regular, parsed_json, read_json
 from primal.errors import DataError, ParameterError, SpecError
 from primal.pipeline._extent import UNKNOWN, Extent
 
-__all__ = ["METADATA_KEY", "Key", "Record", "beside", "check_complete", "read_manifest", "read_record"]
+__all__ = [
+    "METADATA_KEY",
+    "Key",
+    "Record",
+    "beside",
+    "check_complete",
+    "read_manifest",
+    "read_record",
+]
 
 METADATA_KEY = b"primal"
 _VERSION = 1
@@ -35,26 +43,14 @@ class Record:
     """How a part, or an output put together from parts, was made.
 
     Nothing in it depends on where or when: equal runs on two machines write equal bytes.
-
-    Attributes
-    ----------
-    about : dict
-        The recipe of an encoding, or what was decoded.
-    run : str
-        Digest of `about` and of the names and sizes of all inputs: parts of other runs differ.
-    parts : tuple of (int, int, int, bool, int)
-        File, number, rows, whether it ends its file, and rejected rows of every part.
-    extent : Extent or None
-        Of the rows with features; None without any.
-    statuses : dict of str to int
-        Verdicts of a decoding.
     """
 
-    about: dict[str, Any]
-    run: str
+    about: dict[str, Any]  # the recipe of an encoding, or what was decoded
+    run: str  # digest of that and of the names and sizes of all inputs: parts of other runs differ
+    # File, number, rows, whether it ends its file, and rejected rows of every part.
     parts: tuple[tuple[int, int, int, bool, int], ...]
-    extent: Extent | None = None
-    statuses: dict[str, int] = field(default_factory=dict)
+    extent: Extent | None = None  # of the rows with features; None without any
+    statuses: dict[str, int] = field(default_factory=dict)  # verdicts of a decoding
 
     @property
     def rows(self) -> int:
@@ -109,13 +105,7 @@ class Record:
 
 
 def read_record(path: Path) -> Record:
-    """Return the record of a part or of an output in one file.
-
-    Raises
-    ------
-    DataError, SpecError
-        If the file cannot be read, was made by something else, or is not what it says.
-    """
+    """Return the record of a part or of an output in one file, if it is what it says."""
     if path.suffix == ".npy":
         manifest = read_manifest(beside(path, "manifest.json"))
         record = Record.from_json(manifest.get("record"))
@@ -164,13 +154,7 @@ def manifest_text(request: dict[str, Any], **more: Any) -> bytes:
 
 
 def read_manifest(path: Path) -> dict[str, Any]:
-    """Return the manifest in a file.
-
-    Raises
-    ------
-    DataError
-        If there is none, or a damaged or foreign one.
-    """
+    """Return the manifest in a file; DataError if there is none, or a damaged or foreign one."""
     found = read_json(path, most_bytes=_LARGEST_JSON)
     request = found.get("request")
     sound = isinstance(request, dict) and isinstance(request.get("inputs"), list)
@@ -180,17 +164,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
 
 
 def check_complete(keys: Collection[Key], last: Collection[Key], n_files: int, where: Path) -> None:
-    """Raise ParameterError unless every file has its blocks from 0 to the one that ends it.
-
-    Parameters
-    ----------
-    keys : collection of (file, number)
-        Parts that are there.
-    last : collection of (file, number)
-        Those of them that end their file.
-    n_files : int
-    where : Path
-    """
+    """Raise ParameterError unless every file has its parts from 0 to the one that ends it."""
     expected = {
         (f, number)
         for f in range(n_files)

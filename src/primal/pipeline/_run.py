@@ -41,25 +41,7 @@ def make_parts(
     progress: Progress | None,
     finish: Callable[[PartFolder, Record], None],
 ) -> Outcome:
-    """Make the parts of spans that are not there yet.
-
-    Parameters
-    ----------
-    job : Job
-    target : Path
-        The output.
-    request : dict
-        What is asked for, as JSON; other requests are refused in the same place.
-    find_spans : callable
-        Returns what is to be made.
-    engine : Local or Ray
-    shared : bool
-        Whether other shards may write into the same folder.
-    overwrite : bool
-    progress : callable, optional
-    finish : callable
-        Called with the folder and the record of all parts when they are there.
-    """
+    """Make the parts of spans that are not there yet, and finish with the record of all."""
     folder = parts_folder(target)
     if folder != target:
         record = finished(target, request, overwrite)
@@ -101,4 +83,3 @@ def make_parts(
         parts.tidy()
         finish(parts, whole)
     return Outcome(whole, resumed, not left and folder == target)
-

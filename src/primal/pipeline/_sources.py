@@ -55,13 +55,7 @@ class Source(Protocol):
 
 
 def open_source(file: InputFile) -> Source:
-    """Return the open file.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, naming it.
-    """
+    """Return the open file; DataError if it cannot be read, naming it."""
     with reading(file.path):
         if file.n_bytes == 0:
             raise DataError("the file is empty")

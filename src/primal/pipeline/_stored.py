@@ -15,15 +15,7 @@ __all__ = ["known_inputs", "open_output"]
 
 
 def open_output(path: Path) -> tuple[Record, list[Path]]:
-    """Return the record of an output, and the files of its rows.
-
-    Raises
-    ------
-    ParameterError
-        If parts of a folder are missing.
-    DataError, SpecError
-        If it is no output, or a damaged one.
-    """
+    """Return the record of an output that is complete, and the files of its rows."""
     if not path.is_dir():
         return read_record(path), [path]
     inputs = read_manifest(path / MANIFEST)["request"]["inputs"]

@@ -11,7 +11,7 @@ from primal import _specs
 from primal._checks import positions, real_array
 from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError, SpecError
-from primal.maps import DynamicPrime, StaticPrime
+from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 from primal.search._codes import phases_to_uint8, phases_to_uint16, waves_to_bits
 from primal.search._kinds import KINDS, columns_of
 from primal.turns import round_turns, static_turns
@@ -50,21 +50,22 @@ class Encoder:
             return cls(m)
         if isinstance(m, Mapping):
             rebuilt = _specs.from_spec(m)
+            if isinstance(rebuilt, KernelPrime):
+                return cls._of_kernel(rebuilt)
             if not isinstance(rebuilt, (DynamicPrime, StaticPrime)):
                 raise SpecError(
                     f"an index needs the spec of a map, got a {type(rebuilt).__name__}."
                 )
             return cls(rebuilt)
-        if hasattr(m, "map_"):
-            return cls._of_features(m)
+        if isinstance(m, KernelPrime) or hasattr(m, "map_"):
+            return cls._of_kernel(getattr(m, "map_", m))
         raise ParameterError(
             "m must be a DynamicPrime, a StaticPrime, a fitted PrimeFeatures or a map's spec, "
             f"got {type(m).__name__}."
         )
 
     @classmethod
-    def _of_features(cls, features: object) -> Encoder:
-        m = features.map_  # type: ignore[attr-defined]
+    def _of_kernel(cls, m: KernelPrime) -> Encoder:
         if m.form != "pair" or m.D % 2:
             raise ParameterError(
                 f"codes are made from pairs of cosine and sine, got {m.D} features "

@@ -93,11 +93,10 @@ class Index:
 
     @classmethod
     def from_parquet(cls, path: str | Path, *, column: str = "features") -> Index:
-        """Return an index of a column of codes in a Parquet file.
+        """Return an index of a column of codes in a Parquet file or a folder of them.
 
-        The file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of
-        the map) and ``dtype`` (the kind of code), or ``recipe`` with these two in it, as the
-        pipeline writes it.
+        The schema of every file has the metadata key ``primal``: JSON with the fields ``spec`` (of
+        the map) and ``stored`` (the kind of code), as the pipeline writes it.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Codes from a column of a Parquet file."""
+"""Codes from a column of a Parquet file, or of a folder of them."""
 
 from __future__ import annotations
 
@@ -22,18 +22,39 @@ _METADATA_KEY = b"primal"
 
 
 def read_parquet(path: Path, column: str) -> tuple[Encoder, str, Iterator[np.ndarray]]:
-    """Return the encoder, the kind of code and the codes, one array for each row group."""
+    """Return the encoder, the kind of code and the codes, one array for each row group.
+
+    A folder has parts, ``*.parquet``, which must all say the same of their codes.
+    """
+    paths = [path]
+    if path.is_dir():
+        paths = sorted(one for one in path.glob("*.parquet") if not one.name.startswith("_"))
+    if not paths:
+        raise DataError(f"{path} is a folder without Parquet files.")
+    first = _opened(paths[0], column)
+    encoder, kind = _described_by(first.schema_arrow.metadata or {}, paths[0])
+
+    def groups() -> Iterator[np.ndarray]:
+        for one in paths:
+            file = _opened(one, column)
+            if _described_by(file.schema_arrow.metadata or {}, one) != (encoder, kind):
+                raise DataError(f"{one} has other codes than {paths[0]}: index them apart.")
+            yield from _groups(file, column, encoder, kind, one)
+
+    return encoder, kind, groups()
+
+
+def _opened(path: Path, column: str) -> Any:
     parquet = _pyarrow_parquet()
     with _unreadable(path):
         with open_regular(path):  # pyarrow would wait for somebody to write to a pipe
             pass
         file = parquet.ParquetFile(path)
-    encoder, kind = _described_by(file.schema_arrow.metadata or {}, path)
     if column not in file.schema_arrow.names:
         raise DataError(
             f"{path} has no column {column!r}: choose one of {', '.join(file.schema_arrow.names)}."
         )
-    return encoder, kind, _groups(file, column, encoder, kind, path)
+    return file
 
 
 def _groups(
@@ -62,16 +83,15 @@ def _unreadable(path: Path) -> Iterator[None]:
 def _described_by(metadata: dict[bytes, bytes], path: Path) -> tuple[Encoder, str]:
     try:
         written = parsed_json(metadata[_METADATA_KEY], f"the metadata of {path}")
-        recipe = written.get("recipe", written)  # the pipeline says more than is needed here
-        spec, kind = recipe["spec"], recipe["dtype"]
-        scales = recipe.get("column_scales")
+        spec, kind = written["spec"], written["stored"]  # the pipeline says more
+        scales = written.get("column_scales")
     except (AttributeError, KeyError, TypeError, DataError):
         raise DataError(
             f"{path} does not say how its codes were made: its schema needs the metadata key "
-            "'primal' with JSON of the fields 'spec' and 'dtype'."
+            "'primal' with JSON of the fields 'spec' and 'stored'."
         ) from None
     with raised_as(DataError, f"the metadata of {path} are wrong", keep=(MissingPackageError,)):
-        kind = one_of("dtype", kind, KINDS)
+        kind = one_of("stored", kind, KINDS)
         return Encoder.from_spec({"map": spec, "column_scales": scales}), kind
 
 
