@@ -14,9 +14,8 @@ from hypothesis import strategies as st
 from primal.pipeline import _parquet
 from primal.pipeline._columns import FEATURES
 from primal.pipeline._parquet import (
-    _STRUCT,
-    _Reader,
     _thrift,
+    _value,
     feature_group,
     stored_groups,
     table_group,
@@ -179,7 +178,7 @@ class TestRowGroups:
             pq.write_table(table, tmp_path / "t.parquet", **options)
             data = (tmp_path / "t.parquet").read_bytes()
             footer = data[-8 - int.from_bytes(data[-8:-4], "little") : -8]
-            assert _thrift(_Reader(footer).value(_STRUCT)) == footer
+            assert _thrift(_value(iter(footer))) == footer
 
     @given(
         st.dictionaries(
@@ -194,7 +193,7 @@ class TestRowGroups:
         )
     )
     def test_values_survive_writing_and_reading(self, fields):
-        found = _Reader(_thrift(fields)).value(_STRUCT)
+        found = _value(iter(_thrift(fields)))
         assert {n: value for n, (_, value) in found.items()} == {
             n: value for n, (_, value) in fields.items()
         }

@@ -200,7 +200,7 @@ class PartFolder:
 
 
 def _locked(folder: Path, shared: bool) -> tuple[int, bool]:
-    """Return an open folder with its lock, which goes when it is closed, and whether it is alone."""
+    """Return a folder opened with its lock, which closing gives back, and whether it is alone."""
     opened = os.open(folder, os.O_RDONLY)
     if fcntl is None:
         return opened, True

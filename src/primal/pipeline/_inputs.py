@@ -39,7 +39,7 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
 
     It is a file; a folder, searched with its folders for files of a known format (names that start
     with "." or "_" are skipped); a pattern such as ``data/*.parquet``; or a sequence of files.
-    Folders and patterns skip what lies beside our outputs. `dst`, an output, must not be among them.
+    Folders and patterns skip what lies beside our outputs. The output, `dst`, must be none of them.
     """
     if not isinstance(src, (str, Path, list, tuple)):
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")

@@ -6,18 +6,17 @@ the values of float features are written from the memory that they lie in; kept 
 by PyArrow. Only the footer of a file holds offsets: shifted, they let a row group be copied from
 file to file, which is how parts become one file.
 
-The footer is in Thrift's compact protocol. A struct is a dict {field number: (type, value)}, a list
-a pair (element type, values); nothing is interpreted, so fields of later versions survive.
+The footer is in Thrift's compact protocol: a struct is a dict {field number: (type, value)}, a list
+a pair (element type, values). Nothing is interpreted, so fields of later versions survive.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
-from itertools import groupby
+from itertools import groupby, islice
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -27,9 +26,9 @@ from primal.errors import DataError
 
 __all__ = ["RowGroup", "feature_group", "stored_groups", "table_group", "write_file"]
 
+Fields = dict[int, tuple[int, Any]]
 _MAGIC = b"PAR1"
-# Values of a page in bytes, about: what a reader holds at a time.
-_PAGE_BYTES = 1 << 20
+_PAGE_BYTES = 1 << 20  # of values, about: what a reader holds at a time
 # Types of Thrift.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 3, 4, 5, 6, 8, 9, 12
 # Numbers of the format (parquet.thrift): physical types, encodings, codecs.
@@ -38,18 +37,17 @@ _PLAIN, _RLE, _BYTE_STREAM_SPLIT, _UNCOMPRESSED, _ZSTD = 0, 3, 9, 0, 6
 _LARGEST_ORDINAL = 2**15 - 1
 
 
-@dataclass(frozen=True)
-class RowGroup:
+class RowGroup(NamedTuple):
     """The bytes of a row group, in pieces, and its fields in a footer as if it came first."""
 
     pieces: Iterable[Any]
-    fields: dict[int, tuple[int, Any]]
+    fields: Fields
 
 
 def write_file(stream: BinaryIO, schema: pa.Schema, groups: Iterable[RowGroup]) -> None:
     """Write a Parquet file of row groups; the schema's metadata are those of the file."""
     stream.write(_MAGIC)
-    described: list[dict[int, tuple[int, Any]]] = []
+    described: list[Fields] = []
     for group in groups:
         start = stream.tell()
         for piece in group.pieces:
@@ -74,11 +72,9 @@ def feature_group(
     keep them as they are until the pieces are written. `null` tells rows without a list; it is
     None for a column that allows none. `kept` may have no column.
     """
-    data, at = b"", len(_MAGIC)
-    group = {1: (_LIST, (_STRUCT, [])), 2: (_I64, 0), 5: (_I64, at), 6: (_I64, 0)}
-    if kept.num_columns:
-        data, footer = _written(kept)
-        (group,) = footer[4][1][1]
+    at = len(_MAGIC)
+    group: Fields = {1: (_LIST, (_STRUCT, [])), 2: (_I64, 0), 5: (_I64, at), 6: (_I64, 0)}
+    (data,), group = table_group(kept) if kept.num_columns else ((b"",), group)
     width, packed = codes.shape[1], codes.dtype.kind == "u"
     n_stored = n_unpacked = 0
     pieces: list[Any] = [data]
@@ -110,7 +106,7 @@ def feature_group(
 def table_group(table: pa.Table) -> RowGroup:
     """Return a table of at least one row and one column as one row group."""
     data, footer = _written(table)
-    return RowGroup([data], footer[4][1][1][0])
+    return RowGroup((data,), footer[4][1][1][0])
 
 
 def stored_groups(path: Path) -> Iterator[RowGroup]:
@@ -119,7 +115,7 @@ def stored_groups(path: Path) -> Iterator[RowGroup]:
         opened.seek(-8, os.SEEK_END)
         size = int.from_bytes(opened.read(4), "little")
         opened.seek(-8 - size, os.SEEK_END)
-        _, groups = _Reader(opened.read(size)).value(_STRUCT)[4][1]
+        _, groups = _value(iter(opened.read(size)))[4][1]
         for group in groups:
             start = group[5][1]
             left = sum(chunk[3][1][7][1] for chunk in group[1][1][1])
@@ -129,7 +125,7 @@ def stored_groups(path: Path) -> Iterator[RowGroup]:
             yield RowGroup(map(opened.read, steps), group)
 
 
-def _written(table: pa.Table) -> tuple[bytes, dict[int, tuple[int, Any]]]:
+def _written(table: pa.Table) -> tuple[bytes, Fields]:
     """Return the row group of a table as PyArrow writes it, and the fields of the footer."""
     sink = pa.BufferOutputStream()
     try:
@@ -138,10 +134,10 @@ def _written(table: pa.Table) -> tuple[bytes, dict[int, tuple[int, Any]]]:
         raise DataError(f"kept columns cannot be written to Parquet: {error}.") from None
     whole = memoryview(sink.getvalue())
     start = len(whole) - 8 - int.from_bytes(whole[-8:-4], "little")
-    return bytes(whole[len(_MAGIC) : start]), _Reader(bytes(whole[start:-8])).value(_STRUCT)
+    return bytes(whole[len(_MAGIC) : start]), _value(iter(bytes(whole[start:-8])))
 
 
-def _shift(group: dict[int, tuple[int, Any]], by: int) -> None:
+def _shift(group: Fields, by: int) -> None:
     """Move a row group; an offset of 0 stands for "not there"."""
     places = [(group, (5,))]
     for chunk in group[1][1][1]:  # and its metadata
@@ -184,49 +180,39 @@ def _page(codes: np.ndarray, null: np.ndarray | None) -> tuple[list[Any], int]:
     return [_thrift({1: (_I32, 0), **sizes, 5: (_STRUCT, data_page)}), *pieces], n_unpacked
 
 
-class _Reader:
-    """Reads values of Thrift one after the other from bytes."""
+def _value(data: Iterator[int], kind: int = _STRUCT) -> Any:
+    """Return the next value of Thrift in some bytes; the inverse of `_thrift`."""
+    if kind in (_TRUE, _FALSE, _BYTE):  # a boolean outside of a field has its own byte
+        byte = next(data)
+        return byte if kind == _BYTE else byte == _TRUE
+    if kind in (_I16, _I32, _I64):
+        number = _next_varint(data)
+        return (number >> 1) ^ -(number & 1)
+    if kind == _BINARY:
+        return bytes(islice(data, _next_varint(data)))
+    if kind == _LIST:
+        head = next(data)
+        size = head >> 4 if head >> 4 != 15 else _next_varint(data)
+        return head & 15, [_value(data, head & 15) for _ in range(size)]
+    fields: Fields = {}
+    number = 0
+    while head := next(data):
+        kind = head & 15
+        number = number + (head >> 4) if head >> 4 else _value(data, _I16)
+        fields[number] = (kind, kind == _TRUE if kind in (_TRUE, _FALSE) else _value(data, kind))
+    return fields
 
-    def __init__(self, data: bytes) -> None:
-        self._data, self._at = data, 0
 
-    def value(self, kind: int) -> Any:
-        if kind in (_TRUE, _FALSE, _BYTE):  # a boolean outside of a field has its own byte
-            byte = self._bytes(1)[0]
-            return byte if kind == _BYTE else byte == _TRUE
-        if kind in (_I16, _I32, _I64):
-            number = self._varint()
-            return (number >> 1) ^ -(number & 1)
-        if kind == _BINARY:
-            return self._bytes(self._varint())
-        if kind == _LIST:
-            head = self._bytes(1)[0]
-            size = head >> 4 if head >> 4 != 15 else self._varint()
-            return head & 15, [self.value(head & 15) for _ in range(size)]
-        fields: dict[int, tuple[int, Any]] = {}
-        number = 0
-        while (head := self._bytes(1)[0]) != 0:
-            kind = head & 15
-            number = number + (head >> 4) if head >> 4 else self.value(_I16)
-            fields[number] = (kind, kind == _TRUE if kind in (_TRUE, _FALSE) else self.value(kind))
-        return fields
-
-    def _varint(self) -> int:
-        number = shift = 0
-        while True:
-            byte = self._bytes(1)[0]
-            number |= (byte & 127) << shift
-            if byte < 128:
-                return number
-            shift += 7
-
-    def _bytes(self, size: int) -> bytes:
-        self._at += size
-        return self._data[self._at - size : self._at]
+def _next_varint(data: Iterator[int]) -> int:
+    number = shift = 0
+    while (byte := next(data)) >= 128:
+        number |= (byte & 127) << shift
+        shift += 7
+    return number | byte << shift
 
 
 def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
-    """Return a value of Thrift as bytes; the inverse of :meth:`_Reader.value`."""
+    """Return a value of Thrift as bytes."""
     if kind in (_TRUE, _FALSE):
         return bytes([_TRUE if value else _FALSE])
     if kind == _BYTE:

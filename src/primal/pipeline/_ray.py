@@ -33,7 +33,7 @@ _TASKS_AHEAD = 4
 
 
 def run_on_ray(job: Job, spans: list[Span], done: Collection[Key], engine: Ray) -> Iterator[Record]:
-    """Return the records of the parts of spans that are not done, in order, made by Ray's workers."""
+    """Return the records of the parts of spans that are not done, in order, made by workers."""
     ray = require("ray", "engine 'ray'")
     with _connected(ray, engine.address):
         n_workers = _n_workers(ray, engine.num_gpus)

@@ -115,7 +115,7 @@ def read_record(path: Path) -> Record:
                 size = opened.seek(0, 2)
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
-        output = manifest.get("output")
+        output: Any = manifest.get("output")
         with raised_as(DataError, f"{beside(path, 'manifest.json')} is damaged"):
             expected = npy_header(np.dtype(output["dtype"]), (record.rows, output["columns"]))
             if head[: len(expected)] != expected or size != output["bytes"]:

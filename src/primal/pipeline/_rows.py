@@ -64,7 +64,7 @@ def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarra
 
 
 def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:
-    """Return a column in another type; values that have no place in it become null, and a problem."""
+    """Return a column in another type; values that it cannot hold become null, and a problem."""
     if array.type == target:
         return array, []
     found, bad = _cast(array, target)

@@ -57,8 +57,8 @@ class Encoder:
                     f"an index needs the spec of a map, got a {type(rebuilt).__name__}."
                 )
             return cls(rebuilt)
-        if isinstance(m, KernelPrime) or hasattr(m, "map_"):
-            return cls._of_kernel(getattr(m, "map_", m))
+        if isinstance(kernel := getattr(m, "map_", m), KernelPrime):
+            return cls._of_kernel(kernel)
         raise ParameterError(
             "m must be a DynamicPrime, a StaticPrime, a fitted PrimeFeatures or a map's spec, "
             f"got {type(m).__name__}."
