@@ -12,9 +12,9 @@ import time
 from collections.abc import Callable
 
 import numpy as np
+import torch
 
 import primal
-import torch
 from primal.engines import engine
 from primal.torch import DynamicPrime
 

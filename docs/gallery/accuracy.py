@@ -12,6 +12,7 @@ import json
 import classification
 import numpy as np
 from figures import HERE
+from sklearn import datasets
 from sklearn.kernel_approximation import Nystroem, RBFSampler
 from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
@@ -19,7 +20,6 @@ from sklearn.preprocessing import StandardScaler
 
 from primal.kernels import scale_gamma
 from primal.sklearn import PrimeFeatures
-from sklearn import datasets
 
 N_SPLITS = 10
 SIZES = (64, 256, 1024)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 from scipy.stats import chi
+from sklearn import datasets
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
 from primal.kernels import median_gamma
 from primal.sklearn import PrimeFeatures
-from sklearn import datasets
 
 N_SEEDS = 10
 _N_ROWS = 400

@@ -157,28 +157,31 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
         for NaN, infinity or masked values (naming the first row and column); for
         integers beyond 2**53, which float64 cannot hold.
     """
+    return sized_array(name, value, last=last)[0]
+
+
+def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[np.ndarray, float]:
+    """Return what `real_array` does, and the largest size of a number in it (0.0 for none)."""
     array = _as_numeric(name, value)
     if last is not None and (array.ndim == 0 or array.shape[-1] != last):
         raise DataError(
             f"{name} must have {last} values along its last axis, got shape {array.shape}."
         )
     if array.size == 0:
-        return array
-    largest, smallest = array.max(), array.min()  # NaN and infinity show up here
+        return array, 0.0
+    high, low = array.max(), array.min()  # NaN and infinity show up here
     if array.dtype.kind in "iu":
-        _refuse_large_integers(name, (int(largest), int(smallest)))
-    if not (np.isfinite(largest) and np.isfinite(smallest)):
+        _refuse_large_integers(name, (int(high), int(low)))
+    largest = max(float(high), -float(low))
+    if not largest < math.inf:
         bad = np.unravel_index(np.argmin(np.isfinite(array)), array.shape)
         raise DataError(
             f"{name} holds {array[bad]} at {_place(bad)}: "
             "remove or fill such values before encoding."
         )
-    if (
-        type(value) is not np.ndarray
-        and max(float(largest), -float(smallest)) >= _LARGEST_EXACT_INTEGER
-    ):
+    if type(value) is not np.ndarray and largest >= _LARGEST_EXACT_INTEGER:
         refuse_lost_values(name, value)  # integers among floats: NumPy has rounded them
-    return array
+    return array, largest
 
 
 def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> None:

@@ -12,19 +12,19 @@ from primal.bases import BASES, Basis
 from primal.engines import engine
 from primal.turns import increments
 
-__all__ = ["GOLDEN", "KnownAnswer", "known_answers", "sample_points"]
+__all__ = ["GOLDEN", "KnownAnswer", "engine_answers", "known_answers", "sample_points"]
 
-# SHA-256 of output bits under basis_version 1. They change only with a new version.
+_FIPS = "increments of the first 16 primes (FIPS 180-4)"
+_STATIC = "StaticPrime(64) at positions from 10**12"
+# SHA-256 of output bits under basis version 1. They change only with a new version.
 GOLDEN: dict[str, str] = {
-    "increments of the first 16 primes (FIPS 180-4)": (
+    _FIPS: (
         "6a09e667f3bcc908bb67ae8584caa73b3c6ef372fe94f82ba54ff53a5f1d36f1"
         "510e527fade682d19b05688c2b3e6c1f1f83d9abfb41bd6b5be0cd19137e2179"
         "cbbb9d5dc1059ed8629a292a367cd5079159015a3070dd17152fecd8f70e5939"
         "67332667ffc00b318eb44a8768581511db0c2e0d64f98fa747b5481dbefa4fa4"
     ),
-    "StaticPrime(64) at positions from 10**12": (
-        "ceb13fbef4028ba3a45015307e051e76a6562384728b8c7946dd02cc1f2c5f24"
-    ),
+    _STATIC: ("ceb13fbef4028ba3a45015307e051e76a6562384728b8c7946dd02cc1f2c5f24"),
     "DynamicPrime(20, 96, 0.3), basis paper": (
         "d3c53154f78c26e83d28088d96548d4de4dc7748a6ecc015a15a8bbbfa930c91"
     ),
@@ -59,12 +59,44 @@ class KnownAnswer:
         return self.expected == self.found
 
 
-def known_answers(engine_name: str) -> list[KnownAnswer]:
-    """Return every known answer as this machine computes it with one engine."""
+# From D and uint64 positions (n,) to codes (n, D) in block layout.
+StaticCodes = Callable[[int, np.ndarray], np.ndarray]
+# From a basis and float64 x (n, d) to features in interleaved layout.
+DynamicFeatures = Callable[[Basis, np.ndarray], np.ndarray]
+
+
+def known_answers(static: StaticCodes, dynamic: DynamicFeatures) -> list[KnownAnswer]:
+    """Return every known answer as some code computes it, in float32."""
+    points = np.arange(10**12, 10**12 + 500, dtype=np.uint64)
+    found = {
+        # floor(2**64 sqrt(p)) mod 2**64 of the first 16 primes: FIPS 180-4, 5.3.4 and 5.3.5.
+        _FIPS: "".join(f"{value:016x}" for value in increments(16).tolist()),
+        _STATIC: _digest(static(64, points)),
+    }
+    cases = [*((name, 20, 0.3) for name in BASES), ("paper", 300, 1000.0)]
+    for name, d, sigma in cases:
+        features = dynamic(Basis(name, d, 48, sigma), sample_points(200, d))
+        found[f"DynamicPrime({d}, 96, {sigma}), basis {name}"] = _digest(features)
     return [
-        KnownAnswer(name, GOLDEN.get(name, "missing"), compute(engine_name))
-        for name, compute in _ANSWERS.items()
+        KnownAnswer(name, GOLDEN.get(name, "missing"), digest) for name, digest in found.items()
     ]
+
+
+def engine_answers(engine_name: str) -> list[KnownAnswer]:
+    """Return every known answer as this machine computes it with one engine."""
+    chosen = engine(engine_name)
+
+    def static(D: int, positions: np.ndarray) -> np.ndarray:
+        out = np.empty((len(positions), D), dtype=np.float32)
+        chosen.static(increments(D // 2), positions, out, "block")
+        return out
+
+    def dynamic(basis: Basis, x: np.ndarray) -> np.ndarray:
+        out = np.empty((len(x), 2 * basis.n_frequencies), dtype=np.float32)
+        chosen.dynamic(basis.table, x, out, "interleaved")
+        return out
+
+    return known_answers(static, dynamic)
 
 
 def sample_points(n: int, d: int) -> np.ndarray:
@@ -73,35 +105,5 @@ def sample_points(n: int, d: int) -> np.ndarray:
     return turns.astype(np.float64).reshape(n, d) * 2.0**-23 - 1.0
 
 
-def _increments(_: str) -> str:
-    # floor(2**64 sqrt(p)) mod 2**64 of the first 16 primes: FIPS 180-4, 5.3.4 and 5.3.5.
-    return "".join(f"{value:016x}" for value in increments(16).tolist())
-
-
-def _static(engine_name: str) -> str:
-    out = np.empty((500, 64), dtype=np.float32)
-    positions = np.arange(10**12, 10**12 + 500, dtype=np.uint64)
-    engine(engine_name).static(increments(32), positions, out, "block")
-    return _digest(out)
-
-
-def _dynamic(basis_name: str, d: int, sigma: float) -> Callable[[str], str]:
-    def compute(engine_name: str) -> str:
-        out = np.empty((200, 96), dtype=np.float32)
-        table = Basis(basis_name, d, 48, sigma).table
-        engine(engine_name).dynamic(table, sample_points(200, d), out, "interleaved")
-        return _digest(out)
-
-    return compute
-
-
 def _digest(array: np.ndarray) -> str:
     return hashlib.sha256(array.astype(array.dtype.newbyteorder("<")).tobytes()).hexdigest()
-
-
-_ANSWERS: dict[str, Callable[[str], str]] = {
-    "increments of the first 16 primes (FIPS 180-4)": _increments,
-    "StaticPrime(64) at positions from 10**12": _static,
-    **{f"DynamicPrime(20, 96, 0.3), basis {name}": _dynamic(name, 20, 0.3) for name in BASES},
-    "DynamicPrime(300, 96, 1000.0), basis paper": _dynamic("paper", 300, 1000.0),
-}

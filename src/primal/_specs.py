@@ -81,7 +81,7 @@ def from_spec(spec: Mapping[str, object]) -> Any:
         return getattr(room, kind)._from_spec(fields)
 
 
-def make_spec(kind: str, **fields: object) -> dict[str, Any]:
+def make_spec(kind: str, /, **fields: object) -> dict[str, Any]:
     """Return the spec of an object whose class is called `kind`."""
     return {"type": kind, "version": _VERSIONS.get(kind, 1), **fields}
 

@@ -165,9 +165,9 @@ def assert_prefix(small: Basis, large: Basis) -> None:
     np.testing.assert_array_equal(small.table.exponents, large.table.exponents[:k])
 
 
-@pytest.mark.parametrize("d", [1, 2, 7, 8, 9, 64])
+@pytest.mark.parametrize("d", [1, 2, 5, 6, 9, 64])
 def test_auto_depends_on_d_alone(d):
-    expected = "kronecker" if d <= 8 else "orthogonal"
+    expected = "kronecker" if d <= 5 else "orthogonal"
     for k in (1, 3, 200):
         assert Basis("auto", d, k).name == expected
         assert Basis("auto", d, k) == Basis(expected, d, k)
@@ -186,8 +186,9 @@ def test_equal_specs_are_equal_objects():
 def test_the_spec_is_json():
     spec = Basis("signed", 2, 3, (0.1, 0.2, 0.3), "log").spec
     assert json.loads(json.dumps(spec)) == {
-        "basis_version": 1,
-        "basis": "signed",
+        "type": "Basis",
+        "version": 1,
+        "name": "signed",
         "d": 2,
         "n_frequencies": 3,
         "sigma": [0.1, 0.2, 0.3],

@@ -65,7 +65,7 @@ def test_an_engine_that_is_not_installed_says_how_to_install_it(monkeypatch):
 
 
 def test_without_numba_the_default_is_numpy(monkeypatch, no_choice):
-    monkeypatch.setattr(engines.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr(engines, "_has_numba", lambda: False)
     assert engines.installed_engines() == ("numpy",)
     assert engines.engine().name == "numpy"
 

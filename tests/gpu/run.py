@@ -21,12 +21,12 @@ ROOT = Path(__file__).parents[2]
 sys.path[:0] = [str(ROOT / "src"), str(ROOT / "studies" / "src"), str(ROOT / "tests" / "support")]
 
 import numpy as np  # noqa: E402
+import torch  # noqa: E402
 from positions_conformance import PositionsConformance, StateConformance  # noqa: E402
 from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
 
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
-import torch  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
 
 

@@ -283,14 +283,14 @@ BAD_CALLS = {
         ["out", "contiguous"],
     ),
     "spec version": (
-        lambda: primal.from_spec(spec | {"basis_version": 99}),
+        lambda: primal.from_spec(spec | {"version": 99}),
         SpecError,
-        ["basis_version 1", "99", "install"],
+        ["version 1", "DynamicPrime", "99", "install"],
     ),
     "spec without version": (
-        lambda: primal.from_spec(without("basis_version")),
+        lambda: primal.from_spec(without("version")),
         SpecError,
-        ["basis_version 1", "None"],
+        ["version 1", "None"],
     ),
     "spec missing": (lambda: primal.from_spec(without("sigma")), SpecError, ["lacks", "sigma"]),
     "spec extra": (
@@ -301,14 +301,14 @@ BAD_CALLS = {
     "spec missing and extra": (
         lambda: primal.from_spec(without("d") | {"colour": 1}),
         SpecError,
-        ["lacks ['d']", "has ['colour']"],
+        ["lacks d", "has colour"],
     ),
     "spec of another map": (
-        lambda: primal.from_spec(spec | {"map": "chaotic"}),
+        lambda: primal.from_spec(spec | {"type": "ChaoticPrime"}),
         SpecError,
-        ["map", "'chaotic'", "'static'"],
+        ["type", "'ChaoticPrime'", "StaticPrime"],
     ),
-    "spec without map": (lambda: primal.from_spec(without("map")), SpecError, ["lacks", "map"]),
+    "spec without type": (lambda: primal.from_spec(without("type")), SpecError, ["type None"]),
     "spec of a list": (lambda: primal.from_spec([1]), SpecError, ["mapping", "list"]),
     "spec of a string": (
         lambda: primal.from_spec('{"map": "dynamic"}'),
@@ -321,8 +321,8 @@ BAD_CALLS = {
         ParameterError,
         ["even", "5"],
     ),
-    "spec with an unhashable map": (
-        lambda: primal.from_spec(spec | {"map": []}),
+    "spec with an unhashable type": (
+        lambda: primal.from_spec(spec | {"type": []}),
         SpecError,
         ["[]"],
     ),

@@ -1,6 +1,8 @@
 """``import primal`` stays light, and rooms import from lower rooms only."""
 
 import ast
+import importlib
+import re
 import subprocess
 import sys
 import tomllib
@@ -17,26 +19,27 @@ HEAVY = {
     *("numba", "scipy", "sklearn", "torch", "matplotlib"),
     *("click", "pandas", "pyarrow", "jinja2", "faiss", "ray"),
 }
-# From the ground up; rooms of one floor do not import each other.
-FLOORS = [
-    {"errors", "_forks", "_lazy"},
-    {"_checks", "_extras", "_files", "_hash", "_parallel"},
-    {"_primes"},
-    {"turns"},
-    {"bases"},
-    {"engines"},
-    {"decoding"},
-    {"maps"},
-    {"codebooks"},
-    {"sklearn", "torch", "_specs"},
-    {"search"},
-    {"pipeline", "hdc"},
-    {"paper", "_selftest"},
-    {"bench"},
-    {"primal"},  # the public surface itself
-    {"cli"},
-]
-FLOOR_OF = {room: number for number, rooms in enumerate(FLOORS) for room in rooms}
+GROUND = {
+    *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_parallel"),
+    "_specs",
+}
+LEAVES = {"sklearn", "torch", "hdc", "pipeline"}
+
+
+def allowed_imports() -> dict[str, set[str]]:
+    """The table of docs/architecture.md: from each room to those it may import."""
+    page = (Path(__file__).parents[2] / "docs" / "architecture.md").read_text(encoding="utf-8")
+    allowed: dict[str, set[str]] = {}
+    for room, may in re.findall(r"^\| `(\w+)` \|.*\| ([^|]+) \|$", page, flags=re.MULTILINE):
+        if may.startswith("everything"):
+            above = set(allowed) - LEAVES
+            allowed[room] = above | (LEAVES if "leaves" in may else set())
+        else:
+            allowed[room] = set(re.findall(r"`(\w+)`", may))
+    return allowed
+
+
+ALLOWED = allowed_imports()
 
 
 def loaded_by(statements: str) -> set[str]:
@@ -81,19 +84,26 @@ def imported_modules(source: str, module: str) -> set[str]:
     return {name for name in found if name.partition(".")[0] == "primal"}
 
 
-def room_of(name: str) -> str:
-    """The room of a dotted name; a name of no room belongs to the public surface."""
-    room = name.split(".")[1] if "." in name else "primal"
-    return room if room in FLOOR_OF else "primal"
-
-
-def upward_imports(source: str, module: str) -> list[str]:
-    room = module.split(".")[1]
-    return [
-        name
-        for name in sorted(imported_modules(source, module))
-        if room_of(name) != room and FLOOR_OF[room_of(name)] >= FLOOR_OF[room]
-    ]
+def forbidden_imports(source: str, module: str) -> list[str]:
+    """What a module imports from a room it may not enter, or not through the door."""
+    own = module.split(".")[1]
+    wrong = []
+    for name in sorted(imported_modules(source, module)):
+        path = name.split(".")
+        room = path[1] if len(path) > 1 else ""
+        if room == own or (own == "cli" and not room):  # commands may use the door itself
+            continue
+        if room in GROUND:
+            inside = path[2:-1]
+        elif own not in GROUND and room in ALLOWED[own]:
+            # What follows the room is a name of its door, or a public module behind it.
+            inside = path[2:]
+        else:
+            wrong.append(name)
+            continue
+        if any(part.startswith("_") for part in inside):
+            wrong.append(name)
+    return wrong
 
 
 def modules():
@@ -104,27 +114,31 @@ def modules():
 
 
 @pytest.mark.parametrize("module", list(modules()))
-def test_imports_point_downwards(module):
-    assert module.split(".")[1] in FLOOR_OF, "give the new room its place in FLOORS"
+def test_imports_point_downwards_and_through_doors(module):
+    assert module.split(".")[1] in {*GROUND, *ALLOWED}, "docs/architecture.md lacks the room"
     path = PACKAGE.parent.joinpath(*module.split(".")).with_suffix(".py")
-    assert upward_imports(path.read_text(encoding="utf-8"), module) == []
+    assert forbidden_imports(path.read_text(encoding="utf-8"), module) == []
 
 
 @pytest.mark.parametrize(
     "source",
     [
         "from primal.maps import DynamicPrime",
-        "from primal.engines._numpy import NumpyEngine",
+        "from primal.engines import NumpyEngine",
         "import primal.cli",
         "def later():\n    from primal.decoding import Regime",
         "from primal import DynamicPrime",
         "import primal",
         "from ..maps import DynamicPrime",
         "from primal import maps",
+        "from primal.turns._waves import waves",
+        "from primal.turns import _waves",
+        "from ..turns._waves import waves",
+        "from primal._files._writing import written_whole",
     ],
 )
-def test_the_check_for_upward_imports_can_fail(source):
-    assert len(upward_imports(source, "primal.bases._basis")) == 1
+def test_the_check_of_imports_can_fail(source):
+    assert len(forbidden_imports(source, "primal.bases._basis")) == 1
 
 
 @pytest.mark.parametrize(
@@ -134,13 +148,31 @@ def test_the_check_for_upward_imports_can_fail(source):
         "from primal.turns import waves",
         "from primal.bases import _roots",
         "from . import _roots",
-        "from ..turns._waves import waves",
         "import numpy as np",
         "from math import pi",
     ],
 )
 def test_downward_imports_are_allowed(source):
-    assert upward_imports(source, "primal.bases._basis") == []
+    assert forbidden_imports(source, "primal.bases._basis") == []
+
+
+def test_no_leaf_may_import_a_leaf():
+    assert set(ALLOWED) >= LEAVES
+    for leaf in LEAVES:
+        assert not ALLOWED[leaf] & LEAVES
+    assert [room for room, may in ALLOWED.items() if may & LEAVES] == ["cli"]
+
+
+def test_the_door_has_few_names():
+    assert len(primal.__all__) <= 25
+    assert all(hasattr(primal, name) for name in primal.__all__)
+
+
+@pytest.mark.parametrize("room", sorted({*ALLOWED} - {"_selftest", "bounds", "cli"}))
+def test_every_room_lists_its_names(room):
+    package = importlib.import_module(f"primal.{room}")
+    assert package.__all__ == sorted(package.__all__)
+    assert all(hasattr(package, name) for name in package.__all__)
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,9 @@
 import math
 
 import gpytorch.kernels
+import torch
 from gpytorch.kernels import RFFKernel
 
-import torch
 from primal import Basis
 from primal.torch import DynamicPrime
 

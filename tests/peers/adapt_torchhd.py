@@ -8,10 +8,10 @@ import sys
 from functools import cache
 from types import ModuleType
 
+import torch
 import torchhd
 from torchhd import FHRRTensor, functional
 
-import torch
 from primal import hdc
 
 _LARGEST_NAME = 2**62

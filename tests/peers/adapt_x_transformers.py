@@ -6,9 +6,9 @@ they are turned where the angles would have been applied.
 
 from functools import cache
 
+import torch
 from x_transformers import x_transformers
 
-import torch
 from primal.torch import PrimePositions
 
 _their_forward = x_transformers.RotaryEmbedding.forward

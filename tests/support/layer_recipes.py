@@ -11,11 +11,11 @@ import io
 import pickle
 
 import pytest
+import torch
+from torch import nn
 from torch.nn.parameter import is_lazy
 
-import torch
 from primal._selftest import sample_points
-from torch import nn
 
 
 def forget(module: nn.Module) -> nn.Module:

@@ -7,8 +7,8 @@ none (``tests/gpu/run.py``).
 from __future__ import annotations
 
 import numpy as np
-
 import torch
+
 from primal.torch import CellState, PrimePositions, PrimeStateCell
 from primal.turns import round_turns, static_turns, waves
 

@@ -10,10 +10,10 @@ import hashlib
 import warnings
 
 import numpy as np
+import torch
 
 import primal
 import primal.torch as pt
-import torch
 from primal._selftest import GOLDEN, sample_points
 from primal.bases import BASES
 

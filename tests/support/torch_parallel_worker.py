@@ -5,17 +5,17 @@ from __future__ import annotations
 import json
 import sys
 
+import torch
 import torch.distributed as dist
+from torch import nn
 from torch.distributed.device_mesh import init_device_mesh
 from torch.distributed.fsdp import fully_shard
 from torch.distributed.tensor import Shard
 from torch.distributed.tensor.parallel import RowwiseParallel, parallelize_module
 
-import torch
 from primal._selftest import sample_points
 from primal.torch import DynamicPrime, PrimeFeatures, StaticPrime
 from primal.torch.parallel import PrimeParallel
-from torch import nn
 
 
 def split(mesh, rank: int) -> dict[str, bool]:

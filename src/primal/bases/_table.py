@@ -62,6 +62,10 @@ class FrequencyTable:
         return fold_sum(np.abs(self.values))
 
     @cached_property
+    def largest_l1_norm(self) -> float:
+        return float(self.l1_norms.max())
+
+    @cached_property
     def widths(self) -> DigitWidths:
         return digit_widths(self.shape[1])
 
@@ -77,6 +81,11 @@ class FrequencyTable:
         scaled = self.mantissas.astype(np.float64) * 2.0**-FREQUENCY_BITS
         lengths = np.ldexp(np.sqrt(fold_sum(scaled * scaled)), self.exponents)
         return product_error(self.shape[1], lengths)
+
+    @cached_property
+    def product_error_units(self) -> np.ndarray:
+        """The same in units of 2**-32 turn."""
+        return self.product_errors * 2.0**32
 
     @cached_property
     def level_errors(self) -> np.ndarray:

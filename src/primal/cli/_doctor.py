@@ -4,23 +4,28 @@ from __future__ import annotations
 
 import importlib.metadata
 import json
+import os
 import platform
 import sys
+import warnings
+from importlib.util import find_spec
 
 import click
+import numpy as np
 
 import primal
 from primal._extras import install_hint
 from primal._parallel import blas_is_limited, n_threads
-from primal._selftest import known_answers
-from primal.engines import engine, installed_engines
+from primal._selftest import KnownAnswer, engine_answers, known_answers
+from primal.bases import Basis
+from primal.engines import ENGINES, engine, installed_engines
+from primal.errors import ConditioningWarning
 
-_OPTIONAL = {
-    "numba": "fast",
-    "scikit-learn": "sklearn",
-    "torch": "torch",
-    "matplotlib": "paper",
-}
+_BACKENDS = (
+    *ENGINES,
+    *("torch, CPU", "torch, CPU, eager", "torch, CUDA, eager", "torch, CUDA, Triton"),
+)
+_OPTIONAL = ("numba", "scikit-learn", "torch", "triton", "pyarrow", "matplotlib")
 
 
 @click.command()
@@ -37,10 +42,10 @@ def doctor(as_json: bool) -> None:
 
 
 def _examine() -> dict:
-    engines = {}
-    for name in installed_engines():
-        answers = known_answers(name)
-        engines[name] = {answer.name: answer.ok for answer in answers}
+    found = {name: engine_answers(name) for name in installed_engines()}
+    if find_spec("torch") is not None:
+        found |= _torch_answers()
+    engines = {name: {one.name: one.ok for one in answers} for name, answers in found.items()}
     versions = {name: _version(name) for name in ("numpy", "click", *_OPTIONAL)}
     return {
         "primal": primal.__version__,
@@ -50,9 +55,51 @@ def _examine() -> dict:
         "versions": versions,
         "engine_in_use": engine().name,
         "engines": engines,
+        "not_found": [name for name in _BACKENDS if name not in engines],
         "healthy": all(all(checks.values()) for checks in engines.values()),
         "advice": _advice(versions),
     }
+
+
+def _torch_answers() -> dict[str, list[KnownAnswer]]:
+    """Return the known answers of every backend of PyTorch that runs here."""
+    import torch
+
+    import primal.torch
+
+    def answers(device: str, backend: str) -> list[KnownAnswer]:
+        def static(D: int, positions: np.ndarray) -> np.ndarray:
+            places = torch.from_numpy(positions.view(np.int64)).to(device)
+            return primal.torch.StaticPrime(D).to(device)(places).cpu().numpy()
+
+        def dynamic(basis: Basis, x: np.ndarray) -> np.ndarray:
+            m = primal.torch.DynamicPrime(
+                basis.d,
+                2 * basis.n_frequencies,
+                basis.sigma,
+                basis=basis.name,
+                layout="interleaved",
+            )
+            return m.to(device)(torch.from_numpy(x).float().to(device)).cpu().numpy()
+
+        before = os.environ.get("PRIMAL_TORCH")
+        os.environ["PRIMAL_TORCH"] = backend
+        try:
+            with torch.no_grad(), warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConditioningWarning)  # the paper's own basis
+                return known_answers(static, dynamic)
+        finally:
+            if before is None:
+                del os.environ["PRIMAL_TORCH"]
+            else:
+                os.environ["PRIMAL_TORCH"] = before
+
+    found = {"torch, CPU": answers("cpu", "auto"), "torch, CPU, eager": answers("cpu", "eager")}
+    if torch.cuda.is_available():
+        found["torch, CUDA, eager"] = answers("cuda", "eager")
+        if find_spec("triton") is not None:
+            found["torch, CUDA, Triton"] = answers("cuda", "triton")
+    return found
 
 
 def _as_text(report: dict) -> str:
@@ -70,6 +117,7 @@ def _as_text(report: dict) -> str:
     for name, checks in report["engines"].items():
         lines.append(f"{name}: {sum(checks.values())} of {len(checks)} known answers right")
         lines.extend(f"  WRONG  {check}" for check, ok in checks.items() if not ok)
+    lines.extend(f"{name}: not found here, not checked" for name in report["not_found"])
     lines.append("")
     lines.append(
         "This machine makes the golden bits."

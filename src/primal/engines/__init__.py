@@ -26,8 +26,15 @@ ENGINES = ("numpy", "numba")
 
 def installed_engines() -> tuple[str, ...]:
     """Return the names of the engines that can run here, slowest first."""
-    has_numba = importlib.util.find_spec("numba") is not None
-    return ENGINES if has_numba else ENGINES[:1]
+    return ENGINES if _has_numba() else ENGINES[:1]
+
+
+@cache
+def _has_numba() -> bool:
+    try:
+        return importlib.util.find_spec("numba") is not None
+    except ValueError:  # blocked in sys.modules
+        return False
 
 
 def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngine:

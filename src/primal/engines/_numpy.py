@@ -32,6 +32,8 @@ _EXACT_PHASES = 1 << 14
 # When the error of a matrix product reaches this many units of 2**-32 turn, one phase in ten is
 # unsure and the exact sums are the better way.
 LARGEST_UNSURE = 0.05
+# Between these a sum of squares has neither lost what underflowed nor come near an overflow.
+_TINY, _HUGE = 2.0**-900, 2.0**900
 # A phase of a whole row costs about this much less than a phase on its own (d = 512), because
 # matrix products make it: rows whose phases all lie on a middle took 67 times as long as others.
 _ROWS_FASTER_THAN_PAIRS = 32
@@ -163,7 +165,7 @@ def rounded_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     -------
     turns : ndarray of shape (n, k), dtype=uint32
     """
-    errors = np.multiply.outer(row_lengths(x), table.product_errors * 2.0**32)
+    errors = np.multiply.outer(row_lengths(x), table.product_error_units)
     if errors.max(initial=0.0) > LARGEST_UNSURE:
         return round_turns(exact_turns(table, x))
     units, turns = plain_turns(table, x)
@@ -181,6 +183,9 @@ def rounded_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
 
 def row_lengths(x: np.ndarray) -> np.ndarray:
     """Return the length of each row, without overflow or underflow of its squares."""
+    squares = np.einsum("ij,ij->i", x, x)
+    if squares.size and squares.min() > _TINY and squares.max() < _HUGE:
+        return np.sqrt(squares)
     a = row_exponents(x)
     scaled = np.ldexp(x, -a[:, None])
     return np.ldexp(np.sqrt(np.square(scaled).sum(axis=1)), a)

@@ -68,6 +68,7 @@ def turn_phasors(turns: Any) -> Any:
     """Return exp(2 pi i turns): complex64 from 32-bit phases, complex128 from 64-bit ones."""
     if is_tensor(turns):
         import torch
+
         from primal.torch._eager import waves as tensor_waves
 
         return torch.complex(*tensor_waves(turns))

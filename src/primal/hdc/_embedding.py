@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-
 import torch
+from torch import Tensor, nn
+
 from primal.errors import DataError
 from primal.hdc._arrays import listed, turn_phasors
 from primal.hdc._circular import Circular
@@ -15,7 +16,6 @@ from primal.hdc._levels import Levels, Thermometer
 from primal.hdc._reals import Reals
 from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 from primal.torch import DynamicPrime
-from torch import Tensor, nn
 
 __all__ = ["Embedding"]
 

@@ -12,11 +12,14 @@ from primal.engines import row_blocks
 LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")
 DTYPES = ("float32", "float64")
+_DTYPES = {name: np.dtype(name) for name in DTYPES}
 _BLOCK_ENTRIES = 1 << 20
 
 
 def output_dtype(dtype: object) -> np.dtype:
     """Return float32 or float64 from a name, a NumPy type or a dtype."""
+    if isinstance(dtype, str) and dtype in _DTYPES:
+        return _DTYPES[dtype]
     try:
         name = np.dtype(dtype).name  # type: ignore[arg-type]
     except TypeError:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, output_array, real_array
+from primal._checks import even_dimension, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis
@@ -434,10 +434,9 @@ class DynamicPrime:
 
     def _checked_rows(self, x: object) -> tuple[np.ndarray, tuple[int, ...]]:
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
-        array = real_array("x", x, last=self.d)
+        array, largest = sized_array("x", x, last=self.d)
         rows = array.reshape(-1, self.d)
-        if rows.size:
-            self._check_range(rows)
+        self._check_range(rows, largest)
         return rows, array.shape[:-1]
 
     def _write_features(self, rows: np.ndarray, out: np.ndarray, finish: Finish) -> None:
@@ -456,12 +455,11 @@ class DynamicPrime:
         parts = (self._prepared(rows[block]) for block in blocks(len(rows), self.d))
         return measure_regime(self._basis, parts)
 
-    def _check_range(self, rows: np.ndarray) -> None:
+    def _check_range(self, rows: np.ndarray, largest: float) -> None:
         log2_limit = _FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
-        allowed = 2.0**log2_limit / float(self._basis.table.l1_norms.max())
+        allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
         # A normalised row has no entry above sqrt(d).
-        largest = max(float(rows.max()), -float(rows.min()))
-        if (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
+        if len(rows) and (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
             worst = int(np.argmax(np.abs(rows))) // self.d
             raise DataError(
                 f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "

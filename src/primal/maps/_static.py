@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -168,6 +168,12 @@ class StaticPrime:
             chosen.static(self.increments, wrapped, flat[rows], self._layout)
         return target
 
+    @overload
+    def decode(self, z: object, *, n: int) -> np.ndarray: ...
+    @overload
+    def decode(
+        self, z: object, *, n: int, return_similarity: bool = ..., return_certain: bool = ...
+    ) -> np.ndarray | tuple[np.ndarray, ...]: ...
     def decode(
         self,
         z: object,

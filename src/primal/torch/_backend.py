@@ -14,6 +14,7 @@ import os
 from functools import cache
 
 import torch
+
 from primal.errors import EngineError
 
 __all__ = ["BACKENDS", "on_device", "use_engines", "use_kernels"]

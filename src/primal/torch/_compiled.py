@@ -12,14 +12,14 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
 from primal.engines import Finish, engine, row_blocks, wave_columns, write_features, write_waves
 from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
 from primal.torch._tables import SharedTable
-from torch import Tensor
 
 __all__ = ["exact_features", "fast_features", "input_gradient", "positions_features"]
 

@@ -14,10 +14,11 @@ import math
 from typing import Any
 
 import torch
+from torch import Tensor
+
 from primal.torch import _operators as operators
 from primal.torch._backend import use_engines, use_kernels
 from primal.torch._eager import pairs, split_pairs
-from torch import Tensor
 
 __all__ = ["exact", "fast"]
 

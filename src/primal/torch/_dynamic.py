@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, TypeVar
 
 import numpy as np
+import torch
+from torch import Tensor, nn
 
 import primal.maps
-import torch
 from primal._checks import even_dimension, one_of
 from primal.bases import Basis
 from primal.errors import ParameterError
@@ -16,7 +17,6 @@ from primal.torch import functional as F
 from primal.torch._layer import PrimeLayer
 from primal.torch._local import local
 from primal.torch._tables import SharedTable, frequency_table
-from torch import Tensor, nn
 
 __all__ = ["DynamicPrime"]
 

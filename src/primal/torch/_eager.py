@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import torch
+from torch import Tensor
+
 from primal.torch._integers import exact_turns, rounded_turns
 from primal.turns import Cosine32, Cosine64, Sine32, Sine64
-from torch import Tensor
 
 __all__ = [
     "INVALID_EXPONENT",

@@ -6,16 +6,16 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
 import primal.maps
-import torch
 from primal._checks import even_dimension, one_of, positive_scale, whole_number
 from primal.bases import SPECTRAL_KERNELS, spectral_law
 from primal.errors import ParameterError
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._tables import SharedTable, frequency_table
-from torch import Tensor
 
 __all__ = ["PrimeFeatures"]
 

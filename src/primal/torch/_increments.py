@@ -6,14 +6,14 @@ import json
 from functools import lru_cache
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal._checks import one_of, positive_scale, whole_number
 from primal.bases import BASIS_VERSION
 from primal.errors import SpecError
 from primal.torch._spacing import SPACINGS, spaced_increments
 from primal.torch._tables import apart
-from torch import Tensor
 
 __all__ = ["increment_tensor", "increments_key", "n_increments", "shared_increments"]
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import Tensor, nn
+
 from primal._checks import one_of, whole_number
 from primal.errors import ParameterError
 from primal.torch._dynamic import DynamicPrime
-from torch import Tensor, nn
 
 __all__ = ["SHARE_OF_NYQUIST", "PrimeINR", "Sine", "sampling_sigma"]
 

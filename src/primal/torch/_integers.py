@@ -7,8 +7,9 @@ compared as unsigned ones after a flip of their top bit.
 from __future__ import annotations
 
 import torch
-from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 from torch import Tensor
+
+from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 
 __all__ = ["exact_turns", "integer_rows", "rounded_turns"]
 

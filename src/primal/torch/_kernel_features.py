@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+import torch
 import triton.language as tl
 
-import torch
 from primal.torch import _kernel_few, _kernel_resident
 from primal.torch._eager import INVALID_EXPONENT, quarter_shift
 from primal.torch._jit import jit, next_power_of_two, quotient

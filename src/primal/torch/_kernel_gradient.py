@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import math
 
+import torch
 import triton.language as tl
 
-import torch
 from primal.torch._eager import quarter_shift
 from primal.torch._jit import jit, next_power_of_two, quotient
 from primal.torch._kernel_phases import fast_turns

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 import torch
-from primal.torch import functional as F
 from torch import Tensor, nn
+
+from primal.torch import functional as F
 
 __all__ = ["PrimeLayer"]
 

@@ -10,11 +10,12 @@ every order come from three operators.
 
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
 import torch
+from torch import Tensor
+
 from primal.torch import _compiled, _eager
 from primal.torch._backend import on_device, use_engines, use_kernels
 from primal.torch._increments import n_increments, shared_increments
 from primal.torch._tables import shared_table
-from torch import Tensor
 
 __all__ = [
     "exact_features",

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+from torch import Tensor, nn
 from torch.distributed.device_mesh import DeviceMesh
 from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
 from torch.distributed.tensor.parallel import ParallelStyle
 
-import torch
 from primal.errors import ParameterError
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._static import StaticPrime
-from torch import Tensor, nn
 
 __all__ = ["PrimeParallel"]
 

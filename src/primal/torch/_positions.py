@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 
 import torch
+from torch import Tensor
+
 from primal._checks import even_dimension, one_of, whole_number
 from primal.errors import DataError, ParameterError
 from primal.torch import _operators
@@ -12,7 +14,6 @@ from primal.torch import functional as F
 from primal.torch._increments import increments_key, shared_increments
 from primal.torch._layer import PrimeLayer
 from primal.torch._rotary import PAIRINGS, code_layout, rotary, sequence_axis, turned
-from torch import Tensor
 
 __all__ = ["PrimePositions"]
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import torch
+from torch import Tensor
+
 from primal._checks import one_of
 from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
-from torch import Tensor
 
 __all__ = ["PAIRINGS", "code_layout", "rotary", "rotate", "sequence_axis", "turned"]
 

@@ -15,13 +15,14 @@ import math
 from typing import NamedTuple
 
 import torch
+from torch import Tensor, nn
+
 from primal._checks import positive_scale, whole_number
 from primal.errors import DataError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._increments import increments_key, shared_increments
 from primal.torch._rotary import rotate
-from torch import Tensor, nn
 
 __all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
 

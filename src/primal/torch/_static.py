@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import primal.maps
 import torch
+from torch import Tensor
+
+import primal.maps
 from primal.errors import ParameterError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._increments import increments_key
 from primal.torch._layer import PrimeLayer
-from torch import Tensor
 
 __all__ = ["StaticPrime"]
 

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal._checks import positive_scale, real_array
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable, root_table, scrambled_fractions
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.turns import LARGEST_LOG2_TURNS, prime_slice
-from torch import Tensor
 
 __all__ = [
     "SharedTable",

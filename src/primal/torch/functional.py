@@ -18,15 +18,15 @@ from __future__ import annotations
 import math
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal._checks import one_of, whole_number
 from primal.errors import DataError, ParameterError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
 from primal.torch._increments import increment_tensor
 from primal.torch._tables import SharedTable, frequency_table
-from torch import Tensor
 
 __all__ = [
     "DTYPES",

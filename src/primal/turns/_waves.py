@@ -113,8 +113,11 @@ def waves(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     odd = (quadrant & unsigned(1)).astype(bool)
     cos = np.where(odd, sine, cosine)
     sin = np.where(odd, cosine, sine)
-    np.negative(cos, out=cos, where=((quadrant + unsigned(1)) & unsigned(2)).astype(bool))
-    np.negative(sin, out=sin, where=(quadrant & unsigned(2)).astype(bool))
+    # The second bit of a quadrant is the sign; shifted to the top, higher bits fall off.
+    to_sign, one = unsigned(bits - 2), unsigned(1)
+    cos_bits, sin_bits = cos.view(turns.dtype), sin.view(turns.dtype)
+    cos_bits ^= ((quadrant + one) & unsigned(2)) << to_sign
+    sin_bits ^= (quadrant & unsigned(2)) << to_sign
     return cos, sin
 
 
@@ -131,7 +134,8 @@ def _octant32(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     linear = t_head * np.float32(Sine32.rest) + t_tail * np.float32(Sine32.whole)
     small = linear + (t * y) * _horner(Sine32.coefficients, y)
     sine = t_head * np.float32(Sine32.head) + small
-    np.negative(sine, out=sine, where=rest < 0)
+    sign = sine.view(np.int32)
+    sign ^= rest & np.int32(-(2**31))
     return cosine, sine
 
 
@@ -145,8 +149,9 @@ def _octant64(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 def _horner(coefficients: tuple[float, ...], y: np.ndarray) -> np.ndarray:
     floating = y.dtype.type
-    value = np.full_like(y, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
+    value = y * floating(coefficients[-1])
+    value += floating(coefficients[-2])
+    for coefficient in coefficients[-3::-1]:
         value *= y
         value += floating(coefficient)
     return value

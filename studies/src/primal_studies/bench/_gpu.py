@@ -90,6 +90,7 @@ def _ceilings(timer: Callable) -> dict[str, float]:
 
 def _static(timer: Callable) -> dict[str, Any]:
     import torch
+
     from primal.torch import StaticPrime
 
     N, D = STATIC_SHAPE
@@ -110,6 +111,7 @@ def _static(timer: Callable) -> dict[str, Any]:
 
 def _dynamic(timer: Callable, ceilings: dict[str, float], N: int, d: int, D: int) -> dict[str, Any]:
     import torch
+
     from primal.torch import DynamicPrime
 
     x = torch.randn(N, d, generator=torch.Generator("cuda").manual_seed(0), device="cuda")
@@ -133,6 +135,7 @@ def _dynamic(timer: Callable, ceilings: dict[str, float], N: int, d: int, D: int
 
 def _gradient(timer: Callable) -> dict[str, float]:
     import torch
+
     from primal.torch import DynamicPrime
 
     N, d, D = _GRADIENT_SHAPE

@@ -99,10 +99,9 @@ def _torchhd_answers(
     n_components: int,
     seed: int,
 ) -> np.ndarray:
+    import torch
     from torch.utils.data import DataLoader, TensorDataset
     from torchhd import classifiers
-
-    import torch
 
     X_train, X_test = split.X_train, split.X_test
     if limits is not None:
@@ -151,9 +150,8 @@ def _within(
 
 def _torchhd_trigrams(split: Split, n_components: int, seed: int) -> np.ndarray:
     """Answer by torchhd's own n-grams of random codes and its centroids."""
-    import torchhd
-
     import torch
+    import torchhd
 
     letters = sorted(set("".join(split.X_train.tolist())))
     number = {letter: place for place, letter in enumerate(letters)}

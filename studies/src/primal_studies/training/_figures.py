@@ -7,8 +7,8 @@ from pathlib import Path
 
 import matplotlib as mpl
 import numpy as np
-
 import torch
+
 from primal_studies.training._common import Settings, select
 
 mpl.use("Agg")

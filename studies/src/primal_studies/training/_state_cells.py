@@ -5,8 +5,9 @@ from __future__ import annotations
 import math
 
 import torch
-from primal.torch import PrimeStateCell
 from torch import Tensor, nn
+
+from primal.torch import PrimeStateCell
 
 __all__ = ["CELLS", "cell_poles", "make_cell"]
 

@@ -24,8 +24,9 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal.torch import DynamicPrime
 from primal.torch._inr import SHARE_OF_NYQUIST
 from primal_studies.training._common import (
@@ -39,7 +40,6 @@ from primal_studies.training._common import (
 )
 from primal_studies.training._nets import Ensemble, train
 from primal_studies.training.signals import CHOOSING, TESTING, images, solid_distance, sound
-from torch import Tensor
 
 METHODS = ("prime", "random Fourier", "SIREN", "coordinates")
 SHARES = (0.03125, 0.0625, 0.125, 0.25, 0.5)

@@ -20,12 +20,12 @@ from itertools import product
 from pathlib import Path
 
 import numpy as np
-
 import torch
+from torch import Tensor
+
 from primal.torch import DynamicPrime
 from primal_studies.training._common import Settings, options, run_all, select, table, total_seconds
 from primal_studies.training._nets import Ensemble, train
-from torch import Tensor
 
 METHODS = ("prime", "random Fourier", "coordinates")
 RATES = (1e-2, 3e-3)

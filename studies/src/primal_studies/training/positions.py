@@ -17,6 +17,8 @@ import sys
 from functools import cache, partial
 
 import torch
+from torch import Tensor, nn
+
 from primal.torch import PrimePositions, rotate
 from primal_studies.training._common import (
     Settings,
@@ -28,7 +30,6 @@ from primal_studies.training._common import (
     total_seconds,
 )
 from primal_studies.training._members import best_members, forward_members, n_trained, train_members
-from torch import Tensor, nn
 
 METHODS = ("prime log", "prime raw", "rotary", "sinusoidal", "learned", "none")
 RATES = (1e-3, 3e-3, 1e-2)

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Sequence
 
 import torch
+
 from primal.torch import PrimePositions
 from primal_studies.training._common import table
 
