@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-import primal
 from primal._checks import raised_as, whole_number
 from primal._files import npy_header, open_regular, parsed_json, read_json
 from primal.errors import DataError, ParameterError, SpecError
@@ -75,7 +76,7 @@ class Record:
     def as_json(self) -> dict[str, Any]:
         return {
             "version": _VERSION,
-            "primal": primal.__version__,
+            "primal": _primal_version(),
             **self.about,
             "run": self.run,
             "parts": [[f, n, rows, int(ends), lost] for f, n, rows, ends, lost in self.parts],
@@ -141,6 +142,14 @@ def read_record(path: Path) -> Record:
     return record
 
 
+@cache
+def _primal_version() -> str:
+    try:
+        return importlib.metadata.version("primal-features")
+    except importlib.metadata.PackageNotFoundError:  # run from its source folder
+        return "not installed"
+
+
 def beside(dst: Path, what: str) -> Path:
     """Return the path of a file that belongs to an output: ``DST.what``."""
     return dst.with_name(f"{dst.name}.{what}")
@@ -148,7 +157,7 @@ def beside(dst: Path, what: str) -> Path:
 
 def manifest_text(request: dict[str, Any], **more: Any) -> bytes:
     """Return a manifest: what was asked for, and by which versions."""
-    versions = {"primal": primal.__version__, "numpy": np.__version__, "pyarrow": pa.__version__}
+    versions = {"primal": _primal_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
     values = {"format": _FORMAT, "version": _VERSION, "request": request, "versions": versions}
     return json.dumps(values | more, indent=1).encode() + b"\n"
 
