@@ -22,8 +22,8 @@ sys.path[:0] = [str(ROOT / "src")]
 import numpy as np  # noqa: E402
 import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
-
 import torch  # noqa: E402
+
 from primal import DynamicPrime, KernelPrime, pipeline  # noqa: E402
 from primal.torch import DynamicPrime as Layer  # noqa: E402
 from primal.torch import PrimeFeatures  # noqa: E402

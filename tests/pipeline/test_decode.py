@@ -1,6 +1,7 @@
 """Decoding of stored features: a verdict on every row, and no wrong row without a word."""
 
 import json
+from dataclasses import astuple
 from pathlib import Path
 
 import numpy as np
@@ -157,7 +158,7 @@ class TestWhatIsNoted:
         joined = Extent((-2.0, -1.0), (1.0, 3.0), True)
         assert Extent.joined([a, None, b]) == Extent.joined([b, a]) == joined
         assert Extent.joined([a, UNKNOWN, b]) == UNKNOWN
-        assert Extent.from_json(json.loads(json.dumps(joined.as_json()))) == joined
+        assert Extent.from_json(json.loads(json.dumps(astuple(joined)))) == joined
 
     def test_shards_that_wrap_and_do_not(self):
         x = normal(200, 3)

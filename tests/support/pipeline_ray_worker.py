@@ -238,6 +238,7 @@ def command_line(folder: Path, sources: list[Path], local: Path) -> dict:
 
 def layer() -> Any:
     import torch
+
     from primal.torch import DynamicPrime as Layer
 
     return Layer(4, 64, 0.1, basis="auto", layout="interleaved", dtype=torch.float32)

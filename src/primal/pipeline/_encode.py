@@ -148,8 +148,7 @@ def encode(
     start = time.perf_counter()
     one_file, target, map_ = is_one_file(dst), Path(dst), core_map(m)
     keep, chosen = checked_names("keep", keep), checked_names("columns", columns)
-    i, n = _checked_shard(shard)
-    _check_options(target, map_, keep, stored, on_error, n if one_file else 1)
+    i, n = _check_options(target, map_, keep, stored, on_error, shard)
     if rows_per_part is not None:
         whole_number("rows_per_part", rows_per_part, least=1, most=LARGEST_PART_ROWS)
     where = checked_engine(engine, map_, stored)
@@ -236,19 +235,10 @@ def _default_rows(m: Any) -> int:
     return 1 << (rows.bit_length() - 1)
 
 
-def _checked_shard(shard: object) -> tuple[int, int]:
-    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise ParameterError(f"shard must be a pair (i, n), got {shard!r}.")
-    i, n = whole_number("shard", shard[0]), whole_number("the number of shards", shard[1], least=1)
-    if i >= n:
-        raise ParameterError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
-    return i, n
-
-
 def _check_options(
-    target: Path, m: Any, keep: tuple[str, ...], stored: str, on_error: str, n_shards: int
-) -> None:
-    """Raise ParameterError for options that are wrong, or do not go together."""
+    target: Path, m: Any, keep: tuple[str, ...], stored: str, on_error: str, shard: object
+) -> tuple[int, int]:
+    """Return the shard; raise ParameterError for options that are wrong or do not go together."""
     one_of("stored", stored, STORED)
     one_of("on_error", on_error, ON_ERROR)
     if stored not in FLOATS and (getattr(m, "form", "pair") != "pair" or m.D % 2):
@@ -260,7 +250,12 @@ def _check_options(
         raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
     if len(set(keep)) < len(keep):
         raise ParameterError(f"keep names a column twice: {', '.join(keep)}.")
-    if n_shards > 1:
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise ParameterError(f"shard must be a pair (i, n), got {shard!r}.")
+    i, n = whole_number("shard", shard[0]), whole_number("the number of shards", shard[1], least=1)
+    if i >= n:
+        raise ParameterError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
+    if n > 1 and target.suffix in (".parquet", ".npy"):
         raise ParameterError(
             f"shards write into one folder: give dst without the suffix {target.suffix}, and put "
             "the parts together with merge."
@@ -272,3 +267,4 @@ def _check_options(
             f"{stored} codes in a .npy file have no value for a missing row: write Parquet, or "
             "skip such rows."
         )
+    return i, n

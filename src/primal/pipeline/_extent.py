@@ -8,7 +8,7 @@ row.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -76,12 +76,9 @@ class Extent:
         least = np.maximum(np.abs(center), half.max()) * _WIDER
         return Box(np.maximum(half * (1.0 + _WIDER), np.where(least > 0.0, least, _WIDER)), center)
 
-    def as_json(self) -> list[Any]:
-        return list(astuple(self))
-
     @classmethod
     def from_json(cls, values: Any) -> Extent | None:
-        """Return the extent that :meth:`as_json` described, None for None."""
+        """Return the extent of a list of its fields, None for None."""
         if values is None:
             return None
         low, high, wraps = values

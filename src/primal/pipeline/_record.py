@@ -6,7 +6,7 @@ import importlib.metadata
 import json
 from collections import Counter
 from collections.abc import Collection, Iterable
-from dataclasses import dataclass, field
+from dataclasses import astuple, dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -80,7 +80,7 @@ class Record:
             **self.about,
             "run": self.run,
             "parts": [[f, n, rows, int(ends), lost] for f, n, rows, ends, lost in self.parts],
-            "extent": None if self.extent is None else self.extent.as_json(),
+            "extent": None if self.extent is None else list(astuple(self.extent)),
             "statuses": self.statuses,
         }
 
@@ -100,7 +100,7 @@ class Record:
                 {name: value for name, value in values.items() if name not in own},
                 str(values["run"]),
                 tuple(parts),
-                Extent.from_json(values.get("extent", UNKNOWN.as_json())),
+                Extent.from_json(values.get("extent", astuple(UNKNOWN))),
                 statuses,
             )
 
