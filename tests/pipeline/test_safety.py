@@ -400,6 +400,9 @@ class TestShards:
             pipeline.merge(out)
         part.write_bytes(good)
         assert pipeline.merge(out).rows == 184
+        for inside in (pipeline.merge, pipeline.decode):
+            with pytest.raises(ParameterError, match="lies inside of"):
+                inside(out, out / "back.parquet")
         for source_of_none, said in ((tmp_path / "none", "no folder"), (source, "cannot be read")):
             with pytest.raises(DataError, match=said):
                 pipeline.merge(source_of_none)

@@ -138,7 +138,7 @@ def decode(
     True
     """
     one_file, target = is_one_file(dst), Path(dst)
-    record, paths = open_output(Path(src))
+    record, paths = open_output(Path(src), target)
     recipe = Recipe.from_json(record.about)
     files = find_inputs([str(path) for path in paths], target)
     decoder = row_decoder(recipe, record.extent, prior=prior, noise=noise, beam=beam)

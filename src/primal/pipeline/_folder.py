@@ -130,10 +130,11 @@ class PartFolder:
             self._lock, alone = _locked(self.path, self._shared)
             try:
                 self._claim(alone)
-                if self._shared and alone:
-                    _share(self._lock)
+                if self._shared and alone and fcntl is not None and self._lock is not None:
+                    with contextlib.suppress(OSError):  # some network disks know no locks
+                        fcntl.flock(self._lock, fcntl.LOCK_SH)
             except BaseException:
-                os.close(self._lock)
+                self._unlock()
                 raise
         return self
 
@@ -187,23 +188,23 @@ class PartFolder:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
+        gives_up = ours and self.working and not self._shared
         try:
-            if (
-                ours
-                and self.working
-                and not self._shared
-                and (isinstance(error, DataError) or not part_keys(self.path))
-            ):
+            if gives_up and (isinstance(error, DataError) or not part_keys(self.path)):
                 self.remove()
         finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
             os.close(self._lock)
 
 
-def _locked(folder: Path, shared: bool) -> tuple[int, bool]:
+def _locked(folder: Path, shared: bool) -> tuple[int | None, bool]:
     """Return a folder opened with its lock, which closing gives back, and whether it is alone."""
-    opened = os.open(folder, os.O_RDONLY)
     if fcntl is None:
-        return opened, True
+        return None, True
+    opened = os.open(folder, os.O_RDONLY)
     for attempt in range(_TRIES if shared else 1):
         if attempt:
             time.sleep(0.01)
@@ -219,12 +220,6 @@ def _locked(folder: Path, shared: bool) -> tuple[int, bool]:
                 return opened, mode == fcntl.LOCK_EX
     os.close(opened)
     raise ParameterError(f"another run is writing {folder} now: wait for it.")
-
-
-def _share(opened: int) -> None:
-    if fcntl is not None:
-        with contextlib.suppress(OSError):
-            fcntl.flock(opened, fcntl.LOCK_SH)
 
 
 def refuse_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:

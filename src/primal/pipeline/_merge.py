@@ -67,7 +67,7 @@ def merge(
     start, folder = time.perf_counter(), Path(src)
     if not folder.is_dir():
         raise DataError(f"{src} is no folder of parts: name the one that the shards wrote into.")
-    record, paths = open_output(folder)
+    record, paths = open_output(folder, None if dst is None else Path(dst))
     if dst is None:
         return report_of(folder, Outcome(record, record.rows, True), time.perf_counter() - start)
     if not is_one_file(dst):

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from primal._checks import raised_as
-from primal.errors import DataError, PrimalError
+from primal.errors import DataError, ParameterError, PrimalError
 from primal.pipeline._folder import MANIFEST, part_keys, part_path, part_record
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._record import Record, beside, check_complete, read_manifest, read_record
@@ -14,10 +14,15 @@ from primal.pipeline._record import Record, beside, check_complete, read_manifes
 __all__ = ["known_inputs", "open_output"]
 
 
-def open_output(path: Path) -> tuple[Record, list[Path]]:
-    """Return the record of an output that is complete, and the files of its rows."""
+def open_output(path: Path, dst: Path | None = None) -> tuple[Record, list[Path]]:
+    """Return the record of an output that is complete, and the files of its rows.
+
+    `dst` is where something will be made of them, which must not be among them.
+    """
     if not path.is_dir():
         return read_record(path), [path]
+    if dst is not None and path.resolve() in dst.resolve().parents:
+        raise ParameterError(f"{dst} lies inside of {path}: write it to another folder.")
     inputs = read_manifest(path / MANIFEST)["request"]["inputs"]
     keys = part_keys(path)
     records = [part_record(path, keys[0])] if keys else []
