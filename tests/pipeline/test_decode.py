@@ -170,7 +170,7 @@ class TestWhatIsNoted:
         assert pipeline.decode("all", "back.npy").statuses == {"unique": 200}
         assert np.abs(np.load("back.npy") - x).max() < 1e-5
 
-    def test_a_file_of_a_version_that_noted_nothing(self):
+    def test_an_output_that_recorded_nothing(self):
         x = normal(50, 3)
         encoded(x, "out.npy", dim=16, sigma=0.02)
         change_record("out.npy", lambda record: record.pop("extent"))
