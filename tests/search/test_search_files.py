@@ -289,7 +289,7 @@ class TestParquet:
         for codes in KINDS:
             for m in (make_map(), primal.KernelPrime(X.shape[1], 36, gamma=0.5)):
                 target = tmp_path / name
-                options = {"stored": codes, "rows_per_part": 50, "overwrite": True}
+                options = {"stored": codes, "rows_per_part": 200, "overwrite": True}
                 pipeline.encode(tmp_path / "x.npy", target, m, **options)
                 opened = Index.from_parquet(target)
                 assert opened.codes == codes
@@ -302,7 +302,7 @@ class TestParquet:
         (tmp_path / "out").mkdir()
         with pytest.raises(primal.errors.DataError, match="without Parquet files"):
             Index.from_parquet(tmp_path / "out")
-        codes = Index(make_map()).encode(X)
+        codes = Index(make_map(), codes="uint8-phase").encode(X)
         for i, sigma in enumerate((0.1, 0.2)):
             spec = primal.DynamicPrime(X.shape[1], 36, sigma).spec
             metadata = {"spec": spec, "stored": "uint8-phase"}
