@@ -31,7 +31,7 @@ import numpy as np
 from savers import SAVERS
 
 import primal
-from primal import hdc, pipeline
+from primal import codebooks, hdc, pipeline
 from primal.codebooks import codebook
 from primal.decoding import Box, _setup
 from primal.search import Index
@@ -179,6 +179,9 @@ def _make_specs(folder: Path) -> None:
             kind: codebook(20, 16, kind=kind).spec
             for kind in ("offset", "shadow", "chirp", "kerdock", "weighted", "tuned", "singer")
         },
+        "items": hdc.ItemMemory(space.symbols("a"), ["x", 3]).spec,
+        "pairs": hdc.KeyValueMemory(space).spec,
+        "sequence": hdc.SequenceMemory("b", hdc.ItemMemory(space.symbols("a"), [1, 2])).spec,
         "random": codebook(20, 8, kind="gaussian", seed=1).spec,
     }
     for name, spec in specs.items():
@@ -193,9 +196,8 @@ def _use_specs(folder: Path) -> None:
             spec = json.loads(path.read_bytes())
         except (ValueError, RecursionError):
             continue
-        vocabulary = isinstance(spec, dict) and "vocabulary" in spec
-        made = (hdc.from_spec if vocabulary else primal.from_spec)(spec)
-        if hasattr(made, "encode") and not vocabulary and not isinstance(made, primal.DynamicPrime):
+        made = primal.from_spec(spec)
+        if isinstance(made, (primal.StaticPrime, codebooks.Codebook)):
             made.encode([0])
 
 

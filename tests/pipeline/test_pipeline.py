@@ -17,7 +17,7 @@ from primal import DynamicPrime, KernelPrime, from_spec, pipeline
 from primal.decoding import Box
 from primal.errors import DataError, EngineError, NotInvertibleError, ParameterError
 from primal.pipeline._rows import Problem, matrix
-from primal.search import phases_to_uint8, phases_to_uint16, waves_to_bits
+from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 D_IN, N = 5, 230
 
@@ -77,7 +77,7 @@ def expected(x, dtype="float32"):
     convert = {
         "uint8-phase": phases_to_uint8,
         "uint16-phase": phases_to_uint16,
-        "bits": waves_to_bits,
+        "bits": phases_to_bits,
     }
     return convert[dtype](m.turns(x))
 

@@ -69,6 +69,9 @@ class NumbaEngine(NumpyEngine):
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
+    def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        kernels.fast(phases, _kernel_finish(finish), out)
+
     def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
         def work(first: int, last: int) -> None:
             for rows in _blocks(last - first, table):

@@ -100,6 +100,10 @@ class NumpyEngine:
             turns = plain_turns(table, part)[1] if fast else rounded_turns(table, part)
             write_features(turns, out[rows], finish)
 
+    def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        """Write float32 features of float64 phases in turns, taken as they are, in this thread."""
+        write_features(_fractions(phases)[1], out, finish)
+
     def dynamic_turns(self, table: FrequencyTable, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
         for rows in row_blocks(len(x), table.shape[0]):
@@ -209,7 +213,10 @@ def exact_pairs(
 
 def plain_turns(table: FrequencyTable, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the fractions of one float64 product in units of 2**-32 turn, and as uint32 turns."""
-    phases = matrix_product(x, table.transposed)
+    return _fractions(matrix_product(x, table.transposed))
+
+
+def _fractions(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     units = (phases - np.rint(phases)) * 2.0**32  # both steps are exact
     return units, np.rint(units).astype(np.int64).astype(np.uint32)
 

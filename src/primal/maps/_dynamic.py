@@ -31,7 +31,7 @@ from primal.errors import (
 )
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
 from primal.maps._normalise import normalised
-from primal.turns import LARGEST_LOG2_TURNS
+from primal.turns import LARGEST_FAST_LOG2_TURNS, LARGEST_LOG2_TURNS
 
 if TYPE_CHECKING:
     from primal.decoding import Box, DecodePlan, Gaussian, Integers
@@ -42,8 +42,6 @@ __all__ = ["DynamicPrime"]
 # it is inverted: its rows are then nearly parallel (with one frequency or two they are not).
 _LARGEST_PLAIN_D = 8
 _LARGEST_PLAIN_CONDITION = 100.0
-# One float64 matrix product leaves 2**-53 of the phase: float32 accuracy ends here.
-_FAST_LOG2_TURNS = 20
 
 _FIELDS = ("d", "D", "sigma", "basis", "primes", "layer_norm", "layout", "precision")
 
@@ -295,7 +293,7 @@ class DynamicPrime:
         noise: str | float = "float32",
         beam: int = 1,
         cache: bool = True,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> DecodePlan:
         """Return a plan that recovers x also where phases wrap, and says when it is unique.
 
@@ -315,7 +313,7 @@ class DynamicPrime:
         cache : bool, default=True
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
-            Called with the share of the set-up done, from 0.0 to 1.0.
+            Called with (done, total), in hundredths of the set-up.
 
         Returns
         -------
@@ -456,7 +454,7 @@ class DynamicPrime:
         return measure_regime(self._basis, parts)
 
     def _check_range(self, rows: np.ndarray, largest: float) -> None:
-        log2_limit = _FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
+        log2_limit = LARGEST_FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
         allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
         # A normalised row has no entry above sqrt(d).
         if len(rows) and (math.sqrt(self.d) if self._layer_norm else largest) > allowed:

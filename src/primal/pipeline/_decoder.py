@@ -16,6 +16,7 @@ from primal.pipeline._columns import FEATURES
 from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._recipe import FLOATS, Recipe
 from primal.pipeline._rows import column_array
+from primal.turns import phases_to_turns
 
 __all__ = ["Decoded", "row_decoder"]
 
@@ -59,8 +60,8 @@ def row_decoder(
 
     def decoded(table: pa.Table) -> Decoded:
         codes, valid = recipe.present(column_array(table, FEATURES))
-        if recipe.stored not in FLOATS:  # the stored phase is the nearest one, not a cell
-            codes = codes.astype(np.uint32) << np.uint32(32 - 8 * codes.dtype.itemsize)
+        if recipe.stored not in FLOATS:
+            codes = phases_to_turns(codes)
         x = np.full((len(valid), m.d), np.nan)
         status = np.full(len(valid), "missing", dtype="<U9")
         x[valid], status[valid] = by_codes(codes)

@@ -16,7 +16,7 @@ from primal._extras import require
 from primal._specs import from_spec
 from primal.errors import DataError, EngineError, ParameterError, SpecError
 from primal.pipeline._columns import FEATURES
-from primal.search import phases_to_uint8, phases_to_uint16, waves_to_bits
+from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 __all__ = ["FLOATS", "LARGEST_PART_ROWS", "ON_ERROR", "STORED", "Recipe", "core_map"]
 
@@ -30,7 +30,11 @@ STORED = {
     "bits": "uint8",
 }
 FLOATS = ("float32", "float16")
-_COMPACT = {"uint8-phase": phases_to_uint8, "uint16-phase": phases_to_uint16, "bits": waves_to_bits}
+_COMPACT = {
+    "uint8-phase": phases_to_uint8,
+    "uint16-phase": phases_to_uint16,
+    "bits": phases_to_bits,
+}
 LARGEST_PART_ROWS = 1 << 26
 # New memory for every part would cost a third of the encoding: the system hands it out page by
 # page. So every thread keeps its own.

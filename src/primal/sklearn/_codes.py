@@ -14,11 +14,11 @@ from primal.maps import StaticPrime
 __all__ = ["code_map", "code_names", "column_codes"]
 
 
-def code_map(n_components: object, *, sigma: object = 1.0, start: object = 0) -> StaticPrime:
+def code_map(n_components: object) -> StaticPrime:
     """Return the map whose first `n_components` outputs are a code."""
     D = whole_number("n_components", n_components, least=1)
     # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
-    return StaticPrime(D + D % 2, sigma=sigma, start=start, layout="interleaved")  # type: ignore[arg-type]
+    return StaticPrime(D + D % 2, layout="interleaved")
 
 
 def column_codes(s: StaticPrime, n_components: int, t: np.ndarray) -> np.ndarray:

@@ -161,8 +161,8 @@ class Moments:
             gram[:, old:] += new
             gram[old:, :old] += new[:old].T
         cross = np.concatenate([self.cross, counted[:, old:].T @ Y])
-        sums = (feature_sums.astype(kind), cross, self.target_sums, self.target_squares)
-        return Moments(self.n_rows, gram, *sums)
+        targets = (self.target_sums.copy(), self.target_squares.copy())
+        return Moments(self.n_rows, gram, feature_sums.astype(kind), cross, *targets)
 
     def solve(self, alpha: float | str, amplitude: float) -> Solution:
         """Return the ridge regression of the targets on `amplitude` times the features.

@@ -1,82 +1,55 @@
-"""What every construction provides: rows on demand, evidence, and the values of its spec."""
+"""Codes made of phases, and what the lags of Toeplitz codes tell about all pairs."""
 
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 
 import numpy as np
 
-from primal._checks import require_memory, require_work, whole_number
+from primal._checks import require_work
 from primal.codebooks._certificate import Evidence
+from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
-from primal.turns import round_turns, waves
+from primal.engines import row_blocks
+from primal.turns import round_turns, static_turns, waves
 
-__all__ = ["VIEWS", "Codes", "PhaseCodes", "check_sizes", "lag_evidence", "unit_amplitudes"]
+__all__ = ["VIEWS", "PhaseCodes", "ToeplitzCodes", "bases_rms", "lag_evidence"]
+__all__ += ["sizes_in_view", "split_view", "unit_amplitudes", "write_phases"]
 
 # What becomes of the phases of a code: cosines and sines with one code for each position; one
 # complex number for each phase; or two real codes for each position, z and i z.
 VIEWS = ("real", "phasor", "paired")
 _QUARTER_TURN = np.uint64(1 << 62)
 _BLOCK_PHASES = 1 << 17
-# Phases in 64 bits and what becomes of them, while a code is made.
-_BYTES_PER_ENTRY = 64
 
 
-class Codes(ABC):
-    """N codes of D entries; subclasses are small and hold no rows.
-
-    Class attributes `kind`, `field` ("real" or "complex"), `bipolar` (entries are +-D**-1/2)
-    and `growable` describe the construction.
-    """
-
-    kind: str
-    field: str = "real"
-    bipolar: bool = False
-    growable: bool = False
-    N: int
-    D: int
-
-    @abstractmethod
-    def write(self, indices: np.ndarray, out: np.ndarray) -> None:
-        """Write the codes of int64 `indices` into `out`, of shape (n, D), any output type."""
-
-    @abstractmethod
-    def evidence(self) -> Evidence:
-        """Return what is known about all pairs of codes."""
-
-    def coherence(self) -> float:
-        """Return the coherence alone, which may cost less than all evidence."""
-        return self.evidence().mu
-
-    def options(self) -> dict[str, object]:
-        """Return the JSON values that, with N, D and field, rebuild these codes."""
-        return {}
-
-
-class PhaseCodes(Codes):
+class PhaseCodes(Codebook):
     """Codes made of phases: subclasses say how a position becomes k phases.
 
     With fewer phases than D allows, the rest of the entries is zero.
     """
 
-    view: str = "real"
+    k: int
+    real_view: str = "real"
     amplitudes: np.ndarray | None = None  # float64 of shape (k,); by default k**-1/2 each
+
+    def __init__(self, N: int, D: int, field: str) -> None:
+        super().__init__(N, D, field)
+        self.view = "phasor" if field == "complex" else self.real_view
 
     @abstractmethod
     def turns(self, positions: np.ndarray) -> np.ndarray:
         """Return uint64 phases of shape (n, k) of uint64 `positions`."""
 
     @property
-    @abstractmethod
-    def n_frequencies(self) -> int:
-        """Number of phases of one code."""
+    def n_positions(self) -> int:
+        """Number of positions that the N codes take."""
+        return -(-self.N // 2) if self.view == "paired" else self.N
 
-    def write(self, indices: np.ndarray, out: np.ndarray) -> None:
-        step = max(1, _BLOCK_PHASES // self.n_frequencies)
-        for first in range(0, len(indices), step):
-            rows = slice(first, first + step)
+    def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
+        for rows in row_blocks(len(indices), self.k, _BLOCK_PHASES):
             self._write_block(indices[rows].astype(np.uint64), out[rows])
 
     def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
@@ -85,18 +58,17 @@ class PhaseCodes(Codes):
         write_phases(turns, out, self.amplitudes)
 
 
-def check_sizes(N: object, D: object) -> tuple[int, int]:
-    """Return N and D as whole numbers for which a single code can be made.
+class ToeplitzCodes(PhaseCodes):
+    """Position t has the phases t times the increments, in units of 2**-64 turn."""
 
-    Raises
-    ------
-    ParameterError, MemoryLimitError
-        If N is beyond 2**63, or one code does not fit into memory while it is made.
-    """
-    n = whole_number("N", N, least=1, most=2**63)
-    d = whole_number("D", D, least=1)
-    require_memory(_BYTES_PER_ENTRY * d, f"a code of D = {d} entries")
-    return n, d
+    increments: np.ndarray
+    weights: np.ndarray | None = None  # squares of the amplitudes, with sum 1
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        return static_turns(positions, self.increments)
+
+    def _evidence(self) -> Evidence:
+        return lag_evidence(self.increments, self.N, self.view, self.weights)
 
 
 def split_view(indices: np.ndarray, view: str) -> tuple[np.ndarray, np.ndarray]:
@@ -130,47 +102,43 @@ def lag_evidence(
 ) -> Evidence:
     """Return exact evidence for N Toeplitz codes, by looking at every lag.
 
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    N : int
-        Number of codes.
-    view : {"real", "phasor", "paired"}
-    weights : ndarray of shape (k,), dtype=float64, optional
-        For the view "real" only.
+    Weights, squares of the amplitudes, are for the view "real" only.
     """
     n_positions = -(-N // 2) if view == "paired" else N
     require_work(10 * len(increments) ** 2, f"the RMS of codes of {len(increments)} phases")
-    mu, lag, turned, last_row = 0.0, None, False, 0.0
+    coherence, lag, turned, last_row = 0.0, None, False, 0.0
     for first, products in lag_products(increments, n_positions, weights):
         products = products[1:] if first == 0 else products
         if not len(products):
             continue
         last_row += float(np.square(np.abs(products)).sum())
-        sizes, imaginary = _sizes(products, view)
+        sizes, imaginary = sizes_in_view(products, view)
         peak = float(sizes.max())
-        if peak > mu + 1e-12:
+        if peak > coherence + 1e-12:
             at = int(np.argmax(sizes > peak - 1e-12))
-            mu, lag, turned = peak, max(first, 1) + at, bool(imaginary[at])
+            coherence, lag, turned = peak, max(first, 1) + at, bool(imaginary[at])
     energy = _energy(increments, N, view, weights, last_row)
     pair = None
     if lag is not None:
         # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
         pair = (int(turned), 2 * lag) if view == "paired" else (0, lag)
     proof = f"all lags: each of the {n_positions - 1} was computed in float64"
-    return Evidence(mu, pair, lag, rms_from_energy(energy, N), True, proof)
+    return Evidence(coherence, pair, rms_from_energy(energy, N), proof, lag)
 
 
-def _sizes(products: np.ndarray, view: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosine that counts at every lag, and where it is the imaginary part."""
-    if view == "phasor":
-        return np.abs(products), np.zeros(len(products), dtype=bool)
-    real = np.abs(products.real)
-    if view == "real":
-        return real, np.zeros(len(products), dtype=bool)
-    imaginary = np.abs(products.imag)
-    return np.maximum(real, imaginary), imaginary > real
+def sizes_in_view(products: np.ndarray, view: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the cosine that counts of every product, and where it is the imaginary part."""
+    real, imaginary = np.abs(products.real), np.abs(products.imag)
+    if view == "paired":
+        return np.maximum(real, imaginary), imaginary > real
+    return np.abs(products) if view == "phasor" else real, np.zeros(products.shape, dtype=bool)
+
+
+def bases_rms(N: int, size: int) -> float:
+    """Return the RMS cosine of N codes that fill one orthonormal basis of `size` after another."""
+    bases, rest = divmod(N, size)
+    # The frame operator is `bases` times the identity and a projection of rank `rest`.
+    return rms_from_energy(float(bases * bases * size + 2 * bases * rest + rest), N)
 
 
 def _energy(

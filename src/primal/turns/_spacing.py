@@ -8,11 +8,14 @@ import numpy as np
 
 from primal._checks import one_of, positive_scale, whole_number
 from primal.errors import ParameterError
-from primal.turns import floor_roots, increments, prime_slice
+from primal.turns._increments import floor_roots, increments
+from primal.turns._primes import prime_slice
 
-__all__ = ["SPACINGS", "spaced_increments"]
+__all__ = ["GRIDS", "SPACINGS", "spaced_increments"]
 
-SPACINGS = ("log", "rotary", "raw", "kronecker")
+# Spacings whose frequencies depend on how many there are: codes of these cannot grow.
+GRIDS = ("log", "rotary")
+SPACINGS = (*GRIDS, "raw", "kronecker")
 # Decimal's exp and ln are correctly rounded on every machine. 40 digits leave no doubt about
 # the whole numbers below 2**18 that are taken from them; increments of rotary have 20 digits, and
 # up to 15 more where sigma is large.
@@ -68,7 +71,7 @@ def spaced_increments(
 
     Examples
     --------
-    >>> from primal.torch._spacing import spaced_increments
+    >>> from primal.turns import spaced_increments
     >>> (spaced_increments(4) / 2.0**64 * 6.283185).round(5).tolist()
     [1.0, 0.10002, 0.01, 0.001]
     """

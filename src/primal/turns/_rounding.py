@@ -1,7 +1,7 @@
-"""Compact codes: phases in 8 or 16 bits, and the signs of waves packed eight to a byte.
+"""Phases in few bits: the one way to round them to 8 or 16 bits or to signs, and the way back.
 
-All are exact functions of the integer phases behind a map's features, so they too have one
-bit pattern on every machine. They hide nothing: phases are the features themselves.
+All are exact functions of integer phases, so they too have one bit pattern on every machine. They
+hide nothing: phases are the features themselves.
 """
 
 from __future__ import annotations
@@ -10,9 +10,15 @@ import numpy as np
 
 from primal._checks import one_of
 from primal.errors import DataError
-from primal.turns import waves
+from primal.turns._waves import waves
 
-__all__ = ["phases_to_uint8", "phases_to_uint16", "phases_to_waves", "waves_to_bits"]
+__all__ = [
+    "phases_to_bits",
+    "phases_to_turns",
+    "phases_to_uint8",
+    "phases_to_uint16",
+    "phases_to_waves",
+]
 
 _QUARTER = np.uint32(1 << 30)
 _HALF = np.uint32(1 << 31)
@@ -31,13 +37,12 @@ def phases_to_uint8(turns: np.ndarray) -> np.ndarray:
     -------
     codes : ndarray of uint8, shape (..., k)
         Units of 1/256 turn, at most 1/512 turn away (ties go up); the last half unit of the
-        turn wraps to 0. (:func:`primal.decoding.quantise` cuts instead of rounding, and its
-        codes stand for the middle of a cell: the two do not mix.)
+        turn wraps to 0. :func:`primal.decode_exact` and an `Index` read them.
 
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.search import phases_to_uint8
+    >>> from primal.turns import phases_to_uint8
     >>> phases_to_uint8(np.array([0, 2**23 - 1, 2**23, 2**31, 2**32 - 1], dtype=np.uint32))
     array([  0,   0,   1, 128,   0], dtype=uint8)
     """
@@ -52,8 +57,8 @@ def phases_to_uint16(turns: np.ndarray) -> np.ndarray:
     return _rounded(turns, 16).astype(np.uint16)
 
 
-def waves_to_bits(turns: np.ndarray) -> np.ndarray:
-    """Return the signs of the waves of phases, one bit each.
+def phases_to_bits(turns: np.ndarray) -> np.ndarray:
+    """Return the signs of the cosines and sines of phases, one bit each.
 
     Parameters
     ----------
@@ -75,9 +80,9 @@ def waves_to_bits(turns: np.ndarray) -> np.ndarray:
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.search import waves_to_bits
+    >>> from primal.turns import phases_to_bits
     >>> eighths = np.array([[1, 3, 5, 7]], dtype=np.uint32) << np.uint32(29)
-    >>> np.unpackbits(waves_to_bits(eighths), axis=-1, bitorder="little")
+    >>> np.unpackbits(phases_to_bits(eighths), axis=-1, bitorder="little")
     array([[1, 1, 0, 1, 0, 0, 1, 0]], dtype=uint8)
     """
     turns = _checked_turns(turns)
@@ -86,6 +91,24 @@ def waves_to_bits(turns: np.ndarray) -> np.ndarray:
     signs[..., 1] = turns <= _HALF
     flat = signs.reshape(*turns.shape[:-1], 2 * turns.shape[-1])
     return np.packbits(flat, axis=-1, bitorder="little")
+
+
+def phases_to_turns(codes: np.ndarray) -> np.ndarray:
+    """Return phases of 8 or 16 bits in units of 2**-32 turn, uint32 of the same shape.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.turns import phases_to_turns
+    >>> phases_to_turns(np.array([0, 64, 128], dtype=np.uint8)) / 2**32
+    array([0.  , 0.25, 0.5 ])
+    """
+    if not isinstance(codes, np.ndarray) or codes.dtype not in (np.uint8, np.uint16):
+        raise DataError(
+            f"phases must be an array of uint8 or uint16, got {_described(codes)}: pass what "
+            "phases_to_uint8 or phases_to_uint16 returned."
+        )
+    return codes.astype(np.uint32) << np.uint32(32 - 8 * codes.itemsize)
 
 
 def phases_to_waves(codes: np.ndarray, dtype: object = np.float32) -> np.ndarray:
@@ -105,30 +128,20 @@ def phases_to_waves(codes: np.ndarray, dtype: object = np.float32) -> np.ndarray
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.search import phases_to_waves
+    >>> from primal.turns import phases_to_waves
     >>> phases_to_waves(np.array([0, 64, 128], dtype=np.uint8)).astype(int)
     array([ 1,  0,  0,  1, -1,  0])
     """
-    name = _wave_dtype(dtype)
-    if not isinstance(codes, np.ndarray) or codes.dtype not in (np.uint8, np.uint16):
-        raise DataError(
-            f"phases must be an array of uint8 or uint16, got {_kind(codes)}: pass what "
-            "phases_to_uint8 or phases_to_uint16 returned."
-        )
-    turns = np.uint64 if name == "float64" else np.uint32
-    unused_bits = 8 * (np.dtype(turns).itemsize - codes.itemsize)
-    cos, sin = waves(codes.astype(turns) << turns(unused_bits))
-    z = np.empty((*codes.shape[:-1], 2 * codes.shape[-1]), dtype=name)
-    z[..., 0::2], z[..., 1::2] = cos, sin
-    return z
-
-
-def _wave_dtype(dtype: object) -> str:
     try:
         name = np.dtype(dtype).name  # type: ignore[arg-type]
     except TypeError:
         name = str(dtype)
-    return one_of("dtype", name, _WAVE_DTYPES)
+    one_of("dtype", name, _WAVE_DTYPES)
+    turns = phases_to_turns(codes)
+    wide = turns.astype(np.uint64) << np.uint64(32) if name == "float64" else turns
+    z = np.empty((*codes.shape[:-1], 2 * codes.shape[-1]), dtype=name)
+    z[..., 0::2], z[..., 1::2] = waves(wide)
+    return z
 
 
 def _rounded(turns: np.ndarray, n_bits: int) -> np.ndarray:
@@ -140,13 +153,13 @@ def _rounded(turns: np.ndarray, n_bits: int) -> np.ndarray:
 def _checked_turns(turns: np.ndarray) -> np.ndarray:
     if not isinstance(turns, np.ndarray) or turns.dtype != np.uint32 or turns.ndim == 0:
         raise DataError(
-            f"turns must be an array of uint32, shape (..., k), got {_kind(turns)}: "
+            f"turns must be an array of uint32, shape (..., k), got {_described(turns)}: "
             "pass m.turns(x)."
         )
     return turns
 
 
-def _kind(value: object) -> str:
+def _described(value: object) -> str:
     if isinstance(value, np.ndarray):
         return f"{value.dtype} of shape {value.shape}"
     return type(value).__name__

@@ -9,22 +9,29 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
-from primal._checks import whole_number
+from primal._checks import even_dimension, whole_number
+from primal._hash import stable_position
+from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.hdc._algebra import bind
-from primal.hdc._codes import Codes, phasors
-from primal.hdc._space import Space
+from primal.turns import (
+    N_BLOCKS,
+    block_increments,
+    require_blocks,
+    round_turns,
+    static_turns,
+    waves,
+)
 
 __all__ = ["PrimeNgrams"]
 
-_BLOCK_NGRAMS_PHASES = 1 << 22
+_BLOCK_PHASES = 1 << 22
 
 
 class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Encode texts as the sum of the codes of their n-grams of letters.
 
-    Every place of an n-gram is a role with its own block of primes, in which a letter has a
-    code; an n-gram binds n of them, a text bundles its n-grams. The inner product of two texts
+    Every place of an n-gram has its own block of primes, in which a letter has a code; an n-gram
+    adds the phases of n of them, a text sums its n-grams. The inner product of two texts
     then approximates the cosine similarity of their counts of n-grams, without a table of
     n-grams: no vocabulary is learned, and a new letter or language changes nothing.
 
@@ -33,11 +40,11 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     n_components : int, default=2048
         Length of the vectors, even.
     n : int, default=3
-        Letters of an n-gram.
+        Letters of an n-gram, at most 16.
 
     Examples
     --------
-    >>> from primal.hdc.classifiers import PrimeNgrams
+    >>> from primal.sklearn import PrimeNgrams
     >>> texts = ["the cat sat on the mat", "the cat sat on a mat", "der Hund schlief"]
     >>> Z = PrimeNgrams(1024).fit_transform(texts)
     >>> Z.shape, (Z @ Z[0] > 0.7).tolist()
@@ -50,9 +57,9 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; nothing is learned from X."""
-        roles = [f"letter {place}" for place in range(whole_number("n", self.n, least=1))]
-        self._space = Space(self.n_components, roles=tuple(roles))
-        self._n_features_out = self._space.D
+        whole_number("n", self.n, least=1, most=N_BLOCKS)
+        self._n_features_out = even_dimension(self.n_components)
+        require_blocks(self._n_features_out // 2, N_BLOCKS)
         _texts(X)
         return self
 
@@ -68,30 +75,31 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         Z : ndarray of shape (n_texts, n_components), dtype=float32
             Real parts, then imaginary parts.
         """
-        if not hasattr(self, "_space"):
+        if not hasattr(self, "_n_features_out"):
             self.fit(X)
         texts = _texts(X)
         counts, ngrams = _counted(texts, self.n)
-        step = max(1, _BLOCK_NGRAMS_PHASES // self._space.k)
-        total = np.zeros((len(texts), self._space.k), dtype=np.complex64)
-        for first in range(0, len(ngrams), step):
-            codes = phasors(self._codes(ngrams[first : first + step]))
-            total += counts[:, first : first + step] @ codes
-        Z = np.concatenate([total.real, total.imag], axis=1)
+        k = self._n_features_out // 2
+        Z = np.zeros((len(texts), 2 * k), dtype=np.float32)
+        for some in row_blocks(len(ngrams), k, _BLOCK_PHASES):
+            for half, wave in zip(
+                (Z[:, :k], Z[:, k:]), waves(self._turns(ngrams[some])), strict=True
+            ):
+                half += counts[:, some] @ wave
         norms = np.linalg.norm(Z, axis=1, keepdims=True)
         return Z / np.where(norms > 0.0, norms, np.float32(1.0))
 
-    def _codes(self, ngrams: list[str]) -> Codes:
-        """Return the code of every n-gram, shape (m, k): codes of its letters, bound."""
+    def _turns(self, ngrams: list[str]) -> np.ndarray:
+        """Return the phases of every n-gram, uint32 of shape (m, k): its letters', added."""
         letters = sorted(set("".join(ngrams)))
         number = {letter: place for place, letter in enumerate(letters)}
         columns = np.array([[number[letter] for letter in ngram] for ngram in ngrams])
-        return bind(
-            [
-                self._space.symbols(role).encode(letters)[columns[:, place]]
-                for place, role in enumerate(self._space.roles)
-            ]
-        )
+        positions = np.array([stable_position(letter) for letter in letters], dtype=np.uint64)
+        turns = np.zeros((len(ngrams), self._n_features_out // 2), dtype=np.uint32)
+        for place, column in enumerate(columns.T):
+            increments = block_increments(turns.shape[1], place)
+            turns += round_turns(static_turns(positions, increments))[column]
+        return turns
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]

@@ -12,10 +12,13 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from primal.errors import DataError, MissingPackageError, ParameterError
-from primal.hdc._class_ngrams import PrimeNgrams
-from primal.hdc._class_online import PrimeOnlineClassifier, scattered
-from primal.hdc._class_prototypes import PrimeCentroidClassifier
-from primal.sklearn import PrimeRidgeClassifier
+from primal.sklearn import (
+    PrimeCentroidClassifier,
+    PrimeNgrams,
+    PrimeOnlineClassifier,
+    PrimeRidgeClassifier,
+)
+from primal.sklearn._prototypes import scattered
 from primal_studies.hdc._datasets import load
 
 DIGITS = load("digits")
@@ -53,6 +56,8 @@ def test_a_grown_centroid_is_the_larger_one_and_keeps_its_sums():
     small = PrimeCentroidClassifier(64, gamma=GAMMA, form="pair").fit(X, Y)
     old = small.class_sums_.copy()
     grown = small.grow(256, X[::-1], Y[::-1])
+    assert (small.n_components, grown.n_components) == (64, 256)
+    np.testing.assert_array_equal(small.class_sums_, old)
     fresh = PrimeCentroidClassifier(256, gamma=GAMMA, form="pair").fit(X, Y)
     np.testing.assert_array_equal(grown.class_sums_[:, :64], old)
     np.testing.assert_array_equal(grown.class_sums_, fresh.class_sums_)
@@ -60,11 +65,17 @@ def test_a_grown_centroid_is_the_larger_one_and_keeps_its_sums():
 
 
 @pytest.mark.parametrize(
-    ("rows", "labels"), [(X[1:], Y[1:]), (X, np.roll(Y, 1)), (X, Y + 1)], ids=str
+    ("rows", "labels", "said"),
+    [
+        (X[1:], Y[1:], "fitted on"),
+        (X, np.roll(Y, 1), "fitted on"),
+        (X, Y + 1, "has not seen"),
+        (X, Y - 1, "has not seen"),
+    ],
 )
-def test_growth_refuses_other_rows_and_leaves_the_model_alone(rows, labels):
+def test_growth_refuses_other_rows_and_leaves_the_model_alone(rows, labels, said):
     model = PrimeCentroidClassifier(64, gamma=GAMMA, form="pair").fit(X, Y)
-    with pytest.raises(DataError, match="fitted on"):
+    with pytest.raises(DataError, match=said):
         model.grow(128, rows, labels)
     assert model.n_components == 64
     assert model.predict(X).shape == (400,)
