@@ -87,8 +87,7 @@ def _described_by(file: Any, path: Path) -> tuple[Map, str]:
     try:
         metadata = file.schema_arrow.metadata or {}
         written = parsed_json(metadata[_METADATA_KEY], f"the metadata of {path}")
-        recipe = written.get("recipe", written)  # the pipeline says more than is needed here
-        spec, stored = recipe["spec"], recipe["stored" if "stored" in recipe else "dtype"]
+        spec, stored = written["spec"], written["stored"]  # the pipeline says more
     except (AttributeError, KeyError, TypeError, DataError):
         raise DataError(
             f"{path} does not say how its codes were made: its schema needs the metadata key "

@@ -11,7 +11,7 @@ from primal.bases import Basis
 from primal.codebooks import toeplitz_statistics
 from primal.decoding import no_wrap_bound
 from primal.maps import DynamicPrime, StaticPrime
-from primal.turns import _nth_prime_bound, _sieve
+from primal.turns._primes import _nth_prime_bound, _sieve
 from primal_studies.bench import _peers as peers
 from primal_studies.bench._measure import OURS, Case
 from primal_studies.bench._pipeline import pipeline_cases
