@@ -30,7 +30,8 @@ import click
 import numpy as np
 
 import primal
-from primal.decoding import Box, DecodePlan, Gaussian, Integers, noise_turns, quantise
+from primal.decoding import Box, DecodePlan, Gaussian, Integers, noise_turns
+from primal.turns import phases_to_uint8
 
 BOX = Box(1.0)
 WHOLE = "whole"  # one input, with the frequencies 1, 2, 3, ...
@@ -68,7 +69,7 @@ SETTINGS = [
     (32, 32, 100.0, "orthogonal", Integers(0.5, -8, 8), "float16"),
     (3, 128, 1.0, "paper", Integers(1.0, 0, 9999), 0.02),
     (1, 32, WHOLE, "paper", Box(0.5), "float32"),
-    (1, 32, WHOLE, "paper", Box(0.5, centre=0.25), 1e-4),
+    (1, 32, WHOLE, "paper", Box(0.5, center=0.25), 1e-4),
     (1, 32, WHOLE, "paper", Gaussian(0.0, 0.01), "float32"),
     (1, 64, WHOLE, "paper", Integers(2.0**-33, -(2**32), 2**32), "float64"),
 ]
@@ -117,7 +118,7 @@ def draw(prior: object, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
         return np.asarray(prior.step) * steps
     if isinstance(prior, Gaussian):
         return rng.normal(float(prior.mean), float(prior.cov) ** 0.5, (n, d))
-    return float(prior.centre) + float(prior.half_width) * rng.uniform(-1.0, 1.0, (n, d))
+    return float(prior.center) + float(prior.half_width) * rng.uniform(-1.0, 1.0, (n, d))
 
 
 def draw_edges(
@@ -137,7 +138,7 @@ def draw_edges(
         edge = np.where(sign > 0, float(prior.high), float(prior.low)) * float(prior.step)
         inward = np.zeros((n, d))
     else:
-        edge = float(prior.centre) + float(prior.half_width) * sign
+        edge = float(prior.center) + float(prior.half_width) * sign
         inward = x_std * rng.exponential(2.0, (n, d)) * rng.choice([0.0, 1.0], (n, 1))
     # All inputs at an edge, or one of them, or each by chance.
     chosen = rng.random((n, d)) < rng.choice([0.1, 0.5, 1.0], (n, 1))
@@ -153,7 +154,7 @@ def waves(turns: np.ndarray, length: np.ndarray | float = 1.0) -> np.ndarray:
 def codes(m: primal.DynamicPrime, x: np.ndarray, noise: object, rng: np.random.Generator):
     """Return codes of x with the stated noise; waves scaled by some factor for each row."""
     if noise == "uint8":
-        return quantise(m.turns(x))
+        return phases_to_uint8(m.turns(x))
     scale = rng.choice([1.0, 2.0**-20, 3.7, 1e6], (len(x), 1))
     if noise in ("float32", "float64"):
         return (m.encode(x, dtype=noise) * scale).astype(noise)
@@ -172,13 +173,13 @@ def inside(setting: tuple, n: int, rng: np.random.Generator) -> dict[str, object
     for size in chunks(n):
         edges = size // 2
         plain = draw(prior, d, size - edges, rng)
-        aimed = draw_edges(prior, d, edges, plan.x_std, rng)
+        aimed = draw_edges(prior, d, edges, plan.certificate.x_std, rng)
         for x in (plain, aimed):
             z = codes(m, x, noise, rng)
             start = time.perf_counter()
             result, warned = decoded(plan, z)
             seconds += time.perf_counter() - start
-            right = near(result.candidates[:, 0], x, plan.x_std)
+            right = near(result.candidates[:, 0], x, plan.certificate.x_std)
             unique = result.status == "unique"
             add(
                 count,
@@ -192,8 +193,8 @@ def inside(setting: tuple, n: int, rng: np.random.Generator) -> dict[str, object
             )
     return {
         **count,
-        "spurious": plan.log2_spurious,
-        "predicted": plan.success_probability,
+        "spurious": plan.certificate.log2_spurious,
+        "predicted": plan.certificate.success_probability,
         "rate": n / seconds,
     }
 
@@ -225,7 +226,7 @@ def broken(setting: tuple, kind: str, n: int, rng: np.random.Generator) -> dict[
         permutation = rng.permutation(k)
     for size in chunks(n):
         x = draw(prior, d, size, rng)
-        x_std = plan.x_std
+        x_std = plan.certificate.x_std
         if kind.endswith("outside"):
             x = moved_outside(prior, x, kind, rng)
         turns = m.turns(x) * 2.0**-32 + rng.normal(0.0, noise, (size, k))
@@ -252,7 +253,7 @@ def broken(setting: tuple, kind: str, n: int, rng: np.random.Generator) -> dict[
         unique = result.status == "unique"
         erased = kind in ("zero", "half erased", "pair erased")
         wrong = unique & (erased | ~near(result.x, x, x_std))
-        off = unique & ~near(result.x, x, plan.x_std)
+        off = unique & ~near(result.x, x, plan.certificate.x_std)
         add(count, n=size, unique=unique, wrong=wrong, off=off, warned=warned)
     return count
 
@@ -270,7 +271,7 @@ def rejected(setting: tuple, n: int, rng: np.random.Generator) -> dict[str, obje
         z += rng.normal(0.0, 2.0 * np.pi * plan.noise_turns, z.shape)
         result, _ = decoded(plan, z)
         failed = result.status == "failed"
-        right = near(result.candidates[:, 0], x, plan.x_std)
+        right = near(result.candidates[:, 0], x, plan.certificate.x_std)
         # A code without phases has no candidate.
         add(count, n=size, failed=failed, rejected=failed & (right | np.isnan(result.residual)))
     return count
@@ -291,7 +292,7 @@ def moved_outside(prior: object, x: np.ndarray, kind: str, rng: np.random.Genera
     if isinstance(prior, Gaussian):
         far = float(prior.mean) + sign * times * (math.sqrt(d) + 5.0) * float(prior.cov) ** 0.5
         return np.where(chosen, far, x)
-    far = float(prior.centre) + sign * times * float(prior.half_width)
+    far = float(prior.center) + sign * times * float(prior.half_width)
     return np.where(chosen, far, x)
 
 

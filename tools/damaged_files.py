@@ -31,7 +31,7 @@ import numpy as np
 from savers import SAVERS
 
 import primal
-from primal import hdc, pipeline
+from primal import codebooks, hdc, pipeline
 from primal.codebooks import codebook
 from primal.decoding import Box, _setup
 from primal.search import Index
@@ -90,8 +90,8 @@ def _use_index(folder: Path) -> None:
 
 def _make_parquet(folder: Path) -> None:
     np.save(folder / "x.npy", _X)
-    options = {"dim": 64, "sigma": 0.2, "batch_rows": 16, "dtype": "uint8-phase"}
-    pipeline.encode(folder / "x.npy", folder / "codes.parquet", **options)
+    options = {"rows_per_part": 16, "stored": "uint8-phase"}
+    pipeline.encode(folder / "x.npy", folder / "codes.parquet", _map(), **options)
     for path in folder.iterdir():
         if path.name != "codes.parquet":
             path.unlink()
@@ -101,16 +101,31 @@ def _use_parquet(folder: Path) -> None:
     Index.from_parquet(folder / "codes.parquet").search(_X[:2], 1)
 
 
+def _map() -> primal.DynamicPrime:
+    return primal.DynamicPrime(_X.shape[1], 64, 0.2, basis="auto", layout="interleaved")
+
+
 def _make_output(folder: Path) -> None:
     np.save(folder / "x.npy", _X)
-    pipeline.encode(folder / "x.npy", folder / "z.npy", dim=64, sigma=0.2, batch_rows=16)
+    pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), rows_per_part=16)
 
 
 def _use_output(folder: Path) -> None:
     pipeline.inspect(folder / "z.npy")
     pipeline.decode(folder / "z.npy", folder / "back.npy")
-    pipeline.encode(folder / "x.npy", folder / "z.npy", dim=64, sigma=0.2, batch_rows=16)
-    pipeline.merge([folder / "z.npy"], folder / "merged.npy", same_inputs=True)
+    pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), rows_per_part=16)
+
+
+def _make_parts(folder: Path) -> None:
+    np.save(folder / "x.npy", _X)
+    pipeline.encode(folder / "x.npy", folder / "z", _map(), rows_per_part=64)
+
+
+def _use_parts(folder: Path) -> None:
+    pipeline.inspect(folder / "z")
+    pipeline.decode(folder / "z", folder / "back.npy")
+    pipeline.encode(folder / "x.npy", folder / "z", _map(), rows_per_part=64)
+    pipeline.merge(folder / "z", folder / "merged.npy")
 
 
 class _StopError(Exception):
@@ -124,15 +139,15 @@ def _make_unfinished(folder: Path) -> None:
 
     np.save(folder / "x.npy", _X)
     try:
-        options = {"dim": 64, "sigma": 0.2, "batch_rows": 16}
-        pipeline.encode(folder / "x.npy", folder / "z.npy", progress=stop, **options)
+        options = {"rows_per_part": 16, "progress": stop}
+        pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), **options)
     except _StopError:
         return
     raise AssertionError("the encoding was not stopped")
 
 
 def _use_unfinished(folder: Path) -> None:
-    pipeline.encode(folder / "x.npy", folder / "z.npy", dim=64, sigma=0.2, batch_rows=16)
+    pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), rows_per_part=16)
 
 
 def _make_reduction(folder: Path) -> None:
@@ -164,6 +179,9 @@ def _make_specs(folder: Path) -> None:
             kind: codebook(20, 16, kind=kind).spec
             for kind in ("offset", "shadow", "chirp", "kerdock", "weighted", "tuned", "singer")
         },
+        "items": hdc.ItemMemory(space.symbols("a"), ["x", 3]).spec,
+        "pairs": hdc.KeyValueMemory(space).spec,
+        "sequence": hdc.SequenceMemory("b", hdc.ItemMemory(space.symbols("a"), [1, 2])).spec,
         "random": codebook(20, 8, kind="gaussian", seed=1).spec,
     }
     for name, spec in specs.items():
@@ -178,9 +196,8 @@ def _use_specs(folder: Path) -> None:
             spec = json.loads(path.read_bytes())
         except (ValueError, RecursionError):
             continue
-        vocabulary = isinstance(spec, dict) and "vocabulary" in spec
-        made = (hdc.from_spec if vocabulary else primal.from_spec)(spec)
-        if hasattr(made, "encode") and not vocabulary and not isinstance(made, primal.DynamicPrime):
+        made = primal.from_spec(spec)
+        if isinstance(made, (primal.StaticPrime, codebooks.Codebook)):
             made.encode([0])
 
 
@@ -195,6 +212,7 @@ LOADERS = (
     Loader("decoder cache", _make_reduction, _use_reduction, ()),
     Loader("specs", _make_specs, _use_specs, primal.PrimalError),
     Loader("pipeline", _make_output, _use_output, primal.PrimalError),
+    Loader("pipeline parts", _make_parts, _use_parts, primal.PrimalError),
     Loader("unfinished", _make_unfinished, _use_unfinished, primal.PrimalError),
 )
 

@@ -16,7 +16,8 @@ import click
 import numpy as np
 
 import primal
-from primal.decoding import Box, quantise
+from primal.decoding import Box
+from primal.turns import phases_to_uint8
 
 # d, D, sigma, basis, noise, least share of exact results (of right turns where there is noise)
 GRID = [
@@ -37,7 +38,7 @@ GRID = [
 def codes(m: primal.DynamicPrime, x: np.ndarray, noise: object, rng: np.random.Generator):
     """Return codes of x with the stated noise."""
     if noise == "uint8":
-        return quantise(m.turns(x))
+        return phases_to_uint8(m.turns(x))
     if noise == "float32":
         return m.encode(x)
     turns = m.turns(x) * 2.0**-32 + rng.normal(0.0, noise, (len(x), m.D // 2))
@@ -63,7 +64,7 @@ def measure(setting: tuple, n: int, rng: np.random.Generator) -> bool:
     unique = np.mean(result.status == "unique")
     print(
         f"{d:>3}{D:>5}{sigma:>7g} {basis:<11}{noise!s:<8}{exact:>8.4f}{turns:>8.4f}{unique:>8.4f}"
-        f"{np.nanmedian(error):>9.0e}{plan.log2_spurious:>9.0f}{plan.setup_seconds:>8.2f}{rate:>10.0f}",
+        f"{np.nanmedian(error):>9.0e}{plan.certificate.log2_spurious:>9.0f}{plan.setup_seconds:>8.2f}{rate:>10.0f}",
         flush=True,
     )
     return (exact if noise == "float32" else turns) >= bar

@@ -17,9 +17,9 @@ from pathlib import Path
 
 import click
 
-import primal.codebooks._designs as designs
-from primal.codebooks._designs import Design, shipped_design
-from primal.codebooks._shadow_codes import design_shadow
+import primal.codebooks
+from primal.codebooks._codebook import SearchBudget
+from primal.codebooks._shadow_codes import Design, Shadow, shipped_design
 
 STEPS = 120_000
 GRID_N = (100, 250, 500, 1000, 2000, 5000, 10_000)
@@ -38,9 +38,15 @@ HEADER = (
 def design(size: tuple[int, int, str]) -> Design:
     """Return the design for one size."""
     N, D, field = size
-    codes = design_shadow(N, D, field, steps=STEPS)
+    codes = Shadow._design(N, D, field, SearchBudget(STEPS))
     primes = tuple(codes.primes.tolist())
-    return Design(N, D, field, codes.view, codes.evidence().mu, primes)
+    return Design(N, D, field, codes.view, codes.certificate.coherence, primes)
+
+
+def line(found: Design) -> str:
+    """Return a design as one line of the table."""
+    head = f"{found.N} {found.D} {found.field} {found.view} {found.coherence:.9f}"
+    return " ".join([head, *map(str, found.primes)])
 
 
 @click.command()
@@ -59,15 +65,15 @@ def main(only: tuple[str, ...], write: bool, jobs: int) -> None:
             size = (result.N, result.D, result.field)
             found[size] = result
             shipped = shipped_design(*size)
-            same = shipped is not None and result.line() == shipped.line()
+            same = shipped is not None and line(result) == line(shipped)
             different |= not same
             verdict = "as shipped" if same else "differs from the table"
             click.echo(f"{size}: {result.view}, coherence {result.coherence:.6f}, {verdict}")
             bar.update(1)
     if write:
         kept = {size: shipped_design(*size) for size in SIZES} | found
-        lines = [one.line() for one in kept.values() if one is not None]
-        path = Path(designs.__file__).with_name("designs.txt")
+        lines = [line(one) for one in kept.values() if one is not None]
+        path = Path(primal.codebooks.__file__).with_name("designs.txt")
         path.write_text(HEADER + "\n".join(lines) + "\n", encoding="ascii")
         click.echo(f"wrote {path}")
         return

@@ -131,7 +131,7 @@ def consecutive() -> None:
     golden = (math.sqrt(5.0) + 1.0) / 2.0
     scales = {
         "1 (the paper)": 1.0,
-        "golden**-1/2 (default)": hdc.SCALE,
+        "golden**-1/2 (default)": hdc.Space(2).sigma,
         "1 / golden": 1.0 / golden,
         "1 / (2 pi)": 1.0 / (2.0 * math.pi),
         "1 / e": 1.0 / math.e,
@@ -142,9 +142,9 @@ def consecutive() -> None:
     for name, sigma in scales.items():
         for k, n in ((256, 40), (1024, 160)):
             space = hdc.Space(2 * k, roles=roles, sigma=sigma)
-            blocks = [space.increments(role) for role in roles]
-            energy = np.mean([hdc.window_energy(block, n) for block in blocks])
-            inside = [_inside(block, n) for block in blocks]
+            runs = [hdc.bundle(space.integers(role).encode(np.arange(n))) for role in roles]
+            energy = np.mean(np.square(np.abs(runs))) / n
+            inside = [_inside(space.increments(role), n) for role in roles]
             print(
                 f"{name:<22}{k:>5}{n:>5}{energy:>10.2f}{np.mean(inside):>9.3f}{min(inside):>7.2f}",
                 flush=True,
@@ -165,7 +165,7 @@ def resonator(trials: int) -> None:
             for _ in range(trials):
                 chosen = tuple(int(i) for i in rng.integers(0, n, 3))
                 product = hdc.bind([c[i] for c, i in zip(domains, chosen, strict=True)])
-                found = hdc.factorise(product, domains)
+                found = hdc.factorize(product, domains)
                 right += found.indices == chosen
                 steps.append(found.steps)
             print(
@@ -222,7 +222,7 @@ def pictures(data: str, seeds: int, levels: int) -> None:
     similar class wins. Hashed pixels miss the bar if they do worse than random codes by more than
     a standard deviation.
     """
-    from primal.hdc.datasets import load
+    from primal_studies.hdc import load
 
     split = load(data).split(0)
     top = float(split.X_train.max())

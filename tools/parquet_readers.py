@@ -22,8 +22,8 @@ import click
 import numpy as np
 import pyarrow.parquet as pq
 
-from primal import pipeline
-from primal.pipeline._recipe import DTYPES
+from primal import DynamicPrime, pipeline
+from primal.pipeline._recipe import STORED
 
 _ROWS = 5000
 
@@ -50,11 +50,12 @@ def write_files(folder: Path) -> list[Path]:
     x[7, 1], x[4000, 2] = np.nan, np.inf
     np.save(folder / "x.npy", x)
     files = []
-    for dtype in DTYPES:
+    m = DynamicPrime(5, 64, 0.1, basis="auto", layout="interleaved")
+    for stored in STORED:
         for on_error in ("skip", "null"):
-            path = folder / f"{dtype} {on_error}.parquet"
-            options = {"dim": 64, "sigma": 0.1, "dtype": dtype, "on_error": on_error}
-            pipeline.encode(folder / "x.npy", path, batch_rows=1500, **options)
+            path = folder / f"{stored} {on_error}.parquet"
+            options = {"stored": stored, "on_error": on_error, "rows_per_part": 1500}
+            pipeline.encode(folder / "x.npy", path, m, **options)
             files.append(path)
     return files
 

@@ -1,4 +1,4 @@
-"""What a file that can be decoded costs: noting the extent, and setting up the lattice decoder.
+"""What decoding costs: recording the extent of rows, and setting up the lattice decoder.
 
 ``python tools/pipeline_decode_costs.py`` takes some minutes.
 """
@@ -11,27 +11,28 @@ from pathlib import Path
 
 import numpy as np
 
-from primal import pipeline
+from primal import DynamicPrime, KernelPrime, pipeline
+from primal.kernels import scale_gamma
 from primal.pipeline import _job
 from primal.pipeline._extent import Extent
-from primal.sklearn import PrimeFeatures
 
 _ROUNDS = 7
 # Where phases of rows wrap, where those of their range would, and where no phase could.
 _SIGMAS = {"rows wrap": 0.3, "their range would": 0.008, "nothing could": 1e-4}
 
 
-def noting() -> None:
+def recording() -> None:
     """Print the time of encoding over that without the extent, 200,000 x 64 to 512."""
     x = np.random.default_rng(0).standard_normal((200_000, 64)).astype(np.float32)
     with tempfile.TemporaryDirectory() as made:
-        source, target = Path(made, "in.npy"), Path(made, "out.parquet")
+        source, target = Path(made, "in.npy"), Path(made, "out")
         np.save(source, x)
 
         def seconds(sigma: float, extent: object) -> float:
             _job.Extent = extent  # type: ignore[misc]
+            m = DynamicPrime(64, 512, sigma, basis="auto", layout="interleaved")
             start = time.perf_counter()
-            pipeline.encode(source, target, dim=512, sigma=sigma, overwrite=True)
+            pipeline.encode(source, target, m, overwrite=True)
             return time.perf_counter() - start
 
         for name, sigma in _SIGMAS.items():
@@ -41,7 +42,7 @@ def noting() -> None:
 
 class _Nothing:
     @staticmethod
-    def of(x: object, basis: object) -> None:
+    def of(x: object, frequencies: object) -> None:
         return None
 
 
@@ -49,13 +50,13 @@ def setting_up() -> None:
     """Print the time of a plan with the range of normal data as its prior."""
     for d, D in ((50, 256), (100, 512), (128, 512), (200, 1024)):
         x = np.random.default_rng(0).standard_normal((300, d))
-        m = PrimeFeatures(D, form="pair").fit(x).map_
-        prior = Extent.of(x, m.basis).box  # type: ignore[union-attr]
+        m = KernelPrime(d, D, gamma=scale_gamma(x), form="pair")
+        prior = Extent.of(x, m.frequencies).box  # type: ignore[union-attr]
         start = time.perf_counter()
         m.decode_plan(prior=prior, cache=False)
         print(f"{d} inputs, D = {D}: set up in {time.perf_counter() - start:.1f} s", flush=True)
 
 
 if __name__ == "__main__":
-    noting()
+    recording()
     setting_up()

@@ -37,7 +37,8 @@ def step_by_step(sizes: tuple[int, ...]) -> tuple[PrimeRidgeClassifier, list[flo
     model = PrimeRidgeClassifier(sizes[0], **SETTINGS).fit(X, y)
     scores = [float(model.score(X_test, y_test))]
     for D in sizes[1:]:
-        scores.append(float(model.grow(D, X, y).score(X_test, y_test)))
+        model = model.grow(D, X, y)
+        scores.append(float(model.score(X_test, y_test)))
     return model, scores
 
 

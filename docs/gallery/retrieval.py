@@ -19,10 +19,9 @@ from sklearn.datasets import load_digits
 
 from peers import orthogonal_random_features
 from primal.kernels import scale_gamma
-from primal.search import Index, waves_to_bits
-from primal.search._kinds import words
-from primal.search._similarity import hamming_distances
+from primal.search import Index, similarity
 from primal.sklearn import PrimeFeatures
+from primal.turns import phases_to_bits
 
 PICTURE = HERE / "retrieval.png"
 RESULTS = HERE / "retrieval.json"
@@ -70,7 +69,7 @@ def prime_bits(data: Rows, n_bits: int, basis: str = "auto") -> np.ndarray:
 
 def prime_index(x: np.ndarray, D: int, codes: str, basis: str = "auto") -> Index:
     """Return the rows as codes of D outputs with the default gamma."""
-    return Index.from_vectors(x, PrimeFeatures(D, form="pair", basis=basis).fit(x), codes=codes)
+    return Index.from_vectors(x, PrimeFeatures(D, form="pair", basis=basis).fit(x), stored=codes)
 
 
 def random_fourier_bits(data: Rows, n_bits: int, seed: int) -> np.ndarray:
@@ -78,7 +77,7 @@ def random_fourier_bits(data: Rows, n_bits: int, seed: int) -> np.ndarray:
     generator = np.random.default_rng(seed)
     scale = np.sqrt(2.0 * scale_gamma(data[0])) / (2.0 * np.pi)
     frequencies = generator.standard_normal((data[0].shape[1], n_bits // 2)) * scale
-    return nearest_by_bits(*(waves_to_bits(to_turns(x @ frequencies)) for x in data))
+    return nearest_by_bits(*(phases_to_bits(to_turns(x @ frequencies)) for x in data))
 
 
 def orthogonal_fourier_bits(data: Rows, n_bits: int, seed: int) -> np.ndarray:
@@ -102,9 +101,8 @@ def to_turns(phases: np.ndarray) -> np.ndarray:
 
 def nearest_by_bits(rows: np.ndarray, queries: np.ndarray) -> np.ndarray:
     """Return the ten nearest rows by the number of differing bits."""
-    distances = hamming_distances(words(queries), words(rows)).astype(np.int64)
-    keys = distances * len(rows) + np.arange(len(rows))  # equal distances: the lower index
-    return np.sort(np.partition(keys, 10, axis=1)[:, :10], axis=1) % len(rows)
+    found = similarity(queries, rows, "bits")
+    return np.argsort(-found, axis=1, kind="stable")[:, :10]  # equal distances: the lower index
 
 
 def curves(data: Rows, sizes: tuple[int, ...], n_seeds: int) -> dict[str, list[float]]:

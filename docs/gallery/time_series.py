@@ -53,9 +53,14 @@ def draw(path: Path = HERE / "time_series.png", *, quick: bool = False) -> None:
     left.set(xlabel="steps ahead")
     left.legend()
     t = np.arange(200)[:, None]
-    for sigma in (1.0, 1e-3, 1e-4):
-        Z = PrimePositions(128, sigma=sigma).fit_transform(t)
-        right.plot(Z @ Z[0], label=f"sigma = {sigma:g}")
+    for label, options in (
+        ("log", {}),
+        ("raw", {"spacing": "raw"}),
+        ("raw, sigma = 1e-3", {"spacing": "raw", "sigma": 1e-3}),
+        ("raw, sigma = 1e-4", {"spacing": "raw", "sigma": 1e-4}),
+    ):
+        Z = PrimePositions(128, **options).fit_transform(t)
+        right.plot(Z @ Z[0] / 64.0, label=label)
     right.set(xlabel="distance in time", ylabel="similarity of codes")
     right.legend()
     save(figure, path)

@@ -6,8 +6,10 @@ import math
 import operator
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TypeVar
 
 import numpy as np
 
@@ -18,6 +20,7 @@ from primal.errors import (
     PrimalError,
 )
 
+T = TypeVar("T")
 # Beyond this a float64 no longer holds every integer.
 _LARGEST_EXACT_INTEGER = 2**53
 # Between these no engine's float64 steps overflow, and none underflows where it could decide a
@@ -50,7 +53,7 @@ def raised_as(
         ArithmeticError,
         AttributeError,
         LookupError,
-        RecursionError,
+        RuntimeError,
         TypeError,
         ValueError,
     ) as error:
@@ -102,19 +105,60 @@ def flag(name: str, value: object) -> bool:
     return bool(value)
 
 
+def callback(name: str, value: Callable[..., T] | None) -> Callable[..., T] | None:
+    """Return `value` if it can be called or is None."""
+    if value is not None and not callable(value):
+        raise ParameterError(f"{name} must be a function or None, got {value!r}.")
+    return value
+
+
+def file_path(name: str, value: object) -> Path:
+    """Return `value` as a path; only strings and paths are."""
+    if not isinstance(value, (str, os.PathLike)) or not str(value) or "\0" in str(value):
+        raise ParameterError(f"{name} must be a path, got {value!r}.")
+    return Path(value)
+
+
 def positive_scale(name: str, value: object) -> float:
     """Return `value` as a positive, finite float."""
     if isinstance(value, (bool, np.bool_, str, bytes)):
         raise ParameterError(f"{name} must be a number, got {value!r}.")
     try:
         number = float(value)  # type: ignore[arg-type]
-    except (TypeError, ValueError, OverflowError):
+    except (TypeError, ValueError, OverflowError, RuntimeError):
         raise ParameterError(f"{name} must be a number, got {value!r}.") from None
     if not math.isfinite(number) or number <= 0:
         raise ParameterError(
             f"{name} must be positive and finite, got {number!r}: for example 1.0."
         )
     return number
+
+
+def real_number(name: str, value: object, *, above: float, below: float) -> float:
+    """Return `value` as a float strictly between two limits."""
+    number = math.nan
+    if not isinstance(value, (bool, np.bool_, str, bytes)):
+        with suppress(TypeError, ValueError, OverflowError, RuntimeError):
+            number = float(value)  # type: ignore[arg-type]
+    if not above < number < below:
+        raise ParameterError(
+            f"{name} must be a number strictly between {above:g} and {below:g}, got {value!r}."
+        )
+    return number
+
+
+def fixed_point(name: str, value: object, *dtypes: type, ndim: int | None = None) -> np.ndarray:
+    """Return `value` if it is an array of turns in one of these unsigned types."""
+    if (
+        not isinstance(value, (np.ndarray, np.generic))
+        or value.dtype not in dtypes
+        or ndim not in (None, value.ndim)
+    ):
+        found = f"{value.dtype} {value.shape}" if isinstance(value, np.ndarray) else repr(value)
+        names = " or ".join(dtype.__name__ for dtype in dtypes)
+        axes = "" if ndim is None else f" with {ndim} axis" + "es" * (ndim > 1)
+        raise DataError(f"{name} must be an array of {names}{axes}, got {found}.")
+    return value  # type: ignore[bad-return]  # scalars of NumPy behave like arrays
 
 
 def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
@@ -184,6 +228,14 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
     return array, largest
 
 
+def real_matrix(name: str, value: object) -> np.ndarray:
+    """Return `value` as an array of finite real numbers with two axes, none of length zero."""
+    array = real_array(name, value)
+    if array.ndim != 2 or array.size == 0:
+        raise DataError(f"{name} must have rows and columns, got shape {array.shape}.")
+    return array
+
+
 def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> None:
     """Raise DataError for what a conversion to an array would lose without a word.
 
@@ -214,7 +266,8 @@ def positions(value: object) -> np.ndarray:
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
-        array = np.asarray(value, dtype=object)
+        with raised_as(DataError, "positions must be integers"):
+            array = np.asarray(value, dtype=object)
         for place, item in enumerate(array.ravel()):
             if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
                 raise DataError(
@@ -275,10 +328,8 @@ def require_work(n_steps: int, what: str) -> None:
 
 def _as_numeric(name: str, value: object) -> np.ndarray:
     _refuse_masked(name, value, DataError)
-    try:
+    with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
         array = np.asarray(value)
-    except (ValueError, TypeError) as error:
-        raise DataError(f"{name} is not a rectangular array of numbers ({error}).") from None
     if array.dtype.kind not in "fiub":
         if array.dtype == object:  # also what becomes of integers that int64 cannot hold
             refuse_lost_values(name, array)

@@ -12,7 +12,6 @@ __all__ = ["install_hint", "require"]
 _DISTRIBUTION = "primal-features"
 # By the name that is imported: the name people know, and the extra.
 _PACKAGES = {
-    "faiss": ("FAISS", "search"),
     "matplotlib": ("matplotlib", "plot"),
     "numba": ("Numba", "fast"),
     "pyarrow": ("pyarrow", "data"),

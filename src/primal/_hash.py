@@ -62,6 +62,6 @@ def _text(value: object) -> bytes:
         number = float(value)
         return b"i%d" % int(number) if number.is_integer() else b"f" + number.hex().encode()
     raise DataError(
-        f"categories must be strings or numbers, got {value!r} of type "
+        f"names and categories must be strings or numbers, got {value!r} of type "
         f"{type(value).__name__}: convert it to text, for instance with astype(str)."
     )

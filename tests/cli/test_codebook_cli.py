@@ -8,9 +8,9 @@ import pytest
 from click.testing import CliRunner
 
 import primal
+from primal import from_spec
 from primal.cli._codebook import codebook as command
-from primal.codebooks import codebook, from_spec
-from primal.codebooks._kinds import KINDS
+from primal.codebooks import KINDS, codebook
 
 
 def run(*arguments):
@@ -42,7 +42,7 @@ def test_json_rebuilds_the_codebook():
     report = json.loads(run(100, 16, "--kind", "chirp", "--json").stdout)
     cb = from_spec(report["spec"])
     assert cb == codebook(100, 16, kind="chirp")
-    assert report["certificate"]["mu"] == cb.certificate.mu
+    assert report["certificate"]["coherence"] == cb.certificate.coherence
     assert json.loads(run(5, 16, "--json").stdout)["certificate"]["ratio"] == 1.0
 
 
@@ -65,7 +65,7 @@ def test_spec_and_certificate_as_json_file(tmp_path):
     out = tmp_path / "codes.json"
     assert run(100, 16, "--out", out).exit_code == 0
     report = json.loads(out.read_text())
-    assert from_spec(report["spec"]).certificate.mu == report["certificate"]["mu"]
+    assert from_spec(report["spec"]).certificate.coherence == report["certificate"]["coherence"]
 
 
 def test_codes_as_parquet(tmp_path):
@@ -116,7 +116,7 @@ def test_compare_lists_every_kind_and_the_bounds():
 
 def test_compare_as_json_is_sorted():
     report = json.loads(run("compare", 50, 8, "--field", "complex", "--json").stdout)
-    found = [row["mu"] for row in report["kinds"] if row["mu"] is not None]
+    found = [row["coherence"] for row in report["kinds"] if row["coherence"] is not None]
     assert found == sorted(found)
     assert report["bounds"]["Welch bound"] <= found[0]
 

@@ -140,7 +140,7 @@ def test_capacity_is_the_inverse_of_the_median():
 def test_bad_predictions_are_refused():
     with pytest.raises(primal.errors.ParameterError, match=r"quantile .* got 1\.5"):
         predict_coherence(1000, 64, 1.5)
-    with pytest.raises(primal.errors.ParameterError, match=r"mu .* got 0\.0"):
+    with pytest.raises(primal.errors.ParameterError, match=r"coherence .* got 0\.0"):
         capacity(64, 0.0)
     with pytest.raises(primal.errors.ParameterError, match="use 62 or 64"):
         predict_coherence(1000, 63)

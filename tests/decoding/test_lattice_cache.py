@@ -39,8 +39,8 @@ def test_a_second_plan_reads_the_first_ones_reduction(folder, m, monkeypatch):
     assert len(entries(folder)) == 1
     forbid_reduction(monkeypatch)
     second = m.decode_plan(prior=BOX, beam=3)  # the beam is no part of the reduction
-    assert second.log2_spurious == first.log2_spurious
-    assert second.success_probability == first.success_probability
+    assert second.certificate.log2_spurious == first.certificate.log2_spurious
+    assert second.certificate.success_probability == first.certificate.success_probability
     x = np.linspace(-0.9, 0.9, 20).reshape(5, 4)
     np.testing.assert_array_equal(second.decode(m.encode(x)).status, "unique")
 
@@ -51,7 +51,7 @@ def test_a_second_plan_reads_the_first_ones_reduction(folder, m, monkeypatch):
         lambda: primal.DynamicPrime(4, 32, 99.0).decode_plan(prior=BOX),
         lambda: primal.DynamicPrime(4, 34, 100.0).decode_plan(prior=BOX),
         lambda: primal.DynamicPrime(4, 32, 100.0, basis="signed").decode_plan(prior=BOX),
-        lambda: primal.DynamicPrime(4, 32, 100.0).decode_plan(prior=Box(1.0, centre=0.5)),
+        lambda: primal.DynamicPrime(4, 32, 100.0).decode_plan(prior=Box(1.0, center=0.5)),
         lambda: primal.DynamicPrime(4, 32, 100.0).decode_plan(prior=BOX, noise=1e-6),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_damaged_entry_is_rebuilt(folder, m, damage):
 
 
 def test_an_interrupted_set_up_leaves_nothing(folder, m):
-    def interrupt(share):
+    def interrupt(done, total):
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -139,11 +139,11 @@ def test_an_interrupted_write_leaves_nothing(folder, m, monkeypatch):
     assert entries(folder) == []
 
 
-def test_progress_ends_at_one(folder, m):
+def test_progress_counts_up_to_its_total(folder, m):
     seen = []
-    m.decode_plan(prior=BOX, progress=seen.append)
-    assert seen[0] == 0.0
-    assert seen[-1] == 1.0
+    m.decode_plan(prior=BOX, progress=lambda done, total: seen.append((done, total)))
+    assert seen[0] == (0, 100)
+    assert seen[-1] == (100, 100)
     assert seen == sorted(seen)
 
 

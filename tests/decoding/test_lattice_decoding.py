@@ -18,12 +18,12 @@ from primal.decoding import (
     decode_exact,
     make_plan,
     noise_turns,
-    quantise,
 )
 from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._noise import code_phases
 from primal.decoding._stages import make_stages, refine
 from primal.errors import DataError, ParameterError
+from primal.turns import phases_to_uint8, phases_to_uint16
 
 BOX = Box(1.0)
 
@@ -71,9 +71,9 @@ def test_float32_codes_of_the_paper_come_back(d, D, sigma):
     assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.995
     assert plan.certificate.recoverable
     assert (result.status == "unique").all()
-    assert plan.rows == D // 2
+    assert plan.certificate.rows == D // 2
     if 8 * d == D:  # the others follow by prediction
-        assert plan.certificate.resolved_rows < plan.rows
+        assert plan.certificate.resolved_rows < plan.certificate.rows
 
 
 @pytest.mark.parametrize("d", [2, 8, 16, 32])
@@ -94,10 +94,29 @@ def test_64_inputs_come_back():
 def test_noisy_phases_are_resolved(kind):
     m, x = quiet_map(16, 128, 100.0), uniform(500, 16)
     noise, z = (1e-3, noisy_codes(m, x, 1e-3)) if kind == "noise" else ("uint8", None)
-    z = quantise(m.turns(x)) if z is None else z
+    z = phases_to_uint8(m.turns(x)) if z is None else z
     result = m.decode_plan(prior=BOX, noise=noise).decode(z)
     assert share_resolved(m, result.x, x) >= 0.99
     assert np.mean(result.status == "unique") >= 0.99
+
+
+@pytest.mark.parametrize(
+    ("name", "code"), [("uint8", phases_to_uint8), ("uint16", phases_to_uint16)]
+)
+def test_rounded_phases_are_read_where_they_are(name, code):
+    """Rounding is to nearest: no bias in what is read, and errors as uniform as the noise says."""
+    turns = np.random.default_rng(5).integers(0, 2**32, (2000, 16), dtype=np.uint32)
+    off = code_phases(code(turns), 16, "block") - turns * 2.0**-32
+    off -= np.rint(off)
+    step = 1.0 / (np.iinfo(name).max + 1)
+    assert np.abs(off).max() <= step / 2
+    assert abs(off.mean()) < 5 * noise_turns(name) / np.sqrt(off.size)
+    assert off.std() == pytest.approx(noise_turns(name), rel=0.01)
+    m, x = quiet_map(2, 32, 0.02), 4.0 * uniform(400, 2)
+    result = m.decode_plan(prior=Box(4.0), noise=name).decode(code(m.turns(x)))
+    assert (result.status == "unique").all()
+    errors = (result.x - x) / m.decode_plan(prior=Box(4.0), noise=name).certificate.x_std
+    assert np.abs(errors.mean(axis=0)).max() < 5 / np.sqrt(len(x))
 
 
 @pytest.mark.parametrize("layout", ["block", "interleaved"])
@@ -123,8 +142,8 @@ def test_one_sigma_per_frequency():
         ("float64", lambda m, x: m.encode(x, dtype="float64")),
         ("float16", lambda m, x: m.encode(x).astype(np.float16)),
         ("uint32", lambda m, x: m.turns(x)),
-        ("uint16", lambda m, x: quantise(m.turns(x), "uint16")),
-        ("uint8", lambda m, x: quantise(m.turns(x))),
+        ("uint16", lambda m, x: phases_to_uint16(m.turns(x))),
+        ("uint8", lambda m, x: phases_to_uint8(m.turns(x))),
     ],
 )
 def test_every_kind_of_code(noise, code):
@@ -133,18 +152,18 @@ def test_every_kind_of_code(noise, code):
     plan = m.decode_plan(prior=BOX, noise=noise)
     result = plan.decode(z)
     assert (result.status == "unique").all()
-    assert (np.abs(result.x - x) < 8.0 * plan.x_std + 1e-14).all()
+    assert (np.abs(result.x - x) < 8.0 * plan.certificate.x_std + 1e-14).all()
     assert share_resolved(m, result.x, x) == 1.0
     again = decode_exact(z, m, prior=BOX)
     assert (again.status == "unique").all()
 
 
-def test_cells_are_read_at_their_middle():
-    cells = np.array([[0, 127, 128, 255]], dtype=np.uint8)
-    middle = np.array([[0.5, 127.5, -127.5, -0.5]]) / 256
-    np.testing.assert_array_equal(code_phases(cells, 4, "block"), middle)
-    turns = np.array([[0, 2**30]], dtype=np.uint32)  # rounded, not cut
-    np.testing.assert_array_equal(code_phases(turns, 2, "block"), [[0.0, 0.25]])
+def test_bytes_are_read_as_the_nearest_phases():
+    codes = np.array([[0, 64, 128, 255]], dtype=np.uint8)
+    phases = code_phases(codes, 4, "block")
+    np.testing.assert_array_equal(np.abs(phases), [[0.0, 0.25, 0.5, 1 / 256]])
+    np.testing.assert_array_equal(phases[0, [1, 3]], [0.25, -1 / 256])
+    np.testing.assert_array_equal(code_phases(codes.astype(np.uint32) << 24, 4, "block"), phases)
 
 
 def test_scaled_codes_and_leading_axes():
@@ -174,7 +193,7 @@ def test_scaled_codes_and_leading_axes():
 def test_the_batch_changes_no_bit(m, prior, noise, beam, monkeypatch):
     n = 700
     x = np.rint(255.0 * np.abs(uniform(n, m.d))) if isinstance(prior, Integers) else uniform(n, m.d)
-    z = quantise(m.turns(x)) if noise == "uint8" else m.encode(x)
+    z = phases_to_uint8(m.turns(x)) if noise == "uint8" else m.encode(x)
     if isinstance(noise, float):
         z = noisy_codes(m, x, noise)
         z = z.reshape(n, 2, -1).transpose(0, 2, 1).reshape(n, -1)
@@ -225,7 +244,7 @@ def test_measured_success_agrees_with_the_prediction(d, D, sigma, basis, noise):
     plan = m.decode_plan(prior=BOX, noise=noise)
     z = m.encode(x) if noise == "float32" else noisy_codes(m, x, noise)
     found = plan.decode(z).candidates[:, 0]
-    predicted = plan.success_probability
+    predicted = plan.certificate.success_probability
     # Four standard deviations of a share of n, and 0.03 for the Gaussian stand-in of the box.
     tolerance = 4.0 * np.sqrt(predicted * (1.0 - predicted) / n) + 0.03
     assert abs(share_resolved(m, found, x) - predicted) < tolerance
@@ -249,7 +268,7 @@ def test_nothing_wrong_is_called_unique(d, D, sigma, basis, noise):
     z = m.encode(x) if noise == "float32" else noisy_codes(m, x, noise, seed=8)
     result = plan.decode(z)
     unique = result.status == "unique"
-    wrong = (np.abs(result.x - x) > 10.0 * plan.x_std + 1e-6).any(axis=1)
+    wrong = (np.abs(result.x - x) > 10.0 * plan.certificate.x_std + 1e-6).any(axis=1)
     assert not (unique & wrong).any()
     assert np.isnan(result.x[result.status == "failed"]).all()
     assert not np.isnan(result.x[result.status != "failed"]).any()
@@ -259,7 +278,7 @@ def test_collisions_that_a_volume_does_not_show_are_found():
     # By volume 2**-33 wrong solutions would be expected here, and one decode in a thousand is
     # wrong: the paper's rows are nearly parallel, so the map has close collisions.
     plan = quiet_map(32, 64, 1.0).decode_plan(prior=BOX)
-    assert plan.log2_spurious > -20.0
+    assert plan.certificate.log2_spurious > -20.0
     assert not plan.certificate.recoverable
 
 
@@ -273,7 +292,7 @@ def test_collisions_that_a_volume_does_not_show_are_found():
 )
 def test_an_open_direction_is_never_unique(m, prior, noise):
     plan = m.decode_plan(prior=prior, noise=noise)
-    assert plan.log2_spurious == np.inf
+    assert plan.certificate.log2_spurious == np.inf
     result = plan.decode(m.encode(0.9 * uniform(50, 8)))
     assert (result.status == "ambiguous").all()
 
@@ -282,7 +301,7 @@ def test_ambiguous_results_list_their_candidates():
     m, x = DynamicPrime(2, 4, 1.0), uniform(300, 2)
     plan = m.decode_plan(prior=BOX)
     result = plan.decode(m.encode(x))
-    assert plan.log2_spurious > -30.0
+    assert plan.certificate.log2_spurious > -30.0
     assert (result.status == "ambiguous").all()
     listed = ~np.isnan(result.candidates[..., 0])
     assert listed.sum(axis=1).max() > 1
@@ -332,7 +351,7 @@ def test_whole_numbers_with_a_known_law():
     informed = m.decode_plan(prior=Integers(1.0, -128, 127, mean=0.0, std=std))
     blind = m.decode_plan(prior=Integers(1.0, -128, 127))
     result = informed.decode(m.encode(t))
-    assert informed.log2_spurious < -30.0 < blind.log2_spurious
+    assert informed.certificate.log2_spurious < -30.0 < blind.certificate.log2_spurious
     assert np.mean(result.status == "unique") > 0.95
     assert np.array_equal(result.x[result.status == "unique"], t[result.status == "unique"])
 
@@ -391,15 +410,15 @@ def test_x_std_is_the_error():
     m, x = quiet_map(16, 128, 100.0), uniform(2000, 16)
     plan = m.decode_plan(prior=BOX, noise=1e-3)
     result = plan.decode(noisy_codes(m, x, 1e-3))
-    np.testing.assert_allclose((result.x - x).std(axis=0), plan.x_std, rtol=0.15)
+    np.testing.assert_allclose((result.x - x).std(axis=0), plan.certificate.x_std, rtol=0.15)
     np.testing.assert_allclose(np.sqrt(np.square(result.residual).mean()), 1e-3, rtol=0.2)
 
 
 def test_layer_norm_returns_the_normalised_row():
     m = DynamicPrime(4, 32, 10.0, layer_norm=True)
     rows = uniform(20, 4)
-    centred = rows - rows.mean(axis=1, keepdims=True)
-    normalised = centred / centred.std(axis=1, keepdims=True)
+    centered = rows - rows.mean(axis=1, keepdims=True)
+    normalised = centered / centered.std(axis=1, keepdims=True)
     result = m.decode_plan(prior=Box(2.0)).decode(m.encode(rows))
     np.testing.assert_allclose(result.x, normalised, atol=1e-7)
 
@@ -461,7 +480,6 @@ def test_layer_norm_returns_the_normalised_row():
             DataError,
             ["float16", "noise="],
         ),
-        (lambda m: quantise(np.zeros(3), "uint8"), DataError, ["float64", "m.turns"]),
     ],
 )
 def test_errors_name_the_value_and_the_remedy(call, error, words):
@@ -473,7 +491,8 @@ def test_errors_name_the_value_and_the_remedy(call, error, words):
 def test_priors_are_values():
     assert Box([1, 2]) == Box((1.0, 2.0))
     assert hash(Gaussian(0.0, np.eye(2))) == hash(Gaussian(0.0, np.eye(2)))
-    assert Integers().key == Integers(1.0, 0, 255).key
+    assert Integers() == Integers(1.0, 0, 255)
+    assert repr(Integers()) == repr(Integers(1.0, 0, 255))
     assert noise_turns("uint8") == pytest.approx(2.0**-8 / 12**0.5)
 
 

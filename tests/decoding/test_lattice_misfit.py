@@ -210,15 +210,15 @@ class TestBatches:
 
 
 class TestEdges:
-    @pytest.mark.parametrize("centre", [0.0, 0.25])
-    def test_an_x_with_a_double_across_the_box_is_not_unique(self, centre):
+    @pytest.mark.parametrize("center", [0.0, 0.25])
+    def test_an_x_with_a_double_across_the_box_is_not_unique(self, center):
         m = whole_frequencies(16)
-        plan = m.decode_plan(prior=Box(0.5, centre=centre))
-        assert plan.log2_spurious < -300.0
-        edge = np.array([[0.5], [-0.5], [0.5 - 1e-10], [-0.5 + 1e-10]]) + centre
+        plan = m.decode_plan(prior=Box(0.5, center=center))
+        assert plan.certificate.log2_spurious < -300.0
+        edge = np.array([[0.5], [-0.5], [0.5 - 1e-10], [-0.5 + 1e-10]]) + center
         result = plan.decode(m.encode(edge))
         assert not (result.status == "unique").any()
-        inner = 0.49 * uniform(200, 1) + centre
+        inner = 0.49 * uniform(200, 1) + center
         found = plan.decode(m.encode(inner))
         assert (found.status == "unique").all()
         np.testing.assert_allclose(found.x, inner, atol=1e-8)
@@ -228,7 +228,7 @@ class TestEdges:
         m = whole_frequencies(32)
         step, high = 2.0**-33, 2**32
         plan = m.decode_plan(prior=Integers(step, -high, high), noise="float64")
-        assert plan.log2_spurious < -30.0
+        assert plan.certificate.log2_spurious < -30.0
         t = np.array([[-high], [high], [1 - high], [high - 1], [5]])
         result = plan.decode(m.encode(step * t, dtype="float64"))
         assert result.status.tolist() == ["ambiguous", "ambiguous", "unique", "unique", "unique"]
@@ -252,14 +252,14 @@ class TestOneSolutionFoundTwice:
             result = plan.decode(waves(turns))
             assert (result.status == "unique").all()
             assert np.isnan(result.candidates[:, 1:]).all()
-            assert (np.abs(result.x - x) < 6.0 * plan.x_std).all()
+            assert (np.abs(result.x - x) < 6.0 * plan.certificate.x_std).all()
 
     @pytest.mark.parametrize("n", [999, 3000, 10**4, 10**5, 10**6])
     def test_whole_numbers_are_not_their_own_rivals(self, n):
         m = DynamicPrime(3, 128, 1.0)
         noise = 2.0**-4 / np.sqrt(12.0)
         plan = m.decode_plan(prior=Integers(1.0, 0, n - 1), noise=noise)
-        assert plan.log2_spurious < -100.0
+        assert plan.certificate.log2_spurious < -100.0
         x = np.random.default_rng(1).integers(0, n, (100, 3))
         cells = (np.floor(phases(m, x) * 16.0) + 0.5) / 16.0
         result = plan.decode(waves(cells))

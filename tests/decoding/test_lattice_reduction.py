@@ -162,7 +162,7 @@ def test_integers_beyond_64_bits_are_reduced_too():
 
 def test_progress_runs_from_zero_to_below_one():
     seen: list[float] = []
-    reduce_lattice(phase_lattice("paper", 4, 8, 100.0, 1e-8), progress=seen.append)
+    reduce_lattice(phase_lattice("paper", 4, 8, 100.0, 1e-8), report=seen.append)
     assert seen[0] == 0.0
     assert seen == sorted(seen)
     assert seen[-1] < 1.0

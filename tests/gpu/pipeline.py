@@ -24,14 +24,17 @@ import pyarrow as pa  # noqa: E402
 import pyarrow.parquet as pq  # noqa: E402
 import torch  # noqa: E402
 
-from primal import pipeline  # noqa: E402
+from primal import DynamicPrime, KernelPrime, pipeline  # noqa: E402
+from primal.torch import DynamicPrime as Layer  # noqa: E402
+from primal.torch import PrimeFeatures  # noqa: E402
 
+COMMON = {"basis": "auto", "layout": "interleaved"}
 CASES = {
-    "float32": {"dim": 512, "sigma": 0.05},
-    "float16": {"dim": 512, "sigma": 0.05, "dtype": "float16"},
-    "block layout, many turns": {"dim": 256, "sigma": 1e4, "layout": "block"},
-    "paper's basis": {"dim": 128, "sigma": 1.0, "basis": "paper"},
-    "kernel": {"dim": 256, "gamma": 0.02},
+    "float32": (DynamicPrime(32, 512, 0.05, **COMMON), "float32"),
+    "float16": (DynamicPrime(32, 512, 0.05, **COMMON), "float16"),
+    "block layout, many turns": (DynamicPrime(32, 256, 1e4, basis="auto"), "float32"),
+    "signed basis": (DynamicPrime(32, 128, 1.0, basis="signed"), "float32"),
+    "kernel": (KernelPrime(32, 256, gamma=0.02), "float32"),
 }
 
 
@@ -46,22 +49,21 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as made:
         folder = Path(made)
         source = write_input(folder / "small.parquet", 20_000, 32, bad=True)
-        devices = {"local": {"device": arguments.device}}
-        if arguments.ray:
-            devices |= {f"ray, {n} GPU": {"engine": "ray", "num_gpus": n} for n in (1, 0.5)}
         same = {}
-        for name, options in CASES.items():
-            common = {"columns": "x*", "keep": "id", "on_error": "skip", "batch_rows": 3000}
-            common |= options
-            for suffix in ("parquet", "npy"):
-                if suffix == "npy":
-                    common.pop("keep")
-                expected = encoded(source, folder / f"cpu.{suffix}", common)
-                for where, how in devices.items():
-                    if how.get("num_gpus") and name != "float32":
-                        continue  # a cluster takes seconds to start
-                    found = encoded(source, folder / f"gpu.{suffix}", common | how)
-                    same[f"{name}, {suffix}, {where}"] = found == expected
+        for name, (m, stored) in CASES.items():
+            layer = layer_of(m)
+            engines = {"local": pipeline.Local(layer, arguments.device)}
+            if arguments.ray and name == "float32":  # a cluster takes seconds to start
+                engines |= {f"ray, {n} GPU": pipeline.Ray(None, n, layer) for n in (1, 0.5)}
+            for suffix in (".parquet", ".npy", ""):
+                options = {"columns": "x*", "stored": stored, "on_error": "skip"}
+                options |= {"rows_per_part": 3000} | ({} if suffix == ".npy" else {"keep": "id"})
+                expected = encoded(source, folder / f"cpu{suffix}", m, options)
+                for where, engine in engines.items():
+                    found = encoded(
+                        source, folder / f"gpu{suffix}", m, options | {"engine": engine}
+                    )
+                    same[f"{name}, {suffix or 'parts'}, {where}"] = found == expected
         result["same_bytes"] = same
         timed = write_input(folder / "timed.parquet", arguments.rows, 64, bad=False)
         result["seconds"] = {
@@ -81,10 +83,16 @@ def write_input(path: Path, n: int, d: int, *, bad: bool) -> Path:
     return path
 
 
-def encoded(source: Path, target: Path, options: dict) -> bytes:
-    """Return the file that an encoding makes; a tensor core or a fused product would show."""
-    pipeline.encode(source, target, overwrite=True, **options)
-    return target.read_bytes()
+def layer_of(m: DynamicPrime | KernelPrime) -> torch.nn.Module:
+    kind = Layer if isinstance(m, DynamicPrime) else PrimeFeatures
+    return kind.from_map(m, dtype=torch.float32)
+
+
+def encoded(source: Path, target: Path, m: object, options: dict) -> list[bytes]:
+    """Return what an encoding writes; a tensor core or a fused product would show."""
+    pipeline.encode(source, target, m, overwrite=True, **options)
+    files = [target] if target.suffix else sorted(target.glob("*.parquet"))
+    return [path.read_bytes() for path in files]
 
 
 def times(source: Path, folder: Path, dim: int, device: str, rounds: int = 3) -> dict[str, float]:
@@ -93,8 +101,10 @@ def times(source: Path, folder: Path, dim: int, device: str, rounds: int = 3) ->
     for number in range(rounds + 1):
         for where, seconds in found.items():
             start = time.perf_counter()
-            options = {"columns": "x*", "dim": dim, "sigma": 0.05, "device": where}
-            pipeline.encode(source, folder / "timed-out.parquet", overwrite=True, **options)
+            m = DynamicPrime(64, dim, 0.05, **COMMON)
+            engine = pipeline.Local(None if where == "cpu" else layer_of(m), where)
+            options = {"columns": "x*", "engine": engine, "overwrite": True}
+            pipeline.encode(source, folder / "timed-out", m, **options)
             if number:  # the first round compiles and starts
                 seconds.append(time.perf_counter() - start)
     return {where: round(statistics.median(seconds), 3) for where, seconds in found.items()}

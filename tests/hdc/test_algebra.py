@@ -127,13 +127,13 @@ def test_tensors_agree_with_arrays_where_sums_are_rounded():
     t = hdc.to_torch(codes)
     weights = [1.0, -2.0, 0.5, 0.0, 3.0]
     for normalise in (False, True):
-        expected = hdc.bundle(codes, weights=weights, normalise=normalise)
+        expected = hdc.bundle(codes, weights=weights, normalize=normalise)
         for found in (
-            hdc.bundle(t, weights=weights, normalise=normalise),
-            hdc.bundle(*t, weights=weights, normalise=normalise),
+            hdc.bundle(t, weights=weights, normalize=normalise),
+            hdc.bundle(*t, weights=weights, normalize=normalise),
         ):
             assert np.allclose(found.numpy(), expected, atol=1e-5)
-    assert np.abs(hdc.bundle(codes, normalise=True)) == pytest.approx(np.ones(64), abs=1e-6)
+    assert np.abs(hdc.bundle(codes, normalize=True)) == pytest.approx(np.ones(64), abs=1e-6)
     assert np.allclose(hdc.similarity_matrix(t, t), hdc.similarity_matrix(codes, codes), atol=1e-6)
     assert torch.allclose(
         hdc.similarity(t[0], t), torch.tensor(hdc.similarity(codes[0], codes)).float(), atol=1e-6
@@ -240,7 +240,7 @@ def test_large_batches_are_bound_like_small_ones():
         (lambda a: hdc.bundle(a, a, weights=[1.0]), r"shape \(2,\), one for each"),
         (lambda a: hdc.bundle(random_codes(0, 3, 4), weights=[1, 2]), r"shape \(3,\), one for"),
         (lambda a: hdc.bundle(a, a, weights=["x", "y"]), "real numbers"),
-        (lambda a: hdc.bundle(a, a, normalise=np.array([True, False])), "True or False"),
+        (lambda a: hdc.bundle(a, a, normalize=np.array([True, False])), "True or False"),
         (lambda a: hdc.permute(a, 1.5), "whole number"),
         (lambda a: hdc.similarity_matrix(random_codes(0, 2, 3, 4), a), "rows of shape"),
         (lambda a: hdc.phasors(np.uint32(3)), "got uint32"),

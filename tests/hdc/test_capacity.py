@@ -87,9 +87,16 @@ def test_accuracy_falls_with_the_number_of_items(n_items, N, k):
         assert hdc.recall_accuracy(2 * k, N, n_items + 5, form) <= pairs + 1e-9
 
 
+@pytest.mark.parametrize(("D", "N"), [(600, 300), (64, 60), (200, 30), (2000, 100)])
+def test_no_smaller_bundle_is_beyond_the_matched_filter(D, N):
+    # All N of N items are found whatever the noise, which is no sign of capacity.
+    found = [hdc.matched_accuracy(D, N, K) >= 0.99 for K in range(1, N + 1)]
+    first_lost = found.index(False) if False in found else N
+    assert hdc.capacity(D, N, "matched") == first_lost
+
+
 def test_the_resonator_counts_factors():
     assert hdc.capacity(512, 32, "resonator") == 3
-    assert hdc.search_space(512) == 256**2 / 2
 
 
 @pytest.mark.parametrize(

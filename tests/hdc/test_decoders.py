@@ -146,7 +146,7 @@ class TestResonator:
         right = 0
         for seed in range(10):
             code, domains, chosen = self.product(n_factors, n_candidates, 128, seed)
-            found = hdc.factorise(code, domains)
+            found = hdc.factorize(code, domains)
             assert found.found == (found.indices == chosen)  # it knows
             assert not found.beyond_capacity
             right += found.found
@@ -157,7 +157,7 @@ class TestResonator:
     def test_noise_lowers_the_confidence_only(self):
         code, domains, chosen = self.product(3, 16, 256, 1)
         other = self.product(3, 16, 256, 2)[0]
-        found = hdc.factorise(hdc.bundle(code, code, other), domains)
+        found = hdc.factorize(hdc.bundle(code, code, other), domains)
         assert found.indices == chosen
         assert found.found
         assert 0.8 < found.confidence < 0.95
@@ -165,13 +165,13 @@ class TestResonator:
     def test_what_is_not_a_product_is_not_found(self):
         _, domains, _ = self.product(3, 16, 256, 1)
         alien = hdc.Codes(np.random.default_rng(9).integers(0, 2**32, 256, dtype=np.uint32))
-        found = hdc.factorise(alien, domains, steps=60)
+        found = hdc.factorize(alien, domains, steps=60)
         assert not found.found
         assert found.confidence < 0.3
 
     def test_too_many_combinations_are_marked(self):
         code, domains, _ = self.product(3, 60, 128, 0)
-        assert hdc.factorise(code, domains, steps=5).beyond_capacity
+        assert hdc.factorize(code, domains, steps=5).beyond_capacity
 
 
 @pytest.mark.parametrize(
@@ -185,11 +185,11 @@ class TestResonator:
         (lambda c, b: hdc.decode(b, c[0], 4), r"\(n, k\)"),
         (lambda c, b: hdc.decode(b, c.turns, 4), r"hdc\.Codes\(turns\)"),
         (lambda c, b: hdc.decode("b", c, 4), "got str"),
-        (lambda c, b: hdc.factorise(b, [c]), "two or more"),
-        (lambda c, b: hdc.factorise(b, [c.turns, c.turns]), "two or more Codes"),
-        (lambda c, b: hdc.factorise(b, 3), "two or more Codes"),
-        (lambda c, b: hdc.factorise(b, [c, hdc.identity(5)[None]]), r"\(n, 256\)"),
-        (lambda c, b: hdc.factorise(c, [c, c]), r"shape \(k,\)"),
+        (lambda c, b: hdc.factorize(b, [c]), "two or more"),
+        (lambda c, b: hdc.factorize(b, [c.turns, c.turns]), "two or more Codes"),
+        (lambda c, b: hdc.factorize(b, 3), "two or more Codes"),
+        (lambda c, b: hdc.factorize(b, [c, hdc.identity(5)[None]]), r"\(n, 256\)"),
+        (lambda c, b: hdc.factorize(c, [c, c]), r"shape \(k,\)"),
     ],
 )
 def test_errors_say_what_is_wrong(numbers, call, words):

@@ -67,7 +67,6 @@ class TestItemMemory:
     def test_other_vocabularies(self):
         numbers = hdc.ItemMemory(hdc.Space(256).integers(), range(100))
         assert numbers.cleanup(numbers.vocabulary.encode(42)).items == [42]
-        pytest.importorskip("sklearn", reason="kernels come with scikit-learn")
         points = hdc.ItemMemory(hdc.Space(256).reals(d=2), [[0.0, 1.0], [2.0, 2.0]])
         assert points.cleanup(points.vocabulary.encode([1.9, 2.1])).items == [[2.0, 2.0]]
 
@@ -240,7 +239,7 @@ class TestKeyValueMemory:
         found = plan.decode(retrieved.view(np.float32))
         error = np.abs(found.x - x)
         assert (found.status == "unique").all()
-        assert error.max() < 5 * plan.x_std.max()
+        assert error.max() < 5 * plan.certificate.x_std.max()
         # The noise that the plan was told is the noise that there is.
         measured = np.angle(retrieved / codes).std() / (2 * np.pi)
         assert memory.noise_turns == pytest.approx(measured, rel=0.15)
@@ -294,6 +293,64 @@ class TestSequenceMemory:
         assert self.memory(64, 3).recall().items == []
 
 
+class TestSpecs:
+    space = hdc.Space(64, roles=("a", "b"))
+
+    def items(self):
+        return hdc.ItemMemory(self.space.symbols("a"), ["x", 7, None, 2.5])
+
+    def test_a_spec_holds_the_items_and_makes_their_codes(self):
+        points = hdc.ItemMemory(self.space.reals("b", 2), [np.array([0.5, 1.0]), [2.0, 3.0]])
+        for memory, items in (
+            (self.items(), ["x", 7, None, 2.5]),
+            (points, [[0.5, 1.0], [2.0, 3.0]]),
+            (hdc.ItemMemory(self.space.integers()), []),
+        ):
+            again = primal.from_spec(json.loads(json.dumps(memory.spec)))
+            assert isinstance(again, hdc.ItemMemory)
+            assert again.items == items
+            assert again.vocabulary == memory.vocabulary
+            assert (again.codes == memory.codes).all()
+        with pytest.raises(primal.errors.DataError, match="b'raw'"):
+            hdc.ItemMemory(self.space.symbols("a"), [b"raw"]).spec
+
+    @pytest.mark.parametrize("form", ["matrix", "vector"])
+    def test_pairs_are_not_part_of_a_spec(self, form):
+        memory = hdc.KeyValueMemory(self.space, form).add(self.items().codes, self.items().codes)
+        again = primal.from_spec(json.loads(json.dumps(memory.spec)))
+        assert (again.space, again.form, again.n_pairs) == (self.space, form, 0)
+        assert again.state.shape == memory.state.shape
+        assert not again.state.any()
+
+    @pytest.mark.parametrize("kind", ["symbols", "integers"])
+    def test_a_sequence_keeps_its_positions_and_items(self, kind):
+        positions = getattr(self.space, kind)("b")
+        memory = hdc.SequenceMemory(positions, self.items()).extend(["x", 7])
+        again = primal.from_spec(json.loads(json.dumps(memory.spec)))
+        assert again.length == 0
+        assert again.positions == positions
+        assert np.array_equal(again.extend(["x", 7]).state, memory.state)
+
+    @pytest.mark.parametrize(
+        ("change", "words"),
+        [
+            (lambda s: s | {"items": 3}, "items must be a sequence, got int"),
+            (lambda s: s | {"items": [{"a": 1}]}, "names or numbers"),
+            (lambda s: s | {"vocabulary": hdc.Space(8).spec}, "needs a vocabulary, got Space"),
+            (lambda s: s | {"vocabulary": None}, "needs a vocabulary, got NoneType"),
+            (lambda s: s | {"vocabulary": {"type": 3}}, "does not know specs of type 3"),
+            (lambda s: s | {"codes": []}, "has codes"),
+            (
+                lambda s: {"type": "KeyValueMemory", "version": 1, "space": 3, "form": "x"},
+                "needs a Space, got int",
+            ),
+        ],
+    )
+    def test_wrong_specs_are_refused(self, change, words):
+        with pytest.raises(primal.PrimalError, match=words):
+            primal.from_spec(change(self.items().spec))
+
+
 @pytest.mark.parametrize(
     ("call", "words"),
     [
@@ -322,7 +379,7 @@ class TestSequenceMemory:
         (lambda m, p: hdc.ItemMemory.load(p), "holds no primal memory"),
         (
             lambda m, p: (m.save(p), hdc.KeyValueMemory.load(p)),
-            "of kind 'key-value', got 'items'",
+            "of type 'KeyValueMemory', got 'ItemMemory'",
         ),
         (lambda m, p: hdc.KeyValueMemory(hdc.Space(8), "tensor"), "one of 'matrix', 'vector'"),
         (

@@ -15,12 +15,6 @@ import primal
 from primal import hdc
 
 SPACE = hdc.Space(512, roles=("a", "b", "c"))
-sklearn_only = pytest.mark.usefixtures("with_sklearn")
-
-
-@pytest.fixture
-def with_sklearn():
-    pytest.importorskip("sklearn", reason="kernels come with scikit-learn")
 
 
 def graded(space, role="b"):
@@ -79,17 +73,6 @@ class TestLevels:
         assert codes[-1] == -codes[0]
         assert hdc.similarity(codes[0], codes[2]) == pytest.approx(0.0, abs=8 / 256)
 
-    @sklearn_only
-    def test_similarity_may_follow_a_kernel(self):
-        levels = SPACE.levels("b", low=0, high=4, n=9, kernel="rbf", gamma=0.5)
-        gaps = levels.values[:, None] - levels.values
-        found = hdc.similarity_matrix(levels.codes, levels.codes)
-        assert np.abs(found - np.exp(-0.5 * gaps**2)).max() < 0.02
-        assert levels.certificate().worst == pytest.approx(
-            np.abs(found - np.exp(-0.5 * gaps**2)).max(), abs=1e-6
-        )
-        assert hdc.from_spec(json.loads(json.dumps(levels.spec))) == levels
-
 
 class TestCircular:
     @pytest.mark.parametrize("k", [16, 100, 256, 1000, 5000])
@@ -138,7 +121,7 @@ def test_graded_codes_grow_and_are_unrelated_between_roles(place):
     assert np.array_equal(
         vocabulary.grow(2048).encode(x).turns[:, :256], vocabulary.encode(x).turns
     )
-    assert hdc.from_spec(json.loads(json.dumps(vocabulary.spec))) == vocabulary
+    assert primal.from_spec(json.loads(json.dumps(vocabulary.spec))) == vocabulary
     others = [*graded(SPACE, "c"), *graded(SPACE)[:place], SPACE.symbols("b"), SPACE.symbols("a")]
     for other in others:
         found = np.abs(hdc.similarity_matrix(vocabulary.encode(x), other.encode(x)))
@@ -171,7 +154,6 @@ def test_known_codes_of_numbers():
         assert vocabulary.encode(x).turns.tolist() == turns
 
 
-@sklearn_only
 class TestReals:
     def test_known_codes(self):
         """These bits must never change."""
@@ -195,13 +177,22 @@ class TestReals:
         ):
             assert reals.encode(x).turns.tolist() == turns
 
-    def test_a_spec_without_a_role_is_that_of_the_first(self):
-        reals = SPACE.reals(d=3, kernel="cauchy")
-        spec = reals.spec
-        assert spec.pop("role") == "a"
-        assert hdc.from_spec(spec) == reals == hdc.from_spec(reals.spec)
-        other = SPACE.reals("c", 3, kernel="cauchy")
-        assert hdc.from_spec(json.loads(json.dumps(other.spec))) == other != reals
+    def test_specs_rebuild_vocabularies_of_every_role(self):
+        reals, other = SPACE.reals(d=3, kernel="cauchy"), SPACE.reals("c", 3, kernel="cauchy")
+        assert primal.from_spec(json.loads(json.dumps(reals.spec))) == reals
+        assert primal.from_spec(json.loads(json.dumps(other.spec))) == other != reals
+
+    @pytest.mark.parametrize(("d", "kernel"), [(1, "rbf"), (7, "rbf"), (3, "matern32")])
+    def test_codes_of_the_first_role_are_the_turns_of_a_kernel_map(self, d, kernel):
+        space, x = hdc.Space(66, roles=("a", "b")), np.linspace(-3, 3, 5 * d).reshape(5, d)
+        m = primal.KernelPrime(d, 66, kernel, 0.7, form="pair")
+        first, second = (space.reals(role, d, kernel=kernel, gamma=0.7) for role in "ab")
+        assert first.map == m
+        assert np.array_equal(first.encode(x).turns, m.turns(x))
+        found = hdc.phasors(first.encode(x)).view(np.float32) * np.float32(m.amplitude)
+        assert np.array_equal(found, m.encode(x))
+        large = m.grow(128, rescale=True)
+        assert np.array_equal(second.encode(x).turns, large.turns(x)[:, second.order])
 
     @given(st.floats(-50, 50), st.floats(-50, 50), st.sampled_from("abc"))
     def test_vectors_add_when_bound(self, x, y, role):
@@ -263,7 +254,6 @@ class TestReals:
         (lambda: SPACE.levels(low=0, high=1, n=1), "n must be at least 2"),
         (lambda: SPACE.levels(low=0, high=1, n=2.5), "whole number"),
         (lambda: SPACE.levels(low=0, high=1, n=3, clip=np.array([True])), "True or False"),
-        (lambda: SPACE.levels(low=0, high=1, n=3, gamma=2.0), "has no gamma"),
         (lambda: SPACE.levels(low=0, high=1, n=3).encode([0.5, 1.5]), r"\[0.0, 1.0\], got 1.5"),
         (lambda: SPACE.levels(low=0, high=1, n=3).encode(-0.1), "clip=True"),
         (lambda: SPACE.levels(low=0, high=1, n=3).encode(math.nan), "nan"),
@@ -281,17 +271,15 @@ def test_errors_say_what_is_wrong(call, words):
         call()
 
 
-@sklearn_only
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: SPACE.reals(2), "pass d=2"),
+        (lambda: SPACE.reals(2), "role must be one of 'a', 'b', 'c', got 2"),
         (lambda: SPACE.reals("z"), "one of 'a', 'b', 'c', got 'z'"),
         (lambda: SPACE.reals(kernel="box"), "one of 'rbf'"),
         (lambda: SPACE.reals().encode([1.0, 2.0]), "1 values along its last axis"),
         (lambda: SPACE.reals(d=2).encode(1.0), "2 values along its last axis"),
-        (lambda: SPACE.reals(kernel="prime").certificate([[1.0]]), "no formula"),
-        (lambda: SPACE.levels(low=0, high=1, n=3, kernel="box"), "one of 'linear', 'rbf'"),
+        (lambda: SPACE.reals(kernel="prime").certificate([[1.0]]), "no closed form"),
     ],
 )
 def test_errors_of_kernels_say_what_is_wrong(call, words):

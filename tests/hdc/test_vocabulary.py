@@ -107,23 +107,18 @@ def window_share(increments, n_consecutive, N):
 def test_the_scale_closes_the_hole_of_consecutive_positions(k, n_consecutive, N):
     roles = tuple(f"role {i}" for i in range(16))
     shares, energies = {}, {}
-    for sigma in (1.0, hdc.SCALE):
+    default = hdc.Space(2 * k).sigma
+    for sigma in (1.0, default):
         space = hdc.Space(2 * k, roles=roles, sigma=sigma)
         increments = [space.increments(role) for role in roles]
         shares[sigma] = np.mean([window_share(i, n_consecutive, N) for i in increments])
-        energies[sigma] = np.mean([hdc.window_energy(i, n_consecutive) for i in increments])
+        runs = [hdc.bundle(space.integers(r).encode(np.arange(n_consecutive))) for r in roles]
+        energies[sigma] = np.square(np.abs(runs)).mean() / n_consecutive
     # Sixteen blocks: the mean energy of uniform frequencies is 1 within sqrt(2 n / (3 k)) / 4.
     error = math.sqrt(2 * n_consecutive / (3 * k)) / 4
-    assert abs(energies[hdc.SCALE] - 1.0) < 3 * error
+    assert abs(energies[default] - 1.0) < 3 * error
     assert energies[1.0] < 1.0 - 2.0 * error
-    assert shares[hdc.SCALE] > shares[1.0] + 0.03
-
-
-def test_window_energy_is_the_energy_of_the_bundle():
-    space = hdc.Space(128)
-    codes = space.integers().encode(np.arange(70, 95))
-    energy = np.square(np.abs(hdc.bundle(codes))).mean() / 25
-    assert hdc.window_energy(space.increments("item"), 25) == pytest.approx(energy, rel=1e-5)
+    assert shares[default] > shares[1.0] + 0.03
 
 
 @given(st.integers(-(2**62), 2**62), st.integers(-(2**62), 2**62))
@@ -140,14 +135,14 @@ def test_certificates_are_those_of_the_codes():
     found = symbols.certificate(names)
     cosines = np.abs(hdc.similarity_matrix(symbols.encode(names), symbols.encode(names)))
     np.fill_diagonal(cosines, 0)
-    assert found.worst == pytest.approx(cosines.max(), abs=1e-6)
-    assert cosines[found.pair] == pytest.approx(found.worst, abs=1e-6)
+    assert found.coherence == pytest.approx(cosines.max(), abs=1e-6)
+    assert cosines[found.pair] == pytest.approx(found.coherence, abs=1e-6)
     assert found.rms == pytest.approx(math.sqrt((cosines**2).sum() / (80 * 79)), abs=1e-6)
     numbers = hdc.Space(256).integers()
     by_lag, by_pairs = numbers.certificate(200), hdc.certify(numbers.encode(np.arange(200)))
     assert (by_lag.n, by_lag.welch) == (by_pairs.n, by_pairs.welch)
-    assert by_lag.worst == pytest.approx(by_pairs.worst, abs=1e-6)
-    assert symbols.certificate(["alone"]).worst == 0.0
+    assert by_lag.coherence == pytest.approx(by_pairs.coherence, abs=1e-6)
+    assert symbols.certificate(["alone"]).coherence == 0.0
 
 
 def test_specs_rebuild_vocabularies():
@@ -159,7 +154,7 @@ def test_specs_rebuild_vocabularies():
         space.thermometer("b", low=-1, high=2.5, n=7),
         space.circular("b", period=24),
     ):
-        again = hdc.from_spec(json.loads(json.dumps(vocabulary.spec)))
+        again = primal.from_spec(json.loads(json.dumps(vocabulary.spec)))
         assert again == vocabulary
         assert again.grow(128).space.D == 128
 
@@ -171,7 +166,7 @@ def test_known_codes():
     assert words.turns.tolist() == [2670964525, 3978327392, 1564556749, 2679577605]
     assert numbers.turns.tolist() == [2400584793, 827711332, 35776241, 957021924]
     # Once more, in Python's integers: 5 sigma sqrt(p) for primes number 0, 16, 32 and 48.
-    above, below = hdc.SCALE.as_integer_ratio()
+    above, below = space.sigma.as_integer_ratio()
     for p, code in zip((2, 59, 137, 227), numbers.turns.tolist(), strict=True):
         increment = math.isqrt((above**2 * p << 128) // below**2) % 2**64
         assert code == ((5 * increment % 2**64 + 2**31) >> 32) % 2**32
@@ -202,7 +197,7 @@ def test_numbers_are_hashed_from_ranges_and_arrays_of_any_shape():
     assert symbols.encode(np.float64(3.0)) == one_by_one[3]
 
 
-def test_names_need_nothing_but_numpy():
+def test_the_room_needs_nothing_but_numpy():
     code = """
 import sys
 sys.modules.update(dict.fromkeys(("sklearn", "scipy", "torch", "numba"), None))
@@ -221,34 +216,35 @@ record = hdc.encode_record(
 )
 words = hdc.ItemMemory(values, ["Rome", "Paris", "Oslo"])
 print(words.cleanup(record / keys.encode("capital")).items[0])
-calls = (
-    lambda: hdc.Embedding,
-    lambda: space.reals("number"),
-    lambda: hdc.to_torch(words.codes),
-)
-for call in calls:
-    try:
-        call()
-    except primal.errors.MissingPackageError as error:
-        print(type(error).__name__, "pip install" in str(error))
+weights = space.reals("number", 2, kernel="matern32")
+print(primal.from_spec(weights.spec) == weights, weights.encode([[1.5, 2.0]]).shape)
+print(hdc.Space(1024).symbols().encode("cat").shape, "primal.sklearn" in sys.modules)
+try:
+    hdc.to_torch(words.codes)
+except primal.errors.MissingPackageError as error:
+    print(type(error).__name__, "pip install" in str(error))
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
-    assert done.stdout == "Paris\n" + 3 * "MissingPackageError True\n", done.stderr
+    shown = ["Paris", "True (1, 512)", "(512,) False", "MissingPackageError True"]
+    assert done.stdout.splitlines() == shown, done.stderr
 
 
 def test_a_space_too_large_is_refused_before_anything_is_made(monkeypatch):
-    from primal.hdc import _space
+    from primal.turns import _blocks
 
     def never(*_):
         raise AssertionError("primes were asked for")
 
-    monkeypatch.setattr(_space, "prime_slice", never)
+    monkeypatch.setattr(_blocks, "prime_slice", never)
     for D, n_blocks in ((10**9, 16), (2**40, 16), (10**6, 2**31), (8, 2**31)):
         with pytest.raises(primal.errors.ParameterError, match="203,280,221 below"):
             hdc.Space(D, n_blocks=n_blocks)
     monkeypatch.setattr(primal._checks.os, "sysconf", lambda name: 1000)  # a machine of 1 MB
     with pytest.raises(primal.errors.MemoryLimitError, match="primes of a space of D = 20000"):
         hdc.Space(20_000)
+
+
+SYMBOLS = hdc.Space(8).symbols()
 
 
 @pytest.mark.parametrize(
@@ -268,15 +264,21 @@ def test_a_space_too_large_is_refused_before_anything_is_made(monkeypatch):
         (lambda: hdc.Space(8).integers().encode(0.5), "must be integers"),
         (lambda: hdc.Space(8).integers().encode(5, bits=16), "32 or 64, got 16"),
         (lambda: hdc.Symbols("space", "item"), "must be a Space, got str"),
-        (lambda: hdc.Space.from_spec({**hdc.Space(8).spec, "map": "static"}), "'static'"),
-        (lambda: hdc.Space.from_spec({**hdc.Space(8).spec, "roles": 3}), "sequence of names"),
-        (lambda: hdc.from_spec("symbols"), "a mapping, got str"),
-        (lambda: hdc.from_spec({"vocabulary": "words"}), "'words'"),
-        (lambda: hdc.from_spec({"vocabulary": ["words"]}), "'words'"),
-        (lambda: hdc.from_spec({"vocabulary": "symbols"}), "lacks the field 'space'"),
-        (lambda: hdc.from_spec({"vocabulary": "symbols", "space": hdc.Space(8).spec}), "role"),
-        (lambda: hdc.from_spec({**hdc.Space(8).integers().spec, "step": 2}), "step"),
-        (lambda: hdc.window_energy([1, 2], 3), "uint64"),
+        (lambda: primal.from_spec({**hdc.Space(8).spec, "map": "static"}), "has map"),
+        (lambda: primal.from_spec({**hdc.Space(8).spec, "roles": 3}), "sequence of names"),
+        (lambda: primal.from_spec({**SYMBOLS.spec, "type": "Words"}), "'Words'"),
+        (
+            lambda: primal.from_spec({**SYMBOLS.spec, "version": 0}),
+            "version 1 of the spec of a Sym",
+        ),
+        (
+            lambda: primal.from_spec({**SYMBOLS.spec, "space": 8}),
+            "a spec is a mapping, got the int",
+        ),
+        (lambda: primal.from_spec({**SYMBOLS.spec, "space": SYMBOLS.spec}), "must be a Space"),
+        (lambda: primal.from_spec({**SYMBOLS.spec, "role": "verb"}), "'verb'"),
+        (lambda: primal.from_spec({"type": "Symbols", "version": 1}), "lacks space, role"),
+        (lambda: primal.from_spec({**SYMBOLS.spec, "step": 2}), "has step"),
     ],
 )
 def test_errors_say_what_is_wrong(call, words):

@@ -199,30 +199,15 @@ except ImportError as error:
     assert f"pip install 'primal-features[{extra}]'" in done.stdout
 
 
-def test_a_module_without_its_package_names_the_extra():
-    statements = """
-import sys
-sys.modules["sklearn"] = sys.modules["scipy"] = None
-import primal
-try:
-    import primal.hdc.classifiers
-except primal.errors.MissingPackageError as error:
-    print(error)
-"""
-    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
-    expected = "primal.hdc.classifiers needs scikit-learn: pip install 'primal-features[sklearn]'."
-    assert done.stdout.strip() == expected, done.stderr
-
-
 def test_a_package_that_cannot_be_imported_is_not_called_missing(monkeypatch, tmp_path):
-    (tmp_path / "faiss.py").write_text("raise ImportError('compiled for another NumPy')")
+    (tmp_path / "ray.py").write_text("raise ImportError('compiled for another NumPy')")
     monkeypatch.syspath_prepend(tmp_path)
-    monkeypatch.delitem(sys.modules, "faiss", raising=False)
+    monkeypatch.delitem(sys.modules, "ray", raising=False)
     with pytest.raises(primal.errors.MissingPackageError) as caught:
-        require("faiss", "engine='faiss'")
+        require("ray", "this")
     assert str(caught.value) == (
-        "engine='faiss' needs FAISS, which is installed and cannot be imported "
-        "(compiled for another NumPy): pip install 'primal-features[search]'."
+        "this needs Ray Data, which is installed and cannot be imported "
+        "(compiled for another NumPy): pip install 'primal-features[ray]'."
     )
 
 

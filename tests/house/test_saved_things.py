@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 
+import primal
 from primal import hdc
 from primal.cli import cli
 from primal.errors import DataError
@@ -65,14 +66,7 @@ def test_another_programs_manifest_is_not_replaced(save, name, tmp_path):
     assert (tmp_path / name).read_text() == '{"name": "my web page"}'
 
 
-_SPEC = {
-    "map": "static",
-    "basis_version": 1,
-    "D": 64,
-    "sigma": 1.0,
-    "start": 0,
-    "layout": "block",
-}
+_SPEC = primal.StaticPrime(64).spec
 
 
 def test_an_array_of_others_stays_where_a_memory_is_saved(tmp_path, monkeypatch):

@@ -1,6 +1,7 @@
 """``StaticPrime``: the paper's Algorithm 2, positions of any size, codes and their decoding."""
 
 import json
+import pickle
 import tracemalloc
 
 import mpmath
@@ -14,6 +15,7 @@ import primal
 from primal import StaticPrime
 from primal._selftest import sample_points
 from primal.errors import ParameterError
+from primal.turns import SPACINGS, spaced_increments
 
 
 def similarity_at(lags, D: int) -> np.ndarray:
@@ -239,3 +241,47 @@ def test_increments_are_those_of_its_primes():
     np.testing.assert_array_equal(s.increments, primal.increments(4, start=3, sigma=0.5))
     with pytest.raises(ValueError, match="read-only"):
         s.increments[0] = 1
+
+
+class TestSpacing:
+    def test_increments_are_spaced(self):
+        for spacing in SPACINGS:
+            s = StaticPrime(16, sigma=0.5, spacing=spacing)
+            np.testing.assert_array_equal(s.increments, spaced_increments(8, spacing, sigma=0.5))
+
+    def test_the_papers_codes_keep_their_spec(self):
+        """Its fingerprints are those of specs without the fields of grids."""
+        assert set(StaticPrime(8).spec) == {"type", "version", "D", "sigma", "start", "layout"}
+        assert StaticPrime(8, spacing="raw", base=7.0) == StaticPrime(8)
+
+    @pytest.mark.parametrize("spacing", ["log", "rotary", "kronecker"])
+    def test_specs_of_the_others(self, spacing):
+        s = StaticPrime(8, spacing=spacing, base=500.0)
+        again = primal.from_spec(json.loads(json.dumps(s.spec)))
+        assert again == s == pickle.loads(pickle.dumps(s))
+        assert hash(again) == hash(s)
+        assert again.fingerprint == s.fingerprint
+        assert s != StaticPrime(8)
+        assert f"spacing='{spacing}', base=500.0" in repr(s)
+        with pytest.raises(primal.errors.SpecError, match="lacks base"):
+            primal.from_spec({name: v for name, v in s.spec.items() if name != "base"})
+        with pytest.raises(primal.errors.SpecError, match="has spacing"):
+            primal.from_spec(StaticPrime(8).spec | {"spacing": "raw"})
+
+    def test_near_positions_come_back(self):
+        s = StaticPrime(32, spacing="log")
+        t = np.array([0, 1, 999, 123_456_789])
+        np.testing.assert_array_equal(s.decode(s.encode(t), n=10**9), t)
+
+    def test_only_what_does_not_follow_from_d_grows(self):
+        s = StaticPrime(8, spacing="kronecker", layout="interleaved")
+        np.testing.assert_array_equal(s.grow(12).waves(9)[:, :8], s.waves(9))
+        for spacing in ("log", "rotary"):
+            with pytest.raises(primal.errors.ParameterError, match="cannot grow"):
+                StaticPrime(8, spacing=spacing).grow(12)
+
+    def test_errors(self):
+        with pytest.raises(primal.errors.ParameterError, match="spacing must be one of 'log'"):
+            StaticPrime(8, spacing="even")
+        with pytest.raises(primal.errors.ParameterError, match="leave it out"):
+            StaticPrime(8, spacing="log", start=2)

@@ -16,7 +16,7 @@ _their_forward = x_transformers.RotaryEmbedding.forward
 
 @cache
 def layer(D):
-    return PrimePositions(D, pairing="interleaved")
+    return PrimePositions(D)
 
 
 def positions_as_angles(self, t, offset=0):

@@ -10,15 +10,12 @@ pytest.importorskip("pyarrow")
 import polars
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pipeline_helpers import OPTIONS, Stop, arrow_file, merged, points, stop_after
+from pipeline_helpers import OPTIONS, Stop, arrow_file, encode, merged, points, stop_after
 
 from primal import pipeline
 from primal.errors import DataError
-from primal.maps import DynamicPrime
 from primal.pipeline._inspect import _n_different
-from primal.pipeline._job import Rows
-from primal.pipeline._manifest import beside
-from primal.pipeline._recipe import Recipe
+from primal.pipeline._record import beside
 
 DTYPES = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
 
@@ -37,29 +34,26 @@ class TestNullRows:
     )
     def test_inspected(self, source, tmp_path, dtype, suffix):
         out = tmp_path / f"out.{suffix}"
-        pipeline.encode(source, out, **OPTIONS, dtype=dtype, on_error="null")
+        encode(source, out, **OPTIONS, stored=dtype, on_error="null")
         found = pipeline.inspect(out)
         assert (found.sampled_rows, found.wrong_rows, found.rejected) == (60, 0, 3)
 
     def test_another_row_that_is_null_is_a_wrong_row(self):
         codes = np.ones((4, 2), dtype=np.float32)
-        kind = pa.list_(pa.field("element", pa.float32(), nullable=False), 2)
+        null = np.array([True, False, False, False])
 
-        def stored(null):
-            values = pa.array(codes.reshape(-1))
-            return pa.FixedSizeListArray.from_arrays(values, type=kind, mask=pa.array(null))
+        def n_different(*there):
+            there = np.array(there, dtype=bool)
+            return _n_different(codes, null, codes[there], there)
 
-        spec = DynamicPrime(1, 2, 0.5, basis="auto").spec
-        recipe = Recipe(spec, 1.0, "float32", ("x",), (), "null", 16, None, None)
-        made = Rows(pa.table({}), codes, np.array([True, False, False, False]), (), None)
-        assert _n_different(recipe, made, stored([True, False, False, False])) == 0
-        assert _n_different(recipe, made, stored([False, True, False, False])) == 2
-        assert _n_different(recipe, made, stored([True, True, False, True])) == 2
+        assert n_different(0, 1, 1, 1) == 0
+        assert n_different(1, 0, 1, 1) == 2
+        assert n_different(0, 0, 1, 0) == 2
 
     @pytest.mark.parametrize("suffix", ["parquet", "npy"])
     def test_decoded(self, source, tmp_path, suffix):
         out, back = tmp_path / f"out.{suffix}", tmp_path / "back.npy"
-        pipeline.encode(source, out, dim=64, sigma=0.05, on_error="null")
+        encode(source, out, dim=64, sigma=0.05, on_error="null")
         assert pipeline.decode(out, back).rows == 60
         np.testing.assert_allclose(np.load(back), np.load(source), atol=1e-4)
 
@@ -92,10 +86,10 @@ class TestOneBadFileCostsNoOther:
         data = bytearray((folder / "b.npy").read_bytes())
         data[place] = 40
         (folder / "b.npy").write_bytes(data)
-        report = pipeline.encode(folder, tmp_path / "out.parquet", **OPTIONS, on_error="skip")
+        report = encode(folder, tmp_path / "out.parquet", **OPTIONS, on_error="skip")
         assert (report.rows, report.rejected) == (80, 1)
         with pytest.raises(DataError, match=r"b\.npy"):
-            pipeline.encode(folder, tmp_path / "raise.parquet", **OPTIONS)
+            encode(folder, tmp_path / "raise.parquet", **OPTIONS)
 
     @pytest.mark.parametrize("kind", ["list", "text"])
     @pytest.mark.parametrize("offset", [0x7FFFFFFF, -5, 0])
@@ -109,7 +103,7 @@ class TestOneBadFileCostsNoOther:
         path.write_bytes(data)
         options = OPTIONS | {"columns": "x", "keep": "k"}
         with pytest.raises(DataError, match=r"in\.arrow cannot be read"):
-            pipeline.encode(path, tmp_path / "out.parquet", **options)
+            encode(path, tmp_path / "out.parquet", **options)
 
     @pytest.mark.parametrize(
         ("first", "second", "said"),
@@ -123,15 +117,15 @@ class TestOneBadFileCostsNoOther:
             pq.write_table(pa.table({"x": values}), tmp_path / f"{name}.parquet")
         sources, out = [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out.parquet"
         with pytest.raises(DataError, match=said):
-            pipeline.encode(sources, out, **OPTIONS)
-        assert pipeline.encode(sources, out, **OPTIONS, on_error="skip").rows == 30
+            encode(sources, out, **OPTIONS)
+        assert encode(sources, out, **OPTIONS, on_error="skip").rows == 30
         assert said in beside(out, "rejected.csv").read_text()
 
     def test_columns_of_lists_among_columns_of_numbers(self, tmp_path):
         pq.write_table(pa.table({"x": [1.0], "y": [2.0]}), tmp_path / "a.parquet")
         pq.write_table(pa.table({"x": [1.0], "y": [[2.0]]}), tmp_path / "b.parquet")
         with pytest.raises(DataError, match=r"b\.parquet: column 'y' has the type .*, not numbers"):
-            pipeline.encode(
+            encode(
                 [tmp_path / "a.parquet", tmp_path / "b.parquet"],
                 tmp_path / "out.parquet",
                 **OPTIONS,
@@ -144,7 +138,7 @@ class TestOneBadFileCostsNoOther:
             pq.write_table(pa.table({"x": np.zeros(20), "k": kept}), tmp_path / f"{name}.parquet")
         sources = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
         options = OPTIONS | {"columns": "x", "keep": "k", "on_error": "skip"}
-        report = pipeline.encode(sources, tmp_path / "out.parquet", **options)
+        report = encode(sources, tmp_path / "out.parquet", **options)
         assert (report.rows, report.rejected) == (20, 20)
 
     def test_categories_that_need_more_room(self, tmp_path):
@@ -155,7 +149,7 @@ class TestOneBadFileCostsNoOther:
             )
             arrow_file(tmp_path / f"{name}.arrow", pa.table({"x": np.zeros(n), "k": kept}))
         sources = [tmp_path / "a.arrow", tmp_path / "b.arrow"]
-        pipeline.encode(sources, tmp_path / "out.parquet", **OPTIONS, columns="x", keep="k")
+        encode(sources, tmp_path / "out.parquet", **OPTIONS, columns="x", keep="k")
         expected = [*(f"v{i}" for i in range(3)), *(f"v{i}" for i in range(300))]
         assert pq.read_table(tmp_path / "out.parquet")["k"].to_pylist() == expected
 
@@ -163,27 +157,27 @@ class TestOneBadFileCostsNoOther:
         kind = pa.schema([("x", pa.list_(pa.float64()))])
         pq.write_table(kind.empty_table(), tmp_path / "a.parquet")
         pq.write_table(pa.table({"x": [[1.0, 2.0]]}), tmp_path / "b.parquet")
-        report = pipeline.encode(
+        report = encode(
             [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out.parquet", **OPTIONS
         )
         assert (report.rows, report.spec["d"]) == (1, 2)
         with pytest.raises(DataError, match=r"a\.parquet: column 'x' holds no values"):
-            pipeline.encode(tmp_path / "a.parquet", tmp_path / "none.parquet", **OPTIONS)
+            encode(tmp_path / "a.parquet", tmp_path / "none.parquet", **OPTIONS)
 
     def test_a_first_file_without_the_column(self, tmp_path):
         pq.write_table(pa.table({"y": [1.0]}), tmp_path / "a.parquet")
         pq.write_table(pa.table({"x": [1.0]}), tmp_path / "b.parquet")
         sources, out = [tmp_path / "a.parquet", tmp_path / "b.parquet"], tmp_path / "out.parquet"
         with pytest.raises(DataError, match=r"a\.parquet cannot be read: it has no column 'x'"):
-            pipeline.encode(sources, out, **OPTIONS, columns="x")
-        report = pipeline.encode(sources, out, **OPTIONS, columns="x", on_error="skip")
+            encode(sources, out, **OPTIONS, columns="x")
+        report = encode(sources, out, **OPTIONS, columns="x", on_error="skip")
         assert (report.rows, report.rejected) == (1, 1)
 
     def test_a_kept_type_that_parquet_lacks(self, tmp_path):
         spans = pa.array([(1, 2, 3)] * 5, pa.month_day_nano_interval())
         path = arrow_file(tmp_path / "in.arrow", pa.table({"x": np.zeros(5), "k": spans}))
         with pytest.raises(DataError, match="type that Parquet does not hold"):
-            pipeline.encode(path, tmp_path / "out.parquet", **OPTIONS, columns="x", keep="k")
+            encode(path, tmp_path / "out.parquet", **OPTIONS, columns="x", keep="k")
 
     def test_what_polars_writes(self, tmp_path):
         table = polars.DataFrame(
@@ -199,7 +193,7 @@ class TestOneBadFileCostsNoOther:
         kinds = pa.ipc.open_file(tmp_path / "in.arrow").schema
         assert pa.types.is_string_view(kinds.field("text").type)
         options = OPTIONS | {"columns": "x", "keep": ["text", "kind", "tags"], "on_error": "skip"}
-        report = pipeline.encode(tmp_path / "in.arrow", tmp_path / "out.parquet", **options)
+        report = encode(tmp_path / "in.arrow", tmp_path / "out.parquet", **options)
         assert (report.rows, report.rejected) == (3, 1)
         found = pq.read_table(tmp_path / "out.parquet").drop_columns("features")
         good = table.drop("x").rows()
@@ -208,7 +202,7 @@ class TestOneBadFileCostsNoOther:
     def test_a_first_list_that_is_empty(self, tmp_path):
         pq.write_table(pa.table({"x": [[], [1.0, 2.0], [3.0, 4.0]]}), tmp_path / "in.parquet")
         options = OPTIONS | {"on_error": "skip"}
-        report = pipeline.encode(tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
+        report = encode(tmp_path / "in.parquet", tmp_path / "out.parquet", **options)
         assert (report.rows, report.rejected, report.spec["d"]) == (2, 1, 2)
 
     @pytest.mark.parametrize(
@@ -229,7 +223,7 @@ class TestOneBadFileCostsNoOther:
         pq.write_table(pa.table({"x": np.zeros(4), "k": second}), tmp_path / "b.parquet")
         sources = [tmp_path / "a.parquet", tmp_path / "b.parquet"]
         options = OPTIONS | {"columns": "x", "keep": "k", "on_error": "skip"}
-        pipeline.encode(sources, tmp_path / "out.parquet", **options)
+        encode(sources, tmp_path / "out.parquet", **options)
         lines = beside(tmp_path / "out.parquet", "rejected.csv").read_text().splitlines()[1:]
         assert [int(line.split(",")[1]) for line in lines] == lost
 
@@ -259,6 +253,6 @@ class TestDamagedPages:
         for n_blocks in (1, 2, 3, 20):
             out = tmp_path / f"stopped-{n_blocks}.parquet"
             with pytest.raises(Stop):
-                pipeline.encode(source, out, progress=stop_after(n_blocks), **options)
-            pipeline.encode(source, out, **options)
+                encode(source, out, progress=stop_after(n_blocks), **options)
+            encode(source, out, **options)
             assert out.read_bytes() == whole

@@ -168,7 +168,7 @@ def test_broken_input(kind, on_error, tmp_path):
     name, data, chosen = BROKEN[kind]
     (tmp_path / name).write_bytes(data)
     out = tmp_path / "out.parquet"
-    options = ["--dim", 8, "--sigma", 0.1, "--on-error", on_error, "--batch-rows", 16]
+    options = ["--dim", 8, "--sigma", 0.1, "--on-error", on_error, "--rows-per-part", 16]
     result = run(tmp_path / name, out, "--columns", chosen, *options)
     made = check(result, out)
     if on_error == "raise":
@@ -250,7 +250,7 @@ class TestPlaces:
         source.chmod(0)
         if os.access(source, os.R_OK):  # the superuser may read everything
             monkeypatch.setattr("primal.pipeline._blocks.open_source", _denied)
-            monkeypatch.setattr("primal.pipeline._settings.open_source", _denied)
+            monkeypatch.setattr("primal.pipeline._columns.open_source", _denied)
         assert "in." in self.refused(source, tmp_path / "out.parquet")
 
     def test_outputs_that_cannot_be_written(self, tmp_path):

@@ -11,16 +11,13 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+from pipeline_helpers import encode
 
-from primal import pipeline
+from primal import DynamicPrime, KernelPrime, from_spec, pipeline
 from primal.decoding import Box
-from primal.engines._numpy import Finish
 from primal.errors import DataError, EngineError, NotInvertibleError, ParameterError
-from primal.maps import DynamicPrime
-from primal.maps import from_spec as map_from_spec
-from primal.pipeline._recipe import _write_from
 from primal.pipeline._rows import Problem, matrix
-from primal.search import _codes
+from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 D_IN, N = 5, 230
 
@@ -68,7 +65,7 @@ def assert_same_bits(a, b):
     np.testing.assert_array_equal(a.view(f"u{a.itemsize}"), b.view(f"u{a.itemsize}"))
 
 
-OPTIONS = {"dim": 16, "sigma": 0.3, "batch_rows": 50}
+OPTIONS = {"dim": 16, "sigma": 0.3, "rows_per_part": 50}
 
 
 def expected(x, dtype="float32"):
@@ -78,9 +75,9 @@ def expected(x, dtype="float32"):
     if dtype == "float16":
         return m.encode(x).astype(np.float16)
     convert = {
-        "uint8-phase": _codes.phases_to_uint8,
-        "uint16-phase": _codes.phases_to_uint16,
-        "bits": _codes.waves_to_bits,
+        "uint8-phase": phases_to_uint8,
+        "uint16-phase": phases_to_uint16,
+        "bits": phases_to_bits,
     }
     return convert[dtype](m.turns(x))
 
@@ -90,7 +87,7 @@ class TestFormats:
     def test_tables(self, x, tmp_path, suffix):
         source = write(as_table(x, id=np.arange(N)), tmp_path / f"in{suffix}")
         out = tmp_path / "out.parquet"
-        report = pipeline.encode(source, out, columns="x*", keep="id", **OPTIONS)
+        report = encode(source, out, columns="x*", keep="id", **OPTIONS)
         assert report.rows == N
         assert_same_bits(features(out), expected(x))
         found = pq.read_table(out)
@@ -105,7 +102,7 @@ class TestFormats:
         if not fixed:
             table = table.cast(pa.schema([("vector", pa.list_(pa.float32()))]))
         source = write(table, tmp_path / f"in{suffix}")
-        pipeline.encode(source, tmp_path / "out.npy", columns="vector", **OPTIONS)
+        encode(source, tmp_path / "out.npy", columns="vector", **OPTIONS)
         assert_same_bits(features(tmp_path / "out.npy"), expected(x))
 
     @pytest.mark.parametrize("order", ["C", "F"])
@@ -113,14 +110,14 @@ class TestFormats:
     def test_npy(self, x, tmp_path, order, dtype):
         array = (x * 3).astype(dtype, order=order)
         np.save(tmp_path / "in.npy", array)
-        pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", **OPTIONS)
+        encode(tmp_path / "in.npy", tmp_path / "out.npy", **OPTIONS)
         assert_same_bits(features(tmp_path / "out.npy"), expected(array.astype(np.float64)))
 
     @pytest.mark.parametrize("save", [np.savez, np.savez_compressed])
     def test_npz_has_a_column_for_each_array(self, x, tmp_path, save):
         save(tmp_path / "in.npz", points=x, label=np.arange(N))
         out = tmp_path / "out.parquet"
-        pipeline.encode(tmp_path / "in.npz", out, columns="points", keep="label", **OPTIONS)
+        encode(tmp_path / "in.npz", out, columns="points", keep="label", **OPTIONS)
         assert_same_bits(features(out), expected(x))
         assert pq.read_table(out)["label"].to_pylist() == list(range(N))
 
@@ -134,11 +131,11 @@ class TestFormats:
             (folder / hidden).write_text("no data")
         for i, source in enumerate([tmp_path / "data", str(tmp_path / "data/**/[abc].*")]):
             out = tmp_path / f"out{i}.parquet"
-            report = pipeline.encode(source, out, columns="x*", **OPTIONS)
+            report = encode(source, out, columns="x*", **OPTIONS)
             assert report.rows == N
             assert_same_bits(features(out), expected(x))
         listed = [folder / "c.arrow", folder.parent / "a.parquet"]
-        pipeline.encode(listed, tmp_path / "l.npy", columns="x*", **OPTIONS)
+        encode(listed, tmp_path / "l.npy", columns="x*", **OPTIONS)
         turned = np.concatenate([x[180:], x[:100]])
         assert_same_bits(features(tmp_path / "l.npy"), expected(turned))
 
@@ -146,7 +143,7 @@ class TestFormats:
         for suffix in (".parquet", ".csv", ".arrow", ".arrows"):
             source = write(as_table(x[:0], id=np.zeros(0, "i8")), tmp_path / f"in{suffix}")
             out = tmp_path / f"out{suffix}.parquet"
-            assert pipeline.encode(source, out, columns="x*", keep="id", **OPTIONS).rows == 0
+            assert encode(source, out, columns="x*", keep="id", **OPTIONS).rows == 0
             assert pq.read_table(out).column_names == ["id", "features"]
 
     def test_other_libraries_read_the_output(self, x, tmp_path):
@@ -154,7 +151,7 @@ class TestFormats:
         source = write(as_table(x, name=[f"n{i}" for i in range(N)]), tmp_path / "in.parquet")
         for dtype in ("float32", "uint8-phase", "bits"):
             out = tmp_path / f"{dtype}.parquet"
-            pipeline.encode(source, out, columns="x*", keep="name", dtype=dtype, **OPTIONS)
+            encode(source, out, columns="x*", keep="name", stored=dtype, **OPTIONS)
             found = polars.read_parquet(out)
             np.testing.assert_array_equal(found["features"].to_numpy(), expected(x, dtype))
             assert found["name"].to_list() == [f"n{i}" for i in range(N)]
@@ -166,7 +163,7 @@ class TestStored:
     def test_types(self, x, tmp_path, dtype, suffix):
         np.save(tmp_path / "in.npy", x)
         out = tmp_path / f"out.{suffix}"
-        pipeline.encode(tmp_path / "in.npy", out, dtype=dtype, **OPTIONS)
+        encode(tmp_path / "in.npy", out, stored=dtype, **OPTIONS)
         assert_same_bits(features(out), expected(x, dtype))
 
     def test_small_integers_take_their_own_size_on_disk(self, tmp_path):
@@ -174,57 +171,65 @@ class TestStored:
         np.save(tmp_path / "in.npy", np.random.default_rng(1).standard_normal((4000, 8)))
         for dtype, n_bytes in (("uint8-phase", 128), ("uint16-phase", 256), ("bits", 32)):
             out = tmp_path / f"{dtype}.parquet"
-            pipeline.encode(tmp_path / "in.npy", out, dim=256, sigma=1.0, dtype=dtype)
+            encode(tmp_path / "in.npy", out, dim=256, sigma=1.0, stored=dtype)
             assert out.stat().st_size < 1.08 * 4000 * n_bytes
 
-    @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern32", "prime"])
-    def test_kernels_have_the_bits_of_prime_features(self, x, tmp_path, kernel):
-        sklearn = pytest.importorskip("primal.sklearn")
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"kernel": "laplacian"},
+            {"kernel": "matern32", "layout": "block"},
+            {"kernel": "prime", "form": "offset", "D": 7},
+            {"gamma": [0.1, 0.2, 0.3, 0.4, 0.5]},
+        ],
+    )
+    def test_any_map_keeps_its_bits(self, x, tmp_path, options):
+        options = {"D": 16, "gamma": 0.2} | options
+        m = KernelPrime(D_IN, options.pop("D"), **options)
         np.save(tmp_path / "in.npy", x)
-        options = {"kernel": kernel, "gamma": 0.2}
-        pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", dim=16, **options)
-        theirs = sklearn.PrimeFeatures(16, form="pair", **options).fit_transform(x)
-        assert_same_bits(features(tmp_path / "out.npy"), theirs)
+        pipeline.encode(tmp_path / "in.npy", tmp_path / "out.parquet", m, rows_per_part=50)
+        assert_same_bits(features(tmp_path / "out.parquet"), m.encode(x))
+        assert from_spec(pipeline.inspect(tmp_path / "out.parquet").spec) == m
+
+    def test_a_fitted_transformer_is_taken_by_its_map(self, x, tmp_path):
+        sklearn = pytest.importorskip("primal.sklearn")
+        fitted = sklearn.PrimeFeatures(16, gamma="scale").fit(x)
+        np.save(tmp_path / "in.npy", x)
+        pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", fitted)
+        assert_same_bits(features(tmp_path / "out.npy"), fitted.transform(x))
+        for other in (sklearn.PrimeFeatures(16), "a map", None):
+            with pytest.raises(ParameterError, match="m must be a map"):
+                pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", other)
 
     def test_gamma_scale_is_that_of_all_rows_for_any_row_groups(self, x, tmp_path):
-        pytest.importorskip("sklearn")
         (tmp_path / "in").mkdir()
         write(as_table(x[:90]), tmp_path / "in" / "a.parquet")
         write(as_table(x[90:] + 3.0), tmp_path / "in" / "b.arrow")
         everything = np.concatenate([x[:90], x[90:] + 3.0]).astype(np.float64)
-        gammas = set()
-        for batch_rows in (None, 7, 64):
-            out = tmp_path / f"{batch_rows}.npy"
-            options = {"columns": "x*", "dim": 8, "gamma": "scale", "batch_rows": batch_rows}
-            gammas.add(pipeline.encode(tmp_path / "in", out, **options).gamma)
-        (gamma,) = gammas
+        gamma = pipeline.scale_gamma(tmp_path / "in", columns="x*")
         assert gamma == pytest.approx(1.0 / (D_IN * everything.var()), rel=1e-13)
+        pq.write_table(as_table(x[:90]), tmp_path / "in" / "a.parquet", row_group_size=7)
+        assert pipeline.scale_gamma(tmp_path / "in", columns="x*") == gamma
 
     def test_metadata_rebuild_the_map(self, x, tmp_path):
         np.save(tmp_path / "in.npy", x)
-        report = pipeline.encode(tmp_path / "in.npy", tmp_path / "out.parquet", **OPTIONS)
+        report = encode(tmp_path / "in.npy", tmp_path / "out.parquet", **OPTIONS)
         record = json.loads(pq.read_schema(tmp_path / "out.parquet").metadata[b"primal"])
-        m = map_from_spec(record["recipe"]["spec"])
+        m = from_spec(record["spec"])
         assert m.fingerprint == record["fingerprint"] == report.fingerprint
         assert_same_bits(m.encode(x), features(tmp_path / "out.parquet"))
 
     def test_progress_of_both_passes(self, x, tmp_path):
-        pytest.importorskip("sklearn")
         table = as_table(np.tile(x, (2000, 1)))  # more than one piece of the first pass
+        sources = [write(table, tmp_path / "a.arrow"), write(as_table(x), tmp_path / "b.parquet")]
         fits, rows = [], []
-        pipeline.encode(
-            [write(table, tmp_path / "a.arrow"), write(as_table(x), tmp_path / "b.parquet")],
-            tmp_path / "out.npy",
-            columns="x*",
-            dim=2,
-            gamma="scale",
-            progress=lambda *told: rows.append(told),
-            fit_progress=lambda *told: fits.append(told),
-        )
-        for told in (fits, rows):
-            assert len(told) > 2
-            assert told[-1] == (2001 * N, 2001 * N)
-            assert told == sorted(set(told))
+        pipeline.scale_gamma(sources, columns="x*", progress=lambda *done: fits.append(done))
+        out = tmp_path / "out"
+        encode(sources, out, columns="x*", dim=2, sigma=1.0, progress=lambda *d: rows.append(d))
+        for seen in (fits, rows):
+            assert len(seen) > 2
+            assert seen[-1] == (2001 * N, 2001 * N)
+            assert seen == sorted(set(seen))
 
     def test_the_source_s_own_row_groups_do_not_show(self, x, tmp_path):
         outputs = []
@@ -232,29 +237,36 @@ class TestStored:
             source = tmp_path / f"{size}.parquet"
             pq.write_table(as_table(x), source, row_group_size=size)
             out = tmp_path / f"{size}.out.parquet"
-            pipeline.encode(source, out, columns="x*", **OPTIONS)
+            encode(source, out, columns="x*", **OPTIONS)
             data = out.read_bytes()
             outputs.append(data[: -8 - int.from_bytes(data[-8:-4], "little")])
         assert len(set(outputs)) == 1
 
-    @pytest.mark.parametrize("amplitude", [1.0, 0.3])
-    def test_pytorch_makes_the_same_bits(self, x, amplitude):
-        pytest.importorskip("torch")
-        m = DynamicPrime(D_IN, 16, 0.3, basis="auto", layout="interleaved")
-        made, meant = np.empty((2, N, 16), dtype=np.float32)
-        _write_from("cpu", m, x, amplitude, made)
-        m.write_features(x, meant, Finish("interleaved", amplitude))
-        assert_same_bits(made, meant)
-
-    def test_a_device_that_is_not_there(self, x, tmp_path):
+    def test_a_layer_of_pytorch_makes_the_same_bits(self, x, tmp_path):
         torch = pytest.importorskip("torch")
-        if torch.cuda.is_available():
-            pytest.skip("there is a GPU")
+        layers = pytest.importorskip("primal.torch")
+        options = {"basis": "auto", "layout": "interleaved"}
+        m = DynamicPrime(D_IN, 16, 0.3, **options)
+        layer = layers.DynamicPrime(D_IN, 16, 0.3, **options, dtype=torch.float32)
         np.save(tmp_path / "in.npy", x)
-        for device in ("cuda", "nonsense"):
-            with pytest.raises(EngineError, match=f"device '{device}' cannot be used"):
-                pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", device=device, **OPTIONS)
-        assert [path.name for path in tmp_path.iterdir()] == ["in.npy"]
+        out = tmp_path / "out.npy"
+        pipeline.encode(tmp_path / "in.npy", out, m, engine=pipeline.Local(layer))
+        assert_same_bits(features(out), m.encode(x))
+        wide = layers.DynamicPrime(D_IN, 16, 0.3, **options)
+        other = layers.DynamicPrime(D_IN, 16, 0.4, **options, dtype=torch.float32)
+        for engine, said in (
+            (pipeline.Local(other), "other features than m"),
+            (pipeline.Local(wide), "dtype=torch.float32"),
+            (pipeline.Local(layer, "nonsense"), "device 'nonsense' cannot be used"),
+        ):
+            with pytest.raises(EngineError, match=said):
+                pipeline.encode(tmp_path / "in.npy", tmp_path / "no.npy", m, engine=engine)
+        engine = pipeline.Local(layer)
+        with pytest.raises(ParameterError, match="not 'bits'"):
+            pipeline.encode(
+                tmp_path / "in.npy", tmp_path / "no.npy", m, stored="bits", engine=engine
+            )
+        assert not list(tmp_path.glob("no*"))
 
 
 class TestBadRows:
@@ -266,14 +278,14 @@ class TestBadRows:
     def test_the_first_is_named(self, x, tmp_path):
         source = write(as_table(self.bad(x)), tmp_path / "in.parquet")
         with pytest.raises(DataError, match=r"in\.parquet: row 3, column 'x1' holds 'nan'"):
-            pipeline.encode(source, tmp_path / "out.parquet", columns="x*", **OPTIONS)
+            encode(source, tmp_path / "out.parquet", columns="x*", **OPTIONS)
         assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
     def test_skip(self, x, tmp_path):
         source = write(as_table(self.bad(x), id=np.arange(N)), tmp_path / "in.parquet")
         out = tmp_path / "out.parquet"
         options = OPTIONS | {"columns": "x*", "keep": "id", "on_error": "skip"}
-        report = pipeline.encode(source, out, **options)
+        report = encode(source, out, **options)
         good = np.delete(np.arange(N), [3, 60, 61, 229])
         assert (report.rows, report.rejected) == (N - 4, 4)
         assert pq.read_table(out)["id"].to_pylist() == good.tolist()
@@ -294,7 +306,7 @@ class TestBadRows:
         source = write(as_lists(self.bad(x), id=np.arange(N)), tmp_path / "in.arrow")
         out = tmp_path / "out.parquet"
         options = OPTIONS | {"columns": "vector", "keep": "id", "on_error": "null"}
-        assert pipeline.encode(source, out, **options).rejected == 4
+        assert encode(source, out, **options).rejected == 4
         table = pq.read_table(out)
         assert table["id"].to_pylist() == list(range(N))
         is_null = table["features"].is_null().to_numpy()
@@ -302,7 +314,7 @@ class TestBadRows:
         good = table["features"].combine_chunks().drop_null()
         found = good.flatten().to_numpy().reshape(-1, 16)
         assert_same_bits(found, expected(x[~is_null]))
-        pipeline.encode(source, tmp_path / "out.npy", **(options | {"keep": ()}))
+        encode(source, tmp_path / "out.npy", **(options | {"keep": ()}))
         assert np.isnan(np.load(tmp_path / "out.npy")).all(axis=1).nonzero()[0].tolist() == [
             3,
             60,
@@ -324,8 +336,8 @@ class TestBadRows:
         ]
         (tmp_path / "in.csv").write_text("\n".join(lines) + "\n")
         out = tmp_path / "out.parquet"
-        options = {"columns": ["a", "b"], "keep": "id", "dim": 4, "sigma": 1.0, "batch_rows": 3}
-        report = pipeline.encode(tmp_path / "in.csv", out, on_error="skip", **options)
+        options = {"columns": ["a", "b"], "keep": "id", "dim": 4, "sigma": 1.0, "rows_per_part": 3}
+        report = encode(tmp_path / "in.csv", out, on_error="skip", **options)
         assert pq.read_table(out)["id"].to_pylist() == ["p", "u", "v\nw"]
         rows = np.array([[1.0, 2.0], [7.0, 8.0], [9.0, 10.0]])
         m = DynamicPrime(2, 4, 1.0, basis="auto", layout="interleaved")
@@ -341,9 +353,7 @@ class TestBadRows:
             ("4", "t,5,6,7", "wrong number of fields"),
             ("7", "y", "wrong number of fields"),
         ]
-        report = pipeline.encode(
-            tmp_path / "in.csv", tmp_path / "null.parquet", on_error="null", **options
-        )
+        report = encode(tmp_path / "in.csv", tmp_path / "null.parquet", on_error="null", **options)
         table = pq.read_table(tmp_path / "null.parquet")
         assert table["id"].to_pylist() == ["p", "q", None, "s", None, "u", "v\nw", None]
         assert table["features"].is_null().to_pylist() == [0, 1, 1, 1, 1, 0, 0, 1]
@@ -354,8 +364,8 @@ class TestBadRows:
         options = {"columns": "a", "keep": "id", "dim": 4, "sigma": 1.0}
         files = [tmp_path / "a.csv", tmp_path / "b.csv"]
         with pytest.raises(DataError, match=r"b\.csv: row 0, column 'id' holds 'three'"):
-            pipeline.encode(files, tmp_path / "out.parquet", **options)
-        pipeline.encode(files, tmp_path / "out.parquet", on_error="skip", **options)
+            encode(files, tmp_path / "out.parquet", **options)
+        encode(files, tmp_path / "out.parquet", on_error="skip", **options)
         assert pq.read_table(tmp_path / "out.parquet")["id"].to_pylist() == [1, 2, 4]
 
     def test_one_damaged_file_costs_no_other(self, x, tmp_path):
@@ -365,8 +375,8 @@ class TestBadRows:
         (tmp_path / "1.parquet").write_bytes(data[: len(data) // 2])
         sources, out = str(tmp_path / "?.parquet"), tmp_path / "out.parquet"
         with pytest.raises(DataError, match=r"1\.parquet cannot be read"):
-            pipeline.encode(sources, out, columns="x*", **OPTIONS)
-        report = pipeline.encode(sources, out, columns="x*", on_error="skip", **OPTIONS)
+            encode(sources, out, columns="x*", **OPTIONS)
+        report = encode(sources, out, columns="x*", on_error="skip", **OPTIONS)
         assert report.rejected == 1
         assert_same_bits(features(out), expected(np.concatenate([x[:60], x[120:180]])))
 
@@ -379,7 +389,7 @@ class TestBadRows:
         data[start : start + chunk.total_compressed_size] = b"\xff" * chunk.total_compressed_size
         source.write_bytes(data)
         options = OPTIONS | {"columns": "x*", "on_error": "skip"}
-        report = pipeline.encode(source, tmp_path / "out.npy", **options)
+        report = encode(source, tmp_path / "out.npy", **options)
         assert (report.rows, report.rejected) == (150, 1)
         good = np.concatenate([x[:50], x[100:200]])
         assert_same_bits(features(tmp_path / "out.npy"), expected(good))
@@ -394,8 +404,8 @@ class TestDecode:
     def test_linear(self, x, tmp_path, dtype, tolerance, layout):
         source = write(as_table(x, id=np.arange(N)), tmp_path / "in.parquet")
         out, back = tmp_path / "out.parquet", tmp_path / "back.parquet"
-        options = {"columns": "x*", "keep": "id", "dim": 16, "layout": layout, "batch_rows": 50}
-        pipeline.encode(source, out, sigma=0.02, dtype=dtype, **options)
+        options = {"columns": "x*", "keep": "id", "dim": 16, "layout": layout, "rows_per_part": 50}
+        encode(source, out, sigma=0.02, stored=dtype, **options)
         report = pipeline.decode(out, back)
         table = pq.read_table(back)
         assert table.column_names == ["id", *(f"x{j}" for j in range(D_IN)), "status"]
@@ -412,8 +422,8 @@ class TestDecode:
         x = np.random.default_rng(2).uniform(-1, 1, (60, 4))
         np.save(tmp_path / "in.npy", x)
         out = tmp_path / "out.parquet"
-        options = {"dim": 32, "sigma": 3.0, "basis": "paper", "dtype": dtype, "batch_rows": 25}
-        pipeline.encode(tmp_path / "in.npy", out, **options)
+        options = {"dim": 32, "sigma": 3.0, "basis": "paper", "stored": dtype, "rows_per_part": 25}
+        encode(tmp_path / "in.npy", out, **options)
         report = pipeline.decode(out, tmp_path / "back.parquet", prior=Box(1.0))
         assert report.statuses == {"unique": 60}
         table = pq.read_table(tmp_path / "back.parquet")
@@ -428,7 +438,7 @@ class TestDecode:
         np.save(tmp_path / "in.npy", bad)
         out = tmp_path / "out.parquet"
         options = {"dim": 16, "sigma": 0.02, "on_error": "null"}
-        pipeline.encode(tmp_path / "in.npy", out, **options)
+        encode(tmp_path / "in.npy", out, **options)
         pipeline.decode(out, tmp_path / "back.parquet")
         column = pq.read_table(tmp_path / "back.parquet")["array"]
         assert np.flatnonzero(column.is_null().to_numpy()).tolist() == [7]
@@ -437,14 +447,14 @@ class TestDecode:
 
     def test_what_cannot_be_inverted_is_refused(self, x, tmp_path):
         np.save(tmp_path / "in.npy", x)
-        pipeline.encode(tmp_path / "in.npy", tmp_path / "bits.parquet", dtype="bits", **OPTIONS)
+        encode(tmp_path / "in.npy", tmp_path / "bits.parquet", stored="bits", **OPTIONS)
         with pytest.raises(NotInvertibleError, match="uint8-phase"):
             pipeline.decode(tmp_path / "bits.parquet", tmp_path / "back.npy")
-        pipeline.encode(tmp_path / "in.npy", tmp_path / "few.parquet", dim=4, sigma=1.0)
+        encode(tmp_path / "in.npy", tmp_path / "few.parquet", dim=4, sigma=1.0)
         with pytest.raises(NotInvertibleError, match="D >= 2 d"):
             pipeline.decode(tmp_path / "few.parquet", tmp_path / "back.npy")
         pq.write_table(as_table(x), tmp_path / "plain.parquet")
-        with pytest.raises(DataError, match="not made by primal encode"):
+        with pytest.raises(DataError, match="not made by primal"):
             pipeline.decode(tmp_path / "plain.parquet", tmp_path / "back.npy")
         assert not (tmp_path / "back.npy").exists()
 
@@ -455,18 +465,18 @@ class TestInspect:
     def test_a_good_file(self, x, tmp_path, suffix, source):
         write(as_table(x), tmp_path / source)
         out = tmp_path / f"out.{suffix}"
-        pipeline.encode(tmp_path / source, out, columns="x*", on_error="skip", **OPTIONS)
+        encode(tmp_path / source, out, columns="x*", on_error="skip", **OPTIONS)
         found = pipeline.inspect(out)
         assert found.healthy
-        assert (found.rows, found.row_groups, found.sampled_rows) == (N, 5, 180)
-        m = map_from_spec(found.spec)
+        assert (found.rows, found.parts, found.sampled_rows) == (N, 5, 180)
+        m = from_spec(found.spec)
         assert found.regime["kind"] == m.regime(x).kind == "hash"
 
     @pytest.mark.parametrize("suffix", ["parquet", "npy"])
     def test_one_changed_bit_is_noticed(self, x, tmp_path, suffix):
         np.save(tmp_path / "in.npy", x)
         out = tmp_path / f"out.{suffix}"
-        pipeline.encode(tmp_path / "in.npy", out, dim=16, sigma=0.3)
+        encode(tmp_path / "in.npy", out, dim=16, sigma=0.3)
         data = bytearray(out.read_bytes())
         at = data.index(expected(x)[100].tobytes())
         data[at] ^= 1
@@ -477,7 +487,7 @@ class TestInspect:
     def test_another_source_is_refused_and_none_is_said(self, x, tmp_path):
         np.save(tmp_path / "in.npy", x)
         out = tmp_path / "out.parquet"
-        pipeline.encode(tmp_path / "in.npy", out, **OPTIONS)
+        encode(tmp_path / "in.npy", out, **OPTIONS)
         (tmp_path / "moved").mkdir()
         (tmp_path / "in.npy").rename(tmp_path / "moved" / "in.npy")
         assert pipeline.inspect(out).sampled_rows == 0
@@ -492,25 +502,23 @@ class TestOptions:
         ("change", "error", "message"),
         [
             ({"dim": 15}, ParameterError, "even"),
-            ({"sigma": None}, ParameterError, "either sigma"),
-            ({"gamma": 1.0}, ParameterError, "either sigma"),
-            ({"dtype": "float64"}, ParameterError, "uint8-phase"),
+            ({"stored": "float64"}, ParameterError, "uint8-phase"),
             ({"on_error": "ignore"}, ParameterError, "'skip'"),
             ({"shard": (3, 3)}, ParameterError, "from 0 to n - 1"),
-            ({"keep": "features"}, ParameterError, "rename"),
             ({"columns": "y"}, DataError, "no column 'y'"),
             ({"columns": ()}, DataError, "say which columns"),
             ({"keep": "y"}, DataError, "no column 'y'"),
-            ({"batch_rows": 0}, ParameterError, "at least 1"),
+            ({"rows_per_part": 0}, ParameterError, "at least 1"),
             ({"engine": "spark"}, ParameterError, "'ray'"),
-            ({"kernel": "rbf", "sigma": None, "gamma": "median"}, ParameterError, "scale"),
+            ({"shard": (0, 2)}, ParameterError, "without the suffix .parquet"),
+            ({"stored": "bits", "sigma": None, "gamma": 1.0, "dim": 9}, ParameterError, "pairs"),
         ],
     )
     def test_bad_ones_leave_nothing_behind(self, x, tmp_path, change, error, message):
         source = write(as_table(x), tmp_path / "in.parquet")
         options = OPTIONS | {"columns": "x*"} | change
         with pytest.raises(error, match=message):
-            pipeline.encode(source, tmp_path / "out.parquet", **options)
+            encode(source, tmp_path / "out.parquet", **options)
         assert [path.name for path in tmp_path.iterdir()] == ["in.parquet"]
 
     def test_where_it_cannot_go(self, x, tmp_path):
@@ -518,23 +526,23 @@ class TestOptions:
         source = write(as_table(x), tmp_path / "in" / "in.parquet")
         options = OPTIONS | {"columns": "x*"}
         with pytest.raises(ParameterError, match="lies inside"):
-            pipeline.encode(source.parent, source.parent / "out.parquet", **options)
+            encode(source.parent, source.parent / "out.parquet", **options)
         with pytest.raises(ParameterError, match="also an input"):
-            pipeline.encode(source, source, overwrite=True, **options)
-        with pytest.raises(ParameterError, match=r"\.parquet or \.npy"):
-            pipeline.encode(source, tmp_path / "out.txt", **options)
-        for more, said in (
-            ({"engine": "dask"}, "engine"),
-            ({"address": "auto"}, "for engine = 'ray'"),
-            ({"num_gpus": 1}, "for engine = 'ray'"),
-            ({"num_gpus": -1, "engine": "ray"}, "0 or more"),
-            ({"device": "cuda", "engine": "ray"}, "num_gpus instead"),
-            ({"device": "cuda", "dtype": "bits"}, "not 'bits'"),
+            encode(source, source, overwrite=True, **options)
+        with pytest.raises(ParameterError, match=r"end in \.parquet or \.npy"):
+            encode(source, tmp_path / "out.txt", **options)
+        for engine, said in (
+            ("dask", "engine"),
+            (pipeline.Ray(num_gpus=1), "with a layer"),
+            (pipeline.Ray(num_gpus=-1), "0 or more"),
         ):
             with pytest.raises(ParameterError, match=said):
-                pipeline.encode(source, tmp_path / "out.parquet", **(options | more))
+                encode(source, tmp_path / "out.parquet", engine=engine, **options)
+        m = DynamicPrime(D_IN, 16)
+        with pytest.raises(ParameterError, match="rename it first"):
+            pipeline.encode(source, tmp_path / "out", m, columns="x*", keep="features")
         with pytest.raises(ParameterError, match="keep columns"):
-            pipeline.encode(source, tmp_path / "out.npy", **(options | {"keep": "x1"}))
+            encode(source, tmp_path / "out.npy", **(options | {"keep": "x1"}))
 
 
 class TestMatrix:

@@ -18,6 +18,8 @@ from primal.cli._inspect import inspect
 from primal.cli._merge import merge
 from primal.errors import MissingPackageError, ParameterError
 
+IN = ["in.parquet", "o.npy", "--columns", "u,w", "--dim", 8]
+
 
 def run(command, *arguments):
     return CliRunner().invoke(command, [str(argument) for argument in arguments])
@@ -74,14 +76,19 @@ def test_exact_decoding_with_each_prior(source, prior):
 
 
 def test_shards_and_merge(source):
-    options = ["--columns", "[uw]", "--dim", 8, "--fit", "--batch-rows", 10, "--quiet"]
+    options = ["--columns", "[uw]", "--dim", 8, "--fit", "--rows-per-part", 10, "--quiet"]
     report = json.loads(ok(encode, "in.parquet", "whole.npy", *options, "--json"))
     assert report["gamma"] == pytest.approx(
         1 / (2 * np.var([source["u"].to_numpy(), source["w"].to_numpy()]))
     )
     for i in range(3):
-        ok(encode, "in.parquet", f"part{i}.npy", *options, "--shard", f"{i}/3")
-    assert "from 3 parts" in ok(merge, "part0.npy", "part1.npy", "part2.npy", "all.npy")
+        ok(encode, "in.parquet", "shards", *options, "--shard", f"{i}/3")
+        if i < 2:
+            result = run(merge, "shards")
+            assert isinstance(result.exception, ParameterError)
+            assert "is not complete" in str(result.exception)
+    assert ok(merge, "shards") == "shards is complete: 100 rows\n"
+    assert json.loads(ok(merge, "shards", "all.npy", "--json"))["rows"] == 100
     np.testing.assert_array_equal(np.load("all.npy"), np.load("whole.npy"))
 
 
@@ -98,8 +105,17 @@ def test_a_damaged_file_has_exit_status_1(source):
 @pytest.mark.parametrize(
     ("command", "arguments", "message"),
     [
-        (encode, ["in.parquet", "o.npy", "--dim", 8, "--gamma", "big"], "number or 'scale'"),
-        (encode, ["in.parquet", "o.npy", "--dim", 8, "--gamma", "1", "--fit"], "leave out"),
+        (encode, [*IN, "--gamma", "big"], "number or 'scale'"),
+        (encode, [*IN, "--gamma", "1", "--fit"], "leave out"),
+        (encode, IN, "either --sigma"),
+        (encode, [*IN, "--gamma", "1", "--sigma", "1"], "either --sigma"),
+        (encode, [*IN, "--sigma", "1", "--kernel", "cauchy"], "--kernel goes with"),
+        (encode, [*IN, "--sigma", "1", "--num-gpus", "1"], "for --engine ray"),
+        (
+            encode,
+            [*IN, "--sigma", "1", "--engine", "ray", "--device", "cuda"],
+            "--num-gpus instead",
+        ),
         (decode, ["in.parquet", "o.npy", "--box", "1,2"], "one number"),
         (decode, ["in.parquet", "o.npy", "--box", "1", "--gaussian", "0,1"], "one prior only"),
     ],
@@ -140,7 +156,7 @@ def test_progress_says_rate_and_time_left(arguments, text):
     assert progress_text("encode", *arguments) == text
 
 
-@pytest.mark.parametrize("verb", [encode, decode, merge])
+@pytest.mark.parametrize("verb", [encode, decode])
 def test_an_interrupt_says_that_nothing_is_lost(source, monkeypatch, verb):
     options = ["--columns", "u,w", "--dim", 16, "--sigma", 0.05]
     ok(encode, "in.parquet", "out.parquet", *options)
@@ -148,8 +164,8 @@ def test_an_interrupt_says_that_nothing_is_lost(source, monkeypatch, verb):
     def interrupt(*arguments):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("primal.pipeline._store.Workspace.append", interrupt)
+    monkeypatch.setattr("primal.pipeline._job.write_file", interrupt)
     more = options if verb is encode else []
     result = run(verb, "out.parquet" if verb is not encode else "in.parquet", "new.parquet", *more)
     assert result.exit_code == 1
-    assert "the same command goes on from here" in result.stderr
+    assert "the same command resumes from here" in result.stderr

@@ -2,10 +2,10 @@
 
 import errno
 import json
+import os
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -16,21 +16,18 @@ pytest.importorskip("pyarrow")
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
-from pipeline_helpers import Stop, stop_after
+from pipeline_helpers import Stop, contents, encode, stop_after
 
 from primal import PrimalError, pipeline
 from primal.decoding import Box
 from primal.errors import DataError, MissingPackageError, ParameterError, PhaseWrapWarning
-from primal.pipeline import _store
-from primal.pipeline._blocks import Span, shard_spans, spans_after, split_span
+from primal.pipeline import _folder, _job, _output
+from primal.pipeline._blocks import Span, read_span, shard_spans, split_span
 from primal.pipeline._inputs import InputFile, find_inputs
-from primal.pipeline._job import Job
-from primal.pipeline._local import encode_here
-from primal.pipeline._manifest import beside
-from primal.pipeline._settings import Settings, make_recipe
+from primal.pipeline._record import beside
 
-OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "batch_rows": 16, "on_error": "skip"}
-N_BLOCKS = 13
+OPTIONS = {"columns": "x*", "dim": 8, "sigma": 0.5, "rows_per_part": 16, "on_error": "skip"}
+N_PARTS = 13
 
 
 @pytest.fixture(scope="module")
@@ -52,345 +49,363 @@ def source(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="module")
-def whole(source, tmp_path_factory):
-    out = tmp_path_factory.mktemp("whole") / "out.parquet"
-    pipeline.encode(source, out, keep="id", **OPTIONS)
+@pytest.fixture(scope="module", params=["out", "out.parquet", "out.npy"])
+def whole(request, source, tmp_path_factory):
+    """An output of each kind, made without a stop."""
+    out = tmp_path_factory.mktemp("whole") / request.param
+    encode(source, out, **kept(out))
     return out
 
 
-def begin(source, out, n_blocks, **more):
+def kept(out):
+    return OPTIONS | ({} if out.suffix == ".npy" else {"keep": "id"})
+
+
+def begin(source, out, n_parts, **more):
+    """Stop a run after some parts, and return the folder that it leaves."""
     with pytest.raises(Stop):
-        pipeline.encode(
-            source, out, progress=stop_after(n_blocks), **(OPTIONS | {"keep": "id"} | more)
-        )
-    assert not out.exists()
-    return beside(out, "primal-part")
+        encode(source, out, progress=stop_after(n_parts), **(kept(out) | more))
+    if out.suffix:
+        assert not out.exists()
+        return beside(out, "primal-part")
+    return out
 
 
-def assert_same_output(out, whole):
-    """Same features, same rejected rows, and nothing left over."""
-    assert out.read_bytes() == whole.read_bytes()
-    names = ("rejected.csv", "manifest.json")
-    assert sorted(p.name for p in out.parent.iterdir()) == sorted(
-        [out.name, *(f"{out.name}.{name}" for name in names)]
+def assert_same(out, whole):
+    """Same features, manifests and rejected rows, and nothing left over."""
+    assert contents(out.parent) == contents(whole.parent)
+
+
+class TestResuming:
+    @pytest.mark.parametrize("n_parts", range(1, N_PARTS + 1))
+    def test_after_a_stop_at_any_part(self, source, whole, tmp_path, n_parts):
+        out = tmp_path / whole.name
+        begin(source, out, n_parts)
+        assert encode(source, out, **kept(out)).resumed_rows > 0
+        assert_same(out, whole)
+
+    @pytest.mark.parametrize(
+        ("lost", "n_rows"), [((0, 0), 16), ((0, 3), 16), ((1, 2), 15), ((2, 1), 1)]
     )
-    for name in names:
-        assert beside(out, name).read_bytes() == beside(whole, name).read_bytes()
+    def test_parts_that_are_missing_are_made_again(self, source, tmp_path, whole, lost, n_rows):
+        out = tmp_path / whole.name
+        folder = begin(source, out, N_PARTS)
+        _folder.part_path(folder, lost).unlink()
+        report = encode(source, out, **kept(out))
+        assert report.resumed_rows == report.rows - n_rows
+        assert_same(out, whole)
 
+    def test_drafts_of_a_kill_are_removed(self, source, whole, tmp_path):
+        out = tmp_path / whole.name
+        folder = begin(source, out, 3)
+        (folder / f".primal-{32 * 'a'}.part").write_bytes(b"half a part")
+        encode(source, out, **kept(out))
+        assert_same(out, whole)
 
-class TestGoingOn:
-    @pytest.mark.parametrize("n_blocks", range(1, N_BLOCKS + 1))
-    def test_after_a_stop_at_any_block(self, source, whole, tmp_path, n_blocks):
-        out = tmp_path / "out.parquet"
-        begin(source, out, n_blocks)
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert report.resumed_rows > 0
-        assert_same_output(out, whole)
+    def test_a_part_is_on_the_disk_before_it_has_its_name(self, source, tmp_path, monkeypatch):
+        """After a power failure a name stands for a whole part, or there is no such name."""
+        synced, renamed = set(), []
+        fsync, replace = os.fsync, Path.replace
 
-    def test_after_a_torn_write(self, source, whole, tmp_path):
-        out = tmp_path / "out.parquet"
-        part = begin(source, out, 6)
-        for name in ("data", "journal", "rejected.csv"):
-            with (part / name).open("ab") as opened:
-                opened.write(b"[0, 6, false, 16")
-        pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert_same_output(out, whole)
+        def noted_fsync(opened):
+            synced.add(os.fstat(opened).st_ino)
+            fsync(opened)
 
-    @pytest.mark.parametrize(("n_blocks", "n_on_disk"), [(3, 0), (7, 4), (11, 8)])
-    def test_after_the_power_failed(
-        self, source, whole, tmp_path, monkeypatch, n_blocks, n_on_disk
-    ):
-        """What was not yet forced to disk is there with its length, but holds zeros."""
-        monkeypatch.setattr(_store, "_CACHED_BYTES", 2800)  # four row groups
-        out = tmp_path / "out.parquet"
-        part = begin(source, out, n_blocks)
-        ends = [json.loads(line)[5] for line in (part / "journal").read_bytes().splitlines()]
-        assert json.loads((part / "synced.json").read_text())["blocks"] == n_on_disk
-        start = ends[n_on_disk - 1] if n_on_disk else 0
-        with (part / "data").open("r+b") as opened:
-            opened.seek(start)
-            opened.write(bytes(ends[-1] - start))
-        monkeypatch.setattr(_store, "_boot", lambda: "another start")
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
-        rows = [json.loads(line)[3] for line in self.journal_of(source, tmp_path)]
-        assert report.resumed_rows == sum(rows[:n_on_disk])
-        assert_same_output(out, whole)
+        def noted_replace(path, target):
+            renamed.append((path.stat().st_ino in synced, Path(target).name))
+            return replace(path, target)
 
-    def journal_of(self, source, tmp_path):
-        """Return the lines of the journal of a whole run."""
-        folder = tmp_path / "other"
-        part = begin(source, folder / "out.parquet", N_BLOCKS)
-        lines = (part / "journal").read_bytes().splitlines()
-        shutil.rmtree(folder)
-        return lines
+        monkeypatch.setattr(os, "fsync", noted_fsync)
+        monkeypatch.setattr(Path, "replace", noted_replace)
+        encode(source, tmp_path / "out", **OPTIONS)
+        assert all(on_disk for on_disk, _ in renamed)
+        assert sum(name.endswith(".parquet") for _, name in renamed) == N_PARTS
 
-    def test_after_data_were_lost(self, source, whole, tmp_path):
-        out = tmp_path / "out.parquet"
-        part = begin(source, out, 6)
-        with (part / "data").open("r+b") as opened:
-            opened.truncate(1000)
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert 0 < report.resumed_rows < 5 * 16
-        assert_same_output(out, whole)
+    @pytest.mark.parametrize("step", ["write_file", "manifest_text", "remove"])
+    def test_after_a_stop_while_finishing(self, source, tmp_path, monkeypatch, step):
+        out, quiet = tmp_path / "a" / "out.parquet", tmp_path / "b" / "out.parquet"
+        encode(source, quiet, **OPTIONS)
 
-    @pytest.mark.parametrize("step", ["copyfileobj", "write_whole", "remove_workspace"])
-    def test_after_a_stop_while_finishing(self, source, whole, tmp_path, monkeypatch, step):
-        out = tmp_path / "out.parquet"
+        def stop(*_, **__):
+            raise Stop
 
-        def stop(*arguments, **options):
-            if step != "write_whole" or "primal-part" not in str(arguments[0]):
-                raise Stop
-            return original(*arguments, **options)
-
-        owner = _store.shutil if step == "copyfileobj" else _store
-        original = getattr(owner, step)
+        owner = _folder.PartFolder if step == "remove" else _output
         monkeypatch.setattr(owner, step, stop)
         with pytest.raises(Stop):
-            pipeline.encode(source, out, keep="id", **OPTIONS)
+            encode(source, out, **OPTIONS)
         monkeypatch.undo()
-        report = pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert report.already_complete == (step == "remove_workspace")
-        assert_same_output(out, whole)
+        report = encode(source, out, **OPTIONS)
+        assert report.already_complete == (step == "remove")
+        assert_same(out, quiet)
 
     def test_after_a_try_with_an_engine_that_is_not_there(
         self, source, whole, tmp_path, monkeypatch
     ):
-        out = tmp_path / "out.parquet"
+        out = tmp_path / whole.name
         begin(source, out, 6)
         monkeypatch.setitem(sys.modules, "ray", None)
         with pytest.raises(MissingPackageError):
-            pipeline.encode(source, out, keep="id", engine="ray", **OPTIONS)
-        assert pipeline.encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
-        assert_same_output(out, whole)
+            encode(source, out, engine="ray", **kept(out))
+        monkeypatch.undo()
+        assert encode(source, out, **kept(out)).resumed_rows > 0
+        assert_same(out, whole)
 
-    def test_gamma_is_not_fitted_again(self, source, tmp_path, monkeypatch):
-        pytest.importorskip("sklearn")
-        out = tmp_path / "out.npy"
-        options = {"sigma": None, "gamma": "scale", "keep": ()}
-        begin(source, out, 2, **options)
-        monkeypatch.setattr(
-            "primal.pipeline._settings.scale_gamma", lambda *_: pytest.fail("fitted again")
-        )
-        assert pipeline.encode(source, out, **(OPTIONS | options)).resumed_rows > 0
-
-    @pytest.mark.parametrize("n_blocks", [1, 3, 12])
+    @pytest.mark.parametrize("n_parts", [1, 3, 12])
     @pytest.mark.parametrize("prior", [None, Box(4.0)])
-    def test_a_decoding_goes_on_too(self, whole, tmp_path, n_blocks, prior):
-        expected, out = tmp_path / "whole.parquet", tmp_path / "out.parquet"
+    @pytest.mark.parametrize("name", ["back", "back.parquet", "back.npy"])
+    def test_a_decoding_resumes_too(self, source, tmp_path, n_parts, prior, name):
+        encode(source, tmp_path / "features", **OPTIONS)
+        expected, out = tmp_path / "a" / name, tmp_path / "b" / name
         with pytest.warns(PhaseWrapWarning):
-            quiet = pipeline.decode(whole, expected, prior=prior)
+            quiet = pipeline.decode(tmp_path / "features", expected, prior=prior)
+        progress = stop_after(n_parts)
         with pytest.raises(Stop):
-            pipeline.decode(whole, out, prior=prior, progress=stop_after(n_blocks))
-        assert not out.exists()
+            pipeline.decode(tmp_path / "features", out, prior=prior, progress=progress)
         with pytest.warns(PhaseWrapWarning):
-            report = pipeline.decode(whole, out, prior=prior)
-        assert report.resumed_rows == min(quiet.rows, 16 * n_blocks)
+            report = pipeline.decode(tmp_path / "features", out, prior=prior)
+        assert report.resumed_rows > 0
         assert (report.rows, report.statuses) == (quiet.rows, quiet.statuses)
         assert sum(report.statuses.values()) == quiet.rows
-        assert out.read_bytes() == expected.read_bytes()
-        assert not list(tmp_path.glob("*primal-part"))
+        assert_same(out, expected)
 
     @pytest.mark.parametrize(
-        ("verb", "suffix", "kills"),
-        [("encode", "parquet", 20), ("encode", "npy", 6), ("decode", "parquet", 6)],
+        ("verb", "name", "kills"),
+        [
+            ("encode", "out", 8),
+            ("encode", "out.parquet", 8),
+            ("encode", "out.npy", 4),
+            ("decode", "out", 4),
+            ("decode", "out.npy", 4),
+        ],
     )
-    def test_killed_at_random_moments(self, verb, suffix, kills):
+    def test_killed_at_random_moments(self, verb, name, kills):
         script = Path(__file__).parents[1] / "support" / "pipeline_kills.py"
-        options = ["--kills", str(kills), "--format", suffix, "--verb", verb]
+        options = ["--kills", str(kills), "--name", name, "--verb", verb]
         command = [sys.executable, str(script), *options]
         done = subprocess.run(command, capture_output=True, text=True, timeout=120)
         assert done.returncode == 0, done.stderr
         assert f"{kills} kills" in done.stdout
 
-    def test_a_block_stays_as_it_is_while_later_ones_are_made(self, tmp_path):
-        np.save(tmp_path / "in.npy", np.random.default_rng(1).standard_normal((40 * 16, 3)))
-        files = find_inputs(tmp_path / "in.npy", tmp_path / "out.npy")
-        settings = Settings(
-            **(OPTIONS | {"columns": (), "keep": (), "shard": (0, 1), "format": "npy"}),
-            gamma=None,
-            kernel="rbf",
-            basis="auto",
-            layout="interleaved",
-            precision="exact",
-            dtype="float32",
-        )
-        job = Job(files, *make_recipe(settings, files), "npy")
-        seen = []
-        for block in encode_here(job, shard_spans(files, [], 16, (0, 1))):
-            seen.append(b"".join(block.pieces))
-            time.sleep(0.01)  # time for the others to write over it
-            assert b"".join(block.pieces) == seen[-1]
-        assert len(set(seen)) == 40
+    @pytest.mark.parametrize("name", ["out", "out.parquet"])
+    def test_a_full_disk_is_reported_and_can_be_fixed(self, source, tmp_path, monkeypatch, name):
+        out, quiet = tmp_path / "a" / name, tmp_path / "b" / name
+        encode(source, quiet, **OPTIONS)
+        original, count = _job.write_file, []
 
-    def test_a_full_disk_is_told_and_can_be_mended(self, source, whole, tmp_path, monkeypatch):
-        out = tmp_path / "out.parquet"
-        original = _store.Workspace.append
-        count = []
+        def full(*arguments):
+            count.append(0)
+            if len(count) > 4:
+                raise OSError(errno.ENOSPC, "No space left on device")
+            return original(*arguments)
 
-        class Full:
-            """A file on a disk with room for four blocks."""
-
-            def __init__(self, opened):
-                self._opened = opened
-
-            def write(self, data):
-                count.append(0)
-                if len(count) > 4:
-                    raise OSError(errno.ENOSPC, "No space left on device")
-                return self._opened.write(data)
-
-            def __getattr__(self, name):
-                return getattr(self._opened, name)
-
-        def append(self, block):
-            if not isinstance(self._data, Full):
-                self._data = Full(self._data)
-            return original(self, block)
-
-        monkeypatch.setattr(_store.Workspace, "append", append)
-        with pytest.raises(PrimalError, match=r"No space left.*goes on where it stopped"):
-            pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert not out.exists()
+        monkeypatch.setattr(_job, "write_file", full)
+        with pytest.raises(PrimalError, match=r"No space left.*resumes where it stopped"):
+            encode(source, out, **OPTIONS)
         monkeypatch.undo()
-        assert pipeline.encode(source, out, keep="id", **OPTIONS).resumed_rows > 0
-        assert_same_output(out, whole)
+        assert encode(source, out, **OPTIONS).resumed_rows > 0
+        assert_same(out, quiet)
 
 
 class TestSamePlace:
-    def test_again_does_nothing(self, source, tmp_path):
-        out = tmp_path / "out.parquet"
-        first = pipeline.encode(source, out, **OPTIONS)
-        changed = out.stat().st_mtime_ns
-        again = pipeline.encode(source, out, **OPTIONS)
+    @pytest.mark.parametrize("name", ["out", "out.parquet"])
+    def test_again_does_nothing(self, source, tmp_path, name):
+        out = tmp_path / name
+        first = encode(source, out, **OPTIONS)
+        changed = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.parquet")}
+        again = encode(source, out, **OPTIONS)
         assert again.already_complete
         assert (again.rows, again.fingerprint) == (first.rows, first.fingerprint)
-        assert out.stat().st_mtime_ns == changed
+        assert {path: path.stat().st_mtime_ns for path in changed} == changed
 
     @pytest.mark.parametrize("finished", [True, False])
-    def test_other_settings_are_refused(self, source, tmp_path, finished):
-        out = tmp_path / "out.parquet"
+    @pytest.mark.parametrize("name", ["out", "out.parquet"])
+    def test_other_settings_are_refused(self, source, tmp_path, finished, name):
+        out = tmp_path / name
         if finished:
-            pipeline.encode(source, out, keep="id", **OPTIONS)
+            encode(source, out, keep="id", **OPTIONS)
         else:
             begin(source, out, 3)
+        before = contents(tmp_path)
         other = OPTIONS | {"keep": "id", "dim": 10}
-        with pytest.raises(ParameterError, match="dim = 8 there, 10 asked"):
-            pipeline.encode(source, out, **other)
-        report = pipeline.encode(source, out, overwrite=True, **other)
+        with pytest.raises(ParameterError, match="D = 8 there, 10 asked"):
+            encode(source, out, **other)
+        assert contents(tmp_path) == before
+        report = encode(source, out, overwrite=True, **other)
         assert not report.already_complete
-        assert pq.read_schema(out).field("features").type.list_size == 10
+        assert pq.read_table(out).schema.field("features").type.list_size == 10
 
-    def test_changed_input_is_refused(self, tmp_path):
+    @pytest.mark.parametrize("name", ["out", "out.npy"])
+    def test_changed_input_is_refused(self, tmp_path, name):
         np.save(tmp_path / "in.npy", np.ones((20, 2)))
-        out = tmp_path / "out.npy"
-        pipeline.encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
+        out = tmp_path / name
+        encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
         np.save(tmp_path / "in.npy", np.ones((21, 2)))
         with pytest.raises(ParameterError, match="input files changed"):
-            pipeline.encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
+            encode(tmp_path / "in.npy", out, dim=4, sigma=1.0)
+        assert encode(tmp_path / "in.npy", out, dim=4, sigma=1.0, overwrite=True).rows == 21
+
+    def test_overwrite_makes_a_complete_output_anew_and_resumes_another(self, source, tmp_path):
+        out = tmp_path / "out"
+        encode(source, out, **OPTIONS)
+        before = contents(out)
+        part = _folder.part_path(out, (0, 0))
+        changed = part.stat().st_mtime_ns
+        report = encode(source, out, overwrite=True, **OPTIONS)
+        assert (report.already_complete, report.resumed_rows) == (False, 0)
+        assert part.stat().st_mtime_ns > changed
+        assert contents(out) == before
+        _folder.part_path(out, (0, 1)).unlink()
+        assert encode(source, out, overwrite=True, **OPTIONS).resumed_rows > 0
+        assert contents(out) == before
 
     def test_foreign_and_changed_files_are_not_touched(self, source, tmp_path):
         out = tmp_path / "out.parquet"
         out.write_bytes(b"something else")
         with pytest.raises(ParameterError, match="no manifest"):
-            pipeline.encode(source, out, **OPTIONS)
+            encode(source, out, **OPTIONS)
         assert out.read_bytes() == b"something else"
-        pipeline.encode(source, out, overwrite=True, **OPTIONS)
+        encode(source, out, overwrite=True, **OPTIONS)
         with out.open("ab") as opened:
             opened.write(b"more")
         with pytest.raises(ParameterError, match="was changed"):
-            pipeline.encode(source, out, **OPTIONS)
+            encode(source, out, **OPTIONS)
 
-    def test_two_runs_at_once_are_refused(self, source, tmp_path):
-        out = tmp_path / "out.parquet"
+    @pytest.mark.parametrize("name", ["out", "out.parquet"])
+    @pytest.mark.parametrize("more", [{}, {"dim": 10, "overwrite": True}])
+    def test_two_runs_at_once_are_refused(self, source, tmp_path, name, more):
+        out, refused = tmp_path / name, []
 
         def second(done, total):
             with pytest.raises(ParameterError, match="another run"):
-                pipeline.encode(source, out, **OPTIONS)
+                encode(source, out, **(OPTIONS | more))
+            refused.append(done)
 
-        pipeline.encode(source, out, progress=second, **OPTIONS)
+        encode(source, out, progress=second, **OPTIONS)
+        assert len(refused) == N_PARTS
 
-    def test_an_old_output_stays_until_the_new_one_is_whole(self, source, tmp_path):
+    def test_shards_may_run_at_once_and_others_may_not(self, source, tmp_path):
+        out, seen = tmp_path / "out", []
+
+        def second(done, total):
+            if not seen:
+                seen.append(encode(source, out, shard=(1, 2), **OPTIONS).rows)
+                for more in ({}, {"shard": (1, 2), "dim": 10, "overwrite": True}):
+                    with pytest.raises(ParameterError, match="another run"):
+                        encode(source, out, **(OPTIONS | more))
+
+        first = encode(source, out, shard=(0, 2), progress=second, **OPTIONS)
+        assert seen[0] + first.rows == 184
+
+    def test_an_old_file_stays_until_the_new_one_is_whole(self, source, tmp_path):
         out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
+        encode(source, out, **OPTIONS)
         old = out.read_bytes()
         changed = OPTIONS | {"dim": 4, "overwrite": True}
         with pytest.raises(Stop):
-            pipeline.encode(source, out, progress=stop_after(3), **changed)
+            encode(source, out, progress=stop_after(3), **changed)
         assert out.read_bytes() == old
-        assert pipeline.encode(source, out, **changed).resumed_rows > 0
+        assert encode(source, out, **changed).resumed_rows > 0
         assert out.read_bytes() != old
 
     def test_a_new_manifest_never_stands_beside_an_old_output(self, source, tmp_path, monkeypatch):
         out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
+        encode(source, out, **OPTIONS)
         old = out.read_bytes()
         changed = OPTIONS | {"sigma": 0.25}  # the new output has as many bytes
-        original = _store.write_whole
+        original = Path.replace
 
-        def stop(path, values, **options):
-            original(path, values, **options)
-            if "primal-part" not in str(path):
+        def stop(path, target):
+            found = original(path, target)
+            if Path(target).name == "out.parquet.manifest.json":
                 raise Stop
+            return found
 
-        monkeypatch.setattr(_store, "write_whole", stop)
+        monkeypatch.setattr(Path, "replace", stop)
         with pytest.raises(Stop):
-            pipeline.encode(source, out, overwrite=True, **changed)
+            encode(source, out, overwrite=True, **changed)
         monkeypatch.undo()
-        assert not pipeline.encode(source, out, **changed).already_complete
+        assert not encode(source, out, **changed).already_complete
         assert out.read_bytes() != old
 
-    def test_manifest_names_inputs_and_versions(self, source, whole):
-        manifest = json.loads(beside(whole, "manifest.json").read_text())
+    @pytest.mark.parametrize("name", ["out", "out.parquet"])
+    def test_manifest_names_inputs_and_versions(self, source, tmp_path, name):
+        out = tmp_path / name
+        encode(source, out, **OPTIONS)
+        path = beside(out, "manifest.json") if out.suffix else out / "_primal.json"
+        manifest = json.loads(path.read_text())
         names = [Path(one["path"]).name for one in manifest["request"]["inputs"]]
         assert names == ["a.parquet", "b.csv", "c.arrow"]
         assert manifest["request"]["inputs"][0]["n_bytes"] == (source / names[0]).stat().st_size
         assert set(manifest["versions"]) == {"primal", "numpy", "pyarrow"}
-        assert manifest["output"]["bytes"] == whole.stat().st_size
+
+    def test_parts_do_not_depend_on_where_they_are(self, source, tmp_path):
+        shutil.copytree(source, tmp_path / "elsewhere")
+        encode(source, tmp_path / "a", **OPTIONS)
+        encode(tmp_path / "elsewhere", tmp_path / "b", **OPTIONS)
+        for path in sorted((tmp_path / "a").glob("*.parquet")):
+            assert path.read_bytes() == (tmp_path / "b" / path.name).read_bytes()
 
 
 class TestShards:
     @pytest.mark.parametrize("n", [1, 2, 7, 30])
     @pytest.mark.parametrize("suffix", ["parquet", "npy"])
-    def test_merged_they_are_the_whole(self, source, tmp_path, n, suffix):
+    def test_together_they_are_the_whole(self, source, tmp_path, n, suffix):
         options = OPTIONS | ({"keep": "id"} if suffix == "parquet" else {})
-        (tmp_path / "whole").mkdir()
-        (tmp_path / "merged").mkdir()
-        whole = tmp_path / "whole" / f"out.{suffix}"
-        pipeline.encode(source, whole, **options)
-        parts = [tmp_path / f"part-{i}.{suffix}" for i in range(n)]
-        for i, part in enumerate(parts):
-            pipeline.encode(source, part, shard=(i, n), **options)
-        merged = tmp_path / "merged" / f"out.{suffix}"
-        told = []
-        report = pipeline.merge(parts[::-1], merged, progress=lambda *rows: told.append(rows))
+        for folder in ("whole", "merged", "folder"):
+            (tmp_path / folder).mkdir()
+        whole, merged = (tmp_path / name / f"out.{suffix}" for name in ("whole", "merged"))
+        encode(source, whole, **options)
+        encode(source, tmp_path / "folder" / "out", **options)
+        shards = tmp_path / "shards" / "out"
+        rows = [encode(source, shards, shard=(i, n), **options).rows for i in reversed(range(n))]
+        assert contents(shards) == contents(tmp_path / "folder" / "out")
+        report = pipeline.merge(shards)
+        assert (report.rows, report.path) == (sum(rows), shards)
+        seen = []
+        report = pipeline.merge(shards, merged, progress=lambda *rows: seen.append(rows))
         assert merged.read_bytes() == whole.read_bytes()
-        assert told[-1] == (report.rows, report.rows)
+        assert seen[-1] == (report.rows, report.rows)
         assert report.rejected == 3
-        rejected = [beside(out, "rejected.csv").read_bytes() for out in (whole, merged)]
-        assert rejected[0] == rejected[1]
-        assert pipeline.merge(parts, merged).already_complete
+        lists = [beside(out, "rejected.csv").read_bytes() for out in (whole, merged)]
+        assert lists[0] == lists[1]
+        assert pipeline.merge(shards, merged).already_complete
 
-    def test_what_is_not_one_encoding_is_refused(self, source, tmp_path):
-        parts = [tmp_path / f"part-{i}.parquet" for i in range(3)]
-        for i, part in enumerate(parts):
-            pipeline.encode(source, part, shard=(i, 3), **OPTIONS)
-        other = tmp_path / "other.parquet"
-        pipeline.encode(source, other, shard=(2, 3), **(OPTIONS | {"dim": 10}))
-        out = tmp_path / "out.parquet"
-        for chosen, message in (
-            (parts[:2], "missing: 2"),
-            ([*parts, parts[0]], "given twice"),
-            ([*parts[:2], other], "map differ"),
-            ([], "nothing to merge"),
-            ([tmp_path / "none.parquet"], "cannot be read"),
+    def test_what_is_not_complete_is_refused(self, source, tmp_path):
+        out = tmp_path / "out"
+        encode(source, out, shard=(0, 3), **OPTIONS)
+        encode(source, out, shard=(2, 3), **OPTIONS)
+        for verb in (
+            pipeline.merge,
+            pipeline.inspect,
+            lambda path: pipeline.decode(path, tmp_path / "back"),
         ):
-            with pytest.raises(PrimalError, match=message):
-                pipeline.merge(chosen, out)
-        pq.write_table(pa.table({"a": [1]}), tmp_path / "foreign.parquet")
-        with pytest.raises(DataError, match="not made by primal encode"):
-            pipeline.merge([tmp_path / "foreign.parquet"], out)
-        assert not out.exists()
+            with pytest.raises(ParameterError, match="is not complete"):
+                verb(out)
+        with pytest.raises(ParameterError, match="D = 8 there, 10 asked"):
+            encode(source, out, shard=(1, 3), **(OPTIONS | {"dim": 10}))
+        encode(source, out, shard=(1, 3), **OPTIONS)
+        part = _folder.part_path(out, (0, 2))
+        good = part.read_bytes()
+        part.unlink()
+        with pytest.raises(ParameterError, match="part 2 of input file 0"):
+            pipeline.merge(out)
+        encode(source, tmp_path / "other", **(OPTIONS | {"sigma": 0.4}))
+        shutil.copy(tmp_path / "other" / part.name, part)
+        with pytest.raises(DataError, match="is a part of another run"):
+            pipeline.merge(out)
+        with pytest.raises(DataError, match="is a part of another run"):
+            encode(source, out, **OPTIONS)
+        part.write_bytes(good[:-20])
+        with pytest.raises(DataError, match=r"part-00000-000002\.parquet cannot be read"):
+            pipeline.merge(out)
+        part.write_bytes(good)
+        assert pipeline.merge(out).rows == 184
+        for inside in (pipeline.merge, pipeline.decode):
+            with pytest.raises(ParameterError, match="lies inside of"):
+                inside(out, out / "back.parquet")
+        for source_of_none, said in ((tmp_path / "none", "no folder"), (source, "cannot be read")):
+            with pytest.raises(DataError, match=said):
+                pipeline.merge(source_of_none)
 
     @pytest.mark.parametrize("n", [1, 2, 3, 7, 50])
     def test_every_block_is_in_one_shard(self, source, n):
@@ -403,16 +418,25 @@ class TestShards:
         expected = [(0, b) for b in range(20)] + [(1, 0)] + [(2, b) for b in range(5)]
         assert sorted(found) == expected
 
-    def test_spans_are_cut_where_work_goes_on(self, source):
+    def test_only_what_is_missing_is_read(self, source):
         files = find_inputs(source, Path("elsewhere.parquet"))
-        spans = list(shard_spans(files, [], 16, (0, 1)))
+        spans = shard_spans(files, [], 16, (0, 1))
         assert spans == [Span(0, 0, 5, 80), Span(1, 0, None, None), Span(2, 0, 2, 17)]
-        assert spans_after(spans, 0, 1, False, 16) == [Span(0, 2, 5, 48), *spans[1:]]
-        assert spans_after(spans, 0, 4, True, 16) == spans[1:]
-        assert spans_after(spans, 1, 3, False, 16) == [Span(1, 4, None, None), spans[2]]
-        assert spans_after(spans, 1, 5, True, 16) == spans[2:]
-        assert spans_after(spans, 2, 0, False, 16) == [Span(2, 1, 2, 1)]
-        assert list(split_span(files, spans[0], 16, 3)) == [Span(0, 0, 3, 48), Span(0, 3, 5, 32)]
+        done = {(0, 0), (0, 3), (1, 2), (2, 0)}
+        found = {
+            (block.file, block.number): block
+            for span in spans
+            for block in read_span(files, span, ["x0", "id"], 16, done)
+        }
+        assert sorted(found) == [
+            *((0, n) for n in (1, 2, 4)),
+            *((1, n) for n in (0, 1, 3, 4, 5)),
+            (2, 1),
+        ]
+        assert found[0, 4].table["id"].to_pylist() == [*range(64, 80)]
+        assert [key for key, block in found.items() if block.ends_file] == [(0, 4), (1, 5), (2, 1)]
+        pieces = list(split_span(files[0], spans[0], 16, 3))
+        assert [(piece.first, piece.last) for piece in pieces] == [(0, 3), (3, 5)]
 
 
 def test_an_input_is_described_by_size_and_time(tmp_path):
@@ -423,94 +447,89 @@ def test_an_input_is_described_by_size_and_time(tmp_path):
 
 
 class TestForeignFiles:
-    """Names beside an output may be somebody else's."""
-
-    def files(self, folder):
-        return {
-            str(path.relative_to(folder)): path.read_bytes()
-            for path in folder.rglob("*")
-            if path.is_file()
-        }
+    """Names in and beside an output may be somebody else's."""
 
     @pytest.mark.parametrize("name", ["rejected.csv", "manifest.json"])
     def test_a_file_beside_the_output_is_refused_and_stays(self, source, tmp_path, name):
         out = tmp_path / "out.parquet"
         beside(out, name).write_text("mine")
         with pytest.raises(ParameterError, match=f"{name} is there and was not written for"):
-            pipeline.encode(source, out, **OPTIONS)
-        assert self.files(tmp_path) == {f"out.parquet.{name}": b"mine"}
+            encode(source, out, **OPTIONS)
+        assert contents(tmp_path) == {f"out.parquet.{name}": b"mine"}
 
-    def test_a_folder_in_the_way_is_refused_and_stays(self, source, tmp_path):
-        out = tmp_path / "out.parquet"
-        folder = beside(out, "primal-part")
+    @pytest.mark.parametrize("overwrite", [False, True])
+    @pytest.mark.parametrize("name", ["out", "out.parquet"])
+    def test_a_folder_in_the_way_is_refused_and_stays(self, source, tmp_path, name, overwrite):
+        out = tmp_path / name
+        folder = beside(out, "primal-part") if out.suffix else out
         folder.mkdir()
-        (folder / "data").write_text("mine")
-        with pytest.raises(ParameterError, match="is no unfinished output"):
-            pipeline.encode(source, out, **OPTIONS)
-        assert self.files(tmp_path) == {"out.parquet.primal-part/data": b"mine"}
+        (folder / "part-00000-000000.parquet").write_text("mine")
+        before = contents(tmp_path)
+        with pytest.raises(ParameterError, match="no output of primal"):
+            encode(source, out, overwrite=overwrite, **OPTIONS)
+        assert contents(tmp_path) == before
 
-    def test_what_others_put_into_the_folder_of_a_run_stays(self, source, whole, tmp_path):
-        out = tmp_path / "out.parquet"
-        part = begin(source, out, 6)
-        (part / "notes.txt").write_text("mine")
-        pipeline.encode(source, out, keep="id", **OPTIONS)
-        assert out.read_bytes() == whole.read_bytes()
-        assert [path.name for path in part.iterdir()] == ["notes.txt"]
+    @pytest.mark.parametrize("text", ["mine", "{}", '{"format": "primal pipeline", "version": 1}'])
+    def test_a_manifest_that_is_none_is_refused_and_stays(self, source, tmp_path, text):
+        out = tmp_path / "out"
+        out.mkdir()
+        (out / "_primal.json").write_text(text)
+        for overwrite in (False, True):
+            with pytest.raises(DataError, match=r"_primal\.json"):
+                encode(source, out, overwrite=overwrite, **OPTIONS)
+        assert contents(out) == {"_primal.json": text.encode()}
 
-    def test_names_of_old_drafts_stay(self, source, tmp_path):
-        out = tmp_path / "out.parquet"
-        mine = tmp_path / "out.parquet.manifest.json.partial"
-        mine.write_text("mine")
-        pipeline.encode(source, out, **OPTIONS)
-        assert mine.read_text() == "mine"
+    def test_what_others_put_into_a_folder_stays(self, source, tmp_path):
+        mine = ("notes.txt", "part-1.parquet", "part-00000-000000.csv", "_rejected/notes.csv")
+        for out in (tmp_path / "out", tmp_path / "out.parquet"):
+            folder = begin(source, out, 6)
+            for name in mine:
+                (folder / name).write_text("mine")
+            encode(source, out, **kept(out))
+            if out == folder:
+                encode(source, out, **(OPTIONS | {"dim": 4, "overwrite": True}))
+            assert {name: (folder / name).read_text() for name in mine} == dict.fromkeys(
+                mine, "mine"
+            )
 
     def test_a_list_of_an_earlier_output_goes(self, source, tmp_path):
-        out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
-        assert beside(out, "rejected.csv").exists()
-        np.save(tmp_path / "clean.npy", np.ones((4, 3)))
-        options = {"dim": 8, "sigma": 0.5, "overwrite": True}
-        pipeline.encode(tmp_path / "clean.npy", out, **options)
-        assert not beside(out, "rejected.csv").exists()
+        for out in (tmp_path / "out", tmp_path / "out.parquet"):
+            report = encode(source, out, **OPTIONS)
+            assert report.rejected_path.exists()
+            np.save(tmp_path / "clean.npy", np.ones((4, 3)))
+            encode(tmp_path / "clean.npy", out, dim=8, sigma=0.5, overwrite=True)
+            assert not report.rejected_path.exists()
 
     def test_a_full_disk_at_the_end_leaves_the_old_output(self, source, tmp_path, monkeypatch):
         out = tmp_path / "out.parquet"
-        pipeline.encode(source, out, **OPTIONS)
-        before = self.files(tmp_path)
-        original = _store.write_whole
+        encode(source, out, **OPTIONS)
+        before = contents(tmp_path)
 
-        def full(path, values, **options):
-            if "primal-part" not in str(path):
-                options["before"] = fail
-            original(path, values, **options)
-
-        def fail():
+        def full(*arguments, **options):
             raise OSError(errno.ENOSPC, "No space left on device")
 
-        monkeypatch.setattr(_store, "write_whole", full)
         changed = OPTIONS | {"dim": 4, "overwrite": True}
-        with pytest.raises(PrimalError, match="No space left"):
-            pipeline.encode(source, out, **changed)
-        monkeypatch.undo()
-        after = self.files(tmp_path)
-        assert {name: after[name] for name in before} == before
-        assert pipeline.encode(source, out, **changed).resumed_rows > 0
+        for step in ("write_file", "manifest_text"):
+            monkeypatch.setattr(_output, step, full)
+            with pytest.raises(PrimalError, match="No space left"):
+                encode(source, out, **changed)
+            monkeypatch.undo()
+            after = contents(tmp_path)
+            assert {name: after[name] for name in before} == before
+        assert encode(source, out, **changed).resumed_rows > 0
 
-    def test_a_journal_that_was_removed_meanwhile_is_no_lock(self, source, tmp_path, monkeypatch):
-        """A run that ends removes the folder: a lock on its journal then guards nothing."""
-        out = tmp_path / "out.parquet"
+    def test_a_folder_that_was_removed_meanwhile_is_no_lock(self, source, tmp_path, monkeypatch):
+        """A run that ends removes its folder: a lock on it then guards nothing."""
+        out, fcntl = tmp_path / "out.parquet", _folder.fcntl
+        original, calls = fcntl.flock, []
 
-        def ends_meanwhile(journal):
-            shutil.rmtree(beside(out, "primal-part"))
-            begin(source, out, 2)
-            return True
+        def flock(opened, mode):
+            if not calls:
+                calls.append(1)
+                shutil.rmtree(beside(out, "primal-part"))
+                begin(source, out, 2)
+            return original(opened, mode)
 
-        original, calls = _store.locked, []
-
-        def locked(journal):
-            calls.append(1)
-            return ends_meanwhile(journal) if len(calls) == 1 else original(journal)
-
-        monkeypatch.setattr(_store, "locked", locked)
+        monkeypatch.setattr(fcntl, "flock", flock)
         with pytest.raises(ParameterError, match="another run is writing"):
-            pipeline.encode(source, out, keep="id", **OPTIONS)
+            encode(source, out, keep="id", **OPTIONS)

@@ -1,6 +1,6 @@
 """Every engine finds the rows that a full comparison finds, ties and all, in bounded memory."""
 
-import os
+import json
 import subprocess
 import sys
 import tracemalloc
@@ -10,18 +10,17 @@ import pytest
 
 import primal
 from primal.engines import installed_engines
-from primal.search import Index, similarity, waves_to_bits
-from primal.search._faiss import faiss_installed
+from primal.search import Index, similarity
 from primal.search._rows import Rows
+from primal.search._similarity import similarity_of_distances
+from primal.turns import phases_to_bits
 
 KINDS = ["bits", "uint8-phase", "uint16-phase", "float16", "float32"]
 needs_numba = pytest.mark.skipif("numba" not in installed_engines(), reason="needs numba")
-needs_faiss = pytest.mark.skipif(not faiss_installed(), reason="needs faiss-cpu")
 SEARCHES = [
     *[(kind, "numpy") for kind in KINDS],
     *[(kind, "auto") for kind in KINDS],
     pytest.param("bits", "numba", marks=needs_numba),
-    *[pytest.param(kind, "faiss", marks=needs_faiss) for kind in ("bits", "float16", "float32")],
 ]
 # Small whole numbers: many rows are equal, so many similarities are.
 GENERATOR = np.random.default_rng(0)
@@ -36,12 +35,12 @@ def make_map(D=54, **options):
 def by_full_comparison(index, x, queries, n):
     """Compare all pairs one by one and sort by similarity, then index; as search returns it."""
     rows, codes = index.encode(x), index.encode(queries)
-    if index.codes.startswith("float"):
+    if index.stored.startswith("float"):
         wide = rows.astype(np.float64)
         values = [(q * wide).sum(axis=1) / (rows.shape[1] / 2) for q in codes.astype(np.float64)]
         values = np.array(values)
     else:
-        values = similarity(codes, rows, index.codes, n_frequencies=27)
+        values = similarity(codes, rows, index.stored, n_frequencies=27)
     order = np.argsort(-values, axis=1, kind="stable")[:, :n]
     return np.take_along_axis(values, order, axis=1), order
 
@@ -50,7 +49,7 @@ def by_full_comparison(index, x, queries, n):
 def small_blocks(monkeypatch):
     monkeypatch.setattr("primal.search._scan._BLOCK_SCORES", 1000)
     monkeypatch.setattr("primal.search._scan._EXACT_ENTRIES", 500)
-    monkeypatch.setattr("primal.search._engines._QUERIES_AT_ONCE", 16)
+    monkeypatch.setattr("primal.search._scan._QUERIES_AT_ONCE", 16)
     monkeypatch.setattr("primal.search._rows._PART_ROWS", 50)
 
 
@@ -58,7 +57,7 @@ def small_blocks(monkeypatch):
 class TestSearch:
     @pytest.mark.parametrize("n", [1, 10, 700])
     def test_finds_what_a_full_comparison_finds(self, kind, engine, n):
-        index = Index.from_vectors(X, make_map(), codes=kind)
+        index = Index.from_vectors(X, make_map(), stored=kind)
         wanted = by_full_comparison(index, X, QUERIES, n)
         similarities, ids = index.search(QUERIES, n, engine=engine)
         np.testing.assert_array_equal(similarities, wanted[0])
@@ -66,7 +65,7 @@ class TestSearch:
 
     @pytest.mark.usefixtures("small_blocks")
     def test_in_small_blocks_and_batches(self, kind, engine):
-        index = Index(make_map(), codes=kind)
+        index = Index(make_map(), stored=kind)
         sizes = [1, 1, 2, 100, 30, 0, 466, 100]
         for end, size in zip(np.cumsum(sizes), sizes, strict=True):
             index.add(X[end - size : end])
@@ -75,53 +74,53 @@ class TestSearch:
             np.testing.assert_array_equal(found, expected)
 
     def test_equal_rows_come_in_the_order_of_their_indices(self, kind, engine):
-        index = Index.from_vectors(np.ones((500, 4)), make_map(), codes=kind)
+        index = Index.from_vectors(np.ones((500, 4)), make_map(), stored=kind)
         similarities, ids = index.search(np.ones((2, 4)), 30, engine=engine)
         np.testing.assert_array_equal(ids, np.tile(np.arange(30), (2, 1)))
         assert np.ptp(similarities) == 0.0
 
     def test_rows_added_after_a_search_are_found(self, kind, engine):
-        index = Index.from_vectors(X[:300], make_map(), codes=kind)
+        index = Index.from_vectors(X[:300], make_map(), stored=kind)
         index.search(QUERIES, 5, engine=engine)
         index.add(X[300:])
         wanted = by_full_comparison(index, X, QUERIES, 5)
         np.testing.assert_array_equal(index.search(QUERIES, 5, engine=engine).ids, wanted[1])
 
     def test_no_queries(self, kind, engine):
-        index = Index.from_vectors(X, make_map(), codes=kind)
+        index = Index.from_vectors(X, make_map(), stored=kind)
         similarities, ids = index.search(np.empty((0, 4)), 3, engine=engine)
         assert ids.shape == similarities.shape == (0, 3)
 
     @pytest.mark.parametrize("n", [5, 6, 10**9])
     def test_fewer_rows_than_asked_for_are_all_returned(self, kind, engine, n):
-        index = Index.from_vectors(X[:5], make_map(), codes=kind)
+        index = Index.from_vectors(X[:5], make_map(), stored=kind)
         wanted = by_full_comparison(index, X[:5], QUERIES, 5)
         for found, expected in zip(index.search(QUERIES, n, engine=engine), wanted, strict=True):
             np.testing.assert_array_equal(found, expected)
-        similarities, ids = Index(make_map(), codes=kind).search(QUERIES, n, engine=engine)
+        similarities, ids = Index(make_map(), stored=kind).search(QUERIES, n, engine=engine)
         assert similarities.shape == ids.shape == (len(QUERIES), 0)
 
     def test_one_query(self, kind, engine):
-        index = Index.from_vectors(X, make_map(), codes=kind)
+        index = Index.from_vectors(X, make_map(), stored=kind)
         many = index.search(QUERIES[3:4], 7, engine=engine)
         for found, wanted in zip(index.search(QUERIES[3], 7, engine=engine), many, strict=True):
             assert found.shape == (7,)
             np.testing.assert_array_equal(found, wanted[0])
         code = index.encode(QUERIES[3])
         np.testing.assert_array_equal(index.search_codes(code, 7, engine=engine).ids, many.ids[0])
-        assert Index(make_map(), codes=kind).search(QUERIES[3], 7, engine=engine).ids.shape == (0,)
+        assert Index(make_map(), stored=kind).search(QUERIES[3], 7, engine=engine).ids.shape == (0,)
 
     def test_ids_name_the_rows(self, kind, engine):
         ids = GENERATOR.permutation(10**6)[:700]
-        plain = Index.from_vectors(X, make_map(), codes=kind)
-        index = Index.from_vectors(X, make_map(), codes=kind, ids=ids)
+        plain = Index.from_vectors(X, make_map(), stored=kind)
+        index = Index.from_vectors(X, make_map(), stored=kind, ids=ids)
         similarities, found = index.search(QUERIES, 40, engine=engine)
         wanted = plain.search(QUERIES, 40, engine=engine)
         np.testing.assert_array_equal(similarities, wanted.similarities)
         np.testing.assert_array_equal(found, ids[wanted.ids])
 
     def test_what_is_removed_is_not_found(self, kind, engine):
-        index = Index(make_map(), codes=kind)
+        index = Index(make_map(), stored=kind)
         for part in (slice(300), slice(300, 310), slice(310, 700)):
             index.add(X[part])
         index.search(QUERIES, 5, engine=engine)  # FAISS has its copy now
@@ -130,7 +129,7 @@ class TestSearch:
         kept = np.setdiff1d(np.arange(700), gone)
         assert len(index) == len(kept)
         np.testing.assert_array_equal(index.ids, kept)
-        fresh = Index.from_vectors(X[kept], make_map(), codes=kind)
+        fresh = Index.from_vectors(X[kept], make_map(), stored=kind)
         wanted = fresh.search(QUERIES, 50, engine=engine)
         similarities, ids = index.search(QUERIES, 50, engine=engine)
         np.testing.assert_array_equal(similarities, wanted.similarities)
@@ -146,7 +145,7 @@ def test_numpy_needs_little_memory():
     m = primal.DynamicPrime(4, 64, 0.2, basis="auto")
     x = np.random.default_rng(0).normal(size=(100_000, 4))
     for kind in ("bits", "uint8-phase"):
-        index = Index.from_vectors(x, m, codes=kind)
+        index = Index.from_vectors(x, m, stored=kind)
         queries = index.encode(x[:300])
         tracemalloc.start()
         index.search_codes(queries, 10, engine="numpy")
@@ -163,14 +162,13 @@ def test_many_small_batches_make_few_parts():
     assert len(rows.parts) <= 11
     order = np.random.default_rng(0).permutation(1000)
     np.testing.assert_array_equal(rows.at(order)[:, 0], order)
-    np.testing.assert_array_equal(np.concatenate(rows.since(777))[:, 0], np.arange(777, 1000))
 
 
 class TestMaps:
     def test_a_static_map_is_searched_by_position(self):
         s = primal.StaticPrime(128)
         for kind in KINDS:
-            index = Index.from_vectors(np.arange(1000), s, codes=kind)
+            index = Index.from_vectors(np.arange(1000), s, stored=kind)
             np.testing.assert_array_equal(index.search([3, 998], 1).ids, [[3], [998]])
             np.testing.assert_array_equal(index.search(998, 1).ids, [998])
         turns = np.unpackbits(Index(s).encode([5, -7]), axis=1, bitorder="little")
@@ -179,7 +177,7 @@ class TestMaps:
 
     def test_the_layout_does_not_matter(self):
         found = [
-            Index.from_vectors(X, make_map(layout=layout), codes=kind).search(QUERIES, 1).ids
+            Index.from_vectors(X, make_map(layout=layout), stored=kind).search(QUERIES, 1).ids
             for layout in ("block", "interleaved")
             for kind in ("bits", "uint8-phase")
         ]
@@ -190,7 +188,7 @@ class TestMaps:
         sklearn = pytest.importorskip("primal.sklearn")
         for gamma in (0.3, [0.1, 0.2, 0.3, 0.4]):
             features = sklearn.PrimeFeatures(512, gamma=gamma).fit(X)
-            index = Index.from_vectors(X, features, codes="uint8-phase")
+            index = Index.from_vectors(X, features, stored="uint8-phase")
             Z = features.transform(QUERIES) @ features.transform(X).T
             similarities, ids = index.search(QUERIES, 700)
             wanted = np.take_along_axis(Z, ids, axis=1)
@@ -208,6 +206,26 @@ class TestMaps:
         np.testing.assert_array_equal(index.encode(X), Index(make_map()).encode(X))
         assert index.spec["map"] == make_map().spec
 
+    @pytest.mark.parametrize(
+        "m", [make_map(), primal.StaticPrime(54), primal.KernelPrime(4, 54, gamma=[1, 2, 3, 4])]
+    )
+    def test_an_index_has_a_spec_of_its_own(self, m):
+        index = Index(m, stored="uint8-phase")
+        again = primal.from_spec(json.loads(json.dumps(index.spec)))
+        assert (again.spec, len(again)) == (index.spec, 0)
+        x = np.arange(9) if isinstance(m, primal.StaticPrime) else X[:9]
+        np.testing.assert_array_equal(again.encode(x), index.encode(x))
+        for wrong in ({"stored": "int4"}, {"map": index.spec}, {"more": 1}):
+            with pytest.raises(primal.PrimalError, match=r"stored|a map|more"):
+                primal.from_spec({**index.spec, **wrong})
+
+    @pytest.mark.parametrize("layout", ["block", "interleaved"])
+    def test_waves_are_those_of_the_map(self, layout):
+        m = make_map(layout=layout)
+        np.testing.assert_array_equal(Index(m, stored="float32").encode(X), m.encode(X))
+        s = primal.StaticPrime(54, layout=layout)
+        np.testing.assert_array_equal(Index(s, stored="float32").encode(range(99)), s.waves(99))
+
     def test_other_things_are_refused(self):
         for wrong in (3, "bits", None):
             with pytest.raises(primal.errors.ParameterError, match="got"):
@@ -218,7 +236,7 @@ class TestMaps:
 
 class TestRerank:
     def test_a_second_look_orders_by_its_own_codes(self):
-        bits, phases = (Index.from_vectors(X, make_map(), codes=c) for c in KINDS[:2])
+        bits, phases = (Index.from_vectors(X, make_map(), stored=c) for c in KINDS[:2])
         candidates = bits.search(QUERIES, 60).ids
         similarities, ids = phases.rerank(QUERIES, candidates, 5)
         codes, rows = phases.encode(QUERIES), phases.encode(X)
@@ -230,7 +248,7 @@ class TestRerank:
             np.testing.assert_array_equal(similarities[q], values[order])
 
     def test_all_candidates_is_a_search(self):
-        index = Index.from_vectors(X, make_map(), codes="uint8-phase")
+        index = Index.from_vectors(X, make_map(), stored="uint8-phase")
         every = np.tile(np.arange(700)[::-1], (len(QUERIES), 1))
         for found, wanted in zip(
             index.rerank(QUERIES, every, 9), index.search(QUERIES, 9), strict=True
@@ -252,9 +270,9 @@ class TestRerank:
 
     def test_candidates_are_ids(self):
         ids = np.arange(700)[::-1] * 10
-        bits, phases = (Index.from_vectors(X, make_map(), codes=c, ids=ids) for c in KINDS[:2])
+        bits, phases = (Index.from_vectors(X, make_map(), stored=c, ids=ids) for c in KINDS[:2])
         candidates = bits.search(QUERIES, 60).ids
-        plain = Index.from_vectors(X, make_map(), codes=KINDS[1])
+        plain = Index.from_vectors(X, make_map(), stored=KINDS[1])
         wanted = plain.rerank(QUERIES, 699 - candidates // 10, 5)
         np.testing.assert_array_equal(
             phases.rerank(QUERIES, candidates, 5).similarities, wanted.similarities
@@ -338,26 +356,20 @@ class TestRefusals:
             Index.from_vectors(X, make_map()).search(QUERIES, 0)
 
     def test_an_engine_that_cannot(self):
-        index = Index.from_vectors(X, make_map(), codes="uint8-phase")
-        for engine in ("numba", "faiss"):
-            with pytest.raises(primal.errors.EngineError, match="use 'numpy'"):
-                index.search(QUERIES, 1, engine=engine)
-        with pytest.raises(primal.errors.ParameterError, match="'faiss', got 'gpu'"):
+        index = Index.from_vectors(X, make_map(), stored="uint8-phase")
+        with pytest.raises(primal.errors.EngineError, match="bits only, got 'uint8-phase'"):
+            index.search(QUERIES, 1, engine="numba")
+        with pytest.raises(primal.errors.ParameterError, match="'numba', got 'gpu'"):
             index.search(QUERIES, 1, engine="gpu")
 
-    def test_a_package_that_is_not_there(self, monkeypatch):
-        monkeypatch.setitem(sys.modules, "faiss", None)
-        with pytest.raises(primal.errors.MissingPackageError, match=r"primal-features\[search\]"):
-            Index.from_vectors(X, make_map()).search(QUERIES, 1, engine="faiss")
-
     def test_codes_of_another_map(self):
-        other = waves_to_bits(primal.DynamicPrime(4, 80).turns(X))
+        other = phases_to_bits(primal.DynamicPrime(4, 80).turns(X))
         index = Index.from_vectors(X, make_map())
         with pytest.raises(primal.errors.DataError, match="7 columns for 27 frequencies, got 10"):
             index.add_codes(other)
         with pytest.raises(primal.errors.DataError, match="7 columns"):
             index.search_codes(other, 1)
-        waves = Index(make_map(), codes="float32")
+        waves = Index(make_map(), stored="float32")
         with pytest.raises(primal.errors.DataError, match="row 1 of codes has the squared length"):
             waves.add_codes(make_map().encode(X[:2]) * np.float32([[1], [2]]))
 
@@ -388,26 +400,11 @@ def test_importing_the_room_loads_nothing_heavy():
     assert not heavy & {name.partition(".")[0] for name in done.stdout.split()}
 
 
-@needs_faiss
-@pytest.mark.parametrize("order", ["import torch, faiss", "import faiss, torch"])
-def test_faiss_and_torch_work_in_one_process(order):
-    pytest.importorskip("torch")
-    code = f"""
-{order}
-import numpy as np, primal
-from primal.search import Index
-x = np.random.default_rng(0).normal(size=(3000, 4))
-a = torch.ones(400, 400)
-for kind in ("bits", "float32"):
-    index = Index.from_vectors(x, primal.DynamicPrime(4, 64, 0.2), codes=kind)
-    b = a @ a  # both libraries start their threads
-    found = index.search(x[:40], 2, engine="faiss")
-    assert np.array_equal(found.ids, index.search(x[:40], 2, engine="numpy").ids)
-    assert (a @ a == b).all()
-"""
-    # Waiting threads that spin would take minutes on a busy machine.
-    environment = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE", "OPENBLAS_NUM_THREADS": "1"}
-    done = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, env=environment
-    )
-    assert done.returncode == 0, done.stderr
+def test_faiss_takes_the_codes_as_they_are():
+    faiss = pytest.importorskip("faiss")
+    index = Index.from_vectors(X, primal.DynamicPrime(4, 64, 0.2))
+    theirs = faiss.IndexBinaryFlat(64)
+    theirs.add(index.encode(X))
+    distances, _ = theirs.search(index.encode(QUERIES), 5)
+    expected = similarity_of_distances(32)[distances]
+    np.testing.assert_array_equal(index.search(QUERIES, 5).similarities, expected)

@@ -64,7 +64,7 @@ def test_atoms_have_length_one_and_the_certified_cosine():
     gram = dictionary.components_ @ dictionary.components_.T
     np.testing.assert_allclose(np.diag(gram), 1.0, rtol=1e-12)
     worst = np.abs(gram - np.eye(256)).max()
-    assert worst == pytest.approx(dictionary.certificate_.mu, abs=1e-6)
+    assert worst == pytest.approx(dictionary.certificate_.coherence, abs=1e-6)
 
 
 @pytest.mark.parametrize(

@@ -251,10 +251,15 @@ def test_spread_rows_are_spread(n, m):
 def test_growth_appends_and_leaves_old_features_to_the_bit(kernel, form, D, more):
     features = PrimeFeatures(D, kernel=kernel, form=form).fit(X)
     old = features.transform(X)
-    assert features.grow(D + more) is features
-    new = features.transform(X)
-    assert new.shape == (80, D + more) == (80, len(features.get_feature_names_out()))
+    grown = features.grow(D + more)
+    new = grown.transform(X)
+    assert new.shape == (80, D + more) == (80, len(grown.get_feature_names_out()))
+    assert (features.n_components, grown.n_components) == (D, D + more)
     np.testing.assert_array_equal(new[:, :D], old)
+    np.testing.assert_array_equal(features.transform(X), old)
+    grown.partial_fit(X + 5.0)  # notes its own range
+    np.testing.assert_array_equal(features.data_max_, X.max(axis=0))
+    assert features.n_samples_seen_ == len(X)
 
 
 def test_growth_can_rescale():

@@ -62,15 +62,19 @@ def test_announced_classes_change_nothing():
 @pytest.mark.parametrize("form", ["pair", "offset"])
 def test_growth_equals_a_fit_with_more_features_to_the_bit(form):
     settings = {"gamma": 0.3, "alpha": 0.01, "form": form}
-    grown = PrimeRidgeClassifier(21, **settings).fit(X, Y)
-    kept = grown._moments.gram.copy()
+    small = PrimeRidgeClassifier(21, **settings).fit(X, Y)
+    kept, before = small._moments.gram.copy(), small.decision_function(X)
     order = np.random.default_rng(0).permutation(len(X))
-    grown.grow(64, X[order], Y[order])
+    grown = small.grow(64, X[order], Y[order])
     np.testing.assert_array_equal(grown._moments.gram[:21, :21], kept)
     assert_same_model(PrimeRidgeClassifier(64, **settings).fit(X, Y), grown)
     assert grown.n_components == 64
     grown.partial_fit(X[:3], Y[:3])
     assert grown.coef_.shape == (3, 64)
+    # The model that was grown is another one, whatever becomes of its successor.
+    assert small.n_components == small.features_.n_components == 21
+    small._moments._solutions.clear()
+    np.testing.assert_array_equal(small.decision_function(X), before)
 
 
 def test_growth_does_not_recompute_old_sums():
@@ -130,8 +134,9 @@ def test_regression_streams_and_grows_to_rounding():
     streamed = PrimeRidgeRegressor(32, **settings)
     for part in np.array_split(np.arange(len(DX)), 5):
         streamed.partial_fit(DX[part], DY[part])
-    streamed.grow(64, DX[::-1], DY[::-1])
-    np.testing.assert_allclose(streamed.predict(DX), at_once.predict(DX), rtol=1e-7)
+    grown = streamed.grow(64, DX[::-1], DY[::-1])
+    assert streamed.n_components == 32
+    np.testing.assert_allclose(grown.predict(DX), at_once.predict(DX), rtol=1e-7)
 
 
 def test_several_targets():

@@ -13,46 +13,52 @@ import primal
 
 pytest.importorskip("sklearn")
 
-from primal.sklearn import PrimeHasher, PrimePositions, stable_position
+from primal._hash import stable_position
+from primal.sklearn import PrimeHasher, PrimePositions
+from primal.turns import SPACINGS
 
 
 def test_positions_are_codes_of_static_prime():
     t = np.array([[0, 7], [-3, 10**12]])
-    Z = PrimePositions(64).fit(t).transform(t)
-    s = primal.StaticPrime(64, layout="interleaved")
-    for column in range(2):
-        np.testing.assert_allclose(
-            Z[:, 64 * column : 64 * (column + 1)], s.encode(t[:, column]) / np.sqrt(32), atol=1e-7
-        )
-    np.testing.assert_allclose(np.square(Z).sum(axis=1), 2.0, rtol=1e-6)  # length 1 each
+    for spacing in SPACINGS:
+        Z = PrimePositions(64, spacing=spacing).fit(t).transform(t)
+        s = primal.StaticPrime(64, spacing=spacing, layout="interleaved")
+        np.testing.assert_array_equal(Z, np.hstack([s.encode(column) for column in t.T]))
 
 
 @given(
-    D=st.integers(8, 30),
+    spacing=st.sampled_from(["log", "raw"]),
+    D=st.integers(4, 15).map(lambda k: 2 * k),
     low=st.integers(-(10**9), 10**9),
     steps=st.lists(st.integers(0, 300), min_size=2, max_size=9),
 )
-def test_positions_come_back(D, low, steps):
+def test_positions_come_back(spacing, D, low, steps):
     t = low + np.array(steps)[:, None]
-    positions = PrimePositions(D).fit(t)
+    positions = PrimePositions(D, spacing=spacing).fit(t)
     np.testing.assert_array_equal(positions.inverse_transform(positions.transform(t)), t)
 
 
-def test_close_positions_are_similar_at_a_small_sigma():
+def test_which_positions_are_similar():
+    """At all scales by default, at one with a small sigma, and none as the paper has them."""
     t = np.array([[0], [1], [8], [64]])
-    Z = PrimePositions(128, sigma=1e-4).fit(t).transform(t)
-    similarity = Z @ Z[0]
-    assert (np.diff(similarity) < 0).all()
-    assert similarity[2] > 0.99
-    plain = PrimePositions(128).fit(t).transform(t)
+    for options, least in (({}, 0.7), ({"spacing": "raw", "sigma": 1e-4}, 0.99)):
+        Z = PrimePositions(128, **options).fit(t).transform(t) / 8.0
+        assert (np.diff(Z @ Z[0]) < 0).all()
+        assert Z[2] @ Z[0] > least
+    plain = PrimePositions(128, spacing="raw").fit(t).transform(t) / 8.0
     assert np.abs(plain[1:] @ plain[0]).max() < 0.2
 
 
 def test_positions_start_at_another_prime_and_grow():
     t = np.arange(5)[:, None]
-    short = PrimePositions(6, start=3).fit(t).transform(t)
-    long = PrimePositions(24, start=3).fit(t).transform(t)
-    np.testing.assert_allclose(long[:, :6] * 2.0, short, atol=1e-7)
+    for n in (6, 7):
+        short = PrimePositions(n, spacing="raw", start=3).fit(t)
+        long = PrimePositions(24, spacing="raw", start=3).fit(t).transform(t)
+        np.testing.assert_array_equal(long[:, :n], short.transform(t))
+        np.testing.assert_array_equal(short.inverse_transform(short.transform(t)), t)
+    odd = PrimePositions(7).fit(t)
+    with pytest.raises(primal.errors.NotInvertibleError, match="7 columns"):
+        odd.inverse_transform(odd.transform(t))
 
 
 def test_range_widens():
@@ -68,7 +74,7 @@ def test_positions_must_be_whole(wrong):
 
 
 def test_one_cosine_has_no_inverse():
-    positions = PrimePositions(1).fit([[1]])
+    positions = PrimePositions(1, spacing="raw").fit([[1]])
     with pytest.raises(primal.errors.NotInvertibleError):
         positions.inverse_transform([[1.0]])
     with pytest.raises(primal.errors.ParameterError, match="1 columns"):
@@ -124,14 +130,14 @@ def test_certificate_is_the_worst_pair():
     similarity = np.abs(Z @ Z.T - np.eye(300))
     city, week = hasher.certificates_
     assert (city.n_values, week.n_values) == (300, 7)
-    assert city.worst_similarity == pytest.approx(similarity.max(), abs=1e-6)
-    assert week.worst_similarity < city.worst_similarity < 0.6
+    assert city.coherence == pytest.approx(similarity.max(), abs=1e-6)
+    assert week.coherence < city.coherence < 0.6
     both = PrimeHasher(128).partial_fit(words[:100]).partial_fit(words[50:])
     assert both.certificates_ == hasher.certificates_
 
 
 def test_one_category_is_similar_to_nothing():
-    assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].worst_similarity == 0.0
+    assert PrimeHasher(8).fit([["a"], ["a"]]).certificates_[0].coherence == 0.0
 
 
 def test_a_code_without_a_position_is_refused():

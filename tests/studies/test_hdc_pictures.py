@@ -14,7 +14,7 @@ ROLES = ("a", "b", "c", "d", "e", "f")
 @pytest.fixture(scope="module")
 def split():
     pytest.importorskip("sklearn", reason="the digits come with scikit-learn")
-    from primal.hdc.datasets import load
+    from primal_studies.hdc import load
 
     return load("digits").split(0)
 

@@ -225,24 +225,6 @@ class EngineConformance:
         x = np.array(data.draw(st.lists(row, min_size=1, max_size=5))) * unit
         assert digest(self.dynamic(basis, x)) == digest(self.oracle_dynamic(basis, x))
 
-    # With one or two frequencies many lags are within 1e-7 of the worst: a screen in float32
-    # cannot tell them apart.
-    @pytest.mark.parametrize(
-        ("k", "first", "last"),
-        [(1, 1, 2), (1, 1, 200_000), (2, 5, 200_000), (32, 1, 30_000), (513, 10**12, 10**12 + 999)],
-    )
-    def test_worst_lag(self, k, first, last):
-        increments = primal.increments(k, start=3)
-        lags = np.arange(first, last, dtype=np.uint64)
-        g = waves(static_turns(lags, increments))[0].mean(axis=1)
-        worst = np.abs(g).argmax()
-        assert engine(self.name).worst_lag(increments, first, last) == (first + worst, g[worst])
-
-    def test_the_smallest_of_equally_bad_lags_wins(self):
-        # No phase ever moves, so every lag has similarity 1.
-        still = np.zeros(5, dtype=np.uint64)
-        assert engine(self.name).worst_lag(still, 7, 60_007) == (7, 1.0)
-
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize(("n", "d", "k"), SHAPES)
     def test_fast_is_close_to_exact(self, n, d, k, layout):

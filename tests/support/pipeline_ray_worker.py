@@ -1,7 +1,7 @@
 """Encode on a Ray cluster of two workers, one of them killed in the middle.
 
 Run as a script by ``test_pipeline_ray.py``: Ray starts many processes and changes signal handlers
-and warnings, so it gets a process of its own. Prints one JSON object, and nothing else.
+and warnings, so it gets a process of its own. The last line that it prints is one JSON object.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ import sys
 import tempfile
 import time
 import uuid
-from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 os.environ["PRIMAL_ENGINE"] = "numpy"
 os.environ["RAY_AUTH_MODE"] = "disabled"
@@ -28,13 +28,14 @@ import pyarrow.parquet as pq
 import ray
 from ray.cluster_utils import Cluster
 
-from primal import pipeline
+from primal import DynamicPrime, pipeline
 from primal.errors import DataError, EngineError, MissingPackageError
 from primal.pipeline import _ray
 
-OPTIONS = {"columns": "x*", "keep": "id", "dim": 64, "sigma": 0.1, "batch_rows": 500}
+MAP = DynamicPrime(4, 64, 0.1, basis="auto", layout="interleaved")
+OPTIONS = {"columns": "x*", "keep": "id", "rows_per_part": 500}
 FLAGS = [
-    *("--columns", "x*", "--keep", "id", "--dim", "64", "--sigma", "0.1", "--batch-rows", "500"),
+    *("--columns", "x*", "--keep", "id", "--dim", "64", "--sigma", "0.1", "--rows-per-part", "500"),
     *("--on-error", "skip", "--engine", "ray"),
 ]
 
@@ -44,7 +45,7 @@ def main() -> None:
         folder = Path(made)
         sources = write_sources(folder)
         local = folder / "local.parquet"
-        pipeline.encode(sources, local, on_error="skip", **OPTIONS)
+        pipeline.encode(sources, local, MAP, on_error="skip", **OPTIONS)
         result, seconds = {}, {}
         for step in STEPS:
             start = time.monotonic()
@@ -62,7 +63,7 @@ def no_cluster(folder: Path, sources: list[Path], local: Path) -> str:
     """Return what is said where nothing listens, and what is left behind."""
     try:
         pipeline.encode(
-            sources, folder / "none.parquet", engine="ray", address="127.0.0.1:9", **OPTIONS
+            sources, folder / "none.parquet", MAP, engine=pipeline.Ray("127.0.0.1:9"), **OPTIONS
         )
     except EngineError as error:
         return str(error) + "".join(path.name for path in folder.glob("none*"))
@@ -82,20 +83,19 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
     notes.mkdir()
     at_the_kill = []
 
-    class Noted(_ray._Encoder):
-        """Slow, and leaves a note of every run that it begins and of every one that it ends."""
+    plain = _ray._made
 
-        def __call__(self, runs: pa.Table) -> Iterator[pa.Table]:
-            node = ray.get_runtime_context().get_node_id()
-            name = "-".join(map(str, runs.to_pylist()[0].values()))
-            note = f"{name},{node},{uuid.uuid4()}"
-            (notes / f"{note},begun").touch()
-            while len({path.name.split(",")[1] for path in notes.iterdir()}) < 2:
-                time.sleep(0.05)  # until both workers have begun
-            for table in super().__call__(runs):
-                yield table
-                time.sleep(0.05)
-            (notes / f"{note},ended").touch()
+    def noted_task(shared: Any, span: Any, here: str) -> list[Any]:
+        """Slow, and leaves a note of every task that it begins and of every one that it ends."""
+        node = ray.get_runtime_context().get_node_id()
+        note = f"{span.file}-{span.first},{node},{uuid.uuid4()}"
+        (notes / f"{note},begun").touch()
+        while len({path.name.split(",")[1] for path in notes.iterdir()}) < 2:
+            time.sleep(0.05)  # until both workers have begun
+        found = plain(shared, span, here)
+        time.sleep(0.2)
+        (notes / f"{note},ended").touch()
+        return found
 
     def noted(what: str) -> set[tuple[str, str, str]]:
         found = (path.name.split(",") for path in notes.iterdir())
@@ -109,20 +109,20 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
             at_the_kill.extend(noted("begun"))
             cluster.remove_node(victim, allow_graceful=False)
 
-    plain, _ray._Encoder = _ray._Encoder, Noted
+    _ray._made = noted_task
     remote = folder / "killed.parquet"
     try:
         report = pipeline.encode(
             sources,
             remote,
+            MAP,
             on_error="skip",
-            engine="ray",
-            address=cluster.address,
+            engine=pipeline.Ray(cluster.address),
             progress=progress,
             **OPTIONS,
         )
     finally:
-        _ray._Encoder = plain
+        _ray._made = plain
     begun = noted("begun")
     return {
         "same_bytes": local.read_bytes() == remote.read_bytes(),
@@ -142,23 +142,22 @@ def first_error(folder: Path, sources: list[Path], local: Path) -> dict:
     said = []
     for engine in ("local", "ray"):
         try:
-            pipeline.encode(sources, folder / "raise.parquet", engine=engine, **OPTIONS)
+            pipeline.encode(sources, folder / "raise.parquet", MAP, engine=engine, **OPTIONS)
         except DataError as error:
             said.append(str(error))
     try:  # connected already, and not there
         pipeline.encode(
-            sources, folder / "raise.parquet", engine="ray", address="127.0.0.1:9", **OPTIONS
+            sources, folder / "raise.parquet", MAP, engine=pipeline.Ray("127.0.0.1:9"), **OPTIONS
         )
     except EngineError as error:
         said.append(str(error))
     left = [path.name for path in folder.iterdir() if path.name.startswith("raise")]
-    order = ray.data.DataContext.get_current().execution_options.preserve_order
     processors = ray.cluster_resources()["CPU"]
-    return {"said": said, "left": left, "order_of_others": order, "processors": processors}
+    return {"said": said, "left": left, "processors": processors}
 
 
-def goes_on(folder: Path, sources: list[Path], local: Path) -> dict:
-    """A run that was interrupted here goes on there."""
+def resumes(folder: Path, sources: list[Path], local: Path) -> dict:
+    """A run that was interrupted here resumes there."""
     remote = folder / "on.parquet"
 
     def interrupt(done: int, total: int | None) -> None:
@@ -166,8 +165,8 @@ def goes_on(folder: Path, sources: list[Path], local: Path) -> dict:
             raise KeyboardInterrupt
 
     with contextlib.suppress(KeyboardInterrupt):
-        pipeline.encode(sources, remote, on_error="skip", progress=interrupt, **OPTIONS)
-    report = pipeline.encode(sources, remote, on_error="skip", engine="ray", **OPTIONS)
+        pipeline.encode(sources, remote, MAP, on_error="skip", progress=interrupt, **OPTIONS)
+    report = pipeline.encode(sources, remote, MAP, on_error="skip", engine="ray", **OPTIONS)
     return {
         "same_bytes": local.read_bytes() == remote.read_bytes(),
         "resumed_rows": report.resumed_rows,
@@ -182,25 +181,31 @@ def other_folder(folder: Path, sources: list[Path], local: Path) -> dict:
     try:
         names = [path.name for path in sources]
         options = OPTIONS | {"on_error": "skip"}
-        report = pipeline.encode(names, "relative.parquet", engine="ray", **options)
+        report = pipeline.encode(names, "relative.parquet", MAP, engine="ray", **options)
     finally:
         os.chdir(before)
     return {"rows": report.rows, "rejected": report.rejected}
 
 
 def shards(folder: Path, sources: list[Path], local: Path) -> dict:
-    """One part made here, one there."""
-    parts = [folder / "part-0.parquet", folder / "part-1.parquet"]
+    """One shard made here, one there."""
     for i, engine in enumerate(("local", "ray")):
-        pipeline.encode(sources, parts[i], on_error="skip", shard=(i, 2), engine=engine, **OPTIONS)
-    pipeline.merge(parts, folder / "merged.parquet")
+        options = OPTIONS | {"on_error": "skip", "shard": (i, 2), "engine": engine}
+        pipeline.encode(sources, folder / "shards", MAP, **options)
+    pipeline.merge(folder / "shards", folder / "merged.parquet")
     return {"same_bytes": local.read_bytes() == (folder / "merged.parquet").read_bytes()}
 
 
 def no_gpu(folder: Path, sources: list[Path], local: Path) -> str:
     """Return what is said where workers ask for more than there is."""
     try:
-        pipeline.encode(sources, folder / "gpu.parquet", engine="ray", num_gpus=2.0, **OPTIONS)
+        pipeline.encode(
+            sources,
+            folder / "gpu.parquet",
+            MAP,
+            engine=pipeline.Ray(num_gpus=2.0, layer=layer()),
+            **OPTIONS,
+        )
     except EngineError as error:
         return str(error)
     return ""
@@ -209,7 +214,13 @@ def no_gpu(folder: Path, sources: list[Path], local: Path) -> str:
 def a_gpu_on_paper(folder: Path, sources: list[Path], local: Path) -> str:
     """Return what a worker says that got a GPU and finds none."""
     try:
-        pipeline.encode(sources, folder / "gpu.parquet", engine="ray", num_gpus=0.5, **OPTIONS)
+        pipeline.encode(
+            sources,
+            folder / "gpu.parquet",
+            MAP,
+            engine=pipeline.Ray(num_gpus=0.5, layer=layer()),
+            **OPTIONS,
+        )
     except (EngineError, MissingPackageError) as error:  # the latter without PyTorch
         return str(error)
     return ""
@@ -223,6 +234,14 @@ def command_line(folder: Path, sources: list[Path], local: Path) -> dict:
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     same = remote.exists() and local.read_bytes() == remote.read_bytes()
     return {"same_bytes": same, "stdout": done.stdout, "stderr": done.stderr}
+
+
+def layer() -> Any:
+    import torch
+
+    from primal.torch import DynamicPrime as Layer
+
+    return Layer(4, 64, 0.1, basis="auto", layout="interleaved", dtype=torch.float32)
 
 
 def write_sources(folder: Path) -> list[Path]:
@@ -248,7 +267,7 @@ STEPS = (
     no_cluster,
     one_killed,
     first_error,
-    goes_on,
+    resumes,
     other_folder,
     shards,
     no_gpu,

@@ -29,7 +29,7 @@ def float64_rotation(positions: PrimePositions, q: torch.Tensor, t: torch.Tensor
     half = q.shape[-1] // 2
     first, second = (
         (slice(None, half), slice(half, None))
-        if positions.pairing == "half"
+        if positions.layout == "block"
         else (slice(0, None, 2), slice(1, None, 2))
     )
     a, b = q.double()[..., first], q.double()[..., second]
@@ -47,9 +47,9 @@ class PositionsConformance:
         return positions.rotary(q, k, places, seq_dim=-2)
 
     def cases(self):
-        for pairing in ("half", "interleaved"):
+        for layout in ("block", "interleaved"):
             for spacing in ("log", "raw"):
-                yield PrimePositions(32, spacing=spacing, pairing=pairing, device=self.device)
+                yield PrimePositions(32, spacing=spacing, layout=layout, device=self.device)
 
     def places(self) -> torch.Tensor:
         return torch.from_numpy(NEAR_A_BILLION).to(self.device)
@@ -69,7 +69,7 @@ class PositionsConformance:
             for dtype in DTYPES:
                 model = positions.to(dtype)
                 q = torch.zeros(2, 3, len(NEAR_A_BILLION), 32, dtype=dtype, device=self.device)
-                half = model.pairing == "half"
+                half = model.layout == "block"
                 q[..., slice(None, 16) if half else slice(0, None, 2)] = 1.0
                 parts = (cos, sin)
                 joined = torch.cat(parts, -1) if half else torch.stack(parts, -1).flatten(-2)

@@ -16,6 +16,7 @@ import primal
 import primal.torch as pt
 from primal._selftest import GOLDEN, sample_points
 from primal.bases import BASES
+from primal.kernels import KERNELS
 
 LAYOUTS = ("block", "interleaved")
 NARROW = (torch.bfloat16, torch.float16)
@@ -55,6 +56,7 @@ class TorchConformance:
     # rows, inputs, frequencies
     shapes = ((1, 1, 1), (7, 3, 9), (33, 20, 17), (70, 8, 65), (40, 130, 20))
     bases = tuple(BASES)
+    kernel_sizes = (5, 6, 8)
     narrow = NARROW
     # A wrong rounding shows in z only where a wave is near zero: few in a million phases do.
     open_rows = 150
@@ -146,8 +148,23 @@ class TorchConformance:
         layer = pt.PrimeFeatures(3, 26, lengthscale=1.5, device=self.device, dtype=torch.float32)
         m = numpy_map(3, 26, layer.basis.sigma, basis="auto", layout="interleaved")
         x = sample_points(11, 3)
-        expected = m.encode(x) * (np.float32(1) / np.sqrt(np.float32(13)))
+        expected = m.encode(x) * np.float32(np.sqrt(2 / 26))
         np.testing.assert_array_equal(bits(self.call(layer, self.tensor(x))), bits(expected))
+
+    def test_kernel_features_have_the_bits_of_the_core(self):
+        """Every kernel; "auto" on both sides of its limit; one gamma, and one for each input."""
+        for kernel in KERNELS:
+            for d in self.kernel_sizes:
+                for gamma in (0.3, np.linspace(0.1, 2.0, d).tolist()):
+                    m = primal.KernelPrime(d, 2 * d + 6, kernel, gamma, form="pair")
+                    options = {"device": self.device, "dtype": torch.float32}
+                    x = sample_points(5, d).astype(np.float32)
+                    for layer in (
+                        pt.PrimeFeatures(d, 2 * d + 6, kernel, gamma, **options),
+                        pt.PrimeFeatures.from_map(m, **options),
+                    ):
+                        found = bits(self.call(layer, self.tensor(x)))
+                        np.testing.assert_array_equal(found, bits(m.encode(x)))
 
     def test_rows_that_cannot_be_encoded_are_nan(self):
         rows = [[1.0, 2.0, 3.0], [np.nan, 0, 0], [0, np.inf, 0], [-1e300, 0, 0], [0, 0, 0]]

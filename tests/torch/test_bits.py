@@ -17,7 +17,7 @@ from torch_conformance import TorchConformance  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal.errors import EngineError  # noqa: E402
 
-TESTS = Path(__file__).parent
+TESTS = Path(__file__).parents[1]
 
 
 class TestEager(TorchConformance):
@@ -45,6 +45,7 @@ class TestNumbaEngine(TorchConformance):
 
 class TestCompiled(TorchConformance):
     shapes = ((7, 3, 9), (33, 20, 17))
+    kernel_sizes = (6,)
     bases = ("paper", "orthogonal")
 
     def call(self, layer, x):
@@ -54,6 +55,7 @@ class TestCompiled(TorchConformance):
 
 class TestExported(TorchConformance):
     shapes = ((7, 3, 9),)
+    kernel_sizes = (6,)
     bases = ("paper", "orthogonal")
 
     def call(self, layer, x):
@@ -65,6 +67,7 @@ class TestExported(TorchConformance):
 
 class TestAutocast(TorchConformance):
     shapes = ((7, 3, 9), (33, 20, 17))
+    kernel_sizes = (6,)
     bases = ("paper", "orthogonal")
 
     def call(self, layer, x):
@@ -74,6 +77,7 @@ class TestAutocast(TorchConformance):
 
 class TestVmap(TorchConformance):
     shapes = ((7, 3, 9), (33, 20, 17))
+    kernel_sizes = (6,)
     bases = ("paper", "orthogonal")
 
     def call(self, layer, x):

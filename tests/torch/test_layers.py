@@ -15,7 +15,9 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
+from primal.maps import LAYOUTS  # noqa: E402
 from primal.torch import functional as F  # noqa: E402
+from primal.torch._inputs import DTYPES  # noqa: E402
 
 
 def points(n: int, d: int) -> torch.Tensor:
@@ -24,7 +26,7 @@ def points(n: int, d: int) -> torch.Tensor:
 
 # PyTorch's forward mode compiles its own helpers with a function that it deprecates.
 @pytest.mark.filterwarnings("ignore:`torch.jit.script:DeprecationWarning")
-@pytest.mark.parametrize("layout", F.LAYOUTS)
+@pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("precision", ["exact", "fast"])
 class TestDerivatives:
     def layer(self, layout, precision):
@@ -108,13 +110,13 @@ class TestOutputType:
     def test_it_follows_the_input(self):
         x = points(4, 3)
         for layer in (pt.PrimeFeatures(3, 8), pt.PrimeFeatures(3, 8, precision="fast")):
-            for dtype in F.DTYPES:
+            for dtype in DTYPES:
                 assert layer(x.to(dtype)).dtype == dtype
             assert layer(torch.ones(3, dtype=torch.int32)).dtype == torch.float32
 
     def test_it_can_be_given(self):
         layer = pt.PrimeFeatures(3, 8, dtype=torch.float16)
-        assert {layer(points(4, 3).to(dtype)).dtype for dtype in F.DTYPES} == {torch.float16}
+        assert {layer(points(4, 3).to(dtype)).dtype for dtype in DTYPES} == {torch.float16}
         assert layer.float()(points(4, 3)).dtype == torch.float32
 
     def test_a_cast_layer_rounds_its_output_and_not_x(self):
@@ -174,11 +176,11 @@ class TestGivenFrequencies:
         assert torch.equal(layer(points(4, 2)), expected)
         np.testing.assert_array_equal(layer.frequencies, self.frequencies)
 
-    def test_reverse_and_repr(self):
+    def test_decode_and_repr(self):
         layer = pt.DynamicPrime.from_frequencies(self.frequencies / 10)
         x = points(5, 2).float() * 0.1
-        torch.testing.assert_close(layer.reverse(layer(x)), x, rtol=0, atol=1e-5)
-        assert "given frequencies" in repr(layer)
+        torch.testing.assert_close(layer.decode(layer(x)), x, rtol=0, atol=1e-5)
+        assert "frequencies=given" in repr(layer)
         assert layer.basis is None
 
     def test_a_program_without_its_layer_says_so(self):
@@ -190,7 +192,7 @@ class TestGivenFrequencies:
 
 
 def test_a_program_of_another_version_is_refused():
-    key = pt.PrimeFeatures(3, 8)._table.key.replace('"version": 1', '"version": 0')
+    key = pt.PrimeFeatures(3, 8)._table.key.replace('"basis_version": 1', '"basis_version": 0')
     with pytest.raises(primal.errors.SpecError, match="made with another"):
         torch.ops.primal.exact_features(torch.ones(3), key, 1.0, False, torch.float32)
 
@@ -218,15 +220,15 @@ class TestLengthscales:
         scaled = x / torch.tensor([0.5, 4.0])
         kernel = torch.exp(-torch.cdist(scaled, scaled).square() / 2)
         assert (z @ z.T - kernel).abs().max() < 0.01
-        assert layer.lengthscale == (0.5, 4.0)
+        assert layer.map.gamma == (2.0, 0.03125)
 
     def test_equal_ones_are_one(self):
         x = points(5, 2).float()
         each = pt.PrimeFeatures(2, 16, lengthscale=[2.0, 2.0])
         torch.testing.assert_close(each(x), pt.PrimeFeatures(2, 16, lengthscale=2.0)(x))
-        assert each.grow(32).lengthscale == (2.0, 2.0)
+        assert torch.equal(each.grow(32)(x)[:, :16], each(x))
         small = each(x) * np.float32(np.sqrt(0.5))
-        torch.testing.assert_close(each.grow(32)(x)[:, :16], small)
+        torch.testing.assert_close(each.grow(32, rescale=True)(x)[:, :16], small)
 
 
 class TestKernels:
@@ -249,29 +251,29 @@ class TestKernels:
         }
         # Twice the standard deviation that independent draws of frequencies would have.
         assert (z @ z.T - formulas[kernel]()).abs().max() < 2 / np.sqrt(4096)
-        assert repr(kernel) in repr(layer)
+        assert f"kernel={kernel}" in repr(layer)
 
     @pytest.mark.parametrize("kernel", ["cauchy", "matern32"])
     def test_they_grow_and_take_lengths_for_each_input(self, kernel):
         x = points(5, 2).float()
         small = pt.PrimeFeatures(2, 16, kernel=kernel, lengthscale=(1.0, 2.0))
         grown = small.grow(64)
-        assert grown.kernel == kernel
+        assert grown.map.kernel == kernel
         assert torch.equal(grown.frequencies[:8], small.frequencies)
-        scaled = pt.PrimeFeatures(2, 16, kernel=kernel)(x / torch.tensor([1.0, 2.0]))
+        scaled = pt.PrimeFeatures(2, 16, kernel=kernel, lengthscale=1.0)(
+            x / torch.tensor([1.0, 2.0])
+        )
         torch.testing.assert_close(small(x), scaled)
 
-    def test_frequencies_are_those_of_the_estimator(self):
-        """One definition for both doors: gamma = 1 / (2 l**2) is the same Matern kernel."""
+    @pytest.mark.parametrize("d", [1, 5, 6, 8, 9])
+    def test_features_are_those_of_the_estimator(self, d):
+        """One definition for both doors; a length of 1 is gamma = 1/2 of the Matern kernel."""
         sklearn = pytest.importorskip("primal.sklearn", reason="scikit-learn is not installed")
-        estimator = sklearn.PrimeFeatures(32, kernel="matern52", gamma=0.5).fit(np.eye(3))
-        layer = pt.PrimeFeatures(3, 32, kernel="matern52", basis=estimator.basis_)
-        torch.testing.assert_close(
-            layer.frequencies,
-            torch.from_numpy(estimator.map_.basis.frequencies.copy()),
-            rtol=1e-15,
-            atol=0,
-        )
+        x = points(9, d).float()
+        estimator = sklearn.PrimeFeatures(32, kernel="matern52", gamma=0.5).fit(x.numpy())
+        for options in ({"gamma": 0.5}, {"lengthscale": 1.0}):
+            layer = pt.PrimeFeatures(d, 32, kernel="matern52", **options)
+            np.testing.assert_array_equal(layer(x).numpy(), estimator.transform(x.numpy()))
 
     def test_bases_without_the_law_are_refused(self):
         with pytest.raises(
@@ -334,11 +336,77 @@ class _Encoded(torch.utils.data.Dataset):
         return self.layer(self.x[item])
 
 
+class TestMaps:
+    """A layer and the core map behind it: one spec, one fingerprint, the same bits."""
+
+    cases = (
+        (pt.DynamicPrime, primal.DynamicPrime(3, 8, 0.3, basis="auto", layout="interleaved")),
+        (pt.DynamicPrime, primal.DynamicPrime(2, 6, [0.1, 0.2, 0.3], primes="log")),
+        (pt.PrimeFeatures, primal.KernelPrime(3, 8, "matern32", 0.7)),
+        (pt.PrimeFeatures, primal.KernelPrime(3, 8, gamma=[0.1, 0.2, 0.3]).grow(12)),
+        (pt.StaticPrime, primal.StaticPrime(8, sigma=0.7, start=3)),
+        (pt.PrimePositions, primal.StaticPrime(8, spacing="log", layout="interleaved")),
+        (pt.PrimePositions, primal.StaticPrime(8, spacing="kronecker")),
+    )
+
+    @pytest.mark.parametrize(("cls", "m"), cases)
+    def test_there_and_back(self, cls, m):
+        layer = cls.from_map(m)
+        x = points(5, 3)[:, : getattr(m, "d", 0)].float()
+        x = x if x.shape[1] else torch.tensor([0, 5, 10**9])
+        np.testing.assert_array_equal(layer(x).numpy(), m.encode(x.numpy()))
+        assert layer.spec == m.spec
+        assert layer.fingerprint == m.fingerprint
+        assert layer.map == m == primal.from_spec(layer.spec)
+        assert (layer.D, layer.out_features) == (m.D, m.D)
+        assert layer.half().spec == m.spec
+        if hasattr(m, "d"):
+            assert (layer.d, layer.in_features) == (m.d, m.d)
+        if not isinstance(getattr(m, "sigma", 1.0), tuple) and m.spec.get("spacing") != "log":
+            grown = layer.grow(16)
+            assert type(grown) is cls
+            assert grown.map == m.grow(16)
+            assert layer.map == m
+
+    def test_options_of_the_layer(self):
+        m = primal.DynamicPrime(2, 8, basis="auto", precision="fast")
+        layer = pt.DynamicPrime.from_map(m, learnable_scale="frequency", dtype=torch.float16)
+        assert layer.scale.shape == (4,)
+        assert layer(torch.ones(2)).dtype == torch.float16
+        positions = pt.PrimePositions.from_map(primal.StaticPrime(8), head_dim=12)
+        assert positions.grow(10).head_dim == 12
+
+    @pytest.mark.parametrize(
+        ("wrong", "message"),
+        [
+            (lambda: pt.DynamicPrime.from_map(primal.StaticPrime(8)), "primal.DynamicPrime, got"),
+            (
+                lambda: pt.DynamicPrime.from_map(primal.DynamicPrime(2, 8, layer_norm=True)),
+                "without layer_norm",
+            ),
+            (
+                lambda: pt.PrimeFeatures.from_map(primal.KernelPrime(8, 8)),
+                r"form='offset'.*form=\"pair\"",
+            ),
+            (lambda: pt.PrimeFeatures.from_map(primal.KernelPrime(2, 7)), "even D"),
+            (lambda: pt.DynamicPrime.from_frequencies([[1.0]]).spec, "have no spec"),
+            (lambda: pt.PrimePositions(8).grow(16), "spacing 'log' depend on their number"),
+        ],
+    )
+    def test_what_has_none_says_so(self, wrong, message):
+        with pytest.raises(primal.PrimalError, match=message):
+            wrong()
+
+
+def test_positions_decode():
+    t = torch.tensor([[0, 99], [5, 42]])
+    for layer in (pt.StaticPrime(32), pt.PrimePositions(32).half(), pt.PrimePositions(32)):
+        assert torch.equal(layer.decode(layer(t), n=100), t)
+
+
 def test_the_paper_basis_warns_as_the_map_does():
     with pytest.warns(primal.errors.ConditioningWarning, match='basis="auto"'):
         pt.DynamicPrime(9, 32)
-    with pytest.warns(primal.errors.ConditioningWarning, match='basis="auto"'):
-        pt.PrimeFeatures(9, 32, basis="paper")
 
 
 @pytest.mark.parametrize("arguments", [(2, 8, 1e301), (2, 8, -1.0), (2, 7), (0, 8), (2, 8, [1.0])])
@@ -400,24 +468,24 @@ def test_strided_inputs():
     assert torch.equal(layer(x[:, ::2]), layer(x[:, ::2].clone()))
 
 
-def test_reverse_undoes_the_layer():
+def test_decode_undoes_the_layer():
     x = points(20, 3).float() * 0.5
     for options in ({}, {"learnable_scale": "input"}, {"precision": "fast"}):
         layer = pt.DynamicPrime(3, 16, 0.1, basis="auto", **options)
         if layer.scale is not None:
             torch.nn.init.constant_(layer.scale, 1.25)
-        found = layer.reverse(layer(x).detach())
+        found = layer.decode(layer(x).detach())
         assert found.dtype == torch.float32
         torch.testing.assert_close(found, x, rtol=0, atol=1e-5)
 
 
-def test_reverse_of_learned_frequencies():
+def test_decode_of_learned_frequencies():
     layer = pt.DynamicPrime(
         2, 16, 0.1, basis="auto", precision="fast", learnable_frequencies=True, dtype=torch.float64
     )
     torch.nn.init.constant_(layer.frequency_shift, 0.01)
     x = points(5, 2) * 0.5
-    torch.testing.assert_close(layer.reverse(layer(x)), x, rtol=0, atol=1e-9)
+    torch.testing.assert_close(layer.decode(layer(x)), x, rtol=0, atol=1e-9)
 
 
 def test_growth_keeps_features_and_what_was_learned():
@@ -439,18 +507,16 @@ def test_growth_keeps_features_and_what_was_learned():
 
 
 def test_parts_of_a_table_have_its_bits():
-    from primal.torch._tables import frequency_rows
-
     for name in ("paper", "signed", "kronecker", "orthogonal"):
         for sigma in (0.3, tuple(0.1 * (i + 1) for i in range(9))):
             basis = primal.Basis(name, 4, 9, sigma)
-            part = frequency_rows(basis, 3, 7)
+            part = F.frequency_table(basis).part(2, 8).part(1, 5).rows
             np.testing.assert_array_equal(part.mantissas, basis.table.mantissas[3:7])
             np.testing.assert_array_equal(part.exponents, basis.table.exponents[3:7])
 
 
 def test_a_parameter_learns():
-    layer = pt.PrimeFeatures(2, 32, learnable_scale="scalar")
+    layer = pt.PrimeFeatures(2, 32, lengthscale=1.0, learnable_scale="scalar")
     x = points(16, 2).float()
     target = pt.PrimeFeatures(2, 32, lengthscale=0.8)(x)
     optimiser = torch.optim.Adam(layer.parameters(), 0.05)
@@ -464,7 +530,7 @@ def test_a_parameter_learns():
 
 def test_representation_names_what_matters():
     text = repr(pt.PrimeFeatures(2, 8, learnable_scale="input", dtype=torch.bfloat16))
-    for word in ("2, 8", "kronecker", "interleaved", "exact", "bfloat16", "input", "lengthscale"):
+    for word in ("d=2, D=8", "kronecker", "interleaved", "exact", "bfloat16", "input", "gamma"):
         assert word in text
     assert "start=3" in repr(pt.StaticPrime(4, start=3))
     assert "learnable_frequencies" in repr(
@@ -485,8 +551,8 @@ def test_representation_names_what_matters():
         (lambda: pt.DynamicPrime(2, 8)(np.zeros(2)), "must be a tensor, got ndarray"),
         (lambda: pt.DynamicPrime(2, 8)(torch.tensor([2**53 + 1, 0])), r"2\*\*53.*x.double\(\)"),
         (lambda: pt.DynamicPrime(2, 8)(torch.zeros(1, 2).to_sparse()), r"dense.*x.to_dense\(\)"),
-        (lambda: pt.DynamicPrime(2, 8).reverse([0.0] * 8), "z must be a tensor, got list"),
-        (lambda: pt.DynamicPrime(2, 8).reverse(torch.zeros(6)), r"8 values.*\(6,\)"),
+        (lambda: pt.DynamicPrime(2, 8).decode([0.0] * 8), "z must be a tensor, got list"),
+        (lambda: pt.DynamicPrime(2, 8).decode(torch.zeros(6)), r"8 values.*\(6,\)"),
         (lambda: pt.PrimeStateCell(2, 8)([[0.0, 0.0]]), "must be a tensor, got list"),
         (lambda: pt.PrimeINR(2, sigma=1.0)([[0.0, 0.0]]), "must be a tensor, got list"),
         (lambda: pt.StaticPrime(8)(torch.zeros(2)), "t.long()"),
@@ -497,11 +563,13 @@ def test_representation_names_what_matters():
         (lambda: pt.DynamicPrime.from_frequencies([[1.0, np.nan]]), "frequencies holds nan"),
         (lambda: pt.DynamicPrime.from_frequencies([[1e31]]), r"at most 1e\+30.*got 1e\+31"),
         (lambda: pt.DynamicPrime.from_frequencies([[1.0]]).grow(8), "given cannot grow"),
-        (lambda: pt.PrimeFeatures(2, 8, lengthscale=(1.0, 2.0, 3.0)), "2 inputs, got 3"),
+        (lambda: pt.PrimeFeatures(2, 8, lengthscale=(1.0, 2.0, 3.0)), "gamma must"),
+        (lambda: pt.PrimeFeatures(2, 8, gamma=1.0, lengthscale=1.0), "one of the two"),
+        (lambda: pt.PrimeFeatures(2, 7), "6 or 8"),
         (lambda: pt.PrimeFeatures(2, 8, lengthscale=(1.0, -2.0)), r"lengthscale\[1\] must be pos"),
         (lambda: pt.StaticPrime(8).waves(-1), "at least 0, got -1"),
         (lambda: pt.StaticPrime(8).waves(2, offset=2**63), "got 9223372036854775808"),
-        (lambda: pt.DynamicPrime(4, 6).reverse(torch.zeros(6)), "D = 8 or more"),
+        (lambda: pt.DynamicPrime(4, 6).decode(torch.zeros(6)), "D = 8 or more"),
         (lambda: pt.DynamicPrime(2, 8).grow(4), "cannot grow"),
         (lambda: pt.PrimeFeatures(2, 8, lengthscale=0.0), "lengthscale must be positive"),
     ],

@@ -5,12 +5,9 @@ from __future__ import annotations
 import importlib
 import json
 import math
-from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -22,9 +19,13 @@ from positions_conformance import (  # noqa: E402
 
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
-from primal.torch import PrimePositions  # noqa: E402
-from primal.torch._rotary import PAIRINGS, rotary, rotate  # noqa: E402
-from primal.torch._spacing import SPACINGS, _grid_primes, spaced_increments  # noqa: E402
+from primal.maps import LAYOUTS  # noqa: E402
+from primal.torch import (  # noqa: E402
+    PrimePositions,
+    rotary,
+    rotate,
+)
+from primal.turns import SPACINGS  # noqa: E402
 
 
 class TestCpu(PositionsConformance):
@@ -33,7 +34,7 @@ class TestCpu(PositionsConformance):
 
 class TestCompiled(PositionsConformance):
     def cases(self):
-        yield PrimePositions(32, pairing="interleaved")
+        yield PrimePositions(32, layout="interleaved")
 
     def rotate(self, positions, q, k, places):
         torch.compiler.reset()
@@ -52,93 +53,30 @@ class TestCuda(PositionsConformance):
     device = "cuda"
 
 
-class TestSpacing:
-    def test_log_frequencies_are_the_grid_of_rotary_embeddings(self):
-        for k in (1, 16, 64, 1024):
-            found = spaced_increments(k) / 2.0**64 * (2 * np.pi)
-            grid = 10000.0 ** (-np.arange(k) / k)
-            assert np.abs(found / grid - 1).max() < 1 / 4000
-
-    def test_log_increments_are_exact_roots_of_distinct_primes(self):
-        p, s = _grid_primes(64, Decimal(10000))
-        assert len(set(p.tolist())) == 64
-        assert set(p.tolist()) <= set(primal.primes(28_000).tolist())
-        exact = [math.isqrt(int(q) << (128 - 2 * int(e))) for q, e in zip(p, s, strict=True)]
-        assert spaced_increments(64).tolist() == exact
-
+class TestAbsolute:
     @pytest.mark.parametrize(("D", "base"), [(2, 10000.0), (64, 10000.0), (128, 500000.0)])
-    def test_rotary_frequencies_are_the_nearest_64_bits(self, D, base):
-        """Against 60 digits by another library."""
-        mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
-        k = D // 2
-        with mpmath.workdps(60):
-            turns = [
-                mpmath.mpf(base) ** (mpmath.mpf(-2 * i) / D) / (2 * mpmath.pi) for i in range(k)
-            ]
-            nearest = [int(mpmath.nint(turn * 2**64)) for turn in turns]
-        assert spaced_increments(k, "rotary", base=base).tolist() == nearest
-        radians = PrimePositions(D, spacing="rotary", base=base).frequencies().numpy()
+    def test_radians_are_those_of_standard_rotary_embeddings(self, D, base):
+        positions = PrimePositions(D, spacing="rotary", base=base)
+        radians, k = positions.radians.numpy(), D // 2
         expected = base ** (-2 * np.arange(k) / D)
         # Half of 2**-64 turn, and a few roundings of float64.
         assert np.abs(radians - expected).max() < 2.0**-51
         assert (np.abs(radians - expected) <= np.pi * 2.0**-64 + 2.0**-51 * expected).all()
+        turns = positions.frequencies.numpy()
+        np.testing.assert_allclose(2 * np.pi * turns, radians, rtol=1e-15)
 
-    def test_sigma_stretches_rotary_positions(self):
-        one, quarter = (spaced_increments(8, "rotary", sigma=s).tolist() for s in (1.0, 0.25))
-        assert all(abs(4 * b - a) <= 2 for a, b in zip(one, quarter, strict=True))
-        large = spaced_increments(1, "rotary", sigma=2.0**40).tolist()[0]
-        assert abs(large - one[0] * 2**40 % 2**64) < 2**40
-
-    def test_equal_grid_points_get_different_primes(self):
-        # With base 16 and k = 4, every grid point is half the one before: the same digits.
-        p, s = _grid_primes(4, Decimal(16))
-        assert len(set(p.tolist())) == 4
-        assert s.tolist() == [11, 12, 13, 14]
-
-    @given(k=st.integers(1, 40), base=st.floats(1.01, 1e15))
-    def test_log_frequencies_fall(self, k, base):
-        values = spaced_increments(k, base=base)
-        # Neighbours of a very dense grid may swap by the distance between primes.
-        ratio = values[1:].astype(np.float64) / values[:-1].astype(np.float64)
-        assert (np.abs(ratio * base ** (1 / k) - 1) < 1e-3).all()
-
-    def test_raw_and_kronecker(self):
-        assert np.array_equal(spaced_increments(9, "raw", start=4), primal.increments(9, start=4))
-        one = int(primal.increments(1, sigma=0.3)[0])
-        expected = [j * one % 2**64 for j in range(1, 8)]
-        assert spaced_increments(7, "kronecker", sigma=0.3).tolist() == expected
-
-    @pytest.mark.parametrize(
-        ("arguments", "message"),
-        [
-            ({"k": 0}, "k must be at least 1, got 0"),
-            ({"k": 4, "spacing": "linear"}, "one of 'log', 'rotary', 'raw', 'kronecker'"),
-            ({"k": 4, "spacing": "rotary", "start": 1}, '"rotary".*leave it out'),
-            ({"k": 4, "spacing": "rotary", "sigma": 1e16}, "sigma must be at most 1e15"),
-            ({"k": 4, "start": 2}, "leave it out"),
-            ({"k": 4, "base": 1.0}, "base must lie above 1 and up to 1e15, got 1.0"),
-            ({"k": 5000}, "at most 4096 frequencies, got 5000"),
-            ({"k": 4, "sigma": -1.0}, "sigma must be positive"),
-        ],
-    )
-    def test_errors(self, arguments, message):
-        with pytest.raises(primal.PrimalError, match=message):
-            spaced_increments(**arguments)
-
-
-class TestAbsolute:
     def test_raw_codes_are_static_primes(self):
         t = torch.tensor([[0, 5], [10**9, -3]])
-        for pairing, layout in (("half", "block"), ("interleaved", "interleaved")):
-            positions = PrimePositions(32, spacing="raw", sigma=0.5, start=2, pairing=pairing)
+        for layout in LAYOUTS:
+            positions = PrimePositions(32, spacing="raw", sigma=0.5, start=2, layout=layout)
             layer = pt.StaticPrime(32, sigma=0.5, start=2, layout=layout)
             assert torch.equal(positions(t), layer(t))
 
-    @pytest.mark.parametrize("pairing", PAIRINGS)
-    def test_turning_a_code_moves_its_position(self, pairing):
-        positions = PrimePositions(32, pairing=pairing, dtype=torch.float64)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_turning_a_code_moves_its_position(self, layout):
+        positions = PrimePositions(32, layout=layout, dtype=torch.float64)
         here, there = positions(torch.tensor([3])), positions(torch.tensor([10**9]))
-        moved = rotate(here, there, pairing=pairing)
+        moved = rotate(here, there, layout=layout)
         torch.testing.assert_close(moved, positions(torch.tensor([10**9 + 3])))
 
     def test_only_log_codes_know_nearness(self):
@@ -160,13 +98,35 @@ class TestAbsolute:
         expected = positions(t)
         assert torch.equal(positions.half()(t), expected.half())
         assert torch.equal(positions.float()(t), expected)
-        assert "spacing='log', sigma=1.0, base=10000.0" in repr(positions)
+        assert "spacing=log, base=10000.0" in repr(positions)
+
+
+class TestBothDoors:
+    """Positions mean one thing: the bits of scikit-learn and of the core are these."""
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {},
+            {"spacing": "raw", "start": 3, "sigma": 0.5},
+            {"spacing": "rotary", "base": 500.0},
+            {"spacing": "kronecker", "sigma": 1e-3},
+        ],
+    )
+    def test_same_arguments_have_the_same_bits(self, options):
+        sklearn = pytest.importorskip("primal.sklearn", reason="scikit-learn is not installed")
+        t = NEAR_A_BILLION
+        found = PrimePositions(32, **options)(torch.from_numpy(t)).numpy()
+        table = sklearn.PrimePositions(32, **options).fit_transform(t[:, None])
+        np.testing.assert_array_equal(found.view(np.uint32), table.view(np.uint32))
+        m = primal.StaticPrime(32, **({"spacing": "log", "layout": "interleaved"} | options))
+        np.testing.assert_array_equal(found.view(np.uint32), m.encode(t).view(np.uint32))
 
 
 class TestRotary:
-    @pytest.mark.parametrize("pairing", PAIRINGS)
-    def test_scores_depend_on_the_lag_only(self, pairing):
-        positions = PrimePositions(32, pairing=pairing)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_scores_depend_on_the_lag_only(self, layout):
+        positions = PrimePositions(32, layout=layout)
         q, k = _heads(2, 5, 32)
         near = _scores(*positions.rotary(q, k, seq_dim=-2))
         far = _scores(*positions.rotary(q, k, offset=10**9, seq_dim=-2))
@@ -197,9 +157,9 @@ class TestRotary:
             positions.rotary(q, k, seq_dim=-2)[1][:, :1],
         )
 
-    @pytest.mark.parametrize("pairing", PAIRINGS)
-    def test_gradients(self, pairing):
-        positions = PrimePositions(6, pairing=pairing)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_gradients(self, layout):
+        positions = PrimePositions(6, layout=layout)
         q, k = (x.double().requires_grad_() for x in _heads(1, 3, 6))
         assert torch.autograd.gradcheck(
             lambda q, k: positions.rotary(q, k, offset=77, seq_dim=-2), (q, k)
@@ -253,7 +213,7 @@ class TestRotary:
             (lambda p, q: p.rotary(q, q, seq_dim=-1), r"seq_dim=-1 is no axis.*\(2, 8\)"),
             (lambda p, q: p.rotary(q, q, seq_dim=3), "seq_dim=3 is no axis"),
             (lambda p, q: rotary(q[:, :4], q, torch.arange(2), p.increments), "8 columns to turn"),
-            (lambda p, q: rotary(q, q, torch.arange(2), p.increments, pairing="x"), "pairing must"),
+            (lambda p, q: rotary(q, q, torch.arange(2), p.increments, layout="x"), "layout must"),
             (lambda p, q: PrimePositions(8, head_dim=6), "head_dim must be at least D = 8, got 6"),
         ],
     )
@@ -280,9 +240,9 @@ class TestAxes:
                 ):
                     call(q)
 
-    @pytest.mark.parametrize("pairing", PAIRINGS)
-    def test_heads_after_positions(self, pairing):
-        positions = PrimePositions(8, pairing=pairing)
+    @pytest.mark.parametrize("layout", LAYOUTS)
+    def test_heads_after_positions(self, layout):
+        positions = PrimePositions(8, layout=layout)
         q = self.heads_first()
         for places in (None, torch.tensor([3, 1, 4, 1, 5])):
             first = positions.rotate(q, places, seq_dim=-2)
@@ -340,14 +300,14 @@ class TestAgainstRotaryEmbeddingTorch:
         module = pytest.importorskip(
             "rotary_embedding_torch", reason="rotary-embedding-torch is not installed"
         )
-        frequencies = positions.frequencies().float()
+        frequencies = positions.radians.float()
         # A fresh one for each type: it keeps the angles of the first.
         return lambda q: module.RotaryEmbedding(
             dim=64, custom_freqs=frequencies
         ).rotate_queries_or_keys(q)
 
     def errors(self, dtype, n):
-        positions = PrimePositions(64, pairing="interleaved")
+        positions = PrimePositions(64, layout="interleaved")
         torch.manual_seed(0)
         q = torch.randn(1, 2, n, 64).to(dtype)
         true = float64_rotation(positions, q, torch.arange(n))
@@ -367,13 +327,13 @@ class TestAgainstRotaryEmbeddingTorch:
             assert peers > 0.5
 
     def test_phases_near_a_billion(self):
-        positions = PrimePositions(64, pairing="interleaved")
+        positions = PrimePositions(64, layout="interleaved")
         q = torch.ones(1, len(NEAR_A_BILLION), 64)
         places = torch.from_numpy(NEAR_A_BILLION)
         true = float64_rotation(positions, q, places)
         turned = positions.rotate(q, places, seq_dim=-2)
         assert (turned.double() - true).abs().max() < 1e-6
-        angles = places.float()[:, None] * positions.frequencies().float()
+        angles = places.float()[:, None] * positions.radians.float()
         assert (angles.double().cos() - true[0, :, 0::2]).abs().max() > 0.5
 
 
@@ -389,9 +349,9 @@ class TestStandardRotary:
         q = torch.randn(n, D, generator=generator, dtype=torch.float64)
         first, second = q.chunk(2, -1)
         expected = q * cos + torch.cat((-second, first), -1) * sin
-        found = PrimePositions(D, spacing="rotary").rotate(q, places)
+        found = PrimePositions(D, spacing="rotary", layout="block").rotate(q, places)
         assert (found - expected).abs().max() < 1e-10
-        near = PrimePositions(D).rotate(q, places)
+        near = PrimePositions(D, layout="block").rotate(q, places)
         assert (near - expected).abs().max() > 1.0  # "log" is another model at these positions
 
 

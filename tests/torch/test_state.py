@@ -14,8 +14,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 from positions_conformance import StateConformance, resting_cell  # noqa: E402
 
 import primal  # noqa: E402
-from primal.torch._spacing import spaced_increments  # noqa: E402
-from primal.torch._state import CellState, PrimeStateCell, decayed_sums  # noqa: E402
+from primal.torch import CellState, PrimeStateCell, decayed_sums  # noqa: E402
+from primal.turns import spaced_increments  # noqa: E402
 
 
 class TestCpu(StateConformance):

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_memory, scales, whole_number
+from primal._checks import one_of, positive_scale, require_memory, scales, whole_number
 from primal._forks import blas_lock
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
@@ -117,7 +117,8 @@ class Basis:
                 "frequencies follow a Gaussian law and have no wide range to compress."
             )
         # Mantissas, digits and values of every entry, and the primes behind them.
-        require_memory(8 * 6 * d * k, f"a basis of {k} x {d} frequencies")
+        what = f"a basis of {k} x {d} frequencies (n_frequencies x d, D = {2 * k})"
+        require_memory(8 * 6 * d * k, what)
         for field, value in (("d", d), ("n_frequencies", k), ("name", name)):
             object.__setattr__(self, field, value)
         object.__setattr__(self, "sigma", scales(self.sigma, k))
@@ -175,7 +176,8 @@ class Basis:
         number, so a part that costs about `n_multiplications` bounds the whole.
         """
         tall = self.frequencies if self.n_frequencies >= self.d else self.frequencies.T
-        affordable = max(2, int(np.sqrt(n_multiplications / tall.shape[0])))
+        budget = positive_scale("n_multiplications", n_multiplications)
+        affordable = max(2, int(np.sqrt(budget / tall.shape[0])))
         if affordable >= tall.shape[1]:
             return self.condition_number
         return _condition_number(tall[:, :affordable])

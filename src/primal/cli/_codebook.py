@@ -118,10 +118,10 @@ def compare(
 ) -> None:
     """Set all kinds for N codes in D dimensions side by side, with the bounds."""
     rows = [_compared(n, d, kind, field, steps) for kind in KINDS]
-    rows.sort(key=lambda row: (row["mu"] is None, row["mu"]))
+    rows.sort(key=lambda row: (row["coherence"] is None, row["coherence"]))
     limits = _limits(n, d, field)
     if plot is not None:
-        found = {row["kind"]: row["mu"] for row in rows if row["mu"] is not None}
+        found = {row["kind"]: row["coherence"] for row in rows if row["coherence"] is not None}
         plot_growth(n, d, field, found, plot)
     if as_json:
         click.echo(json.dumps({"N": n, "D": d, "field": field, "bounds": limits, "kinds": rows}))
@@ -139,11 +139,11 @@ def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[
                 n, d, kind=kind, field=field, seed=seed, steps=steps, progress=told
             )
         except PrimalError as refusal:
-            return {"kind": kind, "mu": None, "refusal": str(refusal)}
+            return {"kind": kind, "coherence": None, "refusal": str(refusal)}
         found = book.certificate
     return {
         "kind": kind,
-        "mu": found.mu,
+        "coherence": found.coherence,
         "ratio": found.ratio if np.isfinite(found.ratio) else None,
         "rms": found.rms,
         "exact": found.exact,
@@ -168,14 +168,16 @@ def _comparison(
     n: int, d: int, field: str, limits: dict[str, float], rows: list[dict[str, Any]]
 ) -> str:
     lines = [f"{n} codes in {d} dimensions, {field}", ""]
-    lines.append(f"{'kind':<19}{'mu':>9}{'ratio':>8}{'rms':>10}  certainty")
+    lines.append(f"{'kind':<19}{'coherence':>9}{'ratio':>8}{'rms':>10}  certainty")
     for row in rows:
-        if row["mu"] is None:
+        if row["coherence"] is None:
             lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['refusal']}")
             continue
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
         how = row["proof"].partition(":")[0] + (", can grow" if row["growable"] else "")
-        lines.append(f"{row['kind']:<19}{row['mu']:>9.4f}{ratio:>8}{row['rms']:>10.6f}  {how}")
+        lines.append(
+            f"{row['kind']:<19}{row['coherence']:>9.4f}{ratio:>8}{row['rms']:>10.6f}  {how}"
+        )
     lines.append("")
     lines += [f"{name:<33}{value:>9.4f}" for name, value in limits.items()]
     return "\n".join(lines)

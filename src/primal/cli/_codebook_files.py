@@ -83,7 +83,10 @@ def plot_cosines(book: Codebook, path: Path) -> None:
     for sign in (-1, 1) if book.field == "real" else (1,):
         label = sign > 0
         axis.axvline(
-            sign * book.certificate.mu, color="tab:red", ls=":", label="mu" if label else None
+            sign * book.certificate.coherence,
+            color="tab:red",
+            ls=":",
+            label="coherence" if label else None,
         )
         axis.axvline(
             sign * book.certificate.best_bound,
@@ -105,8 +108,8 @@ def plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: Pa
     sizes = sorted({n, *(int(size) for size in np.geomspace(min(d + 1, n), n, 10))})
     figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
     axis.set_prop_cycle(color=plt.get_cmap("tab20").colors)
-    for kind, mu in found.items():
-        points = [(n, mu)] if kind in _SEARCHING else _growth(kind, sizes, d, field)
+    for kind, coherence in found.items():
+        points = [(n, coherence)] if kind in _SEARCHING else _growth(kind, sizes, d, field)
         axis.plot(*zip(*points, strict=True), marker="o" if kind in _SEARCHING else ".", label=kind)
     axis.plot(
         sizes, [bounds.best(size, d, field).value for size in sizes], "k--", label="best bound"
@@ -128,7 +131,7 @@ def _growth(kind: str, sizes: list[int], d: int, field: str) -> list[tuple[int, 
         try:
             seed = SEED if kind in RANDOM else None
             book = make_codebook(size, d, kind=kind, field=field, seed=seed)
-            points.append((size, book.certificate.mu))
+            points.append((size, book.certificate.coherence))
         except PrimalError:
             continue
     return points

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from primal.cli._encode import progress_line, resumable, room, shown_warnings
+from primal.cli._encode import running
 from primal.decoding import Box, Gaussian, Integers
 from primal.errors import ParameterError
 
 
 @click.command()
-@click.argument("src", type=click.Path(path_type=Path))
-@click.argument("dst", type=click.Path(path_type=Path))
+@click.argument("src")
+@click.argument("dst")
 @click.option("--box", help="Prior: every |x_j| <= B.", metavar="B")
 @click.option("--gaussian", help="Prior: mean and standard deviation.", metavar="MEAN,STD")
 @click.option("--integers", help="Prior: multiples of a step.", metavar="STEP,LOW,HIGH")
@@ -25,8 +24,8 @@ from primal.errors import ParameterError
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 def decode(
-    src: Path,
-    dst: Path,
+    src: str,
+    dst: str,
     box: str | None,
     gaussian: str | None,
     integers: str | None,
@@ -35,18 +34,19 @@ def decode(
     quiet: bool,
     as_json: bool,
 ) -> None:
-    """Decode the features in SRC, a file made by primal encode, into DST (.parquet or .npy).
+    """Decode the features in SRC, made by primal encode, into DST: a folder, .parquet or .npy.
 
-    Where phases wrap, the lattice decoder takes what is known of x: the range that was noted when
-    SRC was made, or one of --box, --gaussian and --integers. The column status says of every row
+    Where phases wrap, the lattice decoder takes what is known of x: the range recorded when SRC
+    was made, or one of --box, --gaussian and --integers. The column status says of every row
     whether its x is unique, ambiguous or failed.
 
     The exit status is 0 if every row is unique, 1 if some are not (DST is written all the same),
     and 2 for an error.
     """
     prior = _prior(box, gaussian, integers)
-    with resumable(), shown_warnings(), progress_line("decode", quiet or as_json) as told:
-        report = room().decode(src, dst, prior=prior, beam=beam, overwrite=overwrite, progress=told)
+    options = {"prior": prior, "beam": beam, "overwrite": overwrite}
+    with running(quiet or as_json, "decode") as (pipeline, progress):
+        report = pipeline.decode(src, dst, progress=progress, **options)
     if as_json:
         values = {
             "path": str(report.path),

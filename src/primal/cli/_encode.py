@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import sys
 import time
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import asdict
 from pathlib import Path
 from types import ModuleType
@@ -15,12 +16,14 @@ from typing import Any
 
 import click
 
+from primal._extras import require
 from primal.errors import NumericalWarning, ParameterError
+from primal.kernels import KERNELS
+from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
 
-__all__ = ["encode", "progress_line", "room", "shown_warnings"]
+__all__ = ["encode", "progress_line", "running"]
 
-_DTYPES = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
-_KERNELS = ("rbf", "laplacian", "cauchy", "matern12", "matern32", "matern52", "prime")
+_STORED = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
 
 
 class _Shard(click.ParamType):
@@ -37,98 +40,71 @@ class _Shard(click.ParamType):
         return int(i), int(n)
 
 
+def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
+    kind = click.Choice(list(choices))
+    return click.option(name, type=kind, default=default, show_default=True, **more)
+
+
 @click.command()
 @click.argument("src", nargs=-1, required=True)
-@click.argument("dst", type=click.Path(path_type=Path))
+@click.argument("dst")
 @click.option("--columns", default="", help="Names or patterns, with commas; or one list column.")
-@click.option("--dim", type=int, required=True, help="Number of features, even.")
-@click.option(
-    "--sigma", type=float, help="Scale of the map's frequencies; this, --gamma or --fit is needed."
-)
+@click.option("--dim", type=int, required=True, help="Number of features.")
+@click.option("--sigma", type=float, help="Scale of the frequencies; this, --gamma or --fit.")
 @click.option("--gamma", help="Of a kernel: a number, or 'scale' to take it from the data.")
 @click.option("--fit", is_flag=True, help="Short for --gamma scale: a first pass over all rows.")
-@click.option(
-    "--kernel",
-    type=click.Choice(_KERNELS),
-    default="rbf",
-    show_default=True,
-    help="With --gamma or --fit.",
-)
-@click.option(
-    "--basis",
-    default="auto",
-    show_default=True,
-    help="How primes become frequencies: paper, signed, table, kronecker, orthogonal or auto.",
-)
-@click.option(
-    "--layout",
-    type=click.Choice(["interleaved", "block"]),
-    default="interleaved",
-    show_default=True,
-)
-@click.option(
-    "--precision", type=click.Choice(["exact", "fast"]), default="exact", show_default=True
-)
-@click.option(
-    "--dtype",
-    type=click.Choice(_DTYPES),
-    default="float32",
-    show_default=True,
-    help="What is stored of a row: floats, phases, or signs.",
-)
+@_choice("--kernel", KERNELS, "rbf", help="With --gamma or --fit.")
+@click.option("--basis", default="auto", show_default=True, help="How primes become frequencies.")
+@_choice("--layout", LAYOUTS, "interleaved")
+@_choice("--precision", PRECISIONS, "exact")
+@_choice("--stored", _STORED, "float32", help="What is stored of a row: floats, phases or signs.")
 @click.option("--keep", default="", help="Columns to pass through, with commas.")
-@click.option("--batch-rows", type=int, help="Rows of a row group.  [default: about 16 MB]")
-@click.option("--shard", type=_Shard(), default=(0, 1), help="Encode part i of n, from 0 on.")
-@click.option(
-    "--on-error",
-    type=click.Choice(["raise", "skip", "null"]),
-    default="raise",
-    show_default=True,
-    help="Bad rows: stop, leave them out, or write nulls.",
+@click.option("--rows-per-part", type=int, help="Rows of one part.  [default: about 16 MB]")
+@click.option("--shard", type=_Shard(), default=(0, 1), help="Make the parts of shard i/n.")
+@_choice(
+    "--on-error", ("raise", "skip", "null"), "raise", help="Bad rows: stop, leave out, write null."
 )
-@click.option("--engine", type=click.Choice(["local", "ray"]), default="local", show_default=True)
+@_choice("--engine", ("local", "ray"), "local")
 @click.option("--address", help="Of a Ray cluster.  [default: RAY_ADDRESS, or a new one here]")
 @click.option("--num-gpus", type=float, default=0.0, help="GPUs of each Ray worker.")
 @click.option("--device", default="cpu", show_default=True, help="cuda: floats from the GPU.")
 @click.option("--overwrite", is_flag=True, help="Replace what is there.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def encode(
-    src: tuple[str, ...],
-    dst: Path,
-    columns: str,
-    keep: str,
-    gamma: str | None,
-    fit: bool,
-    quiet: bool,
-    as_json: bool,
-    **options: Any,
-) -> None:
-    """Encode the rows of SRC (files, a folder or a pattern) into DST (.parquet or .npy).
+def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: Any) -> None:
+    """Encode the rows of SRC (files, a folder or a pattern) into DST.
 
-    A killed run goes on when the same command is given again.
+    DST is a folder of Parquet parts, or one file if it ends in .parquet or .npy. A killed run
+    resumes when the same command is given again.
 
-    For instance: primal encode data/ out.parquet --columns "x*" --keep id --dim 512 --fit
+    For instance: primal encode data/ features --columns "x*" --keep id --dim 512 --fit
     """
-    quiet = quiet or as_json
-    with (
-        resumable(),
-        shown_warnings(),
-        progress_line("fit", quiet) as fits,
-        progress_line("encode", quiet) as told,
-    ):
-        report = room().encode(
-            src[0] if len(src) == 1 else list(src),
+    source = src[0] if len(src) == 1 else list(src)
+    names = {
+        key: [name.strip() for name in given[key].split(",") if name.strip()]
+        for key in ("columns", "keep")
+    }
+    with running(quiet or as_json) as (pipeline, progress):
+        options = {"columns": names["columns"], "on_error": given["on_error"]}
+        d = pipeline.count_inputs(source, keep=names["keep"], **options)
+        gamma = _gamma(given)
+        if gamma == "scale":
+            told = None if progress is None else lambda *rows: progress(*rows, label="fit")
+            kernel = given["kernel"]
+            gamma = pipeline.scale_gamma(source, kernel=kernel, progress=told, **options)
+        m = _map(d, gamma, given)
+        report = pipeline.encode(
+            source,
             dst,
-            columns=_split(columns),
-            keep=_split(keep),
-            gamma=_gamma(gamma, fit),
-            progress=told,
-            fit_progress=fits,
+            m,
+            keep=names["keep"],
+            engine=_engine(pipeline, m, given),
+            progress=progress,
             **options,
+            **{key: given[key] for key in ("stored", "rows_per_part", "shard", "overwrite")},
         )
     if as_json:
-        values = asdict(report)
+        values = asdict(report) | {"gamma": gamma}
         click.echo(json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in values.items()}))
         return
     if report.already_complete:
@@ -138,26 +114,77 @@ def encode(
     click.echo(f"wrote {report.path}: {report.rows:,} rows, {rate:,.0f} rows/s")
     if report.resumed_rows:
         click.echo(f"  {report.resumed_rows:,} rows were there from an earlier run")
-    if report.gamma is not None:
-        click.echo(f"  gamma {report.gamma!r}")
+    if gamma is not None:
+        click.echo(f"  gamma {gamma!r}")
     if report.rejected:
         click.echo(f"  {report.rejected:,} rejected, see {report.rejected_path}")
     click.echo(f"  fingerprint {report.fingerprint}")
 
 
-def room() -> ModuleType:
-    """Return ``primal.pipeline``, which is not loaded for other commands."""
-    from primal import pipeline
+def _gamma(given: dict[str, Any]) -> Any:
+    """Return gamma as a number, "scale" or None."""
+    gamma, sigma = given["gamma"], given["sigma"]
+    if given["fit"]:
+        if gamma not in (None, "scale"):
+            raise ParameterError(f"--fit takes gamma from the data: leave out --gamma {gamma}.")
+        gamma = "scale"
+    if (sigma is None) == (gamma is None):
+        raise ParameterError(
+            "give either --sigma (scale of the map's frequencies) or --gamma (of a kernel; --fit "
+            f"takes it from the data), got sigma = {sigma!r} and gamma = {gamma!r}."
+        )
+    if sigma is not None and given["kernel"] != "rbf":
+        raise ParameterError("--kernel goes with --gamma or --fit, not with --sigma.")
+    try:
+        return gamma if gamma in (None, "scale") else float(gamma)
+    except ValueError:
+        raise ParameterError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
 
-    return pipeline
+
+def _map(d: int, gamma: float | None, given: dict[str, Any]) -> DynamicPrime | KernelPrime:
+    options = {key: given[key] for key in ("basis", "layout", "precision")}
+    if gamma is None:
+        return DynamicPrime(d, given["dim"], given["sigma"], **options)
+    return KernelPrime(d, given["dim"], given["kernel"], gamma, form="pair", **options)
+
+
+def _engine(pipeline: ModuleType, m: Any, given: dict[str, Any]) -> Any:
+    """Return where parts are made, with a layer of PyTorch if a GPU is to make the features."""
+    address, gpus, device = given["address"], given["num_gpus"], given["device"]
+    on_ray = given["engine"] == "ray"
+    if (address is not None or gpus) and not on_ray:
+        raise ParameterError("--address and --num-gpus are for --engine ray; --device for local.")
+    if on_ray and device != "cpu":
+        raise ParameterError(f"with --engine ray pass --num-gpus instead of --device {device}.")
+    layer = None
+    if gpus or device != "cpu":
+        torch = require("torch", f"--device {device}")
+        layers = importlib.import_module("primal.torch")
+        kind = layers.DynamicPrime if isinstance(m, DynamicPrime) else layers.PrimeFeatures
+        layer = kind.from_map(m, dtype=torch.float32)
+    return pipeline.Ray(address, gpus, layer) if on_ray else pipeline.Local(layer, device)
 
 
 @contextmanager
-def shown_warnings() -> Iterator[None]:
-    """Print numerical warnings as lines, without the place in our code."""
-    with warnings.catch_warnings(record=True) as caught:
+def running(quiet: bool, label: str = "encode") -> Iterator[tuple[ModuleType, Any]]:
+    """Yield ``primal.pipeline`` and a progress callback (done, total) that keeps one line.
+
+    Numerical warnings are printed as lines; after an interrupt it is said that nothing is lost.
+    """
+    from primal import pipeline  # not loaded for other commands
+
+    shows = not quiet and sys.stderr.isatty()
+    # Standard output is for the result; Ray prints there what it thinks of a lost node.
+    with redirect_stdout(sys.stderr), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericalWarning)
-        yield
+        try:
+            yield pipeline, progress_line(label) if shows else None
+        except KeyboardInterrupt:
+            click.echo("\nFinished parts are kept: the same command resumes from here.", err=True)
+            raise
+        finally:
+            if shows:
+                click.echo("\r\033[K", nl=False, err=True)
     for one in caught:
         if issubclass(one.category, NumericalWarning):
             click.echo(f"Warning: {one.message}", err=True)
@@ -165,39 +192,22 @@ def shown_warnings() -> Iterator[None]:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
 
 
-@contextmanager
-def resumable() -> Iterator[None]:
-    """Say after an interrupt that nothing is lost."""
-    try:
-        yield
-    except KeyboardInterrupt:
-        click.echo("\nWhat is finished is kept: the same command goes on from here.", err=True)
-        raise
-
-
-@contextmanager
-def progress_line(label: str, quiet: bool) -> Iterator[Any]:
-    """Yield a callback (done, total) that keeps one line on standard error up to date."""
-    if quiet or not sys.stderr.isatty():
-        yield None
-        return
-    first: tuple[int, float] | None = None
+def progress_line(usual: str) -> Any:
+    """Return a callback that shows share, rows, rate and time left on standard error."""
+    starts: dict[str, tuple[int, float]] = {}
     shown = 0.0
 
-    def told(done: int, total: int | None) -> None:
-        nonlocal first, shown
+    def progress(done: int, total: int | None, label: str = usual) -> None:
+        nonlocal shown
         now = time.monotonic()
         # What came before the first call, or was there from an earlier run, has no known rate.
-        first = first or (done, now)
+        first, start = starts.setdefault(label, (done, now))
         if now - shown >= 0.1 or done == total:
             shown = now
-            text = progress_text(label, done, total, done - first[0], now - first[1])
+            text = progress_text(label, done, total, done - first, now - start)
             click.echo(f"\r\033[K{text}", nl=False, err=True)
 
-    try:
-        yield told
-    finally:
-        click.echo("\r\033[K", nl=False, err=True)
+    return progress
 
 
 def progress_text(label: str, done: int, total: int | None, new: int, seconds: float) -> str:
@@ -212,20 +222,3 @@ def progress_text(label: str, done: int, total: int | None, new: int, seconds: f
             left = round((total - done) / rate)
             text = f"{text}  {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
     return text
-
-
-def _gamma(gamma: str | None, fit: bool) -> float | str | None:
-    if fit:
-        if gamma not in (None, "scale"):
-            raise ParameterError(f"--fit takes gamma from the data: leave out --gamma {gamma}.")
-        return "scale"
-    if gamma is None or gamma == "scale":
-        return gamma
-    try:
-        return float(gamma)
-    except ValueError:
-        raise ParameterError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
-
-
-def _split(names: str) -> list[str]:
-    return [name.strip() for name in names.split(",") if name.strip()]

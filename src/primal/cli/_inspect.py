@@ -1,47 +1,47 @@
-"""``primal inspect``: what a file of features says about itself, and whether it is true."""
+"""``primal inspect``: what an output says about itself, and whether it is true."""
 
 from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
 from typing import Any
 
 import click
 
-from primal.cli._encode import room
+from primal.cli._encode import running
 
 
 @click.command()
-@click.argument("file", type=click.Path(path_type=Path))
+@click.argument("path")
 @click.option("--verify", "source", help="The input; by default where the manifest says.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def inspect(file: Path, source: str | None, as_json: bool) -> None:
-    """Describe FILE, made by primal encode, and encode a sample of its rows again.
+def inspect(path: str, source: str | None, as_json: bool) -> None:
+    """Describe PATH, made by primal encode, and encode a sample of its rows again.
 
     Exits with status 1 when the map or any bit is not what it should be.
     """
-    found = room().inspect(file, source=source)
+    with running(quiet=True) as (pipeline, _):
+        found = pipeline.inspect(path, source=source)
     click.echo(json.dumps(found.as_json(), indent=2) if as_json else _as_text(found))
     if not found.healthy:
         sys.exit(1)
 
 
 def _as_text(found: Any) -> str:
-    spec = found.spec
-    sigma = spec["sigma"] if isinstance(spec["sigma"], float) else "one for each frequency"
-    kernel = "" if found.kernel is None else f", kernel {found.kernel}, gamma {found.gamma!r}"
+    shown = {
+        name: "one for each" if isinstance(value, list) else value
+        for name, value in found.spec.items()
+        if name not in ("type", "version") and value is not None
+    }
+    about = ", ".join(f"{name} = {value}" for name, value in shown.items())
     lines = [
-        f"{found.path}: {found.rows:,} rows in {found.row_groups} row groups, "
-        f"{found.n_bytes / 1e6:,.1f} MB",
-        f"stored       {found.dtype}, amplitude {found.amplitude:.6g}",
-        f"map          d = {spec['d']}, D = {spec['D']}, sigma = {sigma}, basis "
-        f"{spec['basis']}, {spec['layout']}, {spec['precision']}{kernel}",
+        f"{found.path}: {found.rows:,} rows in {found.parts} parts, {found.n_bytes / 1e6:,.1f} MB",
+        f"map          {found.spec['type']}: {about}",
         f"fingerprint  {found.fingerprint} ({'right' if found.fingerprint_ok else 'WRONG'})",
+        f"stored       {found.stored}",
         f"columns      {_listed(found.columns)}",
         f"kept         {_listed(found.keep) or '-'}",
-        f"inputs       {_listed([name for name, _ in found.inputs])}",
-        f"shard        {found.shard[0]} of {found.shard[1]}",
+        f"inputs       {_listed(found.inputs) or 'not known, there is no manifest'}",
         f"rejected     {found.rejected:,}",
     ]
     if found.regime is not None:

@@ -1,47 +1,31 @@
-"""``primal merge``: the shards of one encoding into one file."""
+"""``primal merge``: are the parts of all shards there; and one file of them."""
 
 from __future__ import annotations
 
 import json
-from pathlib import Path
 
 import click
 
-from primal.cli._encode import progress_line, resumable, room
+from primal.cli._encode import running
 
 
 @click.command()
-@click.argument("parts", nargs=-1, required=True, type=click.Path(path_type=Path))
-@click.argument("dst", type=click.Path(path_type=Path))
+@click.argument("folder")
+@click.argument("dst", required=False)
 @click.option("--overwrite", is_flag=True, help="Replace what is there.")
-@click.option("--same-inputs", is_flag=True, help="Shards of copies of one input, all alike.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def merge(
-    parts: tuple[Path, ...],
-    dst: Path,
-    overwrite: bool,
-    same_inputs: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
-    """Check that PARTS are all the shards of one encoding, and put them together in DST.
+def merge(folder: str, dst: str | None, overwrite: bool, quiet: bool, as_json: bool) -> None:
+    """Check that FOLDER holds the parts of all shards, and put them together in DST if given.
 
-    The bytes are those of an encoding without shards.
+    DST ends in .parquet or .npy and has the bytes of an encoding without shards.
     """
-    with resumable(), progress_line("merge", quiet or as_json) as told:
-        report = room().merge(
-            parts, dst, overwrite=overwrite, same_inputs=same_inputs, progress=told
-        )
+    with running(quiet or as_json, "merge") as (pipeline, progress):
+        report = pipeline.merge(folder, dst, overwrite=overwrite, progress=progress)
     if as_json:
-        values = {
-            "path": str(report.path),
-            "rows": report.rows,
-            "rejected": report.rejected,
-            "already_complete": report.already_complete,
-        }
-        click.echo(json.dumps(values))
-    elif report.already_complete:
-        click.echo(f"{report.path} is already complete: {report.rows:,} rows")
+        fields = ("rows", "rejected", "already_complete")
+        values = {name: getattr(report, name) for name in fields}
+        click.echo(json.dumps({"path": str(report.path), **values}))
     else:
-        click.echo(f"wrote {report.path}: {report.rows:,} rows from {len(parts)} parts")
+        verb = "is complete" if dst is None or report.already_complete else "was written"
+        click.echo(f"{report.path} {verb}: {report.rows:,} rows")

@@ -4,20 +4,33 @@
 :func:`predict_coherence` and :func:`capacity` say what to expect; the metrics measure any codes.
 """
 
-from primal.codebooks import bounds as bounds
-from primal.codebooks._auto import codebook as codebook
-from primal.codebooks._certificate import Certificate as Certificate
-from primal.codebooks._certificate import Verification as Verification
-from primal.codebooks._codebook import Codebook as Codebook
-from primal.codebooks._coherence import WorstLag as WorstLag
-from primal.codebooks._coherence import worst_lag as worst_lag
-from primal.codebooks._kinds import KINDS as KINDS
-from primal.codebooks._metrics import GramStatistics as GramStatistics
-from primal.codebooks._metrics import excess_coherence as excess_coherence
-from primal.codebooks._metrics import gram_statistics as gram_statistics
-from primal.codebooks._metrics import optimality_ratio as optimality_ratio
-from primal.codebooks._metrics import toeplitz_statistics as toeplitz_statistics
-from primal.codebooks._predict import capacity as capacity
-from primal.codebooks._predict import predict_coherence as predict_coherence
+from primal.codebooks import bounds
+from primal.codebooks._auto import KINDS as KINDS
+from primal.codebooks._auto import codebook
+from primal.codebooks._certificate import CodebookCertificate, Verification
+from primal.codebooks._codebook import Codebook
+from primal.codebooks._metrics import (
+    GramStatistics,
+    gram_statistics,
+    optimality_ratio,
+    toeplitz_statistics,
+)
+from primal.codebooks._predict import capacity, predict_coherence
 from primal.codebooks._toeplitz import fejer as fejer
-from primal.codebooks._toeplitz import lag_cosines as lag_cosines
+from primal.codebooks._toeplitz import lag_cosines
+
+# The other names are for rooms of this package.
+__all__ = [
+    "Codebook",
+    "CodebookCertificate",
+    "GramStatistics",
+    "Verification",
+    "bounds",
+    "capacity",
+    "codebook",
+    "gram_statistics",
+    "lag_cosines",
+    "optimality_ratio",
+    "predict_coherence",
+    "toeplitz_statistics",
+]

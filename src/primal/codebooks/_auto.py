@@ -1,20 +1,35 @@
-"""``codebook``: N and D in, the best certified codebook out."""
+"""``codebook``: N and D in, the best certified codebook out; and the kinds by name."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from contextlib import suppress
+from dataclasses import replace
 
-from primal._checks import one_of
+from primal._checks import flag, one_of
 from primal.codebooks import bounds
-from primal.codebooks._codebook import Codebook
-from primal.codebooks._codes import Codes, check_sizes
-from primal.codebooks._designs import shipped_design
-from primal.codebooks._kinds import KINDS, SearchBudget, make
+from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
+from primal.codebooks._chirp import Alltop, PrimeChirp
+from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
+from primal.codebooks._prime_codes import Offset, Static
+from primal.codebooks._rational import Orthonormal, Paley, Singer
+from primal.codebooks._shadow_codes import Shadow, shipped_design
+from primal.codebooks._stored import Gaussian, RandomFrequencies
+from primal.codebooks._tuned import Tuned
+from primal.codebooks._weighted import Weighted
 from primal.errors import ParameterError, PrimalError
 
-__all__ = ["Candidate", "candidates", "codebook"]
+__all__ = ["KINDS", "candidates", "codebook"]
+
+KINDS: dict[str, type[Codebook]] = {
+    kind.kind: kind
+    for kind in (
+        *(Orthonormal, Static, Offset, Tuned, Weighted, Shadow, PrimeChirp),
+        *(Kerdock, Gold, DelsarteGoethals, Singer, Paley, Alltop),
+        *(Gaussian, RandomFrequencies),
+    )
+}
 
 # Kinds that auto compares, in the order of preference among equals: primes of a shadow need
 # a list, closed forms need nothing.
@@ -27,16 +42,6 @@ _LARGEST_SEARCH_N, _LARGEST_SEARCH_D = 20_000, 4096
 # A shorter search than that of kind="shadow": one or two seconds.
 _AUTO_STEPS = 6000
 _LARGEST_OFFSET_WORK = 3e7
-
-
-@dataclass(frozen=True)
-class Candidate:
-    """A kind that was considered: its codes and coherence, or why it does not serve."""
-
-    kind: str
-    codes: Codes | None
-    mu: float
-    refusal: str = ""
 
 
 def codebook(
@@ -56,10 +61,8 @@ def codebook(
 
     Parameters
     ----------
-    N : int
-        Number of codes, at least 1.
-    D : int
-        Number of entries of a code, at least 1: complex numbers for ``field="complex"``.
+    N, D : int
+        Number of codes and of entries of a code: complex numbers for ``field="complex"``.
     kind : str, default="auto"
         ``"orthonormal"``, ``"static"``, ``"offset"``, ``"tuned"``, ``"weighted"``,
         ``"shadow"``, ``"chirp"``, ``"kerdock"``, ``"gold"``, ``"delsarte-goethals"``,
@@ -69,16 +72,15 @@ def codebook(
     growable : bool, default=False
         Only kinds that can grow in N and D.
     max_coherence : float, optional
-        Refuse to return codes with a larger coherence, and say whether any could exist.
+        Reject codes with a larger coherence, and say whether any could exist.
     seed : int, optional
-        Needed by the random references ``"gaussian"`` and ``"random-frequency"``, refused by
-        all others.
+        Of the random references ``"gaussian"`` and ``"random-frequency"``, which need one.
     steps : int, optional
         Budget of a search. What a step is depends on the kind.
     seconds : float, optional
         A second limit for ``"shadow"``; with it the result depends on the machine.
     progress : callable, optional
-        Told (steps done, steps in all) by searches.
+        Called with (done, total) steps by searches.
 
     Returns
     -------
@@ -86,28 +88,24 @@ def codebook(
 
     Raises
     ------
-    ParameterError
-        If N or D is below 1 or does not fit the kind; the message names sizes that do. Also if
-        `max_coherence` is below what a bound allows, or below what was found; or if the
-        certificate would take more than a day.
-    MemoryLimitError
-        If a code, or what its certificate needs, does not fit into this machine's memory.
-    ParameterError
-        If an option does not exist or does not fit the others.
+    ParameterError, MemoryLimitError
+        If N or D does not fit the kind (the message names sizes that do) or this machine, an option
+        does not fit the others, or `max_coherence` is below what a bound allows or what was found.
 
     Examples
     --------
     >>> from primal.codebooks import codebook
     >>> cb = codebook(1000, 64)
-    >>> cb.kind, round(cb.certificate.mu, 4), round(cb.certificate.ratio, 2)
+    >>> cb.kind, round(cb.certificate.coherence, 4), round(cb.certificate.ratio, 2)
     ('kerdock', 0.125, 1.03)
     """
     N, D = check_sizes(N, D)
     kind = one_of("kind", kind, ("auto", *KINDS))
     field = one_of("field", field, bounds.FIELDS)
+    growable = flag("growable", growable)
     if max_coherence is not None:
         _require_possible(N, D, field, max_coherence)
-    budget = SearchBudget(steps, seconds, progress)
+    budget = SearchBudget(steps, seconds, progress or SearchBudget.progress)
     if kind == "auto":
         if seed is not None:
             raise ParameterError(
@@ -115,50 +113,18 @@ def codebook(
             )
         book = _best(N, D, field, growable, budget)
     else:
-        book = Codebook(make(N, D, kind, field, budget, seed))
+        book = _make(N, D, kind, field, budget, seed)
         if growable and not book.growable:
             raise ParameterError(
                 f"kind {kind!r} cannot grow: use kind='static' or 'offset', or growable=False."
             )
-    if max_coherence is not None and book.certificate.mu > max_coherence:
+    if max_coherence is not None and book.certificate.coherence > max_coherence:
         raise ParameterError(
-            f"the coherence of {N} codes in D = {D} is {book.certificate.mu:.6f} with kind "
+            f"the coherence of {N} codes in D = {D} is {book.certificate.coherence:.6f} with kind "
             f"{book.kind!r}, above the {max_coherence} asked for; the {_named_bound(N, D, field)} "
             "does not forbid less: use fewer codes or a larger D."
         )
     return book
-
-
-def candidates(
-    N: int, D: int, field: str, *, growable: bool = False, budget: SearchBudget | None = None
-) -> list[Candidate]:
-    """Return what ``kind="auto"`` compares for (N, D), best first, refusals last.
-
-    The kinds that can be had without a long search: closed forms, chirps, shipped shadows, and
-    a shadow search where it may pay.
-    """
-    budget = budget or SearchBudget()
-    if growable:
-        kinds = ["static"]
-        if N * (1000 + D) <= _LARGEST_OFFSET_WORK:
-            kinds.append("offset")
-    elif N <= D:
-        kinds = ["orthonormal"]
-    else:
-        kinds = [kind for kind in _CLOSED if field in KINDS[kind].fields]
-    found: list[Candidate] = []
-    for kind in kinds:
-        lowest = min((candidate.mu for candidate in found), default=math.inf)
-        if kind in _NEAR_ROOT and 0.85 / math.sqrt(n_phases(D, field)) > lowest:
-            found.append(Candidate(kind, None, math.inf, "not tried: it could not win."))
-        else:
-            found.append(_try(N, D, kind, field, budget))
-    if not growable and N > D:
-        found.append(_shadow_candidate(N, D, field, found, budget))
-        if all(candidate.codes is None for candidate in found):
-            found.append(_try(N, D, "static", field, budget))
-    # Rounding must not decide between equals: the earlier kind stays in front.
-    return sorted(found, key=lambda c: (c.codes is None, round(c.mu, 9)))
 
 
 def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> Codebook:
@@ -166,56 +132,84 @@ def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> C
         raise ParameterError(
             f"in D = 1 any two codes have a cosine of size 1, got N = {N}: use D = 2 or N = 1."
         )
-    ranking = candidates(N, D, field, growable=growable, budget=budget)
-    served = [candidate for candidate in ranking if candidate.codes is not None]
-    if not served:
-        raise ParameterError(next(c.refusal for c in ranking if c.kind == "static"))
-    winner = served[0]
-    assert winner.codes is not None
-    return Codebook(winner.codes, reason=_reason(N, D, growable, served))
-
-
-def _reason(N: int, D: int, growable: bool, served: list[Candidate]) -> str:
-    winner = served[0]
+    ranking = candidates(N, D, field, budget, growable=growable)
+    lowest, winner = ranking[0]
     if winner.kind == "orthonormal":
-        return f"N = {N} is at most D = {D}: orthogonal codes exist"
+        winner.reason = f"N = {N} is at most D = {D}: orthogonal codes exist"
+        return winner
     among = "kinds that can grow" if growable else "kinds that serve this size"
-    text = f"{winner.kind} has the smallest coherence, {winner.mu:.4f}, of the {among}"
-    others = [f"{other.kind} {other.mu:.4f}" for other in served[1:4]]
-    return f"{text} (next: {', '.join(others)})" if others else text
+    winner.reason = f"{winner.kind} has the smallest coherence, {lowest:.4f}, of the {among}"
+    if len(ranking) > 1:
+        others = ", ".join(f"{book.kind} {coherence:.4f}" for coherence, book in ranking[1:4])
+        winner.reason += f" (next: {others})"
+    return winner
 
 
-def n_phases(D: int, field: str) -> int:
-    """Return the largest number of phases that D entries have room for."""
-    return max(1, D if field == "complex" else D // 2)
+def candidates(
+    N: int, D: int, field: str, budget: SearchBudget, *, growable: bool = False
+) -> list[tuple[float, Codebook]]:
+    """Return what ``kind="auto"`` compares for (N, D) with its coherence, best first.
+
+    The kinds that can be had without a long search: closed forms, chirps, shipped shadows, and
+    a shadow search where it may pay.
+    """
+    if growable:
+        kinds = ["offset"] if N * (1000 + D) <= _LARGEST_OFFSET_WORK else []
+    else:
+        kinds = [kind for kind in _CLOSED if N > D and field in KINDS[kind]._fields]
+    found: list[tuple[float, Codebook]] = []
+    if growable or N <= D:
+        found.append(_with_coherence(N, D, "static" if growable else "orthonormal", field, budget))
+    for kind in kinds:
+        lowest = min((coherence for coherence, _ in found), default=math.inf)
+        n_phases = max(1, D if field == "complex" else D // 2)
+        if kind not in _NEAR_ROOT or 0.85 / math.sqrt(n_phases) <= lowest:
+            with suppress(PrimalError):
+                found.append(_with_coherence(N, D, kind, field, budget))
+    if not growable and N > D:
+        with suppress(PrimalError):
+            found += _shadow(N, D, field, min((c for c, _ in found), default=math.inf), budget)
+        if not found:
+            found.append(_with_coherence(N, D, "static", field, budget))
+    # Rounding must not decide between equals: the earlier kind stays in front.
+    return sorted(found, key=lambda one: round(one[0], 9))
 
 
-def _try(N: int, D: int, kind: str, field: str, budget: SearchBudget) -> Candidate:
-    try:
-        codes = make(N, D, kind, field, budget, None)
-        return Candidate(kind, codes, codes.coherence())
-    except PrimalError as refusal:
-        return Candidate(kind, None, math.inf, str(refusal))
+def _with_coherence(
+    N: int, D: int, kind: str, field: str, budget: SearchBudget
+) -> tuple[float, Codebook]:
+    codes = _make(N, D, kind, field, budget)
+    return codes._coherence(), codes
 
 
-def _shadow_candidate(
-    N: int, D: int, field: str, found: list[Candidate], budget: SearchBudget
-) -> Candidate:
-    """Return a shadow: a shipped one, or the result of a search where one may win."""
+def _shadow(
+    N: int, D: int, field: str, lowest: float, budget: SearchBudget
+) -> list[tuple[float, Codebook]]:
+    """Return a shadow: a shipped one, or the result of a search where one may win, or none."""
     design = shipped_design(N, D, field)
     if design is not None and budget.steps is None and budget.seconds is None:
-        codes = make(N, D, "shadow", field, budget, None)
-        return Candidate("shadow", codes, design.coherence)
-    if N > _LARGEST_SEARCH_N or D > _LARGEST_SEARCH_D:
-        why = f"no search for N above {_LARGEST_SEARCH_N} or D above {_LARGEST_SEARCH_D}"
-        return Candidate("shadow", None, math.inf, f"{why}: ask for kind='shadow'.")
-    best = min(candidate.mu for candidate in found)
+        return [(design.coherence, _make(N, D, "shadow", field, budget))]
     # No cyclotomic set was ever seen below 1.1 times Welch; do not search when that cannot win.
-    if best <= 1.1 * bounds.welch(N, D) or best <= bounds.best(N, D, field).value + 1e-9:
-        return Candidate("shadow", None, math.inf, "not searched: it could not win.")
+    least = max(1.1 * bounds.welch(N, D), bounds.best(N, D, field).value + 1e-9)
+    if N > _LARGEST_SEARCH_N or D > _LARGEST_SEARCH_D or lowest <= least:
+        return []
     if budget.steps is None:
         budget = replace(budget, steps=_AUTO_STEPS)
-    return _try(N, D, "shadow", field, budget)
+    return [_with_coherence(N, D, "shadow", field, budget)]
+
+
+def _make(
+    N: int, D: int, kind: str, field: str, budget: SearchBudget, seed: object = None
+) -> Codebook:
+    """Return the codes of a kind, if it has some over this field and of this size."""
+    found = KINDS[kind]
+    if field not in found._fields:
+        raise ParameterError(f"kind {kind!r} has real codes only, got field={field!r}.")
+    if "seed" in found._options:
+        return found(N, D, field, seed)  # type: ignore[call-arg]
+    if seed is not None:
+        raise ParameterError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
+    return found._design(N, D, field, budget)
 
 
 def _require_possible(N: int, D: int, field: str, max_coherence: float) -> None:

@@ -9,35 +9,32 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
+from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
-from primal.codebooks._binary_fields import binary_field
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import Codes
-from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._codebook import Codebook
+from primal.codebooks._phase_codes import bases_rms
+from primal.engines import row_blocks
 from primal.errors import ParameterError
 
-__all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "walsh_spectrum"]
+__all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "binary_field", "walsh_spectrum"]
 
 # 2**16 dimensions: the largest for which tables stay small and quick to make.
 _LARGEST_M = 16
 
 
-class BinaryCodes(Codes):
-    """Codes from a family of forms on {0, 1}**m, zero-padded from 2**m to D entries.
-
-    Raises
-    ------
-    ParameterError
-        If D holds no member of the family, or N is beyond its size; the message names the
-        nearest sizes that work.
-    """
+class BinaryCodes(Codebook):
+    """Codes from a family of forms on {0, 1}**m, zero-padded from 2**m to D entries."""
 
     parity: int  # m is even (0) or odd (1)
     least_m: int
+    _fields = ("real",)
 
-    def __init__(self, N: int, D: int) -> None:
+    def __init__(self, N: int, D: int, field: str = "real") -> None:
+        super().__init__(N, D, field)
         if 1 << self.least_m > D:
             raise ParameterError(
                 f"kind {self.kind!r} needs D of at least {1 << self.least_m}, got {D}: "
@@ -45,9 +42,16 @@ class BinaryCodes(Codes):
             )
         m = min(D.bit_length() - 1, _LARGEST_M)
         self.m = m - (m - self.parity) % 2
-        self.N, self.D, self.size = N, D, 1 << self.m
-        if self.capacity(self.m) < N:
-            self._refuse()
+        self.size = 1 << self.m
+        held = self.capacity(self.m)
+        if held < N:
+            sizes = range(self.least_m + (self.least_m - self.parity) % 2, _LARGEST_M + 1, 2)
+            room = next((m for m in sizes if self.capacity(m) >= N), None)
+            more = f", or D = {1 << room}, which holds {self.capacity(room)}" if room else ""
+            raise ParameterError(
+                f"kind {self.kind!r} has {held} codes in D = {D}, got N = {N}: "
+                f"use N up to {held}{more}."
+            )
         self.bipolar = self.size == D and self.n_forms(self.m) * self.size >= N
 
     @classmethod
@@ -68,7 +72,10 @@ class BinaryCodes(Codes):
         """Return the largest N: every form, and the standard basis."""
         return (cls.n_forms(m) + 1) << m
 
-    def signs(self, indices: np.ndarray) -> np.ndarray:
+    def _signs(self, indices: np.ndarray) -> np.ndarray:
+        return self._formed(indices) if self.bipolar else super()._signs(indices)
+
+    def _formed(self, indices: np.ndarray) -> np.ndarray:
         """Return the entries times sqrt(2**m), int8 of shape (n, 2**m); none of the basis."""
         x = np.arange(self.size, dtype=np.uint32)
         result = np.empty((len(indices), self.size), dtype=np.int8)
@@ -81,40 +88,24 @@ class BinaryCodes(Codes):
             result[row] = 1 - 2 * bits.astype(np.int8)
         return result
 
-    def write(self, indices: np.ndarray, out: np.ndarray) -> None:
+    def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
         out[:] = 0
         n_formed = self.n_forms(self.m) * self.size
         formed = indices < n_formed
         scale = out.dtype.type(1.0 / math.sqrt(self.size))
-        step = max(1, (1 << 20) // self.size)
         rows = np.flatnonzero(formed)
-        for first in range(0, len(rows), step):
-            block = rows[first : first + step]
-            out[block, : self.size] = self.signs(indices[block]) * scale
+        for part in row_blocks(len(rows), self.size, 1 << 20):
+            block = rows[part]
+            out[block, : self.size] = self._formed(indices[block]) * scale
         basis = np.flatnonzero(~formed)
         out[basis, indices[basis] - n_formed] = 1
 
-    def evidence(self) -> Evidence:
-        bases, rest = divmod(self.N, self.size)
-        # The frame operator is `bases` times the identity and a projection of rank `rest`.
-        energy = float(bases * bases * self.size + 2 * bases * rest + rest)
-        rms = rms_from_energy(energy, self.N)
+    def _evidence(self) -> Evidence:
+        rms = bases_rms(self.N, self.size)
         if self.size >= self.N:
-            return Evidence(0.0, None, None, rms, True, "closed form: one orthonormal basis")
-        mu, pair = self.worst_pair()
+            return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
         proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"
-        return Evidence(mu, pair, None, rms, True, proof)
-
-    def _refuse(self) -> None:
-        sizes = range(self.least_m + (self.least_m - self.parity) % 2, _LARGEST_M + 1, 2)
-        room = next((m for m in sizes if self.capacity(m) >= self.N), None)
-        advice = f"use N up to {self.capacity(self.m)}"
-        if room is not None:
-            advice += f", or D = {1 << room}, which holds {self.capacity(room)}"
-        raise ParameterError(
-            f"kind {self.kind!r} has {self.capacity(self.m)} codes in D = {self.D}, "
-            f"got N = {self.N}: {advice}."
-        )
+        return Evidence(*self.worst_pair(), rms, proof)
 
 
 class Kerdock(BinaryCodes):
@@ -204,3 +195,59 @@ def _kerdock_form(m: int, a: int) -> np.ndarray:
     bits[:, 0] = quadratic[scaled]
     bits[:, 1] = bits[:, 0] ^ field.trace[scaled]
     return bits.reshape(-1)
+
+
+class BinaryField(NamedTuple):
+    """exp[i] is the i-th power of a primitive element, log its inverse, trace in {0, 1}."""
+
+    exp: np.ndarray  # int64 of shape (2**n - 1,)
+    log: np.ndarray  # int64 of shape (2**n,); log[0] is not meaningful
+    trace: np.ndarray  # uint8 of shape (2**n,)
+
+    def scaled(self, a: int) -> np.ndarray:
+        """Return a * y for every element y, as int64 of shape (2**n,)."""
+        product = np.zeros(len(self.log), dtype=np.int64)
+        if a:
+            order = len(self.exp)
+            product[1:] = self.exp[(self.log[1:] + self.log[a]) % order]
+        return product
+
+    def power(self, exponent: int) -> np.ndarray:
+        """Return y**exponent for every element y."""
+        result = np.zeros(len(self.log), dtype=np.int64)
+        result[1:] = self.exp[self.log[1:] * exponent % len(self.exp)]
+        return result
+
+
+@cache
+def binary_field(n: int) -> BinaryField:
+    """Return the tables of the field of 2**n elements, n >= 1.
+
+    The polynomial is the smallest primitive one, so that the tables are always the same.
+    """
+    size = 1 << n
+    powers = next(found for tail in range(1, size, 2) if (found := _powers(size | tail, n)))
+    exp = np.array(powers, dtype=np.int64)
+    log = np.zeros(size, dtype=np.int64)
+    log[exp] = np.arange(size - 1)
+    # The trace of y is the sum of its conjugates y**(2**i): 0 or 1.
+    trace = np.zeros(size, dtype=np.int64)
+    for i in range(n):
+        trace[1:] ^= exp[log[1:] * (1 << i) % (size - 1)]
+    for table in (exp, log):
+        table.flags.writeable = False
+    return BinaryField(exp, log, trace.astype(np.uint8))
+
+
+def _powers(polynomial: int, n: int) -> list[int]:
+    """Return 1, x, x**2, ... modulo a polynomial, or nothing if x is not primitive."""
+    size = 1 << n
+    powers, element = [], 1
+    for _ in range(size - 1):
+        powers.append(element)
+        element <<= 1
+        if element & size:
+            element ^= polynomial
+        if element == 1:
+            break
+    return powers if element == 1 and len(powers) == size - 1 else []

@@ -1,79 +1,96 @@
-"""What is known about a codebook, and how it is known."""
+"""What is known about a codebook, how it is known, and whether its codes agree."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
+from typing import Any
 
+import numpy as np
+
+from primal._checks import require_memory, require_work, whole_number
 from primal.codebooks import bounds
-from primal.codebooks._metrics import optimality_ratio
+from primal.codebooks._metrics import gram_statistics, optimality_ratio
+from primal.codebooks._numbers import scrambled
+from primal.engines import row_blocks
 
-__all__ = ["Certificate", "Evidence", "Verification", "certificate"]
+__all__ = ["CodebookCertificate", "Evidence", "Verification"]
+__all__ += ["pair_cosines", "sampled_pairs", "verify"]
+
+_DEFAULT_PAIRS = 10_000
+# A cosine of two codes in float64 differs from the certificate by rounding only.
+_TOLERANCE = 1e-9
+_BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a construction can say about its own codes; :func:`certificate` adds the bounds.
+    """What a construction can say about its own codes; a certificate adds the bounds.
 
-    `pair` holds indices i < j of two codes that attain `mu`, None when there is no pair or
-    all pairs are orthogonal; `lag` is j - i in steps of a Toeplitz code, where it has one.
+    `pair` holds indices i < j of two codes that attain the coherence, None when there is no pair
+    or all pairs are orthogonal; `lag` is j - i in steps of a Toeplitz code, where it has one.
     """
 
-    mu: float
+    coherence: float
     pair: tuple[int, int] | None
-    lag: int | None
     rms: float
-    exact: bool
     proof: str
+    lag: int | None = None
+    exact: bool = True
 
 
-@dataclass(frozen=True)
-class Certificate:
-    """The numbers that justify a codebook.
+@dataclass(frozen=True, kw_only=True)
+class CodebookCertificate(Evidence):
+    """The numbers that justify a codebook of this `kind`, `N`, `D` and `field`.
 
     Attributes
     ----------
-    kind, N, D, field
-        Which codebook this is about.
-    mu : float
-        Largest |cosine| between two codes; a lower estimate of it unless `exact`.
+    coherence : float
+        Largest |cosine| between two codes before they are rounded to the output type, correct to
+        1e-12 (float32 moves a cosine by less than 1e-6); a lower estimate of it unless `exact`.
     pair : tuple of int or None
-        Indices of two codes that attain `mu`.
-    lag : int or None
-        Their distance, where the cosine depends on the distance alone.
+        Indices of two codes that attain it.
     rms : float
         Root mean square of all cosines.
-    welch, levenshtein : float
-        Lower bounds on `mu` for any N codes in D dimensions.
-    ratio : float
-        mu / welch: the paper's optimality ratio.
-    best_bound, best_bound_name
-        The strongest bound known here.
-    exact : bool
-        True when every pair is accounted for; False when pairs were sampled.
     proof : str
         How: "all lags", "closed form", "all pairs" or "sampled pairs", in a sentence.
-
-    Notes
-    -----
-    An exact `mu` is that of the codes before they are rounded to the output type, correct to
-    1e-12. Rounding to float32 moves a cosine by less than 1e-6.
+    lag : int or None
+        Distance of the pair, where the cosine depends on the distance alone.
+    exact : bool
+        True when every pair is accounted for; False when pairs were sampled.
+    welch, levenshtein : float
+        Lower bounds on the coherence of any N codes in D dimensions.
+    ratio : float
+        coherence / welch: the paper's optimality ratio.
+    best_bound, best_bound_name
+        The strongest bound known here.
     """
 
     kind: str
     N: int
     D: int
     field: str
-    mu: float
-    pair: tuple[int, int] | None
-    lag: int | None
-    rms: float
     welch: float
     levenshtein: float
     ratio: float
     best_bound: float
     best_bound_name: str
-    exact: bool
-    proof: str
+
+    @classmethod
+    def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> CodebookCertificate:
+        """Return the evidence of a construction with every bound beside it."""
+        best = bounds.best(N, D, field)
+        return cls(
+            kind=kind,
+            N=N,
+            D=D,
+            field=field,
+            welch=bounds.welch(N, D),
+            levenshtein=bounds.levenshtein(N, D, field),
+            ratio=optimality_ratio(evidence.coherence, N, D),
+            best_bound=best.value,
+            best_bound_name=best.name,
+            **vars(evidence),
+        )
 
     def as_json(self) -> dict[str, object]:
         """Return the fields as JSON values."""
@@ -84,7 +101,7 @@ class Certificate:
         place += "" if self.lag is None else f" (lag {self.lag})"
         rows = [
             ("codes", f"{self.N} in {self.D} dimensions, {self.field}, kind {self.kind}"),
-            ("mu", f"{self.mu:.6f}{place}"),
+            ("coherence", f"{self.coherence:.6f}{place}"),
             ("rms", f"{self.rms:.6f}"),
             ("Welch bound", f"{self.welch:.6f}"),
             ("Levenshtein", f"{self.levenshtein:.6f}"),
@@ -110,23 +127,43 @@ class Verification:
     ok: bool
 
 
-def certificate(kind: str, N: int, D: int, field: str, evidence: Evidence) -> Certificate:
-    """Return the evidence of a construction with every bound beside it."""
-    best = bounds.best(N, D, field)
-    return Certificate(
-        kind=kind,
-        N=N,
-        D=D,
-        field=field,
-        mu=evidence.mu,
-        pair=evidence.pair,
-        lag=evidence.lag,
-        rms=evidence.rms,
-        welch=bounds.welch(N, D),
-        levenshtein=bounds.levenshtein(N, D, field),
-        ratio=optimality_ratio(evidence.mu, N, D),
-        best_bound=best.value,
-        best_bound_name=best.name,
-        exact=evidence.exact,
-        proof=evidence.proof,
-    )
+def verify(book: Any, n_pairs: int | None, *, full: bool) -> Verification:
+    """Return the comparison of a codebook's certificate with cosines of its codes."""
+    claim = book.certificate
+    if book.N < 2:
+        return Verification(0, full, 0.0, None, claim.coherence == 0.0)
+    attained = True
+    if claim.pair is not None:
+        (reached,) = pair_cosines(book, *np.array(claim.pair)[:, None])
+        attained = bool(abs(reached - claim.coherence) < _TOLERANCE)
+    if full:
+        found = gram_statistics(book, bins=1)
+        off = max(abs(found.coherence - claim.coherence), abs(found.rms - claim.rms))
+        same = not claim.exact or off < _TOLERANCE
+        n_all = book.N * (book.N - 1) // 2
+        return Verification(n_all, True, found.coherence, found.pair, attained and same)
+    n_pairs = whole_number("n_pairs", _DEFAULT_PAIRS if n_pairs is None else n_pairs, least=1)
+    require_memory(64 * n_pairs, f"{n_pairs} pairs")
+    require_work(4 * n_pairs * book.D, f"{n_pairs} pairs of codes")
+    pairs = sampled_pairs(book.N, n_pairs)
+    cosines = pair_cosines(book, *pairs)
+    largest, pair = float(cosines.max()), tuple(pairs[:, cosines.argmax()].tolist())
+    within = not claim.exact or largest <= claim.coherence + _TOLERANCE
+    return Verification(n_pairs, False, largest, pair, attained and within)
+
+
+def sampled_pairs(N: int, n_pairs: int) -> np.ndarray:
+    """Return pairs i < j < N that look unordered, the same every time, int64 of shape (2, n)."""
+    first = scrambled(0, n_pairs) % np.uint64(N)
+    step = scrambled(1 << 40, n_pairs) % np.uint64(N - 1) + np.uint64(1)
+    return np.sort(np.stack([first, (first + step) % np.uint64(N)]).astype(np.int64), axis=0)
+
+
+def pair_cosines(book: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+    """Return the |cosines| of pairs of codes, float64."""
+    wide = "complex128" if book.field == "complex" else "float64"
+    found = np.empty(len(i))
+    for rows in row_blocks(len(i), book.D, _BLOCK_ENTRIES):
+        left, right = book.encode(i[rows], dtype=wide), book.encode(j[rows], dtype=wide)
+        found[rows] = np.abs(np.einsum("nd,nd->n", left.conj(), right))
+    return found

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import operator
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_memory, whole_number
+from primal._checks import flag, one_of, raised_as, require_memory, whole_number
 from primal._lazy import cached_property
-from primal._specs import make_spec
-from primal.codebooks._certificate import Certificate, Verification, certificate
-from primal.codebooks._codes import Codes, check_sizes
-from primal.codebooks._polish import polish_matrix
-from primal.codebooks._prime_codes import PrimeCodes, consecutive_primes
-from primal.codebooks._stored import Polished
-from primal.codebooks._verify import verify
-from primal.errors import DataError, ParameterError
+from primal._specs import make_spec, spec_fields
+from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification, verify
+from primal.codebooks.bounds import FIELDS
+from primal.errors import DataError, ParameterError, SpecError
 
-__all__ = ["Codebook"]
+__all__ = ["Codebook", "SearchBudget", "check_sizes"]
 
-_DTYPES = {
-    "real": {"float32": np.float32, "float64": np.float64},
-    "complex": {"complex64": np.complex64, "complex128": np.complex128},
-}
+_DTYPES = {"real": ("float32", "float64"), "complex": ("complex64", "complex128")}
+# Phases in 64 bits and what becomes of them, while a code is made.
+_BYTES_PER_ENTRY = 64
 
 
-class Codebook:
+@dataclass(frozen=True)
+class SearchBudget:
+    """How long kinds that search may do so, and what is called with (done, total) meanwhile."""
+
+    steps: int | None = None
+    seconds: float | None = None
+    progress: Callable[[int, int], None] = lambda done, total: None
+
+
+class Codebook(ABC):
     """N unit vectors of D entries; made by :func:`primal.codebooks.codebook`.
 
     Nothing but a few numbers is stored: rows are computed when they are asked for. Real codes
@@ -36,7 +42,9 @@ class Codebook:
     Attributes
     ----------
     kind, N, D, field
-        As asked for, or as chosen by ``kind="auto"``.
+        As asked for, or as chosen by ``kind="auto"``; D counts real or complex numbers.
+    bipolar, growable : bool
+        Whether every entry is +-1 / sqrt(D), so that `encode` can give signs; whether `grow` works.
     reason : str
         Why this kind was chosen; empty when it was asked for.
 
@@ -46,53 +54,45 @@ class Codebook:
     >>> cb = codebook(2000, 64, kind="kerdock")
     >>> cb[5].shape, cb[10:20].shape, len(cb)
     ((64,), (10, 64), 2000)
-    >>> cb.certificate.mu, cb.certificate.exact
-    (0.125, True)
-    >>> cb.verify(1000).ok
-    True
+    >>> cb.certificate.coherence, cb.certificate.exact, cb.verify(1000).ok
+    (0.125, True, True)
     """
 
-    def __init__(self, codes: Codes, *, reason: str = "") -> None:
-        self._codes = codes
-        self.reason = reason
+    # A kind is a subclass. It says over which fields it has codes, and which of its attributes
+    # its spec lists beside N, D and field: its constructor takes all of these.
+    kind: str
+    _fields: tuple[str, ...] = FIELDS
+    _options: tuple[str, ...] = ()
+    bipolar: bool = False
+    growable: bool = False
+    reason: str = ""
 
-    @property
-    def kind(self) -> str:
-        """Name of the construction."""
-        return self._codes.kind
+    def __init__(self, N: int, D: int, field: str) -> None:
+        self.N, self.D, self.field = N, D, field
 
-    @property
-    def N(self) -> int:
-        """Number of codes."""
-        return self._codes.N
+    @classmethod
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Codebook:
+        """Return codes for these sizes; kinds that search for their options do so here."""
+        return cls(N, D, field)
 
-    @property
-    def D(self) -> int:
-        """Number of entries of a code: real or complex numbers, as `field` says."""
-        return self._codes.D
+    @abstractmethod
+    def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
+        """Write the codes of int64 `indices` into `out`, of shape (n, D), any output type."""
 
-    @property
-    def field(self) -> str:
-        """``"real"`` or ``"complex"``."""
-        return self._codes.field
+    @abstractmethod
+    def _evidence(self) -> Evidence:
+        """Return what is known about all pairs of codes."""
 
-    @property
-    def bipolar(self) -> bool:
-        """Whether every entry is +-1 / sqrt(D); `encode` can then give the signs as int8."""
-        return self._codes.bipolar
-
-    @property
-    def growable(self) -> bool:
-        """Whether :meth:`grow` works."""
-        return self._codes.growable
+    def _coherence(self) -> float:
+        """Return the coherence alone, which may cost less than all evidence."""
+        return self._evidence().coherence
 
     def encode(self, indices: object, *, dtype: object = None) -> np.ndarray:
-        """Return the codes of some indices, in any order and shape.
+        """Return the codes of some indices in [0, N), in any order and shape.
 
         Parameters
         ----------
         indices : array_like of int, any shape
-            In [0, N).
         dtype : str or dtype, optional
             ``"float32"`` (default) or ``"float64"`` for real codes, ``"complex64"`` (default)
             or ``"complex128"`` for complex ones; ``"int8"`` gives the signs of bipolar codes.
@@ -104,19 +104,17 @@ class Codebook:
 
         Raises
         ------
-        DataError
-            If an index is not a whole number in [0, N).
-        ParameterError
-            If the field or the construction does not have this type.
+        DataError, ParameterError
+            If an index is not a whole number in [0, N), or these codes do not have this type.
         """
         wanted = self._checked_indices(indices)
         flat = wanted.reshape(-1)
-        if dtype is not None and np.dtype(dtype) == np.int8:  # type: ignore[call-overload]
+        if dtype is not None and _is_int8(dtype):
             return self._signs(flat).reshape(*wanted.shape, self.D)
         kind = self._output_dtype(dtype)
         require_memory(wanted.size * self.D * kind.itemsize, f"{wanted.size} codes")
         out = np.empty((len(flat), self.D), dtype=kind)
-        self._codes.write(flat, out)
+        self._write(flat, out)
         return out.reshape(*wanted.shape, self.D)
 
     def __getitem__(self, index: object) -> np.ndarray:
@@ -135,9 +133,9 @@ class Codebook:
         return self.N
 
     @cached_property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> CodebookCertificate:
         """Coherence, the pair that attains it, RMS and bounds; computed on first use."""
-        return certificate(self.kind, self.N, self.D, self.field, self._codes.evidence())
+        return CodebookCertificate.of(self.kind, self.N, self.D, self.field, self._evidence())
 
     def verify(self, n_pairs: int | None = None, *, full: bool = False) -> Verification:
         """Compute cosines of the codes themselves and compare them with the certificate.
@@ -152,73 +150,53 @@ class Codebook:
         Returns
         -------
         verification : Verification
-            Its `ok` is False when a cosine exceeds the certificate (by more than 1e-9), when
-            the certified pair does not attain it, or, with `full`, when the largest cosine or
-            the RMS differ from the certificate.
+            Not `ok` when a cosine exceeds the certificate (by more than 1e-9), the certified pair
+            does not attain it, or, with `full`, the largest cosine or the RMS differ from it.
         """
-        return verify(self, n_pairs, full=full)
+        return verify(self, n_pairs, full=flag("full", full))
 
     def polish(
         self, steps: int = 200, *, progress: Callable[[int, int], None] | None = None
     ) -> Codebook:
         """Return a stored matrix with lower coherence, by alternating projection.
 
-        Parameters
-        ----------
-        steps : int, default=200
-            Eigendecompositions of an N x N matrix, N at most 4000.
-        progress : callable, optional
-            Told (steps done, steps in all).
-
-        Returns
-        -------
-        codebook : Codebook
-            Of kind ``"polished"``: it keeps N x D numbers, cannot grow, has no spec, and its
-            last bits depend on the linear algebra of this machine. Never worse than `self`.
+        It is of kind ``"polished"``, keeps N x D numbers, cannot grow, has no spec, and its last
+        bits depend on the linear algebra of this machine. Never worse than `self`. A step
+        decomposes an N x N matrix, N at most 4000; `progress` is called with (done, total) steps.
         """
-        steps = whole_number("steps", steps, least=1)
-        wide = "complex128" if self.field == "complex" else "float64"
-        codes = self.encode(np.arange(self.N), dtype=wide)
-        return Codebook(Polished(polish_matrix(codes, steps, progress=progress)))
+        from primal.codebooks._stored import polished
+
+        return polished(self, whole_number("steps", steps, least=1), progress)
 
     def grow(self, *, N: int | None = None, D: int | None = None) -> Codebook:
-        """Return a larger codebook that keeps the present codes.
+        """Return a larger codebook that keeps the present codes, if this kind can grow.
 
         Codes keep their numbers. A larger D appends primes: the old entries come first, scaled
         by sqrt(old D / new D), since every code has length 1.
-
-        Raises
-        ------
-        ParameterError
-            If this kind cannot grow.
-        ParameterError
-            If N or D would shrink.
         """
-        codes = self._codes
-        if not isinstance(codes, PrimeCodes) or codes.start is None:
-            raise ParameterError(
-                f"kind {self.kind!r} is made for its N and D and cannot grow: "
-                "use codebook(N, D, growable=True)."
-            )
-        N, D = check_sizes(self.N if N is None else N, self.D if D is None else D)
-        for name, old, new in (("N", self.N, N), ("D", self.D, D)):
-            if new < old:
-                raise ParameterError(f"{name} = {old} cannot grow to {new}: ask for more.")
-        return Codebook(consecutive_primes(self.kind, N, D, self.field, start=codes.start))
+        raise ParameterError(
+            f"kind {self.kind!r} is made for its N and D and cannot grow: "
+            "use codebook(N, D, growable=True)."
+        )
 
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this."""
-        options = self._codes.options()
-        return make_spec(
-            "Codebook", kind=self.kind, N=self.N, D=self.D, field=self.field, **options
-        )
+        values = {name: getattr(self, name) for name in self._options}
+        listed = {n: v.tolist() if isinstance(v, np.ndarray) else v for n, v in values.items()}
+        return make_spec("Codebook", kind=self.kind, N=self.N, D=self.D, field=self.field, **listed)
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Codebook:
-        from primal.codebooks._kinds import rebuilt
+        from primal.codebooks._auto import KINDS
 
-        return rebuilt(fields)
+        kind = KINDS[one_of("kind", fields.get("kind"), KINDS)]
+        what = f"{kind.kind!r} Codebook"
+        fields = spec_fields(what, fields, ("kind", "N", "D", "field", *kind._options))
+        N, D = check_sizes(fields["N"], fields["D"])
+        if one_of("field", fields["field"], FIELDS) not in kind._fields:
+            raise SpecError(f"a {what} has real codes only, got field {fields['field']!r}.")
+        return kind(N, D, fields["field"], **{name: fields[name] for name in kind._options})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Codebook):
@@ -234,7 +212,8 @@ class Codebook:
         return f"Codebook({self.N}, {self.D}, kind={self.kind!r}, field={self.field!r})"
 
     def _checked_indices(self, indices: object) -> np.ndarray:
-        array = np.asarray(indices)
+        with raised_as(DataError, "indices must be whole numbers"):
+            array = np.asarray(indices)
         if array.size == 0:
             return np.zeros(array.shape, dtype=np.int64)
         if array.dtype.kind not in "iu":
@@ -250,17 +229,31 @@ class Codebook:
     def _output_dtype(self, dtype: object) -> np.dtype:
         choices = _DTYPES[self.field]
         if dtype is None:
-            return np.dtype(next(iter(choices.values())))
+            return np.dtype(choices[0])
         try:
             name = np.dtype(dtype).name  # type: ignore[call-overload]
-        except TypeError:
+        except (TypeError, ValueError):
             name = str(dtype)
-        return np.dtype(choices[one_of("dtype", name, choices)])
+        return np.dtype(one_of("dtype", name, choices))
 
     def _signs(self, indices: np.ndarray) -> np.ndarray:
-        if not self.bipolar:
-            raise ParameterError(
-                f"these codes of kind {self.kind!r} are not bipolar: use dtype='float32', or "
-                "kind='kerdock' or 'gold' with D a power of two."
-            )
-        return self._codes.signs(indices)  # type: ignore[attr-defined]
+        """Return the entries times sqrt(D), int8 of shape (n, D); bipolar kinds have them."""
+        raise ParameterError(
+            f"these codes of kind {self.kind!r} are not bipolar: use dtype='float32', or "
+            "kind='kerdock' or 'gold' with D a power of two."
+        )
+
+
+def check_sizes(N: object, D: object) -> tuple[int, int]:
+    """Return N and D as whole numbers for which a single code can be made in memory."""
+    n = whole_number("N", N, least=1, most=2**63)
+    d = whole_number("D", D, least=1)
+    require_memory(_BYTES_PER_ENTRY * d, f"a code of D = {d} entries")
+    return n, d
+
+
+def _is_int8(dtype: object) -> bool:
+    try:
+        return np.dtype(dtype) == np.int8  # type: ignore[call-overload]
+    except (TypeError, ValueError):
+        return False

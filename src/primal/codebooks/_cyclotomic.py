@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import accumulate, repeat
 
 import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 
+from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._numbers import divisors, is_prime, primitive_root, scrambled_order
 from primal.codebooks._rational import rational_turns
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
 from primal.turns import waves
 
-__all__ = ["DEFAULT_STEPS", "Target", "cyclotomic_target", "has_cosets"]
+__all__ = ["Target", "coset_options", "cyclotomic_target"]
 
 _LARGEST_COSETS = 900
 _LARGEST_OPTIONS = 128
@@ -30,65 +32,32 @@ _LARGEST_OPTIONS = 128
 _PROBES = 12
 # Candidates that are compared at all lags at once.
 _CHUNK = 24
-DEFAULT_STEPS = 20_000
+_DEFAULT_STEPS = 20_000
 
 
 @dataclass(frozen=True)
 class Target:
-    """A union of cosets: numerators of the frequencies, P, h, and its coherence over all lags."""
+    """A union of cosets: numerators of the frequencies, P, and its coherence over all lags."""
 
     numerators: tuple[int, ...]
     P: int
-    h: int
     coherence: float
 
 
-def cyclotomic_target(
-    N: int,
-    D: int,
-    *,
-    steps: int = DEFAULT_STEPS,
-    seconds: float | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> Target:
-    """Return the best frequency set found for N real codes in D dimensions.
+def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
+    """Return the best frequency set found for N real codes in D dimensions, D even.
 
-    Parameters
-    ----------
-    N, D : int
-        Number of codes and of dimensions; D even.
-    steps : int
-        Exchanges of one coset that are tried, over all choices of P and h.
-    seconds : float, optional
-        Stop earlier, after this time. The result then depends on the machine.
-    progress : callable, optional
-        Told (steps done, steps in all).
-
-    Raises
-    ------
-    ParameterError
-        If no P and h fit.
-
-    Notes
-    -----
     The steps are dealt out in rounds of equal size; after each round the best quarter of the
     pairs (P, h) goes on. A search starts from an unordered choice of cosets and exchanges one
     coset for the best other one until no exchange helps, then starts again.
-
-    Examples
-    --------
-    >>> from primal.codebooks._cyclotomic import cyclotomic_target
-    >>> target = cyclotomic_target(100, 16, steps=200)
-    >>> target.P, len(target.numerators)
-    (109, 8)
     """
-    options = _options(N, D)
+    options = coset_options(N, D)
     if not options:
         sizes = " or ".join(map(str, _sizes_that_work(N, D)))
         raise ParameterError(
             f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or kind='tuned'."
         )
-    clock = _Clock(steps, seconds, progress)
+    clock = _Clock(budget)
     searches = [_Search(P, h, D) for P, h in options]
     n_rounds = 1
     while len(options) >> (2 * n_rounds) > 0:
@@ -102,12 +71,7 @@ def cyclotomic_target(
     return searches[0].target()
 
 
-def has_cosets(N: int, D: int) -> bool:
-    """Return whether :func:`cyclotomic_target` has anything to search."""
-    return bool(_options(N, D))
-
-
-def _options(N: int, D: int) -> list[tuple[int, int]]:
+def coset_options(N: int, D: int) -> list[tuple[int, int]]:
     """Return the most promising pairs (P, h)."""
     found = []
     for h in divisors(D):
@@ -125,20 +89,19 @@ def _sizes_that_work(N: int, D: int) -> list[int]:
     """Return the nearest even dimensions below and above D that have a pair (P, h)."""
     # N <= P <= 900 h + 1 and h <= d: no smaller d has a pair.
     least = max(2, (N - 1) // _LARGEST_COSETS // 2 * 2)
-    below = next((d for d in range(D - D % 2, least - 1, -2) if _options(N, d)), None)
+    below = next((d for d in range(D - D % 2, least - 1, -2) if coset_options(N, d)), None)
     start = max(D + 2 - D % 2, least)
-    above = next((d for d in range(start, 4 * max(D, N), 2) if _options(N, d)), None)
+    above = next((d for d in range(start, 4 * max(D, N), 2) if coset_options(N, d)), None)
     return [size for size in (below, above) if size is not None]
 
 
 class _Clock:
     """Counts steps, and stops early when a time was given."""
 
-    def __init__(
-        self, steps: int, seconds: float | None, progress: Callable[[int, int], None]
-    ) -> None:
-        self.steps, self.done, self._progress = steps, 0, progress
-        self._end = None if seconds is None else time.monotonic() + seconds
+    def __init__(self, budget: SearchBudget) -> None:
+        self.steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
+        self.done, self._progress = 0, budget.progress
+        self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
 
     @property
     def left(self) -> int:
@@ -161,22 +124,21 @@ class _Search:
         self.P, self.h, self.D = P, h, D
         self.n, self.n_chosen = (P - 1) // h, D // h
         self.generator = primitive_root(P)
-        self._periods: np.ndarray | None = None
         self._restart = 0
-        self._state: tuple[np.ndarray, np.ndarray, np.ndarray, int, int] | None = None
+        self._walk: Iterator[None] | None = None
         self.coherence, self.best = np.inf, np.zeros(0, dtype=np.int64)
 
     def run(self, steps: int, clock: _Clock) -> None:
         """Take up to `steps` steps from where the last run stopped."""
-        table = self._table()
-        if self._state is None:
-            self._begin(table)
+        if self._walk is None:
+            self._walk = self._exchanges()
+            next(self._walk)
         for _ in range(steps):
-            if self._state is None:
-                return
             if not clock.tick():
                 return
-            self._step(table)
+            if next(self._walk, self) is self:  # nothing is left to try from these starts
+                self._walk = None
+                return
 
     def target(self) -> Target:
         """Return the best union found."""
@@ -184,52 +146,41 @@ class _Search:
         subgroup = [pow(self.generator, self.n * i, self.P) for i in range(self.h)]
         residues = {c * s % self.P for c in cosets for s in subgroup}
         numerators = tuple(sorted({min(r, self.P - r) for r in residues}))
-        return Target(numerators, self.P, self.h, float(self.coherence))
+        return Target(numerators, self.P, float(self.coherence))
 
-    def _table(self) -> np.ndarray:
-        """Return the periods, row j rotated by j: the sums that coset j adds at every lag."""
-        if self._periods is None:
-            residues = np.empty(self.P - 1, dtype=np.uint64)
-            value = 1
-            for i in range(self.P - 1):
-                residues[i] = value
-                value = value * self.generator % self.P
-            cosines = waves(rational_turns(residues, self.P))[0]
-            periods = cosines.reshape(self.h, self.n).sum(axis=0) / self.D
-            self._periods = np.concatenate([periods, periods])
-        return sliding_window_view(self._periods, self.n)[: self.n]
-
-    def _begin(self, table: np.ndarray) -> None:
-        """Start from another choice of cosets."""
-        counter = self._restart << 20
-        self._restart += 1
-        chosen = scrambled_order(counter, self.n)[: self.n_chosen]
-        order = scrambled_order(counter + (1 << 19), self.n_chosen)
-        sums = table[chosen].sum(axis=0)
-        self._state = (chosen, order, sums, 0, 0)
-        self._keep(chosen, sums)
-
-    def _step(self, table: np.ndarray) -> None:
-        """Exchange the coset at the next place for the best one, if that helps."""
-        assert self._state is not None
-        chosen, order, sums, at, unchanged = self._state
-        place = int(order[at])
-        rest = sums - table[chosen[place]]
-        current = float(np.abs(sums).max())
-        other = _best_exchange(table, rest, chosen, current - 1e-12)
-        if other is None:
-            unchanged += 1
-        else:
-            chosen[place], sums, unchanged = other, rest + table[other], 0
-        if unchanged >= self.n_chosen:
+    def _exchanges(self) -> Iterator[None]:
+        """Exchange one coset after the other for the best one; yield before every step."""
+        table = self._periods()
+        while True:
+            counter = self._restart << 20
+            self._restart += 1
+            chosen = scrambled_order(counter, self.n)[: self.n_chosen]
+            order = scrambled_order(counter + (1 << 19), self.n_chosen)
+            sums = table[chosen].sum(axis=0)
+            self._keep(chosen, sums)
+            at = unchanged = 0
+            while unchanged < self.n_chosen:
+                yield
+                place = int(order[at % self.n_chosen])
+                rest = sums - table[chosen[place]]
+                other = _best_exchange(table, rest, chosen, float(np.abs(sums).max()) - 1e-12)
+                at, unchanged = at + 1, unchanged + 1
+                if other is not None:
+                    chosen[place], sums, unchanged = other, rest + table[other], 0
             self._keep(chosen, sums)
             # All rotations of a choice are alike: one exchange has tried every pair of cosets.
             if self.n_chosen <= 2 or self.n_chosen == self.n:
-                self._state = None
-            else:
-                self._begin(table)
-            return
-        self._state = (chosen, order, sums, (at + 1) % self.n_chosen, unchanged)
+                return
+
+    def _periods(self) -> np.ndarray:
+        """Return the periods, row j rotated by j: the sums that coset j adds at every lag."""
+        powers = accumulate(
+            repeat(self.generator, self.P - 2), lambda a, g: a * g % self.P, initial=1
+        )
+        residues = np.fromiter(powers, dtype=np.uint64, count=self.P - 1)
+        cosines = waves(rational_turns(residues, self.P))[0]
+        periods = cosines.reshape(self.h, self.n).sum(axis=0) / self.D
+        return sliding_window_view(np.concatenate([periods, periods]), self.n)[: self.n]
 
     def _keep(self, chosen: np.ndarray, sums: np.ndarray) -> None:
         value = float(np.abs(sums).max())

@@ -12,18 +12,19 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, require_work, whole_number
+from primal._checks import (
+    one_of,
+    raised_as,
+    real_number,
+    require_memory,
+    require_work,
+    whole_number,
+)
 from primal.codebooks import bounds
-from primal.codebooks._toeplitz import lag_products, real_energy
+from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
 from primal.errors import DataError
 
-__all__ = [
-    "GramStatistics",
-    "excess_coherence",
-    "gram_statistics",
-    "optimality_ratio",
-    "toeplitz_statistics",
-]
+__all__ = ["GramStatistics", "gram_statistics", "optimality_ratio", "toeplitz_statistics"]
 
 _BLOCK_ROWS = 1024
 # Cosines closer than this are equal up to rounding; the first pair of them is reported.
@@ -32,21 +33,16 @@ _SAME = 1e-12
 
 @dataclass(frozen=True)
 class GramStatistics:
-    """Statistics of the N (N - 1) / 2 cosines between different codes.
+    """Statistics of the N (N - 1) / 2 cosines between different codes of D entries.
 
     Attributes
     ----------
-    N, D : int
-        Number of codes and of entries of each.
-    rms : float
-        Root mean square of the cosines (E_RMS of the paper).
-    coherence : float
-        Largest |cosine|.
+    rms, coherence : float
+        Root mean square (E_RMS of the paper) and largest |cosine|.
     pair : tuple of int
-        Indices i < j of two codes that attain it.
-    counts : ndarray of shape (bins,), dtype=int64
+        Indices i < j of two codes that attain the coherence.
+    counts, edges : ndarray of shape (bins,), dtype=int64, and (bins + 1,), dtype=float64
         Histogram of the cosines (of their absolute values for complex codes).
-    edges : ndarray of shape (bins + 1,), dtype=float64
     """
 
     N: int
@@ -62,12 +58,6 @@ class GramStatistics:
         """Histogram as a density: its integral over the edges is 1."""
         return self.counts / (self.counts.sum() * np.diff(self.edges))
 
-    @property
-    def log_density(self) -> np.ndarray:
-        """Natural logarithm of the density; -inf in empty bins."""
-        with np.errstate(divide="ignore"):
-            return np.log(self.density)
-
 
 def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> GramStatistics:
     """Return the statistics of all pairs of codes, by brute force in blocks.
@@ -75,24 +65,16 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     Parameters
     ----------
     codes : ndarray of shape (N, D), or Codebook
-        Real or complex rows; they are scaled to length 1.
+        Real or complex rows; they are scaled to length 1. The work is N**2 D multiply-adds.
     bins : int, default=200
         Bins of the histogram over [-1, 1], or over [0, 1] for complex codes.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the cosines; float32 takes half the time and is off by about 1e-7.
 
-    Returns
-    -------
-    statistics : GramStatistics
-
     Raises
     ------
     DataError
         If there are fewer than two rows, or a row is all zeros.
-
-    Notes
-    -----
-    The work is N**2 D multiply-adds, the memory a few blocks of 1024 rows.
 
     Examples
     --------
@@ -103,6 +85,7 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     (0.24655, 0.5504, (0, 52))
     """
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     one_of("dtype", dtype, ("float64", "float32"))
     fetch, N, D, is_complex = _row_source(codes)
     require_work(N * N * D, f"all pairs of {N} codes")
@@ -148,7 +131,6 @@ def toeplitz_statistics(
         Number of codes, at least 2.
     weights : ndarray of shape (k,), dtype=float64, optional
         Squares of the amplitudes, with sum 1; by default all equal.
-    bins : int, default=200
 
     Examples
     --------
@@ -158,8 +140,10 @@ def toeplitz_statistics(
     >>> round(statistics.rms, 10), round(statistics.coherence, 4), statistics.pair
     (0.124612399, 0.4669, (0, 4950))
     """
+    increments, weights = checked_spectrum(increments, weights)
     N = whole_number("N", N, least=2)
     bins = whole_number("bins", bins, least=1)
+    require_memory(32 * bins, f"a histogram of bins = {bins}")
     counts = np.zeros(bins, dtype=np.int64)
     largest, lag = -1.0, 0
     for first, products in lag_products(increments, N, weights):
@@ -191,45 +175,34 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
     >>> round(optimality_ratio(0.4268, 1000, 64), 2)
     3.53
     """
+    coherence = _coherence(coherence)
     bound = bounds.welch(N, D)
     if bound > 0.0:
         return coherence / bound
     return 1.0 if coherence < 1e-6 else math.inf
 
 
-def excess_coherence(coherence: float, N: int, D: int) -> float:
-    """Return coherence less Welch's bound.
-
-    Examples
-    --------
-    >>> from primal.codebooks import excess_coherence
-    >>> round(excess_coherence(0.4268, 1000, 64), 4)
-    0.3058
-    """
-    return coherence - bounds.welch(N, D)
-
-
 def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int, bool]:
     """Return a function that fetches rows i..j-1, and N, D, whether they are complex."""
     if hasattr(codes, "certificate"):  # a Codebook makes its rows when asked
-        dtype = "complex128" if codes.field == "complex" else "float64"
+        N, D, is_complex = codes.N, codes.D, codes.field == "complex"
 
         def fetch(first: int, last: int) -> np.ndarray:
-            return codes.encode(np.arange(first, last), dtype=dtype)
-
-        N, D, is_complex = codes.N, codes.D, codes.field == "complex"
+            wide = "complex128" if is_complex else "float64"
+            return codes.encode(np.arange(first, last), dtype=wide)
     else:
-        array = np.asarray(codes)
+        with raised_as(DataError, "codes must be a matrix of numbers"):
+            array = np.asarray(codes)
         if array.ndim != 2 or array.dtype.kind not in "fciu":
             raise DataError(
                 f"codes must be a matrix of numbers with one code in each row, got shape "
                 f"{array.shape} of {array.dtype}."
             )
+        (N, D), is_complex = array.shape, array.dtype.kind == "c"
 
         def fetch(first: int, last: int) -> np.ndarray:
             return array[first:last]
 
-        (N, D), is_complex = array.shape, array.dtype.kind == "c"
     if N < 2:
         raise DataError(f"a Gram statistic needs two codes or more, got {N}.")
     return fetch, N, D, is_complex
@@ -255,3 +228,8 @@ def _unit_rows(rows: np.ndarray, first: int, dtype: str) -> np.ndarray:
     if dtype == "float64":
         return unit
     return unit.astype(np.complex64 if unit.dtype.kind == "c" else np.float32)
+
+
+def _coherence(value: object) -> float:
+    # Rounding may carry a cosine beyond 1 and -0.0 is a cosine too.
+    return real_number("coherence", value, above=-1e-9, below=1.0 + 1e-3)

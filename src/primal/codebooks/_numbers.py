@@ -1,33 +1,22 @@
-"""Small number theory for constructions: primality, primitive roots, a counter that scrambles."""
+"""Small number theory: primes, orders that fit, primitive roots, a counter that scrambles."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 
-__all__ = [
-    "divisors",
-    "is_prime",
-    "prime_at_least",
-    "prime_at_most",
-    "primitive_root",
-    "scrambled",
-    "scrambled_order",
-]
+from primal.errors import ParameterError
+
+__all__ = ["divisors", "is_prime", "largest_order", "prime_at_least", "prime_at_most"]
+__all__ += ["primitive_root", "scrambled", "scrambled_order"]
 
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
 def is_prime(n: int) -> bool:
-    """Return whether n is prime; right for every n below 3.8e18 (Miller and Rabin's test).
-
-    Examples
-    --------
-    >>> from primal.codebooks._numbers import is_prime
-    >>> is_prime(2**31 - 1), is_prime(3_215_031_751)  # a strong pseudoprime to 2, 3, 5 and 7
-    (True, False)
-    """
+    """Return whether n is prime; right for every n below 3.8e18 (Miller and Rabin's test)."""
     if n < 2:
         return False
     for p in _SMALL:
@@ -36,18 +25,13 @@ def is_prime(n: int) -> bool:
     odd, twos = n - 1, 0
     while odd % 2 == 0:
         odd, twos = odd // 2, twos + 1
-    # The first four bases serve up to 3.2e9, nine of them up to 3.8e18.
-    for base in _SMALL[: 4 if n < 3_215_031_751 else 9]:
+
+    def passes(base: int) -> bool:
         x = pow(base, odd, n)
-        if x in (1, n - 1):
-            continue
-        for _ in range(twos - 1):
-            x = x * x % n
-            if x == n - 1:
-                break
-        else:
-            return False
-    return True
+        return x in (1, n - 1) or any((x := x * x % n) == n - 1 for _ in range(twos - 1))
+
+    # The first four bases serve up to 3.2e9, nine of them up to 3.8e18.
+    return all(passes(base) for base in _SMALL[: 4 if n < 3_215_031_751 else 9])
 
 
 def prime_at_most(n: int, *, residue: int = 0, modulus: int = 1) -> int | None:
@@ -61,6 +45,39 @@ def prime_at_least(n: int, *, residue: int = 0, modulus: int = 1) -> int:
     while p % modulus != residue or not is_prime(p):
         p += 1
     return p
+
+
+def largest_order(
+    kind: str,
+    N: int,
+    D: int,
+    field: str,
+    n_codes: Callable[[int], int],
+    *,
+    least: int = 2,
+    more_phases: int = 0,
+) -> int:
+    """Return the largest prime p, of p + more_phases phases, that D has room for.
+
+    Its n_codes(p) codes have to number N or more; where they do not, the error names sizes that
+    work.
+    """
+    copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 k entries
+    p = prime_at_most(D // copies - more_phases)
+    if p is not None and p >= least and copies * n_codes(p) >= N:
+        return p
+    # No kind has more than p**2 + p + 1 codes, so no smaller prime can do.
+    room = prime_at_least(max(least, math.isqrt(N // copies) - 1))
+    while copies * n_codes(room) < N:
+        room = prime_at_least(room + 1)
+    advice = f"D = {copies * (room + more_phases)} holds {copies * n_codes(room)}"
+    if p is None or p < least:
+        raise ParameterError(f"kind {kind!r} needs a larger D, got {D}: {advice}.")
+    largest = copies * n_codes(p)
+    raise ParameterError(
+        f"kind {kind!r} has {largest} codes in D = {D} ({field}), got N = {N}: "
+        f"use N up to {largest}, or a larger D ({advice})."
+    )
 
 
 def divisors(n: int) -> list[int]:

@@ -8,6 +8,7 @@ percent for StaticPrime and for random frequencies (docs/codebooks.md has the co
 from __future__ import annotations
 
 import math
+import operator
 
 from primal._checks import even_dimension, one_of, whole_number
 from primal.codebooks._special import bisect, log_beta_tail, scaled_bessel
@@ -15,6 +16,8 @@ from primal.errors import ParameterError
 
 __all__ = ["capacity", "log_mean_cosine_tail", "predict_coherence"]
 
+# Beyond this the tails of similarities are no floats.
+_LARGEST_D = 1 << 53
 MODELS = ("toeplitz", "gaussian")
 
 
@@ -23,28 +26,17 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
 
     Parameters
     ----------
-    N : int
-        Number of codes, at least 2.
-    D : int
-        Number of real dimensions: even for ``"toeplitz"``, at least 2.
+    N, D : int
+        Number of codes and of real dimensions, at least 2; D even for ``"toeplitz"``.
     quantile : float, default=0.5
         Strictly between 0 and 1.
     model : {"toeplitz", "gaussian"}, default="toeplitz"
         Codes whose similarity depends on the lag alone, such as StaticPrime; or independent
         random directions.
 
-    Returns
-    -------
-    coherence : float
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-
     Notes
     -----
-    With T(x) the probability that one similarity exceeds x, P(mu <= x) is
+    With T(x) the probability that one similarity exceeds x, P(coherence <= x) is
     (1 - 2 T(x))**(N - 1) for ``"toeplitz"`` and (1 - 2 T(x))**(N (N - 1) / 2) for
     ``"gaussian"``. Leading orders: sqrt(2 ln(2 N) / D) and sqrt(4 ln(N) / D).
 
@@ -66,28 +58,11 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     return bisect(lambda x: log_target - _log_two_sided(x, D, model), 1e-9, 1.0 - 1e-9)
 
 
-def capacity(D: int, mu: float, *, model: str = "toeplitz") -> float:
-    """Return how many codes in D dimensions have a median coherence of `mu`.
+def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
+    """Return how many codes in D dimensions have this median coherence, strictly between 0 and 1.
 
-    Parameters
-    ----------
-    D : int
-        Number of real dimensions: even for ``"toeplitz"``, at least 2.
-    mu : float
-        Coherence, strictly between 0 and 1.
-    model : {"toeplitz", "gaussian"}, default="toeplitz"
-        As for :func:`predict_coherence`.
-
-    Returns
-    -------
-    N : float
-        A float, since it soon leaves the range of integers worth counting; ``inf`` beyond
-        the range of floats.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
+    D and `model` are those of :func:`predict_coherence`. The number is a float, since it soon
+    leaves the range of integers worth counting; ``inf`` beyond the range of floats.
 
     Examples
     --------
@@ -99,9 +74,9 @@ def capacity(D: int, mu: float, *, model: str = "toeplitz") -> float:
     5.1
     """
     D = _dimension(D, model)
-    if not 0.0 < mu < 1.0:
-        raise ParameterError(f"mu must lie strictly between 0 and 1, got {mu!r}.")
-    log_draws = math.log(math.log(2.0)) - _log_two_sided(mu, D, model)
+    if not 0.0 < coherence < 1.0:
+        raise ParameterError(f"coherence must lie strictly between 0 and 1, got {coherence!r}.")
+    log_draws = math.log(math.log(2.0)) - _log_two_sided(coherence, D, model)
     log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
     return math.exp(log_n) if log_n < 709.0 else math.inf
 
@@ -110,16 +85,13 @@ def log_mean_cosine_tail(k: int, x: float) -> float:
     """Return ln P((1/k) sum of cos(2 pi U_m) > x), U_m uniform, 0 < x < 1.
 
     Lugannani and Rice's formula with the cumulant function K = ln I_0.
-
-    Examples
-    --------
-    >>> import math
-    >>> from primal.codebooks._predict import log_mean_cosine_tail
-    >>> round(math.exp(log_mean_cosine_tail(32, 0.3)), 7)
-    0.0078998
     """
     # I_1(s) / I_0(s) = x; s is between 2 x (small x) and 1 / (1 - x) or so (large x).
-    s = bisect(lambda s: _bessel_ratio(s) - x, 0.0, 4.0 * x / (1.0 - x * x) + 1e-12)
+    s = bisect(
+        lambda s: operator.truediv(*scaled_bessel(s)[::-1]) - x,
+        0.0,
+        4.0 * x / (1.0 - x * x) + 1e-12,
+    )
     log_i0 = math.log(scaled_bessel(s)[0]) + s
     exponent = max(0.0, k * (s * x - log_i0))
     w = math.sqrt(2.0 * exponent)
@@ -133,11 +105,6 @@ def log_mean_cosine_tail(k: int, x: float) -> float:
     return math.log(0.5 * math.erfc(w / math.sqrt(2.0)) + density * (1.0 / u - 1.0 / w))
 
 
-def _bessel_ratio(s: float) -> float:
-    i0, i1 = scaled_bessel(s)
-    return i1 / i0
-
-
 def _log_two_sided(x: float, D: int, model: str) -> float:
     if model == "toeplitz":
         return math.log(2.0) + log_mean_cosine_tail(D // 2, x)
@@ -146,5 +113,5 @@ def _log_two_sided(x: float, D: int, model: str) -> float:
 
 def _dimension(D: int, model: str) -> int:
     if one_of("model", model, MODELS) == "toeplitz":
-        return even_dimension(D)
-    return whole_number("D", D, least=2)
+        return even_dimension(whole_number("D", D, least=1, most=_LARGEST_D))
+    return whole_number("D", D, least=2, most=_LARGEST_D)

@@ -1,6 +1,7 @@
-"""Kinds ``static``, ``offset``, ``tuned``, ``weighted`` and ``shadow``: square roots of primes.
+"""Kinds ``static`` and ``offset``, and what they share with ``tuned``, ``weighted``, ``shadow``.
 
-They differ in which primes they take and in how these are weighted; all are Toeplitz.
+All are Toeplitz codes of square roots of primes. They differ in which primes they take and in
+how these are weighted.
 """
 
 from __future__ import annotations
@@ -9,92 +10,93 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from primal._checks import whole_number
-from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import PhaseCodes, lag_evidence, unit_amplitudes
-from primal.engines import engine
-from primal.errors import ParameterError
-from primal.turns import floor_roots, prime_slice, static_turns
+from primal._checks import one_of, require_work, whole_number
+from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
+from primal.codebooks._phase_codes import VIEWS, ToeplitzCodes, unit_amplitudes
+from primal.engines import engine, row_blocks
+from primal.errors import ParameterError, SpecError
+from primal.turns import floor_roots, prime_slice, waves
 
-__all__ = ["PrimeCodes", "consecutive_primes", "n_primes"]
+__all__ = ["Offset", "PrimeCodes", "Static", "checked_primes", "n_primes"]
+
+# Starts that are compared.
+_DEFAULT_OFFSETS = 1000
+_BLOCK_ENTRIES = 1 << 20
 
 
-class PrimeCodes(PhaseCodes):
-    """Position t has the phases t * sqrt(p), for a list of primes p.
+class PrimeCodes(ToeplitzCodes):
+    """Position t has the phases t * sqrt(p), for primes p, from a sieve or in a list to be checked.
 
-    Parameters
-    ----------
-    kind : str
-    N, D : int
-    primes : sequence of int
-        Distinct, below 2**32; at most as many as D has room for.
-    view : {"real", "phasor", "paired"}, default="real"
-    weights : sequence of float, optional
-        Squares of the amplitudes, with sum 1.
-    start : int, optional
-        Index of the first prime when they are consecutive: the spec then needs no list.
+    The view of a real code may be "paired" too.
     """
 
-    def __init__(
-        self,
-        kind: str,
-        N: int,
-        D: int,
-        primes: Sequence[int] | np.ndarray,
-        *,
-        view: str = "real",
-        weights: Sequence[float] | np.ndarray | None = None,
-        start: int | None = None,
-    ) -> None:
-        self.kind, self.N, self.D, self.view, self.start = kind, N, D, view, start
-        self.field = "complex" if view == "phasor" else "real"
-        self.growable = start is not None
-        self.primes = np.asarray(primes, dtype=np.uint64)
-        self.increments = floor_roots(self.primes, 1.0, 64)
-        self.weights = None if weights is None else np.asarray(weights, dtype=np.float64)
-        self.amplitudes = None if self.weights is None else np.sqrt(self.weights)
-
-    @property
-    def n_frequencies(self) -> int:
-        return len(self.primes)
-
-    def turns(self, positions: np.ndarray) -> np.ndarray:
-        return static_turns(positions, self.increments)
+    def __init__(self, N: int, D: int, field: str, primes: object, view: str | None = None) -> None:
+        super().__init__(N, D, field)
+        self.view = self.view if view is None else one_of("view", view, VIEWS)
+        if (self.view == "phasor") != (field == "complex"):
+            raise SpecError(f"codes of field {field!r} have no view {view!r}.")
+        if not isinstance(primes, np.ndarray):
+            primes = np.array(checked_primes(primes, D if field == "complex" else D // 2))
+        self.primes = primes.astype(np.uint64)
+        self.increments, self.k = floor_roots(self.primes, 1.0, 64), len(self.primes)
 
     def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
         if self.view == "paired":
             super()._write_block(indices, out)
             return
         # The engine writes cosine and sine side by side: a real code, or complex numbers.
-        width = 2 * self.n_frequencies
         real = np.dtype(np.float32 if out.dtype in (np.float32, np.complex64) else np.float64)
-        codes = np.empty((len(indices), width), dtype=real)
+        codes = np.empty((len(indices), 2 * self.k), dtype=real)
         engine().static(self.increments, indices, codes, "interleaved")
-        codes *= np.repeat(unit_amplitudes(self.n_frequencies, self.amplitudes), 2).astype(real)
+        codes *= np.repeat(unit_amplitudes(self.k, self.amplitudes), 2).astype(real)
         flat = codes.view(out.dtype)
         out[:, : flat.shape[1]] = flat
         out[:, flat.shape[1] :] = 0
 
-    def evidence(self) -> Evidence:
-        return lag_evidence(self.increments, self.N, self.view, self.weights)
 
-    def options(self) -> dict[str, object]:
-        if self.start is not None:
-            return {"start": self.start}
-        listed: dict[str, object] = {"primes": self.primes.tolist()}
-        if self.weights is not None:
-            listed["weights"] = self.weights.tolist()
-        if self.kind == "shadow":
-            listed["view"] = self.view
-        return listed
+class Static(PrimeCodes):
+    """Consecutive primes from number `start` on: the paper's StaticPrime."""
+
+    kind, _options, growable = "static", ("start",), True
+
+    def __init__(self, N: int, D: int, field: str, start: int = 0) -> None:
+        self.start = whole_number("start", start)
+        primes = prime_slice(self.start, self.start + n_primes(D, field))
+        super().__init__(N, D, field, primes)
+
+    def grow(self, *, N: int | None = None, D: int | None = None) -> Codebook:
+        N, D = check_sizes(self.N if N is None else N, self.D if D is None else D)
+        for name, old, new in (("N", self.N, N), ("D", self.D, D)):
+            if new < old:
+                raise ParameterError(f"{name} = {old} cannot grow to {new}: ask for more.")
+        return type(self)(N, D, self.field, self.start)
 
 
-def consecutive_primes(kind: str, N: int, D: int, field: str, *, start: int = 0) -> PrimeCodes:
-    """Return codes from the primes number `start`, `start` + 1, ...: ``static`` and ``offset``."""
-    k = n_primes(D, field)
-    start = whole_number("start", start)
-    view = "phasor" if field == "complex" else "real"
-    return PrimeCodes(kind, N, D, prime_slice(start, start + k), view=view, start=start)
+class Offset(Static):
+    """The start in 0, ..., steps - 1 with the smallest coherence at N.
+
+    A start is chosen for N codes; with many more its advantage is gone. Late starts are bad:
+    roots of neighboring primes far out are almost equal.
+    """
+
+    kind = "offset"
+
+    @classmethod
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Offset:
+        n_offsets = _DEFAULT_OFFSETS if budget.steps is None else budget.steps
+        k = n_primes(D, field)
+        require_work(10 * N * (n_offsets + k), f"a search of {n_offsets} starts for {N} codes")
+        return cls(N, D, field, _best_offset(N, k, field, n_offsets, budget))
+
+
+def checked_primes(values: object, most: int) -> list[int]:
+    """Return a list of at most so many distinct primes, for instance of a spec."""
+    if not isinstance(values, Sequence) or isinstance(values, str) or not 0 < len(values) <= most:
+        raise SpecError(f"the primes of a codebook must be a list of at most {most}.")
+    numbers = [whole_number("a prime of a codebook", value, least=2) for value in values]
+    if len(set(numbers)) != len(numbers) or max(numbers) >= 2**32:
+        raise SpecError("the primes of a codebook must be distinct and below 2**32.")
+    return numbers
 
 
 def n_primes(D: int, field: str) -> int:
@@ -108,3 +110,29 @@ def n_primes(D: int, field: str) -> int:
             "entry zero."
         )
     return D // 2
+
+
+def _best_offset(N: int, k: int, field: str, n_offsets: int, budget: SearchBudget) -> int:
+    """Return the first s < n_offsets with the smallest coherence of k primes from number s.
+
+    The sums of all starts come from running sums over the primes, so that a thousand starts
+    cost little more than one list of n_offsets + k primes.
+    """
+    increments = floor_roots(prime_slice(0, n_offsets + k - 1), 1.0, 64)
+    worst = np.zeros(n_offsets)
+    for rows in row_blocks(N - 1, len(increments), _BLOCK_ENTRIES):
+        lags = np.arange(1 + rows.start, 1 + rows.stop, dtype=np.uint64)
+        cos, sin = waves(lags[:, None] * increments)
+        sums = _window_sums(cos, k)
+        values = np.hypot(sums, _window_sums(sin, k)) if field == "complex" else np.abs(sums)
+        np.maximum(worst, values.max(axis=0), out=worst)
+        budget.progress(1 + rows.stop, N)
+    return int(worst.argmin())
+
+
+def _window_sums(values: np.ndarray, k: int) -> np.ndarray:
+    """Return the sums of k neighbors along the last axis."""
+    running = np.cumsum(values, axis=1)
+    sums = running[:, k - 1 :].copy()
+    sums[:, 1:] -= running[:, :-k]
+    return sums

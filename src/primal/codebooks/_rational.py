@@ -1,4 +1,4 @@
-"""Kinds ``singer`` and ``paley``: Toeplitz codes whose frequencies are fractions u / P.
+"""Kinds ``orthonormal``, ``singer`` and ``paley``: phases that are fractions u / P.
 
 These are the ceilings that prime codes are measured against; their coherence is known in closed
 form. A phase u / P is reduced in integers and then cut to 64 bits.
@@ -7,75 +7,118 @@ form. A phase u / P is reduced in integers and then cut to 64 bits.
 from __future__ import annotations
 
 import math
+from functools import cache
 
 import numpy as np
 
 from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codes import PhaseCodes, lag_evidence
+from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import rms_from_energy
-from primal.codebooks._numbers import prime_at_least, prime_at_most
-from primal.codebooks._singer import difference_set, singer_order
+from primal.codebooks._numbers import largest_order, prime_at_least, prime_at_most, scrambled
+from primal.codebooks._phase_codes import PhaseCodes, lag_evidence, write_phases
 from primal.codebooks._toeplitz import phasor_energy
 from primal.errors import ParameterError
+from primal.turns import round_turns, waves
 
-__all__ = ["Paley", "Singer", "rational_turns"]
+__all__ = ["Orthonormal", "Paley", "Singer", "difference_set", "rational_turns", "singer_order"]
 
 
 def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
-    """Return floor(2**64 u / P) for 0 <= u < P < 2**32, as uint64.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.codebooks._rational import rational_turns
-    >>> hex(rational_turns(np.array([1], dtype=np.uint64), 3)[0])
-    '0x5555555555555555'
-    """
+    """Return floor(2**64 u / P) for 0 <= u < P < 2**32, as uint64."""
     p, s = np.uint64(modulus), np.uint64(32)
     high, rest = np.divmod(numerators.astype(np.uint64) << s, p)
     return (high << s) | ((rest << s) // p)
 
 
-class Singer(PhaseCodes):
-    """Frequencies s / P over a perfect difference set: P = q**2 + q + 1, k = q + 1, q prime.
+class Orthonormal(Codebook):
+    """Rows of a Walsh matrix (D a power of two), of a cosine transform, or of a Fourier matrix.
 
-    As phasors all |cosines| equal Welch's bound sqrt(q) / (q + 1). Real codes are z and i z.
+    The first is bipolar; the last one is for complex codes.
     """
 
-    kind = "singer"
+    kind = "orthonormal"
 
     def __init__(self, N: int, D: int, field: str) -> None:
-        self.N, self.D, self.field = N, D, field
-        self.view = "phasor" if field == "complex" else "paired"
-        self.q = singer_order(self.kind, N, D, field)
-        self.modulus = self.q * self.q + self.q + 1
-        self.numerators = np.array(difference_set(self.q), dtype=np.uint64)
+        if N > D:
+            raise ParameterError(
+                f"at most D = {D} codes can be orthogonal in D dimensions, got N = {N}: "
+                f"use N up to {D} or D = {N}."
+            )
+        super().__init__(N, D, field)
+        self.bipolar = field == "real" and D & (D - 1) == 0
+
+    def _signs(self, indices: np.ndarray) -> np.ndarray:
+        if not self.bipolar:
+            return super()._signs(indices)
+        x = np.arange(self.D, dtype=np.uint64)
+        bits = np.bitwise_count(indices.astype(np.uint64)[:, None] & x) & np.uint8(1)
+        return 1 - 2 * bits.astype(np.int8)
+
+    def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
+        if self.bipolar:
+            out[:] = self._signs(indices) * out.dtype.type(1.0 / math.sqrt(self.D))
+            return
+        t, n = indices.astype(np.uint64)[:, None], np.arange(self.D, dtype=np.uint64)
+        if self.field == "complex":
+            write_phases(rational_turns(t * n % np.uint64(self.D), self.D), out, None)
+            return
+        # Cosine transform: cos(2 pi t (2 n + 1) / (4 D)), the constant row by itself.
+        period = np.uint64(4 * self.D)
+        turns = rational_turns(t * (np.uint64(2) * n + np.uint64(1)) % period, 4 * self.D)
+        cos, _ = waves(round_turns(turns) if out.dtype == np.float32 else turns)
+        scale = np.where(t == 0, math.sqrt(1.0 / self.D), math.sqrt(2.0 / self.D))
+        out[:] = cos * scale.astype(cos.dtype)
+
+    def _evidence(self) -> Evidence:
+        return Evidence(0.0, None, 0.0, "closed form: rows of an orthogonal matrix")
+
+
+class RationalCodes(PhaseCodes):
+    """Position t has the phases t u / P, for a list of numerators u."""
+
+    modulus: int
+    numerators: np.ndarray
 
     @property
-    def n_frequencies(self) -> int:
-        return self.q + 1
+    def k(self) -> int:  # type: ignore[override]
+        return len(self.numerators)
 
     def turns(self, positions: np.ndarray) -> np.ndarray:
         p = np.uint64(self.modulus)
         return rational_turns(positions[:, None] % p * self.numerators % p, self.modulus)
 
-    def evidence(self) -> Evidence:
+
+class Singer(RationalCodes):
+    """Frequencies s / P over a perfect difference set: P = q**2 + q + 1, k = q + 1, q prime.
+
+    As phasors all |cosines| equal Welch's bound sqrt(q) / (q + 1). Real codes are z and i z.
+    """
+
+    kind, real_view = "singer", "paired"
+
+    def __init__(self, N: int, D: int, field: str) -> None:
+        super().__init__(N, D, field)
+        self.q = singer_order(self.kind, N, D, field)
+        self.modulus = self.q * self.q + self.q + 1
+        self.numerators = np.array(difference_set(self.q), dtype=np.uint64)
+
+    def _evidence(self) -> Evidence:
         increments = rational_turns(self.numerators, self.modulus)
         if self.view == "paired" or self.N < 2:
             return lag_evidence(increments, self.N, self.view)
         rms = rms_from_energy(phasor_energy(increments, self.N), self.N)
         proof = f"closed form: perfect difference set of order {self.q}"
-        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), 1, rms, True, proof)
+        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), rms, proof, lag=1)
 
 
-class Paley(PhaseCodes):
+class Paley(RationalCodes):
     """Frequencies r / P over the quadratic residues, P = 1 modulo 4: N <= P, D = (P - 1) / 2."""
 
-    kind = "paley"
+    kind, _fields = "paley", ("real",)
 
-    def __init__(self, N: int, D: int) -> None:
-        self.N, self.D = N, D
+    def __init__(self, N: int, D: int, field: str = "real") -> None:
+        super().__init__(N, D, field)
         modulus = prime_at_most(2 * D + 1, residue=1, modulus=4)
         if modulus is None or modulus < N:
             least = prime_at_least(max(N, 5), residue=1, modulus=4)
@@ -89,24 +132,16 @@ class Paley(PhaseCodes):
         residues = {r * r % modulus for r in range(1, modulus)}
         self.numerators = np.array(sorted(r for r in residues if 2 * r < modulus), dtype=np.uint64)
 
-    @property
-    def n_frequencies(self) -> int:
-        return len(self.numerators)
+    def _coherence(self) -> float:
+        return self._evidence().coherence if self._worst_lag >= self.N else self._closed_form
 
-    def turns(self, positions: np.ndarray) -> np.ndarray:
-        p = np.uint64(self.modulus)
-        return rational_turns(positions[:, None] % p * self.numerators % p, self.modulus)
-
-    def coherence(self) -> float:
-        return self.evidence().mu if self._worst_lag >= self.N else self._closed_form
-
-    def evidence(self) -> Evidence:
+    def _evidence(self) -> Evidence:
         found = lag_evidence(rational_turns(self.numerators, self.modulus), self.N, "real")
         lag = self._worst_lag
         if lag >= self.N:
             return found
         proof = f"closed form: quadratic Gauss sum modulo {self.modulus}"
-        return Evidence(self._closed_form, (0, lag), lag, found.rms, True, proof)
+        return Evidence(self._closed_form, (0, lag), found.rms, proof, lag)
 
     @property
     def _closed_form(self) -> float:
@@ -117,3 +152,47 @@ class Paley(PhaseCodes):
     def _worst_lag(self) -> int:
         p = self.modulus
         return next(r for r in range(2, p) if pow(r, (p - 1) // 2, p) == p - 1)
+
+
+@cache
+def difference_set(q: int) -> tuple[int, ...]:
+    """Return q + 1 residues modulo P = q**2 + q + 1, for a prime q, rising from 0.
+
+    Powers of a root x of a cubic over the field of q elements run through the points of the
+    projective plane when the cubic is primitive enough; those on the line "third coordinate
+    zero" are a difference set. Cubics are tried in a fixed order until one is. By definition
+    the set is right when every non-zero residue is a difference exactly once, which is checked.
+    """
+    modulus = q * q + q + 1
+    require_memory(32 * q * q, f"a difference set of order {q}")
+    for attempt in range(64 * (q + 1)):
+        cubic = [int(c % np.uint64(q)) for c in scrambled(3 * attempt, 3)]
+        found = _line(q, modulus, cubic)
+        if len(found) == q + 1 and _is_perfect(found, modulus):
+            return tuple(found)
+    raise ParameterError(f"no difference set of order {q} was found: use a prime q.")
+
+
+def singer_order(kind: str, N: int, D: int, field: str) -> int:
+    """Return the largest prime q whose codes fit into D entries, and number at least N."""
+    return largest_order(kind, N, D, field, lambda q: q * q + q + 1, more_phases=1)
+
+
+def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:
+    """Return the exponents i < P with third coordinate of x**i zero; stops beyond q + 1."""
+    c0, c1, c2 = cubic
+    s0, s1, s2 = 1, 0, 0
+    found = []
+    for i in range(modulus):
+        if s2 == 0:
+            found.append(i)
+            if len(found) > q + 1:
+                break
+        s0, s1, s2 = s2 * c0 % q, (s0 + s2 * c1) % q, (s1 + s2 * c2) % q
+    return found
+
+
+def _is_perfect(residues: list[int], modulus: int) -> bool:
+    s = np.array(residues)
+    differences = (s[:, None] - s[None, :]) % modulus
+    return bool((np.bincount(differences.reshape(-1), minlength=modulus)[1:] == 1).all())

@@ -8,17 +8,17 @@ cosine at lag l moves by at most 2 pi l delta.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
 from primal.codebooks._numbers import is_prime
 from primal.errors import PrimalError
 
-__all__ = ["TOLERANCES", "ShadowError", "shadow_primes", "tightest_shadow"]
+__all__ = ["ShadowError", "shadow_primes", "tightest_shadow"]
 
 # Largest lag times delta, from tight to loose: the tightest that has primes below 2**32 wins.
-TOLERANCES = (0.001, 0.003, 0.01, 0.02, 0.05)
+_TOLERANCES = (0.001, 0.003, 0.01, 0.02, 0.05)
 _LARGEST_WHOLE_PART = 65535  # p < 2**32
 _FIRST_SCAN = 256
 
@@ -28,85 +28,34 @@ class ShadowError(PrimalError):
 
 
 def tightest_shadow(
-    families: Sequence[Iterable[float]],
-    n_lags: int,
-    *,
-    signed: bool,
-    progress: Callable[[int, int], None] = lambda done, total: None,
-) -> tuple[list[list[int]], float]:
-    """Return primes for families of targets, at the tightest tolerance that has them all.
-
-    Returns
-    -------
-    primes : list of lists of int
-        One list for each family; no prime occurs twice.
-    c : float
-        The tolerance: delta is c / n_lags.
-
-    Raises
-    ------
-    ShadowError
-        If even the loosest tolerance fails.
-    """
-    for c in TOLERANCES:
+    families: Sequence[Iterable[float]], n_lags: int, *, signed: bool
+) -> list[list[int]]:
+    """Return primes, all different, for families of targets, at the tightest tolerance."""
+    for c in _TOLERANCES:
         used: set[int] = set()
         try:
-            found = [
-                shadow_primes(targets, c / n_lags, signed=signed, used=used, progress=progress)
-                for targets in families
-            ]
+            return [shadow_primes(f, c / n_lags, signed=signed, used=used) for f in families]
         except ShadowError:
-            if c == TOLERANCES[-1]:
+            if c == _TOLERANCES[-1]:
                 raise
-            continue
-        return found, c
     raise AssertionError("unreachable")
 
 
 def shadow_primes(
-    targets: Iterable[float],
-    delta: float,
-    *,
-    signed: bool,
-    used: set[int] | None = None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    targets: Iterable[float], delta: float, *, signed: bool, used: set[int] | None = None
 ) -> list[int]:
-    """Return, for each target in order, the smallest unused prime that shadows it.
+    """Return, for each target in order, the smallest unused prime below 2**32 that shadows it.
 
-    Parameters
-    ----------
-    targets : iterable of float
-        Frequencies in turns; whole turns do not matter.
-    delta : float
-        Largest distance between a target and the fraction of sqrt(p), in turns.
-    signed : bool
-        Whether a and 1 - a differ. They do not for cosines and sines of one position.
-    used : set of int, optional
-        Primes that are taken; those found are added.
-    progress : callable, optional
-        Told (targets done, targets in all).
-
-    Raises
-    ------
-    ShadowError
-        If a target has no prime below 2**32.
-
-    Examples
-    --------
-    >>> from primal.codebooks._shadow import shadow_primes
-    >>> shadow_primes([0.25], 0.001, signed=False)
-    [48731]
-    >>> round(48731**0.5 % 1, 4)  # 0.25 from above: the sign is free
-    0.751
+    Targets are frequencies in turns, `delta` is the largest distance between one and the fraction
+    of sqrt(p). Without a sign a and 1 - a do not differ, as for cosines and sines of one position.
+    Primes found are added to those `used`.
     """
     used = set() if used is None else used
-    wanted = [a % 1.0 for a in targets]
     chosen = []
-    for done, a in enumerate(wanted):
+    for a in (target % 1.0 for target in targets):
         sides = (a,) if signed else (min(a, 1.0 - a), 1.0 - min(a, 1.0 - a))
         chosen.append(_first_prime(sides, delta, used))
         used.add(chosen[-1])
-        progress(done + 1, len(wanted))
     return chosen
 
 

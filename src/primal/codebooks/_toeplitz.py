@@ -12,10 +12,19 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from primal._checks import require_memory, require_work
+from primal._checks import fixed_point, real_array, require_memory, require_work, whole_number
+from primal.errors import DataError
 from primal.turns import waves
 
-__all__ = ["dirichlet", "fejer", "lag_cosines", "lag_products", "phasor_energy", "real_energy"]
+__all__ = [
+    "dirichlet",
+    "fejer",
+    "lag_cosines",
+    "lag_products",
+    "phasor_energy",
+    "phasors",
+    "real_energy",
+]
 
 # Lags in one block; a block and its factors take a few tens of bytes for each.
 _BLOCK_LAGS = 1 << 20
@@ -28,54 +37,31 @@ def lag_products(
 ) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the inner products at lags 0, 1, ..., n_lags - 1, block by block.
 
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    n_lags : int
-    weights : ndarray of shape (k,), dtype=float64, optional
-        Non-negative, with sum 1; by default all equal.
+    A block comes with its first lag: sum_m w_m e(l f_m) in complex128, within 1e-13. Increments
+    are uint64 turns; weights have the sum 1 and by default are all equal.
 
-    Yields
-    ------
-    first : int
-        Lag of the first product of the block.
-    products : ndarray of complex128
-        Within 1e-13 of sum_m w_m e(l f_m).
-
-    Notes
-    -----
     With l = q B + r the sum is a matrix product of e(q B f_m) and w_m e(r f_m): one
     exponential for about sqrt(N) of the lags, and multiply-adds for the rest.
     """
     k = len(increments)
     require_work(4 * n_lags * k, f"looking at {n_lags} lags of {k} phases")
     step = max(1, min(math.isqrt(max(n_lags, 1)), 4096, _LARGEST_FACTOR // k))
-    fine = _phasors(np.arange(step, dtype=np.uint64), increments)
+    fine = phasors(np.arange(step, dtype=np.uint64)[:, None] * increments)
     fine *= (np.full(k, 1.0 / k) if weights is None else weights)[None, :]
     fine = np.ascontiguousarray(fine.T)
     n_coarse = -(-n_lags // step)
     coarse_block = max(1, _BLOCK_LAGS // max(step, k))
     for first in range(0, n_coarse, coarse_block):
         q = np.arange(first, min(first + coarse_block, n_coarse), dtype=np.uint64)
-        products = (_phasors(q * np.uint64(step), increments) @ fine).reshape(-1)
+        products = (phasors(q[:, None] * np.uint64(step) * increments) @ fine).reshape(-1)
         yield first * step, products[: n_lags - first * step]
 
 
 def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return g(0), ..., g(N - 1), the cosine similarities of real codes at every lag.
+    """Return g(0), ..., g(N - 1), the cosine similarities of N real codes at every lag, float64.
 
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    N : int
-        Number of codes.
-    weights : ndarray of shape (k,), dtype=float64, optional
-
-    Returns
-    -------
-    g : ndarray of shape (N,), dtype=float64
+    Increments (k,) are uint64 turns; weights (k,), squares of the amplitudes, are by default all
+    equal.
 
     Examples
     --------
@@ -85,6 +71,8 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     >>> round(float(g[0]), 12), round(float(g[24]), 10)
     (1.0, -0.3229285722)
     """
+    increments, weights = checked_spectrum(increments, weights)
+    N = whole_number("N", N)
     require_memory(8 * N, f"the cosines at {N} lags")
     g = np.empty(N)
     for first, products in lag_products(increments, N, weights):
@@ -92,11 +80,22 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     return g
 
 
+def checked_spectrum(increments: object, weights: object) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return one increment and, if there are any, one weight for each frequency."""
+    frequencies = fixed_point("increments", increments, np.uint64, ndim=1)
+    if frequencies.size == 0:
+        raise DataError("increments must have one value or more, got none.")
+    if weights is None:
+        return frequencies, None
+    squares = real_array("weights", weights, last=len(frequencies))
+    if squares.ndim != 1:
+        raise DataError(f"weights must be one for each increment, got shape {squares.shape}.")
+    return frequencies, squares.astype(np.float64)
+
+
 def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> float:
     """Return the sum of squares of the Gram matrix of N real codes, diagonal included.
 
-    Notes
-    -----
     The Fejer identity: with F_N(x) = sin(pi N x)**2 / sin(pi x)**2 the sum is
     1/2 sum_mn w_m w_n [F_N(f_m - f_n) + F_N(f_m + f_n)], whatever N is.
     """
@@ -152,9 +151,10 @@ def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray 
     return total
 
 
-def _phasors(positions: np.ndarray, increments: np.ndarray) -> np.ndarray:
-    result = np.empty((len(positions), len(increments)), dtype=np.complex128)
-    result.real, result.imag = waves(positions[:, None] * increments)
+def phasors(turns: np.ndarray) -> np.ndarray:
+    """Return e(x), complex128, at phases x given as uint64 turns."""
+    result = np.empty(turns.shape, dtype=np.complex128)
+    result.real, result.imag = waves(turns)
     return result
 
 

@@ -7,77 +7,59 @@ greedy part is the method of conditional expectations: it derandomises the union
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 
 from primal._checks import require_memory
 from primal._parallel import single_threaded_blas
+from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._prime_codes import PrimeCodes, n_primes
 from primal.turns import floor_roots, prime_slice, round_turns, waves
 
-__all__ = ["DEFAULT_STEPS", "tuned_codes"]
+__all__ = ["Tuned"]
 
-DEFAULT_STEPS = 4000
+_DEFAULT_STEPS = 4000
 _POOL = 1200
 # Sharpness of the penalty relative to the first one, as the exchanges go on.
 _SHARPNESS = (1.0, 1.5, 2.2, 3.2, 4.5, 6.0)
 
 
-def tuned_codes(
-    N: int,
-    D: int,
-    *,
-    steps: int | None = None,
-    progress: Callable[[int, int], None] | None = None,
-) -> PrimeCodes:
-    """Return real codes from k of the first 1200 primes (more when k is large).
+class Tuned(PrimeCodes):
+    """Real codes from k of the first 1200 primes (more when k is large).
 
-    Parameters
-    ----------
-    N, D : int
-        Number of codes and of dimensions; D even.
-    steps : int, optional
-        Primes placed or exchanged, 4000 by default (at least k are placed).
-    progress : callable, optional
-        Told (steps done, steps in all).
-
-    Notes
-    -----
-    The work is steps * 1200 * N multiply-adds in float32. The spec lists the primes, so a
-    design stays what it is even if another machine's rounding would choose otherwise.
+    A step places or exchanges one prime: 1200 N multiply-adds in float32, at least k of them. The
+    spec lists the primes, so a design stays what it is even if another machine's rounding would
+    choose otherwise.
     """
-    k = n_primes(D, "real")
-    pool = prime_slice(0, max(_POOL, 3 * k))
-    require_memory(12 * len(pool) * N, f"the cosines of {len(pool)} primes at {N} lags")
-    search = _PoolSearch(pool, k, N, DEFAULT_STEPS if steps is None else steps, progress)
-    with single_threaded_blas():  # bound by memory: a second thread only waits
-        search.fill()
-        for sharpness in _SHARPNESS:
-            search.exchange(sharpness)
-    primes = sorted(int(pool[i]) for i in search.best)
-    return PrimeCodes("tuned", N, D, primes, view="real")
+
+    kind, _fields, _options = "tuned", ("real",), ("primes",)
+
+    @classmethod
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Tuned:
+        k = n_primes(D, "real")
+        pool = prime_slice(0, max(_POOL, 3 * k))
+        require_memory(12 * len(pool) * N, f"the cosines of {len(pool)} primes at {N} lags")
+        search = _PoolSearch(pool, k, N, budget)
+        with single_threaded_blas():  # bound by memory: a second thread only waits
+            search.fill()
+            for sharpness in _SHARPNESS:
+                search.exchange(sharpness)
+        return cls(N, D, field, sorted(int(pool[i]) for i in search.best))
 
 
 class _PoolSearch:
     """State of a search: cosines of the pool at all lags, the choice, and its sums."""
 
-    def __init__(
-        self,
-        pool: np.ndarray,
-        k: int,
-        N: int,
-        steps: int,
-        progress: Callable[[int, int], None] | None,
-    ) -> None:
-        self.k, self.steps, self.done, self._progress = k, steps, 0, progress
+    def __init__(self, pool: np.ndarray, k: int, N: int, budget: SearchBudget) -> None:
+        self.k, self.done, self._progress = k, 0, budget.progress
+        self.steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
         lags = np.arange(1, max(N, 2), dtype=np.uint64)
         increments = floor_roots(pool, 1.0, 64)
         self.cosines = np.empty((len(pool), len(lags)), dtype=np.float32)
         for row, increment in enumerate(increments):
             self.cosines[row] = waves(round_turns(lags * increment))[0]
         self.beta = math.sqrt(4.0 * math.log(2.0 * N) / k)
-        self.chosen: list[int] = []
+        self.chosen = [-1] * k
         self.sums = np.zeros(len(lags), dtype=np.float64)
         self.best: list[int] = []
         self.coherence = math.inf
@@ -85,8 +67,8 @@ class _PoolSearch:
     def fill(self) -> None:
         """Place k primes, each where it costs least."""
         rising, falling = self._penalties(self.beta)
-        for _ in range(self.k):
-            self._place(len(self.chosen), rising, falling, self.beta)
+        for place in range(self.k):
+            self._place(place, rising, falling, self.beta)
         self._keep()
 
     def exchange(self, sharpness: float) -> None:
@@ -121,14 +103,10 @@ class _PoolSearch:
         cost = rising @ up + falling @ down
         cost[[i for i in self.chosen if i >= 0]] = np.inf
         winner = int(cost.argmin())
-        if place == len(self.chosen):
-            self.chosen.append(winner)
-        else:
-            self.chosen[place] = winner
+        self.chosen[place] = winner
         self.sums += self.cosines[winner]
         self.done += 1
-        if self._progress is not None:
-            self._progress(min(self.done, self.steps), self.steps)
+        self._progress(min(self.done, self.steps), self.steps)
 
     def _keep(self) -> None:
         coherence = float(np.abs(self.sums).max())

@@ -7,7 +7,7 @@ Coherence is the largest |cosine| between two of the vectors. D counts real numb
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from primal._checks import one_of, whole_number
 from primal.codebooks._special import bisect, jacobi, largest_jacobi_zero
@@ -20,8 +20,7 @@ FIELDS = ("real", "complex")
 _LARGEST_DEGREE = 40
 
 
-@dataclass(frozen=True)
-class Bound:
+class Bound(NamedTuple):
     """A lower bound on the coherence and its name."""
 
     value: float
@@ -31,20 +30,7 @@ class Bound:
 def welch(N: int, D: int) -> float:
     """Return Welch's bound sqrt((N - D) / (D (N - 1))), the same for real and complex vectors.
 
-    Parameters
-    ----------
-    N, D : int
-        Number of vectors and of dimensions, at least 1.
-
-    Returns
-    -------
-    bound : float
-        Zero for N <= D.
-
-    Raises
-    ------
-    ParameterError
-        If N or D is not a positive whole number.
+    Zero for N <= D.
 
     Examples
     --------
@@ -76,31 +62,15 @@ def orthoplex(N: int, D: int, field: str = "real") -> float:
 def levenshtein(N: int, D: int, field: str = "real") -> float:
     """Return Levenshtein's bound, which equals Welch's for small N and passes it later.
 
-    Parameters
-    ----------
-    N, D : int
-        Number of vectors and of dimensions, at least 1.
-    field : {"real", "complex"}, default="real"
-
-    Returns
-    -------
-    bound : float
-        Zero for N <= D.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-
     Notes
     -----
-    In t = 2 mu**2 - 1, with Q_n^(a,b) the Jacobi polynomials scaled to 1 at t = 1 and R_i the
-    dimensions of the harmonic spaces of the projective space, N is at most
+    In t = 2 mu**2 - 1, with mu the coherence, Q_n^(a,b) the Jacobi polynomials scaled to 1 at t = 1
+    and R_i the dimensions of the harmonic spaces of the projective space, N is at most
 
         L(t) = (1 - Q_(j-1+e)^(a+1,b)(t) / Q_j^(a,b+e)(t)) (R_0 + ... + R_(j-1+e)),
 
     piece by piece for j = 1, 2, ... and e = 0, 1 (V. I. Levenshtein, 1992). The bound on mu
-    is where L(t) = N.
+    is where L(t) = N; zero for N <= D.
 
     Examples
     --------

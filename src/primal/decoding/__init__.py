@@ -1,22 +1,29 @@
 """From features back to x, and certificates of when that is possible."""
 
-from primal.decoding._certificate import Certificate as Certificate
-from primal.decoding._linear import Regime as Regime
+from primal.decoding._certificate import DecodingCertificate
+from primal.decoding._linear import Regime
 from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
 from primal.decoding._linear import pseudoinverse as pseudoinverse
 from primal.decoding._linear import warn_of_erased as warn_of_erased
 from primal.decoding._noise import code_phases as code_phases
 from primal.decoding._noise import noise_turns as noise_turns
-from primal.decoding._noise import quantise as quantise
 from primal.decoding._phases import have_phases as have_phases
 from primal.decoding._phases import phases_of as phases_of
-from primal.decoding._plan import DecodePlan as DecodePlan
-from primal.decoding._plan import DecodeResult as DecodeResult
-from primal.decoding._plan import decode_exact as decode_exact
+from primal.decoding._plan import DecodePlan, DecodeResult, decode_exact
 from primal.decoding._plan import make_plan as make_plan
 from primal.decoding._positions import PositionDecoder as PositionDecoder
 from primal.decoding._positions import position_decoder as position_decoder
-from primal.decoding._priors import Box as Box
-from primal.decoding._priors import Gaussian as Gaussian
-from primal.decoding._priors import Integers as Integers
+from primal.decoding._priors import Box, Gaussian, Integers
+
+# The other names are for rooms of this package.
+__all__ = [
+    "Box",
+    "DecodePlan",
+    "DecodeResult",
+    "DecodingCertificate",
+    "Gaussian",
+    "Integers",
+    "Regime",
+    "decode_exact",
+]

@@ -11,7 +11,7 @@ from primal.decoding._bounds import RARELY, chi_squared_limit, log2_ball
 from primal.decoding._priors import PriorModel
 
 __all__ = [
-    "Certificate",
+    "DecodingCertificate",
     "WholeNumberCount",
     "log2_fit",
     "log2_spurious",
@@ -24,7 +24,7 @@ LARGEST_LOG2_SPURIOUS = -30.0
 
 
 @dataclass(frozen=True, eq=False)
-class Certificate:
+class DecodingCertificate:
     """The numbers that justify what a plan says about its results.
 
     Attributes
@@ -91,12 +91,7 @@ def log2_spurious(spread: np.ndarray, noise_turns: float, prior: PriorModel) -> 
 
     Whole-turn vectors have density one, so the number expected is the volume of all phase
     vectors that would be accepted: those of x within the prior, thickened by a ball of
-    residuals in the directions that no x reaches.
-
-    Parameters
-    ----------
-    spread : ndarray of shape (h, r)
-        G of the rows that take part, in turns.
+    residuals in the directions that no x reaches. `spread` (h, r) is G of the rows that take part.
     """
     values = np.linalg.svd(spread, compute_uv=False)
     n_rows, r = spread.shape

@@ -64,24 +64,11 @@ def _insert(factor, u, v, k, i):
 def reduce_rows(factor, u, v, delta, window, most_steps):
     """Reduce the rows of a lattice whose lower triangular factor is given, all in place.
 
-    Parameters
-    ----------
-    factor : ndarray of shape (m, m), dtype=float64
-        Lower triangular, positive diagonal; row i is lattice vector i in some orthonormal frame.
-    u, v : ndarray of shape (m, m), dtype=int64
-        Unimodular transform so far, and its inverse transpose modulo 2**64.
-    delta : float
-        Lovasz parameter, below 1.
-    window : int
-        How many places a row may move up at once. 1 is LLL; more are the deep insertions of
-        Schnorr and Euchner, which give shorter rows and take longer.
-    most_steps : int
-        Give up after so many moves of a row.
-
-    Returns
-    -------
-    changes : int
-        Row operations done; 0 means that the rows were reduced already.
+    `factor` (m, m) has a positive diagonal; its row i is lattice vector i in some orthonormal
+    frame. `u` and `v` (m, m), int64, are the unimodular transform so far and its inverse transpose
+    modulo 2**64; `delta` is Lovasz's parameter, below 1. A row may move up `window` places at once:
+    1 is LLL, more are the deep insertions of Schnorr and Euchner, which give shorter rows and take
+    longer. Returns the number of row operations; 0 means that the rows were reduced already.
     """
     m = factor.shape[0]
     changes = 0
@@ -122,18 +109,11 @@ def reduce_rows(factor, u, v, delta, window, most_steps):
 def nearest_plane(factor, target, n_children, whole, costs):
     """Round every row of reduced phases to whole turns, keeping the cheapest few on the way.
 
-    Parameters
-    ----------
-    factor : ndarray of shape (m, m), dtype=float64
-        Reduced factor; its diagonal holds conditional standard deviations in turns.
-    target : ndarray of shape (n, m), dtype=float64
-        Reduced phases, in turns.
-    n_children : int
-        Whole numbers tried for each kept start, odd: the nearest and those around it.
-    whole : ndarray of shape (n, n_kept, m), dtype=int64
-        Receives the turns to add, cheapest first; n_kept = 1 and one child is Babai's method.
-    costs : ndarray of shape (n, n_kept), dtype=float64
-        Receives squared distances in standard deviations; infinite where fewer were found.
+    The diagonal of `factor` (m, m) holds conditional standard deviations in turns, `target` (n, m)
+    the reduced phases. For each kept start `n_children` whole numbers are tried, the nearest and
+    those around it. `whole` (n, n_kept, m), int64, receives the turns to add, cheapest first, and
+    `costs` (n, n_kept) squared distances in standard deviations, infinite where fewer were found.
+    One kept and one child is Babai's method.
     """
     n, n_kept, m = whole.shape
     steps = np.zeros((n_kept, m))
@@ -185,19 +165,10 @@ def nearest_plane(factor, target, n_children, whole, costs):
 
 
 def row_products(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
-    """Return rows @ matrix with every sum from its first term to its last.
+    """Return rows (n, k) @ matrix (k, r) with every sum from its first term to its last.
 
-    The sums of a BLAS library depend on the number of rows. These do not: a row has the same
-    bits alone and in any batch, with Numba and without.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n, k), float64 or int64 (which wraps)
-    matrix : ndarray of shape (k, r), of the same dtype
-
-    Returns
-    -------
-    products : ndarray of shape (n, r)
+    Both are float64, or int64, which wraps. The sums of a BLAS library depend on the number of
+    rows. These do not: a row has the same bits alone and in any batch, with Numba and without.
     """
     products = np.zeros((len(rows), matrix.shape[1]), dtype=rows.dtype)
     if COMPILED:

@@ -35,13 +35,8 @@ _GUARD_BITS = 10
 class Lattice:
     """Rows [diag(noise) | G] in turns; G in exact integers.
 
-    Attributes
-    ----------
-    noise_turns : ndarray of shape (m,), dtype=float64
-        Standard deviation of each phase; 0 for a phase known exactly.
-    scaled : ndarray of shape (m, r), dtype=int64 or object
-        round(G * 2**log2_scale).
-    log2_scale : int
+    `noise_turns` (m,) is the standard deviation of each phase, 0 for one that is known exactly, and
+    `scaled` (m, r), int64 or Python ints, is round(G * 2**log2_scale).
     """
 
     noise_turns: np.ndarray
@@ -86,14 +81,9 @@ class Lattice:
 class Reduced:
     """A reduced lattice: what decoding needs of it.
 
-    Attributes
-    ----------
-    u : ndarray of shape (m, m), dtype=int64
-        Unimodular transform.
-    v : ndarray of shape (m, m), dtype=int64
-        Its inverse transpose modulo 2**64, so that u @ v.T is the identity.
-    factor : ndarray of shape (m, m), dtype=float64
-        Lower triangular factor of u M, positive diagonal, in turns.
+    `u` (m, m), int64, is the unimodular transform, `v` its inverse transpose modulo 2**64, so that
+    u @ v.T is the identity, and `factor` the lower triangular factor of u M in turns, with a
+    positive diagonal.
     """
 
     u: np.ndarray
@@ -128,18 +118,11 @@ def reduce_lattice(
     lattice: Lattice,
     *,
     window: int = 16,
-    progress: Callable[[float], None] | None = None,
+    report: Callable[[float], None] | None = None,
 ) -> Reduced:
-    """Return the lattice reduced by LLL, optionally with deep insertions.
+    """Return the lattice reduced by LLL, at the end with deep insertions of up to `window` places.
 
-    Parameters
-    ----------
-    lattice : Lattice
-    window : int, default=16
-        Places that a row may move up at once, at the end. 1 is LLL; more are deep insertions,
-        which give shorter rows and take longer.
-    progress : callable, optional
-        Called with the share done, in [0, 1], before each pass.
+    `report` is called with the share done, in [0, 1], before each pass.
 
     Raises
     ------
@@ -147,7 +130,6 @@ def reduce_lattice(
         If the integers outgrow 64 bits or the passes do not settle.
     """
     kernels = load_compiled("primal.decoding._kernels")
-
     m = len(lattice.noise_turns)
     u, v = np.eye(m, dtype=np.int64), np.eye(m, dtype=np.int64)
     factors = _noise_factors(lattice.first_noise_factor())
@@ -155,8 +137,8 @@ def reduce_lattice(
         last = level == len(factors) - 1
         for places in (1, window) if last and window > 1 else (1,):
             for _ in range(_MOST_PASSES):
-                if progress is not None:
-                    progress(level / len(factors))
+                if report is not None:
+                    report(level / len(factors))
                 factor = triangular_factor(lattice.rows(u, noise_factor))
                 if kernels.reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
                     break

@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from primal.decoding._bounds import RARELY, chi_squared_limit
-from primal.decoding._certificate import Certificate
+from primal.decoding._certificate import DecodingCertificate
 
 __all__ = ["describe_misfit"]
 
@@ -22,17 +22,11 @@ _NOISE_RATIO = 1.25
 
 
 def describe_misfit(
-    certificate: Certificate, noise_turns: float, status: np.ndarray, residual: np.ndarray
+    certificate: DecodingCertificate, noise_turns: float, status: np.ndarray, residual: np.ndarray
 ) -> str | None:
     """Return what a batch shows against the noise and the prior, or None.
 
-    Parameters
-    ----------
-    certificate : Certificate
-    noise_turns : float
-    status : ndarray of shape (n,), dtype=str
-    residual : ndarray of shape (n,), dtype=float64
-        In turns; NaN where a code had no phases.
+    `residual` (n,) is in turns, and NaN where a code had no phases.
     """
     failed = status == "failed"
     n, n_failed = len(status), int(failed.sum())

@@ -22,7 +22,7 @@ from primal.turns import FREQUENCY_BITS
 
 __all__ = ["PhaseModel", "least_noise_turns", "promised_success", "row_counts"]
 
-# Ratio of neighbouring deviations after a reduction with deep insertions, as measured; LLL
+# Ratio of neighboring deviations after a reduction with deep insertions, as measured; LLL
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.
 _PROFILE_RATIO = 1.03
 _MOST_EXTRA_ROWS = 96
@@ -31,15 +31,7 @@ _FACTOR_BITS = 60
 
 @dataclass(frozen=True, eq=False)
 class PhaseModel:
-    """Frequencies, prior and noise of one plan.
-
-    Attributes
-    ----------
-    table : FrequencyTable
-        k rows of d frequencies in turns per unit of x.
-    prior : PriorModel
-    noise_turns : float
-    """
+    """Frequencies (k rows of d, in turns per unit of x), prior and noise of one plan."""
 
     table: FrequencyTable
     prior: PriorModel

@@ -28,17 +28,9 @@ _BLOCK_ENTRIES = 1 << 14
 
 
 def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None) -> np.ndarray:
-    """Return the phases of waves, in turns within [-1/2, 1/2]; NaN in rows that have none.
+    """Return the phases of waves (..., k), in turns within [-1/2, 1/2]; NaN in rows that have none.
 
-    Parameters
-    ----------
-    cos, sin : ndarray of shape (..., k)
-    noise_turns : float, optional
-        Standard deviation of a phase, if it is known; see :func:`have_phases`.
-
-    Returns
-    -------
-    turns : ndarray of shape (..., k), dtype=float64
+    `noise_turns` is the standard deviation of a phase, if it is known; see :func:`have_phases`.
     """
     k = cos.shape[-1]
     turns = np.empty(cos.shape)
@@ -52,14 +44,10 @@ def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None
 
 
 def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None) -> np.ndarray:
-    """Return which rows have a phase in every pair, bool of shape (n,).
+    """Return which rows of waves (n, k) have a phase in every pair, bool of shape (n,).
 
-    Parameters
-    ----------
-    cos, sin : ndarray of shape (n, k), dtype=float64
-    noise_turns : float, optional
-        Standard deviation of a phase. Without it only pairs that are far shorter than the others
-        are found; with it also rows whose lengths differ by more than such noise explains.
+    Without the standard deviation of a phase only pairs that are far shorter than the others are
+    found; with it also rows whose lengths differ by more than such noise explains.
 
     Notes
     -----

@@ -10,10 +10,10 @@ from typing import Protocol
 
 import numpy as np
 
-from primal._checks import flag, require_memory, whole_number
+from primal._checks import callback, flag, require_memory, whole_number
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
-from primal.decoding._certificate import Certificate
+from primal.decoding._certificate import DecodingCertificate
 from primal.decoding._misfit import describe_misfit
 from primal.decoding._model import PhaseModel, least_noise_turns
 from primal.decoding._noise import NOISES, code_phases, noise_turns
@@ -68,8 +68,8 @@ class DecodePlan:
 
     Attributes
     ----------
-    certificate : Certificate
-        What can be promised without data; its numbers are also attributes of the plan.
+    certificate : DecodingCertificate
+        What can be promised without data.
     noise_turns : float
     beam : int
     setup_seconds : float
@@ -84,32 +84,12 @@ class DecodePlan:
         self.setup_seconds = setup_seconds
 
     @property
-    def certificate(self) -> Certificate:
+    def certificate(self) -> DecodingCertificate:
         return self._search.certificate
 
     @property
     def noise_turns(self) -> float:
         return self._model.noise_turns
-
-    @property
-    def success_probability(self) -> float:
-        """See :class:`Certificate`."""
-        return self.certificate.success_probability
-
-    @property
-    def log2_spurious(self) -> float:
-        """See :class:`Certificate`."""
-        return self.certificate.log2_spurious
-
-    @property
-    def x_std(self) -> np.ndarray:
-        """See :class:`Certificate`."""
-        return self.certificate.x_std
-
-    @property
-    def rows(self) -> int:
-        """See :class:`Certificate`."""
-        return self.certificate.rows
 
     def decode(self, z: object, *, check: bool = True) -> DecodeResult:
         """Return the inputs behind codes, each with its status.
@@ -118,7 +98,7 @@ class DecodePlan:
         ----------
         z : array_like of shape (..., D), or ndarray of uint8, uint16, uint32 of shape (..., D/2)
             Waves as ``encode`` makes them, of any float type and scale, or phases: ``m.turns(x)``
-            or ``quantise(m.turns(x))``.
+            or ``primal.turns.phases_to_uint8(m.turns(x))``.
         check : bool, default=True
             Warn when the batch as a whole is not what the stated noise and prior lead to. It
             changes no result.
@@ -192,7 +172,7 @@ def make_plan(
     noise: object = "float32",
     beam: int = 1,
     cache: bool = True,
-    progress: Callable[[float], None] | None = None,
+    progress: Callable[[int, int], None] | None = None,
 ) -> DecodePlan:
     """Return a plan for the codes of a basis; see ``DynamicPrime.decode_plan``."""
     if not isinstance(prior, (Box, Gaussian, Integers)):
@@ -203,12 +183,13 @@ def make_plan(
     # Whole turns, phases and inputs of every candidate, several times each.
     require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
     cache = flag("cache", cache)
+    callback("progress", progress)
     start = time.perf_counter()
     law, noise_std = prior.model(basis.d), noise_turns(noise)
     if noise == "float64":  # as good as float64 phases can be
         noise_std = max(noise_std, least_noise_turns(basis.table, law))
     model = PhaseModel(basis.table, law, noise_std)
-    key = cache_key(basis.fingerprint, prior.key, model.noise_turns) if cache else None
+    key = cache_key(basis.fingerprint, repr(prior), model.noise_turns) if cache else None
     search = Search(model, set_up(model, key, progress), beam)
     return DecodePlan(model, layout, search, beam, time.perf_counter() - start)
 

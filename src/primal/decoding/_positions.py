@@ -31,7 +31,7 @@ _BEAM = 16
 _CHILDREN = 3
 # Steps to positions with similar codes: how many the lattice looks for, and how many of the
 # smallest are tried beside these.
-_NEIGHBOUR_BEAM = 64
+_NEIGHBOR_BEAM = 64
 _SMALL_STEPS = 8
 # float32 waves have phases this good, and none better is asked for; the loss at this noise.
 _LEAST_NOISE_TURNS = 1e-8
@@ -41,13 +41,7 @@ _LEAST_ROWS_PER_THREAD = 64
 
 
 class PositionDecoder:
-    """Phases to positions in [0, n), for the increments of one map.
-
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    n : int
+    """Phases to positions in [0, n), for the increments (k,) of one map, in units of 2**-64 turn.
 
     Raises
     ------
@@ -65,25 +59,14 @@ class PositionDecoder:
                 f"{k} phases cannot tell {n} positions apart with certainty: use D = {2 * needed} "
                 "or more, or a smaller n."
             )
-        self._centre = n // 2
+        self._center = n // 2
         self._n_rows = min(k, _MOST_ROWS)
         self._reduced = self._reduce()
         self._to_reduced = self._reduced.u.T[1:].astype(np.float64)
-        self._steps, self._step_losses = self._neighbours()
+        self._steps, self._step_losses = self._neighbors()
 
     def find(self, phases: np.ndarray) -> np.ndarray:
-        """Return the best position found for each row of phases.
-
-        Parameters
-        ----------
-        phases : ndarray of shape (rows, k), dtype=float64
-            In turns.
-
-        Returns
-        -------
-        t : ndarray of shape (rows,), dtype=int64
-            In [0, n).
-        """
+        """Return the best position in [0, n) found for each row of phases (rows, k), in turns."""
         t = np.empty(len(phases), dtype=np.int64)
 
         def work(first: int, last: int) -> None:
@@ -98,20 +81,20 @@ class PositionDecoder:
         Notes
         -----
         Nearly all positions have codes that are unrelated to that of t; they fit by the chance
-        of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbours where
+        of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbors where
         sigma is small. Noise at the position of such a one, at a distance r from the code, falls
         into the ball around t that reaches to the code, of radius q, with a chance of about
-        (q / r)**k / sqrt(pi k) at most, whatever its size. No neighbour may have one of 2**-18.
+        (q / r)**k / sqrt(pi k) at most, whatever its size. No neighbor may have one of 2**-18.
         """
         k = len(self._increments)
         loss = np.maximum(self._losses(phases, t), _LEAST_LOSS)
         certain = math.log2(self._n) + log2_chance_fits(k, loss) < _LARGEST_LOG2_DOUBT
         if len(self._steps) == 0:
             return certain
-        # Losses are squared distances. What that of every neighbour must be:
+        # Losses are squared distances. What that of every neighbor must be:
         log2_ratio = -_LARGEST_LOG2_DOUBT - 0.5 * math.log2(math.pi * k)
         needed = loss * 2.0 ** (2.0 * log2_ratio / k)
-        # The triangle inequality settles most rows: codes are at least so far from a neighbour's.
+        # The triangle inequality settles most rows: codes are at least so far from a neighbor's.
         least = np.maximum(0.0, math.sqrt(self._step_losses[0]) - np.sqrt(loss))
         rows = np.flatnonzero(certain & (np.square(least) < needed))
         for step in self._steps:
@@ -126,28 +109,27 @@ class PositionDecoder:
 
     def _best(self, phases: np.ndarray) -> np.ndarray:
         rows = len(phases)
-        centred = wrapped(phases - self._phases_at(np.full(rows, self._centre)))
-        t = self._centre + self._nearest_steps(centred, _BEAM)
+        centered = wrapped(phases - self._phases_at(np.full(rows, self._center)))
+        t = self._center + self._nearest_steps(centered, _BEAM)
         t = np.clip(t, 0, self._n - 1)
         losses = np.stack([self._losses(phases, t[:, c]) for c in range(_BEAM)], axis=1)
         return np.take_along_axis(t, losses.argmin(axis=1)[:, None], 1)[:, 0]
 
-    def _nearest_steps(self, centred: np.ndarray, n_kept: int) -> np.ndarray:
+    def _nearest_steps(self, centered: np.ndarray, n_kept: int) -> np.ndarray:
         """Return steps from a position to those that fit phases less its own, (rows, n_kept)."""
         kernels = load_compiled("primal.decoding._kernels")
-
-        rows, m = len(centred), len(self._reduced.u)
-        target = kernels.row_products(centred[:, : self._n_rows], self._to_reduced)
+        rows, m = len(centered), len(self._reduced.u)
+        target = kernels.row_products(centered[:, : self._n_rows], self._to_reduced)
         whole, costs = np.empty((rows, n_kept, m), dtype=np.int64), np.empty((rows, n_kept))
         kernels.nearest_plane(self._reduced.factor, target, _CHILDREN, whole, costs)
         whole[~np.isfinite(costs)] = 0
         # Only the first of the whole numbers is wanted.
         return whole @ self._reduced.v[:, 0]
 
-    def _neighbours(self) -> tuple[np.ndarray, np.ndarray]:
+    def _neighbors(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the steps to the positions of the most similar codes, and their losses."""
         k = len(self._increments)
-        found = np.abs(self._nearest_steps(np.zeros((1, k)), _NEIGHBOUR_BEAM)[0])
+        found = np.abs(self._nearest_steps(np.zeros((1, k)), _NEIGHBOR_BEAM)[0])
         steps = np.union1d(found, np.arange(1, _SMALL_STEPS + 1))
         steps = steps[(steps > 0) & (steps < self._n)]
         losses = self._losses(np.zeros((len(steps), k)), steps)
@@ -193,15 +175,8 @@ def position_decoder(increments: bytes, n: int) -> PositionDecoder:
 
 
 def log2_chance_fits(k: int, loss: np.ndarray) -> np.ndarray:
-    """Return log2 of a bound on the chance that k unrelated phases fit a code as well.
+    """Return log2 of a bound on the chance that k unrelated phases fit a code with this loss.
 
-    Parameters
-    ----------
-    loss : ndarray
-        1 minus the mean cosine of the phase differences.
-
-    Notes
-    -----
     Chernoff: a uniform phase has E exp(s cos) = I0(s), so a mean cosine of 1 - loss or more has
     a chance of at most (I0(s) exp(-s (1 - loss)))**k, for the best of many s.
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from primal._checks import raised_as, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.errors import DataError
 
@@ -24,16 +25,10 @@ Numbers = float | Sequence[float] | np.ndarray
 
 @dataclass(frozen=True, eq=False)
 class PriorModel:
-    """A prior for d inputs: x = mean + factor @ xi with xi standard normal.
+    """A prior for d inputs: x = mean + factor @ xi, factor (d, r) and xi standard normal.
 
-    Attributes
-    ----------
-    mean : ndarray of shape (d,)
-    factor : ndarray of shape (d, r)
-    low, high : ndarray of shape (d,), or None
-        Limits of x, where there are any.
-    step : ndarray of shape (d,), or None
-        Spacing of x, when x is a whole multiple of it.
+    `low` and `high` are limits of x, where there are any, and `step` is its spacing, when x is a
+    whole multiple of it.
     """
 
     mean: np.ndarray
@@ -59,13 +54,7 @@ class PriorModel:
         return np.square(xi_shift).sum(axis=1) <= 4.0 * chi_squared_limit(xi_shift.shape[1])
 
     def log2_overlap(self, x_shift: np.ndarray, xi_shift: np.ndarray) -> np.ndarray:
-        """Return log2 of the chance that x, drawn from the prior and shifted, stays within it.
-
-        Parameters
-        ----------
-        x_shift : ndarray of shape (n, d)
-        xi_shift : ndarray of shape (n, r)
-        """
+        """Return log2 of the chance that x, drawn from the prior and shifted, stays within it."""
         if self.low is not None and self.high is not None:
             width = self.high - self.low + (0.0 if self.step is None else self.step)
             with np.errstate(divide="ignore"):  # log2 of 0: never within
@@ -84,37 +73,32 @@ class PriorModel:
 
 @dataclass(frozen=True)
 class Box:
-    """Every x_j within `half_width` of `centre`.
+    """Every x_j within `half_width` of `center`.
 
     Parameters
     ----------
     half_width : float or sequence of d floats
         Positive.
-    centre : float or sequence of d floats, default=0.0
+    center : float or sequence of d floats, default=0.0
 
     Examples
     --------
     >>> from primal.decoding import Box
     >>> Box(1.0)
-    Box(half_width=1.0, centre=0.0)
+    Box(half_width=1.0, center=0.0)
     """
 
     half_width: Numbers
-    centre: Numbers = 0.0
+    center: Numbers = 0.0
 
     def __post_init__(self) -> None:
         _freeze(self, "half_width", positive=True)
-        _freeze(self, "centre")
+        _freeze(self, "center")
 
     def model(self, d: int) -> PriorModel:
         """Return this prior for d inputs."""
-        half, centre = _spread(self, "half_width", d), _spread(self, "centre", d)
-        return PriorModel(centre, np.diag(half / math.sqrt(3.0)), centre - half, centre + half)
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Everything that a plan depends on."""
-        return ("box", self.half_width, self.centre)
+        half, center = _spread(self, "half_width", d), _spread(self, "center", d)
+        return PriorModel(center, np.diag(half / math.sqrt(3.0)), center - half, center + half)
 
 
 @dataclass(frozen=True)
@@ -140,10 +124,11 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         _freeze(self, "mean")
-        if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
+        with raised_as(DataError, "cov must be numbers"):
+            matrix = np.array(self.cov, dtype=np.float64)
+        if matrix.ndim != 2:
             _freeze(self, "cov", positive=True)
             return
-        matrix = np.array(self.cov, dtype=np.float64)
         if matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
             raise DataError(f"cov must be a square matrix of numbers, got shape {matrix.shape}.")
         object.__setattr__(self, "cov", tuple(map(tuple, matrix.tolist())))
@@ -163,11 +148,6 @@ class Gaussian:
             )
         kept = values > 1e-14 * values[-1]
         return PriorModel(mean, vectors[:, kept] * np.sqrt(values[kept]))
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Everything that a plan depends on."""
-        return ("gaussian", self.mean, self.cov)
 
 
 @dataclass(frozen=True)
@@ -220,15 +200,10 @@ class Integers:
         uniform = (high - low + 1.0) / math.sqrt(12.0)
         std = uniform if self.std is None else _spread(self, "std", d)
         # The decoder counts steps from the mean, so that must be a whole number of them.
-        centre = np.clip(np.rint(mean), low, high)
+        center = np.clip(np.rint(mean), low, high)
         return PriorModel(
-            step * centre, np.diag(step * short_float(std)), step * low, step * high, step
+            step * center, np.diag(step * short_float(std)), step * low, step * high, step
         )
-
-    @property
-    def key(self) -> tuple[object, ...]:
-        """Everything that a plan depends on."""
-        return ("integers", self.step, self.low, self.high, self.mean, self.std)
 
 
 Prior = Box | Gaussian | Integers
@@ -254,7 +229,7 @@ def _freeze(prior: object, name: str, *, positive: bool = False) -> None:
     value = getattr(prior, name)
     try:
         array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         raise DataError(f"{name} must be a number or one per input, got {value!r}.") from None
     wrong = array.ndim > 1 or array.size == 0 or not np.isfinite(array).all()
     if wrong or (positive and not (array > 0.0).all()):
@@ -266,6 +241,8 @@ def _freeze(prior: object, name: str, *, positive: bool = False) -> None:
 
 def _spread(prior: object, name: str, d: int) -> np.ndarray:
     """Return a field as one float for each of d inputs."""
+    d = whole_number("d", d, least=1)
+    require_memory(8 * d * d, f"a prior of d = {d} inputs")
     array = np.asarray(getattr(prior, name), dtype=np.float64)
     if array.ndim == 1 and len(array) != d:
         raise DataError(f"{name} has {len(array)} values and this map {d} inputs: give {d} or one.")

@@ -12,7 +12,7 @@ from primal.errors import EngineError
 __all__ = ["reduce_best", "reduce_with_flint"]
 
 
-def reduce_best(lattice: Lattice, progress: Callable[[float], None] | None = None) -> Reduced:
+def reduce_best(lattice: Lattice, report: Callable[[float], None] | None = None) -> Reduced:
     """Return the lattice reduced by our own code, or by python-flint if that does not settle.
 
     Raises
@@ -21,7 +21,7 @@ def reduce_best(lattice: Lattice, progress: Callable[[float], None] | None = Non
         If our own reduction does not settle and python-flint is not installed.
     """
     try:
-        return reduce_lattice(lattice, progress=progress)
+        return reduce_lattice(lattice, report=report)
     except EngineError as error:
         try:
             return reduce_with_flint(lattice)
@@ -32,12 +32,7 @@ def reduce_best(lattice: Lattice, progress: Callable[[float], None] | None = Non
 def reduce_with_flint(lattice: Lattice) -> Reduced:
     """Return the lattice reduced by LLL in exact integers, with the package python-flint.
 
-    Raises
-    ------
-    ImportError
-        If python-flint is not installed.
-    EngineError
-        If the transform does not fit into 64 bits.
+    Raises ImportError without it, and EngineError if the transform does not fit into 64 bits.
     """
     from flint import fmpz_mat  # type: ignore[import-not-found]
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primal.decoding._bounds import log2_shifted_within
-from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, Certificate, residual_limit
+from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, DecodingCertificate, residual_limit
 from primal.decoding._priors import PriorModel
 from primal.decoding._solve import Solver
 
@@ -22,17 +22,11 @@ _BEAM, _WIDE_BEAM = 64, 1024
 
 @dataclass(frozen=True, eq=False)
 class Rivals:
-    """Shifts that noise as stated can hide.
+    """Shifts of x that noise as stated can hide, (s, d), and the same in units of the prior.
 
-    Attributes
-    ----------
-    x_shifts : ndarray of shape (s, d)
-    xi_shifts : ndarray of shape (s, r)
-        The same in units of the prior.
-    log2_expected : float
-        log2 of the expected number of shifts that keep x within the prior and are accepted, for
-        x drawn from the prior. The volume behind `log2_spurious` is right on average over
-        lattices; that of a nearly singular basis can have shorter vectors than average.
+    `log2_expected` is log2 of the expected number of shifts that keep x within the prior and are
+    accepted, for x drawn from the prior. The volume behind `log2_spurious` is right on average over
+    lattices; that of a nearly singular basis can have shorter vectors than average.
     """
 
     x_shifts: np.ndarray
@@ -54,7 +48,7 @@ class Rivals:
         return rivalled
 
 
-def find_rivals(solver: Solver, certificate: Certificate) -> Rivals:
+def find_rivals(solver: Solver, certificate: DecodingCertificate) -> Rivals:
     """Return the rivals of every x; at least one is expected where there is no end of them."""
     rivals, unending = _rivals_among(solver, certificate, _BEAM)
     if unending:
@@ -62,7 +56,9 @@ def find_rivals(solver: Solver, certificate: Certificate) -> Rivals:
     return replace(rivals, log2_expected=max(0.0, rivals.log2_expected)) if unending else rivals
 
 
-def _rivals_among(solver: Solver, certificate: Certificate, beam: int) -> tuple[Rivals, bool]:
+def _rivals_among(
+    solver: Solver, certificate: DecodingCertificate, beam: int
+) -> tuple[Rivals, bool]:
     """Return the rivals among the `beam` likeliest shifts, and whether all of these are some."""
     model = solver.model
     prior, freedom = model.prior, max(1.0, certificate.freedom)

@@ -10,7 +10,7 @@ from primal._parallel import over_rows
 from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
     LARGEST_LOG2_SPURIOUS,
-    Certificate,
+    DecodingCertificate,
     WholeNumberCount,
     log2_fit,
     residual_limit,
@@ -34,12 +34,7 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class Search:
     """Phases to (x, status, residual, candidates), for one set-up.
 
-    Parameters
-    ----------
-    model : PhaseModel
-    setup : SetUp
-    beam : int
-        Partial solutions kept while rounding.
+    `beam` partial solutions are kept while rounding.
     """
 
     def __init__(self, model: PhaseModel, setup: SetUp, beam: int) -> None:
@@ -49,7 +44,7 @@ class Search:
         self._limit = residual_limit(setup.certificate.freedom)
         self._rivals = find_rivals(self._solver, setup.certificate)
         worst = max(setup.certificate.log2_spurious, self._rivals.log2_expected)
-        self.certificate: Certificate = replace(setup.certificate, log2_spurious=worst)
+        self.certificate: DecodingCertificate = replace(setup.certificate, log2_spurious=worst)
         self.n_kept = max(beam, _AMBIGUOUS_BEAM) if worst >= LARGEST_LOG2_SPURIOUS else beam
 
     def __call__(self, phases: np.ndarray) -> Found:
@@ -71,10 +66,10 @@ class Search:
         read = ~np.isnan(phases[:, 0])
         if not read.all():
             phases = np.where(read[:, None], phases, 0.0)
-        centred = wrapped(phases - self._mean_phases)
-        whole, found = self._solver.whole_turns(centred, c)
+        centered = wrapped(phases - self._mean_phases)
+        whole, found = self._solver.whole_turns(centered, c)
         found = found.reshape(-1)
-        repeated = centred if c == 1 else np.repeat(centred, c, axis=0)
+        repeated = centered if c == 1 else np.repeat(centered, c, axis=0)
         solved = self._solver.solutions(repeated, whole.reshape(n * c, -1))
         squares = np.square(solved.residuals).sum(axis=1)
         chi = squares / self._model.noise_turns**2
@@ -119,13 +114,9 @@ class Search:
 
 
 def _other_solutions(whole: np.ndarray, agree: np.ndarray) -> np.ndarray:
-    """Return which candidates agree and are neither the first nor a repetition, bool (n, c).
+    """Return which candidates agree (n, c) and are neither the first nor a repetition.
 
-    Parameters
-    ----------
-    whole : ndarray of shape (n, c, w)
-        Equal for equal solutions. Repetitions have equal costs and so follow each other.
-    agree : ndarray of shape (n, c), dtype=bool
+    `whole` (n, c, w) is equal for equal solutions; these have equal costs and so follow each other.
     """
     others = np.zeros_like(agree)
     others[:, 1:] = agree[:, 1:] & (whole[:, 1:] != whole[:, :-1]).any(axis=2)

@@ -12,7 +12,7 @@ import numpy as np
 from primal.decoding import _cache
 from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
-    Certificate,
+    DecodingCertificate,
     WholeNumberCount,
     log2_fit,
     log2_spurious,
@@ -36,25 +36,24 @@ _LEAST_STORED_SECONDS = 0.5
 class SetUp:
     """Everything about a plan that does not depend on a code.
 
-    Attributes
-    ----------
-    reduced : Reduced
-        Of the whole-number phases, if any, and the first rows in the model's order.
-    stages : list of Stage
-        Empty for whole-number inputs, which need none.
-    certificate : Certificate
+    `reduced` is the lattice of the whole-number phases, if any, and the first rows in the model's
+    order; `stages` are empty for whole-number inputs, which need none.
     """
 
     reduced: Reduced
     stages: list[Stage]
-    certificate: Certificate
+    certificate: DecodingCertificate
 
 
 def set_up(
-    model: PhaseModel, key: str | None, progress: Callable[[float], None] | None = None
+    model: PhaseModel, key: str | None, progress: Callable[[int, int], None] | None = None
 ) -> SetUp:
     """Return the set-up of a model, from the cache when there is an entry under `key`."""
-    report = progress or (lambda share: None)
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress(int(100 * share), 100)
+
     report(0.0)
     reduced = _stored(model, key) if key is not None else None
     if reduced is not None:
@@ -125,7 +124,7 @@ def _finish(model: PhaseModel, reduced: Reduced) -> SetUp:
     return SetUp(
         reduced,
         stages,
-        Certificate(
+        DecodingCertificate(
             math.exp(log_chance),
             math.inf if _leaves_open(model, stages[-1]) else spurious,
             np.sqrt(np.square(model.factor @ stages[-1].root).sum(axis=1) + model.unseen_variance),
@@ -143,11 +142,11 @@ def _leaves_open(model: PhaseModel, last: Stage) -> bool:
     return dropped or float(np.linalg.norm(last.root, 2)) > _LARGEST_SHARE_OPEN
 
 
-def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> Certificate:
+def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> DecodingCertificate:
     k, d = model.table.shape
     # A cost that the prior hardly ever exceeds; results are judged by their own cost.
     candidates = WholeNumberCount.of(model.prior).log2_at_most(np.array(chi_squared_limit(d)))
-    return Certificate(
+    return DecodingCertificate(
         reduced.success_probability,
         float(candidates) + log2_fit(k, model.noise_turns),
         np.zeros(d),

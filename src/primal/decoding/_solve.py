@@ -20,18 +20,11 @@ _CHILDREN = 5
 
 @dataclass(frozen=True, eq=False)
 class Solutions:
-    """Inputs that belong to whole turns, one in a row.
+    """Inputs that belong to whole turns: `x` (n, d), and `xi` (n, r) in units of the prior.
 
-    Attributes
-    ----------
-    x : ndarray of shape (n, d)
-    xi : ndarray of shape (n, r)
-        The same in units of the prior.
-    residuals : ndarray of shape (n, h)
-        What x leaves of the phases that take part, in turns.
-    whole : ndarray of shape (n, w), dtype=float64
-        Whole turns of these phases, or steps of x where x is whole. Solutions that agree in
-        them are the same one, whichever turns of the first rows they were found from.
+    `residuals` (n, h) are what x leaves of the phases that take part, in turns, and `whole` (n, w)
+    the whole turns of these phases, or steps of x where x is whole. Solutions that agree in them
+    are the same one, whichever turns of the first rows they were found from.
     """
 
     x: np.ndarray
@@ -41,13 +34,7 @@ class Solutions:
 
 
 class Solver:
-    """Solutions for phases, of one set-up.
-
-    Parameters
-    ----------
-    model : PhaseModel
-    setup : SetUp
-    """
+    """Solutions for phases, of one set-up."""
 
     def __init__(self, model: PhaseModel, setup: SetUp) -> None:
         self.model, self._setup = model, setup
@@ -69,19 +56,15 @@ class Solver:
         """Number of directions in which x moves the phases; none if it is whole."""
         return 0 if self.model.prior.step is not None else self.model.factor.shape[1]
 
-    def whole_turns(self, centred: np.ndarray, n_kept: int) -> tuple[np.ndarray, np.ndarray]:
+    def whole_turns(self, centered: np.ndarray, n_kept: int) -> tuple[np.ndarray, np.ndarray]:
         """Return whole turns of the first rows, (n, n_kept, m), and which of them were found.
 
-        Parameters
-        ----------
-        centred : ndarray of shape (n, k)
-            Phases less those of the prior's mean, in turns.
+        `centered` (n, k) are phases less those of the prior's mean, in turns.
         """
         kernels = load_compiled("primal.decoding._kernels")
-
-        n, c, m = len(centred), n_kept, self.n_resolved
+        n, c, m = len(centered), n_kept, self.n_resolved
         reduced = self._setup.reduced
-        target = kernels.row_products(centred[:, self._rows], self._to_reduced)
+        target = kernels.row_products(centered[:, self._rows], self._to_reduced)
         whole, costs = np.empty((n, c, m), dtype=np.int64), np.empty((n, c))
         kernels.nearest_plane(reduced.factor, target, 1 if c == 1 else _CHILDREN, whole, costs)
         found = np.isfinite(costs)
@@ -89,19 +72,18 @@ class Solver:
         # Exact: V is the inverse transpose modulo 2**64 and the result is small.
         return kernels.row_products(whole.reshape(n * c, m), reduced.v).reshape(n, c, m), found
 
-    def solutions(self, centred: np.ndarray, whole: np.ndarray) -> Solutions:
+    def solutions(self, centered: np.ndarray, whole: np.ndarray) -> Solutions:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""
         kernels = load_compiled("primal.decoding._kernels")
-
         model, prior = self.model, self.model.prior
         if prior.step is not None:
             steps = whole[:, : model.n_whole].astype(np.float64)
             x = prior.step * (np.rint(prior.mean / prior.step) + steps)
             xi = steps * prior.step / np.diag(model.factor)
             phases = kernels.row_products(prior.step * steps, model.table.transposed)
-            return Solutions(x, xi, wrapped(centred - phases), steps)
-        total = (centred[:, self._rows] + whole)[:, self._sorted]
+            return Solutions(x, xi, wrapped(centered - phases), steps)
+        total = (centered[:, self._rows] + whole)[:, self._sorted]
         xi = kernels.row_products(total, self._first_gain)
-        xi, residuals, turns = refine(self._setup.stages, centred, xi)
+        xi, residuals, turns = refine(self._setup.stages, centered, xi)
         x = prior.mean + kernels.row_products(xi, model.factor.T)
         return Solutions(x, xi, residuals, turns)

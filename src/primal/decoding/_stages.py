@@ -23,18 +23,10 @@ _LARGEST_PREDICTION_TURNS = 0.1
 class Stage:
     """One least-squares step: xi + gain @ residual - root @ root.T @ xi.
 
-    Attributes
-    ----------
-    rows : ndarray of shape (h,), dtype=int64
-        Phases that are resolved at this stage.
-    spread : ndarray of shape (h, r)
-        G of these rows, in turns.
-    gain : ndarray of shape (r, h)
-        From residuals in turns to xi.
-    root : ndarray of shape (r, r)
-        The posterior covariance of xi is root @ root.T.
-    predictions_turns : ndarray
-        Deviations with which the rows added after this stage are predicted.
+    `rows` (h,) are the phases that are resolved at this stage, `spread` (h, r) is G of these,
+    `gain` (r, h) leads from residuals to xi, and root @ root.T (r, r) is the posterior covariance
+    of xi. `predictions_turns` are the deviations with which the rows added after this stage are
+    predicted.
     """
 
     rows: np.ndarray
@@ -46,7 +38,6 @@ class Stage:
     def residuals(self, phases: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what xi leaves of the phases of these rows, and their whole turns beside it."""
         kernels = load_compiled("primal.decoding._kernels")
-
         every = len(self.rows) == phases.shape[1]
         left = (phases if every else phases[:, self.rows]) - kernels.row_products(
             xi, self._spread_t
@@ -58,7 +49,6 @@ class Stage:
     def step(self, residuals: np.ndarray, xi: np.ndarray) -> np.ndarray:
         """Return the xi that is best for these rows and the prior."""
         kernels = load_compiled("primal.decoding._kernels")
-
         return (
             xi
             + kernels.row_products(residuals, self._gain_t)
@@ -96,22 +86,11 @@ def make_stages(spread: np.ndarray, noise_turns: float, first_rows: np.ndarray) 
 def refine(
     stages: list[Stage], phases: np.ndarray, xi: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return xi from all rows, and what is left of their phases.
+    """Return xi (n, r) from all rows, what is left of their phases (n, h), and their whole turns.
 
-    Parameters
-    ----------
-    phases : ndarray of shape (n, k)
-        In turns, any number of whole turns off.
-    xi : ndarray of shape (n, r)
-        Good enough to predict the rows of the first stage within half a turn.
-
-    Returns
-    -------
-    xi : ndarray of shape (n, r)
-    residuals : ndarray of shape (n, h)
-        In turns, of the rows of the last stage.
-    whole : ndarray of shape (n, h), dtype=float64
-        Whole turns between these phases and those of x; another solution has others.
+    `phases` (n, k) may be any number of whole turns off; `xi` has to predict the rows of the first
+    stage within half a turn. The whole turns between the phases and those of x tell solutions
+    apart.
     """
     # The last stage goes twice: the second time removes the rounding of the first.
     for stage in (*stages, stages[-1]):

@@ -53,8 +53,9 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
     EngineError
         If the name is unknown or its package is not installed.
     """
-    name = name or os.environ.get("PRIMAL_ENGINE") or "auto"
-    if name not in (*ENGINES, "auto"):
+    if name is None or (isinstance(name, str) and not name):
+        name = os.environ.get("PRIMAL_ENGINE") or "auto"
+    if not isinstance(name, str) or name not in (*ENGINES, "auto"):
         raise EngineError(
             f"engine must be one of auto, {', '.join(ENGINES)}, got {name!r}: "
             "check the environment variable PRIMAL_ENGINE."

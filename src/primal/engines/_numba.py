@@ -11,10 +11,9 @@ import numpy as np
 from primal._forks import matrix_product
 from primal._parallel import over_rows, single_threaded_blas
 from primal.bases import FrequencyTable, HadamardTable
-from primal.engines import _numba_coherence as coherence
 from primal.engines import _numba_hadamard as hadamard
 from primal.engines import _numba_kernels as kernels
-from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, Table, row_blocks, worst_of
+from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, Table, row_blocks
 from primal.turns import digit_units, term_shift
 
 __all__ = ["NumbaEngine"]
@@ -30,8 +29,6 @@ _LEAST_PHASES = 1 << 16
 _LEAST_ROWS_OF_PRODUCT = 256
 # Up to this many inputs the sums are made row by row, without a library's matrix product.
 _LARGEST_DIRECT_D = 4
-# Lags kept by the coherence screen at first; it grows when they are too many.
-_SURVIVORS = 1 << 12
 
 
 class NumbaEngine(NumpyEngine):
@@ -98,6 +95,9 @@ class NumbaEngine(NumpyEngine):
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
+    def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        kernels.fast(phases, _kernel_finish(finish), out)
+
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         if isinstance(table, HadamardTable):
             over_rows(
@@ -115,25 +115,6 @@ class NumbaEngine(NumpyEngine):
 
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
-
-    def worst_lag(self, increments: np.ndarray, first: int, last: int) -> tuple[int, float]:
-        margin = np.float32(2.0 * coherence.screen_error(len(increments)))
-        survivors: list[np.ndarray] = []
-
-        def work(start: int, stop: int) -> None:
-            size = _SURVIVORS
-            while True:
-                lags, values = np.empty(size, dtype=np.int64), np.empty(size, dtype=np.float32)
-                n = coherence.screen(increments, first + start, first + stop, margin, lags, values)
-                if n >= 0:
-                    survivors.append(lags[:n])
-                    return
-                size *= 8
-
-        over_rows(last - first, _LEAST_PHASES // len(increments) + 1, work)
-        lags = np.sort(np.concatenate(survivors)).astype(np.uint64)
-        blocks = row_blocks(len(lags), len(increments))
-        return worst_of(increments, (lags[rows] for rows in blocks))
 
 
 def _hadamard_arguments(table: HadamardTable, x: np.ndarray) -> tuple[Any, ...]:

@@ -5,7 +5,7 @@ Work goes in blocks of rows that stay in cache, so memory does not grow with the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -104,38 +104,14 @@ class NumpyEngine:
             turns = plain_turns(table, part)[1] if plain else rounded_turns(table, part)
             write_features(turns, out[rows], finish)
 
+    def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        """Write float32 features of float64 phases in turns, taken as they are, in this thread."""
+        write_features(_fractions(phases)[1], out, finish)
+
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
         for rows in row_blocks(len(x), table.shape[0]):
             out[rows] = rounded_turns(table, x[rows])
-
-    def worst_lag(self, increments: np.ndarray, first: int, last: int) -> tuple[int, float]:
-        """Return the lag l in [first, last) with the largest |g(l)|, and g(l).
-
-        g(l) is the mean of cos(2 pi l f) over the frequencies behind `increments`: the cosine
-        similarity of two codes l positions apart. The smallest lag wins among equals.
-        """
-        blocks = row_blocks(last - first, len(increments))
-        return worst_of(
-            increments,
-            (np.arange(first + b.start, first + b.stop, dtype=np.uint64) for b in blocks),
-        )
-
-
-def worst_of(increments: np.ndarray, parts: Iterable[np.ndarray]) -> tuple[int, float]:
-    """Return the lag with the largest |g| among parts of uint64 lags in rising order."""
-    worst, value = 0, 0.0
-    for lags in parts:
-        g = mean_cosines(increments, lags)
-        at = int(np.abs(g).argmax())
-        if abs(g[at]) > abs(value):
-            worst, value = int(lags[at]), float(g[at])
-    return worst, value
-
-
-def mean_cosines(increments: np.ndarray, lags: np.ndarray) -> np.ndarray:
-    """Return g(l) for uint64 lags, in float64."""
-    return waves(static_turns(lags, increments))[0].mean(axis=1)
 
 
 def exact_turns(table: Table, x: np.ndarray) -> np.ndarray:
@@ -215,7 +191,10 @@ def exact_pairs(table: Table, x: np.ndarray, rows: np.ndarray, columns: np.ndarr
 
 def plain_turns(table: Table, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the fractions of one float64 product in units of 2**-32 turn, and as uint32 turns."""
-    phases = matrix_product(x, table.transposed)
+    return _fractions(matrix_product(x, table.transposed))
+
+
+def _fractions(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     units = (phases - np.rint(phases)) * 2.0**32  # both steps are exact
     return units, np.rint(units).astype(np.int64).astype(np.uint32)
 

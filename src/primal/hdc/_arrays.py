@@ -1,8 +1,7 @@
 """Integer phases and complex numbers as arrays of NumPy or PyTorch.
 
 Phases are uint32 (units of 2**-32 turn) or uint64 (2**-64 turn). PyTorch has no arithmetic for
-these, so a tensor holds the same bits as int32 or int64. What the arrays mean is said one floor
-up, by :class:`primal.hdc.Codes`.
+these, so a tensor holds the same bits as int32 or int64.
 """
 
 from __future__ import annotations
@@ -24,6 +23,7 @@ __all__ = [
     "listed",
     "nearest_turns",
     "over_entries",
+    "side_by_side",
     "turn_bits",
     "turn_phasors",
     "turn_power",
@@ -66,12 +66,10 @@ def is_complex(x: Any) -> bool:
 
 def turn_phasors(turns: Any) -> Any:
     """Return exp(2 pi i turns): complex64 from 32-bit phases, complex128 from 64-bit ones."""
-    if is_tensor(turns):
-        import torch
-
-        from primal.torch._eager import waves as tensor_waves
-
-        return torch.complex(*tensor_waves(turns))
+    if is_tensor(turns):  # by way of the host, whose bits they are to have
+        unsigned = np.uint32 if turn_bits(turns) == 32 else np.uint64
+        z = turn_phasors(turns.detach().cpu().numpy().view(unsigned))
+        return sys.modules["torch"].from_numpy(z).to(turns.device)
     out = np.empty(turns.shape, dtype=np.complex64 if turns.itemsize == 4 else np.complex128)
 
     def work(source: np.ndarray, target: np.ndarray) -> None:
@@ -83,19 +81,26 @@ def turn_phasors(turns: Any) -> Any:
 
 def nearest_turns(z: Any) -> Any:
     """Return the phases of complex numbers: 32-bit from complex64, 64-bit from complex128."""
+    library: Any = sys.modules["torch"] if is_tensor(z) else np
+    narrow = z.dtype == library.complex64
+    real, imaginary = (library.asarray(part, dtype=library.float64) for part in (z.real, z.imag))
+    scaled = library.arctan2(imaginary, real) / (2.0 * math.pi) * 2.0**32
+    nearest = library.round(scaled)
+    # 2**63 itself does not fit into int64: the last 32 bits come from the rest.
+    rest = (scaled - nearest) * 2.0**32
     if is_tensor(z):
-        import torch
-
-        narrow = z.dtype == torch.complex64
-        turns = torch.atan2(z.imag.double(), z.real.double()) / (2.0 * math.pi)
-        whole = torch.round(turns * 2.0**32).long()
-        # 2**63 itself does not fit into int64: the last 32 bits come from the rest.
-        return whole.int() if narrow else (whole << 32) + _rest(torch, turns).long()
-    turns = np.arctan2(z.imag, z.real, dtype=np.float64) / (2.0 * math.pi)
-    whole = np.rint(turns * 2.0**32).astype(np.int64)
-    if z.dtype == np.complex64:
+        whole = nearest.long()
+        return whole.int() if narrow else (whole << 32) + rest.long()
+    whole = nearest.astype(np.int64)
+    if narrow:
         return whole.astype(np.uint32)
-    return ((whole << 32) + _rest(np, turns).astype(np.int64)).view(np.uint64)
+    return ((whole << 32) + rest.astype(np.int64)).view(np.uint64)
+
+
+def side_by_side(z: np.ndarray, dtype: Any = np.complex64) -> np.ndarray:
+    """Return complex rows (..., k) as real ones (..., 2 k): real and imaginary parts in turn."""
+    z = np.ascontiguousarray(z, dtype=dtype)
+    return z.view(z.real.dtype)
 
 
 def turn_power(turns: Any, exponent: float) -> Any:
@@ -129,9 +134,3 @@ def over_entries(work: Any, *arrays: np.ndarray) -> None:
         return
     least_rows = -(-_LEAST_ENTRIES * shape[0] // arrays[0].size)
     over_rows(shape[0], least_rows, lambda i, j: work(*(array[i:j] for array in arrays)))
-
-
-def _rest(library: Any, turns: Any) -> Any:
-    """Return what rounding to 2**-32 turn leaves of float64 turns, in units of 2**-64 turn."""
-    scaled = turns * 2.0**32
-    return (scaled - library.round(scaled)) * 2.0**32

@@ -1,14 +1,13 @@
 """How many items a bundle can hold, before any bundle is made.
 
 Codes are taken as unit vectors in R**D that look independent: the inner product of two has mean 0
-and variance 1 / D. A bundle of K of them answers an item that is in it with 1 + noise, any other
-with noise alone. :func:`primal.codebooks.capacity` asks another question: how many codes there
-can be.
+and variance 1 / D. :func:`primal.codebooks.capacity` asks how many codes there can be.
 """
 
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
 from collections.abc import Callable
 from functools import lru_cache
 
@@ -17,7 +16,7 @@ import numpy as np
 from primal._checks import even_dimension, one_of, require_memory, whole_number
 from primal.errors import ParameterError
 
-__all__ = ["DECODERS", "capacity", "matched_accuracy", "recall_accuracy", "search_space"]
+__all__ = ["DECODERS", "capacity", "log_search_space", "matched_accuracy", "recall_accuracy"]
 
 DECODERS = ("matched", "orthogonal", "subspace", "message")
 _GRID = np.linspace(-9.0, 9.0, 1201)
@@ -32,30 +31,23 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
 
     Parameters
     ----------
-    D : int
-        Real dimensions, even.
-    N : int
-        Items to choose from.
+    D, N : int
+        Real dimensions, even; items to choose from.
     decoder : {"matched", "orthogonal", "subspace", "message", "resonator"}, default="message"
         As for :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes,
-        each from N candidates (see :func:`search_space`).
+        each from N candidates, that :func:`primal.hdc.factorize` finds.
     accuracy : float, default=0.99
         Share of the items to be found, strictly between 0 and 1; of the matched filter alone,
         since pursuits break down within a few items.
 
-    Returns
-    -------
-    K : int
-
     Notes
     -----
-    *matched*: :func:`matched_accuracy`. *subspace*: Donoho and Tanner's threshold, below which
-    the sparsest solution of D equations with N unknowns has the smallest sum of absolute
-    values; subspace pursuit is another algorithm, but breaks down in the same place for weights
-    that are all equal. *orthogonal*: D / ln N, twice what Fletcher and Rangan need to find every
+    *matched*: :func:`matched_accuracy`. *subspace*: Donoho and Tanner's threshold for D equations
+    with N unknowns. *orthogonal*: D / ln N, twice what Fletcher and Rangan need to find every
     item, because here one in a hundred may be wrong. *message*: the largest K for which the
     equations of state evolution run into zero noise. Pursuits fall short of their limits by a
-    few times 1 / sqrt(D).
+    few times 1 / sqrt(D). *resonator*: k**2 / 2 combinations, as measured by
+    ``tools/hdc_capacity.py resonator``.
 
     Examples
     --------
@@ -73,7 +65,7 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
 @lru_cache(maxsize=256)
 def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
     if decoder == "resonator":
-        return max(1, int(math.log(search_space(D)) / math.log(N)))
+        return max(1, int(log_search_space(D) / math.log(N)))
     if decoder == "matched":
         return _largest(lambda K: matched_accuracy(D, N, K) >= accuracy, min(N, D))
     if N <= D:  # as many equations as unknowns
@@ -95,13 +87,6 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
     D, N, K : int
         Real dimensions, items to choose from, items in the bundle (each with weight 1).
 
-    Notes
-    -----
-    K answers with mean 1 and variance (K - 1) / D compete with N - K of mean 0 and variance
-    K / D. The j-th item is lost when the j-th lowest of the first is below the j-th highest of
-    the second: the sum of these chances, from the laws of order statistics, is the number of
-    items lost.
-
     Examples
     --------
     >>> from primal import hdc
@@ -112,6 +97,7 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
     K = whole_number("K", K, least=1)
     if N <= K:
         return 1.0
+    # K answers of mean 1 and variance (K - 1) / D compete with N - K of mean 0, variance K / D.
     lost = _misses(K, N - K, math.sqrt((K - 1) / D), math.sqrt(K / D))
     return min(1.0, max(0.0, 1.0 - lost / K))
 
@@ -121,10 +107,8 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
 
     Parameters
     ----------
-    D, N : int
-        Real dimensions; values to choose from.
-    n_pairs : int
-        Pairs stored.
+    D, N, n_pairs : int
+        Real dimensions, values to choose from, pairs stored.
     form : {"vector", "matrix"}, default="vector"
         As for :class:`primal.hdc.KeyValueMemory`: crosstalk has the power n_pairs - 1 relative
         to the value in a vector, and (n_pairs - 1) / D in a matrix.
@@ -147,24 +131,14 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
     return float((below * density).sum() / density.sum())
 
 
-def search_space(D: int) -> float:
-    """Return how many combinations of factors a resonator network can search: about k**2 / 2.
-
-    A rule found by measurement (``tools/hdc_capacity.py --resonator``), not a theorem: products
-    of three factors from codebooks of equal size come back in nine of ten cases up to there.
-    """
-    return (even_dimension(D) / 2) ** 2 / 2.0
+def log_search_space(D: int) -> float:
+    """Return the logarithm of how many combinations of factors a resonator network can search."""
+    return math.log((D / 2) ** 2 / 2.0)
 
 
 def _largest(holds: Callable[[int], bool], most: int) -> int:
     """Return the largest number up to `most` for which a falling property holds, at least 1."""
-    low, high = 1, most
-    if holds(high):
-        return high
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (middle, high) if holds(middle) else (low, middle)
-    return low
+    return max(1, bisect_right(range(1, most + 1), False, key=lambda K: not holds(K)))
 
 
 def _silent(D: int, N: int, K: int) -> bool:
@@ -190,8 +164,7 @@ def _silent(D: int, N: int, K: int) -> bool:
 def _donoho_tanner(delta: float) -> float:
     """Return the weak threshold K / D for D / N = delta, signs unknown.
 
-    Donoho, Maleki and Montanari's form: the maximum over t of
-    (1 - 2 m / delta) / (1 + t**2 - 2 m), m = (1 + t**2) P(g > t) - t p(t), g standard normal.
+    In Donoho, Maleki and Montanari's form, with m = (1 + t**2) P(g > t) - t p(t), g normal.
     """
     t = np.linspace(0.01, 6.0, 2000)
     m = (1.0 + t**2) * _upper(t) - t * np.exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi)
@@ -207,10 +180,8 @@ def _misses(n_hits: int, n_others: int, hit_std: float, other_std: float) -> flo
     most = min(n_hits, n_others)
     below = _binomial_tails(n_hits, p_hit_below, most)
     above = _binomial_tails(n_others, p_other_above, most)
-    # P(j-th highest other > j-th lowest hit), summed over j.
-    steps = np.diff(below, axis=1)
-    middle = 0.5 * (above[:, 1:] + above[:, :-1])
-    return float((steps * middle).sum())
+    # The j-th hit is lost when the j-th highest other is above the j-th lowest hit: sum over j.
+    return float((np.diff(below, axis=1) * 0.5 * (above[:, 1:] + above[:, :-1])).sum())
 
 
 def _binomial_tails(n: int, p: np.ndarray, most: int) -> np.ndarray:

@@ -30,18 +30,18 @@ class SimilarityCertificate:
     ----------
     n : int
         Number of items.
-    worst : float
+    coherence : float
         Largest |cosine similarity| between two of them; 0 for fewer than two.
     pair : tuple of int or None
         Places of two items that attain it.
     rms : float
         Root mean square of all of them; sqrt(1 / D) for independent codes.
     welch : float
-        No n codes of this length have a smaller `worst`.
+        No n codes of this length have a smaller coherence.
     """
 
     n: int
-    worst: float
+    coherence: float
     pair: tuple[int, int] | None
     rms: float
     welch: float

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -40,8 +40,7 @@ class Circular(Vocabulary):
     (x - y) / period); with the m_j distributed as in the Fourier series
     1/2 + 4 / pi**2 (cos t + cos(3 t) / 9 + cos(5 t) / 25 + ...) it is 1 - 2 |x - y| / period.
 
-    Codes are points on a circle, and their quotients are turns of it: encode(y) / encode(x)
-    depends on y - x alone, and bound with any other code it turns that one by as much.
+    encode(y) / encode(x) depends on y - x alone, and turns any other code by as much.
 
     Examples
     --------
@@ -56,20 +55,14 @@ class Circular(Vocabulary):
 
     period: float
 
-    kind: ClassVar[str] = "circular"
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "period", positive_scale("period", self.period))
+        vars(self).update(period=positive_scale("period", self.period))
 
     def encode(self, x: Any) -> Codes:
         """Return the codes of numbers of any shape: (*x.shape, k), uint32.
 
-        Raises
-        ------
-        DataError
-            For numbers a million periods away, of whose place on the circle float64 keeps too
-            little.
+        Numbers a million periods away are refused: float64 keeps too little of their place.
         """
         array = real_array("x", x).astype(np.float64)
         if array.size and np.abs(array).max() > self.farthest:

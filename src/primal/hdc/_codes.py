@@ -18,7 +18,7 @@ from primal.hdc._arrays import (
     turn_power,
 )
 
-__all__ = ["Codes", "combine", "exponent", "fit", "operand", "phasors", "same_phases"]
+__all__ = ["Codes", "combine", "fit", "operand", "phasors"]
 
 
 class Codes:
@@ -28,8 +28,7 @@ class Codes:
     inverse, ``a ** r`` the power, ``-a`` the negative, and ``a + b`` the bundle. Bundles are
     plain complex arrays, in which ``*`` and ``+`` mean the same; codes and bundles mix.
 
-    Codes do not change, and do not turn into numbers by themselves: ``.turns`` are the integers,
-    :func:`primal.hdc.phasors` the complex numbers.
+    Codes do not turn into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``.
 
     Parameters
     ----------
@@ -42,17 +41,11 @@ class Codes:
     turns : array of shape (..., k)
         Read-only if it is NumPy's.
     shape : tuple of int
-        (..., k), the shape of the bundle with one code in each place. Indices, iteration and
-        ``len`` go over all axes but the last: a code is not taken apart.
-
-    Raises
-    ------
-    DataError
-        For anything but such arrays.
+        (..., k). Indices, iteration and ``len`` go over all axes but the last: a code is not
+        taken apart.
 
     Examples
     --------
-    >>> import numpy as np
     >>> from primal import hdc
     >>> a, b = hdc.Space(512).symbols().encode(["a", "b"])
     >>> a * b / b == a, a**2 == a * a, a * ~a == hdc.identity(256)
@@ -78,38 +71,30 @@ class Codes:
                 f"int64 tensors of PyTorch, got {_described(turns)}: encode values with a "
                 "vocabulary, complex numbers with nearest_code."
             )
-        self._turns = _frozen(turns)
-
-    @classmethod
-    def _of(cls, turns: Any) -> Codes:
-        """Return codes of phases that are known to be right."""
-        codes = object.__new__(cls)
-        codes._turns = _frozen(turns)
-        return codes
+        if not is_tensor(turns):  # PyTorch has no read-only tensors
+            turns = turns.view()
+            turns.flags.writeable = False
+        self._turns = turns
 
     @staticmethod
     def stack(codes: Sequence[Codes]) -> Codes:
         """Return codes of one shape along a new first axis."""
-        if not isinstance(codes, (Sequence, Codes)):
-            raise DataError(f"stack takes codes, got {_described(codes)}.")
-        members = list(codes)
+        members = list(codes) if isinstance(codes, (Sequence, Codes)) else [codes]
         if not members:
-            raise DataError("stack needs at least one code, got none.")
+            raise DataError(f"stack needs at least one code, got {codes!r}.")
         for member in members:
             if not isinstance(member, Codes):
                 raise DataError(f"stack takes codes, got {_described(member)}.")
-            fit(members[0], member)
             _same_bits(members[0], member)
-            if member.shape != members[0].shape:
-                raise DataError(
-                    f"stack takes codes of one shape, got {members[0].shape} and {member.shape}."
-                )
-        turns = [member._turns for member in members]
+        if len({member.shape for member in members}) > 1:
+            shapes = [member.shape for member in members]
+            raise DataError(f"stack takes codes of one shape, got {shapes}.")
+        turns = [member.turns for member in members]
         if is_tensor(turns[0]):
             import torch
 
-            return Codes._of(torch.stack(turns))
-        return Codes._of(np.stack(turns))
+            return Codes(torch.stack(turns))
+        return Codes(np.stack(turns))
 
     @property
     def turns(self) -> Any:
@@ -117,21 +102,21 @@ class Codes:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return tuple(self._turns.shape)
+        return tuple(self.turns.shape)
 
     @property
     def ndim(self) -> int:
-        return self._turns.ndim
+        return self.turns.ndim
 
     @property
     def k(self) -> int:
         """Phases of a code."""
-        return self._turns.shape[-1]
+        return self.turns.shape[-1]
 
     @property
     def bits(self) -> int:
         """Bits of a phase, 32 or 64."""
-        return turn_bits(self._turns)
+        return turn_bits(self.turns)
 
     def __mul__(self, other: Any) -> Any:
         return combine(self, other, np.add)
@@ -147,16 +132,18 @@ class Codes:
 
     def __invert__(self) -> Codes:
         # NumPy wraps unsigned integers, and so does PyTorch its signed ones.
-        return Codes._of(-self._turns if is_tensor(self._turns) else np.negative(self._turns))
+        return Codes(-self.turns if is_tensor(self.turns) else np.negative(self.turns))
 
     def __neg__(self) -> Codes:
         half = 1 << (self.bits - 1)
-        if is_tensor(self._turns):
-            return Codes._of(self._turns ^ -half)  # the smallest integer is the highest bit alone
-        return Codes._of(self._turns + self._turns.dtype.type(half))
+        if is_tensor(self.turns):
+            return Codes(self.turns ^ -half)  # the smallest integer is the highest bit alone
+        return Codes(self.turns + self.turns.dtype.type(half))
 
     def __pow__(self, r: float) -> Codes:
-        return Codes._of(turn_power(self._turns, exponent(r)))
+        if not isinstance(r, numbers.Real) or not abs(r) < 2**53:  # type: ignore[unsupported-operation]
+            raise DataError(f"r must be one real number below 2**53 in size, got {_described(r)}.")
+        return Codes(turn_power(self.turns, float(r)))
 
     def __add__(self, other: Any) -> Any:
         fit(self, other)
@@ -176,12 +163,12 @@ class Codes:
 
     def __eq__(self, other: object) -> Any:
         """Whether codes are the same to the bit: a bool, or one for each of several codes."""
+        if isinstance(other, np.ndarray) or is_tensor(other):
+            raise DataError(
+                f"codes are compared with codes, got {_described(other)}: wrap phases as "
+                "Codes(turns), or compare .turns."
+            )
         if not isinstance(other, Codes):
-            if isinstance(other, np.ndarray) or is_tensor(other):
-                raise DataError(
-                    f"codes are compared with codes, got {_described(other)}: wrap phases as "
-                    "Codes(turns), or compare .turns."
-                )
             return NotImplemented
         turns, others = fit(self, other)
         _same_bits(self, other)
@@ -195,19 +182,18 @@ class Codes:
         return not same if isinstance(same, bool) else ~same
 
     def __len__(self) -> int:
-        if self._turns.ndim < 2:
+        if self.ndim < 2:
             raise DataError(f"one code has no length; it has {self.k} phases, its k.")
-        return self._turns.shape[0]
+        return self.turns.shape[0]
 
     def __iter__(self) -> Iterator[Codes]:
-        for place in range(len(self)):
-            yield Codes._of(self._turns[place])
+        return (Codes(self.turns[place]) for place in range(len(self)))
 
     def __getitem__(self, index: Any) -> Codes:
         places = index if isinstance(index, tuple) else (index,)
         try:
             # The last slice makes an index into the phases one too many.
-            return Codes._of(self._turns[(*places, slice(None))])
+            return Codes(self.turns[(*places, slice(None))])
         except (IndexError, TypeError, ValueError) as error:
             raise DataError(
                 f"no codes at [{index!r}] of shape {self.shape}, whose last axis, the phases, is "
@@ -215,41 +201,31 @@ class Codes:
             ) from None
 
     def __repr__(self) -> str:
-        flat = self._turns.reshape(-1)
+        flat = self.turns.reshape(-1)
         scale = 2.0**self.bits
         shown = [f"{int(turn) / scale % 1.0:.4f}" for turn in flat[:3]]
         if flat.shape[0] > 3:
             shown += ["...", f"{int(flat[-1]) / scale % 1.0:.4f}"]
-        return f"Codes of shape {self.shape}, {self._turns.dtype}, turns {' '.join(shown)}"
+        return f"Codes of shape {self.shape}, {self.turns.dtype}, turns {' '.join(shown)}"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Codes, (self._turns,)
+        return Codes, (self.turns,)
 
     def __array__(self, *_: Any, **__: Any) -> np.ndarray:
         raise DataError(
             "codes are no array of numbers: take .turns for the integers or phasors(codes) for "
-            "complex numbers."
+            "complex numbers, or use the operators of codes."
         )
 
-    def __array_function__(self, function: Any, *_: Any) -> Any:
-        raise DataError(
-            f"numpy.{function.__name__} does not take codes: use the operators of codes, or their "
-            ".turns or phasors."
-        )
+    def __array_function__(self, *_: Any) -> Any:
+        return self.__array__()
 
 
 def phasors(x: Any) -> Any:
     """Return codes as complex numbers of length 1; a bundle is returned as it is.
 
-    Parameters
-    ----------
-    x : Codes or bundle of shape (..., k)
-
-    Returns
-    -------
-    z : complex array of shape (..., k)
-        complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
-        :func:`primal.turns.waves`, from NumPy and PyTorch alike.
+    complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
+    :func:`primal.turns.waves`, from NumPy and PyTorch alike.
 
     Examples
     --------
@@ -259,64 +235,47 @@ def phasors(x: Any) -> Any:
     >>> hdc.phasors(quarters).real.astype(int)
     array([ 1,  0, -1])
     """
-    return turn_phasors(x._turns) if isinstance(x, Codes) else operand(x)
+    return turn_phasors(x.turns) if isinstance(x, Codes) else operand(x)
 
 
 def operand(x: Any) -> Any:
-    """Return x if it is codes or a bundle.
-
-    Raises
-    ------
-    DataError
-        For anything else, saying how to make it one.
-    """
+    """Return x if it is codes or a bundle; raise DataError otherwise, saying how to make it one."""
     if isinstance(x, Codes) or (is_complex(x) and x.ndim):
         return x
+    hint = "encode values with a vocabulary"
     if turn_bits(x):
         hint = "wrap integer phases as hdc.Codes(turns)"
     elif isinstance(x, (int, float, complex)):
         hint = "weights go into bundle(codes, weights=...), exponents into power(codes, r)"
     elif isinstance(x, (list, tuple)):
-        hint = "stack codes with Codes.stack, encode values with a vocabulary"
-    else:
-        hint = "encode values with a vocabulary"
+        hint = f"stack codes with Codes.stack, {hint}"
     raise DataError(
         f"expected Codes, or a bundle (complex64 or complex128, shape (..., k)), got "
         f"{_described(x)}: {hint}."
     )
 
 
-def same_phases(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return the arrays behind two operands, which have one library and one number of phases.
+def fit(a: Any, b: Any, *, broadcast: bool = True) -> tuple[Any, Any]:
+    """Return the arrays behind two operands, which must have one library and as many phases.
 
-    Raises
-    ------
-    DataError
-        If not, with both shapes.
+    Their leading axes must go together too, if they are to be `broadcast`.
     """
-    ta, tb = (x._turns if isinstance(x, Codes) else operand(x) for x in (a, b))
+    ta, tb = (x.turns if isinstance(x, Codes) else operand(x) for x in (a, b))
     if is_tensor(ta) != is_tensor(tb):
         raise DataError(
-            "cannot combine a NumPy array with a PyTorch tensor: use to_torch or to_numpy."
+            "cannot combine codes in an ndarray with codes in a Tensor: use to_torch or to_numpy."
         )
     if ta.shape[-1] != tb.shape[-1]:
         raise DataError(
             f"cannot combine {ta.shape[-1]} phases with {tb.shape[-1]} (shapes {tuple(ta.shape)} "
             f"and {tuple(tb.shape)}): both must come from one space."
         )
-    return ta, tb
-
-
-def fit(a: Any, b: Any) -> tuple[Any, Any]:
-    """Return the arrays behind two operands that can be combined, as :func:`same_phases` does."""
-    ta, tb = same_phases(a, b)
-    if ta.shape != tb.shape:
-        pairs = zip(reversed(ta.shape[:-1]), reversed(tb.shape[:-1]), strict=False)
-        if not all(m == n or 1 in (m, n) for m, n in pairs):
-            raise DataError(
-                f"the leading axes of {tuple(ta.shape)} and {tuple(tb.shape)} do not go together: "
-                "they must be equal, 1 or missing."
-            )
+    pairs = zip(reversed(ta.shape[:-1]), reversed(tb.shape[:-1]), strict=False)
+    if broadcast and not all(m == n or 1 in (m, n) for m, n in pairs):
+        raise DataError(
+            f"the leading axes of {tuple(ta.shape)} and {tuple(tb.shape)} do not go together: "
+            "they must be equal, 1 or missing."
+        )
     return ta, tb
 
 
@@ -328,38 +287,21 @@ def combine(a: Any, b: Any, operation: np.ufunc) -> Any:
         return za * zb if operation is np.add else za * zb.conj()
     _same_bits(a, b)
     if is_tensor(ta):
-        return Codes._of(ta + tb if operation is np.add else ta - tb)
+        return Codes(ta + tb if operation is np.add else ta - tb)
     if ta.shape != tb.shape:
-        return Codes._of(operation(ta, tb))
+        return Codes(operation(ta, tb))
     out = np.empty(ta.shape, dtype=ta.dtype)
     over_entries(lambda x, y, z: operation(x, y, out=z), ta, tb, out)
-    return Codes._of(out)
-
-
-def exponent(r: Any) -> float:
-    """Return r as a float that :func:`primal.hdc.power` takes."""
-    if not isinstance(r, numbers.Real):
-        raise DataError(f"r must be one real number, got {_described(r)}.")
-    if not abs(r) < 2**53:  # type: ignore[unsupported-operation]
-        raise DataError(f"r must be a finite number below 2**53 in size, got {r!r}.")
-    return float(r)
+    return Codes(out)
 
 
 def _same_bits(a: Codes, b: Codes) -> None:
-    if a._turns.dtype != b._turns.dtype:
+    fit(a, b, broadcast=False)
+    if a.turns.dtype != b.turns.dtype:
         raise DataError(
             f"cannot combine codes of {a.bits} and {b.bits} bits: round the longer one with "
             "primal.turns.round_turns."
         )
-
-
-def _frozen(turns: Any) -> Any:
-    """Return a read-only view of an array; PyTorch has no such thing."""
-    if is_tensor(turns):
-        return turns
-    view = turns.view()
-    view.flags.writeable = False
-    return view
 
 
 def _described(x: Any) -> str:

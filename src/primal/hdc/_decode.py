@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,12 @@ import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal.errors import DataError
+from primal.hdc._arrays import side_by_side
 from primal.hdc._capacity import DECODERS, capacity
 from primal.hdc._codes import phasors
 from primal.hdc._convert import float32_rows, to_numpy
 
-__all__ = ["Decoded", "decode", "decode_rows", "mix"]
+__all__ = ["Decoded", "decode", "decode_rows", "message_passing"]
 
 # Below this share of the bundle a residual is rounding: the bundle is explained.
 _EXPLAINED = 1e-4
@@ -38,10 +40,8 @@ class Decoded:
         Chance that the item is in the bundle, from its weight and the noise that is left.
     residual : float
         Length of what the items do not explain, relative to the bundle.
-    capacity : int
-        Items that this decoder finds in bundles like this one, see :func:`primal.hdc.capacity`.
-    beyond_capacity : bool
-        Whether more were asked for.
+    capacity, beyond_capacity : int, bool
+        What :func:`primal.hdc.capacity` says of such bundles; whether more was asked for.
     """
 
     indices: np.ndarray
@@ -69,15 +69,6 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
         whole set in rounds. "message" (passing) weighs all items at once, knowing that weights
         are 0 or about 1, and then pursues: it decodes the fullest bundles.
 
-    Returns
-    -------
-    decoded : Decoded
-
-    Raises
-    ------
-    DataError, ParameterError
-        If arguments do not fit together.
-
     Examples
     --------
     Which 200 of 1000 words were added up in one vector of 512 numbers?
@@ -95,12 +86,8 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
 
 def decode_rows(bundle: Any, matrix: np.ndarray, n_items: int, decoder: str) -> Decoded:
     """Return what :func:`decode` does, from codes as float32 rows of length 1."""
-    search = {
-        "matched": _matched,
-        "orthogonal": _orthogonal,
-        "subspace": _subspace,
-        "message": _message,
-    }[one_of("decoder", decoder, DECODERS)]
+    searches = (_matched, _orthogonal, _subspace, _message)
+    search = searches[DECODERS.index(one_of("decoder", decoder, DECODERS))]
     s, (N, D) = _flat(bundle), matrix.shape
     if len(s) != D:
         raise DataError(
@@ -111,7 +98,7 @@ def decode_rows(bundle: Any, matrix: np.ndarray, n_items: int, decoder: str) -> 
     if N < K:
         raise DataError(f"cannot find {K} items among {N}: pass all codes.")
     chosen, weights = search(matrix, s, K)
-    rest, length = s - mix(matrix[chosen], weights), float(np.linalg.norm(s))
+    rest, length = s - _mix(matrix[chosen], weights), float(np.linalg.norm(s))
     if decoder == "matched":
         variance: Any = length**2 / D
     else:
@@ -130,7 +117,7 @@ def _flat(bundle: Any) -> np.ndarray:
     z = phasors(to_numpy(bundle))
     if z.ndim != 1 or not np.isfinite(z).all():
         raise DataError(f"a bundle is one row of finite complex numbers, got shape {z.shape}.")
-    return np.ascontiguousarray(z).view(z.real.dtype).astype(np.float64) / math.sqrt(len(z))
+    return side_by_side(z, z.dtype).astype(np.float64) / math.sqrt(len(z))
 
 
 def _matched(matrix: np.ndarray, s: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
@@ -161,23 +148,20 @@ def _orthogonal(matrix: np.ndarray, s: np.ndarray, K: int) -> tuple[np.ndarray, 
 
 
 def _subspace(matrix: np.ndarray, s: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """Subspace pursuit (Dai and Milenkovic), for weights that are not negative."""
-    return _pursue(matrix, s, _matched(matrix, s, K)[0])[1:]
+    return _pursue(matrix, s, _matched(matrix, s, K)[0])
 
 
-def _pursue(
-    matrix: np.ndarray, s: np.ndarray, chosen: np.ndarray
-) -> tuple[float, np.ndarray, np.ndarray]:
-    """Return the residual, the items and the weights that a start leads to."""
+def _pursue(matrix: np.ndarray, s: np.ndarray, chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Subspace pursuit (Dai and Milenkovic) for weights that are not negative, from a start."""
     K, goal = len(chosen), _EXPLAINED * float(np.linalg.norm(s))
-    best = (math.inf, chosen, np.zeros(K))
+    best, least = (chosen, np.zeros(K)), math.inf
     for _ in range(_ROUNDS):
         weights = _weights(matrix[chosen], s)
-        rest = s - mix(matrix[chosen], weights)
+        rest = s - _mix(matrix[chosen], weights)
         size = float(np.linalg.norm(rest))
-        if size >= best[0] - 1e-6:
+        if size >= least - 1e-6:
             break
-        best = (size, chosen, weights)
+        best, least = (chosen, weights), size
         if size < goal:
             break
         near = _largest(np.abs(_answers(matrix, rest)), K)
@@ -187,29 +171,51 @@ def _pursue(
 
 
 def _message(matrix: np.ndarray, s: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
-    """Approximate message passing (Donoho, Maleki and Montanari) for weights 0 and 1.
-
-    Each item has a chance of being in the bundle. A round takes away what all chances together
-    explain, adds to the residual what it owes to the last round (Onsager's term, without which
-    the noise would not stay Gaussian), and makes the chances anew.
-    """
+    """Message passing for weights 0 and 1, then pursuit: there weights need not be quite 1."""
     N, D = matrix.shape
-    chances, rest = np.zeros(N), s.copy()
+    chances = message_passing(
+        s,
+        D,
+        np.zeros(N),
+        read=lambda rest: _answers(matrix, rest),
+        chance=lambda answers, variance: _posterior(answers, variance, K / N),
+        explain=lambda chances: _mix(matrix, chances),
+        tolerance=1e-4,
+    )
+    return _pursue(matrix, s, _largest(chances, K))
+
+
+def message_passing(
+    s: np.ndarray,
+    D: int,
+    chances: np.ndarray,
+    *,
+    read: Callable[[np.ndarray], np.ndarray],
+    chance: Callable[[np.ndarray, float], np.ndarray],
+    explain: Callable[[np.ndarray], np.ndarray],
+    tolerance: float,
+) -> np.ndarray:
+    """Return the chance of every item to be in a sum s of D numbers.
+
+    Approximate message passing (Donoho, Maleki and Montanari). A round takes away what all chances
+    together explain, adds to the residual what it owes to the last round (Onsager's term, without
+    which the noise would not stay Gaussian), and makes the chances anew.
+    """
+    rest = s
     for _ in range(_MESSAGES):
-        variance = max(float(rest @ rest) / D, 1e-9)
-        following = _posterior(_answers(matrix, rest) + chances, variance, K / N)
+        variance = max(float(np.vdot(rest, rest).real) / D, 1e-9)
+        following = chance(read(rest) + chances, variance)
         owed = float((following * (1.0 - following)).sum()) / variance / D
         step = (1.0 - _DAMPING) * (following - chances)
         chances = chances + step
-        fresh = s - mix(matrix, chances) + owed * rest
+        fresh = s - explain(chances) + owed * rest
         rest = (1.0 - _DAMPING) * fresh + _DAMPING * rest
-        if np.abs(step).max() < 1e-4:
+        if np.abs(step).max() < tolerance:
             break
-    # Where weights are not quite 1, rounds of pursuit put the last items right.
-    return _pursue(matrix, s, _largest(chances, K))[1:]
+    return chances
 
 
-def mix(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
+def _mix(matrix: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Return the weighted sum of float32 rows as float64, without widening the matrix."""
     return (weights.astype(np.float32) @ matrix).astype(np.float64)
 

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from primal._checks import positive_scale, require_memory, whole_number
+from primal._specs import from_spec
+from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.hdc import _storage
 from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
-from primal.hdc._specs import from_spec
+from primal.hdc._storage import Stored, check_array, item_bytes, items_of
 from primal.hdc._vocabulary import Vocabulary
 
-__all__ = ["Cleaned", "ItemMemory", "retrieve"]
+__all__ = ["Cleaned", "ItemMemory"]
 
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
 _LARGEST_KEPT = 1 << 26
@@ -35,10 +36,8 @@ class Cleaned:
     ----------
     items : list
         For one query its best items, the best first; for n queries a list of n such lists.
-    indices : ndarray of shape (top,) or (n, top), dtype=int64
-        Their places in the memory.
-    similarities : ndarray of the same shape, dtype=float32
-        Cosine similarity of each.
+    indices, similarities : ndarray of shape (top,) or (n, top), dtype=int64 and float32
+        Their places in the memory and cosine similarities.
     """
 
     items: list
@@ -46,15 +45,13 @@ class Cleaned:
     similarities: np.ndarray
 
 
-class ItemMemory:
+class ItemMemory(Stored):
     """Items of a vocabulary, growing in number and in dimensions.
 
     Parameters
     ----------
     vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular
-        Makes the codes.
     items : sequence, default=()
-        The first items.
 
     Attributes
     ----------
@@ -71,6 +68,8 @@ class ItemMemory:
     >>> words.grow(2048).cleanup(words.grow(2048).codes[2]).items
     ['owl']
     """
+
+    _parts = ("vocabulary", "items")
 
     def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] = ()) -> None:
         if not isinstance(vocabulary, Vocabulary):
@@ -143,7 +142,7 @@ class ItemMemory:
         if top > len(self) or rows.shape[-1] != self._codes.shape[1]:
             raise DataError(
                 f"asked for {top} of {len(self)} items with queries of {rows.shape[-1]} phases; "
-                f"the memory has {self._codes.shape[1]}: add items or use its own space."
+                f"this ItemMemory has {self._codes.shape[1]}: add items or use its own space."
             )
         indices, similarities = self._best(float32_rows(rows), top)
         items = [[self.items[i] for i in row] for row in indices.tolist()]
@@ -152,8 +151,39 @@ class ItemMemory:
         return Cleaned(items, indices, similarities)
 
     def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
-        """Return :func:`retrieve` of the queries among the codes of this memory."""
-        return retrieve(queries, self.codes, beta=beta, steps=steps)
+        """Return what a modern Hopfield network recalls: a softmax over all codes of the memory.
+
+        Parameters
+        ----------
+        queries : Codes or bundle of shape (k,) or (n, k)
+            Of any length.
+        beta : float, optional
+            Sharpness, for cosine similarities; by default 4 sqrt(D), where a difference of one
+            standard deviation of chance similarities counts for a factor exp(4).
+        steps : int, default=1
+            How often the answer becomes the next query.
+
+        Returns
+        -------
+        patterns : complex64 array of the shape of `queries`
+            Close to one code where one is far more similar than all others, else to a mean.
+        """
+        z = phasors(to_numpy(queries))
+        rows, matrix = z[None] if z.ndim == 1 else z, self._rows()
+        if not len(matrix) or 2 * rows.shape[-1] != matrix.shape[1]:
+            raise DataError(
+                f"{len(matrix)} codes of {matrix.shape[1] // 2} phases cannot answer queries of "
+                f"{rows.shape[-1]}: add items or use their space."
+            )
+        sharp = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
+        state = recalled = float32_rows(rows)
+        for _ in range(whole_number("steps", steps, least=1, most=1000)):
+            scores = sharp * (state @ matrix.T)
+            scores = np.exp(scores - scores.max(axis=1, keepdims=True))
+            scores /= scores.sum(axis=1, keepdims=True)
+            recalled = (scores @ matrix) * np.float32(math.sqrt(rows.shape[1]))
+            state = float32_rows(np.ascontiguousarray(recalled).view(np.complex64))
+        return recalled.view(np.complex64).reshape(z.shape)
 
     def decode(self, bundle: Any, n_items: int, *, decoder: str = "message") -> Decoded:
         """Return :func:`primal.hdc.decode` among the codes of this memory."""
@@ -167,53 +197,31 @@ class ItemMemory:
         """Return the memory with more dimensions: old codes are prefixes of the new ones."""
         return ItemMemory(self.vocabulary.grow(D), self.items)
 
-    def save(self, path: Any) -> None:
-        """Write the spec, the items and their codes into a folder, made if need be.
-
-        A memory that is already there is replaced at one moment: a reader finds the old one or
-        the new one, also when writing is cut short. Other files in the folder are left alone.
-        Items have to be names, numbers or lists of numbers, as JSON has them.
-
-        Raises
-        ------
-        DataError
-            If an item is something else, or another program's ``memory.json`` is in the folder.
-        """
-        spec = {"memory": "items", "vocabulary": self.vocabulary.spec}
-        arrays = {"codes": self.codes.turns, "items": _storage.item_bytes(self.items)}
-        _storage.save(path, spec, arrays)
+    def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        arrays = {"codes": self.codes.turns, "items": item_bytes(self.items)}
+        return {"vocabulary": self.vocabulary.spec}, arrays
 
     @classmethod
-    def load(cls, path: Any) -> ItemMemory:
-        """Return the memory of a folder; large codes are mapped, not read.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no such memory, or a damaged one.
-        """
-        spec, arrays = _storage.load(path, "items")
-        with _storage.damaged_as_data_error(path):
-            memory = cls(from_spec(spec["vocabulary"]))
-            codes, k = arrays["codes"], memory.vocabulary.space.k
-            memory._codes = _storage.check_array(codes, np.uint32, (len(codes), k))
-            memory.items = _storage.items_of(arrays["items"], len(codes))
-            memory._places = {_hashable(item): i for i, item in enumerate(memory.items)}
+    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ItemMemory:
+        memory = cls(from_spec(fields["vocabulary"]))
+        codes, k = arrays["codes"], memory.vocabulary.space.k
+        memory._codes = check_array(codes, np.uint32, (len(codes), k))
+        memory.items = items_of(arrays["items"], len(codes))
+        memory._places = {_hashable(item): i for i, item in enumerate(memory.items)}
         return memory
 
     def _best(self, queries: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
         n, D = len(self), self.vocabulary.space.D
-        step = max(1, n if n * D <= _LARGEST_KEPT else _BLOCK_ENTRIES // D)
+        kept = n * D <= _LARGEST_KEPT
         indices = np.empty((len(queries), 0), dtype=np.int64)
         values = np.empty((len(queries), 0), dtype=np.float32)
-        for first in range(0, n, step):
-            rows = slice(first, min(first + step, n))
-            part = self._rows() if step == n else float32_rows(Codes(self._codes[rows]))
+        for rows in row_blocks(n, D, n * D if kept else _BLOCK_ENTRIES):
+            part = self._rows() if kept else float32_rows(Codes(self._codes[rows]))
             answers = queries @ part.T
             best = _top(answers, min(top, answers.shape[1]))
             values = np.concatenate([values, np.take_along_axis(answers, best, 1)], axis=1)
-            indices = np.concatenate([indices, best + first], axis=1)
-            if first:
+            indices = np.concatenate([indices, best + rows.start], axis=1)
+            if rows.start:
                 keep = _top(values, min(top, values.shape[1]))
                 values = np.take_along_axis(values, keep, 1)
                 indices = np.take_along_axis(indices, keep, 1)
@@ -227,45 +235,6 @@ class ItemMemory:
             new = float32_rows(self.codes[len(self._waves) :])
             self._waves = np.concatenate([self._waves, new])
         return self._waves
-
-
-def retrieve(queries: Any, codes: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
-    """Return what a modern Hopfield network recalls: a softmax over all stored codes.
-
-    Parameters
-    ----------
-    queries : Codes or bundle of shape (k,) or (n, k)
-        Of any length.
-    codes : Codes of shape (N, k)
-        The stored patterns.
-    beta : float, optional
-        Sharpness, for cosine similarities; by default 4 sqrt(D), where a difference of one
-        standard deviation of chance similarities counts for a factor exp(4).
-    steps : int, default=1
-        How often the answer becomes the next query.
-
-    Returns
-    -------
-    patterns : complex64 array of the shape of `queries`
-        Close to one stored pattern where one is far more similar than all others, and to a mean
-        of several where not.
-    """
-    z = phasors(to_numpy(queries))
-    rows, matrix = z[None] if z.ndim == 1 else z, float32_rows(codes)
-    if not len(matrix) or 2 * rows.shape[-1] != matrix.shape[1]:
-        raise DataError(
-            f"{len(matrix)} codes of {matrix.shape[1] // 2} phases cannot answer queries of "
-            f"{rows.shape[-1]}: add items or use their space."
-        )
-    sharpness = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
-    state = recalled = float32_rows(rows)
-    for _ in range(whole_number("steps", steps, least=1, most=1000)):
-        scores = sharpness * (state @ matrix.T)
-        scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-        scores /= scores.sum(axis=1, keepdims=True)
-        recalled = (scores @ matrix) * np.float32(math.sqrt(rows.shape[1]))
-        state = float32_rows(np.ascontiguousarray(recalled).view(np.complex64))
-    return recalled.view(np.complex64).reshape(z.shape)
 
 
 def _top(values: np.ndarray, n: int) -> np.ndarray:
@@ -282,6 +251,11 @@ def _hashable(item: Any) -> Any:
         item = item.tolist()
     if isinstance(item, list):
         return tuple(_hashable(part) for part in item)
-    if not isinstance(item, Hashable):
-        raise DataError(f"items are names or numbers, or lists of numbers, got {item!r}.")
+    try:
+        hash(item)
+    except TypeError:
+        raise DataError(
+            f"items are names or numbers, or lists of numbers, got {item!r} of "
+            f"{type(item).__name__}."
+        ) from None
     return item

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,13 +12,14 @@ import numpy as np
 from primal._checks import one_of, require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
-from primal.hdc import _storage
 from primal.hdc._algebra import bind, unbind
+from primal.hdc._arrays import side_by_side
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._space import Space
+from primal.hdc._storage import Stored, check_array
 
 __all__ = ["Crosstalk", "KeyValueMemory"]
 
@@ -41,16 +43,15 @@ class Crosstalk:
     predicted: float
 
 
-class KeyValueMemory:
+class KeyValueMemory(Stored):
     """Key and value codes, superposed.
 
     Parameters
     ----------
     space : Space
     form : {"matrix", "vector"}, default="matrix"
-        "matrix" is the paper's memory, the sum of outer products v u^T, with D**2 numbers. A
-        "vector" is the sum of products of codes, with D numbers: far smaller, far noisier, and
-        it needs keys and values in different roles.
+        "matrix" is the paper's memory, the sum of outer products v u^T, with D**2 numbers; a
+        "vector" the sum of products, with D: far noisier, for keys and values of two roles.
 
     Attributes
     ----------
@@ -65,14 +66,13 @@ class KeyValueMemory:
     >>> space = hdc.Space(512, roles=("key", "value"))
     >>> keys, values = space.symbols("key"), hdc.ItemMemory(space.symbols("value"))
     >>> capitals = {"France": "Paris", "Italy": "Rome", "Spain": "Madrid"}
-    >>> memory = hdc.KeyValueMemory(space)
-    >>> values.add(capitals.values()).codes.shape
-    (3, 256)
-    >>> memory.add(keys.encode(list(capitals)), values.codes).n_pairs
-    3
+    >>> codes = values.add(capitals.values()).codes
+    >>> memory = hdc.KeyValueMemory(space).add(keys.encode(list(capitals)), codes)
     >>> memory.recall(keys.encode("Italy"), values).items
     ['Rome']
     """
+
+    _parts = ("space", "form")
 
     def __init__(self, space: Space, form: str = "matrix") -> None:
         if not isinstance(space, Space):
@@ -87,13 +87,11 @@ class KeyValueMemory:
 
     def add(self, keys: Any, values: Any) -> KeyValueMemory:
         """Store pairs of Codes or bundles of shape (k,) or (n, k); returns the memory itself."""
-        u, v = self._rows(keys), self._rows(values)
-        if len(u) != len(v):
-            raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
+        u, v = self._pairs(keys, values)
         if not self.state.flags.writeable:  # mapped from a file
             self.state = self.state.copy()
         if self.form == "matrix":
-            self.state += _scaled(v).T @ float32_rows(u)
+            self.state += side_by_side(phasors(v)).T @ float32_rows(u)
         else:
             self.state += phasors(bind(u, v)).sum(axis=0)
         self.n_pairs += len(u)
@@ -116,9 +114,7 @@ class KeyValueMemory:
 
     def crosstalk(self, keys: Any, values: Any) -> Crosstalk:
         """Measure the crosstalk on pairs that were stored, beside its prediction."""
-        v = phasors(self._rows(values))
-        if len(self._rows(keys)) != len(v):
-            raise DataError(f"{len(self._rows(keys))} keys and {len(v)} values do not make pairs.")
+        v = phasors(self._pairs(keys, values)[1])
         noise = np.linalg.norm(np.atleast_2d(self.retrieve(keys)) - v, axis=1)
         power = np.square(noise / np.linalg.norm(v, axis=1)).mean()
         return Crosstalk(float(math.sqrt(power)), self.predicted_crosstalk)
@@ -133,9 +129,8 @@ class KeyValueMemory:
     def noise_turns(self) -> float:
         """Standard deviation of a phase of what `retrieve` returns, in turns, by prediction.
 
-        What :meth:`primal.DynamicPrime.decode_plan` wants to know as `noise`, when the values
-        are codes of real vectors. Good for a matrix that is not full: where crosstalk is as
-        large as the value, phases are anything.
+        The `noise` of :meth:`primal.DynamicPrime.decode_plan`, when values are codes of real
+        vectors, for a matrix that is not full.
         """
         # Crosstalk has equal parts along the value, which do no harm, and across it.
         return min(0.25, self.predicted_crosstalk / math.sqrt(2.0) / (2.0 * math.pi))
@@ -144,35 +139,28 @@ class KeyValueMemory:
         """Return how often the right one of `n_values` values is recalled, by the same model."""
         return recall_accuracy(self.space.D, n_values, max(1, self.n_pairs), self.form)
 
-    def save(self, path: Any) -> None:
-        """Write the spec and the state into a folder; see :meth:`ItemMemory.save`."""
-        spec = {
-            "memory": "key-value",
-            "space": self.space.spec,
-            "form": self.form,
-            "n_pairs": self.n_pairs,
-        }
-        _storage.save(path, spec, {"state": self.state})
+    def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields = {"space": self.space.spec, "form": self.form, "n_pairs": self.n_pairs}
+        return fields, {"state": self.state}
 
     @classmethod
-    def load(cls, path: Any) -> KeyValueMemory:
-        """Return the memory of a folder; a large matrix is mapped, and copied by `add`.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no such memory, or a damaged one.
-        """
-        spec, arrays = _storage.load(path, "key-value")
-        memory = cls.__new__(cls)
-        with _storage.damaged_as_data_error(path):
-            memory.space = from_spec(spec["space"])
-            memory.form = one_of("form", spec["form"], FORMS)
-            memory.n_pairs = whole_number("n_pairs", spec["n_pairs"], most=2**63 - 1)
-            D, k = memory.space.D, memory.space.k
-            wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
-            memory.state = _storage.check_array(arrays["state"], *wanted)
+    def _restored(
+        cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> KeyValueMemory:
+        memory = cls.__new__(cls)  # a mapped state needs no room for another one
+        memory.space = from_spec(fields["space"])
+        memory.form = one_of("form", fields["form"], FORMS)
+        memory.n_pairs = whole_number("n_pairs", fields["n_pairs"], most=2**63 - 1)
+        D, k = memory.space.D, memory.space.k
+        wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
+        memory.state = check_array(arrays["state"], *wanted)
         return memory
+
+    def _pairs(self, keys: Any, values: Any) -> tuple[Any, Any]:
+        u, v = self._rows(keys), self._rows(values)
+        if len(u) != len(v):
+            raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
+        return u, v
 
     def _rows(self, codes: Any) -> Any:
         rows = to_numpy(codes)
@@ -181,9 +169,3 @@ class KeyValueMemory:
                 f"codes of this memory have {self.space.k} phases, got shape {rows.shape}."
             )
         return rows[None] if rows.ndim == 1 else rows
-
-
-def _scaled(values: Any) -> np.ndarray:
-    """Return rows with real and imaginary parts side by side, their length kept."""
-    z = phasors(values).astype(np.complex64)
-    return np.ascontiguousarray(z).view(np.float32)

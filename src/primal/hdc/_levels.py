@@ -7,15 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from primal._checks import flag, one_of, real_array, require_memory, whole_number
+from primal._checks import flag, real_array, require_memory, whole_number
 from primal._hash import stable_position
 from primal._lazy import cached_property
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
-from primal.hdc._reals import Reals
 from primal.hdc._vocabulary import Vocabulary, position_turns
-from primal.kernels import KERNELS
 from primal.turns import increments, static_turns
 
 __all__ = ["Levels", "Thermometer", "base_turns", "even_fractions"]
@@ -43,10 +41,8 @@ class _Steps(Vocabulary):
         low, high = (_number(name, getattr(self, name)) for name in ("low", "high"))
         if not low < high:
             raise DataError(f"low must be below high, got low = {low} and high = {high}.")
-        object.__setattr__(self, "low", low)
-        object.__setattr__(self, "high", high)
-        object.__setattr__(self, "n", whole_number("n", self.n, least=2))
-        object.__setattr__(self, "clip", flag("clip", self.clip))
+        n, clip = whole_number("n", self.n, least=2), flag("clip", self.clip)
+        vars(self).update(low=low, high=high, n=n, clip=clip)
 
     @property
     def values(self) -> np.ndarray:
@@ -57,20 +53,23 @@ class _Steps(Vocabulary):
     def codes(self) -> Codes:
         """The codes of all steps, uint32 of shape (n, k)."""
         require_memory(5 * self.n * self.space.k, f"{self.n} codes")
-        return Codes(self._turns())
+        # Phase j has jumped at step i if v_j < i / (n - 1): in whole numbers, if v_j, in units of
+        # 2**-64, is at most the last one below.
+        last = [(i * 2**64 - 1) // (self.n - 1) for i in range(1, self.n)]
+        jumped = even_fractions(self.space.k) <= np.array(last, dtype=np.uint64)[:, None]
+        # Half of the phases jump back: the lowest and the highest step are orthogonal as complex
+        # vectors too, not only in the real part.
+        jumps = np.where(np.arange(self.space.k) % 2, -self._jump, self._jump).astype(np.uint32)
+        turns = np.tile(base_turns(self), (self.n, 1))
+        turns[1:] += jumped * jumps
+        return Codes(turns)
 
     def encode(self, x: Any) -> Codes:
         """Return the codes of numbers within [low, high], of any shape: (*x.shape, k), uint32."""
         return self.codes[self.index(x)]
 
     def index(self, x: Any) -> np.ndarray:
-        """Return which step each number is nearest to, int64 of the shape of x.
-
-        Raises
-        ------
-        DataError
-            For numbers outside of the range, unless `clip` is True.
-        """
+        """Return which step each number is nearest to, int64 of the shape of x."""
         array = real_array("x", x).astype(np.float64)
         if self.clip:
             array = np.clip(array, self.low, self.high)
@@ -86,24 +85,9 @@ class _Steps(Vocabulary):
     def certificate(self) -> LawCertificate:
         """Return how far the similarity of two steps is from its law at worst."""
         require_memory(16 * self.n**2, f"all pairs of {self.n} steps")
-        return certify_law(self.codes, self._law(self.values[:, None] - self.values))
-
-    def _law(self, differences: np.ndarray) -> np.ndarray:
-        """Return the similarity meant for a difference of two numbers."""
         lost = 1.0 - np.cos(2.0 * np.pi * self._jump / 2.0**32)  # by one phase that jumps
-        return 1.0 - lost * np.abs(differences) / (self.high - self.low)
-
-    def _turns(self) -> np.ndarray:
-        # Phase j has jumped at step i if v_j < i / (n - 1): in whole numbers, if v_j, in units of
-        # 2**-64, is at most the last one below.
-        last = [(i * 2**64 - 1) // (self.n - 1) for i in range(1, self.n)]
-        jumped = even_fractions(self.space.k) <= np.array(last, dtype=np.uint64)[:, None]
-        # Half of the phases jump back: the lowest and the highest step are orthogonal as complex
-        # vectors too, not only in the real part.
-        jumps = np.where(np.arange(self.space.k) % 2, -self._jump, self._jump).astype(np.uint32)
-        turns = np.tile(base_turns(self), (self.n, 1))
-        turns[1:] += jumped * jumps
-        return turns
+        shares = np.abs(self.values[:, None] - self.values) / (self.high - self.low)
+        return certify_law(self.codes, 1.0 - lost * shares)
 
 
 @dataclass(frozen=True)
@@ -120,11 +104,11 @@ class Levels(_Steps):
         Steps, at least 2: their values are evenly spaced from low to high.
     clip : bool, default=False
         Whether numbers outside of the range count as its ends; refused otherwise.
-    kernel : str, default="linear"
-        "linear": similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the
-        few phases that do not divide evenly. Or a kernel of :class:`Reals`.
-    gamma : float, optional
-        Scale of such a kernel, 1.0 by default.
+
+    Notes
+    -----
+    Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
+    do not divide evenly. Where it shall be a kernel, take :class:`Reals`.
 
     Examples
     --------
@@ -136,52 +120,14 @@ class Levels(_Steps):
     True
     """
 
-    kernel: str = "linear"
-    gamma: float | None = None
-
-    kind: ClassVar[str] = "levels"
     _jump: ClassVar[int] = 1 << 30  # a quarter of a turn, whose cosine is 0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not isinstance(self.kernel, str) or self.kernel != "linear":
-            one_of("kernel", self.kernel, ("linear", *KERNELS))
-            object.__setattr__(self, "gamma", self._reals.gamma)
-        elif self.gamma is not None:
-            raise ParameterError(
-                f'kernel="linear" has no gamma, got {self.gamma!r}: name another kernel, or '
-                "leave it out."
-            )
-
-    @property
-    def _reals(self) -> Reals:
-        gamma = 1.0 if self.gamma is None else self.gamma
-        return Reals(self.space, self.role, 1, self.kernel, gamma)
-
-    def _turns(self) -> np.ndarray:
-        if self.kernel == "linear":
-            return super()._turns()
-        return self._reals.encode(self.values[:, None]).turns + base_turns(self)
-
-    def _law(self, differences: np.ndarray) -> np.ndarray:
-        if self.kernel == "linear":
-            return super()._law(differences)
-        return self._reals.law(differences[..., None])
 
 
 @dataclass(frozen=True)
 class Thermometer(_Steps):
     """Numbers of a range in n steps, the two ends opposite: similarity falls from 1 to -1.
 
-    Like :class:`Levels`, with jumps of half a turn: similarity is 1 - 2 |x - y| / (high - low).
-
-    Parameters
-    ----------
-    space : Space
-    role : str
-    low, high : float
-    n : int
-    clip : bool, default=False
+    It is 1 - 2 |x - y| / (high - low); parameters are those of :class:`Levels`.
 
     Examples
     --------
@@ -191,7 +137,6 @@ class Thermometer(_Steps):
     [1.0, -0.0, -1.0]
     """
 
-    kind: ClassVar[str] = "thermometer"
     _jump: ClassVar[int] = 1 << 31
 
 
@@ -205,7 +150,7 @@ def base_turns(vocabulary: Vocabulary) -> np.ndarray:
 
     Without them the low ends of all ranges would have one code, the identity.
     """
-    name = b"primal.hdc " + vocabulary.kind.encode()
+    name = b"primal.hdc " + type(vocabulary).__name__.lower().encode()
     place = np.array([stable_position(name)])
     return position_turns(place, vocabulary.space.increments(vocabulary.role))[0]
 

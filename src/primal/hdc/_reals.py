@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from primal._checks import one_of, positive_scale, real_array, require_memory, whole_number
 from primal._lazy import cached_property
-from primal.errors import ParameterError
 from primal.hdc._certificate import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary
-from primal.kernels import KERNELS
-from primal.maps import DynamicPrime, KernelPrime
+from primal.kernels import KERNELS, kernel_matrix
+from primal.maps import KernelPrime
 
 __all__ = ["Reals"]
 
@@ -28,12 +27,11 @@ _RUN = 32
 class Reals(Vocabulary):
     """Vectors of d real numbers to codes whose similarity is a kernel.
 
-    This is the fractional power of d base codes, taken on the frequencies themselves, as
-    :class:`primal.sklearn.PrimeFeatures` makes them: encode(x + y) is
-    bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates kernel(x - y).
-    Every role has the frequencies in an order of its own, so that codes of two roles can be
-    bound: the similarity of products is the product of the kernels. Codes of numbers near 0 are
-    near the identity in every role: bind each with a key before bundling several.
+    The fractional power of d base codes, taken on the frequencies of :class:`primal.KernelPrime`:
+    encode(x + y) is bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates
+    kernel(x - y). Every role has the frequencies in an order of its own: the similarity of products
+    of two roles is the product of the kernels. Codes of numbers near 0 are near the identity in
+    every role: bind each with a key before bundling several.
 
     Parameters
     ----------
@@ -60,24 +58,21 @@ class Reals(Vocabulary):
     kernel: str = "rbf"
     gamma: float = 1.0
 
-    kind: ClassVar[str] = "reals"
-
     def __post_init__(self) -> None:
         super().__post_init__()
-        object.__setattr__(self, "d", whole_number("d", self.d, least=1))
-        object.__setattr__(self, "gamma", positive_scale("gamma", self.gamma))
-        one_of("kernel", self.kernel, KERNELS)
+        d, gamma = whole_number("d", self.d, least=1), positive_scale("gamma", self.gamma)
+        vars(self).update(d=d, gamma=gamma, kernel=one_of("kernel", self.kernel, KERNELS))
 
     @cached_property
-    def map(self) -> DynamicPrime:
+    def map(self) -> KernelPrime:
         """The map behind the codes; those of the first role are its turns."""
         k = self.space.k if self.order is None else -(-self.space.k // _RUN) * _RUN
-        return KernelPrime(self.d, 2 * k, self.kernel, self.gamma, form="pair").map
+        return KernelPrime(self.d, 2 * k, self.kernel, self.gamma, form="pair")
 
     @property
     def frequencies(self) -> np.ndarray:
         """The frequency of every phase, in turns per unit of x, float64 of shape (k, d)."""
-        table = self.map.basis.frequencies
+        table = self.map.frequencies
         return table if self.order is None else table[self.order]
 
     def encode(self, x: Any) -> Codes:
@@ -85,23 +80,17 @@ class Reals(Vocabulary):
 
         For d = 1 a plain number will do.
         """
-        if self.d == 1 and np.ndim(x) == 0:
+        if self.d == 1 and isinstance(x, (int, float, np.generic)):
             x = [x]
         turns = self.map.turns(x)
         return Codes(turns if self.order is None else turns[..., self.order])
-
-    def law(self, differences: np.ndarray) -> np.ndarray:
-        """Return the kernel of differences x - y of shape (..., d), float64."""
-        kernel = KERNELS[self.kernel]
-        if kernel.values is None:
-            raise ParameterError(f"the kernel {self.kernel!r} has no formula to compare with.")
-        return kernel.values(differences * (kernel.scale(self.gamma) / kernel.scale(1.0)))
 
     def certificate(self, x: Any) -> LawCertificate:
         """Return how far similarities of the codes of x (n, d) are from the kernel at worst."""
         points = real_array("x", x, last=self.d).astype(np.float64).reshape(-1, self.d)
         require_memory(24 * self.d * len(points) ** 2, f"all pairs of {len(points)} vectors")
-        return certify_law(self.encode(points), self.law(points[:, None] - points))
+        law = kernel_matrix(self.kernel, points, self.gamma) if len(points) else np.empty((0, 0))
+        return certify_law(self.encode(points), law)
 
     @cached_property
     def order(self) -> np.ndarray | None:

@@ -1,4 +1,4 @@
-"""``factorise``: the factors of a product of codes, by a resonator network."""
+"""``factorize``: the factors of a product of codes, by a resonator network."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ import numpy as np
 
 from primal._checks import whole_number
 from primal.errors import DataError
-from primal.hdc._algebra import bind, normalised, similarity
-from primal.hdc._capacity import search_space
+from primal.hdc._algebra import bind, normalize, similarity
+from primal.hdc._capacity import log_search_space
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import to_numpy
 
-__all__ = ["Factors", "factorise"]
+__all__ = ["Factors", "factorize"]
 
 # A network that finds the factors does so within a few tens of rounds.
 _LONGEST_RUN = 40
@@ -32,15 +32,13 @@ class Factors:
     indices : tuple of int
         Place of each factor in its list.
     confidence : float
-        Similarity of the product of these factors with the input: 1 proves them right for a
-        clean product of codes, values near 0 mean that nothing was found.
+        Similarity of the product of these factors with the input: 1 for a clean product.
     found : bool
-        Whether that similarity is clearly above what the best wrong combination has by chance.
+        Whether that is clearly above what the best wrong combination has by chance.
     steps : int
         Rounds taken, over all starts.
     beyond_capacity : bool
-        Whether there are more combinations than :func:`primal.hdc.search_space` says can be
-        searched.
+        Whether there are more combinations than can be searched: about k**2 / 2.
     """
 
     indices: tuple[int, ...]
@@ -50,7 +48,7 @@ class Factors:
     beyond_capacity: bool
 
 
-def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Factors:
+def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Factors:
     """Return which codes, one from each list, were bound to a product.
 
     Parameters
@@ -62,17 +60,12 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
     steps : int, default=500
         Rounds at most.
 
-    Returns
-    -------
-    factors : Factors
-
     Notes
     -----
     Each factor is held as a mixture of its candidates. A round divides the product by the
     mixtures of all other factors, weighs the candidates by how similar they are to the quotient,
-    and normalises the new mixture (Frady, Kent, Olshausen and Sommer 2020). All combinations are
-    searched at once. The network can come to rest in a wrong place; that shows, since the product
-    of its factors does not match the input, and it starts again from other mixtures.
+    and normalizes the new mixture (Frady, Kent, Olshausen and Sommer 2020). Where the network
+    comes to rest in a wrong place, which shows, it starts again from other mixtures.
 
     Examples
     --------
@@ -81,7 +74,7 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
     >>> names = [f"{number}" for number in range(40)]
     >>> domains = [space.symbols(role).encode(names) for role in space.roles]
     >>> scene = domains[0][3] * domains[1][30] * domains[2][17]
-    >>> found = hdc.factorise(scene, domains)  # one of 64,000 combinations
+    >>> found = hdc.factorize(scene, domains)  # one of 64,000 combinations
     >>> found.indices, round(found.confidence, 3)
     ((3, 30, 17), 1.0)
     """
@@ -101,13 +94,13 @@ def factorise(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
         for _ in range(min(_LONGEST_RUN, budget - step)):
             step += 1
             chosen = tuple(_update(f, z, matrices, estimates) for f in range(len(matrices)))
-            found = bind([c[i] for c, i in zip(lists, chosen, strict=True)])
-            match = float(similarity(z, found))
+            codes = [c[i] for c, i in zip(lists, chosen, strict=True)]
+            match = float(similarity(z, bind(codes)))
             if match > best_match:
                 best, best_match = chosen, match
-            if match > clear or _still(estimates, matrices, chosen):
+            if match > clear or _still(estimates, codes):
                 break
-    beyond = log_combinations > math.log(search_space(2 * len(z)))
+    beyond = log_combinations > log_search_space(2 * len(z))
     return Factors(best, best_match, best_match > clear, step, beyond)
 
 
@@ -115,15 +108,11 @@ def _domains(domains: Any, k: int) -> list[Codes]:
     """Return the candidates of each factor, as NumPy codes of shape (n, k)."""
     listed = isinstance(domains, Sequence) and all(isinstance(c, Codes) for c in domains)
     if not listed or len(domains) < 2:
-        raise DataError(
-            f"domains must be a list of two or more Codes of {k} phases, got {domains!r}."
-        )
-    lists = [to_numpy(candidates) for candidates in domains]
-    if any(c.ndim != 2 or c.k != k or not len(c) for c in lists):
-        raise DataError(
-            f"domains must have the shape (n, {k}), n at least 1, got {[c.shape for c in lists]}."
-        )
-    return lists
+        raise DataError(f"domains must be two or more Codes of {k} phases, got {domains!r}.")
+    if any(c.ndim != 2 or c.k != k or not len(c) for c in domains):
+        shapes = [c.shape for c in domains]
+        raise DataError(f"domains must have the shape (n, {k}), n at least 1, got {shapes}.")
+    return [to_numpy(candidates) for candidates in domains]
 
 
 def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:
@@ -133,7 +122,7 @@ def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:
         # Fractions of multiples of a root: even, and different in every start.
         parts = (np.arange(1, len(matrix) + 1) * math.sqrt(2.0 + f) * number) % 1.0
         weights = parts if number else np.ones(len(matrix))
-        mixtures.append(normalised(weights.astype(np.float32) @ matrix))
+        mixtures.append(normalize(weights.astype(np.float32) @ matrix))
     return mixtures
 
 
@@ -141,15 +130,10 @@ def _update(f: int, z: np.ndarray, matrices: list[np.ndarray], estimates: list[n
     """Make the mixture of factor f anew, in place, and return its best candidate."""
     others = reduce(np.multiply, (e for g, e in enumerate(estimates) if g != f))
     answers = (matrices[f].conj() @ (z * others.conj())).real
-    estimates[f] = normalised(np.maximum(answers, 0.0).astype(np.float32) @ matrices[f])
+    estimates[f] = normalize(np.maximum(answers, 0.0).astype(np.float32) @ matrices[f])
     return int(answers.argmax())
 
 
-def _still(
-    estimates: list[np.ndarray], matrices: list[np.ndarray], chosen: tuple[int, ...]
-) -> bool:
+def _still(estimates: list[np.ndarray], codes: list[Codes]) -> bool:
     """Whether every mixture has become one candidate."""
-    pure = (
-        (m[i].conj() @ e).real / len(e) for m, e, i in zip(matrices, estimates, chosen, strict=True)
-    )
-    return min(pure) > 0.99
+    return min(similarity(e, c) for e, c in zip(estimates, codes, strict=True)) > 0.99

@@ -3,29 +3,28 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from primal._checks import require_memory, whole_number
+from primal._specs import from_spec
 from primal.errors import DataError
-from primal.hdc import _storage
 from primal.hdc._algebra import bind, bundle, unbind
-from primal.hdc._arrays import listed
+from primal.hdc._arrays import listed, side_by_side
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import float32_rows, to_numpy
+from primal.hdc._decode import message_passing
 from primal.hdc._items import ItemMemory
-from primal.hdc._specs import from_spec
-from primal.hdc._structures import places_of
-from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
+from primal.hdc._storage import Stored, check_array, item_bytes, items_of
+from primal.hdc._structures import places_beside
+from primal.hdc._vocabulary import Vocabulary
 
 __all__ = ["Recalled", "SequenceMemory", "decode_slots"]
 
-_ROUNDS = 120
-_DAMPING = 0.3
 # Below this share of the bundle a residual is rounding.
 _EXPLAINED = 1e-3
 
@@ -37,16 +36,13 @@ class Recalled:
     Attributes
     ----------
     items : list
-    indices : ndarray of shape (n,), dtype=int64
-        Their places among the items to choose from.
-    confidence : ndarray of shape (n,), dtype=float64
-        Chance of each to be right.
+    indices, confidence : ndarray of shape (n,), dtype=int64 and float64
+        Their places among the items to choose from; the chance of each to be right.
     residual : float
-        Length of what the items do not explain, relative to the bundle: near 0 when all slots
-        are right.
+        Length of what the items do not explain, relative to the bundle.
     beyond_capacity : bool
-        Whether there is too much in the bundle: plain reading would be right less than 99 times
-        in 100, and the items found do not explain the bundle either.
+        Whether plain reading would be right less than 99 times in 100, and the items found do not
+        explain the bundle either.
     """
 
     items: list
@@ -56,15 +52,14 @@ class Recalled:
     beyond_capacity: bool
 
 
-class SequenceMemory:
+class SequenceMemory(Stored):
     """A growing sequence of items in one vector: the sum of position times item.
 
     Parameters
     ----------
     positions : str, Symbols or Integers
-        A role, other than that of the items, whose hashed positions are taken; or a vocabulary.
-        Hashed ones (:class:`Symbols`) keep long sequences apart; :class:`Integers` can be
-        shifted by binding.
+        A role, other than that of the items, whose hashed positions are taken; or a vocabulary:
+        :class:`Symbols` keep long sequences apart, :class:`Integers` can be shifted by binding.
     items : ItemMemory
         What the sequence is made of.
 
@@ -87,18 +82,14 @@ class SequenceMemory:
     'v'
     """
 
+    _parts = ("positions", "items")
+
     def __init__(self, positions: str | Vocabulary, items: ItemMemory) -> None:
         if not isinstance(items, ItemMemory):
             raise DataError(f"items must be an ItemMemory, got {type(items).__name__}.")
-        space = items.vocabulary.space
-        self.positions, self.items = places_of(positions, space), items
-        if self.positions.role == items.vocabulary.role or self.positions.space != space:
-            raise DataError(
-                f"positions of role {self.positions.role!r} and items of role "
-                f"{items.vocabulary.role!r} need one space and different roles."
-            )
+        self.positions, self.items = places_beside(items.vocabulary, positions), items
         self.length = 0
-        self.state = np.zeros(space.k, dtype=np.complex64)
+        self.state = np.zeros(items.vocabulary.space.k, dtype=np.complex64)
 
     def extend(self, items: Sequence[Any]) -> SequenceMemory:
         """Append items of the memory, in order; returns the memory itself."""
@@ -120,42 +111,28 @@ class SequenceMemory:
         """Return the whole sequence, decoded at once by :func:`decode_slots`."""
         return decode_slots(self.state, self._slots(0, self.length), self.items)
 
-    def save(self, path: Any) -> None:
-        """Write spec, items and state into a folder; see :meth:`ItemMemory.save`."""
-        spec = {
-            "memory": "sequence",
+    def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields = {
             "positions": self.positions.spec,
             "vocabulary": self.items.vocabulary.spec,
             "n_items": len(self.items),
             "length": self.length,
         }
-        arrays = {"state": self.state, "items": _storage.item_bytes(self.items.items)}
-        _storage.save(path, spec, arrays)
+        return fields, {"state": self.state, "items": item_bytes(self.items.items)}
 
     @classmethod
-    def load(cls, path: Any) -> SequenceMemory:
-        """Return the memory of a folder.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no such memory, or a damaged one.
-        """
-        spec, arrays = _storage.load(path, "sequence")
-        with _storage.damaged_as_data_error(path):
-            positions, vocabulary = from_spec(spec["positions"]), from_spec(spec["vocabulary"])
-            n_items = whole_number("n_items", spec["n_items"])
-            length = whole_number("length", spec["length"], most=2**63 - 1)
-            if (
-                not isinstance(positions, (Integers, Symbols))
-                or vocabulary.space.k != positions.space.k
-            ):
-                raise DataError("positions must be whole numbers with codes as long as the items.")
-            # Before any code is made: a file of that size has been paid for.
-            state = _storage.check_array(arrays["state"], np.complex64, (positions.space.k,))
-            items = ItemMemory(vocabulary, _storage.items_of(arrays["items"], n_items))
-            memory = cls(positions, items)
-            memory.length, memory.state = length, state
+    def _restored(
+        cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
+    ) -> SequenceMemory:
+        positions, vocabulary = from_spec(fields["positions"]), from_spec(fields["vocabulary"])
+        # Before any code is made: a file of that size has been paid for.
+        state = check_array(arrays["state"], np.complex64, (vocabulary.space.k,))
+        if positions.space != vocabulary.space:
+            raise DataError("positions and items must have one space.")
+        n_items = whole_number("n_items", fields["n_items"])
+        memory = cls(positions, ItemMemory(vocabulary, items_of(arrays["items"], n_items)))
+        memory.length = whole_number("length", fields["length"], most=2**63 - 1)
+        memory.state = state
         return memory
 
     def _slots(self, first: int, last: int) -> Codes:
@@ -166,11 +143,10 @@ class SequenceMemory:
 
 
 def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
-    """Return the item of every slot of a bundle of slot times item.
+    """Return the item of every slot of a bundle of slot times item, by message passing.
 
-    Message passing, as in :func:`primal.hdc.decode`: each slot holds a chance for every item, a
-    round takes away what all slots together explain, and every slot is read again from what is
-    left and its own part. Plain reading is the first round.
+    Each slot holds a chance for every item, a round takes away what all slots together explain,
+    and every slot is read again from what is left and its own part.
 
     Parameters
     ----------
@@ -178,10 +154,6 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     slots : Codes of shape (n, k)
         Positions, or keys: one item is bound to each.
     items : ItemMemory
-
-    Returns
-    -------
-    recalled : Recalled
     """
     if not isinstance(items, ItemMemory) or not len(items):
         raise DataError("items must be an ItemMemory that is not empty.")
@@ -194,23 +166,19 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
         )
     if not len(keys):
         return Recalled([], np.empty(0, int), np.empty(0), 0.0, False)
-    D = 2 * k
-    matrix = float32_rows(items.codes)
+    D, matrix = 2 * k, float32_rows(items.codes)
     # Scaled so that a code has length 1.
     s = s.astype(np.complex64) * np.float32(math.sqrt(2.0 / D))
     length = float(np.linalg.norm(s)) or 1.0
-    chances, rest = np.zeros((len(keys), len(items)), dtype=np.float32), s
-    for _ in range(_ROUNDS):
-        variance = max(float(np.vdot(rest, rest).real) / D, 1e-9)
-        answers = _flat(rest * keys.conj()) @ matrix.T + chances
-        following = _softmax(answers / variance)
-        owed = float((following * (1.0 - following)).sum()) / variance / D
-        step = (1.0 - _DAMPING) * (following - chances)
-        chances = chances + step
-        fresh = s - (keys * _complex(chances @ matrix)).sum(axis=0) + owed * rest
-        rest = (1.0 - _DAMPING) * fresh + _DAMPING * rest
-        if np.abs(step).max() < 1e-3:
-            break
+    chances = message_passing(
+        s,
+        D,
+        np.zeros((len(keys), len(items)), dtype=np.float32),
+        read=lambda rest: side_by_side(rest * keys.conj()) @ matrix.T,
+        chance=lambda answers, variance: _softmax(answers / variance),
+        explain=lambda chances: (keys * _complex(chances @ matrix)).sum(axis=0),
+        tolerance=1e-3,
+    )
     chosen = chances.argmax(axis=1)
     left = s - (keys * _complex(matrix[chosen])).sum(axis=0)
     residual = float(np.linalg.norm(left)) / length
@@ -223,10 +191,6 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
 def _softmax(scores: np.ndarray) -> np.ndarray:
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)
-
-
-def _flat(z: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(z, dtype=np.complex64).view(np.float32)
 
 
 def _complex(rows: np.ndarray) -> np.ndarray:

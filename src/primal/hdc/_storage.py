@@ -5,18 +5,19 @@ from __future__ import annotations
 import itertools
 import json
 import os
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from primal._checks import raised_as
 from primal._files import FolderFormat, parsed_json
+from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError, MissingPackageError
 
-__all__ = ["check_array", "damaged_as_data_error", "item_bytes", "items_of", "load", "save"]
+__all__ = ["Stored", "check_array", "item_bytes", "items_of"]
 
 _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
@@ -24,37 +25,72 @@ _LARGEST_READ = 1 << 26
 _LINES = 4096
 
 
-def save(path: Any, spec: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> None:
-    """Write a spec and arrays into the folder `path`, replacing a memory that is there."""
-    _FORMAT.save(Path(path), spec, {name: [array] for name, array in arrays.items()})
+class Stored(ABC):
+    """A memory with a spec of what it is made of, and a folder for what it holds besides."""
 
+    _parts: ClassVar[tuple[str, ...]]  # arguments of the constructor and attributes
 
-def load(path: Any, kind: str) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-    """Return the spec and the arrays of a folder; large arrays are mapped, read-only.
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` makes a memory like this.
 
-    Raises
-    ------
-    DataError
-        If there is no memory of this kind and version.
-    """
-    spec, arrays = _FORMAT.load(Path(path), mapped_from=_LARGEST_READ)
-    if spec.get("memory") != kind:
-        raise DataError(
-            f"{os.fspath(path)!r} must hold a memory of kind {kind!r}, got {spec.get('memory')!r}."
-        )
-    return spec, arrays
+        With all items of an :class:`ItemMemory`, which must be names, numbers or lists of numbers;
+        without pairs and sequences, which can be millions of numbers: :meth:`save` keeps those.
+        """
+        values = {name: _spec_value(getattr(self, name)) for name in self._parts}
+        return make_spec(type(self).__name__, **values)
 
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        found = spec_fields(cls.__name__, fields, cls._parts)
+        values = (found[name] for name in cls._parts)
+        return cls(*(from_spec(v) if isinstance(v, Mapping) else v for v in values))
 
-@contextmanager
-def damaged_as_data_error(path: Any) -> Iterator[None]:
-    """Raise whatever wrong fields of a saved memory raise as DataError."""
-    what = f"the memory in {os.fspath(path)!r} is damaged"
-    with raised_as(DataError, what, keep=(DataError, MissingPackageError)):
-        yield
+    @abstractmethod
+    def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the fields and arrays to be saved."""
+
+    @classmethod
+    @abstractmethod
+    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the memory of fields and arrays, which may be damaged."""
+
+    def save(self, path: Any) -> None:
+        """Write the memory into a folder, made if need be.
+
+        A memory that is already there is replaced at one moment, other files are left alone.
+
+        Raises
+        ------
+        DataError
+            If an item is something else, or another program's ``memory.json`` is in the folder.
+        """
+        fields, arrays = self._fields()
+        fields = {"type": type(self).__name__, **fields}
+        _FORMAT.save(Path(path), fields, {name: [array] for name, array in arrays.items()})
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """Return the memory of a folder; large arrays are mapped, not read.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
+        fields, arrays = _FORMAT.load(Path(path), mapped_from=_LARGEST_READ)
+        if fields.get("type") != cls.__name__:
+            raise DataError(
+                f"{os.fspath(path)!r} must hold a memory of type {cls.__name__!r}, got "
+                f"{fields.get('type')!r}."
+            )
+        what = f"the memory in {os.fspath(path)!r} is damaged"
+        with raised_as(DataError, what, keep=(DataError, MissingPackageError)):
+            return cls._restored(fields, arrays)
 
 
 def check_array(array: np.ndarray, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
-    """Return an array of a folder if it is what its spec asks for."""
+    """Return an array of a folder if it is what its fields ask for."""
     if array.dtype != dtype or array.shape != shape:
         raise DataError(
             f"the spec asks for {np.dtype(dtype)} {shape}, the file holds {array.dtype} "
@@ -63,25 +99,28 @@ def check_array(array: np.ndarray, dtype: type, shape: tuple[int, ...]) -> np.nd
     return array
 
 
-def item_bytes(items: Sequence[Any]) -> np.ndarray:
-    """Return items as bytes to be saved: a line of JSON for each.
+def item_bytes(items: Iterable[Any]) -> np.ndarray:
+    """Return a line of JSON for each item: a name, a number, None or a list of these."""
+    return np.frombuffer("\n".join(_item_lines(items)).encode(), dtype=np.uint8)
 
-    Raises
-    ------
-    DataError
-        If an item is no name, number, None or list of these.
-    """
+
+def _spec_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [json.loads(line) for line in _item_lines(value)]
+    return value.spec if hasattr(value, "spec") else value
+
+
+def _item_lines(items: Iterable[Any]) -> list[str]:
     try:
-        lines = [json.dumps(item, default=_plain) for item in items]
+        return [json.dumps(item, default=_plain) for item in items]
     except (TypeError, ValueError, RecursionError) as error:
         raise DataError(
             f"items are saved as names, numbers or lists of numbers: {error}."
         ) from None
-    return np.frombuffer("\n".join(lines).encode(), dtype=np.uint8)
 
 
 def items_of(saved: np.ndarray, n: int) -> list[Any]:
-    """Return the n items that :func:`item_bytes` has turned into bytes."""
+    """Return the n items whose lines were saved as bytes."""
     items: list[Any] = []
     lines = iter(saved.tobytes().split(b"\n") if saved.size else [])
     while some := list(itertools.islice(lines, _LINES)):

@@ -1,7 +1,7 @@
-"""Sets, records, sequences, n-grams, graphs and trees as one vector each.
+"""Records, sequences, n-grams, graphs and trees as one vector each.
 
-Every structure is a bundle of products. A part comes back by unbinding what it was bound with,
-up to the noise of the other parts; :class:`primal.hdc.ItemMemory` cleans that up.
+Every structure is a bundle of products. Unbinding brings a part back, up to the noise of the
+others; :class:`primal.hdc.ItemMemory` cleans that up.
 """
 
 from __future__ import annotations
@@ -17,34 +17,17 @@ from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, identity, permute
 from primal.hdc._arrays import is_complex, listed
 from primal.hdc._codes import Codes, operand
-from primal.hdc._space import Space
 from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
 __all__ = [
     "encode_graph",
     "encode_record",
     "encode_sequence",
-    "encode_set",
     "encode_tree",
     "ngrams",
     "path_code",
-    "places_of",
+    "places_beside",
 ]
-
-
-def encode_set(members: Sequence[object], symbols: Vocabulary) -> np.ndarray:
-    """Return the bundle of the codes of some names: complex64 of shape (k,).
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> symbols = hdc.Space(1024).symbols()
-    >>> crew = hdc.encode_set(["Ann", "Bob"], symbols)
-    >>> hdc.similarity(crew, symbols.encode(["Ann", "Eve"])).round(1).tolist()
-    [0.7, -0.0]
-    """
-    _check_roles(symbols)
-    return bundle(symbols.encode(listed("members", members)))
 
 
 def encode_record(
@@ -59,18 +42,13 @@ def encode_record(
         elsewhere, such as a record within a record.
     keys : Symbols
     values : vocabulary, or mapping from names of fields to vocabularies
-        One for all fields, or one for each: names, whole and real numbers, levels and angles
-        mix in one record. In other roles than the keys, so that they can be bound.
-
-    Returns
-    -------
-    record : complex array of shape (k,)
+        One for all fields, or one for each, in other roles than the keys.
 
     Raises
     ------
     DataError
-        For a number in a field whose vocabulary is one of names: it would be hashed, and 149.0
-        be no nearer to 149.1 than to anything else.
+        Also for a number in a field whose vocabulary is one of names: it would be hashed, and
+        149.0 be no nearer to 149.1 than to anything else.
 
     Examples
     --------
@@ -80,7 +58,7 @@ def encode_record(
     >>> legs, kilos = space.integers("number"), space.reals("number", gamma=0.1)
     >>> vocabularies = {"says": names, "legs": legs, "weight": kilos}
     >>> cat = hdc.encode_record({"says": "meow", "legs": 4, "weight": 3.6}, keys, vocabularies)
-    >>> found = hdc.unbind(cat, keys.encode("legs"))
+    >>> found = cat / keys.encode("legs")
     >>> hdc.similarity(found, legs.encode([2, 4, 8])).round(1).tolist()
     [-0.0, 0.6, -0.0]
     >>> weights = hdc.ItemMemory(kilos, [[w / 2] for w in range(20)])
@@ -91,6 +69,8 @@ def encode_record(
         raise DataError(f"a record is a mapping of at least one field, got {fields!r}.")
     given = values if isinstance(values, Mapping) else dict.fromkeys(fields, values)
     parts = [_value_code(name, value, keys, given) for name, value in fields.items()]
+    if not isinstance(keys, Symbols):
+        raise DataError(f"keys must be Symbols, got {type(keys).__name__}.")
     return bundle([bind(k, v) for k, v in zip(keys.encode(list(fields)), parts, strict=True)])
 
 
@@ -110,8 +90,7 @@ def encode_sequence(
         A role, whose hashed positions are taken: they are unrelated, and long runs of them stay
         apart. Or a vocabulary: :class:`Integers` where positions are to be shifted by binding.
     symbols : vocabulary
-        Of the items, in another role. With levels of gray, for instance, this is the usual
-        encoder of pictures: a code for each pixel, bound with its gray.
+        Of the items, in another role. With levels of gray this encodes pictures.
     start : int, default=0
 
     Examples
@@ -124,13 +103,10 @@ def encode_sequence(
     >>> hdc.similarity(second, letters.encode(list("rz"))).round(1).tolist()
     [0.4, 0.0]
     """
-    _check_roles(symbols)
-    places = places_of(positions, symbols.space)
-    _check_roles(places, symbols)
+    places = places_beside(symbols, positions)
     first, values = whole_number("start", start, least=-(2**62)), listed("items", items)
-    return bundle(
-        bind(places.encode(np.arange(first, first + len(values))), symbols.encode(values))
-    )
+    numbers = np.arange(first, first + len(values))
+    return bundle(bind(places.encode(numbers), symbols.encode(values)))
 
 
 def ngrams(codes: Any, n: int = 3) -> Any:
@@ -141,15 +117,13 @@ def ngrams(codes: Any, n: int = 3) -> Any:
     codes : Codes or bundles of shape (..., m, k)
         A sequence of m codes, of letters for instance, or of levels of a signal.
     n : int, default=3
-        Codes in a run, at most m.
 
     Returns
     -------
     bundle : complex array of shape (..., k)
         The sum over i of the product over j of permute(codes[i + j], n - 1 - j), as torchhd
         defines it. Permuting moves entries, so the bundle of a smaller space is no prefix of
-        that of a larger one; :class:`primal.hdc.classifiers.PrimeNgrams` has a role for each
-        place instead.
+        that of a larger one; :class:`primal.sklearn.PrimeNgrams` has primes for each place.
 
     Examples
     --------
@@ -164,10 +138,8 @@ def ngrams(codes: Any, n: int = 3) -> Any:
     m = codes.shape[-2]
     if whole_number("n", n, least=1) > m:
         raise DataError(f"{m} codes have no runs of n = {n}: pass more of them or a smaller n.")
-    turns = codes.turns if isinstance(codes, Codes) else codes
-    runs = [turns[..., j : m - n + 1 + j, :] for j in range(n)]
-    if isinstance(codes, Codes):
-        runs = [Codes(run) for run in runs]
+    phases = () if isinstance(codes, Codes) else (slice(None),)  # codes are not taken apart
+    runs = [codes[(..., slice(j, m - n + 1 + j), *phases)] for j in range(n)]
     return bundle(bind([permute(run, n - 1 - j) for j, run in enumerate(runs)]))
 
 
@@ -203,16 +175,10 @@ def encode_graph(
 
 
 def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabulary) -> np.ndarray:
-    """Return the bundle of path times name over the leaves of a tree.
+    """Return the bundle of path times name over the leaves of a tree of nested tuples or lists.
 
-    Parameters
-    ----------
-    tree : nested tuples or lists
-        Leaves are names.
-    branches : str, Symbols or Integers
-        Numbers the children of a node, as positions in :func:`encode_sequence`; see
-        :func:`path_code`.
-    symbols : vocabulary
+    `branches` numbers the children of a node, as positions in :func:`encode_sequence`; see
+    :func:`path_code`. `symbols` is the vocabulary of the leaves.
 
     Examples
     --------
@@ -224,9 +190,7 @@ def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabula
     >>> hdc.similarity(found, leaves.encode(["a", "b", "c"])).round(1).tolist()
     [0.0, 0.6, -0.1]
     """
-    _check_roles(symbols)
-    numbering = places_of(branches, symbols.space)
-    _check_roles(numbering, symbols)
+    numbering = places_beside(symbols, branches)
     paths, names = zip(*_leaves(tree, ()), strict=True)
     codes = Codes.stack([path_code(path, numbering) for path in paths])
     return bundle(bind(codes, symbols.encode(list(names))))
@@ -245,15 +209,16 @@ def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
     return bind([identity(branches.space.k), *(permute(c, i) for i, c in enumerate(codes))])
 
 
-def places_of(positions: Any, space: Space) -> Symbols | Integers:
-    """Return the vocabulary of positions: hashed ones, if only their role is given."""
-    if isinstance(positions, str):
-        return space.symbols(positions)
-    if not isinstance(positions, (Symbols, Integers)):
+def places_beside(symbols: Vocabulary, positions: Any) -> Symbols | Integers:
+    """Return the vocabulary of positions to be bound: hashed ones, if only their role is given."""
+    _check_roles(symbols)
+    places = symbols.space.symbols(positions) if isinstance(positions, str) else positions
+    if not isinstance(places, (Symbols, Integers)):
         raise DataError(
             f"positions must be a role, Symbols or Integers, got {type(positions).__name__}."
         )
-    return positions
+    _check_roles(places, symbols)
+    return places
 
 
 def _value_code(
@@ -266,7 +231,10 @@ def _value_code(
         _check_roles(keys)
         return value
     if name not in given:
-        raise DataError(f"no vocabulary for the field {name!r}: there are {', '.join(given)}.")
+        raise DataError(
+            f"values has no vocabulary for the field {name!r}, only for "
+            f"{', '.join(map(repr, given))}."
+        )
     vocabulary = given[name]
     _check_roles(keys, vocabulary)
     # A truth value is a category of two.

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import one_of, positions, require_memory
+from primal._checks import one_of, positions, raised_as, require_memory
 from primal._hash import stable_position
+from primal._specs import from_spec, make_spec, spec_fields
+from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
 from primal.hdc._arrays import listed
 from primal.hdc._certificate import SimilarityCertificate, certify, certify_numbers
@@ -37,8 +39,6 @@ class Vocabulary(ABC):
     space: Space
     role: str
 
-    kind: ClassVar[str]
-
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
             raise DataError(f"space must be a Space, got {type(self.space).__name__}.")
@@ -53,10 +53,15 @@ class Vocabulary(ABC):
         return replace(self, space=self.space.grow(D))
 
     @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values from which :func:`primal.hdc.from_spec` rebuilds this."""
-        others = {f.name: getattr(self, f.name) for f in fields(self) if f.name != "space"}
-        return {"vocabulary": self.kind, "space": self.space.spec, **others}
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this."""
+        values = {f.name: getattr(self, f.name) for f in fields(self)}
+        return make_spec(type(self).__name__, **values | {"space": self.space.spec})
+
+    @classmethod
+    def _from_spec(cls, values: Mapping[str, Any]) -> Self:
+        made = spec_fields(cls.__name__, values, (f.name for f in fields(cls)))
+        return cls(**made | {"space": from_spec(made["space"])})
 
 
 @dataclass(frozen=True)
@@ -64,8 +69,7 @@ class Symbols(Vocabulary):
     """Names to codes, by a stable hash: no table to keep, the same codes in every process.
 
     A name is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
-    code of the role's block of primes. Whole numbers are hashed too: where the codes of numbers
-    shall be unrelated, as for places in a sequence or in a picture, this is the vocabulary.
+    code of the role's block of primes. Whole numbers are hashed too: their codes are unrelated.
 
     Examples
     --------
@@ -73,12 +77,10 @@ class Symbols(Vocabulary):
     >>> animals = hdc.Space(1024).symbols()
     >>> animals.encode(["cat", "dog"]).shape, animals.encode("cat").shape
     ((2, 512), (512,))
-    >>> worst = animals.certificate(["cat", "dog", "owl"]).worst
+    >>> worst = animals.certificate(["cat", "dog", "owl"]).coherence
     >>> bool(worst < 0.1)
     True
     """
-
-    kind: ClassVar[str] = "symbols"
 
     def encode(self, names: Any) -> Codes:
         """Return the code of a name, or of every name of several.
@@ -89,14 +91,15 @@ class Symbols(Vocabulary):
 
         Returns
         -------
-        codes : Codes of shape (k,), or (n, k), or (*names.shape, k) for an array, uint32
+        codes : Codes of shape (k,), (n, k), or (*names.shape, k) for an array, uint32
         """
         if isinstance(names, (list, tuple, range)):
             flat, shape = names, (len(names),)
         elif isinstance(names, np.generic) or not hasattr(names, "__array__"):
             flat, shape = [names], ()
         else:  # also of other libraries
-            array = np.asarray(names)
+            with raised_as(DataError, "names must be an array of names or numbers"):
+                array = np.asarray(names)
             flat, shape = array.ravel().tolist(), array.shape
         hashed = np.fromiter(map(stable_position, flat), dtype=np.int64, count=len(flat))
         turns = position_turns(hashed, self.space.increments(self.role))
@@ -112,9 +115,8 @@ class Integers(Vocabulary):
     """Whole numbers to codes: similarity depends on the difference alone.
 
     The product of the codes of s and t is the code of s + t, to the bit. Take them where numbers
-    are added: counts, offsets, shifts. As plain labels of places they are the worse choice:
-    codes that all differ by the same steps are harder to tell apart in a bundle than the
-    unrelated ones of :class:`Symbols`.
+    are added: counts, offsets, shifts. As labels of places :class:`Symbols` are better: unrelated
+    codes are easier to tell apart in a bundle.
 
     Examples
     --------
@@ -124,8 +126,6 @@ class Integers(Vocabulary):
     >>> two * three == five
     True
     """
-
-    kind: ClassVar[str] = "integers"
 
     def encode(self, numbers: Any, *, bits: int = 32) -> Codes:
         """Return the codes of whole numbers within [-2**63, 2**63].
@@ -162,8 +162,6 @@ def position_turns(
     if wide:
         return static_turns(wrapped, increments)
     turns = np.empty((len(numbers), k), dtype=np.uint32)
-    step = max(1, _BLOCK_PHASES // k)
-    for first in range(0, len(numbers), step):
-        rows = slice(first, first + step)
+    for rows in row_blocks(len(numbers), k, _BLOCK_PHASES):
         turns[rows] = round_turns(static_turns(wrapped[rows], increments))
     return turns

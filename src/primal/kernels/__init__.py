@@ -11,6 +11,7 @@ from primal.kernels._gamma import resolved_gamma as resolved_gamma
 from primal.kernels._gamma import spread_rows as spread_rows
 from primal.kernels._kernel import KERNELS, Kernel, kernel_matrix
 from primal.kernels._kernel import checked_gamma as checked_gamma
+from primal.kernels._kernel import gamma_of_length as gamma_of_length
 from primal.kernels._kernel import kernel_basis as kernel_basis
 from primal.kernels._kernel import resolved_basis as resolved_basis
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from primal._checks import one_of, real_matrix
 from primal.errors import ParameterError
 from primal.kernels._kernel import KERNELS, checked_gamma
 from primal.turns import increments, static_turns
@@ -68,6 +69,7 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
     >>> scale_gamma(np.array([[0.0, 2.0], [4.0, 2.0]]))
     0.25
     """
+    X = _checked(X, kernel)
     if sample_weight is not None:
         mean = column_means(X, sample_weight).mean()
         square = X.multiply(X) if _is_sparse(X) else np.square(X - mean)
@@ -97,6 +99,7 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     >>> round(median_gamma(np.array([[0.0], [2.0], [4.0]])), 6)
     0.125
     """
+    X = _checked(X, kernel)
     picked = spread_rows(X.shape[0], _MEDIAN_ROWS)
     rows = dense_rows(X, picked)
     # Differences, not a Gram matrix: equal rows must come out at exactly zero.
@@ -112,6 +115,11 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
         median = _weighted_median(distances[apart], (weights[first] * weights[second])[apart])
     unit = KERNELS[kernel]  # the length scale is 1 / scale(gamma)
     return float((1.0 / (unit.factor * median)) ** (1.0 / unit.power))
+
+
+def _checked(X: Any, kernel: str) -> Any:
+    one_of("kernel", kernel, KERNELS)
+    return X if _is_sparse(X) else real_matrix("X", X)
 
 
 def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:

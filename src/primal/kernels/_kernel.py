@@ -18,7 +18,15 @@ from primal.bases import BASES, Basis, auto_basis, matern_scales
 from primal.errors import DataError, ParameterError
 from primal.turns import prime_slice
 
-__all__ = ["KERNELS", "Kernel", "checked_gamma", "kernel_basis", "kernel_matrix", "resolved_basis"]
+__all__ = [
+    "KERNELS",
+    "Kernel",
+    "checked_gamma",
+    "gamma_of_length",
+    "kernel_basis",
+    "kernel_matrix",
+    "resolved_basis",
+]
 
 
 @dataclass(frozen=True)
@@ -110,6 +118,17 @@ KERNELS = {
         None,
     ),
 }
+
+
+def gamma_of_length(kernel: str, lengthscale: object) -> float | list[float]:
+    """Return the gamma at which a kernel divides x - y by a length, or by one for each input."""
+    found = KERNELS[one_of("kernel", kernel, KERNELS)]
+    # At length 1 it is one over a whole number: 1/2, or 1.
+    unit = 1.0 / round(found.factor ** (1.0 / found.power))
+    if np.ndim(lengthscale) == 0:  # type: ignore[arg-type]
+        return float(found.gamma_after(unit, 1.0 / positive_scale("lengthscale", lengthscale)))
+    lengths = [positive_scale(f"lengthscale[{j}]", v) for j, v in enumerate(lengthscale)]  # type: ignore[arg-type]
+    return [float(found.gamma_after(unit, 1.0 / length)) for length in lengths]
 
 
 def resolved_basis(kernel: str, basis: str, d: int) -> str:

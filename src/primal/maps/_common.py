@@ -22,7 +22,7 @@ def output_dtype(dtype: object) -> np.dtype:
         return _DTYPES[dtype]
     try:
         name = np.dtype(dtype).name  # type: ignore[arg-type]
-    except TypeError:
+    except (TypeError, ValueError):
         name = str(dtype)
     return np.dtype(one_of("dtype", name, DTYPES))
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, output_array, real_array, sized_array
+from primal._checks import even_dimension, flag, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis, HadamardTable
@@ -31,7 +31,7 @@ from primal.errors import (
 )
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
 from primal.maps._normalise import normalised
-from primal.turns import LARGEST_LOG2_TURNS
+from primal.turns import LARGEST_FAST_LOG2_TURNS, LARGEST_LOG2_TURNS
 
 if TYPE_CHECKING:
     from primal.decoding import Box, DecodePlan, Gaussian, Integers
@@ -42,8 +42,6 @@ __all__ = ["DynamicPrime"]
 # it is inverted: its rows are then nearly parallel (with one frequency or two they are not).
 _LARGEST_PLAIN_D = 8
 _LARGEST_PLAIN_CONDITION = 100.0
-# One float64 matrix product leaves 2**-53 of the phase: float32 accuracy ends here.
-_FAST_LOG2_TURNS = 20
 
 _FIELDS = ("d", "D", "sigma", "basis", "primes", "layer_norm", "layout", "precision")
 
@@ -213,7 +211,7 @@ class DynamicPrime:
         """
         rows, shape = self._checked_rows(x)
         target = output_array(out, (*shape, self.D), output_dtype(dtype))
-        if check:
+        if flag("check", check):
             self._warn_about_wraps(self._regime(rows))
         flat = target.reshape(-1, self.D)
         if flat.dtype == np.float32:
@@ -295,7 +293,7 @@ class DynamicPrime:
         noise: str | float = "float32",
         beam: int = 1,
         cache: bool = True,
-        progress: Callable[[float], None] | None = None,
+        progress: Callable[[int, int], None] | None = None,
     ) -> DecodePlan:
         """Return a plan that recovers x also where phases wrap, and says when it is unique.
 
@@ -315,7 +313,7 @@ class DynamicPrime:
         cache : bool, default=True
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
-            Called with the share of the set-up done, from 0.0 to 1.0.
+            Called with (done, total), in hundredths of the set-up.
 
         Returns
         -------
@@ -457,7 +455,7 @@ class DynamicPrime:
     def _check_range(self, rows: np.ndarray, largest: float) -> None:
         if isinstance(self._basis.table, HadamardTable):
             return  # words wrap: phases of any length are exact
-        log2_limit = _FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
+        log2_limit = LARGEST_FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
         allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
         # A normalised row has no entry above sqrt(d).
         if len(rows) and (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
@@ -465,7 +463,7 @@ class DynamicPrime:
             raise DataError(
                 f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
                 f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
-                f"{allowed:.3g}, or lower sigma."
+                f"{allowed:.3g}, or lower sigma (of a kernel: gamma)."
             )
 
     def _warn_about_conditioning(self) -> None:

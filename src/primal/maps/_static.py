@@ -23,13 +23,14 @@ from primal.decoding import have_phases, phases_of
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps._common import LAYOUTS, blocks, output_dtype
-from primal.turns import LARGEST_COUNT, increments
+from primal.turns import GRIDS, LARGEST_COUNT, SPACINGS, spaced_increments
 
 if TYPE_CHECKING:
     from primal.decoding import PositionDecoder
 
 __all__ = ["StaticPrime"]
 
+_FIELDS = ("D", "sigma", "start", "layout")
 # Entries of the codes compared at once while decoding, and of their similarities: 4 and 16 MB.
 _DECODE_ENTRIES = 1 << 20
 _DECODE_SCORES = 1 << 22
@@ -56,6 +57,12 @@ class StaticPrime:
     layout : {"block", "interleaved"}, default="block"
         ``"block"`` is [cos | sin], as the paper prints it; ``"interleaved"`` makes a smaller
         D a prefix of a larger one.
+    spacing : {"raw", "kronecker", "log", "rotary"}, default="raw"
+        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` is the
+        paper's. ``"log"`` and ``"rotary"`` make near positions similar; their frequencies
+        depend on D, so such a map cannot grow.
+    base : float, default=10000.0
+        Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``.
 
     Raises
     ------
@@ -73,13 +80,24 @@ class StaticPrime:
     """
 
     def __init__(
-        self, D: int, *, sigma: float = 1.0, start: int = 0, layout: str = "block"
+        self,
+        D: int,
+        *,
+        sigma: float = 1.0,
+        start: int = 0,
+        layout: str = "block",
+        spacing: str = "raw",
+        base: float = 10000.0,
     ) -> None:
         self._D = even_dimension(D)
         self._sigma = positive_scale("sigma", sigma)
         self._start = whole_number("start", start)
         self._layout = one_of("layout", layout, LAYOUTS)
-        if self._start + self._D // 2 > LARGEST_COUNT:
+        self._spacing = one_of("spacing", spacing, SPACINGS)
+        self._base = positive_scale("base", base)
+        if self._spacing in GRIDS:
+            _ = self.increments  # checks what goes together
+        elif self._start + self._D // 2 > LARGEST_COUNT:
             raise ParameterError(
                 f"start + D / 2 = {self._start + self._D // 2} is beyond the {LARGEST_COUNT:,} "
                 "primes below 2**32."
@@ -105,10 +123,22 @@ class StaticPrime:
         """Order of the columns of a code."""
         return self._layout
 
+    @property
+    def spacing(self) -> str:
+        """How frequencies are spread."""
+        return self._spacing
+
+    @property
+    def base(self) -> float:
+        """Ratio of the highest to the lowest frequency of a logarithmic spacing."""
+        return self._base
+
     @cached_property
     def increments(self) -> np.ndarray:
         """Phase moved in one step, uint64 of shape (D / 2,), units of 2**-64 turn."""
-        values = increments(self._D // 2, start=self._start, sigma=self._sigma)
+        values = spaced_increments(
+            self._D // 2, self._spacing, sigma=self._sigma, start=self._start, base=self._base
+        )
         values.flags.writeable = False
         return values
 
@@ -258,18 +288,17 @@ class StaticPrime:
         D = even_dimension(D)
         if D < self._D:
             raise ParameterError(f"a map of D = {self._D} cannot grow to {D}: ask for more.")
-        return StaticPrime(D, sigma=self._sigma, start=self._start, layout=self._layout)
+        if self._spacing in GRIDS:
+            raise ParameterError(
+                f"frequencies of spacing {self._spacing!r} depend on their number and cannot grow: "
+                f"make a new map of D = {D}."
+            )
+        return self._from_spec({**self._fields(), "D": D})
 
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        return make_spec(
-            "StaticPrime",
-            D=self._D,
-            sigma=self._sigma,
-            start=self._start,
-            layout=self._layout,
-        )
+        return make_spec("StaticPrime", **self._fields())
 
     @cached_property
     def fingerprint(self) -> str:
@@ -278,19 +307,27 @@ class StaticPrime:
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> StaticPrime:
-        return cls(**spec_fields("StaticPrime", fields, ("D", "sigma", "start", "layout")))
+        names = _FIELDS if fields.get("spacing", "raw") == "raw" else (*_FIELDS, "spacing", "base")
+        return cls(**spec_fields("StaticPrime", fields, names))
+
+    def _fields(self) -> dict[str, Any]:
+        fields = {name: getattr(self, f"_{name}") for name in _FIELDS}
+        # The paper's codes have no other fields, and the fingerprints they had before.
+        grid = {} if self._spacing == "raw" else {"spacing": self._spacing, "base": self._base}
+        return fields | grid
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return StaticPrime._from_spec, (self._fields(),)  # without the increments
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, StaticPrime) and self.spec == other.spec
 
     def __hash__(self) -> int:
-        return hash((self._D, self._sigma, self._start, self._layout))
+        return hash(tuple(self._fields().items()))
 
     def __repr__(self) -> str:
-        return (
-            f"StaticPrime({self._D}, sigma={self._sigma}, start={self._start}, "
-            f"layout={self._layout!r})"
-        )
+        rest = [f"{name}={value!r}" for name, value in self._fields().items() if name != "D"]
+        return f"StaticPrime({', '.join([str(self._D), *rest])})"
 
     def _decoder(self, n: int) -> PositionDecoder | None:
         """Return the lattice for n positions; None when they are few and D is too small for it."""

@@ -4,10 +4,23 @@ from primal._extras import require as _require
 
 _require("pyarrow", "primal.pipeline")
 
-from primal.pipeline._decode import DecodeReport as DecodeReport
-from primal.pipeline._decode import decode as decode
-from primal.pipeline._encode import EncodeReport as EncodeReport
-from primal.pipeline._encode import encode as encode
-from primal.pipeline._inspect import Inspection as Inspection
-from primal.pipeline._inspect import inspect as inspect
-from primal.pipeline._merge import merge as merge
+from primal.pipeline._decode import DecodeReport, decode
+from primal.pipeline._encode import EncodeReport, encode
+from primal.pipeline._engines import Local, Ray
+from primal.pipeline._fit import count_inputs, scale_gamma
+from primal.pipeline._inspect import Inspection, inspect
+from primal.pipeline._merge import merge
+
+__all__ = [
+    "DecodeReport",
+    "EncodeReport",
+    "Inspection",
+    "Local",
+    "Ray",
+    "count_inputs",
+    "decode",
+    "encode",
+    "inspect",
+    "merge",
+    "scale_gamma",
+]

@@ -1,12 +1,12 @@
-"""Blocks: the rows of one row group, the unit of work, of resuming and of sharing.
+"""Blocks: the rows of one part, the unit of work, of resuming and of sharing.
 
-Block b of a file holds its rows b * batch_rows to (b + 1) * batch_rows, whatever was asked of
-other files; so a worker can find its blocks alone, and rows left out move no others.
+Block b of a file holds its rows b * rows to (b + 1) * rows, whatever was asked of other files; so
+a worker can find its blocks alone, and rows left out move no others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 import pyarrow as pa
@@ -15,15 +15,9 @@ from primal.errors import DataError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._sources import Source, check_names, open_source, reading
 
-__all__ = [
-    "Block",
-    "Span",
-    "read_span",
-    "shard_spans",
-    "spans_after",
-    "split_span",
-    "total_rows",
-]
+__all__ = ["Block", "Span", "read_span", "shard_spans", "split_span"]
+
+Key = tuple[int, int]  # file and number of a block
 
 
 @dataclass(frozen=True)
@@ -38,159 +32,128 @@ class Span:
     last: int | None
     n_rows: int | None
 
+    def holds(self, key: Key) -> bool:
+        """Whether a block is one of these, given by its file and number."""
+        return key[0] == self.file and self.first <= key[1] < (self.last or 2**62)
+
 
 @dataclass(frozen=True)
 class Block:
-    """The rows of one block, or why they cannot be read.
+    """The rows of one block, or why they cannot be read."""
 
-    Attributes
-    ----------
-    file, number : int
-        Index of the file, and of the block in it.
-    first_row : int
-        In the file.
-    table : pa.Table or None
-    failure : str
-        Why there is no table, in a sentence that names the file.
-    ends_file : bool
-        Whether no block of the file comes after this one.
-    """
-
-    file: int
-    number: int
-    first_row: int
+    file: int  # index of the file
+    number: int  # of the block in it
+    first_row: int  # in the file
     table: pa.Table | None
-    failure: str
-    ends_file: bool
+    failure: str  # why there is no table, in a sentence that names the file
+    ends_file: bool  # whether no block of the file comes after this one
 
 
 def shard_spans(
-    files: tuple[InputFile, ...], names: list[str], batch_rows: int, shard: tuple[int, int]
-) -> Iterator[Span]:
+    files: tuple[InputFile, ...], names: list[str], rows: int, shard: tuple[int, int]
+) -> list[Span]:
     """Return the spans of shard i of n, in the order of the rows.
 
-    A file that can tell its number of blocks is cut into n runs of about equal length; run j
-    of file f goes to shard (j + f) mod n, so that many small files spread as well. Other files
-    (CSV, Arrow streams, broken ones, those without the columns `names`) go to shard f mod n as a
-    whole.
+    A file that can tell its number of blocks is cut into n runs of about equal length; run j of
+    file f goes to shard (j + f) mod n, so that many small files spread as well. Other files (CSV,
+    Arrow streams, broken ones, those without the columns `names`) go to shard f mod n as a whole.
     """
-    i, n = shard
+    (i, n), spans = shard, []
     for index, file in enumerate(files):
-        n_rows = _n_rows(file, names)
+        try:
+            source = open_source(file)
+            check_names(source.schema, names)
+            n_rows = source.n_rows
+        except DataError:
+            n_rows = None
         if n_rows is None:
             if index % n == i:
-                yield Span(index, 0, None, None)
+                spans.append(Span(index, 0, None, None))
             continue
-        n_blocks = max(1, -(-n_rows // batch_rows))
+        n_blocks = max(1, -(-n_rows // rows))
         run = (i - index) % n
         first, last = -(-run * n_blocks // n), -(-(run + 1) * n_blocks // n)
         if first < last:
-            yield _counted_span(index, first, last, n_rows, batch_rows)
+            spans.append(Span(index, first, last, min(last * rows, n_rows) - first * rows))
+    return spans
 
 
-def total_rows(spans: list[Span]) -> int | None:
-    """Return the number of rows in spans, None where only reading will tell."""
-    counts = [span.n_rows for span in spans]
-    return None if None in counts else sum(count or 0 for count in counts)
-
-
-def spans_after(
-    spans: list[Span], file: int, number: int, ends_file: bool, batch_rows: int
-) -> list[Span]:
-    """Return what is left of spans after block `number` of a file has been finished."""
-    left = []
-    for span in spans:
-        if span.file > file:
-            left.append(span)
-        elif span.file == file and span.last is None and not ends_file:
-            left.append(Span(file, number + 1, None, None))
-        elif span.file == file and span.last is not None and number + 1 < span.last:
-            n_rows = span.first * batch_rows + (span.n_rows or 0)
-            left.append(_counted_span(file, number + 1, span.last, n_rows, batch_rows))
-    return left
-
-
-def split_span(
-    files: tuple[InputFile, ...], span: Span, batch_rows: int, least_blocks: int
-) -> Iterator[Span]:
+def split_span(file: InputFile, span: Span, rows: int, least_blocks: int) -> Iterator[Span]:
     """Return a span in pieces that different workers can read without much waste."""
     if span.last is None:
         yield span
         return
-    step = max(least_blocks, -(-open_source(files[span.file]).run_rows // batch_rows))
-    n_rows = span.first * batch_rows + (span.n_rows or 0)
+    step = max(least_blocks, -(-open_source(file).run_rows // rows))
     for first in range(span.first, span.last, step):
-        last = min(first + step, span.last)
-        yield _counted_span(span.file, first, last, n_rows, batch_rows)
+        yield Span(span.file, first, min(first + step, span.last), None)
 
 
 def read_span(
-    files: tuple[InputFile, ...], span: Span, names: list[str], batch_rows: int
+    files: tuple[InputFile, ...],
+    span: Span,
+    names: list[str],
+    rows: int,
+    done: Collection[Key] = (),
 ) -> Iterator[Block]:
-    """Return the blocks of a span; a block that cannot be read has no table.
+    """Return the blocks of a span that are not `done`; one that cannot be read has no table.
 
     Where blocks can be found without reading those before, one damaged block costs no other.
     """
-    file = files[span.file]
+    file, at = files[span.file], span.file
     try:
         source = open_source(file)
         with reading(file.path):
             check_names(source.schema, names)
     except DataError as error:
-        yield Block(span.file, span.first, span.first * batch_rows, None, str(error), True)
+        if (at, span.first) not in done:
+            yield Block(at, span.first, span.first * rows, None, str(error), True)
         return
     if source.n_rows is None:
-        yield from _uncounted(file, source, span, names, batch_rows)
+        yield from (
+            b for b in _uncounted(file, source, at, names, rows) if (at, b.number) not in done
+        )
         return
-    n_blocks = max(1, -(-source.n_rows // batch_rows))
+    n_blocks = max(1, -(-source.n_rows // rows))
     number, last = span.first, n_blocks if span.last is None else span.last
     while number < last:
+        if (at, number) in done:
+            number += 1
+            continue
         try:
             with reading(file.path):
-                for table in _even(
-                    source.tables(names, number * batch_rows, batch_rows), batch_rows
-                ):
-                    yield _block(span.file, number, table, batch_rows, number + 1 == n_blocks)
+                for table in _even(source.tables(names, number * rows, rows), rows):
+                    yield Block(at, number, number * rows, table, "", number + 1 == n_blocks)
                     number += 1
-                    if number == last:
-                        return
-                if source.n_rows == 0:
-                    empty = _empty(source.schema, names)
-                    yield _block(span.file, 0, empty, batch_rows, True)
+                    if number == last or (at, number) in done:
+                        break
+                else:
+                    if source.n_rows:
+                        raise DataError("it holds fewer rows than it says")
+                    yield Block(at, 0, 0, _empty(source.schema, names), "", True)
                     return
-                raise DataError("it holds fewer rows than it says")
         except DataError as error:
-            yield Block(
-                span.file, number, number * batch_rows, None, str(error), number + 1 == n_blocks
-            )
+            yield Block(at, number, number * rows, None, str(error), number + 1 == n_blocks)
             number += 1
 
 
 def _uncounted(
-    file: InputFile, source: Source, span: Span, names: list[str], batch_rows: int
+    file: InputFile, source: Source, at: int, names: list[str], rows: int
 ) -> Iterator[Block]:
     """Read from the start to the end, one table ahead to know which block ends the file."""
     number, held, failure = 0, _empty(source.schema, names), ""
-    tables = _even(source.tables(names, 0, batch_rows), batch_rows, keep_rest=True)
+    tables = _even(source.tables(names, 0, rows), rows, keep_rest=True)
     try:
         with reading(file.path):
             for n_before, table in enumerate(tables):
                 if n_before:
-                    if number >= span.first:
-                        yield _block(span.file, number, held, batch_rows, False)
+                    yield Block(at, number, number * rows, held, "", False)
                     number += 1
                 held = table
     except DataError as error:
         failure = str(error)
-    if number >= span.first:
-        yield _block(span.file, number, held, batch_rows, not failure)
+    yield Block(at, number, number * rows, held, "", not failure)
     if failure:
-        first_row = number * batch_rows + held.num_rows
-        yield Block(span.file, number + 1, first_row, None, failure, True)
-
-
-def _block(file: int, number: int, table: pa.Table, batch_rows: int, ends_file: bool) -> Block:
-    return Block(file, number, number * batch_rows, table, "", ends_file)
+        yield Block(at, number + 1, number * rows + held.num_rows, None, failure, True)
 
 
 def _even(
@@ -221,19 +184,6 @@ def _even(
         yield pa.concat_tables(held)
     if failure is not None:
         raise failure
-
-
-def _counted_span(file: int, first: int, last: int, n_rows: int, batch_rows: int) -> Span:
-    return Span(file, first, last, min(last * batch_rows, n_rows) - first * batch_rows)
-
-
-def _n_rows(file: InputFile, names: list[str]) -> int | None:
-    try:
-        source = open_source(file)
-        check_names(source.schema, names)
-        return source.n_rows
-    except DataError:
-        return None
 
 
 def _empty(schema: pa.Schema, names: list[str]) -> pa.Table:

@@ -5,16 +5,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from primal.decoding import Box, Gaussian, Integers, code_phases, noise_turns, pseudoinverse
+from primal.decoding import code_phases, noise_turns, pseudoinverse
 from primal.errors import NotInvertibleError, SpecError
+from primal.pipeline._columns import FEATURES
 from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._recipe import FLOATS, Recipe
-from primal.pipeline._row_groups import FEATURES
 from primal.pipeline._rows import column_array
+from primal.turns import phases_to_turns
 
 __all__ = ["Decoded", "row_decoder"]
 
@@ -29,62 +31,38 @@ _Codes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 @dataclass(frozen=True)
 class Decoded:
-    """Rows of a table.
+    """Rows of a table."""
 
-    Attributes
-    ----------
-    x : ndarray of shape (n, d), dtype=float64
-        NaN where decoding failed or there was nothing to decode.
-    valid : ndarray of n bool
-        Which rows have features.
-    status : ndarray of n str
-        "unique", "ambiguous" or "failed"; "missing" without features.
-    """
-
-    x: np.ndarray
-    valid: np.ndarray
-    status: np.ndarray
+    x: np.ndarray  # (n, d), NaN where decoding failed or there was nothing to decode
+    valid: np.ndarray  # which rows have features
+    status: np.ndarray  # "unique", "ambiguous" or "failed"; "missing" without features
 
 
 def row_decoder(
-    recipe: Recipe,
-    extent: Extent | None,
-    *,
-    prior: Box | Gaussian | Integers | None,
-    noise: str | float | None,
-    beam: int,
+    recipe: Recipe, extent: Extent | None, *, prior: Any, noise: str | float | None, beam: int
 ) -> Callable[[pa.Table], Decoded]:
     """Return the function from stored rows to decoded ones.
 
-    Parameters
-    ----------
-    recipe : Recipe
-    extent : Extent or None
-        What was noted of the rows when they were encoded.
-    prior, noise, beam
-        As :func:`primal.pipeline.decode` takes them.
-
-    Raises
-    ------
-    NotInvertibleError
-        For sign bits, or, without a prior, fewer phases than inputs.
+    `extent` is what was recorded of the rows when they were encoded.
     """
-    if recipe.dtype == "bits":
+    if recipe.stored == "bits":
         raise NotInvertibleError(
             "sign bits say in which quarter turn each phase lies and no more: encode with "
-            "dtype = 'uint8-phase' to decode later."
+            "stored = 'uint8-phase' to decode later."
         )
-    d = recipe.map.d
-    if extent is not None and extent.low and not len(extent.low) == len(extent.high) == d:
-        raise SpecError(f"the range in the file is not one of {d} inputs: was it changed?")
-    noise = recipe.dtype.removesuffix("-phase") if noise is None else noise
+    m = recipe.map
+    if getattr(m, "form", "pair") != "pair" or m.D % 2:
+        raise NotInvertibleError("offset cosines and an odd D do not determine every phase.")
+    if extent is not None and extent.low and not len(extent.low) == len(extent.high) == m.d:
+        raise SpecError(f"the range in the file is not one of {m.d} inputs: was it changed?")
+    noise = recipe.stored.removesuffix("-phase") if noise is None else noise
     by_codes = _by_codes(recipe, extent, prior, noise, beam)
 
     def decoded(table: pa.Table) -> Decoded:
-        codes, valid = recipe.stored(column_array(table, FEATURES))
-        if recipe.dtype not in FLOATS:  # the stored phase is the nearest one, not a cell
-            codes = codes.astype(np.uint32) << np.uint32(32 - 8 * codes.dtype.itemsize)
-        x = np.full((len(valid), d), np.nan)
+        codes, valid = recipe.present(column_array(table, FEATURES))
+        if recipe.stored not in FLOATS:
+            codes = phases_to_turns(codes)
+        x = np.full((len(valid), m.d), np.nan)
         status = np.full(len(valid), "missing", dtype="<U9")
         x[valid], status[valid] = by_codes(codes)
         return Decoded(x, valid, status)
@@ -93,26 +71,25 @@ def row_decoder(
 
 
 def _by_codes(
-    recipe: Recipe,
-    extent: Extent | None,
-    prior: Box | Gaussian | Integers | None,
-    noise: str | float,
-    beam: int,
+    recipe: Recipe, extent: Extent | None, prior: Any, noise: str | float, beam: int
 ) -> _Codes:
     """Return the decoder of rows that are there: linear where nothing wraps, else the lattice."""
-    m = recipe.map
-    if prior is None:
+    m, scales = recipe.map, getattr(recipe.map, "input_scales", None)
+    if prior is not None:
+        plan, scales = m.decode_plan(prior=prior, noise=noise, beam=beam), None
+    else:
         linear = _linear(recipe, extent, noise_turns(noise))
-        if extent is None or not extent.wraps or m.d > _MOST_INPUTS:
+        if extent is None or not extent.low or not extent.wraps or m.d > _MOST_INPUTS:
             return linear
-        prior = extent.box
-        if prior is None:
-            return linear
-    plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
+        if scales is None:
+            plan = m.decode_plan(prior=extent.box, noise=noise, beam=beam)
+        else:  # the map behind m takes x times these
+            low, high = (tuple((end * scales).tolist()) for end in extent.range)
+            plan = m.map.decode_plan(prior=Extent(low, high, True).box, noise=noise, beam=beam)
 
     def by_lattice(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         result = plan.decode(codes, check=False)  # the verdict on every row is reported
-        return result.x, result.status
+        return result.x if scales is None else result.x / scales, result.status
 
     return by_lattice
 
@@ -121,11 +98,13 @@ def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:
     """Return the linear inverse, each answer of which is encoded again and compared.
 
     That an answer has the stored features does not prove that no phase had wrapped: another x
-    may have them too. The note made when the rows were encoded does; without it an answer is
+    may have them too. What was recorded when the rows were encoded does; without it an answer is
     ambiguous.
     """
     m = recipe.map
     inverse = pseudoinverse(m.basis).T
+    if getattr(m, "input_scales", None) is not None:
+        inverse = inverse / m.input_scales
     slack = 2.0 * _DEVIATIONS * noise * np.linalg.norm(inverse, axis=0)
     extent = extent or UNKNOWN  # no extent: there are no rows
     low, high = extent.range
@@ -145,8 +124,9 @@ def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:
 
 def _misfit_turns(recipe: Recipe, x: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return how far stored features are from those of x: root mean square of a row, in turns."""
-    if recipe.dtype in FLOATS:
-        off = codes / np.float64(recipe.amplitude) - recipe.map.encode(x)
+    m = recipe.map
+    if recipe.stored in FLOATS:
+        off = (codes.astype(np.float64) - m.encode(x)) / getattr(m, "amplitude", 1.0)
         return np.sqrt(np.square(off).mean(axis=1)) / (2.0 * math.pi)
-    off = (codes - recipe.map.turns(x)).view(np.int32) * 2.0**-32
+    off = (codes - m.turns(x)).view(np.int32) * 2.0**-32
     return np.sqrt(np.square(off).mean(axis=1))

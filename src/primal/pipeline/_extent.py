@@ -1,19 +1,18 @@
 """What encoding knows of its rows and decoding needs: their range, and whether a phase wrapped.
 
 Features alone cannot prove that no phase wrapped, since a wrapped one looks like any other. So
-the fact is noted while x is at hand, and with it the range of x, a prior that is true of every
+the fact is recorded while x is at hand, and with it the range of x, a prior that is true of every
 row.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from primal.bases import Basis
 from primal.decoding import Box
 
 __all__ = ["UNKNOWN", "Extent"]
@@ -28,27 +27,22 @@ _WIDER = 2.0**-20
 
 @dataclass(frozen=True)
 class Extent:
-    """Of the rows x that were encoded.
+    """Of the rows x that were encoded."""
 
-    Attributes
-    ----------
-    low, high : tuple of d floats
-        Range of each input; empty where it is not known.
-    wraps : bool
-        Whether the phase of some row reaches half a turn, or may do so.
-    """
-
-    low: tuple[float, ...]
+    low: tuple[float, ...]  # range of each input; empty where it is not known
     high: tuple[float, ...]
-    wraps: bool
+    wraps: bool  # whether the phase of some row reaches half a turn, or may do so
 
     @classmethod
-    def of(cls, x: np.ndarray, basis: Basis) -> Extent | None:
-        """Return the extent of finite rows of shape (n, d); None if there are none."""
-        if not len(x):
-            return None
+    def of(cls, x: np.ndarray, frequencies: np.ndarray | None) -> Extent | None:
+        """Return the extent of finite rows of shape (n, d); None if there are none.
+
+        Without the frequencies of the phases, in turns per unit of x, nothing is known.
+        """
+        if not len(x) or frequencies is None:
+            return UNKNOWN if len(x) else None
         low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
-        wraps = _wraps(x, basis.frequencies, np.maximum(-low, high))
+        wraps = _wraps(x, frequencies, np.maximum(-low, high))
         return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)
 
     @classmethod
@@ -82,12 +76,9 @@ class Extent:
         least = np.maximum(np.abs(center), half.max()) * _WIDER
         return Box(np.maximum(half * (1.0 + _WIDER), np.where(least > 0.0, least, _WIDER)), center)
 
-    def as_json(self) -> list[Any]:
-        return list(astuple(self))
-
     @classmethod
     def from_json(cls, values: Any) -> Extent | None:
-        """Return the extent that :meth:`as_json` described, None for None."""
+        """Return the extent of a list of its fields, None for None."""
         if values is None:
             return None
         low, high, wraps = values

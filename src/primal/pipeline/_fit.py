@@ -1,4 +1,4 @@
-"""Gamma from the data, in one pass over all files.
+"""What a map needs to know of the data before it can be made: the number of inputs, and gamma.
 
 Sums run over pieces of a fixed number of rows, in a fixed order, with IEEE additions only: the
 same files give the same gamma whatever the row groups, threads or processor.
@@ -7,38 +7,70 @@ same files give the same gamma whatever the row groups, threads or processor.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
 
+from primal._checks import one_of
 from primal.bases import fold_sum
 from primal.errors import DataError
-from primal.pipeline._blocks import Span, read_span, shard_spans, total_rows
-from primal.pipeline._inputs import InputFile
+from primal.kernels import KERNELS
+from primal.pipeline._blocks import read_span, shard_spans
+from primal.pipeline._columns import checked_names, find_columns
+from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import Progress, complaint
+from primal.pipeline._recipe import ON_ERROR
 from primal.pipeline._rows import matrix
 
-__all__ = ["scale_gamma"]
+__all__ = ["count_inputs", "scale_gamma"]
 
 # Values of one piece: 16 MB.
 _PIECE_VALUES = 1 << 21
 
 
-def scale_gamma(
-    files: tuple[InputFile, ...],
-    columns: tuple[str, ...],
-    d: int,
-    kernel: str,
-    on_error: str,
-    progress: Progress | None = None,
-) -> float:
-    """Return gamma="scale": 1 / (d Var x), or 1 / (d Std x) for the Laplacian kernel.
+def count_inputs(
+    src: str | Path | Sequence[str | Path],
+    *,
+    columns: Sequence[str] | str | None = None,
+    keep: Sequence[str] | str = (),
+    on_error: str = "raise",
+) -> int:
+    """Return how many numbers a row of tables has: the d of a map for them.
 
     Parameters
     ----------
-    files : tuple of InputFile
-    columns : tuple of str
-    d : int
-    kernel : str
+    src, columns, keep, on_error
+        As of :func:`encode`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal import pipeline
+    >>> np.save("points.npy", np.zeros((10, 3)))
+    >>> pipeline.count_inputs("points.npy")
+    3
+    """
+    one_of("on_error", on_error, ON_ERROR)
+    names, kept = checked_names("columns", columns), checked_names("keep", keep)
+    return find_columns(find_inputs(src), names, kept, on_error=on_error).d
+
+
+def scale_gamma(
+    src: str | Path | Sequence[str | Path],
+    *,
+    columns: Sequence[str] | str | None = None,
+    kernel: str = "rbf",
+    on_error: str = "raise",
+    progress: Progress | None = None,
+) -> float:
+    """Return gamma="scale" of tables: 1 / (d Var x), or 1 / (d Std x) for the Laplacian kernel.
+
+    Parameters
+    ----------
+    src, columns
+        As of :func:`encode`.
+    kernel : str, default="rbf"
     on_error : {"raise", "skip", "null"}
         Bad rows are left out unless it is "raise".
     progress : callable, optional
@@ -48,34 +80,44 @@ def scale_gamma(
     ------
     DataError
         If there is no row, or a bad one and `on_error` is "raise".
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal import pipeline
+    >>> np.save("points.npy", np.array([[0.0, 2.0], [4.0, 2.0]]))
+    >>> pipeline.scale_gamma("points.npy")
+    0.25
     """
-    count, mean, squares = 0, 0.0, 0.0
-    piece_rows = max(256, _PIECE_VALUES // d)
-    spans = list(shard_spans(files, list(columns), piece_rows, (0, 1)))
-    n_read, total = 0, total_rows(spans)
-    for index, file in enumerate(files):
-        for block in read_span(files, Span(index, 0, None, None), list(columns), piece_rows):
-            if block.table is None:
-                if on_error == "raise":
-                    raise DataError(block.failure)
-                continue
-            n_read += block.table.num_rows
-            if progress is not None:
-                progress(n_read, total)
-            x, problems = matrix(block.table, columns, d)
-            if problems and on_error == "raise":
-                raise complaint(file.path, block.first_row, problems)
-            x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
-            if not len(x):
-                continue
-            with np.errstate(over="ignore", invalid="ignore"):  # told below
-                own_mean = float(fold_sum(x)) / len(x)
-                own_squares = float(fold_sum(np.square(x - own_mean)))
-            # Two pieces as one: the pairwise update of Chan, Golub and LeVeque.
-            delta, together = own_mean - mean, count + len(x)
-            squares += own_squares + delta * delta * (count * len(x) / together)
-            mean += delta * (len(x) / together)
-            count = together
+    one_of("kernel", kernel, KERNELS)
+    files = find_inputs(src)
+    found = find_columns(files, checked_names("columns", columns), on_error=on_error)
+    count, mean, squares, n_read = 0, 0.0, 0.0, 0
+    piece_rows, names = max(256, _PIECE_VALUES // found.d), list(found.x)
+    spans = shard_spans(files, names, piece_rows, (0, 1))
+    total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
+    for block in (b for span in spans for b in read_span(files, span, names, piece_rows)):
+        if block.table is None:
+            if on_error == "raise":
+                raise DataError(block.failure)
+            continue
+        n_read += block.table.num_rows
+        if progress is not None:
+            progress(n_read, total)
+        x, problems = matrix(block.table, found.x, found.d)
+        if problems and on_error == "raise":
+            raise complaint(files[block.file].path, block.first_row, problems)
+        x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
+        if not len(x):
+            continue
+        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+            own_mean = float(fold_sum(x)) / len(x)
+            own_squares = float(fold_sum(np.square(x - own_mean)))
+        # Two pieces as one: the pairwise update of Chan, Golub and LeVeque.
+        delta, together = own_mean - mean, count + len(x)
+        squares += own_squares + delta * delta * (count * len(x) / together)
+        mean += delta * (len(x) / together)
+        count = together
     if not count:
         raise DataError("gamma = 'scale' needs data, and there is no good row: give a number.")
     variance = squares / count
@@ -83,4 +125,4 @@ def scale_gamma(
         raise DataError("some values are too large to have a variance: give gamma as a number.")
     if not variance > 0.0:
         return 1.0
-    return 1.0 / (d * (math.sqrt(variance) if kernel == "laplacian" else variance))
+    return 1.0 / (found.d * (math.sqrt(variance) if kernel == "laplacian" else variance))

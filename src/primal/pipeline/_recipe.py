@@ -3,210 +3,162 @@
 from __future__ import annotations
 
 import json
-from dataclasses import asdict, dataclass
-from functools import lru_cache
+import threading
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from primal._checks import one_of, positive_scale, raised_as, whole_number
+from primal._checks import one_of, raised_as, whole_number
 from primal._extras import require
-from primal._specs import from_spec as map_from_spec
-from primal.engines import Finish
-from primal.errors import DataError, EngineError, SpecError
-from primal.maps import DynamicPrime
-from primal.pipeline._row_groups import FEATURES
+from primal._specs import from_spec
+from primal.errors import DataError, EngineError, ParameterError, SpecError
+from primal.pipeline._columns import FEATURES
+from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
-__all__ = ["DTYPES", "FLOATS", "Recipe", "feature_type"]
+__all__ = ["FLOATS", "LARGEST_PART_ROWS", "ON_ERROR", "STORED", "Recipe", "core_map"]
 
-# Types of stored features and the NumPy type of one stored value.
-DTYPES = {
+ON_ERROR = ("raise", "skip", "null")
+# What is stored of a row, and the NumPy type of one stored value.
+STORED = {
     "float32": "float32",
     "float16": "float16",
     "uint8-phase": "uint8",
     "uint16-phase": "uint16",
     "bits": "uint8",
 }
-# Those of them that hold the outputs themselves.
 FLOATS = ("float32", "float16")
+_COMPACT = {
+    "uint8-phase": phases_to_uint8,
+    "uint16-phase": phases_to_uint16,
+    "bits": phases_to_bits,
+}
+LARGEST_PART_ROWS = 1 << 26
+# New memory for every part would cost a third of the encoding: the system hands it out page by
+# page. So every thread keeps its own.
+_memory = threading.local()
+
+
+def core_map(m: object) -> Any:
+    """Return the map of vectors that m is, or that a fitted transformer has as `map_`."""
+    found = getattr(m, "map_", m)  # of a fitted transformer
+    if not all(hasattr(found, name) for name in ("d", "D", "encode", "turns", "spec")):
+        raise ParameterError(
+            f"m must be a map such as primal.KernelPrime(d, D) or a fitted transformer, got {m!r}."
+        )
+    return found
 
 
 @dataclass(frozen=True)
 class Recipe:
-    """From rows of a table to stored features.
+    """From rows of a table to stored features."""
 
-    Attributes
-    ----------
-    spec : dict
-        Of the map; :func:`primal.from_spec` rebuilds it.
-    amplitude : float
-        Factor of float features: 1, or sqrt(2 / D) for a kernel.
-    dtype : str
-        A key of `DTYPES`.
-    columns : tuple of str
-        Columns that hold x: one of lists, or d of numbers.
-    keep : tuple of str
-        Columns passed through.
-    on_error : {"raise", "skip", "null"}
-    batch_rows : int
-        Rows of one row group.
-    kernel : str or None
-        Kernel that the features approximate, where one was asked for.
-    gamma : float or None
-        Its parameter.
-    """
-
-    spec: dict[str, Any]
-    amplitude: float
-    dtype: str
-    columns: tuple[str, ...]
-    keep: tuple[str, ...]
+    map: Any
+    stored: str  # a key of STORED
+    columns: tuple[str, ...]  # that hold x: one of lists, or d of numbers
+    keep: tuple[str, ...]  # passed through
     on_error: str
-    batch_rows: int
-    kernel: str | None
-    gamma: float | None
+    rows_per_part: int
 
+    @cached_property
     def as_json(self) -> dict[str, Any]:
-        return asdict(self) | {"columns": list(self.columns), "keep": list(self.keep)}
+        return {
+            "spec": self.map.spec,
+            "fingerprint": self.map.fingerprint,
+            "stored": self.stored,
+            "columns": list(self.columns),
+            "keep": list(self.keep),
+            "on_error": self.on_error,
+            "rows_per_part": self.rows_per_part,
+        }
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Recipe:
         """Return the recipe that :meth:`as_json` described."""
-        try:
-            fields = {name: values[name] for name in cls.__dataclass_fields__}
-        except (KeyError, TypeError) as error:
-            raise SpecError(f"the metadata of the file lacks {error}: was it changed?") from None
-        with raised_as(SpecError, "the metadata of the file are damaged"):
-            names = {name: tuple(map(str, fields[name])) for name in ("columns", "keep")}
-            fields |= names | {"amplitude": positive_scale("amplitude", fields["amplitude"])}
-            one_of("on_error", fields["on_error"], ("raise", "skip", "null"))
-            one_of("dtype", fields["dtype"], DTYPES)
-            whole_number("batch_rows", fields["batch_rows"], least=1, most=2**48)
-            return cls(**fields)
+        with raised_as(SpecError, "the description of the map is damaged"):
+            columns, keep = (tuple(map(str, values[name])) for name in ("columns", "keep"))
+            return cls(
+                _map(json.dumps(values["spec"])),
+                one_of("stored", values["stored"], STORED),
+                columns,
+                keep,
+                one_of("on_error", values["on_error"], ON_ERROR),
+                whole_number("rows_per_part", values["rows_per_part"], least=1, most=2**48),
+            )
 
-    @property
-    def map(self) -> DynamicPrime:
-        return _map(json.dumps(self.spec))
+    @cached_property
+    def frequencies(self) -> np.ndarray | None:
+        """In turns per unit of x, of shape (k, d); None where phases are not those of x alone."""
+        m, spec = self.map, self.map.spec
+        if spec.get("layer_norm") or spec.get("form") == "offset":
+            return None
+        return m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
 
-    @property
-    def width(self) -> int:
-        """Number of stored values of one row."""
-        return stored_width(self.dtype, self.map.D)
-
-    @property
-    def feature_type(self) -> pa.DataType:
-        return feature_type(self.dtype, self.map.D)
+    @cached_property
+    def feature_type(self) -> Any:
+        """Arrow type of the feature column: lists of as many values as a row has."""
+        width = -(-self.map.D // 8) if self.stored == "bits" else self.map.D
+        width = width // 2 if self.stored.endswith("-phase") else width
+        element = pa.from_numpy_dtype(np.dtype(STORED[self.stored]))
+        return pa.list_(pa.field("element", element, nullable=False), width)
 
     def schema(self, kept: pa.Schema) -> pa.Schema:
         """Return the columns of the output: the kept ones, then the features."""
         features = pa.field(FEATURES, self.feature_type, nullable=self.on_error == "null")
         return pa.schema([*kept, features])
 
-    def codes(
-        self, x: np.ndarray, device: str = "cpu", out: np.ndarray | None = None
-    ) -> np.ndarray:
-        """Return the stored values of rows x of shape (n, d), as an array of shape (n, width).
+    def codes(self, x: np.ndarray, layer: Any = None, device: str = "cpu") -> np.ndarray:
+        """Return the stored values of rows of shape (n, d), as an array of shape (n, width).
 
-        `out` is memory for float32 features of shape (n, D), which may hold the result.
+        They may lie in memory that the next call in the same thread uses again. `layer` is a
+        PyTorch module on a device that makes float features in place of the map.
         """
-        m = self.map
-        if self.dtype in FLOATS:
-            z = np.empty((len(x), m.D), dtype=np.float32) if out is None else out
-            if device == "cpu":
-                m.write_features(x, z, Finish(m.layout, self.amplitude))
-            else:
-                _write_from(device, m, x, self.amplitude, z)
-            return z if self.dtype == "float32" else z.astype(np.float16)
-        from primal.search import _codes
+        if self.stored not in FLOATS:
+            return _COMPACT[self.stored](self.map.turns(x))
+        size = len(x) * self.map.D
+        if getattr(_memory, "values", None) is None or _memory.values.size < size:
+            _memory.values = np.empty(size, dtype=np.float32)
+        z = _memory.values[:size].reshape(len(x), self.map.D)
+        if layer is None:
+            self.map.encode(x, out=z)
+        else:
+            _write_from(layer, device, x, z)
+        return z if self.stored == "float32" else z.astype(np.float16)
 
-        convert = {
-            "uint8-phase": _codes.phases_to_uint8,
-            "uint16-phase": _codes.phases_to_uint16,
-            "bits": _codes.waves_to_bits,
-        }[self.dtype]
-        return convert(m.turns(x))
-
-    def stored(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
-        """Return stored features as they were read, the inverse of writing `codes`.
-
-        Returns
-        -------
-        codes : ndarray of shape (n_valid, width)
-            Of the rows that have features.
-        valid : ndarray of n bool
-        """
+    def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return stored features as they were read: codes of the rows that have some, and which."""
+        kind, own = features.type, self.feature_type
+        same = pa.types.is_fixed_size_list(kind) and kind.value_type == own.value_type
+        if not same or kind.list_size != own.list_size:
+            raise DataError(f"the features are {kind}, and the map makes {own}: were they changed?")
         valid = features.is_valid().to_numpy(zero_copy_only=False)
         flat = features.drop_null().flatten().to_numpy(zero_copy_only=False)
-        codes = flat.reshape(-1, self.width)
-        if self.on_error == "null" and self.dtype in FLOATS:  # NaN is null in a .npy file
+        codes = flat.reshape(-1, self.feature_type.list_size)
+        if self.on_error == "null" and self.stored in FLOATS:  # NaN is null in a .npy file
             there = ~np.isnan(codes[:, 0])
             valid = valid.copy()
             valid[valid] = there
             codes = codes[there]
         return codes, valid
 
-    def out_of_range(self, x: np.ndarray) -> list[int]:
-        """Return the rows whose phases would be too many turns long for the map."""
-        if not len(x) or self._in_range(x):
-            return []
-        return [row for row in range(len(x)) if not self._in_range(x[row : row + 1])]
-
-    def _in_range(self, x: np.ndarray) -> bool:
-        try:
-            self.map._check_range(x)
-        except DataError:
-            return False
-        return True
-
 
 @lru_cache(maxsize=4)
-def _map(spec_json: str) -> DynamicPrime:
-    """Return the map of a spec; kept, since a worker gets many blocks with the same one."""
-    found = map_from_spec(json.loads(spec_json))
-    if not isinstance(found, DynamicPrime):
-        raise SpecError("the spec is not one of a map of vectors.")
-    return found
+def _map(spec_json: str) -> Any:
+    """Return the map of a spec; kept, since every part of an output has the same one."""
+    return core_map(from_spec(json.loads(spec_json)))
 
 
-def _write_from(
-    device: str, m: DynamicPrime, x: np.ndarray, amplitude: float, out: np.ndarray
-) -> None:
-    """Write amplitude times the features of x, made by PyTorch on a device, with NumPy's bits."""
-    torch = require("torch", f"device {device!r}")
+def _write_from(layer: Any, device: str, x: np.ndarray, out: np.ndarray) -> None:
+    """Write the features of x that a PyTorch module makes on a device."""
+    torch = require("torch", "a layer")
     try:
         with torch.inference_mode():
-            layer = _layer(json.dumps(m.spec), device)
             # float64 holds every type that is read, and NumPy's memory may be read-only.
-            points = torch.tensor(x, dtype=torch.float64).to(device)
-            z = layer(points)
-            if amplitude != 1.0:
-                z *= float(np.float32(amplitude))
+            z = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
+            if z.dtype != torch.float32:
+                raise EngineError(f"the layer makes {z.dtype}: pass it dtype=torch.float32.")
             torch.from_numpy(out).copy_(z)
     except (RuntimeError, AssertionError) as error:  # the latter from a PyTorch without CUDA
         raise EngineError(f"device {device!r} cannot be used: {error}") from None
-
-
-@lru_cache(maxsize=4)
-def _layer(spec_json: str, device: str) -> Any:
-    import torch
-
-    from primal.torch import DynamicPrime as Layer
-
-    spec = json.loads(spec_json)
-    names = ("d", "D", "sigma", "basis", "layout", "precision", "primes")
-    options = {name: spec[name] for name in names}
-    return Layer(**options, device=device, dtype=torch.float32)
-
-
-def feature_type(dtype: str, D: int) -> pa.DataType:
-    """Return the Arrow type of the feature column."""
-    element = pa.from_numpy_dtype(np.dtype(DTYPES[dtype]))
-    return pa.list_(pa.field("element", element, nullable=False), stored_width(dtype, D))
-
-
-def stored_width(dtype: str, D: int) -> int:
-    """Return how many values are stored for a row."""
-    if dtype == "bits":
-        return -(-D // 8)
-    return D // 2 if dtype.endswith("-phase") else D

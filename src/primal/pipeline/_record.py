@@ -1,12 +1,13 @@
-"""What an output says about itself: in the metadata of a Parquet file, beside a ``.npy`` file."""
+"""What a part and an output say about themselves: in the metadata of Parquet, beside a ``.npy``."""
 
 from __future__ import annotations
 
-import base64
 import importlib.metadata
-import io
 import json
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Collection, Iterable
+from dataclasses import astuple, dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,211 +15,179 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._checks import whole_number
-from primal._files import open_regular
-from primal.errors import DataError, SpecError
+from primal._checks import raised_as, whole_number
+from primal._files import npy_header, open_regular, parsed_json, read_json
+from primal.errors import DataError, ParameterError, SpecError
 from primal.pipeline._extent import UNKNOWN, Extent
-from primal.pipeline._inputs import InputFile
-from primal.pipeline._journal import Entry
-from primal.pipeline._manifest import beside, read_manifest
-from primal.pipeline._recipe import DTYPES, Recipe
-from primal.pipeline._row_groups import FEATURES, MAGIC, end_of_file
 
 __all__ = [
     "METADATA_KEY",
+    "Key",
     "Record",
-    "head_bytes",
-    "npy_header",
+    "beside",
+    "check_complete",
+    "read_manifest",
     "read_record",
-    "tail_bytes",
-    "versions",
-    "written_schema",
 ]
 
-METADATA_KEY = "primal"
+METADATA_KEY = b"primal"
 _VERSION = 1
+# A manifest lists every input file, and a record every part.
+_LARGEST_JSON = 1 << 26
+_FORMAT = "primal pipeline"
+
+Key = tuple[int, int]  # file and number of a block
 
 
 @dataclass(frozen=True)
 class Record:
-    """How a file was made; nothing in it depends on where or when.
+    """How a part, or an output put together from parts, was made.
 
-    Attributes
-    ----------
-    recipe : Recipe
-    fingerprint : str
-        Of the map.
-    inputs : tuple of (str, int)
-        Name and number of bytes of every input file, those of other shards too.
-    shard : (int, int)
-        Which part of how many.
-    blocks : tuple of (int, int, int, bool)
-        File, number, rows, and whether the block ends its file; in the order of the rows.
-    n_rejected : int
-        Lines in the file of rejected rows.
-    extent : Extent or None
-        Of the rows with features; None without any.
+    Nothing in it depends on where or when: equal runs on two machines write equal bytes.
     """
 
-    recipe: Recipe
-    fingerprint: str
-    inputs: tuple[tuple[str, int], ...]
-    shard: tuple[int, int]
-    blocks: tuple[tuple[int, int, int, bool], ...]
-    n_rejected: int
-    extent: Extent | None
+    about: dict[str, Any]  # the recipe of an encoding, or what was decoded
+    run: str  # digest of that and of the names and sizes of all inputs: parts of other runs differ
+    # File, number, rows, whether it ends its file, and rejected rows of every part.
+    parts: tuple[tuple[int, int, int, bool, int], ...]
+    extent: Extent | None = None  # of the rows with features; None without any
+    statuses: dict[str, int] = field(default_factory=dict)  # verdicts of a decoding
 
     @property
-    def n_rows(self) -> int:
-        return sum(rows for _, _, rows, _ in self.blocks)
+    def rows(self) -> int:
+        return sum(part[2] for part in self.parts)
+
+    @property
+    def rejected(self) -> int:
+        return sum(part[4] for part in self.parts)
 
     @classmethod
-    def of(
-        cls,
-        recipe: Recipe,
-        files: tuple[InputFile, ...],
-        shard: tuple[int, int],
-        entries: list[Entry],
-    ) -> Record:
+    def joined(cls, records: Iterable[Record]) -> Record:
+        """Return the record of parts put together, in the order of the rows."""
+        ordered = sorted(records, key=lambda record: record.parts)
         return cls(
-            recipe,
-            recipe.map.fingerprint,
-            tuple((file.name, file.n_bytes) for file in files),
-            shard,
-            tuple((e.file, e.number, e.rows, e.ends_file) for e in entries),
-            sum(e.n_rejected for e in entries),
-            Extent.joined(e.extent for e in entries),
+            ordered[0].about,
+            ordered[0].run,
+            tuple(part for record in ordered for part in record.parts),
+            Extent.joined(record.extent for record in ordered),
+            dict(sum((Counter(record.statuses) for record in ordered), Counter())),
         )
 
     def as_json(self) -> dict[str, Any]:
         return {
             "version": _VERSION,
-            "primal": versions()["primal"],
-            "fingerprint": self.fingerprint,
-            "recipe": self.recipe.as_json(),
-            "inputs": [list(one) for one in self.inputs],
-            "shard": list(self.shard),
-            "rows": self.n_rows,
-            "rejected": self.n_rejected,
-            "extent": None if self.extent is None else self.extent.as_json(),
-            "blocks": [[f, b, rows, int(ends)] for f, b, rows, ends in self.blocks],
+            "primal": _primal_version(),
+            **self.about,
+            "run": self.run,
+            "parts": [[f, n, rows, int(ends), lost] for f, n, rows, ends, lost in self.parts],
+            "extent": None if self.extent is None else list(astuple(self.extent)),
+            "statuses": self.statuses,
         }
 
     @classmethod
     def from_json(cls, values: Any) -> Record:
         """Return the record that :meth:`as_json` described."""
         if not isinstance(values, dict) or values.get("version") != _VERSION:
-            raise SpecError(f"this version of primal reads files of version {_VERSION} only.")
-        try:
-            inputs = tuple((str(name), int(n)) for name, n in values["inputs"])
-            shard, n_shards = (whole_number("shard", value) for value in values["shard"])
+            raise SpecError(f"this version of primal reads outputs of version {_VERSION} only.")
+        own = ("version", "primal", "run", "parts", "extent", "statuses")
+        with raised_as(SpecError, "the description of the output is damaged", keep=()):
+            parts = []
+            for *counts, ends, lost in values["parts"]:
+                f, n, rows = (whole_number("a part", count, most=2**48) for count in counts)
+                parts.append((f, n, rows, bool(ends), whole_number("rejected", lost, most=2**48)))
+            statuses = {str(k): whole_number(k, n) for k, n in values["statuses"].items()}
             return cls(
-                Recipe.from_json(values["recipe"]),
-                values["fingerprint"],
-                inputs,
-                (shard, n_shards),
-                tuple(_block(one, len(inputs)) for one in values["blocks"]),
-                whole_number("rejected", values["rejected"]),
-                Extent.from_json(values.get("extent", UNKNOWN.as_json())),
+                {name: value for name, value in values.items() if name not in own},
+                str(values["run"]),
+                tuple(parts),
+                Extent.from_json(values.get("extent", astuple(UNKNOWN))),
+                statuses,
             )
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise SpecError(f"the description of the file is damaged ({error}).") from None
-
-
-def _block(values: Any, n_files: int) -> tuple[int, int, int, bool]:
-    """Return a block of a record: file, number, rows, and whether it ends its file."""
-    file, number, rows, ends = values
-    whole_number("the file of a block", file, most=n_files - 1)
-    for count in (number, rows):
-        whole_number("a block", count, most=2**48)
-    return file, number, rows, bool(ends)
 
 
 def read_record(path: Path) -> Record:
-    """Return the record of an output of :func:`primal.pipeline.encode`.
-
-    Raises
-    ------
-    DataError
-        If the file cannot be read or was made by something else.
-    """
+    """Return the record of a part or of an output in one file, if it is what it says."""
     if path.suffix == ".npy":
-        return _read_npy_record(path)
+        manifest = read_manifest(beside(path, "manifest.json"))
+        record = Record.from_json(manifest.get("record"))
+        try:
+            with open_regular(path) as opened:
+                head = opened.read(1024)
+                size = opened.seek(0, 2)
+        except OSError as error:
+            raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
+        output: Any = manifest.get("output")
+        with raised_as(DataError, f"{beside(path, 'manifest.json')} is damaged"):
+            expected = npy_header(np.dtype(output["dtype"]), (record.rows, output["columns"]))
+            if head[: len(expected)] != expected or size != output["bytes"]:
+                raise DataError(f"{path} was changed after it was made: its manifest differs.")
+        return record
     try:
+        with open_regular(path):  # pyarrow would wait for somebody to write to a pipe
+            pass
         described = pq.read_metadata(path)
-        schema = described.schema.to_arrow_schema()
+        found = described.metadata or {}
     except (OSError, pa.ArrowException) as error:
         raise DataError(f"{path} cannot be read: {' '.join(str(error).split())}") from None
-    found = schema.metadata or {}
-    if METADATA_KEY.encode() not in found:
-        raise DataError(f"{path} was not made by primal encode: its metadata lacks the map.")
+    if METADATA_KEY not in found:
+        raise DataError(f"{path} was not made by primal: its metadata lack the key 'primal'.")
     try:
-        record = Record.from_json(json.loads(found[METADATA_KEY.encode()]))
+        text = found[METADATA_KEY]
+        record = Record.from_json(parsed_json(text, f"{path}", most_bytes=_LARGEST_JSON))
     except ValueError as error:
         raise SpecError(f"{path}: {error}") from None
     groups = [described.row_group(i).num_rows for i in range(described.num_row_groups)]
-    kinds = [field.type for field in schema if field.name == FEATURES]
-    if groups != [rows for _, _, rows, _ in record.blocks if rows] or kinds != [
-        record.recipe.feature_type
-    ]:
+    if groups != [part[2] for part in record.parts if part[2]]:
         raise DataError(f"{path} was written again by something else: its row groups differ.")
     return record
 
 
-def written_schema(path: Path) -> pa.Schema:
-    """Return the schema that an output was written with, field for field.
-
-    Arrow's reader names some inner fields otherwise; the schema itself lies in the metadata.
-    """
-    stored = pq.read_metadata(path).metadata[b"ARROW:schema"]
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(stored)))
-
-
-def _read_npy_record(path: Path) -> Record:
-    manifest = read_manifest(beside(path, "manifest.json"))
-    if manifest is None or "record" not in manifest or not path.exists():
-        raise DataError(f"{path} needs its manifest, {beside(path, 'manifest.json')}.")
-    record = Record.from_json(manifest["record"])
-    expected = head_bytes(record, record.recipe, "npy")
+@cache
+def _primal_version() -> str:
     try:
-        with open_regular(path) as opened:
-            head = opened.read(len(expected))
-    except OSError as error:
-        raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
-    if head != expected or path.stat().st_size != manifest.get("output", {}).get("bytes"):
-        raise DataError(f"{path} was changed after it was made: it is not what its manifest says.")
-    return record
+        return importlib.metadata.version("primal-features")
+    except importlib.metadata.PackageNotFoundError:  # run from its source folder
+        return "not installed"
 
 
-def head_bytes(record: Record | None, recipe: Recipe | None, format: str) -> bytes:
-    """Return how a file begins; of a fixed length, so that it can be written again at the end."""
-    if format == "parquet":
-        return MAGIC
-    if record is None or recipe is None:
-        return bytes(len(npy_header(np.dtype("float32"), (0, 1))))
-    return npy_header(np.dtype(DTYPES[recipe.dtype]), (record.n_rows, recipe.width))
+def beside(dst: Path, what: str) -> Path:
+    """Return the path of a file that belongs to an output: ``DST.what``."""
+    return dst.with_name(f"{dst.name}.{what}")
 
 
-def tail_bytes(record: Record, schema: pa.Schema, groups: list[tuple[int, bytes]]) -> bytes:
-    """Return how a Parquet file ends."""
-    return end_of_file(schema, {METADATA_KEY: json.dumps(record.as_json()).encode()}, groups)
+def manifest_text(request: dict[str, Any], **more: Any) -> bytes:
+    """Return a manifest: what was asked for, and by which versions."""
+    versions = {"primal": _primal_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
+    values = {"format": _FORMAT, "version": _VERSION, "request": request, "versions": versions}
+    return json.dumps(values | more, indent=1).encode() + b"\n"
 
 
-def versions() -> dict[str, str]:
-    """Return the versions of what decides an output."""
-    names = {"primal": "primal-features", "numpy": "numpy", "pyarrow": "pyarrow"}
-    found = {}
-    for short, name in names.items():
-        try:
-            found[short] = importlib.metadata.version(name)
-        except importlib.metadata.PackageNotFoundError:  # run from its source folder
-            found[short] = "not installed"
+def read_manifest(path: Path) -> dict[str, Any]:
+    """Return the manifest in a file; DataError if there is none, or a damaged or foreign one."""
+    found = read_json(path, most_bytes=_LARGEST_JSON)
+    request = found.get("request")
+    sound = isinstance(request, dict) and isinstance(request.get("inputs"), list)
+    if found.get("format") != _FORMAT or found.get("version") != _VERSION or not sound:
+        raise DataError(f"{path} is no manifest of this version of primal, or is damaged.")
     return found
 
 
-def npy_header(dtype: np.dtype, shape: tuple[int, int]) -> bytes:
-    sink = io.BytesIO()
-    np.lib.format.write_array_header_1_0(
-        sink, {"descr": dtype.newbyteorder("<").str, "fortran_order": False, "shape": shape}
-    )
-    return sink.getvalue()
+def check_complete(keys: Collection[Key], last: Collection[Key], n_files: int, where: Path) -> None:
+    """Raise ParameterError unless every file has its parts from 0 to the one that ends it."""
+    expected = {
+        (f, number)
+        for f in range(n_files)
+        for number in range(1 + max((n for g, n in last if g == f), default=-1))
+    }
+    unfinished = sorted(set(range(n_files)) - {f for f, _ in last})
+    missing = sorted(expected - set(keys))
+    if unfinished or missing:
+        said = [f"the last parts of {len(unfinished)} input files"] if unfinished else []
+        said += [f"part {n} of input file {f}" for f, n in missing[:5]]
+        more = f", and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise ParameterError(
+            f"{where} is not complete, {len(keys)} parts are there and these are missing: "
+            f"{', '.join(said)}{more}. Run the same command again, or the shards that are missing."
+        )
+    if set(keys) != expected:
+        raise ParameterError(f"{where} holds more parts than its input has: remove it.")

@@ -29,16 +29,7 @@ _NO_CAST = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a row cannot be encoded.
-
-    Attributes
-    ----------
-    row : int
-        Counted from the first row of the table.
-    column : str
-    value : str
-    reason : str
-    """
+    """Why a row, counted from the first of the table, cannot be encoded."""
 
     row: int
     column: str
@@ -47,21 +38,10 @@ class Problem:
 
 
 def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarray, list[Problem]]:
-    """Return the numbers of some columns, and what is wrong with them.
+    """Return the numbers of one column of lists, or of d columns, and what is wrong with them.
 
-    Parameters
-    ----------
-    table : pa.Table
-    columns : tuple of str
-        One column of lists, or d columns of numbers or of numbers as text.
-    d : int
-
-    Returns
-    -------
-    x : ndarray of shape (n, d), float32 or float64
-        0 in place of everything that is not a finite number.
-    problems : list of Problem
-        At most one for each row, in the order of the rows.
+    x is float32 or float64 of shape (n, d), with 0 in place of everything that is not a finite
+    number. There is at most one problem for each row, in the order of the rows.
     """
     arrays = [column_array(table, name) for name in columns]
     if len(arrays) == 1 and _is_list(arrays[0].type):
@@ -84,15 +64,7 @@ def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarra
 
 
 def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:
-    """Return a column in another type; values that have no place in it become null, and a problem.
-
-    Parameters
-    ----------
-    array : pa.Array
-    target : pa.DataType
-    name : str
-        Of the column.
-    """
+    """Return a column in another type; values that it cannot hold become null, and a problem."""
     if array.type == target:
         return array, []
     found, bad = _cast(array, target)

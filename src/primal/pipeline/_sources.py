@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import errno
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from tokenize import TokenError
 from typing import Protocol
@@ -17,17 +17,16 @@ import pyarrow.parquet as pq
 from primal.errors import DataError
 from primal.pipeline._array_source import open_npy, open_npz
 from primal.pipeline._csv_source import CsvSource
-from primal.pipeline._inputs import InputFile
-from primal.pipeline._passing import passing
+from primal.pipeline._inputs import InputFile, resumable
 
-__all__ = ["Source", "check_names", "open_source", "reading"]
+__all__ = ["Source", "check_names", "listed", "open_source", "reading"]
 
 # Bytes of each column that are fetched at a time: a row group may be larger than memory.
 _COLUMN_BUFFER = 1 << 18
 
 
 # Failures of the system, which say nothing about a file.
-_PASSING = {errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETIMEDOUT}
+_TRANSIENT = {errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETIMEDOUT}
 
 
 class Source(Protocol):
@@ -56,13 +55,7 @@ class Source(Protocol):
 
 
 def open_source(file: InputFile) -> Source:
-    """Return the open file.
-
-    Raises
-    ------
-    DataError
-        If it cannot be read, naming it.
-    """
+    """Return the open file; DataError if it cannot be read, naming it."""
     with reading(file.path):
         if file.n_bytes == 0:
             raise DataError("the file is empty")
@@ -94,8 +87,8 @@ def reading(path: str) -> Iterator[None]:
         pa.ArrowException,
     ) as error:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
-        if isinstance(error, MemoryError) or getattr(error, "errno", None) in _PASSING:
-            raise passing(f"{path} cannot be read now: {reason}") from error
+        if isinstance(error, MemoryError) or getattr(error, "errno", None) in _TRANSIENT:
+            raise resumable(f"{path} cannot be read now: {reason}") from error
         raise DataError(f"{path} cannot be read: {reason}.") from None
 
 
@@ -131,8 +124,12 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
     for name in names:
         if there[name] != 1:
             problem = f"{there[name]} columns" if there[name] else "no column"
-            listed = ", ".join(schema.names[:20]) + (", ..." if len(schema.names) > 20 else "")
-            raise DataError(f"it has {problem} {name!r}, only {listed}")
+            raise DataError(f"it has {problem} {name!r}, only {listed(schema.names)}")
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names for a message, the first twenty of them."""
+    return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
 def _checked(batch: pa.RecordBatch, names: list[str]) -> pa.Table:

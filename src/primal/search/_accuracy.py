@@ -17,7 +17,6 @@ from primal._checks import one_of, real_array
 from primal.errors import DataError
 
 __all__ = [
-    "GRID_POINTS",
     "expected_similarity",
     "hamming_from_kernel",
     "kernel_from_hamming",
@@ -25,7 +24,7 @@ __all__ = [
 ]
 
 # Points on the turn that a code can name.
-GRID_POINTS = {"bits": 4, "uint8-phase": 1 << 8, "uint16-phase": 1 << 16}
+_GRID_POINTS = {"bits": 4, "uint8-phase": 1 << 8, "uint16-phase": 1 << 16}
 # Below this spread (in turns) a normal phase difference never reaches half a turn: six sigma.
 _NARROW_TURNS = 0.08
 # Odd harmonics of the triangle wave: at the narrow spread the last is exp(-45).
@@ -33,27 +32,23 @@ _HARMONICS = np.arange(1, 40, 2, dtype=np.float64)
 _BISECTIONS = 60
 
 
-def expected_similarity(difference_turns: object, codes: str) -> np.ndarray:
+def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
     """Return the mean similarity of the codes of two phases a given difference apart.
 
     Parameters
     ----------
     difference_turns : array_like
         Differences of phase, in turns.
-    codes : {"bits", "uint8-phase", "uint16-phase"}
+    stored : {"bits", "uint8-phase", "uint16-phase"}
 
     Returns
     -------
     mean : ndarray of the same shape, dtype=float64
-        The cosine interpolated linearly between the points of the grid. For sign bits this is
-        the triangle wave 1 - 4 |difference|, the Hamming similarity 1 - 2 (share of bits that
-        differ). Averaged over differences, the cosine shrinks by (sin(pi h) / (pi h))**2 with
-        h the step of the grid: by 5.0e-5 for uint8, to 8 / pi**2 of itself for bits.
-
-    Notes
-    -----
-    Holds for a first phase that is uniform over its cell; similarities of k frequencies are
-    means over k such differences.
+        The cosine interpolated linearly between the points of the grid, for a first phase that is
+        uniform over its cell. For sign bits this is the triangle wave 1 - 4 |difference|, the
+        Hamming similarity. Averaged over differences, the cosine shrinks by
+        (sin(pi h) / (pi h))**2 with h the step of the grid: by 5.0e-5 for uint8, to 8 / pi**2 of
+        itself for bits.
 
     Examples
     --------
@@ -61,21 +56,16 @@ def expected_similarity(difference_turns: object, codes: str) -> np.ndarray:
     >>> expected_similarity([0.0, 0.125, 0.25, 0.5], "bits")
     array([ 1. ,  0.5,  0. , -1. ])
     """
-    low, high, share = _interpolation(difference_turns, codes)
+    low, high, share = _interpolation(difference_turns, stored)
     return low + share * (high - low)
 
 
-def similarity_variance(difference_turns: object, codes: str) -> np.ndarray:
+def similarity_variance(difference_turns: object, stored: str) -> np.ndarray:
     """Return the variance of the similarity of the codes of two phases.
 
-    The same arguments as :func:`expected_similarity`. The variance of the mean over k
-    independent frequencies is the mean of these over k, divided by k.
-
-    Returns
-    -------
-    variance : ndarray of the same shape, dtype=float64
-        At most 1/4 for bits and 1.5e-4 for uint8: standard deviations of a similarity of at
-        most 0.5 / sqrt(k) and 0.0123 / sqrt(k).
+    The same arguments as :func:`expected_similarity`. The variance of the mean over k independent
+    frequencies is the mean of these over k, divided by k. At most 1/4 for bits and 1.5e-4 for
+    uint8: standard deviations of a similarity of at most 0.5 / sqrt(k) and 0.0123 / sqrt(k).
 
     Examples
     --------
@@ -83,24 +73,16 @@ def similarity_variance(difference_turns: object, codes: str) -> np.ndarray:
     >>> similarity_variance([0.0, 0.125, 0.25], "bits")
     array([0.  , 0.25, 0.  ])
     """
-    low, high, share = _interpolation(difference_turns, codes)
+    low, high, share = _interpolation(difference_turns, stored)
     return share * (1.0 - share) * np.square(high - low)
 
 
 def hamming_from_kernel(kernel: object) -> np.ndarray:
     """Return the expected Hamming similarity of sign bits where the waves' similarity is `kernel`.
 
-    Parameters
-    ----------
-    kernel : array_like
-        Similarities in [-1, 1].
-
-    Returns
-    -------
-    hamming : ndarray of the same shape, dtype=float64
-        (8 / pi**2) sum over odd n of kernel**(n**2) / n**2: the triangle wave averaged over
-        normally distributed differences of phase, as the Gaussian kernel has them (and, by
-        the central limit theorem, most others nearly). Odd in `kernel`.
+    In [-1, 1], odd: (8 / pi**2) sum over odd n of kernel**(n**2) / n**2, the triangle wave averaged
+    over normally distributed differences of phase, as the Gaussian kernel has them (and, by the
+    central limit theorem, most others nearly).
 
     Examples
     --------
@@ -147,10 +129,10 @@ def _hamming_of_spread(spread_turns: np.ndarray) -> np.ndarray:
 
 
 def _interpolation(
-    difference_turns: object, codes: str
+    difference_turns: object, stored: str
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the cosines at the two grid points around each difference, and the second's share."""
-    points = GRID_POINTS[one_of("codes", codes, GRID_POINTS)]
+    points = _GRID_POINTS[one_of("stored", stored, _GRID_POINTS)]
     turns = real_array("difference_turns", difference_turns).astype(np.float64)
     steps = np.abs(turns - np.rint(turns)) * points
     below = np.floor(steps)

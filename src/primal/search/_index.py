@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from primal._checks import one_of, whole_number
+from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
 from primal.search import _files
-from primal.search._encoder import Encoder
-from primal.search._engines import chosen_engine, nearest
-from primal.search._faiss import FaissRows
-from primal.search._ids import Ids
-from primal.search._kinds import KINDS, checked_codes, columns_of
-from primal.search._parquet import read_parquet
-from primal.search._rows import Rows
-from primal.search._scan import best_of, scorer
+from primal.search._encoder import checked_map, encoded
+from primal.search._rows import Ids, Rows
+from primal.search._scan import chosen_engine, nearest, scorer
+from primal.search._stored import STORED, checked_codes, n_columns
 
 __all__ = ["Index", "Neighbors"]
 
@@ -46,15 +44,15 @@ class Index:
 
     Parameters
     ----------
-    m : DynamicPrime, StaticPrime, fitted PrimeFeatures or spec of a map
+    m : DynamicPrime, KernelPrime, StaticPrime, the spec of one, or fitted PrimeFeatures
         What encodes vectors. It is rebuilt from its spec, never stored.
-    codes : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}, default="bits"
+    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}, default="bits"
         What a row holds, in bytes for k = D / 2 frequencies: k / 4, k, 2 k, 4 k or 8 k.
 
     Raises
     ------
     ParameterError, SpecError
-        If m or codes is none of these.
+        If m or stored is none of these.
 
     Examples
     --------
@@ -62,7 +60,7 @@ class Index:
     >>> from primal.search import Index
     >>> x = np.arange(300.0).reshape(100, 3)
     >>> m = primal.DynamicPrime(3, 256, 0.01, basis="auto")
-    >>> index = Index(m, codes="uint8-phase")
+    >>> index = Index(m, stored="uint8-phase")
     >>> index.add(x)
     >>> similarities, ids = index.search(x[7] + 0.1, 3)
     >>> similarities.round(3), ids
@@ -75,39 +73,37 @@ class Index:
     (100, 128)
     """
 
-    def __init__(self, m: object, *, codes: str = "bits") -> None:
-        self._kind = one_of("codes", codes, KINDS)
-        self._encoder = Encoder.of(m)
+    def __init__(self, m: object, *, stored: str = "bits") -> None:
+        self._stored = one_of("stored", stored, STORED)
+        self._map = checked_map(m)
+        self._k = self._map.D // 2
         self._rows = Rows()
         self._ids = Ids()
-        self._faiss: FaissRows | None = None
 
     @classmethod
     def from_vectors(
-        cls, x: object, m: object, *, codes: str = "bits", ids: object = None
+        cls, x: object, m: object, *, stored: str = "bits", ids: object = None
     ) -> Index:
         """Return an index of raw vectors; see :meth:`add`."""
-        index = cls(m, codes=codes)
+        index = cls(m, stored=stored)
         index.add(x, ids)
         return index
 
     @classmethod
     def from_parquet(cls, path: str | Path, *, column: str = "features") -> Index:
-        """Return an index of a column of codes in a Parquet file.
+        """Return an index of a column of codes in a Parquet file, or a folder of them.
 
-        The file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of
-        the map) and ``dtype`` (the kind of code), or ``recipe`` with these two in it, as the
-        pipeline writes it.
+        A file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map)
+        and ``stored``, as the pipeline writes it.
 
         Raises
         ------
-        MissingPackageError
-            If pyarrow is not installed.
-        DataError
-            If the file has no such column or metadata, or they do not fit each other.
+        DataError, MissingPackageError
+            If a file has no such column or metadata, or they do not fit each other; without
+            pyarrow.
         """
-        encoder, kind, parts = read_parquet(Path(path), column)
-        index = cls(encoder, codes=kind)
+        m, stored, parts = _files.read_parquet(Path(path), column)
+        index = cls(m, stored=stored)
         for part in parts:
             index.add_codes(part)
         return index
@@ -118,7 +114,6 @@ class Index:
 
         Parameters
         ----------
-        folder : path
         verify : bool, default=False
             Read all codes once and compare their digest with the one saved.
 
@@ -127,8 +122,8 @@ class Index:
         DataError
             If the folder holds no index, or a damaged one.
         """
-        encoder, kind, codes, ids = _files.load(Path(folder), verify=verify)
-        index = cls(encoder, codes=kind)
+        m, stored, codes, ids = _files.load(Path(folder), verify=verify)
+        index = cls(m, stored=stored)
         index._rows.append(codes)
         index._ids = ids
         return index
@@ -137,30 +132,30 @@ class Index:
         """Write the spec, the codes and the ids into a folder, made if need be.
 
         An index that is already there is replaced at one moment: a reader finds the old one
-        or the new one, also when writing is cut short. Other files in the folder are left alone.
-
-        Raises
-        ------
-        DataError
-            If another program's ``index.json`` is in the folder.
+        or the new one, also when writing is cut short. Other files in the folder are left alone;
+        an ``index.json`` of another program raises DataError.
         """
-        _files.save(Path(folder), self._encoder, self._kind, self._rows.parts, self._ids)
+        _files.save(Path(folder), self._map, self._stored, self._rows.parts, self._ids)
 
     @property
-    def codes(self) -> str:
+    def stored(self) -> str:
         """What a row holds."""
-        return self._kind
+        return self._stored
 
     @property
     def bytes_per_row(self) -> int:
         """Bytes of one row."""
-        columns = columns_of(self._kind, self._encoder.n_frequencies)
-        return columns * KINDS[self._kind].itemsize
+        return n_columns(self._stored, self._k) * STORED[self._stored].itemsize
 
     @property
     def spec(self) -> dict[str, object]:
-        """The JSON values that, with the codes, are the index."""
-        return {"codes": self._kind, **self._encoder.spec}
+        """The JSON values from which :func:`primal.from_spec` makes this index without its rows."""
+        return make_spec("Index", map=self._map.spec, stored=self._stored)
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Index:
+        fields = spec_fields("Index", fields, ("map", "stored"))
+        return cls(fields["map"], stored=fields["stored"])
 
     @property
     def ids(self) -> np.ndarray:
@@ -194,6 +189,8 @@ class Index:
     def remove(self, ids: object) -> None:
         """Remove rows; the ids of the others stay, and theirs are not given again.
 
+        It copies the rows of the same part of the index, up to all of them: remove many at once.
+
         Parameters
         ----------
         ids : int or array_like of integers
@@ -202,21 +199,15 @@ class Index:
         ------
         DataError
             For an id that no row has; then nothing is removed.
-
-        Notes
-        -----
-        Takes a copy of the rows in the same part of the index, up to all of them, so remove many
-        at once.
         """
         kept = np.ones(len(self), dtype=bool)
         kept[self._ids.rows_of(ids)] = False
         self._rows.remove(kept)
         self._ids.remove(kept)
-        self._faiss = None
 
     def encode(self, x: object) -> np.ndarray:
         """Return the codes of raw vectors as this index stores them."""
-        return self._encoder.codes(x, self._kind)
+        return encoded(self._map, x, self._stored)
 
     def search(self, x: object, n_neighbors: int = 10, *, engine: str = "auto") -> Neighbors:
         """Return the nearest rows of raw vectors.
@@ -227,10 +218,9 @@ class Index:
             of shape (n_queries,) or ()
         n_neighbors : int, default=10
             An index of fewer rows returns them all.
-        engine : {"auto", "numpy", "numba", "faiss"}, default="auto"
-            Numba counts bits; FAISS takes bits and waves and keeps its own copy of the rows;
-            NumPy takes all. Results are the same. ``"auto"`` is Numba for bits where it is
-            installed, else NumPy.
+        engine : {"auto", "numpy", "numba"}, default="auto"
+            Numba counts bits, NumPy searches all codes; results are the same. ``"auto"`` is Numba
+            for bits where it is installed, else NumPy.
 
         Returns
         -------
@@ -240,10 +230,8 @@ class Index:
 
         Raises
         ------
-        DataError
-            If x does not fit the map.
-        EngineError, MissingPackageError
-            If the engine cannot search these codes, or is not installed.
+        DataError, EngineError
+            If x does not fit the map; if the engine cannot search these codes, or is not there.
         """
         return self.search_codes(self.encode(x), n_neighbors, engine=engine)
 
@@ -253,12 +241,9 @@ class Index:
         """Return the nearest rows of queries that are codes already; see :meth:`search`."""
         queries, single = self._checked(codes)
         n = min(whole_number("n_neighbors", n_neighbors, least=1), len(self))
-        name = chosen_engine(engine, self._kind, queries.size // 8 * len(self))
-        if n == 0:
-            return self._neighbors(np.empty((len(queries), 0), dtype=np.int64), None, single)
-        by = self._in_faiss() if name == "faiss" else name
-        k = self._encoder.n_frequencies
-        return self._neighbors(*nearest(self._rows, queries, self._kind, k, n, by), single)
+        name = chosen_engine(engine, self._stored, queries.size // 8 * len(self))
+        found = nearest(self._rows, queries, self._stored, self._k, n, name)
+        return self._neighbors(*found, single)
 
     def rerank(self, x: object, candidates: object, n_neighbors: int = 10) -> Neighbors:
         """Return the nearest among given rows: the second look after a coarser index.
@@ -272,18 +257,13 @@ class Index:
         n_neighbors : int, default=10
             Fewer candidates are all returned.
 
-        Returns
-        -------
-        neighbors : Neighbors
-            As `search` returns them.
-
         Examples
         --------
         >>> import numpy as np, primal
         >>> from primal.search import Index
         >>> x = np.arange(300.0).reshape(100, 3)
         >>> m = primal.DynamicPrime(3, 256, 0.01, basis="auto")
-        >>> bits, phases = (Index.from_vectors(x, m, codes=c) for c in ("bits", "uint8-phase"))
+        >>> bits, phases = (Index.from_vectors(x, m, stored=s) for s in ("bits", "uint8-phase"))
         >>> candidates = bits.search(x[0], 20).ids
         >>> phases.rerank(x[0], candidates, 3).ids
         array([0, 1, 2])
@@ -293,42 +273,28 @@ class Index:
         rows = rows[None] if single else rows
         if rows.ndim != 2 or len(rows) != len(queries):
             raise DataError(
-                f"candidates must be the ids of some rows for each of {len(queries)} queries, got "
-                f"an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
+                f"candidates must be the ids of some rows for each of the {len(queries)} rows of "
+                f"x, got an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
             )
         n = min(whole_number("n_neighbors", n_neighbors, least=1), rows.shape[1])
-        found_by = scorer(queries, self._kind, self._encoder.n_frequencies)
-        found, scores = best_of(
-            found_by, np.arange(len(rows)), rows, n, self._rows.at, queries.shape[1]
-        )
+        found_by = scorer(queries, self._stored, self._k)
+        found, scores = found_by.best_of(rows, n, self._rows.at)
         return self._neighbors(found, found_by.similarity(scores), single)
 
     def __repr__(self) -> str:
-        return f"Index({self._encoder.map!r}, codes={self._kind!r}, n_rows={len(self)})"
-
-    def _in_faiss(self) -> FaissRows:
-        """Return the rows inside FAISS, with those added since the last search."""
-        if self._faiss is None:
-            columns = columns_of(self._kind, self._encoder.n_frequencies)
-            self._faiss = FaissRows(self._kind, columns)
-        for part in self._rows.since(len(self._faiss)):
-            self._faiss.add(part)
-        return self._faiss
+        return f"Index({self._map!r}, stored={self._stored!r}, n_rows={len(self)})"
 
     def _append(self, codes: np.ndarray, ids: object) -> None:
         given = None if ids is None else np.atleast_1d(np.asarray(ids))
-        self._ids.append(len(codes), given)  # refuses wrong ids before anything has changed
+        self._ids.append(len(codes), given)  # rejects wrong ids before anything has changed
         self._rows.append(codes)
 
     def _checked(self, codes: np.ndarray) -> tuple[np.ndarray, bool]:
         """Return codes in rows, and whether there was one alone."""
         single = isinstance(codes, np.ndarray) and codes.ndim == 1
         rows = codes[None] if single else codes
-        return checked_codes("codes", rows, self._kind, self._encoder.n_frequencies), single
+        return checked_codes("codes", rows, self._stored, self._k), single
 
-    def _neighbors(
-        self, rows: np.ndarray, similarities: np.ndarray | None, single: bool
-    ) -> Neighbors:
-        values = np.empty(rows.shape) if similarities is None else similarities
-        found = Neighbors(values, self._ids.at(rows))
+    def _neighbors(self, rows: np.ndarray, similarities: np.ndarray, single: bool) -> Neighbors:
+        found = Neighbors(similarities, self._ids.at(rows))
         return Neighbors(found.similarities[0], found.ids[0]) if single else found

@@ -8,21 +8,28 @@ was computed. Among equal scores the lower index wins.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import Protocol
 
 import numpy as np
 
-from primal.engines import row_blocks
-from primal.search._kinds import is_phases, words
+from primal._checks import one_of
+from primal._forks import load_compiled
+from primal._parallel import over_rows
+from primal.engines import ENGINES, row_blocks
+from primal.engines import engine as phase_engine
+from primal.errors import EngineError
+from primal.search._rows import Rows
 from primal.search._similarity import (
     TABLE_UNIT,
     cosine_table,
     hamming_distances,
     similarity_of_distances,
 )
+from primal.search._stored import is_phases, words
 
-__all__ = ["Scorer", "best_of", "nearest_rows", "scorer"]
+__all__ = ["chosen_engine", "nearest", "scorer"]
 
+# Queries at once: bounds the memory of a search whatever their number.
+_QUERIES_AT_ONCE = 256
 # Scores in one block: 8 MB of float32.
 _BLOCK_SCORES = 1 << 21
 # Entries of codes gathered at once for exact scores.
@@ -31,47 +38,118 @@ _EXACT_ENTRIES = 1 << 20
 _WAVE_ERROR = 1.3e-7
 
 
-class Scorer(Protocol):
-    """Scores of rows against a few queries; larger is more similar."""
+def chosen_engine(name: str, stored: str, n_words: int) -> str:
+    """Return the engine to search codes with; loading Numba is not worth it for a few words."""
+    one_of("engine", name, ("auto", *ENGINES))
+    if name == "auto":
+        return phase_engine(n_phases=n_words).name if stored == "bits" else "numpy"
+    if name == "numba" and stored != "bits":
+        raise EngineError(f"engine 'numba' searches bits only, got {stored!r}: use 'numpy'.")
+    return phase_engine(name).name
 
-    screen_error: float
-    """How far a screened score may be from the exact one."""
+
+def nearest(
+    rows: Rows, queries: np.ndarray, stored: str, n_frequencies: int, n: int, engine: str
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices and similarities of the n nearest rows, of n or more, of every query."""
+    indices = np.empty((len(queries), n), dtype=np.int64)
+    similarities = np.empty((len(queries), n))
+    for first in range(0, len(queries), _QUERIES_AT_ONCE):
+        some = slice(first, first + _QUERIES_AT_ONCE)
+        if engine == "numba":
+            indices[some], similarities[some] = _by_numba(rows, queries[some], n_frequencies, n)
+            continue
+        found_by = scorer(queries[some], stored, n_frequencies)
+        indices[some], scores = _nearest_rows(found_by, rows.parts, n, len(queries[some]))
+        similarities[some] = found_by.similarity(scores)
+    return indices, similarities
+
+
+def _by_numba(
+    rows: Rows, queries: np.ndarray, n_frequencies: int, n: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """Count the differing bits of every pair, several queries at a time."""
+    kernels = load_compiled("primal.search._numba_kernels")
+
+    farther_than_any = 8 * queries.shape[1] + 1
+    distances = np.full((len(queries), n), farther_than_any, dtype=np.int64)
+    indices = np.full((len(queries), n), -1, dtype=np.int64)
+    query_words = words(queries)
+
+    def work(start: int, stop: int) -> None:
+        some, first = slice(start, stop), 0
+        for part in rows.parts:
+            kernels.nearest_bits(
+                query_words[some], words(part), first, distances[some], indices[some]
+            )
+            first += len(part)
+
+    over_rows(len(queries), 1, work)
+    return indices, similarity_of_distances(n_frequencies)[distances]
+
+
+class Scorer:
+    """Scores of rows against a few queries; larger is more similar.
+
+    A screened score may be off by `screen_error` from the exact one.
+    """
+
+    screen_error = 0.0
+
+    def __init__(self, queries: np.ndarray) -> None:
+        self._queries = queries
 
     def screen(self, rows: np.ndarray) -> np.ndarray:
         """Return scores of all rows, shape (n_queries, n_rows), within `screen_error`."""
-        ...
+        raise NotImplementedError
 
     def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Return the exact score of pairs of a query and a row, float64."""
-        ...
+        raise NotImplementedError
 
     def similarity(self, scores: np.ndarray) -> np.ndarray:
         """Return the similarity that exact scores stand for."""
-        ...
+        return scores
+
+    def exact_at(
+        self,
+        query_numbers: np.ndarray,
+        places: np.ndarray,
+        rows_at: Callable[[np.ndarray], np.ndarray],
+    ) -> np.ndarray:
+        """Return the exact scores of pairs of a query and a row, a few MB of rows at a time."""
+        scores = np.empty(len(places))
+        for piece in row_blocks(len(places), self._queries.shape[1], _EXACT_ENTRIES):
+            scores[piece] = self.exact(query_numbers[piece], rows_at(places[piece]))
+        return scores
+
+    def best_of(
+        self, candidates: np.ndarray, n: int, rows_at: Callable[[np.ndarray], np.ndarray]
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return the indices and exact scores of the n best of some candidates for each query.
+
+        `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query, and
+        `rows_at` gives the rows of an array of indices.
+        """
+        numbers = np.repeat(np.arange(len(candidates)), candidates.shape[1])
+        exact = self.exact_at(numbers, candidates.ravel(), rows_at).reshape(candidates.shape)
+        order = np.lexsort((candidates, -exact), axis=1)[:, :n]
+        return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
 
 
-def scorer(queries: np.ndarray, kind: str, n_frequencies: int) -> Scorer:
-    """Return the scorer of a kind of code for these queries."""
-    if kind == "bits":
+def scorer(queries: np.ndarray, stored: str, n_frequencies: int) -> Scorer:
+    """Return the scorer of these queries."""
+    if stored == "bits":
         return _BitScorer(queries, n_frequencies)
-    return _PhaseScorer(queries) if is_phases(kind) else _WaveScorer(queries)
+    return _PhaseScorer(queries) if is_phases(stored) else _WaveScorer(queries)
 
 
-def nearest_rows(
+def _nearest_rows(
     found_by: Scorer, parts: Sequence[np.ndarray], n: int, n_queries: int
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the indices and exact scores of the n best rows of every query, best first.
 
-    Parameters
-    ----------
-    found_by : Scorer
-    parts : sequence of ndarray
-        All rows of the index, in order, n of them or more.
-
-    Returns
-    -------
-    indices : ndarray of shape (n_queries, n), dtype=int64
-    scores : ndarray of shape (n_queries, n), dtype=float64
+    `parts` are all rows of the index, in order, n or more; results have shape (n_queries, n).
     """
     indices = np.full((n_queries, n), -1, dtype=np.int64)
     scores = np.full((n_queries, n), -np.inf)
@@ -84,40 +162,9 @@ def nearest_rows(
             own = np.partition(screened, len(rows) - n, axis=1)[:, len(rows) - n]
             least = np.maximum(least, own - margin)
         query_numbers, places = np.nonzero(screened >= least[:, None])
-        exact = _exact_scores(found_by, query_numbers, places, rows.__getitem__, rows.shape[1])
+        exact = found_by.exact_at(query_numbers, places, rows.__getitem__)
         indices, scores = _merged(indices, scores, query_numbers, first + places, exact, n)
     return indices, scores
-
-
-def best_of(
-    found_by: Scorer,
-    query_numbers: np.ndarray,
-    candidates: np.ndarray,
-    n: int,
-    rows_at: Callable[[np.ndarray], np.ndarray],
-    n_columns: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices and exact scores of the n best among the candidates of some queries.
-
-    Parameters
-    ----------
-    found_by : Scorer
-    query_numbers : ndarray of shape (m,)
-        Which of the scorer's queries these are.
-    candidates : ndarray of shape (m, n_candidates)
-        Indices of rows, at least n for each query.
-    rows_at : callable
-        Gives the rows of an array of indices.
-
-    Returns
-    -------
-    indices, scores : ndarray of shape (m, n)
-    """
-    numbers = np.repeat(query_numbers, candidates.shape[1])
-    flat = candidates.ravel()
-    exact = _exact_scores(found_by, numbers, flat, rows_at, n_columns).reshape(candidates.shape)
-    order = np.lexsort((candidates, -exact), axis=1)[:, :n]
-    return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
 
 
 def _blocks(parts: Sequence[np.ndarray], n_queries: int) -> Iterator[tuple[int, np.ndarray]]:
@@ -148,27 +195,11 @@ def _merged(
     return index[best], score[best]
 
 
-def _exact_scores(
-    found_by: Scorer,
-    query_numbers: np.ndarray,
-    places: np.ndarray,
-    rows_at: Callable[[np.ndarray], np.ndarray],
-    n_columns: int,
-) -> np.ndarray:
-    """Return the exact scores of pairs of a query and a row, a few MB of rows at a time."""
-    scores = np.empty(len(places))
-    for piece in row_blocks(len(places), n_columns, _EXACT_ENTRIES):
-        scores[piece] = found_by.exact(query_numbers[piece], rows_at(places[piece]))
-    return scores
-
-
-class _BitScorer:
+class _BitScorer(Scorer):
     """Minus the number of differing bits."""
 
-    screen_error = 0.0
-
     def __init__(self, queries: np.ndarray, n_frequencies: int) -> None:
-        self._queries = words(queries)
+        super().__init__(words(queries))
         self._similarities = similarity_of_distances(n_frequencies)
 
     def screen(self, rows: np.ndarray) -> np.ndarray:
@@ -182,7 +213,7 @@ class _BitScorer:
         return self._similarities[(-scores).astype(np.int64)]
 
 
-class _PhaseScorer:
+class _PhaseScorer(Scorer):
     """Sums of looked-up cosines, screened by a matrix product of waves.
 
     Looking up costs a step for every query, row and frequency; as waves, a block of rows is
@@ -190,7 +221,7 @@ class _PhaseScorer:
     """
 
     def __init__(self, queries: np.ndarray) -> None:
-        self._queries = queries
+        super().__init__(queries)
         self._k = queries.shape[1]
         self._table = cosine_table(queries.dtype)
         turns = np.arange(len(self._table)) * (2.0 * np.pi / len(self._table))
@@ -205,18 +236,15 @@ class _PhaseScorer:
         cosines = self._table[self._queries[query_numbers] - rows]
         return cosines.sum(axis=1, dtype=np.int64) * (TABLE_UNIT / self._k)
 
-    def similarity(self, scores: np.ndarray) -> np.ndarray:
-        return scores
-
     def _as_waves(self, codes: np.ndarray) -> np.ndarray:
         return self._waves.take(codes).view(np.float32)
 
 
-class _WaveScorer:
+class _WaveScorer(Scorer):
     """Inner products of waves over k, screened in float32 and decided in float64."""
 
     def __init__(self, queries: np.ndarray) -> None:
-        self._queries = queries.astype(np.float64)
+        super().__init__(queries.astype(np.float64))
         self._k = queries.shape[1] / 2
         self._narrow = queries.astype(np.float32) / np.float32(self._k)
         self.screen_error = _product_error(queries.shape[1])
@@ -228,9 +256,6 @@ class _WaveScorer:
         # Products of float32 are exact in float64, and NumPy adds a contiguous row in an
         # order that depends on its length only: equal rows have equal scores.
         return (self._queries[query_numbers] * rows).sum(axis=1) / self._k
-
-    def similarity(self, scores: np.ndarray) -> np.ndarray:
-        return scores
 
 
 def _product_error(n_terms: int) -> float:

@@ -5,8 +5,8 @@ Sums are of integers, so their order does not matter: NumPy and Numba give the s
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import cache
-from typing import Any
 
 import numpy as np
 
@@ -16,16 +16,15 @@ from primal._parallel import over_rows
 from primal.engines import engine, row_blocks
 from primal.errors import DataError
 from primal.search._accuracy import kernel_from_hamming
-from primal.search._kinds import checked_codes, is_phases, words
+from primal.search._stored import checked_codes, is_phases, words
 from primal.turns import waves
 
 __all__ = [
+    "TABLE_UNIT",
     "cosine_table",
     "hamming_distances",
-    "pair_sums",
     "similarity",
     "similarity_of_distances",
-    "TABLE_UNIT",
 ]
 
 # Cosines in the table are whole numbers of this: 2**33 terms fit into 64 bits.
@@ -35,16 +34,16 @@ _BLOCK_ENTRIES = 1 << 18
 
 
 def similarity(
-    a: np.ndarray, b: np.ndarray, kind: str, *, n_frequencies: int | None = None
+    a: np.ndarray, b: np.ndarray, stored: str, *, n_frequencies: int | None = None
 ) -> np.ndarray:
     """Return the similarity of every row of a with every row of b.
 
     Parameters
     ----------
     a, b : ndarray of shape (n, columns) and (m, columns)
-        Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``waves_to_bits`` or a map's
+        Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
         ``encode`` make them.
-    kind : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
+    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
     n_frequencies : int, optional
         Number k of frequencies; needed for bits when 2 k is not a multiple of 8.
 
@@ -58,12 +57,13 @@ def similarity(
     Raises
     ------
     DataError, ParameterError
-        If an array is not of that kind, or a and b have different columns.
+        If an array does not hold that, or a and b have different columns.
 
     Examples
     --------
     >>> import primal
-    >>> from primal.search import phases_to_uint8, similarity, waves_to_bits
+    >>> from primal.search import similarity
+    >>> from primal.turns import phases_to_bits, phases_to_uint8
     >>> m = primal.DynamicPrime(2, 512, 0.2, basis="auto")
     >>> turns = m.turns([[1.0, 2.0], [1.2, 1.9]])
     >>> z = m.encode([[1.0, 2.0], [1.2, 1.9]])
@@ -71,11 +71,11 @@ def similarity(
     0.9618
     >>> print(f"{similarity(*phases_to_uint8(turns)[:, None], 'uint8-phase')[0, 0]:.4f}")
     0.9621
-    >>> print(f"{similarity(*waves_to_bits(turns)[:, None], 'bits')[0, 0]:.4f}")
+    >>> print(f"{similarity(*phases_to_bits(turns)[:, None], 'bits')[0, 0]:.4f}")
     0.9603
     """
-    a = checked_codes("a", a, kind, n_frequencies)
-    b = checked_codes("b", b, kind, n_frequencies)
+    a = checked_codes("a", a, stored, n_frequencies)
+    b = checked_codes("b", b, stored, n_frequencies)
     if a.shape[1] != b.shape[1]:
         raise DataError(
             f"a and b must have equally many columns, got {a.shape[1]} and {b.shape[1]}."
@@ -83,10 +83,10 @@ def similarity(
     if a.shape[1] == 0:
         raise DataError("codes without columns have no similarity.")
     require_memory(8 * len(a) * len(b), f"a similarity matrix of {len(a)} x {len(b)}")
-    if kind == "bits":
+    if stored == "bits":
         k = n_frequencies or 4 * a.shape[1]
         return similarity_of_distances(k)[hamming_distances(words(a), words(b))]
-    if is_phases(kind):
+    if is_phases(stored):
         sums = pair_sums(a, b, cosine_table(a.dtype))
         return sums * (TABLE_UNIT / a.shape[1])
     return a.astype(np.float64) @ b.astype(np.float64).T / (a.shape[1] / 2)
@@ -114,35 +114,35 @@ def similarity_of_distances(n_frequencies: int) -> np.ndarray:
 def hamming_distances(a: np.ndarray, b: np.ndarray, engine_name: str | None = None) -> np.ndarray:
     """Return the number of bits in which rows of words differ, int32 of shape (n, m)."""
     out = np.zeros((len(a), len(b)), dtype=np.int32)
-    if engine(engine_name, n_phases=out.size * a.shape[1]).name == "numba":
-        _over_rows_of(_kernels().hamming, a, b, out)
-        return out
-    columns = np.ascontiguousarray(b.T)
-    for rows in row_blocks(len(a), len(b), _BLOCK_ENTRIES):
-        for word in range(a.shape[1]):
-            out[rows] += np.bitwise_count(a[rows, word, None] ^ columns[word])
-    return out
+    return _summed(a, b, out, "hamming", lambda x, y: np.bitwise_count(x ^ y), (), engine_name)
 
 
 def pair_sums(a: np.ndarray, b: np.ndarray, table: np.ndarray) -> np.ndarray:
     """Return sum_j table[a_j - b_j] for all pairs of rows, int64 of shape (n, m)."""
     out = np.zeros((len(a), len(b)), dtype=np.int64)
-    if engine(n_phases=out.size * a.shape[1]).name == "numba":
-        _over_rows_of(_kernels().lookup, a, b, out, table)
+    return _summed(a, b, out, "lookup", lambda x, y: table[x - y], (table,))
+
+
+def _summed(
+    a: np.ndarray,
+    b: np.ndarray,
+    out: np.ndarray,
+    kernel: str,
+    term: Callable[[np.ndarray, np.ndarray], np.ndarray],
+    more: tuple[np.ndarray, ...],
+    engine_name: str | None = None,
+) -> np.ndarray:
+    """Sum a term over the columns of all pairs of rows, by the kernel of that name or by NumPy."""
+    if engine(engine_name, n_phases=out.size * a.shape[1]).name == "numba":
+        compiled = getattr(load_compiled("primal.search._numba_kernels"), kernel)
+
+        def work(first: int, last: int) -> None:
+            compiled(a[first:last], b, *more, out[first:last])
+
+        over_rows(len(a), 1 + _BLOCK_ENTRIES // max(1, b.size), work)
         return out
     columns = np.ascontiguousarray(b.T)
     for rows in row_blocks(len(a), len(b), _BLOCK_ENTRIES):
         for c in range(a.shape[1]):
-            out[rows] += table[a[rows, c, None] - columns[c]]
+            out[rows] += term(a[rows, c, None], columns[c])
     return out
-
-
-def _over_rows_of(kernel: Any, a: np.ndarray, b: np.ndarray, out: np.ndarray, *more: Any) -> None:
-    def work(first: int, last: int) -> None:
-        kernel(a[first:last], b, *more, out[first:last])
-
-    over_rows(len(a), 1 + _BLOCK_ENTRIES // max(1, b.size), work)
-
-
-def _kernels() -> Any:
-    return load_compiled("primal.search._numba_kernels")

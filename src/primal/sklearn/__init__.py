@@ -1,15 +1,28 @@
-"""Estimators for scikit-learn: deterministic, invertible, growable feature maps."""
+"""Estimators for scikit-learn: features, codes, and models that can be continued and grown."""
 
 from primal._extras import require as _require
 
 _require("sklearn", "primal.sklearn")
 
-from primal.sklearn._classifier import PrimeRidgeClassifier as PrimeRidgeClassifier
-from primal.sklearn._dictionary import PrimeDictionary as PrimeDictionary
-from primal.sklearn._features import PrimeFeatures as PrimeFeatures
-from primal.sklearn._hasher import HashCertificate as HashCertificate
-from primal.sklearn._hasher import PrimeHasher as PrimeHasher
-from primal.sklearn._hasher import stable_position as stable_position
-from primal.sklearn._inverse import InverseCertificate as InverseCertificate
-from primal.sklearn._positions import PrimePositions as PrimePositions
-from primal.sklearn._regressor import PrimeRidgeRegressor as PrimeRidgeRegressor
+from primal.sklearn._dictionary import PrimeDictionary
+from primal.sklearn._features import PrimeFeatures
+from primal.sklearn._hasher import HashCertificate, PrimeHasher
+from primal.sklearn._inverse import InverseCertificate
+from primal.sklearn._ngrams import PrimeNgrams
+from primal.sklearn._positions import PrimePositions
+from primal.sklearn._prototypes import PrimeCentroidClassifier, PrimeOnlineClassifier
+from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor
+
+__all__ = [
+    "HashCertificate",
+    "InverseCertificate",
+    "PrimeCentroidClassifier",
+    "PrimeDictionary",
+    "PrimeFeatures",
+    "PrimeHasher",
+    "PrimeNgrams",
+    "PrimeOnlineClassifier",
+    "PrimePositions",
+    "PrimeRidgeClassifier",
+    "PrimeRidgeRegressor",
+]

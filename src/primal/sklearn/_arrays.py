@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from primal._checks import raised_as
 from primal.errors import DataError
 
 __all__ = ["numpy_and_back"]
@@ -33,7 +34,9 @@ def numpy_and_back(X: Any) -> tuple[Any, Callable[[np.ndarray], Any]]:
                 "X requires a gradient, which these features do not carry: pass X.detach(), or "
                 "use primal.torch inside of a network."
             )
-        return X.cpu().numpy(), lambda Z: torch.from_numpy(Z).to(X.device)
+        with raised_as(DataError, "X is a tensor that NumPy cannot hold"):
+            array = X.cpu().numpy()
+        return array, lambda Z: torch.from_numpy(Z).to(X.device)
     if isinstance(X, (np.ndarray, np.generic)) or not hasattr(X, "__array_namespace__"):
         return X, lambda Z: Z
     namespace = X.__array_namespace__()

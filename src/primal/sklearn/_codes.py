@@ -7,18 +7,21 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import raised_as, whole_number
 from primal.errors import DataError
 from primal.maps import StaticPrime
 
-__all__ = ["code_map", "code_names", "column_codes"]
+__all__ = ["MOST_COMPONENTS", "code_map", "code_names", "column_codes"]
+
+# Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
+MOST_COMPONENTS = 1 << 48
 
 
-def code_map(n_components: object, *, sigma: object = 1.0, start: object = 0) -> StaticPrime:
+def code_map(n_components: object) -> StaticPrime:
     """Return the map whose first `n_components` outputs are a code."""
-    D = whole_number("n_components", n_components, least=1)
+    D = whole_number("n_components", n_components, least=1, most=MOST_COMPONENTS)
     # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
-    return StaticPrime(D + D % 2, sigma=sigma, start=start, layout="interleaved")  # type: ignore[arg-type]
+    return StaticPrime(D + D % 2, layout="interleaved")
 
 
 def column_codes(s: StaticPrime, n_components: int, t: np.ndarray) -> np.ndarray:
@@ -45,11 +48,12 @@ def code_names(estimator: Any, D: int, input_features: Any) -> np.ndarray:
     fitted = getattr(estimator, "feature_names_in_", None)
     names = fitted
     if input_features is not None:
-        names = np.asarray(input_features, dtype=object)
-        if len(names) != estimator.n_features_in_:
+        with raised_as(DataError, "input_features must be names"):
+            names = np.asarray(input_features, dtype=object)
+        if names.shape != (estimator.n_features_in_,):
             raise DataError(
                 f"input_features should have length equal to the number of columns, "
-                f"{estimator.n_features_in_}, got {len(names)}."
+                f"{estimator.n_features_in_}, got shape {names.shape}."
             )
         if fitted is not None and not np.array_equal(fitted, names):
             raise DataError("input_features is not equal to feature_names_in_: pass None.")

@@ -2,13 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from sklearn.utils import validation
 
-from primal._checks import refuse_lost_values
+from primal._checks import raised_as, refuse_lost_values
+from primal.errors import DataError, PrimalError
 
-__all__ = ["validate_data"]
+__all__ = ["checked_by_host", "validate_data"]
+
+
+@contextmanager
+def checked_by_host(name: str) -> Iterator[None]:
+    """Raise what scikit-learn refuses as a DataError, or a TypeError as it asks, that names it."""
+    try:
+        with raised_as(DataError, name, keep=(PrimalError, TypeError)):
+            yield
+    except TypeError as error:
+        raise TypeError(f"{name}: {error}") from error
 
 
 def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> Any:
@@ -18,7 +31,8 @@ def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> An
     """
     # Integers stay what they are for estimators of positions and of names.
     as_floats = options.get("dtype", "numeric") not in ("numeric", None)
-    refuse_lost_values("X", X, as_floats=as_floats)
-    return validation.validate_data(  # type: ignore[missing-attribute]  # since 1.6
-        estimator, X, *arguments, **options
-    )
+    with checked_by_host("X and y" if arguments else "X"):
+        refuse_lost_values("X", X, as_floats=as_floats)
+        return validation.validate_data(  # type: ignore[missing-attribute]  # since 1.6
+            estimator, X, *arguments, **options
+        )

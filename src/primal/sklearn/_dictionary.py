@@ -12,9 +12,9 @@ from sklearn.linear_model import orthogonal_mp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import one_of, whole_number
-from primal.codebooks import Certificate, Codebook, codebook
+from primal.codebooks import Codebook, CodebookCertificate, codebook
 from primal.errors import ParameterError
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 
 __all__ = ["PrimeDictionary"]
 
@@ -26,7 +26,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     """Write each row as a combination of a few atoms of a dictionary that nobody has to train.
 
     The atoms are the codes of :func:`primal.codebooks.codebook`: unit vectors with a certified
-    largest cosine mu. Rows made of fewer than (1 + 1/mu) / 2 atoms are recovered exactly by
+    coherence mu. Rows made of fewer than (1 + 1/mu) / 2 atoms are recovered exactly by
     orthogonal matching pursuit and by basis pursuit (Tropp 2004; Donoho and Elad 2003).
     Typical rows of many more atoms are, too; only for those up to `guaranteed_sparsity_` is it
     certain.
@@ -38,8 +38,8 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     n_components : int, optional
         Number of atoms; by default four for each column of X.
     kind : str, default="auto"
-        Kind of codebook: ``"auto"`` is the one with the smallest certified mu, ``"static"`` the
-        paper's StaticPrime, ``"shadow"`` primes chosen for a small mu; see
+        Kind of codebook: ``"auto"`` is the one with the smallest certified coherence,
+        ``"static"`` the paper's StaticPrime, ``"shadow"`` primes chosen for a small one; see
         :func:`primal.codebooks.codebook`.
     transform_algorithm : {"omp", "lasso_lars", "lasso_cd", "lars", "threshold"}, default="omp"
         As in :class:`sklearn.decomposition.SparseCoder`.
@@ -57,7 +57,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     components_ : ndarray of shape (n_components, d), dtype=float64
         The atoms.
-    certificate_ : Certificate
+    certificate_ : CodebookCertificate
         Of their largest cosine.
     guaranteed_sparsity_ : int
         Number of atoms up to which recovery is certain; 0 when two atoms may be parallel, or
@@ -70,7 +70,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     >>> import numpy as np
     >>> from primal.sklearn import PrimeDictionary
     >>> dictionary = PrimeDictionary(256).fit(np.zeros((1, 64)))
-    >>> round(dictionary.certificate_.mu, 3), dictionary.guaranteed_sparsity_
+    >>> round(dictionary.certificate_.coherence, 3), dictionary.guaranteed_sparsity_
     (0.125, 4)
     >>> signal = np.zeros((1, 256))
     >>> signal[0, [3, 70, 201, 202]] = [1.0, -2.0, 0.5, 3.0]
@@ -168,7 +168,8 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             If X does not have `n_components` columns.
         """
         check_is_fitted(self)
-        code = check_array(X, dtype=np.float64, input_name="X")
+        with checked_by_host("X"):
+            code = check_array(X, dtype=np.float64, input_name="X")
         if code.shape[1] != len(self.components_):
             raise ParameterError(
                 f"a code has {len(self.components_)} columns, got {code.shape[1]}."
@@ -185,7 +186,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _make_atoms(self) -> None:
         codes = self.codebook_.encode(np.arange(self.codebook_.N), dtype="float64")
         self.components_ = codes / np.linalg.norm(codes, axis=1, keepdims=True)
-        self.certificate_: Certificate = self.codebook_.certificate
+        self.certificate_: CodebookCertificate = self.codebook_.certificate
         most = min(self.components_.shape)
         self.guaranteed_sparsity_ = _guaranteed(self.certificate_, most)
 
@@ -210,9 +211,9 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             self._make_atoms()
 
 
-def _guaranteed(certificate: Certificate, most: int) -> int:
+def _guaranteed(certificate: CodebookCertificate, most: int) -> int:
     """Return the largest whole number below (1 + 1/mu) / 2, at most `most`."""
     if not certificate.exact:
         return 0
-    mu = certificate.mu
+    mu = certificate.coherence
     return most if 2 * most * mu <= 1.0 else min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)

@@ -14,13 +14,15 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import whole_number
+from primal._specs import from_spec
 from primal.engines import row_blocks
-from primal.errors import ParameterError
+from primal.errors import ParameterError, SpecError
 from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
 from primal.maps import KernelPrime
 from primal.sklearn._arrays import numpy_and_back
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
+from primal.sklearn._specs import SpecMixin, columns
 from primal.sklearn._weights import weighted_rows
 
 __all__ = ["PrimeFeatures", "fitted_features", "transformed"]
@@ -31,7 +33,7 @@ _DTYPES = (np.float64, np.float32)
 _BLOCK_FEATURES = 1 << 22
 
 
-class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Approximate a kernel by cosines and sines of prime frequencies.
 
     The inner product of two rows of the result approximates the kernel of the two rows of X.
@@ -119,6 +121,7 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """
 
     n_features_in_: int
+    _fitted_names = ("map_", "data_min_", "data_max_", "n_samples_seen_")
 
     def __init__(
         self,
@@ -236,7 +239,8 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
         X, back = numpy_and_back(X)
-        Z = check_array(X, dtype=_DTYPES, input_name="X")
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=_DTYPES, input_name="X")
         if Z.shape[1] != self._n_features_out:
             raise ParameterError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
@@ -320,6 +324,16 @@ class PrimeFeatures(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.gamma_ = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
         self.basis_, self.form_, self.amplitude_ = str(m.spec["basis"]), m.form, m.amplitude
         self.center_ = None if m.center is None else np.array(m.center)
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        m = from_spec(fitted["map_"])
+        if not isinstance(m, KernelPrime):
+            raise SpecError(f"the map behind features is a KernelPrime, got {type(m).__name__}.")
+        self._set_map(m)
+        self.n_features_in_ = m.d
+        self.data_min_ = columns("data_min_", fitted["data_min_"], float, m.d)
+        self.data_max_ = columns("data_max_", fitted["data_max_"], float, m.d)
+        self.n_samples_seen_ = whole_number("n_samples_seen_", fitted["n_samples_seen_"], least=1)
 
     def _note_range(self, X: Any) -> None:
         low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))

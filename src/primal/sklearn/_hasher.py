@@ -13,11 +13,10 @@ from primal._hash import stable_position
 from primal.maps import StaticPrime
 from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
+from primal.sklearn._specs import SpecMixin, columns
 
-__all__ = ["HashCertificate", "PrimeHasher", "stable_position"]
+__all__ = ["HashCertificate", "PrimeHasher"]
 
-# Types of what pandas puts in place of a missing value; it need not be imported to tell.
-_MISSING = ("NAType", "NaTType")
 # Codes compared at once.
 _BLOCK_CODES = 2048
 
@@ -30,18 +29,18 @@ class HashCertificate:
     ----------
     n_values : int
         Number of different categories seen.
-    worst_similarity : float
+    coherence : float
         Largest |cosine similarity| between the codes of two of them; 0 for fewer than two.
     """
 
     n_values: int
-    worst_similarity: float
+    coherence: float
 
 
-class PrimeHasher(TransformerMixin, BaseEstimator):
+class PrimeHasher(SpecMixin, TransformerMixin, BaseEstimator):
     """Give every category a nearly orthogonal code without a dictionary.
 
-    A value is hashed to a 63-bit position (:func:`stable_position`), and the position has a
+    A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
     code of :class:`primal.StaticPrime`. Values never seen before have codes too. The
     certificate says how similar the codes of the fitted categories are at worst.
 
@@ -70,9 +69,12 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
     >>> hasher = PrimeHasher(128).fit(X)
     >>> hasher.transform(X).shape
     (3, 256)
-    >>> [(c.n_values, round(c.worst_similarity, 3)) for c in hasher.certificates_]
+    >>> [(c.n_values, round(c.coherence, 3)) for c in hasher.certificates_]
     [(3, 0.123), (2, 0.124)]
     """
+
+    n_features_in_: int
+    _fitted_names = ("_seen",)
 
     def __init__(self, n_components: int = 64) -> None:
         self.n_components = n_components
@@ -128,6 +130,11 @@ class PrimeHasher(TransformerMixin, BaseEstimator):
         """Return the name of the input column and the number of the feature, as "city_0"."""
         check_is_fitted(self)
         return code_names(self, self.n_components, input_features)
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        self.map_ = code_map(self.n_components)
+        self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
+        self.n_features_in_ = len(self._seen)
 
     def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)

@@ -151,8 +151,8 @@ class Moments:
         rounding = 0.0 if kind == np.int64 else 1e-9 * self.n_rows * 2.0**_BITS
         if np.abs(differences).max() > rounding:
             raise DataError(
-                "these are not the rows that the model was fitted on: growing keeps their Gram "
-                f"matrix and needs all {self.n_rows} of them, in any order."
+                "X and sample_weight are not the rows that the model was fitted on: growing keeps "
+                f"their Gram matrix and needs all {self.n_rows} of them, in any order."
             )
         gram = np.zeros((Q.shape[1], Q.shape[1]), dtype=kind)
         gram[:old, :old] = self.gram
@@ -161,8 +161,8 @@ class Moments:
             gram[:, old:] += new
             gram[old:, :old] += new[:old].T
         cross = np.concatenate([self.cross, counted[:, old:].T @ Y])
-        sums = (feature_sums.astype(kind), cross, self.target_sums, self.target_squares)
-        return Moments(self.n_rows, gram, *sums)
+        targets = (self.target_sums.copy(), self.target_squares.copy())
+        return Moments(self.n_rows, gram, feature_sums.astype(kind), cross, *targets)
 
     def solve(self, alpha: float | str, amplitude: float) -> Solution:
         """Return the ridge regression of the targets on `amplitude` times the features.

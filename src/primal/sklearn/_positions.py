@@ -10,10 +10,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
+from primal._checks import raised_as, whole_number
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import StaticPrime
-from primal.sklearn._codes import code_map, code_names, column_codes
-from primal.sklearn._contract import validate_data
+from primal.sklearn._codes import code_names
+from primal.sklearn._contract import checked_by_host, validate_data
+from primal.sklearn._specs import SpecMixin, columns
+from primal.turns import GRIDS
 
 __all__ = ["PrimePositions"]
 
@@ -25,22 +28,27 @@ _DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
-class PrimePositions(TransformerMixin, BaseEstimator):
-    """Give every integer of every column a code: StaticPrime for tables.
+class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
+    """Give every integer of every column a code: ``primal.StaticPrime`` for tables.
 
-    Each column becomes `n_components` columns of length 1 together, so that the inner product
-    of two codes is their cosine similarity. With sigma = 1 codes of different integers are
-    nearly orthogonal (a key, an index, a bucket); with a small sigma, such as 1e-4, close
-    integers have similar codes (a time, a count).
+    Each column becomes `n_components` cosines and sines, the bits of
+    :class:`primal.torch.PrimePositions`. The inner product of two codes over n_components / 2
+    is their cosine similarity. By default close integers have similar codes (a time, a count);
+    with ``spacing="raw"`` all codes are nearly orthogonal (a key, an index, a bucket).
 
     Parameters
     ----------
     n_components : int, default=64
-        Length of a code. A shorter code is, up to its scale, a prefix of a longer one.
+        Length of a code; of an odd one the last sine is left out.
+    spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
+        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` are
+        the codes of the paper, of which a shorter one is a prefix of a longer one.
     sigma : float, default=1.0
         Scale of the frequencies.
     start : int, default=0
-        Index of the first prime.
+        Index of the first prime, for ``"raw"`` and ``"kronecker"``.
+    base : float, default=10000.0
+        Ratio of the highest to the lowest frequency, for ``"log"`` and ``"rotary"``.
 
     Attributes
     ----------
@@ -63,17 +71,22 @@ class PrimePositions(TransformerMixin, BaseEstimator):
     """
 
     n_features_in_: int
+    _fitted_names = ("data_min_", "data_max_")
 
     def __init__(
         self,
         n_components: int = 64,
         *,
+        spacing: str = "log",
         sigma: float = 1.0,
         start: int = 0,
+        base: float = 10000.0,
     ) -> None:
         self.n_components = n_components
+        self.spacing = spacing
         self.sigma = sigma
         self.start = start
+        self.base = base
 
     def fit(self, X: Any, y: Any = None) -> PrimePositions:
         """Check the parameters and note the range of every column.
@@ -91,7 +104,8 @@ class PrimePositions(TransformerMixin, BaseEstimator):
             count them.
         """
         t = self._validated(X, reset=True)
-        self.map_ = code_map(self.n_components, sigma=self.sigma, start=self.start)
+        D = whole_number("n_components", self.n_components, least=1)
+        self.map_ = self._map(D + D % 2)
         self.data_min_, self.data_max_ = t.min(axis=0), t.max(axis=0)
         return self
 
@@ -112,7 +126,8 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         Z : ndarray of shape (n, n_columns * n_components), dtype=float32
         """
         check_is_fitted(self)
-        return column_codes(self.map_, self.n_components, self._validated(X, reset=False))
+        t = np.ascontiguousarray(self._validated(X, reset=False))
+        return self.map_.encode(t)[..., : self.n_components].reshape(len(t), -1)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return for each code the integer of the fitted range whose code is most similar.
@@ -127,15 +142,20 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         ------
         DataError
             If a code is erased, or too noisy for a range of more than 2**24 integers.
+        NotInvertibleError
+            If n_components is 1, or odd with a spacing that follows from it.
         """
         check_is_fitted(self)
-        Z = check_array(X, dtype=(np.float32, np.float64))
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=(np.float32, np.float64))
         D, n_columns = self.n_components, self.n_features_in_
         if Z.shape[1] != D * n_columns:
             raise ParameterError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
-        if D < 2:
-            raise NotInvertibleError("a code of one cosine has no inverse: use 2 or more.")
-        pairs = code_map(D - D % 2, sigma=self.sigma, start=self.start)
+        if D < 2 or (D % 2 and self.spacing in GRIDS):
+            raise NotInvertibleError(
+                f"codes of {D} columns have no inverse, they lack a sine: use an even n_components."
+            )
+        pairs = self._map(D - D % 2)
         found = np.empty((len(Z), n_columns), dtype=np.int64)
         for j in range(n_columns):
             low, n = int(self.data_min_[j]), int(self.data_max_[j] - self.data_min_[j]) + 1
@@ -153,6 +173,17 @@ class PrimePositions(TransformerMixin, BaseEstimator):
         """Return the name of the input column and the number of the feature, as "day_0"."""
         check_is_fitted(self)
         return code_names(self, self.n_components, input_features)
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        D = whole_number("n_components", self.n_components, least=1)
+        self.map_ = self._map(D + D % 2)
+        self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
+        self.n_features_in_ = len(self.data_min_)
+        self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
+
+    def _map(self, D: int) -> StaticPrime:
+        options = {"sigma": self.sigma, "start": self.start, "base": self.base}
+        return StaticPrime(D, layout="interleaved", spacing=self.spacing, **options)  # type: ignore[bad-argument-type]
 
     def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
         try:
@@ -194,7 +225,8 @@ def _date_type(X: Any) -> str:
     named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
     if named or sparse.issparse(X):
         return "".join(named[:1])
-    values = np.asarray(X, dtype=object).ravel()
+    with raised_as(DataError, "X must be an array of numbers or dates"):
+        values = np.asarray(X, dtype=object).ravel()
     return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
 
 

@@ -1,4 +1,4 @@
-"""What the ridge estimators share: learning in closed form.
+"""``PrimeRidgeClassifier`` and ``PrimeRidgeRegressor``: learning in closed form.
 
 No gradients and no epochs: a model is a sum over rows and one linear system. Sums can be
 continued, so new rows, new classes and new features are added without starting again.
@@ -6,27 +6,23 @@ continued, so new rows, new classes and new features are added without starting 
 
 from __future__ import annotations
 
-from copy import copy
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale
-from primal.sklearn._contract import validate_data
-from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
-from primal.sklearn._moments import Moments, Solution, rounded
+from primal.sklearn._models import PrimeClassifier, PrimeModel
+from primal.sklearn._moments import Moments, Solution
 
-__all__ = ["DTYPES", "PrimeRidge"]
-
-# Rows whose features are held at once, in features: 32 MB of float64.
-_BLOCK_FEATURES = 1 << 22
-DTYPES = (np.float64, np.float32)
+__all__ = ["PrimeRidgeClassifier", "PrimeRidgeRegressor"]
 
 
-class PrimeRidge(BaseEstimator):
-    """What both estimators share: features, sums over rows, a linear system."""
+class _Ridge(PrimeModel):
+    """Sums of products of features and targets, and the linear system that they make."""
+
+    _moments: Moments
 
     def __init__(
         self,
@@ -39,13 +35,38 @@ class PrimeRidge(BaseEstimator):
         form: str = "auto",
         precision: str = "exact",
     ) -> None:
-        self.n_components = n_components
+        super().__init__(
+            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
+        )
         self.alpha = alpha
-        self.kernel = kernel
-        self.gamma = gamma
-        self.basis = basis
-        self.form = form
-        self.precision = precision
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to X of shape (n, d), targets y of shape (n,) and weights of that shape.
+
+        A row with the `sample_weight` w counts like w equal rows. For a regressor y may also have
+        the shape (n, m).
+        """
+        return self._fit(X, y, sample_weight)
+
+    def grow(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Return the model with more features; sums over pairs of old ones are kept.
+
+        The result is the model that `fit` with more features gives (and the same form), for less
+        work: bit for bit, for a classifier. This model stays as it is.
+
+        Parameters
+        ----------
+        n_components : int
+            At least the present number.
+        X, y, sample_weight
+            All rows seen so far, in any order, with their weights.
+
+        Raises
+        ------
+        DataError
+            If X is not the data seen so far.
+        """
+        return self._grown(n_components, X, y, sample_weight)
 
     @property
     def coef_(self) -> np.ndarray:
@@ -59,49 +80,169 @@ class PrimeRidge(BaseEstimator):
     def alpha_(self) -> float:
         return self._solution().alpha
 
-    def _start(self, X: Any, n_targets: int, weights: np.ndarray | None) -> None:
-        if self.alpha != "gcv":
-            positive_scale("alpha", self.alpha)
-        self.features_ = fitted_features(self, X, weights)
-        self._moments = Moments.empty(self.n_components, n_targets)
-
-    def _add(self, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
-        for rows in self._blocks(X):
-            own = None if weights is None else weights[rows]
-            self._moments.add(_rounded_features(self.features_, X[rows]), Y[rows], own)
-
-    def _grow(self, n_components: int, X: Any, Y: np.ndarray, weights: np.ndarray | None) -> None:
-        grown = copy(self.features_).grow(n_components, rescale=True)
-        moments = self._moments.with_features(_rounded_features(grown, X), Y, weights)
-        self.features_, self._moments, self.n_components = grown, moments, n_components
-
-    def _decision(self, X: Any) -> np.ndarray:
-        """Return the value of every target, shape (n, m)."""
-        check_is_fitted(self)
-        X = self._validated(X)
-        solution = self._solution()
-        parts = [
-            self.features_.transform(X[rows]) @ solution.coef + solution.intercept
-            for rows in self._blocks(X)
-        ]
-        return np.concatenate(parts)
-
     def _solution(self) -> Solution:
         check_is_fitted(self)
         return self._moments.solve(self.alpha, self.features_.amplitude_)
 
-    def _blocks(self, X: Any) -> list[slice]:
-        step = max(1, _BLOCK_FEATURES // self.n_components)
-        return [slice(first, first + step) for first in range(0, X.shape[0], step)]
+    def _new_moments(self, n_targets: int) -> Moments:
+        if self.alpha != "gcv":
+            positive_scale("alpha", self.alpha)
+        return Moments.empty(self.n_components, n_targets)
 
-    def _validated(self, X: Any) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
+    def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
+        Y = self._columns(targets)
+        for rows in self._blocks(X):
+            own = None if weights is None else weights[rows]
+            self._moments.add(self._whole_features(X[rows]), Y[rows], own)
+
+    def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
+        features = self._whole_features(X)
+        self._moments = self._moments.with_features(features, self._columns(targets), weights)
+
+    def _answers(self, Z: np.ndarray) -> np.ndarray:
+        solution = self._solution()
+        return Z @ solution.coef + solution.intercept
+
+    def _columns(self, targets: np.ndarray) -> np.ndarray:
+        """Return what is regressed on, shape (n, m)."""
+        return targets
+
+
+class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
+    """Classify by ridge regression of class membership on prime features.
+
+    Parameters
+    ----------
+    n_components : int, default=1024
+        Number of features.
+    alpha : float or "gcv", default="gcv"
+        Penalty; ``"gcv"`` takes the one with the least generalised cross-validation error,
+        which needs no second pass over the data.
+    kernel, gamma, basis, form, precision
+        As in :class:`PrimeFeatures`. When data come in parts, gamma="scale" and "median" look
+        at the first part only: pass a number to make the order irrelevant.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+        Labels seen, sorted.
+    features_ : PrimeFeatures
+        The fitted feature map.
+    coef_ : ndarray of shape (n_classes, n_components)
+        One row for each class, also when there are two.
+    intercept_ : ndarray of shape (n_classes,)
+    alpha_ : float
+        The penalty in use.
+
+    Notes
+    -----
+    Sums are exact integers (see ``primal.sklearn._moments``). With gamma given as a number,
+    fitting in any order and in any parts, class by class for instance, gives the same model as
+    fitting at once, bit for bit.
+
+    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too: weights that
+    add up to much more or less than the number of rows act on the penalty. Sums with whole-number
+    weights up to 65536 are exact, so repeating a row and doubling its weight give one model; with
+    other weights they are rounded.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_iris
+    >>> from primal.sklearn import PrimeRidgeClassifier
+    >>> X, y = load_iris(return_X_y=True)
+    >>> at_once = PrimeRidgeClassifier(64, gamma=0.3).fit(X, y)
+    >>> in_parts = PrimeRidgeClassifier(64, gamma=0.3)
+    >>> for label in (2, 0, 1):  # one class after the other
+    ...     in_parts = in_parts.partial_fit(X[y == label], y[y == label])
+    >>> bool((at_once.coef_ == in_parts.coef_).all())
+    True
+    >>> round(at_once.score(X, y), 2)
+    0.99
+    """
+
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
+        """Add rows; labels never seen before become new classes.
+
+        Parameters
+        ----------
+        X : {array_like, sparse matrix} of shape (n, d)
+        y : array_like of shape (n,)
+        classes : array_like, optional
+            Labels to expect; not needed.
+        sample_weight : array_like of shape (n,), optional
+        """
+        return self._partial_fit(X, y, sample_weight, classes)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Return probabilities, shape (n, n_classes).
+
+        The regression of membership estimates the probability itself, and its estimates add
+        up to one; negative ones are set to zero and the rest scaled.
+        """
+        clipped = np.maximum(self._values(X), 0.0)
+        return clipped / clipped.sum(axis=1, keepdims=True)
+
+    def _start(self, y: np.ndarray) -> None:
+        self._moments = self._new_moments(len(self.classes_))
+
+    def _spread(self, n_classes: int, places: np.ndarray) -> None:
+        self._moments = self._moments.with_targets(n_classes, places)
+
+    def _columns(self, targets: np.ndarray) -> np.ndarray:
+        return np.eye(len(self.classes_))[targets]
+
+
+class PrimeRidgeRegressor(RegressorMixin, _Ridge):
+    """Regress by ridge regression on prime features.
+
+    Parameters
+    ----------
+    n_components, alpha, kernel, gamma, basis, form, precision
+        As in :class:`PrimeRidgeClassifier`.
+
+    Attributes
+    ----------
+    features_ : PrimeFeatures
+        The fitted feature map.
+    coef_ : ndarray of shape (n_targets, n_components)
+    intercept_ : ndarray of shape (n_targets,)
+    alpha_ : float
+        The penalty in use.
+
+    Notes
+    -----
+    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
+    fitted in different orders agree to rounding. Weights act as in the classifier.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.sklearn import PrimeRidgeRegressor
+    >>> x = np.linspace(0, 6, 200)[:, None]
+    >>> model = PrimeRidgeRegressor(64, gamma=1.0).fit(x, np.sin(x[:, 0]))
+    >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 1e-3)
+    True
+    """
+
+    _y_options: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Add rows; the first call fits."""
+        return self._partial_fit(X, y, sample_weight)
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the estimates, of the shape that y had in `fit`."""
+        values = self._values(X)
+        return values[:, 0] if self._n_outputs == 1 else values
+
+    def _start(self, y: np.ndarray) -> None:
+        self._n_outputs = y.ndim
+        self._moments = self._new_moments(self._targets(y).shape[1])
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        return y.astype(np.float64).reshape(len(y), -1)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
-        tags.input_tags.sparse = True
+        tags.target_tags.multi_output = True
         return tags
-
-
-def _rounded_features(features: PrimeFeatures, X: Any) -> np.ndarray:
-    return rounded(transformed(features.map_.with_amplitude(1.0), X, np.dtype(np.float32)))

@@ -26,7 +26,7 @@ def row_weights(sample_weight: Any, n: int) -> np.ndarray | None:
         sample_weight = np.full(n, sample_weight)
     try:
         weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):
         raise DataError(f"sample_weight must be numbers, got {sample_weight!r}.") from None
     if weights.shape != (n,):
         raise DataError(

@@ -4,14 +4,30 @@ from primal._extras import require as _require
 
 _require("torch", "primal.torch")
 
-from primal.torch import functional as functional
-from primal.torch._dynamic import DynamicPrime as DynamicPrime
-from primal.torch._features import PrimeFeatures as PrimeFeatures
-from primal.torch._inr import PrimeINR as PrimeINR
-from primal.torch._inr import sampling_sigma as sampling_sigma
-from primal.torch._positions import PrimePositions as PrimePositions
-from primal.torch._rotary import rotary as rotary
-from primal.torch._rotary import rotate as rotate
-from primal.torch._state import CellState as CellState
-from primal.torch._state import PrimeStateCell as PrimeStateCell
-from primal.torch._static import StaticPrime as StaticPrime
+from primal.torch import functional
+from primal.torch._dynamic import DynamicPrime
+from primal.torch._embedding import Embedding
+from primal.torch._features import PrimeFeatures
+from primal.torch._inr import SHARE_OF_NYQUIST as SHARE_OF_NYQUIST
+from primal.torch._inr import PrimeINR, sampling_sigma
+from primal.torch._positions import PrimePositions
+from primal.torch._rotary import rotary, rotate
+from primal.torch._state import CellState, PrimeStateCell
+from primal.torch._state import decayed_sums as decayed_sums
+from primal.torch._static import StaticPrime
+
+# The other names are for the studies.
+__all__ = [
+    "CellState",
+    "DynamicPrime",
+    "Embedding",
+    "PrimeFeatures",
+    "PrimeINR",
+    "PrimePositions",
+    "PrimeStateCell",
+    "StaticPrime",
+    "functional",
+    "rotary",
+    "rotate",
+    "sampling_sigma",
+]

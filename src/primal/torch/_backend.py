@@ -17,20 +17,11 @@ import torch
 
 from primal.errors import EngineError
 
-__all__ = ["BACKENDS", "on_device", "use_engines", "use_kernels"]
-
 BACKENDS = ("auto", "eager", "triton")
 
 
 def use_kernels(tensor: torch.Tensor) -> bool:
-    """Whether Triton kernels take this tensor.
-
-    Raises
-    ------
-    EngineError
-        If ``PRIMAL_TORCH`` has another value than those above, or asks for Triton where it
-        is not installed.
-    """
+    """Whether Triton kernels take this tensor."""
     wish = _wish()
     if wish == "triton" and not _has_triton():
         raise EngineError(

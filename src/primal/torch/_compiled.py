@@ -15,90 +15,67 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from primal import engines
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
-from primal.engines import Finish, engine, row_blocks, wave_columns, write_features, write_waves
-from primal.torch._eager import LARGEST_FAST_TURNS, quarter_shift
+from primal.engines import engine, row_blocks, wave_columns, write_waves
+from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
 from primal.torch._tables import SharedTable
-
-__all__ = ["exact_features", "fast_features", "input_gradient", "positions_features"]
 
 # Phases in one block: with their waves and gradients they stay in the second-level cache.
 _BLOCK_PHASES = 1 << 15
 # Fewer phases than this are not worth a second thread, here and in the engines.
 _LEAST_PHASES = 1 << 16
 
-# Writes the waves of float64 phases of less than 2**20 turns into rows of features.
-_WaveWriter = Callable[[np.ndarray, np.ndarray], None]
 
-
-def positions_features(
-    positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
+def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
     steps, table = (t.contiguous().numpy().view(np.uint64) for t in (positions, increments))
-    out = _empty_rows(len(steps), len(table), dtype)
+    out = _empty_rows(len(steps), len(table), finish)
     chosen = engine(n_phases=len(steps) * len(table))
     for rows in _thread_blocks(len(steps), len(table)):
-        chosen.static(table, steps[rows], out[rows], _layout(interleaved))
-    return torch.from_numpy(out).to(dtype)
+        chosen.static(table, steps[rows], out[rows], finish.layout)
+    return torch.from_numpy(out).to(finish.dtype)
 
 
-def exact_features(
-    x: Tensor, table: SharedTable, amplitude: float, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
+def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the exact features of x (n, d), n > 0; NaN for rows that have none."""
     points = _points(x)
     valid = None
     if not max(-float(points.min()), float(points.max())) <= table.x_limit:  # true for NaN
         valid = np.abs(points).max(axis=1) <= table.x_limit
         points = np.where(valid[:, None], points, 0.0)
-    k = table.shape[0]
-    out = _empty_rows(len(points), k, dtype)
+    k, own = table.shape[0], engines.Finish(finish.layout, finish.amplitude)
+    out = _empty_rows(len(points), k, finish)
     chosen = engine(n_phases=len(points) * k)
-    finish = Finish(_layout(interleaved), amplitude)
     for rows in _thread_blocks(len(points), k):
-        if dtype == torch.float64:
+        if finish.wide:
             chosen.dynamic(table.rows, points[rows], out[rows], finish.layout)
+            out[rows] *= finish.amplitude
         else:
-            chosen.features(table.rows, points[rows], out[rows], finish)
-    if dtype == torch.float64 and amplitude != 1.0:
-        out *= amplitude
+            chosen.features(table.rows, points[rows], out[rows], own)
     if valid is not None:
         out[~valid] = np.nan
-    return torch.from_numpy(out).to(dtype)
+    return torch.from_numpy(out).to(finish.dtype)
 
 
-def fast_features(
-    x: Tensor,
-    frequencies: Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
-) -> Tensor:
+def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return features of x (n, d) for float64 frequencies (k, d), each phase from one product."""
     k = frequencies.shape[0]
-    out = _empty_rows(len(x), k, dtype)
-    write = _wave_writer(len(x) * k, quarter_turns, amplitude, interleaved, k, out.dtype)
+    out = _empty_rows(len(x), k, finish)
+    write = _wave_writer(len(x), k, finish)
 
     def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
         write(phases, out[rows])
         if invalid is not None:
-            _blank(out[rows], invalid, interleaved)
+            for columns in wave_columns(out[rows], finish.layout):
+                columns[invalid] = np.nan
 
     _over_phases(x, frequencies, work)
-    return torch.from_numpy(out).to(dtype)
+    return torch.from_numpy(out).to(finish.dtype)
 
 
-def input_gradient(
-    gradient: Tensor,
-    x: Tensor,
-    frequencies: Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-) -> Tensor:
+def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return the float32 gradient of `fast_features` with respect to x (n, d).
 
     Phases are float64, waves and sums float32; nothing of the size of the batch times the
@@ -107,19 +84,20 @@ def input_gradient(
     incoming, narrow = gradient.float().numpy(), frequencies.float().numpy()
     (n, d), k = x.shape, frequencies.shape[0]
     out = np.empty((n, d), dtype=np.float32)
-    write = _wave_writer(n * k, quarter_turns + 1, 1.0, interleaved, k, out.dtype)
+    later = Finish(finish.quarter_turns + 1, 1.0, finish.interleaved, torch.float32)
+    write = _wave_writer(n, k, later)
 
     def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
         waves = np.empty((len(phases), 2 * k), dtype=np.float32)
         write(phases, waves)
         waves *= incoming[rows]
-        of_phase = np.add(*wave_columns(waves, _layout(interleaved)))
+        of_phase = np.add(*wave_columns(waves, finish.layout))
         if invalid is not None:
             of_phase[invalid] = np.nan
         matrix_product(of_phase, narrow, out[rows])
 
     _over_phases(x, frequencies, work)
-    out *= 2.0 * math.pi * amplitude
+    out *= 2.0 * math.pi * finish.amplitude
     return torch.from_numpy(out)
 
 
@@ -168,50 +146,25 @@ def _points(x: Tensor) -> np.ndarray:
     return x.numpy().astype(np.float64, copy=False)
 
 
-def _wave_writer(
-    n_phases: int,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    k: int,
-    dtype: np.dtype,
-) -> _WaveWriter:
-    layout = _layout(interleaved)
-    if dtype == np.float64:
-        shift = np.uint64(quarter_shift(quarter_turns, 64) & (2**64 - 1))
+def _wave_writer(n_rows: int, k: int, finish: Finish) -> Callable[[np.ndarray, np.ndarray], None]:
+    """Return what writes waves of float64 phases of less than 2**20 turns into features."""
+    if finish.wide:
+        shift = np.uint64(quarter_shift(finish.quarter_turns, 64) & (2**64 - 1))
 
         def write_wide(phases: np.ndarray, out: np.ndarray) -> None:
             # 2**63 itself does not fit into int64; its half does.
             quarters = np.rint((phases - np.rint(phases)) * 2.0**62).astype(np.int64)
-            write_waves((quarters << 2).view(np.uint64) + shift, out, layout)
-            out *= amplitude
+            write_waves((quarters << 2).view(np.uint64) + shift, out, finish.layout)
+            out *= finish.amplitude
 
         return write_wide
-    offsets = np.full(k, quarter_shift(quarter_turns) & (2**32 - 1), dtype=np.uint32)
-    offsets = offsets if quarter_turns % 4 else None
-    if engine(n_phases=n_phases).name == "numba":
-        from primal.engines import _numba_kernels as kernels
-
-        none = np.empty(0, dtype=np.uint32)
-        finish = (not interleaved, np.float32(amplitude), none if offsets is None else offsets)
-        return lambda phases, out: kernels.fast(phases, finish, out)
-    plain = Finish(layout, amplitude, offsets)
-
-    def write_plain(phases: np.ndarray, out: np.ndarray) -> None:
-        units = np.rint((phases - np.rint(phases)) * 2.0**32)
-        write_features(units.astype(np.int64).astype(np.uint32), out, plain)
-
-    return write_plain
+    offsets = np.full(k, quarter_shift(finish.quarter_turns) & (2**32 - 1), dtype=np.uint32)
+    own = engines.Finish(
+        finish.layout, finish.amplitude, offsets if finish.quarter_turns % 4 else None
+    )
+    chosen = engine(n_phases=n_rows * k)
+    return lambda phases, out: chosen.write_phases(phases, out, own)
 
 
-def _blank(out: np.ndarray, invalid: np.ndarray, interleaved: bool) -> None:
-    for columns in wave_columns(out, _layout(interleaved)):
-        columns[invalid] = np.nan
-
-
-def _empty_rows(n: int, k: int, dtype: torch.dtype) -> np.ndarray:
-    return np.empty((n, 2 * k), dtype=np.float64 if dtype == torch.float64 else np.float32)
-
-
-def _layout(interleaved: bool) -> str:
-    return "interleaved" if interleaved else "block"
+def _empty_rows(n: int, k: int, finish: Finish) -> np.ndarray:
+    return np.empty((n, 2 * k), dtype=np.float64 if finish.wide else np.float32)

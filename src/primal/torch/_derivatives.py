@@ -18,118 +18,81 @@ from torch import Tensor
 
 from primal.torch import _operators as operators
 from primal.torch._backend import use_engines, use_kernels
-from primal.torch._eager import pairs, split_pairs
+from primal.torch._eager import Finish, pairs, split_pairs
 
-__all__ = ["exact", "fast"]
-
-# Rows of the result stay in registers of the fused kernel: beyond this they do not fit.
+# Rows of the result stay in registers of the gradient kernel: beyond this they do not fit.
 _MOST_FUSED_INPUTS = 128
 
 
-def exact(x: Tensor, table: str, *arguments: Any) -> Tensor:
-    """Return ``primal::exact_features`` of x for a table's key, differentiable in x."""
+def features(x: Tensor, source: str | Tensor, *finish: Any) -> Tensor:
+    """Return ``primal::exact_features`` for the key of a table, differentiable in x.
+
+    Of a tensor of frequencies ``primal::fast_features``, differentiable in both.
+    """
     if torch.compiler.is_compiling():
-        return operators.exact_features(x, table, *arguments)
-    return _Exact.apply(x, table, *arguments)
+        return _Features.forward(x, source, *finish)
+    return _Features.apply(x, source, *finish)
 
 
-def fast(x: Tensor, frequencies: Tensor, *arguments: Any) -> Tensor:
-    """Return ``primal::fast_features``, differentiable in x and in the frequencies."""
-    if torch.compiler.is_compiling():
-        return operators.fast_features(x, frequencies, *arguments)
-    return _Fast.apply(x, frequencies, *arguments)
-
-
-class _Exact(torch.autograd.Function):
-    """x, table, amplitude, interleaved, dtype."""
+class _Features(torch.autograd.Function):
+    """x, the key of a table or frequencies, and what the operator takes besides."""
 
     @staticmethod
-    def forward(*arguments: Any) -> Tensor:
-        return operators.exact_features(*arguments)
+    def forward(x: Tensor, source: str | Tensor, *finish: Any) -> Tensor:  # type: ignore[override]
+        exact = isinstance(source, str)
+        operator = operators.exact_features if exact else operators.fast_features
+        return operator(x, source, *finish)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, ctx.table, *rest = inputs
-        ctx.save_for_backward(x)
-        ctx.save_for_forward(x)
-        ctx.rest = (0, *rest)
+        x, source, *rest = inputs
+        exact = isinstance(source, str)
+        saved = (x,) if exact else (x, source)
+        ctx.save_for_backward(*saved)
+        ctx.save_for_forward(*saved)
+        ctx.key, ctx.n_others = source if exact else None, len(rest)
+        ctx.finish = Finish(0, *rest) if exact else Finish(*rest)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        (x,) = ctx.saved_tensors
-        frequencies = operators.frequencies(ctx.table, device=x.device)
-        of_x, _ = _gradients(gradient, x, frequencies, *ctx.rest, needs=(True, False))
-        return (of_x, *(None,) * 4)
+        needs = (True, False) if ctx.key else ctx.needs_input_grad[:2]
+        found = _gradients(gradient, *_saved(ctx), ctx.finish, needs)
+        return (*found, *(None,) * ctx.n_others)
 
     @staticmethod
-    def jvp(ctx: Any, x_tangent: Tensor, *_: Any) -> Tensor:  # type: ignore[override]
-        (x,) = ctx.saved_tensors
-        frequencies = operators.frequencies(ctx.table, device=x.device)
-        return _tangent(x, frequencies, x_tangent, None, *ctx.rest)
+    def jvp(ctx: Any, x_tangent: Tensor, source_tangent: Tensor | None, *_: Any) -> Tensor:  # type: ignore[override]
+        return _tangent(*_saved(ctx), x_tangent, source_tangent, ctx.finish)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
-        x, *rest = arguments
-        return exact(x.movedim(in_dims[0], 0), *rest), 0
-
-
-class _Fast(torch.autograd.Function):
-    """x, frequencies, quarter_turns, amplitude, interleaved, dtype."""
-
-    @staticmethod
-    def forward(*arguments: Any) -> Tensor:
-        return operators.fast_features(*arguments)
-
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-        x, frequencies, *rest = inputs
-        ctx.save_for_backward(x, frequencies)
-        ctx.save_for_forward(x, frequencies)
-        ctx.rest = tuple(rest)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        x, frequencies = ctx.saved_tensors
-        needs = ctx.needs_input_grad[:2]
-        found = _gradients(gradient, x, frequencies, *ctx.rest, needs=needs)
-        return (*found, *(None,) * 4)
-
-    @staticmethod
-    def jvp(ctx: Any, x_tangent: Tensor, frequency_tangent: Tensor, *_: Any) -> Tensor:  # type: ignore[override]
-        x, frequencies = ctx.saved_tensors
-        return _tangent(x, frequencies, x_tangent, frequency_tangent, *ctx.rest)
-
-    @staticmethod
-    def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
-        x, frequencies, *rest = arguments
-        x_dim, frequency_dim = in_dims[:2]
+        x, source, *rest = arguments
+        x_dim, source_dim = in_dims[:2]
         x = x if x_dim is None else x.movedim(x_dim, 0)
-        if frequency_dim is None:
-            return fast(x, frequencies, *rest), 0
-        each = frequencies.movedim(frequency_dim, 0)
+        if source_dim is None:
+            return features(x, source, *rest), 0
+        each = source.movedim(source_dim, 0)
         rows = [x] * len(each) if x_dim is None else x
-        return torch.stack([fast(r, f, *rest) for r, f in zip(rows, each, strict=True)]), 0
+        return torch.stack([features(r, f, *rest) for r, f in zip(rows, each, strict=True)]), 0
+
+
+def _saved(ctx: Any) -> tuple[Tensor, Tensor]:
+    """Return x and the frequencies."""
+    if ctx.key is None:
+        return ctx.saved_tensors
+    (x,) = ctx.saved_tensors
+    return x, operators.frequencies(ctx.key, device=x.device)
 
 
 def _gradients(
-    gradient: Tensor,
-    x: Tensor,
-    frequencies: Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
-    *,
-    needs: tuple[bool, ...],
+    gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Finish, needs: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None]:
     """Return the gradients of x and of the frequencies, those that are needed."""
     if needs == (True, False) and _may_fuse(gradient, x):
-        arguments = (frequencies, quarter_turns, amplitude, interleaved)
-        return operators.input_gradient(gradient, x, *arguments), None
-    work = _work_dtype(x, dtype)
-    waves = fast(x, frequencies, quarter_turns + 1, amplitude, interleaved, work)
-    (a, b), (c, d) = split_pairs(gradient.to(work), interleaved), split_pairs(waves, interleaved)
-    of_phase = (2.0 * math.pi) * (a * c + b * d)
+        return operators.input_gradient(gradient, x, frequencies, *finish[:3]), None
+    work, waves = _next_waves(x, frequencies, finish)
+    of_cos, of_sin = split_pairs(gradient.to(work), finish.interleaved)
+    cos, sin = split_pairs(waves, finish.interleaved)
+    of_phase = (2.0 * math.pi) * (of_cos * cos + of_sin * sin)
     of_x = of_frequencies = None
     with torch.autocast(x.device.type, enabled=False):
         if needs[0]:
@@ -145,27 +108,25 @@ def _tangent(
     frequencies: Tensor,
     x_tangent: Tensor | None,
     frequency_tangent: Tensor | None,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
+    finish: Finish,
 ) -> Tensor:
     """Return how features move when x and the frequencies do."""
-    work = _work_dtype(x, dtype)
-    waves = fast(x, frequencies, quarter_turns + 1, amplitude, interleaved, work)
+    work, waves = _next_waves(x, frequencies, finish)
     with torch.autocast(x.device.type, enabled=False):
-        of_phase = torch.zeros_like(split_pairs(waves, interleaved)[0])
+        of_phase = torch.zeros_like(split_pairs(waves, finish.interleaved)[0])
         if x_tangent is not None:
             of_phase = of_phase + x_tangent.to(work) @ frequencies.to(work).mT
         if frequency_tangent is not None:
             of_phase = of_phase + x.to(work) @ frequency_tangent.to(work).mT
     of_phase = (2.0 * math.pi) * of_phase
-    return (pairs(of_phase, of_phase, interleaved) * waves).to(dtype)
+    return (pairs(of_phase, of_phase, finish.interleaved) * waves).to(finish.dtype)
 
 
-def _work_dtype(x: Tensor, dtype: torch.dtype) -> torch.dtype:
-    wide = torch.float64 in (x.dtype, dtype)
-    return torch.float64 if wide else torch.float32
+def _next_waves(x: Tensor, frequencies: Tensor, finish: Finish) -> tuple[torch.dtype, Tensor]:
+    """Return the type to work in, and features a quarter turn on in it."""
+    work = torch.float64 if torch.float64 in (x.dtype, finish.dtype) else torch.float32
+    later = finish._replace(quarter_turns=finish.quarter_turns + 1, dtype=work)
+    return work, features(x, frequencies, *later)
 
 
 def _may_fuse(gradient: Tensor, x: Tensor) -> bool:
@@ -173,18 +134,6 @@ def _may_fuse(gradient: Tensor, x: Tensor) -> bool:
     if torch.is_grad_enabled() or torch.float64 in (x.dtype, gradient.dtype):
         return False
     return use_engines(x) or (use_kernels(x) and x.shape[-1] <= _MOST_FUSED_INPUTS)
-
-
-def _exact_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, ctx.table, *rest = inputs
-    ctx.save_for_backward(x)
-    ctx.rest = (0, *rest)
-
-
-def _fast_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, frequencies, *rest = inputs
-    ctx.save_for_backward(x, frequencies)
-    ctx.rest = tuple(rest)
 
 
 def _batched_gradient(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
@@ -198,8 +147,7 @@ def _batched_gradient(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> t
     return operators.input_gradient(gradient, x, *rest), 0
 
 
-operators.exact_features.register_autograd(_Exact.backward, setup_context=_exact_context)
-operators.fast_features.register_autograd(_Fast.backward, setup_context=_fast_context)
-operators.exact_features.register_vmap(_Exact.vmap)
-operators.fast_features.register_vmap(_Fast.vmap)
+for _operator in (operators.exact_features, operators.fast_features):
+    _operator.register_autograd(_Features.backward, setup_context=_Features.setup_context)
+    _operator.register_vmap(_Features.vmap)
 operators.input_gradient.register_vmap(_batched_gradient)

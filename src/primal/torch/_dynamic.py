@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any, TypeVar
 
 import numpy as np
@@ -9,18 +10,16 @@ import torch
 from torch import Tensor, nn
 
 import primal.maps
-from primal._checks import even_dimension, one_of
+from primal._checks import flag, one_of
 from primal.bases import Basis
 from primal.errors import ParameterError
+from primal.maps import LAYOUTS, PRECISIONS
 from primal.torch import _operators
 from primal.torch import functional as F
+from primal.torch._inputs import check_device, checked_points
 from primal.torch._layer import PrimeLayer
-from primal.torch._local import local
 from primal.torch._tables import SharedTable, frequency_table
 
-__all__ = ["DynamicPrime"]
-
-PRECISIONS = ("exact", "fast")
 SCALES = ("scalar", "input", "frequency")
 Layer = TypeVar("Layer", bound="DynamicPrime")
 
@@ -29,26 +28,17 @@ class DynamicPrime(PrimeLayer):
     """Features of real vectors: :func:`functional.dynamic_prime` with its frequencies.
 
     The frequencies follow from the arguments and are made where they are needed: the layer has
-    no buffers, ``state_dict()`` is empty unless something is learned, and nothing can damage a
-    frequency. The output has the type of x, unless `dtype` is given or the layer was cast
-    (``.half()``, ``.to(torch.bfloat16)``); the 16-bit types are the float32 features, rounded.
+    no buffers, and ``state_dict()`` is empty unless something is learned. `spec` and `fingerprint`
+    are those of the :class:`primal.DynamicPrime` behind it. The output has the type of x, unless
+    `dtype` is given or the layer was cast; 16-bit features are the float32 ones, rounded.
 
     Parameters
     ----------
-    d : int
-        Number of inputs.
-    D : int
-        Number of outputs, even; there are k = D / 2 frequencies.
-    sigma : float or sequence of k floats, default=1.0
-        Scale of the frequencies.
-    basis : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}, default="paper"
-        Rule that makes the frequencies from primes.
-    layout : {"block", "interleaved"}, default="block"
+    d, D, sigma, basis, layout, primes
+        As in :class:`primal.DynamicPrime`, with its errors and warnings; k = D / 2.
     precision : {"exact", "fast"}, default="exact"
-        ``"exact"``: the bits of :class:`primal.DynamicPrime` on every device. ``"fast"``: one
-        float64 product, float32-accurate up to 2**20 turns.
-    primes : {"consecutive", "log"}, default="consecutive"
-        Which primes the ``paper`` and ``signed`` bases take.
+        ``"exact"``: the bits of the map on every device. ``"fast"``: one float64 product,
+        float32-accurate up to 2**20 turns.
     learnable_scale : {"scalar", "input", "frequency"}, optional
         Adds a parameter ``scale``, at first ones, that multiplies all of x (shape (1,)), each
         input, or each frequency. The last one needs ``precision="fast"``.
@@ -60,16 +50,6 @@ class DynamicPrime(PrimeLayer):
         Of the output: float32, bfloat16, float16 or float64; by default that of x. Also of the
         parameters, and of the output for integers, by default PyTorch's default type.
 
-    Raises
-    ------
-    ParameterError, MemoryLimitError
-        If an argument is out of range.
-
-    Warns
-    -----
-    ConditioningWarning
-        When the paper's basis is asked for with d > 8.
-
     Examples
     --------
     >>> import torch
@@ -79,9 +59,12 @@ class DynamicPrime(PrimeLayer):
     >>> z = layer(x)
     >>> z.shape, len(layer.state_dict())
     (torch.Size([2, 64]), 0)
-    >>> torch.allclose(layer.reverse(z), x, rtol=0, atol=1e-5)
+    >>> torch.allclose(layer.decode(z), x, rtol=0, atol=1e-5)
     True
     """
+
+    map_type = primal.maps.DynamicPrime
+    _default_layout = "block"
 
     def __init__(
         self,
@@ -99,16 +82,13 @@ class DynamicPrime(PrimeLayer):
         dtype: torch.dtype | None = None,
     ) -> None:
         # The map of the core checks the arguments, and warns of the paper's basis.
-        m = primal.maps.DynamicPrime(d, D, sigma, basis=basis, primes=primes)
-        self._begin(
-            frequency_table(m.basis),
-            layout=layout,
-            precision=precision,
-            learnable_scale=learnable_scale,
-            learnable_frequencies=learnable_frequencies,
-            device=device,
-            dtype=dtype,
-        )
+        options = {"basis": basis, "layout": layout, "precision": precision, "primes": primes}
+        m = primal.maps.DynamicPrime(d, D, sigma, **options)
+        learned = {
+            "learnable_scale": learnable_scale,
+            "learnable_frequencies": learnable_frequencies,
+        }
+        self._from_map(m, **learned, device=device, dtype=dtype)
 
     @classmethod
     def from_frequencies(
@@ -117,29 +97,13 @@ class DynamicPrime(PrimeLayer):
         *,
         layout: str | None = None,
         precision: str = "exact",
-        learnable_scale: str | None = None,
-        learnable_frequencies: bool = False,
-        device: torch.device | str | None = None,
-        dtype: torch.dtype | None = None,
+        **options: Any,
     ) -> Layer:
-        """Return a layer with given frequencies, in turns per unit of x.
+        """Return a layer with given frequencies (k, d), in turns per unit of x.
 
         They are taken as float64 and belong to the layer like its other arguments: a pickle
-        holds them, ``state_dict()`` does not. Such a layer cannot grow.
-
-        Parameters
-        ----------
-        frequencies : array or tensor of shape (k, d)
-        layout : {"block", "interleaved"}, optional
-            By default that of the class.
-        precision, learnable_scale, learnable_frequencies, device, dtype
-            As in the class.
-
-        Raises
-        ------
-        DataError, ParameterError
-            If the frequencies are not a matrix of finite numbers up to 1e30, or an option
-            does not exist.
+        holds them, ``state_dict()`` does not. Such a layer has no spec and cannot grow. The
+        options are those of the class.
 
         Examples
         --------
@@ -150,46 +114,44 @@ class DynamicPrime(PrimeLayer):
         [0, -1, 1, 0]
         """
         layer = object.__new__(cls)
-        layer._begin(
-            frequency_table(frequencies),
-            layout=cls._layout if layout is None else layout,
-            precision=precision,
-            learnable_scale=learnable_scale,
-            learnable_frequencies=learnable_frequencies,
-            device=device,
-            dtype=dtype,
-        )
+        layout = cls._default_layout if layout is None else layout
+        layer._set(None, frequency_table(frequencies), layout, precision, **options)
         return layer
 
-    _layout = "block"
+    def _from_map(self, m: Any, **options: Any) -> None:
+        if m.spec["layer_norm"]:
+            raise ParameterError(
+                "a layer does not normalise its input: make the map without layer_norm and put "
+                "torch.nn.LayerNorm(d, elementwise_affine=False) in front."
+            )
+        self._set(m, frequency_table(m.basis), m.layout, m.precision, **options)
 
-    def _begin(
+    def _set(
         self,
+        m: Any,
         table: SharedTable,
-        *,
         layout: str,
         precision: str,
-        learnable_scale: str | None,
-        learnable_frequencies: bool,
-        device: torch.device | str | None,
-        dtype: torch.dtype | None,
+        *,
+        learnable_scale: str | None = None,
+        learnable_frequencies: bool = False,
+        **options: Any,
     ) -> None:
-        PrimeLayer.__init__(self, device, dtype)
-        self.layout = one_of("layout", layout, F.LAYOUTS)
+        self._begin(m, 2 * table.shape[0], one_of("layout", layout, LAYOUTS), **options)
         self.precision = one_of("precision", precision, PRECISIONS)
         if learnable_scale is not None:
             one_of("learnable_scale", learnable_scale, SCALES)
         self.learnable_scale = learnable_scale
-        self.learnable_frequencies = bool(learnable_frequencies)
+        self.learnable_frequencies = flag("learnable_frequencies", learnable_frequencies)
         if self.precision == "exact" and (learnable_frequencies or learnable_scale == "frequency"):
             raise ParameterError(
                 "learned frequencies are floats, so their bits cannot be promised: pass "
                 'precision="fast" with learnable_frequencies or learnable_scale="frequency".'
             )
         self._table = table
-        self.frequency_range = (0, table.shape[0])
-        self.D = 2 * table.shape[0]
-        self.amplitude = self._amplitude(table.shape[0])
+        self.amplitude: float = 1.0
+        # Factors of the inputs, where a kernel has a scale for each.
+        self._input_scales: tuple[float, ...] | None = None
         self.register_parameter("scale", None)
         self.register_parameter("frequency_shift", None)
         self._add_parameters()
@@ -198,6 +160,11 @@ class DynamicPrime(PrimeLayer):
     def d(self) -> int:
         """Number of inputs."""
         return self._table.shape[1]
+
+    @property
+    def in_features(self) -> int:
+        """d, by the name of ``nn.Linear``."""
+        return self.d
 
     @property
     def basis(self) -> Basis | None:
@@ -211,73 +178,36 @@ class DynamicPrime(PrimeLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the features of x (..., d), shape (..., D)."""
-        x = F.checked_points(x, self.d)
+        x = checked_points(x, self.d)
         options: dict[str, Any] = {
             "layout": self.layout,
             "dtype": self._output_dtype(x),
             "amplitude": self.amplitude,
         }
         if self.learnable_scale in ("scalar", "input"):
-            x = self._scaled(x)
+            wide = torch.promote_types(x.dtype, torch.float32)
+            wide = wide if x.is_floating_point() else torch.float64
+            x = x.to(wide) * self._parameter("scale", x).to(wide)
         if self.precision == "fast":
             return F.dynamic_prime_fast(x, self._frequencies_on(x.device), **options)
+        if self._input_scales is not None:
+            x = x.double() * self._input_scales_on(x.device)
         return F.dynamic_prime(x, self._table, **options)
 
-    def reverse(self, z: Tensor) -> Tensor:
-        """Return x from features, if none of their phases wrapped (the paper's Reverse).
-
-        Parameters
-        ----------
-        z : tensor of shape (..., D)
-
-        Returns
-        -------
-        x : tensor of shape (..., d)
-            float64 if z is, else float32.
-
-        Raises
-        ------
-        NotInvertibleError
-            If D < 2 d.
-        """
-        z = F.checked_points(z, 2 * self._table.shape[0], "z")
-        if self.learnable_frequencies or self.learnable_scale == "frequency":
+    def decode(self, z: Tensor) -> Tensor:
+        """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
+        z = checked_points(z, 2 * self._table.shape[0], "z")
+        learned = self.learnable_frequencies or self.learnable_scale == "frequency"
+        if learned:
             inverse = torch.linalg.pinv(self._frequencies_on(z.device))
         else:
             inverse = _operators.inverse_frequencies(self._table.key, device=z.device)
-        x = F.reverse_prime(z, inverse, layout=self.layout)
+        x = F.decode_prime(z, inverse, layout=self.layout)
+        if self._input_scales is not None and not learned:
+            x = x / self._input_scales_on(z.device).to(x.dtype)
         if self.learnable_scale in ("scalar", "input"):
-            scale = local(self.scale)
-            F.check_device("scale", scale, x)
-            x = x / scale.to(x.dtype)
+            x = x / self._parameter("scale", x).to(x.dtype)
         return x
-
-    def grow(self: Layer, D: int, *, sigma: object = None) -> Layer:
-        """Return the same layer with more outputs; what was learned is copied.
-
-        The old frequencies come first. Only in the interleaved layout are the old features
-        a prefix of the new ones.
-        """
-        k = even_dimension(D) // 2
-        if self.basis is None:
-            raise ParameterError("frequencies that were given cannot grow: give more of them.")
-        if self.frequency_range != (0, self.basis.n_frequencies):
-            raise ParameterError("a part of a layer cannot grow: grow it before it is split.")
-        grown = object.__new__(type(self))
-        grown._begin(
-            self._grown_table(k, sigma),
-            layout=self.layout,
-            precision=self.precision,
-            learnable_scale=self.learnable_scale,
-            learnable_frequencies=self.learnable_frequencies,
-            device=self._device,
-            dtype=self._dtype,
-        )
-        grown._dtype_is_given, grown._first_dtype = self._dtype_is_given, self._first_dtype
-        with torch.no_grad():
-            for name, value in self.named_parameters():
-                grown.get_parameter(name)[: len(value)].copy_(value)
-        return grown
 
     def reset_parameters(self) -> None:
         """Set what is learned back to the prime frequencies."""
@@ -287,51 +217,40 @@ class DynamicPrime(PrimeLayer):
             nn.init.zeros_(self.frequency_shift)
 
     def keep_frequencies(self, first: int, last: int) -> None:
-        """Keep frequencies first..last-1 only, for one rank of several."""
         self._table = self._table.part(first, last)
         self.frequency_range = (first, last)
         self._add_parameters()
 
-    def extra_repr(self) -> str:
-        text = f"{self.d}, {self.D}, {self._repr_of_basis()}, layout={self.layout!r}"
-        text += f", precision={self.precision!r}, dtype={self.dtype}"
-        if self.learnable_scale:
-            text += f", learnable_scale={self.learnable_scale!r}"
-        return text + (", learnable_frequencies=True" if self.learnable_frequencies else "")
-
-    def _repr_of_basis(self) -> str:
-        if self.basis is None:
-            return "given frequencies"
-        sigma = self.basis.sigma
-        text = sigma if isinstance(sigma, float) else f"<{len(sigma)} values>"
-        return f"sigma={text}, basis={self.basis.name!r}"
-
-    def _amplitude(self, n_frequencies: int) -> float:
-        return 1.0
-
-    def _grown_table(self, n_frequencies: int, sigma: object) -> SharedTable:
-        assert self.basis is not None
-        return frequency_table(self.basis.grow(n_frequencies, sigma))
-
-    def _scaled(self, x: Tensor) -> Tensor:
-        scale = local(self.scale)
-        F.check_device("scale", scale, x)
-        wide = (
-            torch.promote_types(x.dtype, torch.float32) if x.is_floating_point() else torch.float64
-        )
-        return x.to(wide) * scale.to(wide)
+    def _options(self) -> dict[str, Any]:
+        learned = {
+            name: getattr(self, name) for name in ("learnable_scale", "learnable_frequencies")
+        }
+        return super()._options() | learned
 
     def _frequencies_on(self, device: torch.device) -> Tensor:
         values = _operators.frequencies(self._table.key, device=device)
         if self.frequency_shift is not None:
-            shift = local(self.frequency_shift)
-            F.check_device("frequency_shift", shift, values)
-            values = values + shift.double()
+            values = values + self._parameter("frequency_shift", values).double()
         if self.learnable_scale == "frequency":
-            scale = local(self.scale)
-            F.check_device("scale", scale, values)
-            values = values * scale.double()[:, None]
+            values = values * self._parameter("scale", values).double()[:, None]
+        if self._input_scales is not None:
+            values = values * self._input_scales_on(device)
         return values
+
+    def _input_scales_on(self, device: torch.device) -> Tensor:
+        return torch.tensor(self._input_scales, dtype=torch.float64, device=device)
+
+    def _parameter(self, name: str, x: Tensor) -> Tensor:
+        """Return a parameter, which has to lie where x does, or this rank's part of it."""
+        tensor = getattr(self, name)
+        # Whoever has a DTensor has imported its module; nobody else should pay for it. Every rank
+        # uses all of a replicated parameter, so the gradients of the ranks add up.
+        module = sys.modules.get("torch.distributed.tensor")
+        if module is not None and isinstance(tensor, module.DTensor):
+            partial = [module.Partial() if p.is_replicate() else p for p in tensor.placements]
+            tensor = tensor.to_local(grad_placements=partial)
+        check_device(name, tensor, x)
+        return tensor
 
     def _add_parameters(self) -> None:
         k, d = self._table.shape

@@ -5,48 +5,45 @@ Waves repeat the operations of ``primal.turns`` in the same order, so the bits a
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
 
-from primal.torch._integers import exact_turns, rounded_turns
-from primal.turns import Cosine32, Cosine64, Sine32, Sine64
-
-__all__ = [
-    "INVALID_EXPONENT",
-    "LARGEST_FAST_TURNS",
-    "exact_features",
-    "fast_features",
-    "fast_turns",
-    "pairs",
-    "positions_features",
-    "quarter_shift",
-    "row_exponents",
-    "split_pairs",
-    "waves",
-]
+from primal.engines import row_blocks
+from primal.torch._integers import exact_turns, round_turns, rounded_turns
+from primal.torch._tables import SharedTable
+from primal.turns import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
 
 # Row exponent of a row that cannot be encoded: its features are NaN.
 INVALID_EXPONENT = 1 << 20
-# One float64 product leaves 2**-53 of the phase: float32 accuracy ends here.
-LARGEST_FAST_TURNS = 2.0**20
+LARGEST_FAST_TURNS = 2.0**LARGEST_FAST_LOG2_TURNS
 # Phases held at once; a phase needs about a hundred bytes of temporary memory.
 _BLOCK_PHASES = {"cpu": 1 << 18, "cuda": 1 << 24}
+
+
+class Finish(NamedTuple):
+    """How phases become features: moved by quarter turns, then waves, their factor and place."""
+
+    quarter_turns: int
+    amplitude: float
+    interleaved: bool
+    dtype: torch.dtype
+
+    @property
+    def layout(self) -> str:
+        return "interleaved" if self.interleaved else "block"
+
+    @property
+    def wide(self) -> bool:
+        return self.dtype == torch.float64
 
 
 def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
     """Return (cos, sin) of int32 turns in float32, or of int64 turns in float64.
 
     Same bits as :func:`primal.turns.waves` of the unsigned twins.
-
-    Examples
-    --------
-    >>> import torch
-    >>> from primal.torch._eager import waves
-    >>> cos, sin = waves(torch.tensor([0, 2**30, -(2**31), -(2**30)], dtype=torch.int32))
-    >>> cos.int().tolist(), sin.int().tolist()
-    ([1, 0, -1, 0], [0, 1, 0, -1])
     """
     narrow = turns.dtype == torch.int32
     bits = 32 if narrow else 64
@@ -60,64 +57,44 @@ def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
     return cos, sin
 
 
-def positions_features(
-    positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
-) -> Tensor:
+def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         turns = positions[rows, None] * increments
-        return waves(turns if dtype == torch.float64 else _round_turns(turns))
+        return waves(turns if finish.wide else round_turns(turns))
 
-    return _in_blocks(block, len(positions), increments, interleaved, dtype, 1.0)
+    return _in_blocks(block, len(positions), increments, finish)
 
 
-def exact_features(
-    x: Tensor,
-    exponents_of_rows: Tensor,
-    mantissas: Tensor,
-    exponents: Tensor,
-    frequencies: Tensor,
-    errors: Tensor,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
-) -> Tensor:
-    """Return the exact features of x (n, d), shape (n, 2 k); see `primal.turns._digits`."""
+def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
+    """Return the exact features of x (n, d), shape (n, 2 k); NaN for rows that have none."""
+    tensors, a_of_rows = table.on(x.device), row_exponents(x, table.x_limit)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
-        a = exponents_of_rows[rows].long()
+        a = a_of_rows[rows].long()
         valid = (a < INVALID_EXPONENT)[:, None]
         a = torch.where(valid[:, 0], a, 0)
         points = torch.where(valid, x[rows].double(), 0.0)
-        if dtype == torch.float64:
-            turns = exact_turns(points, a, mantissas, exponents)
-        else:
-            turns = rounded_turns(points, a, mantissas, exponents, frequencies, errors[0])
-        cos, sin = waves(turns)
+        turns_of = exact_turns if finish.wide else rounded_turns
+        cos, sin = waves(turns_of(points, a, tensors))
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
 
-    return _in_blocks(block, len(x), mantissas, interleaved, dtype, amplitude)
+    return _in_blocks(block, len(x), tensors.mantissas, finish)
 
 
-def fast_features(
-    x: Tensor,
-    frequencies: Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    dtype: torch.dtype,
-) -> Tensor:
+def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return features of x (n, d) from float64 frequencies (k, d) and one matrix product."""
+    bits = 64 if finish.wide else 32
+    shift = quarter_shift(finish.quarter_turns, bits)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         phases = x[rows].double() @ frequencies.T
         valid = phases.abs() < LARGEST_FAST_TURNS  # false for NaN
-        turns = fast_turns(torch.where(valid, phases, 0.0), 64 if dtype == torch.float64 else 32)
-        cos, sin = waves(turns + quarter_shift(quarter_turns, 8 * turns.element_size()))
+        cos, sin = waves(_fast_turns(torch.where(valid, phases, 0.0), bits) + shift)
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
 
-    return _in_blocks(block, len(x), frequencies, interleaved, dtype, amplitude)
+    return _in_blocks(block, len(x), frequencies, finish)
 
 
 def row_exponents(x: Tensor, x_limit: float) -> Tensor:
@@ -129,7 +106,7 @@ def row_exponents(x: Tensor, x_limit: float) -> Tensor:
     return torch.where(largest <= x_limit, torch.frexp(largest).exponent, INVALID_EXPONENT)
 
 
-def fast_turns(phases: Tensor, bits: int = 32) -> Tensor:
+def _fast_turns(phases: Tensor, bits: int) -> Tensor:
     """Return float64 phases in turns as int32 or int64 fixed-point turns."""
     fraction = phases - phases.round()
     if bits == 32:
@@ -162,29 +139,17 @@ def _in_blocks(
     block: Callable[[slice], tuple[Tensor, Tensor]],
     n: int,
     table: Tensor,
-    interleaved: bool,
-    dtype: torch.dtype,
-    amplitude: float,
+    finish: Finish,
 ) -> Tensor:
-    k = table.shape[0]
-    out = torch.empty((n, 2 * k), dtype=dtype, device=table.device)
-    cos_out, sin_out = split_pairs(out, interleaved)
-    for rows in _row_blocks(n, k, table.device.type):
+    k, device = table.shape[0], table.device
+    out = torch.empty((n, 2 * k), dtype=finish.dtype, device=device)
+    cos_out, sin_out = split_pairs(out, finish.interleaved)
+    for rows in row_blocks(n, k, _BLOCK_PHASES["cuda" if device.type == "cuda" else "cpu"]):
         cos, sin = block(rows)
-        if amplitude != 1.0:
-            cos, sin = cos * amplitude, sin * amplitude
+        if finish.amplitude != 1.0:
+            cos, sin = cos * finish.amplitude, sin * finish.amplitude
         cos_out[rows], sin_out[rows] = cos, sin
     return out
-
-
-def _round_turns(turns: Tensor) -> Tensor:
-    return ((turns + (1 << 31)) >> 32).int()
-
-
-def _row_blocks(n: int, k: int, device_type: str) -> Iterator[slice]:
-    step = max(1, _BLOCK_PHASES.get(device_type, 1 << 18) // max(1, k))
-    for first in range(0, n, step):
-        yield slice(first, min(first + step, n))
 
 
 def _octant32(size: Tensor) -> tuple[Tensor, Tensor]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import math
+from itertools import pairwise
 
 import torch
 from torch import Tensor, nn
 
-from primal._checks import one_of, whole_number
+from primal._checks import flag, one_of, require_memory, whole_number
 from primal.errors import ParameterError
+from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
-
-__all__ = ["SHARE_OF_NYQUIST", "PrimeINR", "Sine", "sampling_sigma"]
+from primal.torch._layer import checked_device
 
 BODIES = ("relu", "sine")
 # Standard deviation of the frequencies as a share of the highest one that the samples carry.
@@ -22,21 +23,11 @@ _SINE_FACTOR = 30.0
 
 
 def sampling_sigma(samples_per_unit: float) -> float:
-    """Return the sigma for a signal sampled so densely along each coordinate.
+    """Return the sigma in turns per unit for a signal sampled so densely along each coordinate.
 
-    Samples carry frequencies up to half their rate. Natural signals have most of their energy
-    far below that, and frequencies above it only fit noise between samples; the features get
-    Gaussian frequencies with a standard deviation of ``SHARE_OF_NYQUIST`` times that limit.
-
-    Parameters
-    ----------
-    samples_per_unit : float
-        Samples per unit of a coordinate: 64 for 128 samples from -1 to 1.
-
-    Returns
-    -------
-    sigma : float
-        In turns per unit.
+    Samples carry frequencies up to half their rate; the features get Gaussian frequencies with a
+    standard deviation of ``SHARE_OF_NYQUIST`` times that limit. 128 samples from -1 to 1 are 64
+    samples per unit.
 
     Examples
     --------
@@ -52,18 +43,11 @@ def sampling_sigma(samples_per_unit: float) -> float:
 
 
 class Sine(nn.Module):
-    """sin(factor * x), the activation of SIREN."""
-
-    def __init__(self, factor: float = _SINE_FACTOR) -> None:
-        super().__init__()
-        self.factor = factor
+    """sin(30 x), the activation of SIREN."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the sine of the scaled input."""
-        return torch.sin(self.factor * x)
-
-    def extra_repr(self) -> str:
-        return f"factor={self.factor}"
+        return torch.sin(_SINE_FACTOR * x)
 
 
 class SineLinear(nn.Linear):
@@ -90,28 +74,16 @@ class PrimeINR(nn.Module):
         How densely the signal is sampled; sigma then comes from :func:`sampling_sigma`.
     sigma : float, optional
         Scale of the frequencies in turns per unit; give this or `samples_per_unit`.
-    n_features : int, default=256
-        Prime features of the first layer, even.
-    width : int, default=256
-        Units of a hidden layer.
-    n_hidden : int, default=2
-        Hidden layers.
+    n_features, width, n_hidden : int, default=256, 256, 2
+        Prime features of the first layer, even; units of a hidden layer, and how many there are.
     body : {"relu", "sine"}, default="relu"
         Activation of the hidden layers; ``"sine"`` is SIREN's, with its initialisation.
     basis : str, default="auto"
         Rule that makes the frequencies from primes.
     learnable_frequencies : bool, default=False
         Train the frequencies, too; they start at the primes'.
-    device : torch.device or str, optional
-    dtype : torch.dtype, optional
-        Of the parameters, by default PyTorch's default type. Features are computed from
-        coordinates of any type, and have the type of the dense layers.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range, or not exactly one of `samples_per_unit` and `sigma` is
-        given.
+    device, dtype
+        Of the parameters, by default PyTorch's.
 
     Examples
     --------
@@ -144,9 +116,12 @@ class PrimeINR(nn.Module):
                 f"give samples_per_unit or sigma, one of the two, got {samples_per_unit!r} and "
                 f"{sigma!r}."
             )
+        learnable_frequencies = flag("learnable_frequencies", learnable_frequencies)
+        device = checked_device(device)
         n_hidden = whole_number("n_hidden", n_hidden, least=1)
         width = whole_number("width", width, least=1)
         n_outputs = whole_number("n_outputs", n_outputs, least=1)
+        self.in_features, self.out_features = d, n_outputs
         self.features = DynamicPrime(
             d,
             n_features,
@@ -158,20 +133,25 @@ class PrimeINR(nn.Module):
             device=device,
             dtype=dtype,
         )
+        n_features = self.features.D
+        require_memory(
+            4 * width * (n_features + n_outputs + (n_hidden - 1) * width),
+            f"a network of width = {width}, n_hidden = {n_hidden}, n_outputs = {n_outputs}",
+        )
         sine = one_of("body", body, BODIES) == "sine"
         dense = SineLinear if sine else nn.Linear
+        sizes = [n_features, *[width] * n_hidden, n_outputs]
         layers: list[nn.Module] = []
-        n_inputs = n_features
-        for _ in range(n_hidden):
-            layers += [dense(n_inputs, width, device=device, dtype=dtype)]
+        for n_in, n_out in pairwise(sizes):
+            layers += [dense(n_in, n_out, device=device, dtype=dtype)]
             layers += [Sine() if sine else nn.ReLU()]
-            n_inputs = width
-        layers += [dense(n_inputs, n_outputs, device=device, dtype=dtype)]
-        self.body = nn.Sequential(*layers)
+        self.body = nn.Sequential(*layers[:-1])
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the values at coordinates x, shape (..., d) to (..., n_outputs)."""
-        return self.body(self.features(x).to(self.body[0].weight.dtype))
+        z = self.features(x)
+        F.check_device("the layer", self.body[0].weight, z)  # type: ignore[bad-argument-type]
+        return self.body(z.to(self.body[0].weight.dtype))
 
     def reset_parameters(self) -> None:
         """Draw the dense layers anew, and set what is learned of the features back."""

@@ -12,34 +12,17 @@ import math
 import torch
 import triton.language as tl
 
-from primal.torch._eager import quarter_shift
-from primal.torch._jit import jit, next_power_of_two, quotient
+from primal.torch._eager import Finish, quarter_shift
 from primal.torch._kernel_phases import fast_turns
-from primal.torch._kernel_waves import fast_pair
-
-__all__ = ["MOST_INPUTS", "write_input_gradient"]
-
-# The rows of the result stay in registers: beyond this many inputs they do not fit.
-MOST_INPUTS = 128
+from primal.torch._kernel_waves import fast_pair, jit, next_power_of_two, quotient
 
 
 @jit
 def gradient_kernel(
-    gradient,
-    x,
-    frequencies,
-    narrow_frequencies,
-    out,
-    n_rows,
-    shift,
-    factor,
-    N_FREQUENCIES: tl.constexpr,
-    N_INPUTS: tl.constexpr,
-    INTERLEAVED: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    INPUTS: tl.constexpr,
-):
+    gradient, x, frequencies, narrow_frequencies, out, n_rows, shift, factor,
+    N_FREQUENCIES: tl.constexpr, N_INPUTS: tl.constexpr, INTERLEAVED: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INPUTS: tl.constexpr,
+):  # fmt: skip
     """Write `factor` times the gradient of x for one block of rows."""
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     j = tl.arange(0, INPUTS)
@@ -76,32 +59,17 @@ def write_input_gradient(
     x: torch.Tensor,
     frequencies: torch.Tensor,
     out: torch.Tensor,
-    quarter_turns: int,
-    amplitude: float,
-    interleaved: bool,
-    *,
-    rows: int = 32,
-    columns: int = 32,
-    num_warps: int = 2,
-    num_stages: int = 2,
+    finish: Finish,
 ) -> None:
     """Write the gradient of x (n, d) into `out`; `gradient` is that of the features."""
     (n, d), k = x.shape, frequencies.shape[0]
+    rows = columns = 32
+    # A conversion in every tile would cost more than the second read of the frequencies.
+    tables = (frequencies, frequencies.float())
+    factors = (quarter_shift(finish.quarter_turns + 1), 2.0 * math.pi * finish.amplitude)
+    tiling = (rows, columns, max(16, next_power_of_two(d)))
     gradient_kernel[(quotient(n, rows),)](
-        gradient,
-        x,
-        frequencies,
-        frequencies.float(),  # a conversion in every tile would cost more than the second read
-        out,
-        n,
-        quarter_shift(quarter_turns + 1),
-        2.0 * math.pi * amplitude,
-        k,
-        d,
-        interleaved,
-        rows,
-        columns,
-        max(16, next_power_of_two(d)),
-        num_warps=num_warps,
-        num_stages=num_stages,
+        *(gradient, x, *tables, out, n, *factors, k, d, finish.interleaved, *tiling),
+        num_warps=2,
+        num_stages=2,
     )

@@ -1,12 +1,15 @@
-"""Phases inside Triton kernels: float64 sums for one tile of rows and frequencies."""
+"""Tiles of rows and frequencies, and their phases inside Triton kernels: float64 sums."""
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import triton.language as tl
 
-from primal.torch._jit import jit
+from primal.torch._kernel_waves import jit, next_power_of_two
 
-__all__ = ["fast_turns", "float64_sum", "rounded_turns"]
+# Up to this many inputs plain multiplications are faster than the matrix unit.
+MOST_PLAIN_INPUTS = 8
 
 # Adding this to a phase below 2**20 turns leaves its fraction, in units of 2**-31 turn, in the
 # low bits; any other phase (or NaN) shows by its exponent.
@@ -15,6 +18,37 @@ _MAGIC_EXPONENT = tl.constexpr(1023 + 21)
 # The same in units of 2**-32 turn, for phases below 2**19 turns.
 _FINE_MAGIC = tl.constexpr(1.5 * 2.0**20)
 _HALF_UNIT = tl.constexpr(2.0**-33)
+
+
+class Tile(NamedTuple):
+    """Rows, frequencies and inputs that a program takes at once, and how it runs."""
+
+    rows: int
+    columns: int
+    depth: int
+    num_warps: int
+    num_stages: int
+
+
+def tile_for(n_inputs: int, n_frequencies: int) -> Tile:
+    """Return the tile that was fastest on an H200 for such a shape."""
+    if n_inputs <= MOST_PLAIN_INPUTS:
+        return Tile(16, min(128, max(16, next_power_of_two(n_frequencies))), 16, 4, 1)
+    if n_inputs <= 16:
+        return Tile(64, 32, 16, 4, 2)
+    return Tile(64, 64, 16, 4, 4)
+
+
+@jit
+def tile(n_rows, n_frequencies, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    """Return the int64 rows and the first column of this program.
+
+    Programs that run together share rows of x: all columns of a few row blocks in turn.
+    """
+    across = tl.cdiv(n_frequencies, COLUMNS)
+    program = tl.program_id(0)
+    rows = (program // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    return rows, (program % across) * COLUMNS
 
 
 @jit
@@ -38,18 +72,9 @@ def rounded_turns(phases, errors):
 
 @jit
 def float64_sum(
-    x,
-    frequencies,
-    rows,
-    columns,
-    n_rows,
-    n_frequencies,
-    N_INPUTS: tl.constexpr,
-    FEW_INPUTS: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    DEPTH: tl.constexpr,
-):
+    x, frequencies, rows, columns, n_rows, n_frequencies, N_INPUTS: tl.constexpr,
+    FEW_INPUTS: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
+):  # fmt: skip
     """Return x @ frequencies.T for a tile, in float64.
 
     With FEW_INPUTS by plain multiplications, else DEPTH inputs at a time through the matrix

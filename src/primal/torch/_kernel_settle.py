@@ -1,7 +1,7 @@
 """Triton kernels that settle what a float64 product leaves open.
 
 The exact phase of a row of x and a row of frequencies is an integer dot product (see
-``primal.turns._digits``). The feature kernel lists, tile by tile, the phases whose rounding
+``primal.turns``). The feature kernel lists, tile by tile, the phases whose rounding
 its float64 sum cannot decide. A tile with a short list has these computed exactly, one pair
 at a time. A tile with a long one (long phases) first goes through sums of digit products,
 which decide nearly all of it.
@@ -12,13 +12,11 @@ from __future__ import annotations
 import triton.language as tl
 
 from primal.torch._eager import INVALID_EXPONENT
-from primal.torch._jit import jit
-from primal.torch._kernel_waves import wave_pair, write_pair
-
-__all__ = ["dense_kernel", "list_unsure", "sparse_kernel"]
+from primal.torch._kernel_waves import jit, wave_pair, write_pair
+from primal.turns import DEEP_BITS
 
 _INVALID = tl.constexpr(INVALID_EXPONENT)
-_DEEP_BITS = tl.constexpr(66)
+_DEEP_BITS = tl.constexpr(DEEP_BITS)
 _HALF = tl.constexpr(1 << 31)
 _LOW31 = tl.constexpr(2**31 - 1)
 _LOW32 = tl.constexpr(2**32 - 1)
@@ -28,29 +26,11 @@ _SHIFT_ERROR = tl.constexpr(16.0)
 
 @jit
 def dense_kernel(
-    x,
-    row_exponents,
-    mantissas,
-    exponents,
-    level_errors,
-    out,
-    counts,
-    unsure,
-    n_tiles,
-    n_rows,
-    n_frequencies,
-    amplitude,
-    N_INPUTS: tl.constexpr,
-    INTERLEAVED: tl.constexpr,
-    SCALED: tl.constexpr,
-    X_BITS: tl.constexpr,
-    F_BITS: tl.constexpr,
-    CAPACITY: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    DEPTH: tl.constexpr,
-    GROUP: tl.constexpr,
-):
+    x, row_exponents, mantissas, exponents, level_errors, out, counts, unsure,
+    n_tiles, n_rows, n_frequencies, amplitude, N_INPUTS: tl.constexpr, INTERLEAVED: tl.constexpr,
+    SCALED: tl.constexpr, X_BITS: tl.constexpr, F_BITS: tl.constexpr, CAPACITY: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr, GROUP: tl.constexpr,
+):  # fmt: skip
     """Go through GROUP tiles and write those again whose lists are too long."""
     first_tile = tl.program_id(0) * GROUP
     tiles = first_tile + tl.arange(0, GROUP)
@@ -113,13 +93,7 @@ def _dense_tile(
 
 @jit
 def list_unsure(
-    counts,
-    unsure,
-    tile,
-    mask,
-    CAPACITY: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
+    counts, unsure, tile, mask, CAPACITY: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr
 ):
     """Append the marked entries of a tile to its list; the count may pass the capacity."""
     if tl.max(tl.max(mask.to(tl.int32), 1), 0) > 0:
@@ -131,25 +105,11 @@ def list_unsure(
 
 @jit
 def sparse_kernel(
-    x,
-    row_exponents,
-    mantissas,
-    exponents,
-    out,
-    counts,
-    unsure,
-    n_rows,
-    n_frequencies,
-    amplitude,
-    N_INPUTS: tl.constexpr,
-    INTERLEAVED: tl.constexpr,
-    SCALED: tl.constexpr,
-    CAPACITY: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    PAIRS: tl.constexpr,
+    x, row_exponents, mantissas, exponents, out, counts, unsure, n_rows, n_frequencies, amplitude,
+    N_INPUTS: tl.constexpr, INTERLEAVED: tl.constexpr, SCALED: tl.constexpr,
+    CAPACITY: tl.constexpr, ROWS: tl.constexpr, COLUMNS: tl.constexpr, PAIRS: tl.constexpr,
     DEPTH: tl.constexpr,
-):
+):  # fmt: skip
     """Write the listed entries of a tile from their exact phases; all of it if it overflowed."""
     tile = tl.program_id(0)
     listed = tl.load(counts + tile)

@@ -5,26 +5,17 @@ from __future__ import annotations
 import torch
 import triton.language as tl
 
-from primal.torch._jit import jit, next_power_of_two, quotient
-from primal.torch._kernel_waves import wave_pair, write_pair
-
-__all__ = ["write_positions", "write_range"]
+from primal.torch._eager import Finish
+from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pair, write_pair
 
 _HALF = tl.constexpr(1 << 31)
 
 
 @jit
 def range_kernel(
-    first_turns,
-    increments,
-    out,
-    n_rows,
-    n_frequencies,
-    INTERLEAVED: tl.constexpr,
-    WHOLE: tl.constexpr,
-    COLUMNS: tl.constexpr,
-    STEPS: tl.constexpr,
-):
+    first_turns, increments, out, n_rows, n_frequencies, INTERLEAVED: tl.constexpr,
+    WHOLE: tl.constexpr, COLUMNS: tl.constexpr, STEPS: tl.constexpr,
+):  # fmt: skip
     """Write consecutive positions: a program walks down STEPS rows by addition alone.
 
     One row at a time keeps each thread on its own columns: no exchange through shared
@@ -42,16 +33,11 @@ def range_kernel(
         cos, sin = wave_pair((turns >> 32).to(tl.int32))
         cos = cos.to(out.dtype.element_ty)
         sin = sin.to(out.dtype.element_ty)
-        if WHOLE and INTERLEAVED:
-            tl.store(line + both, tl.interleave(cos, sin))
-        elif WHOLE:
-            tl.store(line + columns, cos)
-            tl.store(line + n_frequencies + columns, sin)
-        elif INTERLEAVED:
-            mask = (row + step < n_rows) & (both < 2 * n_frequencies)
+        if INTERLEAVED:
+            mask = None if WHOLE else (row + step < n_rows) & (both < 2 * n_frequencies)
             tl.store(line + both, tl.interleave(cos, sin), mask)
         else:
-            mask = (row + step < n_rows) & inside
+            mask = None if WHOLE else (row + step < n_rows) & inside
             tl.store(line + columns, cos, mask)
             tl.store(line + n_frequencies + columns, sin, mask)
         turns += increment
@@ -60,15 +46,9 @@ def range_kernel(
 
 @jit
 def positions_kernel(
-    positions,
-    increments,
-    out,
-    n_rows,
-    n_frequencies,
-    INTERLEAVED: tl.constexpr,
-    ROWS: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    positions, increments, out, n_rows, n_frequencies, INTERLEAVED: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     """Write positions in any order."""
     first = tl.program_id(1) * COLUMNS
     columns = first + tl.arange(0, COLUMNS)
@@ -90,37 +70,23 @@ def write_range(first: int, increments: torch.Tensor, out: torch.Tensor, interle
     steps = 4 if wide else 16
     columns_per_warp = 128 if wide else (256 if interleaved else 512)
     grid = (quotient(n, steps), quotient(k, columns))
+    whole = n % steps == 0 and k % columns == 0
     range_kernel[grid](
-        increments * first,
-        increments,
-        out,
-        n,
-        k,
-        interleaved,
-        n % steps == 0 and k % columns == 0,
-        columns,
-        steps,
+        *(increments * first, increments, out, n, k, interleaved, whole, columns, steps),
         num_warps=max(1, columns // columns_per_warp),
         enable_fp_fusion=False,
     )
 
 
 def write_positions(
-    positions: torch.Tensor, increments: torch.Tensor, out: torch.Tensor, interleaved: bool
+    positions: torch.Tensor, increments: torch.Tensor, out: torch.Tensor, finish: Finish
 ) -> None:
     """Write the codes of int64 positions of shape (n,) into `out`."""
     n, k = out.shape[0], increments.shape[0]
     rows, columns = 8, min(256, next_power_of_two(k))
     grid = (quotient(n, rows), quotient(k, columns))
     positions_kernel[grid](
-        positions,
-        increments,
-        out,
-        n,
-        k,
-        interleaved,
-        rows,
-        columns,
+        *(positions, increments, out, n, k, finish.interleaved, rows, columns),
         num_warps=4,
         enable_fp_fusion=False,
     )

@@ -13,12 +13,15 @@ rule.
 
 from __future__ import annotations
 
+from typing import Any
+
+import triton
 import triton.language as tl
 
-from primal.torch._jit import jit
 from primal.turns import Cosine32, Sine32
 
-__all__ = ["fast_pair", "wave_pair", "write_pair"]
+# Triton describes neither launches nor constants with types.
+jit: Any = triton.jit
 
 # Rests are held times four, in units of 2**-34 turn: t is a rest times _UNIT.
 _UNIT = tl.constexpr(2.0**-31)
@@ -35,6 +38,16 @@ _S0, _S1, _S2 = (tl.constexpr(c) for c in Sine32.coefficients)
 _EIGHTH = tl.constexpr(1 << 29)
 _QUARTER = tl.constexpr(1 << 30)
 _SIGN = tl.constexpr(-(1 << 31))
+
+
+def next_power_of_two(n: int) -> int:
+    """Return the smallest power of two of at least n >= 1."""
+    return 1 << (n - 1).bit_length()
+
+
+def quotient(n: int, step: int) -> int:
+    """Return n / step rounded up: how many programs cover n."""
+    return -(-n // step)
 
 
 @jit
@@ -54,12 +67,7 @@ def wave_pair(turns, valid=None):
     linear = head * _PI4_REST + tail * _PI4
     small = linear + (t * y) * ((_S2 * y + _S1) * y + _S0)
     sine = tl.fma(head, tl.full(head.shape, _PI4_HEAD, tl.float32), small)
-    odd = ((turns + _EIGHTH) & _QUARTER) != 0
-    cos = tl.where(odd, sine, cosine).to(tl.int32, bitcast=True)
-    sin = tl.where(odd, cosine, sine).to(tl.int32, bitcast=True)
-    cos = cos | ((turns + _QUARTER) & _SIGN)
-    sin = sin | (turns & _SIGN)
-    return cos.to(tl.float32, bitcast=True), sin.to(tl.float32, bitcast=True)
+    return _in_quadrant(turns, cosine, sine)
 
 
 @jit
@@ -74,6 +82,12 @@ def fast_pair(turns, valid):
     y = t * t
     cosine = (((_C3 * y + _C2) * y + _C1) * y + _C0) * y + 1.0
     sine = t * (((_S2 * y + _S1) * y + _S0) * y + _PI4)
+    return _in_quadrant(turns, cosine, sine)
+
+
+@jit
+def _in_quadrant(turns, cosine, sine):
+    """Return (cos, sin) of turns from those of the distance to the nearest quadrant point."""
     odd = ((turns + _EIGHTH) & _QUARTER) != 0
     cos = tl.where(odd, sine, cosine).to(tl.int32, bitcast=True)
     sin = tl.where(odd, cosine, sine).to(tl.int32, bitcast=True)
@@ -84,18 +98,9 @@ def fast_pair(turns, valid):
 
 @jit
 def write_pair(
-    out,
-    cos,
-    sin,
-    rows,
-    first_column,
-    n_rows,
-    n_frequencies,
-    amplitude,
-    INTERLEAVED: tl.constexpr,
-    SCALED: tl.constexpr,
-    COLUMNS: tl.constexpr,
-):
+    out, cos, sin, rows, first_column, n_rows, n_frequencies, amplitude,
+    INTERLEAVED: tl.constexpr, SCALED: tl.constexpr, COLUMNS: tl.constexpr,
+):  # fmt: skip
     """Store a tile of waves at int64 `rows` and `COLUMNS` frequencies from `first_column`."""
     if SCALED:
         cos = cos * amplitude

@@ -1,39 +1,134 @@
-"""What every prime layer has: a type and a device without a tensor that could be undefined."""
+"""What every prime layer has: the map behind it, a type, and a device without a tensor."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any, ClassVar, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from primal.torch import functional as F
+from primal._checks import whole_number
+from primal._specs import from_spec
+from primal.errors import EngineError, ParameterError, SpecError
+from primal.torch._inputs import output_dtype
 
-__all__ = ["PrimeLayer"]
+Layer = TypeVar("Layer", bound="PrimeLayer")
 
 
 class PrimeLayer(nn.Module):
-    """A module whose tables follow from its arguments: it has no buffers.
+    """A module that computes what a core map does; its tables follow from the map's spec.
 
-    Parameters
-    ----------
-    device : torch.device or str, optional
-        Where parameters live, and results of calls without a tensor.
-    dtype : torch.dtype, optional
-        Of parameters and of the output; see `dtype`.
+    It has `D` outputs in an order, its `layout`. A rank of several has a part of them only:
+    `frequency_range` is the first of the map's frequencies, and the one after the last.
     """
 
-    def __init__(self, device: torch.device | str | None, dtype: torch.dtype | None) -> None:
-        super().__init__()
+    map_type: ClassVar[type]
+
+    def _begin(
+        self,
+        m: Any,
+        D: int,
+        layout: str,
+        *,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
+    ) -> None:
+        """Begin a layer of a map, or of None where frequencies were given."""
+        nn.Module.__init__(self)
+        self._spec = None if m is None else m.spec
+        self.D, self.layout, self.frequency_range = D, layout, (0, D // 2)
         self._dtype_is_given = dtype is not None
-        self._dtype = self._first_dtype = F.output_dtype(dtype)
+        self._dtype = self._first_dtype = output_dtype(dtype)
         # An empty tensor knows the default device, and the number of a GPU.
-        self._device = torch.empty(0, device=device).device
+        self._device = torch.empty(0, device=checked_device(device)).device
+
+    @classmethod
+    def from_map(cls: type[Layer], m: Any, **options: Any) -> Layer:
+        """Return the layer of a core map of the type that `spec` names, with the same bits.
+
+        The options are those of the class that say nothing about the map, such as `device`.
+
+        Raises
+        ------
+        ParameterError
+            If the map is of another type, or does what the layer cannot do.
+        """
+        if not isinstance(m, cls.map_type):
+            raise ParameterError(
+                f"{cls.__name__}.from_map takes a primal.{cls.map_type.__name__}, got a "
+                f"{type(m).__name__}."
+            )
+        layer = object.__new__(cls)
+        layer._from_map(m, **options)
+        return layer
+
+    def _from_map(self, m: Any, **options: Any) -> None:
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The spec of the core map behind the layer, from which `primal.from_spec` makes the map.
+
+        What is learned is not in it; it is in ``state_dict()``.
+        """
+        if self._spec is None:
+            raise SpecError("frequencies that were given have no spec: keep the matrix itself.")
+        return dict(self._spec)
+
+    @property
+    def map(self) -> Any:
+        """The core map behind the layer; of the whole one if this is a part of it."""
+        return from_spec(self.spec)
+
+    @property
+    def fingerprint(self) -> str:
+        """That of the core map: SHA-256 over its spec and its table."""
+        return self.map.fingerprint
+
+    @property
+    def out_features(self) -> int:
+        """D, by the name of ``nn.Linear``."""
+        return self.D
 
     @property
     def dtype(self) -> torch.dtype:
         """Type of parameters, and of the output for integers: as made, or as cast since."""
         return self._dtype
+
+    def grow(self: Layer, D: int, **options: Any) -> Layer:
+        """Return the same layer with more outputs; what was learned is copied.
+
+        The options are those of the map's own `grow`. Only in the interleaved layout are the old
+        outputs a prefix of the new ones.
+        """
+        if self._spec is None:
+            raise ParameterError("frequencies that were given cannot grow: give more of them.")
+        if self.frequency_range != (0, self.D // 2):
+            raise ParameterError("a part of a layer cannot grow: grow it before it is split.")
+        grown = self.from_map(self.map.grow(whole_number("D", D), **options), **self._options())
+        grown._dtype_is_given, grown._first_dtype = self._dtype_is_given, self._first_dtype
+        with torch.no_grad():
+            for name, value in self.named_parameters():
+                grown.get_parameter(name)[: len(value)].copy_(value)
+        return grown
+
+    def keep_frequencies(self, first: int, last: int) -> None:
+        """Keep frequencies first..last-1 only, for one rank of several."""
+        raise NotImplementedError
+
+    def _options(self) -> dict[str, Any]:
+        """Return the options of `from_map` that make such a layer."""
+        return {"device": self._device, "dtype": self._dtype}
+
+    def extra_repr(self) -> str:
+        given = {"frequencies": "given", "D": self.D, "layout": self.layout}
+        shown = (given if self._spec is None else self._spec) | self._options()
+        return ", ".join(
+            f"{name}={f'<{len(value)} values>' if isinstance(value, list) else value}"
+            for name, value in shown.items()
+            if name not in ("type", "version", "device") and value not in (None, False)
+        )
 
     def reset_parameters(self) -> None:
         """Set what is learned back to its beginning, as after ``to_empty``; tables need nothing."""
@@ -41,9 +136,9 @@ class PrimeLayer(nn.Module):
     def _output_dtype(self, x: Tensor) -> torch.dtype:
         """Return the type of the output: that of x, unless one was given or the layer was cast."""
         chosen = self._dtype_is_given or self._dtype != self._first_dtype
-        return self._dtype if chosen or not x.is_floating_point() else F.output_dtype(x.dtype)
+        return self._dtype if chosen or not x.is_floating_point() else output_dtype(x.dtype)
 
-    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> PrimeLayer:
+    def _apply(self: Layer, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Layer:
         """Follow ``.to()``, ``.half()``, ``.to_empty()`` and the like, as a parameter would."""
         super()._apply(fn, recurse)
         like = torch.empty(0, dtype=self._dtype, device=self._device)
@@ -53,3 +148,11 @@ class PrimeLayer(nn.Module):
             moved = fn(torch.empty(0, dtype=self._dtype, device="cpu"))
         self._dtype, self._device = moved.dtype, moved.device
         return self
+
+
+def checked_device(device: object) -> torch.device | None:
+    """Return a device on which this PyTorch can make a tensor, None for its default."""
+    try:
+        return None if device is None else torch.empty(0, device=device).device  # type: ignore[no-matching-overload]
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+        raise EngineError(f"device {device!r} cannot be used here: {error}") from None

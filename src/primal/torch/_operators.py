@@ -9,24 +9,15 @@ every order come from three operators.
 """
 
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
+from typing import Any
+
 import torch
 from torch import Tensor
 
 from primal.torch import _compiled, _eager
 from primal.torch._backend import on_device, use_engines, use_kernels
-from primal.torch._increments import n_increments, shared_increments
-from primal.torch._tables import shared_table
-
-__all__ = [
-    "exact_features",
-    "fast_features",
-    "frequencies",
-    "increments",
-    "input_gradient",
-    "inverse_frequencies",
-    "range_codes",
-    "static_codes",
-]
+from primal.torch._eager import Finish
+from primal.torch._tables import n_increments, shared_increments, shared_table
 
 
 @torch.library.custom_op("primal::increments", mutates_args=())
@@ -55,17 +46,8 @@ def static_codes(
     positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
     """Return the codes of int64 positions of any shape."""
-    flat = positions.reshape(-1)
-    if dtype != torch.float64 and flat.numel() and use_kernels(flat):
-        from primal.torch._kernel_static import write_positions
-
-        out = _output(flat, len(increments), dtype)
-        with on_device(flat):
-            write_positions(flat.contiguous(), increments, out, interleaved)
-    elif use_engines(flat):
-        out = _compiled.positions_features(flat, increments, interleaved, dtype)
-    else:
-        out = _eager.positions_features(flat, increments, interleaved, dtype)
+    flat, finish = positions.reshape(-1).contiguous(), Finish(0, 1.0, interleaved, dtype)
+    out = _features("positions", flat, increments, len(increments), finish)
     return out.view(*positions.shape, out.shape[1])
 
 
@@ -75,43 +57,24 @@ def range_codes(
 ) -> Tensor:
     """Return the codes of positions first, ..., first + n - 1."""
     if dtype != torch.float64 and n and use_kernels(increments):
-        from primal.torch._kernel_static import write_range
+        from primal.torch._kernels import write_range
 
         out = increments.new_empty((n, 2 * increments.shape[0]), dtype=dtype)
         with on_device(increments):
             write_range(first, increments, out, interleaved)
         return out
     positions = torch.arange(n, device=increments.device) + first
-    on_cpu = use_engines(positions)
-    features = _compiled.positions_features if on_cpu else _eager.positions_features
-    return features(positions, increments, interleaved, dtype)
+    finish = Finish(0, 1.0, interleaved, dtype)
+    return _features("positions", positions, increments, len(increments), finish)
 
 
 @torch.library.custom_op("primal::exact_features", mutates_args=())
 def exact_features(
     x: Tensor, table: str, amplitude: float, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
-    """Return exact features of x (..., d) for the key of a table.
-
-    Rows with NaN, infinity or a value above the limit of the table become NaN.
-    """
-    flat = _rows(x)
-    shared = shared_table(table)
-    if not (flat.numel() and shared.shape[0]):
-        out = _output(flat, shared.shape[0], dtype)
-    elif dtype != torch.float64 and use_kernels(flat):
-        from primal.torch._kernel_features import write_exact
-
-        out = _output(flat, shared.shape[0], dtype)
-        a = _eager.row_exponents(flat, shared.x_limit)
-        with on_device(flat):
-            write_exact(flat, a, *shared.on(flat.device), out, amplitude, interleaved)
-    elif use_engines(flat):
-        out = _compiled.exact_features(flat, shared, amplitude, interleaved, dtype)
-    else:
-        a = _eager.row_exponents(flat, shared.x_limit)
-        tensors = shared.on(flat.device)
-        out = _eager.exact_features(flat, a, *tensors, amplitude, interleaved, dtype)
+    """Return exact features of x (..., d) for the key of a table; NaN for rows out of range."""
+    shared, finish = shared_table(table), Finish(0, amplitude, interleaved, dtype)
+    out = _features("exact", _rows(x), shared, shared.shape[0], finish)
     return out.view(*x.shape[:-1], out.shape[1])
 
 
@@ -124,27 +87,26 @@ def fast_features(
     interleaved: bool,
     dtype: torch.dtype,
 ) -> Tensor:
-    """Return features of x (..., d) with every phase moved on by some quarter turns.
-
-    Phases of 2**20 turns or more, and NaN, have NaN features.
-    """
-    flat = _rows(x)
+    """Return features of x (..., d) with every phase moved on by some quarter turns."""
     wide = frequencies.detach().double().contiguous()
-    finish = (quarter_turns, amplitude, interleaved)
-    if not (flat.numel() and wide.numel()):
-        out = _output(flat, wide.shape[0], dtype)
-    elif dtype != torch.float64 and use_kernels(flat):
-        from primal.torch._kernel_features import fast_writer
-
-        write = fast_writer(flat.shape[1])
-        out = _output(flat, wide.shape[0], dtype)
-        with on_device(flat):
-            write(flat, wide, out, *finish)
-    elif use_engines(flat):
-        out = _compiled.fast_features(flat, wide, *finish, dtype)
-    else:
-        out = _eager.fast_features(flat, wide, *finish, dtype)
+    finish = Finish(quarter_turns, amplitude, interleaved, dtype)
+    out = _features("fast", _rows(x), wide, wide.shape[0], finish)
     return out.view(*x.shape[:-1], out.shape[1])
+
+
+def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> Tensor:
+    """Return features of rows or positions, made by kernels, engines or plain PyTorch."""
+    out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
+    if not (flat.numel() and k):
+        return out
+    if not finish.wide and use_kernels(flat):
+        from primal.torch import _kernels
+
+        with on_device(flat):
+            getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
+        return out
+    way = _compiled if use_engines(flat) else _eager
+    return getattr(way, f"{kind}_features")(flat, source, finish)
 
 
 @torch.library.custom_op("primal::input_gradient", mutates_args=())
@@ -160,17 +122,17 @@ def input_gradient(
     flat = _rows(x)
     incoming = gradient.detach().reshape(flat.shape[0], -1).contiguous()
     wide = frequencies.detach().double().contiguous()
-    finish = (quarter_turns, amplitude, interleaved)
+    finish = Finish(quarter_turns, amplitude, interleaved, flat.dtype)
     if not (flat.numel() and wide.numel()):
         out = torch.zeros_like(flat)
     elif use_kernels(flat):
-        from primal.torch._kernel_gradient import write_input_gradient
+        from primal.torch._kernels import write_input_gradient
 
         out = torch.empty_like(flat)
         with on_device(flat):
-            write_input_gradient(incoming, flat, wide, out, *finish)
+            write_input_gradient(incoming, flat, wide, out, finish)
     else:
-        out = _compiled.input_gradient(incoming, flat, wide, *finish)
+        out = _compiled.input_gradient(incoming, flat, wide, finish)
     return out.to(x.dtype).view(x.shape)
 
 
@@ -180,51 +142,33 @@ def _rows(x: Tensor) -> Tensor:
     return flat if flat.dtype in (torch.float32, torch.float64) else flat.float()
 
 
-def _output(flat: Tensor, k: int, dtype: torch.dtype) -> Tensor:
-    return flat.new_empty((flat.shape[0], 2 * k), dtype=dtype)
+def _features_like(x: Tensor, k: int, dtype: torch.dtype) -> Tensor:
+    return x.new_empty((*x.shape[:-1], 2 * k), dtype=dtype)
 
 
-@increments.register_fake
-def _(key, device):
-    return torch.empty(n_increments(key), dtype=torch.int64, device=device)
-
-
-@frequencies.register_fake
-def _(table, device):
-    return torch.empty(shared_table(table).shape, dtype=torch.float64, device=device)
-
-
-@inverse_frequencies.register_fake
-def _(table, device):
-    k, d = shared_table(table).shape
-    return torch.empty((d, k), dtype=torch.float64, device=device)
-
-
-@static_codes.register_fake
-def _(positions, increments, interleaved, dtype):
-    return positions.new_empty((*positions.shape, 2 * increments.shape[0]), dtype=dtype)
-
-
-@range_codes.register_fake
-def _(increments, n, first, interleaved, dtype):
-    return increments.new_empty((n, 2 * increments.shape[0]), dtype=dtype)
-
-
-@exact_features.register_fake
-def _(x, table, amplitude, interleaved, dtype):
-    return x.new_empty((*x.shape[:-1], 2 * shared_table(table).shape[0]), dtype=dtype)
-
-
-@fast_features.register_fake
-def _(x, frequencies, quarter_turns, amplitude, interleaved, dtype):
-    return x.new_empty((*x.shape[:-1], 2 * frequencies.shape[0]), dtype=dtype)
-
-
-@input_gradient.register_fake
-def _(gradient, x, frequencies, quarter_turns, amplitude, interleaved):
-    return x.new_empty(x.shape)
-
-
-@static_codes.register_vmap
-def _(info, in_dims, positions, increments, interleaved, dtype):
-    return static_codes(positions.movedim(in_dims[0], 0), increments, interleaved, dtype), 0
+# What compilers know of the results: shapes, types and devices.
+increments.register_fake(
+    lambda key, device: torch.empty(n_increments(key), dtype=torch.int64, device=device)
+)
+frequencies.register_fake(
+    lambda table, device: torch.empty(shared_table(table).shape, dtype=torch.float64, device=device)
+)
+inverse_frequencies.register_fake(
+    lambda table, device: torch.empty(
+        shared_table(table).shape[::-1], dtype=torch.float64, device=device
+    )
+)
+static_codes.register_fake(
+    lambda t, table, _, dtype: t.new_empty((*t.shape, 2 * table.shape[0]), dtype=dtype)
+)
+range_codes.register_fake(
+    lambda table, n, first, _, dtype: table.new_empty((n, 2 * table.shape[0]), dtype=dtype)
+)
+exact_features.register_fake(
+    lambda x, table, *rest: _features_like(x, shared_table(table).shape[0], rest[-1])
+)
+fast_features.register_fake(lambda x, table, *rest: _features_like(x, table.shape[0], rest[-1]))
+input_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
+static_codes.register_vmap(
+    lambda info, in_dims, t, *rest: (static_codes(t.movedim(in_dims[0], 0), *rest), 0)
+)

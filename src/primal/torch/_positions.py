@@ -3,56 +3,46 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from primal._checks import even_dimension, one_of, whole_number
+import primal.maps
+from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
-from primal.torch import _operators
-from primal.torch import functional as F
-from primal.torch._increments import increments_key, shared_increments
-from primal.torch._layer import PrimeLayer
-from primal.torch._rotary import PAIRINGS, code_layout, rotary, sequence_axis, turned
-
-__all__ = ["PrimePositions"]
+from primal.torch._inputs import checked_positions
+from primal.torch._rotary import rotary, sequence_axis, turned
+from primal.torch._static import StaticPrime
 
 
-class PrimePositions(PrimeLayer):
-    """Positions from square roots of primes: :func:`functional.static_prime` and :func:`rotary`.
+class PrimePositions(StaticPrime):
+    """Positions from square roots of primes: :class:`StaticPrime` with nearness, and rotations.
 
-    Phases are 64-bit integers, so they are exact to t * 2**-64 turn at every position t, in
-    models of every type. There is nothing to learn or to store, and ``state_dict()`` is empty.
+    Phases are exact to t * 2**-64 turn at every position t, in models of every type. Absolute
+    codes have the bits of ``primal.sklearn.PrimePositions``; `spec` and `fingerprint` are those
+    of the :class:`primal.StaticPrime` behind them.
 
     Parameters
     ----------
     D : int
         Number of columns, even: of the model for absolute codes, of a head for rotations.
     spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
-        How frequencies are spread; see :func:`spaced_increments`. ``"log"`` and ``"rotary"``
-        make near positions similar at sigma = 1. ``"rotary"`` has the frequencies
+        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"log"`` and
+        ``"rotary"`` make near positions similar at sigma = 1. ``"rotary"`` has the frequencies
         base**(-2 j / D) of standard rotary embeddings: take it for weights that were trained
-        with those. ``"raw"`` are the codes of ``StaticPrime``.
+        with those. ``"raw"`` are the paper's codes.
     sigma : float, default=1.0
         Scale of the frequencies; 0.25 stretches positions four times.
-    start : int, default=0
-        Index of the first prime, for ``"raw"`` and ``"kronecker"``.
-    base : float, default=10000.0
-        Ratio of the highest to the lowest frequency, for ``"log"`` and ``"rotary"``.
-    pairing : {"half", "interleaved"}, default="half"
-        Which columns are a pair: j and j + D/2, or 2 j and 2 j + 1.
+    start, base
+        As in :class:`primal.StaticPrime`.
+    layout : {"interleaved", "block"}, default="interleaved"
+        Which columns are a pair: 2 j and 2 j + 1, or j and j + D/2 ("rotate half").
     head_dim : int, optional
         Columns of what is rotated, if more than D: the first D turn and the others stay
         (partial rotary embedding).
-    device : torch.device or str, optional
-    dtype : torch.dtype, optional
-        Of absolute codes, by default PyTorch's default type; rotations have the type of what
-        is rotated.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
+    device, dtype
+        As in :class:`StaticPrime`; rotations have the type of what is rotated.
 
     Examples
     --------
@@ -75,35 +65,27 @@ class PrimePositions(PrimeLayer):
         sigma: float = 1.0,
         start: int = 0,
         base: float = 10000.0,
-        pairing: str = "half",
+        layout: str = "interleaved",
         head_dim: int | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(device, dtype)
-        self.D = even_dimension(D)
-        self.spacing, self.sigma, self.start, self.base = spacing, sigma, start, base
-        self.pairing = one_of("pairing", pairing, PAIRINGS)
+        m = primal.maps.StaticPrime(
+            D, sigma=sigma, start=start, layout=layout, spacing=spacing, base=base
+        )
+        self._from_map(m, head_dim=head_dim, device=device, dtype=dtype)
+
+    def _from_map(self, m: primal.maps.StaticPrime, **options: Any) -> None:
+        head_dim = options.pop("head_dim", None)
+        super()._from_map(m, **options)
         self.head_dim = self.D if head_dim is None else whole_number("head_dim", head_dim)
         if self.head_dim < self.D:
             raise ParameterError(f"head_dim must be at least D = {self.D}, got {self.head_dim}.")
-        options = {"sigma": sigma, "start": start, "base": base}
-        self._key = increments_key(self.D // 2, spacing, **options)
-        shared_increments(self._key, torch.device("cpu"))  # checks the arguments
 
     @property
-    def increments(self) -> Tensor:
-        """Phase moved in one position, int64 of shape (D / 2,), units of 2**-64 turn."""
-        return self._increments_on(self._device)
-
-    def forward(self, t: Tensor) -> Tensor:
-        """Return the absolute codes of integer positions t, shape (*t.shape, D).
-
-        Cosines and sines lie where the pairing puts them: turning the code of s by t gives the
-        code of s + t.
-        """
-        increments = self._increments_on(F.checked_positions(t).device)
-        return F.static_prime(t, increments, layout=code_layout(self.pairing), dtype=self.dtype)
+    def radians(self) -> Tensor:
+        """Radians per position within [-pi, pi), float64 of shape (D / 2,), for other libraries."""
+        return self.increments.double() * (2.0 * math.pi * 2.0**-64)
 
     def rotary(
         self,
@@ -114,17 +96,14 @@ class PrimePositions(PrimeLayer):
         seq_dim: int | None = None,
         offset: int | Tensor = 0,
     ) -> tuple[Tensor, Tensor]:
-        """Return queries and keys of the same positions, turned.
+        """Return queries and keys (..., head_dim) of the same positions, turned.
+
+        Turning the code of s by t gives the code of s + t.
 
         Parameters
         ----------
-        q, k : tensors of shape (..., head_dim)
-        positions : integer tensor, optional
-            Shape (n,), (batch, n), or one axis for each axis of q and k but the last; see
-            :func:`primal.torch.rotary`. Without them: 0, ..., n - 1.
-        seq_dim : int, optional
-            Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
-            when there are more axes than two.
+        q, k, positions, seq_dim
+            See :func:`primal.torch.rotary`. By default positions are 0, ..., n - 1.
         offset : int or integer tensor, default=0
             Added to all positions: the length of a key-value cache, whose keys are turned
             already. A tensor spares compiled models a compilation for each length.
@@ -139,7 +118,7 @@ class PrimePositions(PrimeLayer):
         places = _places(positions, q, axis, offset)
         (q, q_rest), (k, k_rest) = self._split(q), self._split(k)
         increments = self._increments_on(q.device)
-        q, k = rotary(q, k, places, increments, pairing=self.pairing, seq_dim=seq_dim)
+        q, k = rotary(q, k, places, increments, layout=self.layout, seq_dim=seq_dim)
         return _joined(q, q_rest), _joined(k, k_rest)
 
     def rotate(
@@ -167,34 +146,11 @@ class PrimePositions(PrimeLayer):
         places = _places(positions, x, sequence_axis(x, seq_dim), offset)
         x, rest = self._split(x)
         increments = self._increments_on(x.device)
-        x = turned(x, places, increments, pairing=self.pairing, seq_dim=seq_dim)
+        x = turned(x, places, increments, layout=self.layout, seq_dim=seq_dim)
         return _joined(x, rest)
 
-    def turns(self, t: Tensor) -> Tensor:
-        """Return the phases behind codes and rotations, int64 of shape (*t.shape, D / 2).
-
-        Units of 2**-64 turn, with the bits of NumPy's unsigned ``t * increments``.
-        """
-        t = F.checked_positions(t)
-        return t.long()[..., None] * self._increments_on(t.device)
-
-    def frequencies(self) -> Tensor:
-        """Return radians for each position, float64 of shape (D / 2,), for other libraries.
-
-        They lie in [-pi, pi): whole turns are left out, as integer positions cannot see them.
-        """
-        return self.increments.double() * (2.0 * math.pi * 2.0**-64)
-
-    def extra_repr(self) -> str:
-        on_a_grid = self.spacing in ("log", "rotary")
-        scale = f"base={self.base}" if on_a_grid else f"start={self.start}"
-        return (
-            f"{self.D}, spacing={self.spacing!r}, sigma={self.sigma}, {scale}, "
-            f"pairing={self.pairing!r}, dtype={self.dtype}"
-        )
-
-    def _increments_on(self, device: torch.device) -> Tensor:
-        return _operators.increments(self._key, device=device)
+    def _options(self) -> dict[str, Any]:
+        return super()._options() | ({} if self.head_dim == self.D else {"head_dim": self.head_dim})
 
     def _split(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
         """Return the columns that turn, and those that stay."""
@@ -213,4 +169,4 @@ def _joined(turned: Tensor, rest: Tensor | None) -> Tensor:
 def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor) -> Tensor:
     if positions is None:
         positions = torch.arange(x.shape[axis], device=x.device)
-    return F.checked_positions(positions) + offset
+    return checked_positions(positions) + offset

@@ -5,14 +5,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-from primal._checks import one_of
+from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
-
-__all__ = ["PAIRINGS", "code_layout", "rotary", "rotate", "sequence_axis", "turned"]
-
-PAIRINGS = ("half", "interleaved")
+from primal.torch._inputs import check_device, check_tensor, checked_positions, is_interleaved
 
 
 def rotary(
@@ -21,7 +18,7 @@ def rotary(
     positions: Tensor,
     increments: Tensor,
     *,
-    pairing: str = "half",
+    layout: str = "interleaved",
     seq_dim: int | None = None,
 ) -> tuple[Tensor, Tensor]:
     """Return queries and keys turned by their positions (rotary position embedding).
@@ -35,12 +32,11 @@ def rotary(
         have fewer heads than queries.
     positions : integer tensor
         Shape (n,); or (batch, n), where batch is the first axis of q and k; or one axis for
-        each axis of q and k but the last, in their order, of their length or of length 1. Of
-        any size: a phase is the wrapping product of position and increment.
+        each axis of q and k but the last, in their order, of their length or of length 1.
     increments : int64 tensor of shape (D / 2,)
         Units of 2**-64 turn; see :func:`primal.torch.functional.increment_tensor`.
-    pairing : {"half", "interleaved"}, default="half"
-        Which columns make a pair: j and j + D/2, or 2 j and 2 j + 1.
+    layout : {"interleaved", "block"}, default="interleaved"
+        Which columns make a pair: 2 j and 2 j + 1, or j and j + D/2.
     seq_dim : int, optional
         Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
         when there are more axes than two, because no shape tells these apart.
@@ -48,14 +44,7 @@ def rotary(
     Returns
     -------
     q, k : tensors of the types and shapes of the inputs
-        Differentiable. Cosines, sines and products are float32 for every narrower type, and
-        float64 for float64.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If shapes do not fit or are ambiguous, positions are not integers, or the pairing does
-        not exist.
+        Differentiable. Cosines, sines and products are float32, for float64 tensors float64.
 
     Examples
     --------
@@ -67,31 +56,27 @@ def rotary(
     [[1, 0], [0, 1]]
     """
     of_q, of_k = (aligned_positions(positions, x, seq_dim) for x in (q, k))
-    codes = _codes(of_q, increments, pairing, q.dtype)
-    turned_q = rotate(q, codes, pairing=pairing)
+    codes = _codes(of_q, increments, layout, q.dtype)
+    turned_q = rotate(q, codes, layout=layout)
     if of_q.shape != of_k.shape or q.dtype != k.dtype:  # mostly both have the same codes
-        codes = _codes(of_k, increments, pairing, k.dtype)
-    return turned_q, rotate(k, codes, pairing=pairing)
+        codes = _codes(of_k, increments, layout, k.dtype)
+    return turned_q, rotate(k, codes, layout=layout)
 
 
 def turned(
-    x: Tensor, positions: Tensor, increments: Tensor, *, pairing: str, seq_dim: int | None
+    x: Tensor, positions: Tensor, increments: Tensor, *, layout: str, seq_dim: int | None
 ) -> Tensor:
     """Return one tensor turned by its positions; see :func:`rotary`."""
     place = aligned_positions(positions, x, seq_dim)
-    return rotate(x, _codes(place, increments, pairing, x.dtype), pairing=pairing)
+    return rotate(x, _codes(place, increments, layout, x.dtype), layout=layout)
 
 
-def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
-    """Return x with every pair of columns turned by the phase of its code.
+def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
+    """Return x (..., n, D) with every pair of columns turned by the phase of its code.
 
-    Parameters
-    ----------
-    x : tensor of shape (..., n, D)
-    codes : tensor of shape (n, D), or one with as many axes as x that broadcasts to x
-        Cosines and sines in the layout of the pairing; see :func:`code_layout`.
+    Codes are cosines and sines in the layout of x, of shape (n, D) or one that broadcasts to x.
     """
-    interleaved = code_layout(pairing) == "interleaved"
+    interleaved = is_interleaved(layout)
     _check_tensor(x)
     if x.shape[-1:] != codes.shape[-1:]:
         raise ParameterError(
@@ -104,16 +89,11 @@ def rotate(x: Tensor, codes: Tensor, *, pairing: str = "half") -> Tensor:
             f"codes of shape {tuple(codes.shape)} do not fit a tensor of shape {tuple(x.shape)}: "
             f"give {tuple(x.shape[-2:])}, or as many axes as the tensor, of its length or 1."
         )
-    F.check_device("codes", codes, x)
+    check_device("codes", codes, x)
     work = torch.float64 if x.dtype == torch.float64 else torch.float32
     cos, sin = split_pairs(codes.to(work), interleaved)
     a, b = split_pairs(x.to(work), interleaved)
     return pairs(a * cos - b * sin, a * sin + b * cos, interleaved).to(x.dtype)
-
-
-def code_layout(pairing: str) -> str:
-    """Return the layout of codes whose cosines and sines lie where the pairing needs them."""
-    return "interleaved" if one_of("pairing", pairing, PAIRINGS) == "interleaved" else "block"
 
 
 def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
@@ -128,6 +108,7 @@ def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
                 "seq_dim=-2 for (..., heads, n, D), or seq_dim=-3 for (..., n, heads, D)."
             )
         return 0
+    seq_dim = whole_number("seq_dim", seq_dim, least=-x.ndim)
     axis = seq_dim + x.ndim if seq_dim < 0 else seq_dim
     if not 0 <= axis < x.ndim - 1:
         raise DataError(
@@ -138,21 +119,13 @@ def sequence_axis(x: Tensor, seq_dim: int | None) -> int:
 
 
 def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tensor:
-    """Return positions with one axis for each axis of x but the last.
-
-    Raises
-    ------
-    DataError
-        If they do not fit, or could be meant in two ways.
-    """
-    positions = F.checked_positions(positions)
+    """Return positions with one axis for each axis of x but the last, if they fit in one way."""
+    positions = checked_positions(positions)
     axis = sequence_axis(x, seq_dim)
     shape = tuple(x.shape[:-1])
     whole, n = [1] * len(shape), shape[axis]
-    if positions.ndim == 0:
-        return positions.reshape(whole)
-    if tuple(positions.shape) == (n,):
-        whole[axis] = n
+    if positions.shape in ((), (n,)):
+        whole[axis] = positions.numel()
         return positions.reshape(whole)
     if positions.ndim == len(shape) and all(
         a in (1, b) for a, b in zip(positions.shape, shape, strict=True)
@@ -171,19 +144,16 @@ def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tens
     )
 
 
-def _codes(positions: Tensor, increments: Tensor, pairing: str, dtype: torch.dtype) -> Tensor:
+def _codes(positions: Tensor, increments: Tensor, layout: str, dtype: torch.dtype) -> Tensor:
     """Return the codes for tensors of a type: narrower products would lose digits of phases."""
     wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return F.static_prime(positions, increments, layout=code_layout(pairing), dtype=wide)
+    return F.static_prime(positions, increments, layout=layout, dtype=wide)
 
 
 def _check_tensor(x: Tensor) -> None:
-    if not isinstance(x, Tensor):
-        raise DataError(
-            f"what is rotated must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x)."
-        )
+    check_tensor("what is rotated", x, "x")
     if not x.is_floating_point():
-        raise DataError(f"rotated tensors must be floating, got {x.dtype}: cast with x.float().")
+        raise DataError(f"x must be floating, got {x.dtype}: cast with x.float().")
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:

@@ -1,9 +1,8 @@
 """``PrimeStateCell``: a linear recurrent layer whose channels rotate by prime increments.
 
-Channel j of the state follows h_t = a h_(t-1) + u_t with a = decay * exp(2 pi i f). The rotation
-is known beforehand, so what is kept is the memory in the frame that turns along,
+What is kept is the memory in the frame that turns along, g_t = exp(-2 pi i f t) h_t, so that
 
-    g_t = exp(-2 pi i f t) h_t,        g_t = decay g_(t-1) + exp(-2 pi i f t) u_t,
+    g_t = decay g_(t-1) + exp(-2 pi i f t) u_t,        h_t = exp(2 pi i f t) g_t,
 
 and both rotations take their phase from the integer t times the increment. No phase is ever
 the sum of many rounded ones: at step 10**9 it is as exact as at step one.
@@ -19,12 +18,12 @@ from torch import Tensor, nn
 
 from primal._checks import positive_scale, whole_number
 from primal.errors import DataError
+from primal.maps import StaticPrime
 from primal.torch import _operators
 from primal.torch import functional as F
-from primal.torch._increments import increments_key, shared_increments
+from primal.torch._inputs import check_tensor, checked_positions, output_dtype
 from primal.torch._rotary import rotate
-
-__all__ = ["CellState", "PrimeStateCell", "decayed_sums"]
+from primal.torch._tables import increments_key
 
 # Steps that are summed by doubling; more would cost passes over memory, fewer carry more often.
 _CHUNK = 64
@@ -33,12 +32,8 @@ _CHUNK = 64
 class CellState(NamedTuple):
     """What a cell remembers: constant in size, however long the sequence was.
 
-    Attributes
-    ----------
-    memory : floating tensor of shape (..., 2 n)
-        Real parts, then imaginary parts, of the n channels in the frame that turns along.
-    position : int64 tensor of shape ()
-        Steps taken so far.
+    `memory` (..., 2 n) has real parts, then imaginary parts, of the n channels in the frame that
+    turns along; `position` is an int64 tensor of shape (), the steps taken so far.
     """
 
     memory: Tensor
@@ -48,10 +43,9 @@ class CellState(NamedTuple):
 class PrimeStateCell(nn.Module):
     """A linear recurrent layer with n rotating channels: all steps at once, or one by one.
 
-    y_t = C h_t + c with h_t = decay e^(2 pi i f) h_(t-1) + B x_t. The frequencies f come from
-    primes and are fixed; B, C, c and the time constants of the decays are learned. Inputs are
-    scaled by sqrt(1 - decay**2), which gives the state the variance of B x for white inputs.
-    The first channel does not turn: what it holds can be read whatever its age.
+    y_t = C h_t + c with h_t = decay e^(2 pi i f) h_(t-1) + sqrt(1 - decay**2) B x_t. The
+    frequencies f come from primes and are fixed; B, C, c and the decays are learned. The first
+    channel does not turn: what it holds can be read whatever its age.
 
     Parameters
     ----------
@@ -62,21 +56,14 @@ class PrimeStateCell(nn.Module):
     d_out : int, optional
         Number of outputs, by default d.
     spacing : {"kronecker", "raw", "log"}, default="kronecker"
-        How the other channels are spread; see :func:`spaced_increments`. The multiples of
-        sqrt(2) stay apart from each other, so that no two channels hold the same.
+        How the other channels are spread; see :func:`primal.turns.spaced_increments`. The
+        multiples of sqrt(2) stay apart from each other: no two channels hold the same.
     sigma, start, base
-        See :func:`spaced_increments`.
+        See :func:`primal.turns.spaced_increments`.
     time_constant : float, default=256.0
         Steps after which a channel has decayed to 1 / e, before training.
-    device : torch.device or str, optional
-    dtype : torch.dtype, optional
-        Of the parameters, by default PyTorch's default type. The state is float32 for narrower
-        types, float64 for float64.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
+    device, dtype
+        Of the parameters, by default PyTorch's. The state is float32 or float64.
 
     Examples
     --------
@@ -110,17 +97,17 @@ class PrimeStateCell(nn.Module):
         self.d = whole_number("d", d, least=1)
         self.n_channels = whole_number("n_channels", n_channels, least=1)
         self.d_out = self.d if d_out is None else whole_number("d_out", d_out, least=1)
-        self.spacing, self.sigma, self.start, self.base = spacing, sigma, start, base
+        self.in_features, self.out_features, self.spacing = self.d, self.d_out, spacing
         self.time_constant = positive_scale("time_constant", time_constant)
-        options = {"device": device, "dtype": F.output_dtype(dtype)}
+        options = {"device": device, "dtype": output_dtype(dtype)}
         self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
         self.output_map = nn.Linear(2 * self.n_channels, self.d_out, **options)
         self.log_time_constant = nn.Parameter(torch.empty(self.n_channels, **options))
         # The first channel rests, the others turn.
-        self._key = increments_key(
-            max(1, self.n_channels - 1), spacing, sigma=sigma, start=start, base=base
+        turning = StaticPrime(
+            2 * max(1, self.n_channels - 1), sigma=sigma, start=start, spacing=spacing, base=base
         )
-        shared_increments(self._key, torch.device("cpu"))  # checks the arguments
+        self._key = increments_key(turning)
         self.reset_parameters()
 
     @property
@@ -129,16 +116,8 @@ class PrimeStateCell(nn.Module):
         return self._increments_on(self.log_time_constant.device)
 
     def forward(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
-        """Return the outputs of all steps and the state after the last one.
-
-        Parameters
-        ----------
-        x : tensor of shape (..., n_steps, d)
-        state : CellState, optional
-            Where an earlier call ended; the beginning by default.
-        """
-        if not isinstance(x, Tensor):
-            raise DataError(f"x must be a tensor, got {type(x).__name__}: pass torch.as_tensor(x).")
+        """Return the outputs for x (..., n_steps, d) from a state on, and the state after them."""
+        check_tensor("x", x)
         if x.ndim < 2 or x.shape[-1] != self.d or x.shape[-2] == 0:
             raise DataError(
                 f"x must have shape (..., steps, {self.d}) with one step or more, "
@@ -149,9 +128,13 @@ class PrimeStateCell(nn.Module):
             state = self.initial_state(x.shape[:-2])
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
-        values = rotate(drive.to(decay.dtype) * _gain(decay), self.codes(-positions))
+        values = rotate(
+            drive.to(decay.dtype) * torch.sqrt(1.0 - decay * decay),
+            self.codes(-positions),
+            layout="block",
+        )
         memory = decayed_sums(values, decay, state.memory)
-        rotated = rotate(memory, self.codes(positions))
+        rotated = rotate(memory, self.codes(positions), layout="block")
         y = self.output_map(rotated.to(drive.dtype))
         return y, CellState(memory[..., -1, :], state.position + x.shape[-2])
 
@@ -162,28 +145,22 @@ class PrimeStateCell(nn.Module):
 
     def initial_state(self, batch_shape: tuple[int, ...] = ()) -> CellState:
         """Return the state before the first step."""
-        options = {"device": self.log_time_constant.device}
-        memory = torch.zeros(
-            (*batch_shape, 2 * self.n_channels), dtype=self.decay().dtype, **options
-        )
-        return CellState(memory, torch.zeros((), dtype=torch.int64, **options))
+        device = self.log_time_constant.device
+        memory = torch.zeros((*batch_shape, 2 * self.n_channels), dtype=self._wide, device=device)
+        return CellState(memory, torch.zeros((), dtype=torch.int64, device=device))
 
     def codes(self, positions: Tensor) -> Tensor:
         """Return cosines and sines of the channels at integer positions, shape (..., 2 n)."""
-        wide = self.log_time_constant.dtype == torch.float64
-        dtype = torch.float64 if wide else torch.float32
-        positions = F.checked_positions(positions)
-        return F.static_prime(positions, self._increments_on(positions.device), dtype=dtype)
+        positions = checked_positions(positions)
+        return F.static_prime(positions, self._increments_on(positions.device), dtype=self._wide)
 
     def decay(self) -> Tensor:
         """Return what remains of each column of the state after a step, shape (2 n,)."""
-        wide = self.log_time_constant.dtype == torch.float64
-        log_time = self.log_time_constant if wide else self.log_time_constant.float()
-        return torch.exp(-torch.exp(-log_time)).repeat(2)
+        return torch.exp(-torch.exp(-self.log_time_constant.to(self._wide))).repeat(2)
 
     def turns(self, t: Tensor) -> Tensor:
         """Return the phases of the channels at steps t, int64 in units of 2**-64 turn."""
-        t = F.checked_positions(t)
+        t = checked_positions(t)
         return t.long()[..., None] * self._increments_on(t.device)
 
     def reset_parameters(self) -> None:
@@ -191,6 +168,11 @@ class PrimeStateCell(nn.Module):
         self.input_map.reset_parameters()
         self.output_map.reset_parameters()
         nn.init.constant_(self.log_time_constant, math.log(self.time_constant))
+
+    @property
+    def _wide(self) -> torch.dtype:
+        """Type of the state."""
+        return torch.promote_types(self.log_time_constant.dtype, torch.float32)
 
     def _increments_on(self, device: torch.device) -> Tensor:
         turning = _operators.increments(self._key, device=device)
@@ -203,22 +185,13 @@ class PrimeStateCell(nn.Module):
 def decayed_sums(values: Tensor, decay: Tensor, memory: Tensor | None = None) -> Tensor:
     """Return g_t = decay * g_(t-1) + values_t for all t, by a parallel scan in chunks.
 
-    Parameters
-    ----------
-    values : tensor of shape (..., n_steps, c)
-    decay : tensor of shape (c,)
-        Between 0 and 1: its powers only shrink, so no length overflows.
-    memory : tensor of shape (..., c), optional
-        g before the first step; zeros by default.
-
-    Returns
-    -------
-    g : tensor of shape (..., n_steps, c)
+    Values and result have shape (..., n_steps, c). A decay (c,) lies between 0 and 1: its powers
+    only shrink, so no length overflows. `memory` (..., c) is g before the first step.
 
     Examples
     --------
     >>> import torch
-    >>> from primal.torch._state import decayed_sums
+    >>> from primal.torch import decayed_sums
     >>> decayed_sums(torch.ones(4, 1), torch.tensor([0.5])).flatten().tolist()
     [1.0, 1.5, 1.75, 1.875]
     """
@@ -247,7 +220,3 @@ def _doubling_sums(values: Tensor, decay: Tensor) -> Tensor:
         total = total + factor * earlier
         factor, reach = factor * factor, 2 * reach
     return total
-
-
-def _gain(decay: Tensor) -> Tensor:
-    return torch.sqrt(1.0 - decay * decay)

@@ -2,43 +2,32 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
 import primal.maps
-from primal.errors import ParameterError
 from primal.torch import _operators
 from primal.torch import functional as F
-from primal.torch._increments import increments_key
+from primal.torch._inputs import checked_points, checked_positions
 from primal.torch._layer import PrimeLayer
-
-__all__ = ["StaticPrime"]
+from primal.torch._tables import increments_key
 
 
 class StaticPrime(PrimeLayer):
     """Codes of integer positions: :func:`functional.static_prime` with its increments.
 
-    There is nothing to learn or to store: the increments follow from the arguments and are made
-    where positions are, and ``state_dict()`` is empty. ``.half()`` and ``.to(torch.bfloat16)``
-    change the type of the output and nothing else.
+    There is nothing to learn or to store, and casts change the type of the output only. The layer
+    is the map :class:`primal.StaticPrime`: `spec` and `fingerprint` are the map's.
 
     Parameters
     ----------
-    D : int
-        Number of outputs, even.
-    sigma : float, default=1.0
-        Scale of the frequencies.
-    start : int, default=0
-        Index of the first prime.
-    layout : {"block", "interleaved"}, default="block"
+    D, sigma, start, layout
+        As in :class:`primal.StaticPrime`.
     device : torch.device or str, optional
     dtype : torch.dtype, optional
         Of the output: float32, bfloat16, float16 or float64; by default PyTorch's default type.
-
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
 
     Examples
     --------
@@ -49,7 +38,11 @@ class StaticPrime(PrimeLayer):
     torch.Size([1, 3, 64])
     >>> torch.equal(layer.waves(100, offset=10**12)[7], layer(torch.tensor(10**12 + 7)))
     True
+    >>> layer.decode(layer(torch.tensor([5, 77])), n=100)
+    tensor([ 5, 77])
     """
+
+    map_type = primal.maps.StaticPrime
 
     def __init__(
         self,
@@ -61,50 +54,49 @@ class StaticPrime(PrimeLayer):
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
-        super().__init__(device, dtype)
-        self.map = primal.maps.StaticPrime(D, sigma=sigma, start=start, layout=layout)
-        self.keep_frequencies(0, self.map.D // 2)
+        m = primal.maps.StaticPrime(D, sigma=sigma, start=start, layout=layout)
+        self._from_map(m, device=device, dtype=dtype)
+
+    def _from_map(self, m: primal.maps.StaticPrime, **options: Any) -> None:
+        self._begin(m, m.D, m.layout, **options)
+        self._key = increments_key(m)
 
     @property
     def increments(self) -> Tensor:
         """Phase moved in one step, int64 of shape (D / 2,), units of 2**-64 turn."""
         return self._increments_on(self._device)
 
+    @property
+    def frequencies(self) -> Tensor:
+        """Turns per position, float64 of shape (D / 2,), in [-1/2, 1/2) without whole turns."""
+        return self.increments.double() * 2.0**-64
+
     def forward(self, t: Tensor) -> Tensor:
         """Return the codes of integer positions t, shape (*t.shape, D)."""
-        increments = self._increments_on(F.checked_positions(t).device)
-        return F.static_prime(t, increments, layout=self.map.layout, dtype=self.dtype)
+        increments = self._increments_on(checked_positions(t).device)
+        return F.static_prime(t, increments, layout=self.layout, dtype=self.dtype)
 
     def waves(self, N: int, *, offset: int = 0) -> Tensor:
         """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves)."""
-        return F.static_prime_range(
-            N, self.increments, offset=offset, layout=self.map.layout, dtype=self.dtype
-        )
+        options: dict[str, Any] = {"layout": self.layout, "dtype": self.dtype}
+        return F.static_prime_range(N, self.increments, offset=offset, **options)
 
-    def grow(self, D: int) -> StaticPrime:
-        """Return the same layer with more primes appended."""
-        if self.frequency_range != (0, self.map.D // 2):
-            raise ParameterError("a part of a layer cannot grow: grow it before it is split.")
-        grown = self.map.grow(D)
-        return StaticPrime(
-            grown.D,
-            sigma=grown.sigma,
-            start=grown.start,
-            layout=grown.layout,
-            device=self._device,
-            dtype=self.dtype,
-        )
+    def turns(self, t: Tensor) -> Tensor:
+        """Return the phases behind codes, int64 (*t.shape, D / 2), units of 2**-64 turn."""
+        t = checked_positions(t)
+        return t.long()[..., None] * self._increments_on(t.device)
+
+    def decode(self, z: Tensor, *, n: int) -> Tensor:
+        """Return the position in [0, n) with the code most similar to each of z (..., D).
+
+        See :meth:`primal.StaticPrime.decode`, which does it, on the CPU.
+        """
+        codes = checked_points(z, self.D, "z").detach().double().cpu().numpy()
+        return torch.as_tensor(self.map.decode(codes, n=n)).to(z.device)
 
     def keep_frequencies(self, first: int, last: int) -> None:
-        """Keep frequencies first..last-1 only, for one rank of several."""
         self.frequency_range = (first, last)
-        self._key = increments_key(
-            last - first, "raw", sigma=self.map.sigma, start=self.map.start + first
-        )
-
-    def extra_repr(self) -> str:
-        m = self.map
-        return f"{m.D}, sigma={m.sigma}, start={m.start}, layout={m.layout!r}, dtype={self.dtype}"
+        self._key = increments_key(self.map, (first, last))
 
     def _increments_on(self, device: torch.device) -> Tensor:
         return _operators.increments(self._key, device=device)

@@ -1,4 +1,4 @@
-"""Tables of frequencies that are rebuilt from a key: what layers and graphs hold of them.
+"""Tables of frequencies and increments that are rebuilt from a key: what layers and graphs hold.
 
 A layer, a compiled graph and an exported program hold a key, which is a spec in JSON. The numbers
 are made from it where an operator needs them, once in a process and once on a device. So there
@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
@@ -20,73 +20,57 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import positive_scale, real_array
-from primal.bases import BASIS_VERSION, Basis, FrequencyTable, root_table, scrambled_fractions
+from primal._checks import real_array
+from primal._specs import from_spec
+from primal.bases import BASIS_VERSION, Basis, FrequencyTable
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
-from primal.turns import LARGEST_LOG2_TURNS, prime_slice
-
-__all__ = [
-    "SharedTable",
-    "TableTensors",
-    "apart",
-    "frequency_rows",
-    "frequency_table",
-    "shared_table",
-]
+from primal.maps import StaticPrime
+from primal.turns import LARGEST_LOG2_TURNS
 
 T = TypeVar("T")
 # Turns per unit: far beyond any use, and far from where exponents of float64 end.
 _LARGEST_FREQUENCY = 1e30
 # Tables that are kept although no layer has them: those of exported programs.
 _N_RECENT = 8
+# Keys and devices whose increments are kept; a layer has a few kilobytes of them.
+_N_INCREMENTS = 64
 _GIVEN = "given "
 
 
 class TableTensors(NamedTuple):
     """A table of k frequencies for d inputs: exact integers, and what kernels need of them.
 
-    Attributes
-    ----------
-    mantissas : int64 tensor of shape (k, d)
-        Frequency (i, j) is ``mantissas[i, j] * 2**(exponents[i] - 62)`` turns per unit of x.
-    exponents : int64 tensor of shape (k,)
-    frequencies : float64 tensor of shape (k, d)
-        The same rounded to float64.
-    errors : float64 tensor of shape (3, k)
-        In turns: of a float64 product with a row of length one, and of two levels of digit
-        sums with a row of |x_j| < 1.
+    Frequency (i, j) is ``mantissas[i, j] * 2**(exponents[i] - 62)`` turns per unit of x.
     """
 
-    mantissas: Tensor
-    exponents: Tensor
-    frequencies: Tensor
+    mantissas: Tensor  # int64 of shape (k, d)
+    exponents: Tensor  # int64 of shape (k,)
+    frequencies: Tensor  # the same rounded to float64
+    # float64 of shape (3, k), in turns: of a float64 product with a row of length one, and of two
+    # levels of digit sums with a row of |x_j| < 1.
     errors: Tensor
 
 
 class SharedTable:
     """The table behind a key, one object for all layers of a process that have the key.
 
-    Copies of a layer share it, and a pickle holds the key alone.
-
-    Attributes
-    ----------
-    key : str
-    basis : Basis or None
-        None if the frequencies were given.
-    shape : tuple of int
-        Numbers k of frequencies and d of inputs.
+    Copies of a layer share it, and a pickle holds the `key` alone, or the matrix that was given;
+    then `basis` is None. Its `shape` (k, d) are the numbers of frequencies and of inputs.
     """
 
-    def __init__(self, key: str, shape: tuple[int, int], basis: Basis | None) -> None:
-        self.key, self.shape, self.basis = key, shape, basis
+    def __init__(self, key: str, source: Basis | np.ndarray, first: int, last: int) -> None:
+        self.key, self._source, self._range = key, source, (first, last)
+        self.basis = source if isinstance(source, Basis) else None
+        d = source.d if isinstance(source, Basis) else source.shape[1]
+        self.shape = (last - first, d)
         self._made: dict[Any, Any] = {}
-
-    def _make_rows(self) -> FrequencyTable:
-        raise NotImplementedError
 
     def part(self, first: int, last: int) -> SharedTable:
         """Return the table of frequencies first..last-1."""
-        raise NotImplementedError
+        if isinstance(self._source, Basis):
+            begin = self._range[0]
+            return frequency_table(self._source, rows=(begin + first, begin + last))
+        return frequency_table(self._source[first:last])
 
     @property
     def rows(self) -> FrequencyTable:
@@ -96,7 +80,8 @@ class SharedTable:
     @property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
-        return self._once("x_limit", self._make_limit)
+        longest = self._once("longest", lambda: float(self.rows.l1_norms.max(initial=0.0)))
+        return 2.0**LARGEST_LOG2_TURNS / max(longest, 2.0**-900)
 
     @property
     def inverse(self) -> np.ndarray:
@@ -105,7 +90,7 @@ class SharedTable:
 
     def on(self, device: torch.device) -> TableTensors:
         """Return the table as tensors on a device, where it stays."""
-        return self._once(device, lambda: apart(lambda: self._make_tensors(device)))
+        return self._once(device, lambda: _apart(lambda: self._make_tensors(device)))
 
     def _once(self, name: Any, make: Callable[[], T]) -> T:
         """Return what `make` makes, on first use; without a lock that a fork could leave taken."""
@@ -113,9 +98,16 @@ class SharedTable:
             self._made.setdefault(name, make())
         return self._made[name]
 
-    def _make_limit(self) -> float:
-        longest = float(self.rows.l1_norms.max(initial=0.0))
-        return 2.0**LARGEST_LOG2_TURNS / max(longest, 2.0**-900)
+    def _make_rows(self) -> FrequencyTable:
+        source, (first, last) = self._source, self._range
+        if not isinstance(source, Basis):
+            return FrequencyTable.from_floats(source)
+        if (first, last) == (0, source.n_frequencies):
+            return source.table
+        # Rows before are made and dropped: a shorter table is a prefix of a longer one.
+        sigma = source.sigma[:last] if isinstance(source.sigma, tuple) else source.sigma
+        table = replace(source, n_frequencies=last, sigma=sigma).table
+        return FrequencyTable(table.mantissas[first:].copy(), table.exponents[first:].copy())
 
     def _make_inverse(self) -> np.ndarray:
         k, d = self.shape
@@ -137,52 +129,10 @@ class SharedTable:
     def __deepcopy__(self, memo: dict) -> SharedTable:
         return self
 
-
-class _PrimeTable(SharedTable):
-    """Some rows of a basis; with a lengthscale for each input, its columns are divided by them."""
-
-    def __init__(self, key: str) -> None:
-        spec = json.loads(key)
-        if spec.pop("version") != BASIS_VERSION:
-            raise SpecError(
-                f"this version of primal knows basis_version {BASIS_VERSION}, and a program was "
-                f"made with another: {key}. Make it again."
-            )
-        self._first, self._last = spec.pop("rows")
-        self._lengthscales: list[float] | None = spec.pop("lengthscales")
-        self._basis = Basis(**spec)
-        super().__init__(key, (self._last - self._first, self._basis.d), self._basis)
-
-    def _make_rows(self) -> FrequencyTable:
-        table = frequency_rows(self._basis, self._first, self._last)
-        if self._lengthscales is None:
-            return table
-        return _table_from_floats(table.values / np.array(self._lengthscales))
-
-    def part(self, first: int, last: int) -> SharedTable:
-        rows = (self._first + first, self._first + last)
-        return frequency_table(self._basis, rows=rows, lengthscales=self._lengthscales)
-
     def __reduce__(self) -> tuple[Callable, tuple]:
+        if self.basis is None:
+            return frequency_table, (self._source,)
         return shared_table, (self.key,)
-
-
-class _GivenTable(SharedTable):
-    """A matrix of frequencies; its key is a digest, so the matrix lives with its layers."""
-
-    def __init__(self, key: str, values: np.ndarray) -> None:
-        k, d = values.shape
-        super().__init__(key, (k, d), None)
-        self._values = values
-
-    def _make_rows(self) -> FrequencyTable:
-        return _table_from_floats(self._values)
-
-    def part(self, first: int, last: int) -> SharedTable:
-        return frequency_table(self._values[first:last])
-
-    def __reduce__(self) -> tuple[Callable, tuple]:
-        return frequency_table, (self._values,)
 
 
 _live: WeakValueDictionary[str, SharedTable] = WeakValueDictionary()
@@ -199,30 +149,23 @@ def shared_table(key: str) -> SharedTable:
             "a compiled or exported program needs a frequency matrix that was given to a layer, "
             "and no such layer exists in this process: make one with the same matrix first."
         )
-    return _live.setdefault(key, _PrimeTable(key))
+    spec = json.loads(key)
+    if spec.pop("basis_version", None) != BASIS_VERSION:
+        raise SpecError(
+            f"this version of primal knows basis_version {BASIS_VERSION}, and a program was "
+            f"made with another: {key}. Make it again."
+        )
+    rows = spec.pop("rows")
+    return _live.setdefault(key, SharedTable(key, from_spec(spec), *rows))
 
 
 def frequency_table(
-    source: Basis | np.ndarray | Tensor,
-    *,
-    rows: tuple[int, int] | None = None,
-    lengthscales: Sequence[float] | None = None,
+    source: Basis | np.ndarray | Tensor, *, rows: tuple[int, int] | None = None
 ) -> SharedTable:
     """Return the table of a basis, or of a matrix of frequencies.
 
-    Parameters
-    ----------
-    source : Basis, or array or tensor of shape (k, d)
-        A matrix is in turns per unit of x, and is taken as float64.
-    rows : tuple of int, optional
-        The first frequency of the basis and the one after the last; all by default.
-    lengthscales : sequence of d floats, optional
-        Divisors of the columns.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If a matrix is not one of finite numbers, or a lengthscale is not positive.
+    A matrix (k, d) is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
+    Of a basis `rows` are the first frequency and the one after the last; all by default.
 
     Examples
     --------
@@ -231,77 +174,55 @@ def frequency_table(
     >>> F.frequency_table(primal.Basis("paper", 2, 3)).shape
     (3, 2)
     """
-    if not isinstance(source, Basis):
-        return _given(source)
-    spec: dict[str, Any] = {field.name: getattr(source, field.name) for field in fields(source)}
-    first, last = rows or (0, source.n_frequencies)
-    spec |= {"rows": (first, last), "lengthscales": None, "version": BASIS_VERSION}
-    if lengthscales is not None:
-        if len(lengthscales) != source.d:
-            raise ParameterError(
-                f"lengthscale must be one number or one for each of the {source.d} inputs, got "
-                f"{len(lengthscales)}."
-            )
-        spec["lengthscales"] = [
-            positive_scale(f"lengthscale[{j}]", value) for j, value in enumerate(lengthscales)
-        ]
-    return shared_table(json.dumps(spec, sort_keys=True))
-
-
-def _given(matrix: np.ndarray | Tensor) -> SharedTable:
-    if isinstance(matrix, Tensor):
-        matrix = matrix.detach().double().cpu().numpy()
-    values = real_array("frequencies", matrix).astype(np.float64)  # a copy: it may be changed
+    if isinstance(source, Basis):
+        own = {"rows": rows or (0, source.n_frequencies), "basis_version": BASIS_VERSION}
+        return shared_table(json.dumps(source.spec | own, sort_keys=True))
+    if isinstance(source, Tensor):
+        source = source.detach().double().cpu().numpy()
+    values = real_array("frequencies", source).astype(np.float64)  # a copy: it may be changed
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
-            "frequencies must be a matrix with a row for each frequency and a column for each "
-            f"input, got shape {values.shape}."
+            "the source of frequencies must be a Basis, or a matrix with a row for each frequency "
+            f"and a column for each input, got shape {values.shape}."
         )
-    _check_size(values)
-    digest = hashlib.sha256(repr(values.shape).encode() + values.astype("<f8").tobytes())
-    key = _GIVEN + digest.hexdigest()
-    values.flags.writeable = False
-    return _live.setdefault(key, _GivenTable(key, values))
-
-
-def _table_from_floats(values: np.ndarray) -> FrequencyTable:
-    _check_size(values)
-    return FrequencyTable.from_floats(values)
-
-
-def _check_size(values: np.ndarray) -> None:
     largest = float(np.abs(values).max(initial=0.0))
     if largest > _LARGEST_FREQUENCY:
         raise ParameterError(
             f"frequencies must be at most {_LARGEST_FREQUENCY:.0e} turns per unit of x, got "
             f"{largest:.3g}: scale x instead."
         )
+    digest = hashlib.sha256(repr(values.shape).encode() + values.astype("<f8").tobytes())
+    key = _GIVEN + digest.hexdigest()
+    values.flags.writeable = False
+    return _live.setdefault(key, SharedTable(key, values, 0, len(values)))
 
 
-def frequency_rows(basis: Basis, start: int, stop: int) -> FrequencyTable:
-    """Return rows start..stop-1 of the basis' table, bit for bit.
-
-    The rows of ``paper`` and ``signed`` come from the primes at their own offset; of the other
-    bases the rows before are made and dropped.
-    """
-    if (start, stop) == (0, basis.n_frequencies):
-        return basis.table
-    sigma = basis.sigma
-    if basis.name in ("paper", "signed") and basis.primes == "consecutive":
-        p = prime_slice(start * basis.d, stop * basis.d).reshape(stop - start, basis.d)
-        table = root_table(p, np.asarray(sigma[start:stop] if isinstance(sigma, tuple) else sigma))
-        if basis.name == "paper":
-            return table
-        negative = scrambled_fractions(p) < np.uint64(1 << 63)
-        return FrequencyTable(
-            np.where(negative, -table.mantissas, table.mantissas), table.exponents
-        )
-    first = sigma[:stop] if isinstance(sigma, tuple) else sigma
-    table = replace(basis, n_frequencies=stop, sigma=first).table
-    return FrequencyTable(table.mantissas[start:stop].copy(), table.exponents[start:stop].copy())
+def increments_key(m: StaticPrime, rows: tuple[int, int] | None = None) -> str:
+    """Return the key of the increments of a map, all of them or first..last-1."""
+    return json.dumps(m.spec | {"rows": rows or (0, m.D // 2)}, sort_keys=True)
 
 
-def apart(make: Callable[[], T]) -> T:
+@lru_cache(maxsize=_N_INCREMENTS)
+def shared_increments(key: str, device: torch.device) -> Tensor:
+    """Return the increments of a key on a device, int64; nobody may write into them."""
+    spec = json.loads(key)
+    first, last = spec.pop("rows")
+    values = from_spec(spec).increments[first:last]
+    return _apart(lambda: increment_tensor(values, device))
+
+
+def n_increments(key: str) -> int:
+    """Return how many increments a key stands for."""
+    first, last = json.loads(key)["rows"]
+    return last - first
+
+
+def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
+    """Return uint64 increments as the int64 tensor with the same bits."""
+    return torch.from_numpy(increments.view(np.int64).copy()).to(device)
+
+
+def _apart(make: Callable[[], T]) -> T:
     """Return make(), called in a thread of its own.
 
     What is kept must not take on the modes of its first caller: fake tensors, inference mode, a

@@ -1,17 +1,4 @@
-"""Functional twins of the modules: the mathematics, without state.
-
-Examples
---------
-The features of a map of :mod:`primal`, bit for bit:
-
->>> import numpy as np, primal, torch
->>> from primal.torch import functional as F
->>> m = primal.DynamicPrime(2, 8, 0.1)
->>> x = np.array([[0.5, -2.0]], dtype=np.float32)
->>> z = F.dynamic_prime(torch.from_numpy(x), F.frequency_table(m.basis))
->>> np.array_equal(z.numpy(), m.encode(x))
-True
-"""
+"""Functional twins of the modules: the mathematics, without state."""
 
 from __future__ import annotations
 
@@ -21,36 +8,29 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import one_of, whole_number
-from primal.errors import DataError, ParameterError
+from primal._checks import require_memory, whole_number
+from primal.errors import DataError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
-from primal.torch._increments import increment_tensor
-from primal.torch._tables import SharedTable, frequency_table
+from primal.torch._inputs import (
+    check_device,
+    checked_points,
+    checked_positions,
+    is_interleaved,
+    output_dtype,
+)
+from primal.torch._tables import SharedTable, frequency_table, increment_tensor
 
 __all__ = [
-    "DTYPES",
-    "LAYOUTS",
     "SharedTable",
+    "decode_prime",
     "dynamic_prime",
     "dynamic_prime_fast",
     "frequency_table",
     "increment_tensor",
-    "output_dtype",
-    "prime_features",
-    "reverse_prime",
     "static_prime",
     "static_prime_range",
 ]
-
-LAYOUTS = ("block", "interleaved")
-DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-_POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
-# Integers that float64 holds without rounding, whatever their value.
-_EXACT_INTEGERS = (
-    *(torch.int32, torch.int16, torch.int8),
-    *(torch.uint32, torch.uint16, torch.uint8),
-)
 
 
 def static_prime(
@@ -64,19 +44,12 @@ def static_prime(
         Positions, negative ones too.
     increments : int64 tensor of shape (k,)
         Units of 2**-64 turn; see :func:`increment_tensor`.
-    layout : {"block", "interleaved"}, default="block"
-    dtype : torch.dtype, optional
-        float32, bfloat16, float16 or float64, by default PyTorch's default type; the 16-bit
-        ones are the float32 code, rounded.
+    layout, dtype
+        As in :func:`dynamic_prime`; codes have PyTorch's default type by default.
 
     Returns
     -------
     z : tensor of shape (*t.shape, 2 k)
-
-    Raises
-    ------
-    DataError, ParameterError
-        If t is not a tensor of integers, devices differ, or an option does not exist.
 
     Examples
     --------
@@ -89,7 +62,9 @@ def static_prime(
     """
     t = checked_positions(t)
     check_device("increments", increments, t)
-    return _operators.static_codes(t.long(), increments, _interleaved(layout), output_dtype(dtype))
+    return _operators.static_codes(
+        t.long(), increments, is_interleaved(layout), output_dtype(dtype)
+    )
 
 
 def static_prime_range(
@@ -105,9 +80,15 @@ def static_prime_range(
     On a GPU this is bound by the memory it writes; see :func:`static_prime` for the rest.
     """
     n = whole_number("n", n)
+    if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
+        offset = whole_number("offset", offset, least=-(2**63))
+    increments = _checked_increments(increments)
+    require_memory(8 * n * increments.numel(), f"the codes of n = {n} positions")
     if not (offset >= -(2**63) and offset + n <= 2**63):
         raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}.")
-    return _operators.range_codes(increments, n, offset, _interleaved(layout), output_dtype(dtype))
+    return _operators.range_codes(
+        increments, n, offset, is_interleaved(layout), output_dtype(dtype)
+    )
 
 
 def dynamic_prime(
@@ -127,7 +108,7 @@ def dynamic_prime(
         above ``table.x_limit`` has NaN features, on every device.
     table : SharedTable
         See :func:`frequency_table`.
-    layout : {"block", "interleaved"}, default="block"
+    layout : {"block", "interleaved"}
     dtype : torch.dtype, optional
         float32, bfloat16, float16 or float64, by default the type of x (of integers: PyTorch's
         default type); the 16-bit ones are the float32 features, rounded, and float64 has
@@ -140,15 +121,18 @@ def dynamic_prime(
     z : tensor of shape (..., 2 k)
         Differentiable in x, any number of times.
 
-    Raises
-    ------
-    DataError, ParameterError
-        If x is not a tensor, or has the wrong type or shape.
+    Examples
+    --------
+    >>> import numpy as np, primal, torch
+    >>> from primal.torch import functional as F
+    >>> m = primal.DynamicPrime(2, 8, 0.1)
+    >>> x = np.array([[0.5, -2.0]], dtype=np.float32)
+    >>> z = F.dynamic_prime(torch.from_numpy(x), F.frequency_table(m.basis))
+    >>> np.array_equal(z.numpy(), m.encode(x))
+    True
     """
     x = checked_points(x, table.shape[1])
-    return _derivatives.exact(
-        _as_floats(x), table.key, _float32(amplitude), _interleaved(layout), _type_of(x, dtype)
-    )
+    return _features(x, table.key, (), layout, dtype, amplitude)
 
 
 def dynamic_prime_fast(
@@ -161,126 +145,60 @@ def dynamic_prime_fast(
 ) -> Tensor:
     """Return features from one float64 product: float32-accurate, bits not promised.
 
-    Parameters
-    ----------
-    x : tensor of shape (..., d)
-    frequencies : floating tensor of shape (k, d)
-        Turns per unit of x; may require a gradient.
-
-    Returns
-    -------
-    z : tensor of shape (..., 2 k)
-        Differentiable in x and in the frequencies, any number of times. A phase of 2**20
-        turns or more has NaN features.
+    `frequencies` (k, d) are turns per unit of x. Differentiable in x and in the frequencies, any
+    number of times. A phase of 2**20 turns or more has NaN features.
     """
-    x = checked_points(x, frequencies.shape[1])
+    x = checked_points(x, _checked_matrix("frequencies", frequencies).shape[1])
     check_device("frequencies", frequencies, x)
-    finish = (0, _float32(amplitude), _interleaved(layout), _type_of(x, dtype))
-    return _derivatives.fast(_as_floats(x), frequencies, *finish)
+    return _features(x, frequencies, (0,), layout, dtype, amplitude)
 
 
-def prime_features(
-    x: Tensor,
-    table: SharedTable,
-    *,
-    layout: str = "interleaved",
-    dtype: torch.dtype | None = None,
-) -> Tensor:
-    """Return :func:`dynamic_prime` times 1 / sqrt(k): dot products approximate a kernel."""
-    amplitude = feature_amplitude(table.shape[0])
-    return dynamic_prime(x, table, layout=layout, dtype=dtype, amplitude=amplitude)
+def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
+    """Return x (..., d) from features (..., 2 k) whose phases did not wrap (the paper's Reverse).
 
-
-def reverse_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
-    """Return x from features whose phases did not wrap (the paper's Reverse).
-
-    Parameters
-    ----------
-    z : tensor of shape (..., 2 k)
-    pseudoinverse : float64 tensor of shape (d, k)
-        Of the frequencies in turns.
-
-    Returns
-    -------
-    x : tensor of shape (..., d)
-        float64 if z is, else float32; computed in float64.
+    `pseudoinverse` (d, k) is that of the frequencies, float64. The result is float64 if z is,
+    else float32.
     """
     z = checked_points(z, 2 * pseudoinverse.shape[1], "z")
-    cos, sin = split_pairs(z.double(), _interleaved(layout))
+    cos, sin = split_pairs(z.double(), is_interleaved(layout))
     phases = torch.atan2(sin, cos) / (2.0 * math.pi)
-    x = phases @ pseudoinverse.mT
+    x = phases @ pseudoinverse.mT.double()
     return x if z.dtype == torch.float64 else x.float()
 
 
-def output_dtype(dtype: torch.dtype | None) -> torch.dtype:
-    """Return `dtype` if features can have it; by default PyTorch's default type."""
-    dtype = torch.get_default_dtype() if dtype is None else dtype
-    if dtype not in DTYPES:
-        raise ParameterError(
-            f"dtype must be one of {', '.join(str(d) for d in DTYPES)}, got {dtype!r}."
-        )
-    return dtype
+def _features(
+    x: Tensor,
+    source: str | Tensor,
+    quarter_turns: tuple[int, ...],
+    layout: str,
+    dtype: torch.dtype | None,
+    amplitude: float,
+) -> Tensor:
+    dtype = output_dtype(x.dtype if dtype is None and x.is_floating_point() else dtype)
+    x = x if x.is_floating_point() else x.double()
+    finish = (float(np.float32(amplitude)), is_interleaved(layout), dtype)
+    return _derivatives.features(x, source, *quarter_turns, *finish)
 
 
-def feature_amplitude(n_frequencies: int) -> float:
-    """Return 1 / sqrt(k) as a float32 number, from correctly rounded operations."""
-    return float(np.float32(1.0) / np.sqrt(np.float32(n_frequencies)))
-
-
-def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
-    """Return x if it is a tensor of real numbers, d of them along its last axis."""
-    if not isinstance(x, Tensor):
+def _checked_increments(increments: Tensor) -> Tensor:
+    if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
         raise DataError(
-            f"{name} must be a tensor, got {type(x).__name__}: pass torch.as_tensor({name})."
+            f"increments must be a tensor of int64, got {_kind(increments)}: use increment_tensor."
         )
-    if x.dtype == torch.int64 or x.dtype == torch.uint64:
+    if increments.ndim != 1 or increments.layout != torch.strided:
         raise DataError(
-            f"{name} has type {x.dtype}, whose values beyond 2**53 float64 cannot hold: pass "
-            f"{name}.double() if all of them are smaller."
+            f"increments must have one axis and be dense, got shape {tuple(increments.shape)}."
         )
-    if not (x.dtype.is_floating_point or x.dtype in _EXACT_INTEGERS):
-        raise DataError(f"{name} must hold real numbers, got {x.dtype}: convert it to float32.")
-    if x.layout != torch.strided:
-        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
-    if x.ndim == 0 or x.shape[-1] != d:
-        raise DataError(
-            f"{name} must have {d} values along its last axis, got shape {tuple(x.shape)}."
-        )
-    return x
+    return increments
 
 
-def checked_positions(t: Tensor) -> Tensor:
-    """Return t if it is a tensor of integers."""
-    if not isinstance(t, Tensor):
-        raise DataError(
-            f"positions must be a tensor, got {type(t).__name__}: pass torch.as_tensor(t)."
-        )
-    if t.dtype not in _POSITIONS:
-        raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
-    return t
+def _checked_matrix(name: str, matrix: Tensor) -> Tensor:
+    if not isinstance(matrix, Tensor) or not matrix.is_floating_point():
+        raise DataError(f"{name} must be a floating tensor, got {_kind(matrix)}.")
+    if matrix.ndim != 2 or matrix.layout != torch.strided:
+        raise DataError(f"{name} must be a dense matrix, got shape {tuple(matrix.shape)}.")
+    return matrix
 
 
-def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
-    """Raise unless a tensor lies where x does: on the meta device it has no values at all."""
-    if tensor.device != x.device:
-        raise DataError(
-            f"{name} on {tensor.device} and the input on {x.device} cannot be used together: "
-            "move one of them (from the meta device with to_empty and reset_parameters, or "
-            "load_state_dict)."
-        )
-
-
-def _type_of(x: Tensor, dtype: torch.dtype | None) -> torch.dtype:
-    return output_dtype(x.dtype if dtype is None and x.is_floating_point() else dtype)
-
-
-def _as_floats(x: Tensor) -> Tensor:
-    return x if x.is_floating_point() else x.double()
-
-
-def _interleaved(layout: str) -> bool:
-    return one_of("layout", layout, LAYOUTS) == "interleaved"
-
-
-def _float32(amplitude: float) -> float:
-    return float(np.float32(amplitude))
+def _kind(value: object) -> str:
+    return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__

@@ -1,3 +1,81 @@
-"""Layers over several processes: one name, imported apart because it needs torch.distributed."""
+"""``PrimeParallel``: a tensor-parallel style in which each rank builds its own frequencies."""
 
-from primal.torch._parallel import PrimeParallel as PrimeParallel
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.distributed.device_mesh import DeviceMesh
+from torch.distributed.tensor import DTensor, Partial, Replicate, Shard
+from torch.distributed.tensor.parallel import ParallelStyle
+
+from primal.errors import ParameterError
+from primal.torch._layer import PrimeLayer
+
+__all__ = ["PrimeParallel"]
+
+
+class PrimeParallel(ParallelStyle):
+    """Split the outputs of a prime layer over the ranks of a mesh of one dimension.
+
+    Each rank makes the frequencies of its own columns from primes: nothing is sent. Only the
+    interleaved layout keeps cosine and sine of a frequency together and can be split. Use it with
+    :func:`torch.distributed.tensor.parallel.parallelize_module`; a ``RowwiseParallel`` linear
+    layer can follow.
+
+    Parameters
+    ----------
+    use_local_output : bool, default=True
+        Return this rank's columns as a plain tensor, else a DTensor of placement Shard(-1).
+    """
+
+    def __init__(self, *, use_local_output: bool = True) -> None:
+        super().__init__()
+        self.use_local_output = use_local_output
+
+    def _apply(self, module: nn.Module, device_mesh: DeviceMesh) -> nn.Module:
+        if not isinstance(module, PrimeLayer):
+            raise ParameterError(f"PrimeParallel splits prime layers, got {type(module).__name__}.")
+        if module.layout != "interleaved":
+            raise ParameterError(
+                f'PrimeParallel needs layout="interleaved", got {module.layout!r}: in the block '
+                "layout the cosine and the sine of a frequency belong to different ranks."
+            )
+        first, last = _own_range(module.frequency_range[1], device_mesh)
+        module.keep_frequencies(first, last)
+        _distribute_parameters(module, device_mesh)
+        module.register_forward_pre_hook(lambda _, inputs: (_local_input(inputs[0], device_mesh),))
+        module.register_forward_hook(lambda _, __, z: self._output(z, device_mesh))
+        return module
+
+    def _output(self, z: Tensor, mesh: DeviceMesh) -> Tensor:
+        if self.use_local_output:
+            return z
+        return DTensor.from_local(z, mesh, [Shard(z.ndim - 1)], run_check=False)
+
+
+def _own_range(n: int, mesh: DeviceMesh) -> tuple[int, int]:
+    """Return this rank's frequencies: chunks as DTensor cuts them."""
+    chunk = -(-n // mesh.size())
+    rank = mesh.get_local_rank()
+    return min(rank * chunk, n), min((rank + 1) * chunk, n)
+
+
+def _distribute_parameters(module: nn.Module, mesh: DeviceMesh) -> None:
+    for name, parameter in list(module.named_parameters(recurse=False)):
+        per_frequency = name == "frequency_shift" or (
+            name == "scale" and getattr(module, "learnable_scale", None) == "frequency"
+        )
+        placement: Any = Shard(0) if per_frequency else Replicate()
+        value = DTensor.from_local(parameter.detach(), mesh, [placement], run_check=False)
+        module.register_parameter(name, nn.Parameter(value))
+
+
+def _local_input(x: Tensor, mesh: DeviceMesh) -> Tensor:
+    if not isinstance(x, DTensor):
+        if not torch.is_floating_point(x):
+            return x
+        x = DTensor.from_local(x, mesh, [Replicate()], run_check=False)
+    # Every rank sees part of the features, so the gradients of x add up.
+    return x.redistribute(placements=[Replicate()]).to_local(grad_placements=[Partial()])

@@ -1,6 +1,12 @@
-"""Primes and phases in fixed-point turns: increments, exact sums that wrap, and the final waves."""
+"""Primes, and phases in fixed-point turns: exact sums that wrap, waves, codes of few bits."""
 
+from primal.turns._blocks import BLOCK_SCALE as BLOCK_SCALE
+from primal.turns._blocks import N_BLOCKS as N_BLOCKS
+from primal.turns._blocks import block_increments as block_increments
+from primal.turns._blocks import require_blocks as require_blocks
+from primal.turns._digits import DEEP_BITS as DEEP_BITS
 from primal.turns._digits import FREQUENCY_BITS as FREQUENCY_BITS
+from primal.turns._digits import LARGEST_FAST_LOG2_TURNS as LARGEST_FAST_LOG2_TURNS
 from primal.turns._digits import LARGEST_LOG2_TURNS as LARGEST_LOG2_TURNS
 from primal.turns._digits import DigitWidths as DigitWidths
 from primal.turns._digits import balanced_digits as balanced_digits
@@ -18,6 +24,15 @@ from primal.turns._phases import round_turns, static_turns
 from primal.turns._primes import LARGEST_COUNT as LARGEST_COUNT
 from primal.turns._primes import prime_slice as prime_slice
 from primal.turns._primes import primes
+from primal.turns._rounding import (
+    phases_to_bits,
+    phases_to_turns,
+    phases_to_uint8,
+    phases_to_uint16,
+    phases_to_waves,
+)
+from primal.turns._spacing import GRIDS as GRIDS
+from primal.turns._spacing import SPACINGS, spaced_increments
 from primal.turns._waves import Cosine32 as Cosine32
 from primal.turns._waves import Cosine64 as Cosine64
 from primal.turns._waves import Sine32 as Sine32
@@ -25,4 +40,17 @@ from primal.turns._waves import Sine64 as Sine64
 from primal.turns._waves import waves
 
 # The other names are for rooms of this package.
-__all__ = ["increments", "primes", "round_turns", "static_turns", "waves"]
+__all__ = [
+    "SPACINGS",
+    "increments",
+    "phases_to_bits",
+    "phases_to_turns",
+    "phases_to_uint16",
+    "phases_to_uint8",
+    "phases_to_waves",
+    "primes",
+    "round_turns",
+    "spaced_increments",
+    "static_turns",
+    "waves",
+]

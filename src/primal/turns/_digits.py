@@ -31,7 +31,9 @@ from typing import NamedTuple
 import numpy as np
 
 __all__ = [
+    "DEEP_BITS",
     "FREQUENCY_BITS",
+    "LARGEST_FAST_LOG2_TURNS",
     "LARGEST_LOG2_TURNS",
     "DigitWidths",
     "Terms",
@@ -50,8 +52,10 @@ __all__ = [
 FREQUENCY_BITS = 62
 # Beyond 2**32 turns the 62 bits of a frequency no longer fix the phase to 2**-29 turn.
 LARGEST_LOG2_TURNS = 32
+# One float64 product leaves 2**-53 of the phase: float32 accuracy ends here.
+LARGEST_FAST_LOG2_TURNS = 20
 # Products of weight below 2**-66 are left out of the deep approximation.
-_DEEP_BITS = 66
+DEEP_BITS = 66
 
 Terms = tuple[tuple[int, int], ...]
 
@@ -86,7 +90,7 @@ def digit_widths(d: int) -> DigitWidths:
     )
     middle = ((1, 1), (1, 2), (1, 3), (2, 1))
     deep = tuple(
-        (a, b) for a, b in every if a <= 2 and (a - 1) * x + (b - 1) * frequency < _DEEP_BITS
+        (a, b) for a, b in every if a <= 2 and (a - 1) * x + (b - 1) * frequency < DEEP_BITS
     )
     return DigitWidths(x, frequency, (middle, deep, every))
 

@@ -53,7 +53,7 @@ def increments(n: int, *, start: int = 0, sigma: float = 1.0) -> np.ndarray:
     n = whole_number("n", n)
     start = whole_number("start", start)
     sigma = positive_scale("sigma", sigma)
-    require_memory(32 * n, f"{n:,} increments")
+    require_memory(32 * n, f"n = {n} increments")
     return floor_roots(prime_slice(start, start + n), sigma, 64)
 
 

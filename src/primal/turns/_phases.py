@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from primal._checks import fixed_point
+
 __all__ = ["round_turns", "static_turns"]
 
 
@@ -32,10 +34,13 @@ def static_turns(positions: np.ndarray, increments: np.ndarray) -> np.ndarray:
     array([[0.414214],
            [0.828427]])
     """
+    fixed_point("positions", positions, np.uint64, ndim=1)
+    fixed_point("increments", increments, np.uint64, ndim=1)
     # A float64 product is already wrong by 8e-3 turn at position 1e12.
     return positions[:, None] * increments
 
 
 def round_turns(turns: np.ndarray) -> np.ndarray:
     """Return 64-bit turns rounded to the nearest 2**-32 turn, as uint32 (ties go up)."""
+    fixed_point("turns", turns, np.uint64)
     return ((turns + np.uint64(1 << 31)) >> np.uint64(32)).astype(np.uint32)

@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from primal.bases import Basis
-from primal.codebooks import worst_lag
+from primal.codebooks import toeplitz_statistics
 from primal.decoding import no_wrap_bound
 from primal.maps import DynamicPrime, StaticPrime
-from primal.turns import _nth_prime_bound, _sieve
+from primal.turns._primes import _nth_prime_bound, _sieve
 from primal_studies.bench import _peers as peers
 from primal_studies.bench._measure import OURS, Case
 from primal_studies.bench._pipeline import pipeline_cases
@@ -123,7 +123,9 @@ def _primes(quick: bool) -> Iterator[Case]:
 def _coherence(quick: bool) -> Iterator[Case]:
     for n_lags in (10**5, 10**6) if quick else (10**5, 10**6, 10**8):
         s = StaticPrime(128)
-        contenders: dict[str, Callable[[], object]] = {OURS: lambda s=s, n=n_lags: worst_lag(s, n)}
+        contenders: dict[str, Callable[[], object]] = {
+            OURS: lambda s=s, n=n_lags: toeplitz_statistics(s.increments, n, bins=1)
+        }
         if n_lags <= 10**6:
             contenders["NumPy float64"] = peers.plain_worst_lag(128, n_lags)
         yield Case(

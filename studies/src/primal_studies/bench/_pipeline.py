@@ -2,8 +2,8 @@
 
 Two peers encode nothing; what they write was made beforehand. One is a plain program with PyArrow:
 it reads the same columns in one thread and writes the same column of lists in another. The other
-is our own pipeline (reader, checks, pages, journal) without its encoder. All force their output to
-disk.
+is our own pipeline (reader, checks, pages, parts) without its encoder. All force their output to
+disk, the pipeline as a folder of parts.
 """
 
 from __future__ import annotations
@@ -32,15 +32,16 @@ def pipeline_cases(n: int, d: int, D: int) -> Iterator[Case]:
     """Yield the case Parquet to Parquet, float32; its files last until the next is asked for."""
     import pyarrow.parquet as pq
 
-    from primal import pipeline
+    from primal import DynamicPrime, pipeline
 
+    m = DynamicPrime(d, D, 0.05, basis="auto", layout="interleaved")
     with tempfile.TemporaryDirectory(prefix="primal-bench-") as made:
         source, out = Path(made) / "in.parquet", Path(made) / "out"
-        target = out / "features.parquet"
+        target = out / "features"
         write_input(source, n, d)
 
         def ours() -> None:
-            pipeline.encode(source, target, columns="x*", dim=D, sigma=0.05)
+            pipeline.encode(source, target, m, columns="x*")
 
         def nothing_encoded() -> None:
             with _encoding_left_out(codes):
@@ -52,13 +53,14 @@ def pipeline_cases(n: int, d: int, D: int) -> Iterator[Case]:
 
         clear()
         ours()
-        file = pq.ParquetFile(target)
-        schema, ready = file.schema_arrow.remove_metadata(), file.read_row_group(0)
+        parts = sorted(target.glob("*.parquet"))
+        file = pq.ParquetFile(parts[0])
+        schema, ready = file.schema_arrow.remove_metadata(), file.read()
         codes = ready.column("features").combine_chunks().flatten().to_numpy().reshape(-1, D)
-        output_bytes = target.stat().st_size
+        output_bytes = sum(part.stat().st_size for part in parts)
         contenders: dict[str, Callable[[], object]] = {
             OURS: ours,
-            PYARROW: lambda: _pyarrow_alone(source, target, ready.cast(schema)),
+            PYARROW: lambda: _pyarrow_alone(source, out / "peer.parquet", ready.cast(schema)),
             ALONE: nothing_encoded,
         }
         label = f"Parquet to Parquet {n} x {d} -> {D}"
@@ -101,7 +103,7 @@ def _encoding_left_out(ready: np.ndarray) -> Iterator[None]:
 
     original: Callable[..., np.ndarray] = Recipe.codes
 
-    def codes(self: Recipe, x: np.ndarray, device: str = "cpu", out: Any = None) -> np.ndarray:
+    def codes(self: Recipe, x: np.ndarray, *_: Any) -> np.ndarray:
         return ready[: len(x)]
 
     Recipe.codes = codes  # type: ignore[method-assign]

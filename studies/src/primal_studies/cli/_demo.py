@@ -10,7 +10,7 @@ import click
 import numpy as np
 
 from primal._files import written_figure
-from primal.codebooks import bounds, worst_lag
+from primal.codebooks import bounds, toeplitz_statistics
 from primal.engines import engine
 from primal.maps import DynamicPrime, StaticPrime
 from primal_studies.paper import circles, spiral
@@ -62,15 +62,15 @@ def _round_trip(name: str, x: np.ndarray, D: int) -> dict:
 
 def _codebook() -> dict:
     s = StaticPrime(_CODE_D)
-    worst = worst_lag(s, _N_CODES)
+    worst = toeplitz_statistics(s.increments, _N_CODES, bins=1)
     welch = bounds.welch(_N_CODES, _CODE_D)
     # The similarity at lag l is the mean cosine of the code of l.
     similarities = s.waves(_N_CODES, dtype="float64")[1:, : _CODE_D // 2].mean(axis=1)
     return {
         "N": _N_CODES,
         "D": _CODE_D,
-        "worst_similarity": worst.coherence,
-        "worst_lag": worst.lag,
+        "coherence": worst.coherence,
+        "worst_lag": worst.pair[1],
         "welch_bound": welch,
         "ratio": worst.coherence / welch,
         "fingerprint": s.fingerprint,
@@ -94,7 +94,7 @@ def _as_text(report: dict) -> str:
         "  shapes are larger than the bound; the one the paper prints lacks its 2 pi and hides it.",
         "",
         f"StaticPrime, {book['N']} codes in {book['D']} dimensions",
-        f"  worst similarity {book['worst_similarity']:.4f} at lag {book['worst_lag']}, "
+        f"  coherence {book['coherence']:.4f} at lag {book['worst_lag']}, "
         f"Welch bound {book['welch_bound']:.4f}: ratio {book['ratio']:.2f}",
         f"  fingerprint {book['fingerprint']}",
         "",
@@ -150,7 +150,7 @@ def _picture(out: Path, shapes: dict[str, np.ndarray], codebook: dict) -> Path:
             label="Welch bound" if sign > 0 else None,
         )
         axes[0, 3].axvline(
-            sign * codebook["worst_similarity"],
+            sign * codebook["coherence"],
             color="tab:red",
             linestyle=":",
             label="worst" if sign > 0 else None,

@@ -159,9 +159,7 @@ def _timed(contender: Contender, split: Split, n_components: int, seed: int) -> 
 
 
 def _vector_contenders(epochs: int) -> dict[str, Contender]:
-    from primal.hdc._class_online import PrimeOnlineClassifier
-    from primal.hdc._class_prototypes import PrimeCentroidClassifier
-    from primal.sklearn import PrimeRidgeClassifier
+    from primal.sklearn import PrimeCentroidClassifier, PrimeOnlineClassifier, PrimeRidgeClassifier
     from primal_studies.hdc._bench_peers import random_fourier_ridge
 
     def fitted(make: Callable[[int], Any]) -> Contender:
@@ -182,7 +180,7 @@ def _text_contenders() -> dict[str, Contender]:
     from sklearn.neighbors import NearestCentroid
     from sklearn.pipeline import make_pipeline
 
-    from primal.hdc._class_ngrams import PrimeNgrams
+    from primal.sklearn import PrimeNgrams
 
     def fitted(read_out: Callable[[], Any]) -> Contender:
         def answers(split: Split, D: int, seed: int) -> np.ndarray:

@@ -100,8 +100,7 @@ def class_incremental(
 
     Examples
     --------
-    >>> from primal.hdc.classifiers import class_incremental
-    >>> from primal_studies.hdc import load
+    >>> from primal_studies.hdc import class_incremental, load
     >>> rows = class_incremental(load("digits").split(), learners=["ridge", "joint ridge"],
     ...                          n_components=256)
     >>> rows[4].accuracy == rows[5].accuracy  # closed form: in tasks or at once, it is the same

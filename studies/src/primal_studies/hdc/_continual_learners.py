@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal._parallel import single_threaded_blas
-from primal.hdc._class_online import PrimeOnlineClassifier
-from primal.hdc._class_prototypes import PrimeCentroidClassifier
-from primal.sklearn import PrimeRidgeClassifier
+from primal.sklearn import PrimeCentroidClassifier, PrimeOnlineClassifier, PrimeRidgeClassifier
 from primal.sklearn._moments import Moments
 
 __all__ = ["LEARNERS", "Learner", "leading"]
@@ -100,7 +98,7 @@ class _Growing(Learner):
         if self.parts and self.model.n_components < self.largest:
             rows, labels = (np.concatenate(part) for part in zip(*self.parts, strict=True))
             old, before = self.model.n_components, self.model.decision_function(X)
-            self.model.grow(min(2 * old, self.largest), rows, labels)
+            self.model = self.model.grow(min(2 * old, self.largest), rows, labels)
             after = leading(self.model, old).decision_function(X)
             self.old_answers_kept = bool(np.array_equal(before, after))
         self.parts.append((X, y))

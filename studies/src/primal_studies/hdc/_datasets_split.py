@@ -7,6 +7,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from primal._checks import one_of, whole_number
+from primal.errors import DataError
+
 __all__ = ["Dataset", "Split", "standardised"]
 
 _TRAIN_SHARE = 2 / 3
@@ -92,8 +95,12 @@ def standardised(split: Split, kind: str, n_rows: int | None = None) -> Split:
     >>> bool(abs(wine.X_train.std(axis=0) - 1).max() < 1e-12)
     True
     """
-    if kind == "text":
+    if not isinstance(split, Split):
+        raise DataError(f"split must be a Split, got {split!r}.")
+    if one_of("kind", kind, ("image", "table", "text")) == "text":
         return split
+    if n_rows is not None:
+        n_rows = whole_number("n_rows", n_rows, least=1)
     seen = split.X_train[:n_rows]
     axis = 0 if kind == "table" else None
     mean = seen.mean(axis=axis, dtype=np.float64)

@@ -27,8 +27,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal.torch import DynamicPrime
-from primal.torch._inr import SHARE_OF_NYQUIST
+from primal.torch import SHARE_OF_NYQUIST, DynamicPrime
 from primal_studies.training._common import (
     Settings,
     mean_spread,

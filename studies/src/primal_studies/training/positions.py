@@ -164,7 +164,9 @@ class Transformer(nn.Module):
             self.table = nn.Parameter(0.02 * torch.randn(longest, WIDTH))
             self.n_untrained = (longest - length) * WIDTH  # rows that training never reaches
         if method.startswith("prime"):
-            self.positions = PrimePositions(WIDTH // HEADS, spacing=method.split()[1])
+            self.positions = PrimePositions(
+                WIDTH // HEADS, spacing=method.split()[1], layout="block"
+            )
 
     def forward(self, tokens: Tensor) -> Tensor:
         places = torch.arange(tokens.shape[-1], device=tokens.device)
@@ -197,7 +199,7 @@ class Block(nn.Module):
     def forward(self, x: Tensor, codes: Tensor | None) -> Tensor:
         q, k, v = self.qkv(self.norms[0](x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
         if codes is not None:
-            q, k = rotate(q, codes), rotate(k, codes)
+            q, k = (rotate(x, codes, layout="block") for x in (q, k))
         scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
         future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
         mixed = scores.masked_fill(future, -torch.inf).softmax(-1) @ v

@@ -24,7 +24,7 @@ def main(argv: Sequence[str] | None = None) -> None:
     argparse.ArgumentParser(description=__doc__).parse_args(argv)
     from rotary_embedding_torch import RotaryEmbedding
 
-    positions = PrimePositions(D, pairing="interleaved")
+    positions = PrimePositions(D)
     rows = []
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         for n in (64, 1024, 4096):
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             true, _ = positions.rotary(q.double(), q.double(), seq_dim=-2)
             ours, _ = positions.rotary(q, q, seq_dim=-2)
             # A fresh one for each type: it keeps the angles of its first call.
-            peer = RotaryEmbedding(dim=D, custom_freqs=positions.frequencies().float())
+            peer = RotaryEmbedding(dim=D, custom_freqs=positions.radians.float())
             found = [
                 float((x.double() - true).abs().max() / true.abs().max())
                 for x in (ours, peer.rotate_queries_or_keys(q))

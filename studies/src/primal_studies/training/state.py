@@ -16,7 +16,7 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from primal.torch._state import decayed_sums
+from primal.torch import decayed_sums
 from primal_studies.training._common import (
     Settings,
     mean_spread,

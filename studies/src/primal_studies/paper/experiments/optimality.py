@@ -11,7 +11,6 @@ import numpy as np
 from primal.codebooks import (
     bounds,
     codebook,
-    excess_coherence,
     optimality_ratio,
     predict_coherence,
 )
@@ -106,7 +105,7 @@ def _cell_row(cell: tuple[int, int], place: int, coherences: Mapping[str, np.nda
     for name, value in middle.items():
         row[f"{name}_coherence"] = value
         row[f"{name}_ratio"] = optimality_ratio(value, N, D)
-        row[f"{name}_excess"] = excess_coherence(value, N, D)
+        row[f"{name}_excess"] = value - bounds.welch(N, D)
     row["prime_rms_over_welch"] = toeplitz_rms(StaticPrime(D).increments, [N])[0] / bounds.welch(
         N, D
     )
@@ -130,7 +129,7 @@ def _kerdock_rows(rows: list[Row]) -> list[Row]:
         for row in rows
         for N, D in ((int(row["N"]), int(row["D"])),)
         if D in KERDOCK_DIMS and 1.9 * D <= N <= D * D // 2 + D
-        for mu in (codebook(N, D, kind="kerdock").certificate.mu,)
+        for mu in (codebook(N, D, kind="kerdock").certificate.coherence,)
     ]
 
 

@@ -69,7 +69,7 @@ def _round_trip(x: np.ndarray, sigma: float, D: int) -> tuple[Row, list[Row]]:
         "coherence": codes.coherence,
         "mse_linear": _mse(linear, x),
         "mse_lattice": _mse(lattice.x, x),
-        "log2_spurious": plan.log2_spurious,
+        "log2_spurious": plan.certificate.log2_spurious,
         **{
             status: int((lattice.status == status).sum())
             for status in ("unique", "ambiguous", "failed")

@@ -1,0 +1,242 @@
+"""A folder that one run fills with part files: whole or not there, never those of two runs.
+
+A part is written under a name that nobody reads and renamed when it is on the disk. So a run that
+was killed, or a machine that lost its power, leaves whole parts, and the next run makes the others.
+``_primal.json`` says what the parts are of. A lock on the folder, held by one run or shared by the
+shards of one run, keeps others out; where a disk knows no locks the manifest still does.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import os
+import re
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from primal._files import written_whole
+from primal.errors import DataError, ParameterError, PrimalError
+from primal.pipeline._inputs import resumable
+from primal.pipeline._record import Key, Record, manifest_text, read_manifest, read_record
+
+try:
+    import fcntl
+except ImportError:  # not on this system
+    fcntl = None  # type: ignore[assignment]
+
+__all__ = [
+    "MANIFEST",
+    "PartFolder",
+    "on_disk",
+    "part_keys",
+    "part_path",
+    "part_record",
+    "refuse_other",
+    "rejected_path",
+    "write_rejected",
+]
+
+MANIFEST = "_primal.json"
+# One file that is put together from parts, with its manifest and list of rejected rows.
+WORK_FILES = ("_whole", "_manifest.json", "_rejected.csv")
+REJECTED_HEADER = b"file,row,column,value,reason\n"
+_PART = re.compile(r"part-(\d{5,9})-(\d{6,15})\.parquet")
+_LIST = re.compile(r"part-\d{5,9}-\d{6,15}\.csv")
+# What a run that was killed left of a file.
+_DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
+# Tries of a shard to get the lock, 10 ms apart: another one may be starting.
+_TRIES = 1000
+
+
+def part_path(folder: Path, key: Key) -> Path:
+    """Return the file of a part."""
+    return folder / f"part-{key[0]:05}-{key[1]:06}.parquet"
+
+
+def part_keys(folder: Path) -> list[Key]:
+    """Return the file and number of every part in a folder, in order."""
+    found = (_PART.fullmatch(path.name) for path in folder.iterdir())
+    return sorted((int(one[1]), int(one[2])) for one in found if one)
+
+
+def part_record(folder: Path, key: Key, run: str | None = None) -> Record:
+    """Return the record of a part, which must be one of this run."""
+    path = part_path(folder, key)
+    record = read_record(path)
+    if (run or record.run) != record.run or [part[:2] for part in record.parts] != [key]:
+        raise DataError(f"{path} is a part of another run: remove it, and run again.")
+    return record
+
+
+def rejected_path(folder: Path, key: Key) -> Path:
+    """Return the file that lists the rejected rows of a part."""
+    return folder / "_rejected" / f"{part_path(folder, key).stem}.csv"
+
+
+def write_rejected(folder: Path, key: Key, lines: Iterable[tuple[str, ...]]) -> None:
+    """List the rejected rows of a part; the part itself comes later."""
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(lines)
+    path = rejected_path(folder, key)
+    path.parent.mkdir(exist_ok=True)
+    with written_whole(path) as stream:
+        stream.write(REJECTED_HEADER + text.getvalue().encode("utf-8", errors="replace"))
+
+
+def rejected_lists(folder: Path, record: Record) -> Iterator[bytes]:
+    """Return the list of rejected rows of all parts."""
+    yield REJECTED_HEADER
+    for f, number, *_, lost in record.parts:
+        if lost:
+            path = rejected_path(folder, (f, number))
+            try:
+                yield path.read_bytes().removeprefix(REJECTED_HEADER)
+            except FileNotFoundError:
+                raise DataError(f"{path} is missing: remove that part, and run again.") from None
+
+
+@contextlib.contextmanager
+def on_disk(dst: Path | str) -> Iterator[None]:
+    """Turn a failure of the disk into a PrimalError that says how to resume."""
+    try:
+        yield
+    except OSError as error:
+        raise resumable(f"{dst} cannot be written: {error.strerror or error}") from error
+
+
+class PartFolder:
+    """The parts of one request, as a context manager that holds the lock.
+
+    Left by an error in the data, or by another before any part was made, it removes its parts;
+    left by a full disk, an interrupt or a kill, it stays for the next run to resume. Shards of
+    one request share it; `overwrite` replaces the parts of another request.
+    """
+
+    def __init__(
+        self, path: Path, request: dict[str, Any], *, shared: bool = False, overwrite: bool = False
+    ) -> None:
+        self.path, self._request = path, request
+        self._shared, self._overwrite = shared, overwrite
+        # Whether an error is one of the rows that are being read, not of the parts that are there.
+        self.working = False
+
+    def __enter__(self) -> PartFolder:
+        with on_disk(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            self._lock, alone = _locked(self.path, self._shared)
+            try:
+                self._claim(alone)
+                if self._shared and alone and fcntl is not None and self._lock is not None:
+                    with contextlib.suppress(OSError):  # some network disks know no locks
+                        fcntl.flock(self._lock, fcntl.LOCK_SH)
+            except BaseException:
+                self._unlock()
+                raise
+        return self
+
+    def _claim(self, alone: bool) -> None:
+        """Leave the folder with the manifest of this request, or refuse it as it is."""
+        manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
+        if MANIFEST in there:
+            found = read_manifest(manifest)["request"]
+            if found == self._request:
+                return
+            if not self._overwrite:
+                refuse_other(self.path, found, self._request)
+            if not alone:
+                raise ParameterError(f"another run is writing {self.path} now: wait for it.")
+            self._unlink(_PART, _LIST, _DRAFT)  # first: no part stands beside another's manifest
+        elif foreign := [name for name in there if not _DRAFT.fullmatch(name)]:
+            raise ParameterError(
+                f"{self.path} is there, holds {foreign[0]!r} and has no {MANIFEST}: it is no "
+                "output of primal. Choose another name."
+            )
+        with written_whole(manifest) as stream:
+            stream.write(manifest_text(self._request))
+
+    def remove(self, keys: Iterable[Key] | None = None) -> None:
+        """Remove some parts; without any named all of them, and the folder if it is then empty."""
+        for key in keys or ():
+            part_path(self.path, key).unlink(missing_ok=True)
+            rejected_path(self.path, key).unlink(missing_ok=True)
+        if keys is None:
+            self._unlink(_PART, _LIST, _DRAFT)
+            for name in (*WORK_FILES, MANIFEST):
+                (self.path / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.path.rmdir()
+
+    def tidy(self) -> None:
+        """Remove what a kill left of a part, unless other shards may be writing one."""
+        if not self._shared:
+            self._unlink(_DRAFT)
+
+    def _unlink(self, *patterns: re.Pattern[str]) -> None:
+        """Remove the files of ours with such names, and no others."""
+        lists = self.path / "_rejected"
+        for folder in (self.path, *([lists] if lists.is_dir() else ())):
+            kinds = [one for one in patterns if one is not (_PART if folder == lists else _LIST)]
+            for path in folder.iterdir():
+                if any(one.fullmatch(path.name) for one in kinds):
+                    path.unlink()
+        with contextlib.suppress(OSError):
+            lists.rmdir()
+
+    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+        ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
+        gives_up = ours and self.working and not self._shared
+        try:
+            if gives_up and (isinstance(error, DataError) or not part_keys(self.path)):
+                self.remove()
+        finally:
+            self._unlock()
+
+    def _unlock(self) -> None:
+        if self._lock is not None:
+            os.close(self._lock)
+
+
+def _locked(folder: Path, shared: bool) -> tuple[int | None, bool]:
+    """Return a folder opened with its lock, which closing gives back, and whether it is alone."""
+    if fcntl is None:
+        return None, True
+    opened = os.open(folder, os.O_RDONLY)
+    for attempt in range(_TRIES if shared else 1):
+        if attempt:
+            time.sleep(0.01)
+        for mode in (fcntl.LOCK_EX, fcntl.LOCK_SH)[: 1 + shared]:
+            try:
+                fcntl.flock(opened, mode | fcntl.LOCK_NB)
+            except BlockingIOError:
+                continue
+            except OSError:  # some network disks know no locks
+                return opened, True
+            # A run that ends may have removed the folder meanwhile.
+            if folder.exists() and os.path.samestat(os.fstat(opened), folder.stat()):
+                return opened, mode == fcntl.LOCK_EX
+    os.close(opened)
+    raise ParameterError(f"another run is writing {folder} now: wait for it.")
+
+
+def refuse_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:
+    """Raise ParameterError if an output was made by another request, and say what differs."""
+    differing = []
+    for name in sorted(request):
+        old, new = there.get(name), request[name]
+        if old == new or name == "fingerprint":
+            continue
+        if name == "inputs":
+            differing.append("the input files changed")
+            continue
+        nested = isinstance(old, dict) and isinstance(new, dict)
+        pairs = [(k, old.get(k), new.get(k)) for k in new] if nested else [(name, old, new)]  # type: ignore[union-attr]
+        differing += [f"{k} = {a!r:.60} there, {b!r:.60} asked" for k, a, b in pairs if a != b]
+    if differing:
+        raise ParameterError(
+            f"{dst} was made with other settings ({'; '.join(differing)}): choose another name, or "
+            "pass overwrite (--overwrite)."
+        )

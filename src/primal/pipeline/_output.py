@@ -1,0 +1,153 @@
+"""Outputs: a folder of parts as it is, or one file put together from the parts beside it."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from primal._files import npy_header, open_regular, written_whole
+from primal.errors import DataError, ParameterError
+from primal.pipeline._folder import (
+    REJECTED_HEADER,
+    WORK_FILES,
+    on_disk,
+    part_path,
+    refuse_other,
+    rejected_lists,
+)
+from primal.pipeline._job import Progress
+from primal.pipeline._parquet import stored_groups, write_file
+from primal.pipeline._record import (
+    METADATA_KEY,
+    Record,
+    beside,
+    manifest_text,
+    read_manifest,
+)
+
+__all__ = ["finished", "is_one_file", "parts_folder", "write_one_file"]
+
+_FILES = (".parquet", ".npy")
+
+
+def is_one_file(dst: object) -> bool:
+    """Return whether an output is one file; else it is a folder of parts."""
+    if not isinstance(dst, (str, Path)):
+        raise ParameterError(f"dst must be a path, got {dst!r}.")
+    path = Path(dst)
+    if path.suffix in _FILES:
+        if path.is_dir():
+            raise ParameterError(f"{dst} is a folder: choose another name for one file.")
+        return True
+    if path.suffix and not (str(dst).endswith(os.sep) or path.is_dir()):
+        raise ParameterError(
+            f"the output must end in .parquet or .npy, or have no suffix to be a folder of parts, "
+            f"got {path.name!r}."
+        )
+    return False
+
+
+def parts_folder(dst: Path) -> Path:
+    """Return the folder of the parts of an output, which for one file is there for a while."""
+    return beside(dst, "primal-part") if dst.suffix in _FILES else dst
+
+
+def finished(dst: Path, request: dict[str, Any], overwrite: bool) -> Record | None:
+    """Return the record of one file that is already there and answers the same request.
+
+    Something else, or somebody else's file under a name that we need, is a ParameterError.
+    """
+    manifest, rejected = beside(dst, "manifest.json"), beside(dst, "rejected.csv")
+    if overwrite:
+        return None
+    found: dict[str, Any] = {}
+    with contextlib.suppress(DataError):
+        found = read_manifest(manifest)
+    for path, ours in ((rejected, _is_list(rejected)), (manifest, bool(found))):
+        if os.path.lexists(path) and not ours:
+            raise ParameterError(
+                f"{path} is there and was not written for {dst.name}: choose another name, or pass "
+                "overwrite (--overwrite)."
+            )
+    if not dst.exists():
+        return None
+    if not found:
+        raise ParameterError(
+            f"{dst} exists and has no manifest beside it: pass overwrite (--overwrite) to replace "
+            "it, or choose another name."
+        )
+    refuse_other(dst, found["request"], request)
+    output = found.get("output")
+    if not isinstance(output, dict) or output.get("bytes") != dst.stat().st_size:
+        raise ParameterError(f"{dst} was changed after it was made: pass overwrite (--overwrite).")
+    return Record.from_json(found.get("record"))
+
+
+def write_one_file(
+    dst: Path,
+    folder: Path,
+    record: Record,
+    schema: pa.Schema,
+    request: dict[str, Any],
+    rows_of: Callable[[pa.Table], np.ndarray],
+    progress: Progress | None = None,
+) -> None:
+    """Put parts together in one file, with its manifest and list of rejected rows.
+
+    All are written in the folder beside `dst` and then renamed. Row groups are copied; `rows_of`
+    returns the rows of a part in a ``.npy`` file.
+    """
+    more: dict[str, Any] = {}
+    whole, manifest, rejected = (parts_folder(dst) / name for name in WORK_FILES)
+
+    def paths() -> Iterator[Path]:
+        n_done = 0
+        for part in record.parts:
+            yield part_path(folder, part[:2])
+            n_done += part[2]
+            if progress is not None:
+                progress(n_done, record.rows)
+
+    with on_disk(dst):
+        with written_whole(whole) as stream:
+            if dst.suffix == ".parquet":
+                metadata = {METADATA_KEY: json.dumps(record.as_json()).encode()}
+                groups = (group for path in paths() for group in stored_groups(path))
+                write_file(stream, schema.with_metadata(metadata), groups)
+            else:
+                empty = rows_of(schema.empty_table())
+                stream.write(npy_header(empty.dtype, (record.rows, empty.shape[1])))
+                for path in paths():
+                    rows = rows_of(pq.ParquetFile(path).read())
+                    stream.write(np.ascontiguousarray(rows, rows.dtype.newbyteorder("<")).data)
+                more = {"dtype": empty.dtype.str, "columns": empty.shape[1]}
+        output = {"bytes": whole.stat().st_size, **more}
+        with written_whole(manifest) as stream:
+            stream.write(manifest_text(request, record=record.as_json(), output=output))
+        if record.rejected:
+            with written_whole(rejected) as stream:
+                stream.writelines(rejected_lists(folder, record))
+            rejected.replace(beside(dst, "rejected.csv"))
+        elif _is_list(beside(dst, "rejected.csv")):  # of an earlier output
+            beside(dst, "rejected.csv").unlink()
+        # The old output goes first: a manifest never stands beside the output of another.
+        dst.unlink(missing_ok=True)
+        manifest.replace(beside(dst, "manifest.json"))
+        whole.replace(dst)
+
+
+def _is_list(path: Path) -> bool:
+    """Whether a file lists rejected rows."""
+    try:
+        with open_regular(path) as opened:
+            return opened.read(len(REJECTED_HEADER)) == REJECTED_HEADER
+    except (OSError, DataError):
+        return False

@@ -1,0 +1,186 @@
+"""What all learners on prime features share: features, rows in blocks, parts, classes, growth."""
+
+from __future__ import annotations
+
+from abc import ABCMeta, abstractmethod
+from collections.abc import Iterator
+from copy import copy
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.multiclass import check_classification_targets, unique_labels
+from sklearn.utils.validation import check_is_fitted
+
+from primal.engines import row_blocks
+from primal.errors import DataError
+from primal.sklearn._contract import validate_data
+from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
+from primal.sklearn._moments import rounded
+from primal.sklearn._weights import weighted_rows
+
+__all__ = ["PrimeClassifier", "PrimeModel"]
+
+# Rows whose features are held at once, in features: 32 MB of float64.
+_BLOCK_FEATURES = 1 << 22
+_DTYPES = (np.float64, np.float32)
+
+
+class PrimeModel(BaseEstimator, metaclass=ABCMeta):
+    """A learner on prime features, which keeps sums over rows and can go on adding to them.
+
+    A subclass starts its sums (`_start`), adds rows to them (`_add`), widens them for more
+    features (`_widen`) and answers for rows of features (`_answers`). Its targets are what
+    `_targets` makes of y.
+    """
+
+    features_: PrimeFeatures
+    n_features_in_: int
+    _y_options: ClassVar[dict[str, Any]] = {}  # of scikit-learn's check of y
+
+    def __init__(
+        self,
+        n_components: int = 1024,
+        *,
+        kernel: str = "rbf",
+        gamma: Any = "scale",
+        basis: str = "auto",
+        form: str = "auto",
+        precision: str = "exact",
+    ) -> None:
+        self.n_components = n_components
+        self.kernel = kernel
+        self.gamma = gamma
+        self.basis = basis
+        self.form = form
+        self.precision = precision
+
+    @abstractmethod
+    def _start(self, y: np.ndarray) -> None:
+        """Make the sums of no rows, for targets such as y holds."""
+
+    @abstractmethod
+    def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
+        """Add rows to the sums."""
+
+    @abstractmethod
+    def _answers(self, Z: np.ndarray) -> np.ndarray:
+        """Return the value of every target for rows of features, shape (n, m)."""
+
+    @abstractmethod
+    def _targets(self, y: np.ndarray) -> np.ndarray: ...
+
+    def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
+        """Replace the sums by those of more features, from all rows seen so far."""
+        raise NotImplementedError
+
+    def _meet(self, y: np.ndarray, classes: Any) -> None:
+        """Make room for targets that have not been seen before."""
+
+    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        X, y, weights = self._checked(X, y, sample_weight, reset=True)
+        self._begin(X, y, weights)
+        self._learn(X, self._targets(y), weights)
+        return self
+
+    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
+        first = not hasattr(self, "features_")
+        X, y, weights = self._checked(X, y, sample_weight, reset=first)
+        if first:
+            self._begin(X, y, weights)
+        else:
+            self.features_.partial_fit(X)
+        self._meet(y, classes)
+        self._add(X, self._targets(y), weights)
+        return self
+
+    def _grown(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        check_is_fitted(self)
+        X, y, weights = self._checked(X, y, sample_weight, reset=False)
+        grown = copy(self)
+        grown.features_ = self.features_.grow(n_components, rescale=True)
+        grown.n_components = n_components
+        grown._widen(X, grown._targets(y), weights)
+        return grown
+
+    def _begin(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
+        self.features_ = fitted_features(self, X, weights)
+        self._start(y)
+
+    def _learn(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
+        self._add(X, targets, weights)
+
+    def _values(self, X: Any) -> np.ndarray:
+        """Return the value of every target for every row of X, shape (n, m)."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        parts = [self._answers(self.features_.transform(X[rows])) for rows in self._blocks(X)]
+        return np.concatenate(parts)
+
+    def _blocks(self, X: Any) -> Iterator[slice]:
+        return row_blocks(X.shape[0], self.n_components, _BLOCK_FEATURES)
+
+    def _whole_features(self, X: Any) -> np.ndarray:
+        """Return features without their amplitude, as whole numbers in units of 2**-18."""
+        unit = self.features_.map_.with_amplitude(1.0)
+        return rounded(transformed(unit, X, np.dtype(np.float32)))
+
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        X, y = validate_data(
+            self, X, y, accept_sparse="csr", dtype=_DTYPES, reset=reset, **self._y_options
+        )
+        return weighted_rows(sample_weight, X, y)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
+        tags.input_tags.sparse = True
+        return tags
+
+
+class PrimeClassifier(ClassifierMixin, PrimeModel):
+    """A learner of labels; ones never seen before become new classes.
+
+    Targets are the places of labels in `classes_`. A subclass moves its sums to the places of
+    more classes in `_spread`.
+    """
+
+    classes_: np.ndarray
+
+    @abstractmethod
+    def _spread(self, n_classes: int, places: np.ndarray) -> None:
+        """Make the sums those of more classes; the present ones go to `places`."""
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return the value of each class, (n, n_classes); for two classes the difference, (n,)."""
+        values = self._values(X)
+        return values[:, 1] - values[:, 0] if len(self.classes_) == 2 else values
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of the largest value, shape (n,)."""
+        best = self._values(X).argmax(axis=1)
+        return self.classes_[best]
+
+    def _begin(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
+        self.classes_ = np.unique(y)
+        super()._begin(X, y, weights)
+
+    def _meet(self, y: np.ndarray, classes: Any) -> None:
+        expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
+        labels = unique_labels(self.classes_, expected)
+        if len(labels) > len(self.classes_):
+            self._spread(len(labels), np.searchsorted(labels, self.classes_))
+            self.classes_ = labels
+
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        if not np.isin(y, self.classes_).all():
+            raise DataError("y holds labels that the model has not seen: use partial_fit first.")
+        return np.searchsorted(self.classes_, y)
+
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        X, y, weights = super()._checked(X, y, sample_weight, reset=reset)
+        check_classification_targets(y)
+        return X, y, weights

@@ -1,0 +1,76 @@
+"""Checks at the public edge: types, shapes and devices of tensors."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from primal._checks import one_of
+from primal.errors import DataError, ParameterError
+from primal.maps import LAYOUTS
+
+DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+_POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+# Integers that float64 holds without rounding, whatever their value.
+_EXACT_INTEGERS = (*_POSITIONS[1:], torch.uint32, torch.uint16)
+
+
+def output_dtype(dtype: torch.dtype | None) -> torch.dtype:
+    """Return `dtype` if features can have it; by default PyTorch's default type."""
+    dtype = torch.get_default_dtype() if dtype is None else dtype
+    if dtype not in DTYPES:
+        raise ParameterError(
+            f"dtype must be one of {', '.join(str(d) for d in DTYPES)}, got {dtype!r}."
+        )
+    return dtype
+
+
+def is_interleaved(layout: str) -> bool:
+    """Return whether the layout is "interleaved", if it exists."""
+    return one_of("layout", layout, LAYOUTS) == "interleaved"
+
+
+def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
+    """Return x if it is a tensor of real numbers, d of them along its last axis."""
+    check_tensor(name, x)
+    if x.dtype == torch.int64 or x.dtype == torch.uint64:
+        raise DataError(
+            f"{name} has type {x.dtype}, whose values beyond 2**53 float64 cannot hold: pass "
+            f"{name}.double() if all of them are smaller."
+        )
+    if not (x.dtype.is_floating_point or x.dtype in _EXACT_INTEGERS):
+        raise DataError(f"{name} must hold real numbers, got {x.dtype}: convert it to float32.")
+    if x.layout != torch.strided:
+        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
+    if x.ndim == 0 or x.shape[-1] != d:
+        raise DataError(
+            f"{name} must have {d} values along its last axis, got shape {tuple(x.shape)}."
+        )
+    return x
+
+
+def checked_positions(t: Tensor) -> Tensor:
+    """Return t if it is a tensor of integers."""
+    check_tensor("positions", t, "t")
+    if t.dtype not in _POSITIONS:
+        raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
+    return t
+
+
+def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
+    """Raise unless a tensor lies where x does: on the meta device it has no values at all."""
+    if tensor.device != x.device:
+        raise DataError(
+            f"{name} on {tensor.device} and the input on {x.device} cannot be used together: "
+            "move one of them (from the meta device with to_empty and reset_parameters, or "
+            "load_state_dict)."
+        )
+
+
+def check_tensor(name: str, x: object, variable: str | None = None) -> None:
+    """Raise unless x is a tensor."""
+    if not isinstance(x, Tensor):
+        raise DataError(
+            f"{name} must be a tensor, got {type(x).__name__}: pass "
+            f"torch.as_tensor({variable or name})."
+        )

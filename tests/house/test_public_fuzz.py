@@ -1,0 +1,111 @@
+"""Whatever is passed to a public callable, a result or a clear error comes back, soon.
+
+A short version of ``tools/fuzz.py``, which makes 20,000 calls.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import time
+import tracemalloc
+
+import numpy as np
+import pytest
+
+for _package in ("sklearn", "torch", "pyarrow", "torchhd"):
+    pytest.importorskip(_package, reason="the whole public surface needs every host")
+
+import fuzz_recipes as recipes  # noqa: E402
+import fuzz_surface as surface  # noqa: E402
+
+import primal  # noqa: E402
+
+_CALLS_PER_CALLABLE = 15
+_ROOMS = [room for room in recipes.ROOMS if room != "primal.torch.parallel"]
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PRIMAL_CACHE_DIR", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def traced():
+    tracemalloc.start()
+    yield
+    tracemalloc.stop()
+
+
+def call_of(function, **parameters):
+    signature = tuple(inspect.signature(function).parameters.values())
+    return surface.attempt(surface.Call("f", lambda: function, signature), parameters, parameters)
+
+
+@pytest.mark.parametrize("room", _ROOMS)
+def test_hostile_arguments_give_a_result_or_a_clear_error(room, traced):
+    n_calls = _CALLS_PER_CALLABLE * len(list(recipes.calls(room)))
+    wrong = [
+        f"{called}: {outcome.kind}: {outcome.detail}"
+        for called, outcome in recipes.fuzz(room, n_calls, seed=0)
+        if outcome.kind not in surface.FINE
+    ]
+    assert wrong == []
+
+
+@pytest.mark.parametrize("room", _ROOMS)
+def test_every_callable_has_arguments_that_it_takes(room):
+    for call in recipes.calls(room):
+        outcome = surface.attempt(call, recipes.valid_arguments(room, call), {})
+        assert outcome.kind == "result", (call.name, outcome)
+
+
+def test_every_room_has_recipes_or_a_reason():
+    found = {room for room in surface.rooms() if not recipes.is_excluded_room(room)}
+    assert found == set(recipes.ROOMS)
+
+
+@pytest.mark.parametrize("room", list(recipes.ROOMS))
+def test_what_is_left_out_exists_and_has_a_reason(room):
+    module = importlib.import_module(room)
+    for name, reason in recipes.ROOMS[room].excluded.items():
+        thing = module
+        for part in name.removesuffix("()").split("."):
+            thing = getattr(thing, part)
+        assert callable(thing), name
+        assert reason, name
+
+
+def test_a_new_public_name_is_missed(monkeypatch):
+    monkeypatch.setattr(primal.turns, "new", new, raising=False)
+    call = next(call for call in recipes.calls("primal.turns") if call.name == "new")
+    with pytest.raises(KeyError, match="unheard_of"):
+        recipes.valid_arguments("primal.turns", call)
+
+
+def new(unheard_of):
+    """Stand for a function that somebody adds to a room."""
+
+
+new.__module__ = "primal.turns._new"
+
+
+@pytest.mark.parametrize(
+    ("function", "kind"),
+    [
+        (lambda x: x, "result"),
+        (lambda x: primal.primes(-1), "PrimalError that does not name the argument"),
+        (lambda x: x[0], "TypeError"),
+        (lambda x: x + "", "TypeError"),
+        (lambda x: x.nothing, "AttributeError"),
+        (lambda x: np.zeros(surface.MOST_BYTES // 8 + 1), "allocation"),
+    ],
+)
+def test_the_check_tells_outcomes_apart(function, kind, traced):
+    assert call_of(function, x=object()).kind.startswith(kind)
+
+
+def test_a_call_that_does_not_end_is_stopped(monkeypatch):
+    monkeypatch.setattr(surface, "MOST_SECONDS", 0.1)
+    assert call_of(lambda x: time.sleep(30), x=1).kind == "OutOfTime"

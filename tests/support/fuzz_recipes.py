@@ -1,0 +1,540 @@
+"""How every public callable is called well: what its arguments are, and why some are left out."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import random
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import fuzz_surface as surface
+import numpy as np
+import torch
+
+import primal
+from primal import hdc, pipeline, search
+from primal import torch as layers
+from primal.hdc import classifiers, datasets
+from primal.torch import functional
+
+# An error that a callback raises passes through: only things that are no callbacks are tried.
+CALLBACKS = ("progress", "fit_progress", "told")
+
+_CHECKED_BEFORE = "is called by other rooms, with arguments that have been checked"
+_STUDIES = "a study beside the library, of no use to a caller's data"
+
+
+@dataclass(frozen=True)
+class Room:
+    """Valid arguments by name and for single calls, instances of classes, exclusions."""
+
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    instances: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
+    excluded: Mapping[str, str] = field(default_factory=dict)
+    strange: tuple[Any, ...] = ()  # what belongs to the room, in the wrong place
+
+
+_X = np.random.default_rng(0).normal(size=(12, 3))
+_Y = np.arange(12) % 3
+_MAP = primal.DynamicPrime(3, 16, 0.1)
+_Z = _MAP.encode(_X)
+_STATIC = primal.StaticPrime(16)
+_TURNS = _MAP.turns(_X)
+_INCREMENTS = _STATIC.increments
+_BOX = primal.Box(4.0)
+_CODEBOOK = primal.codebook(8, 4)
+_SPACE = hdc.Space(16, roles=("a", "b", "c"))
+_A, _B, _C = (_SPACE.symbols(role) for role in "abc")
+_CODES, _OTHER = _A.encode(["x", "y", "z"]), _B.encode(["x", "y", "z"])
+_SUM = hdc.bundle(_CODES)
+_TENSOR = torch.from_numpy(_X)
+_STEPS = functional.increment_tensor(_INCREMENTS)
+_PLACES = torch.arange(5)
+_HEADS = torch.ones(2, 3, 5, 16)
+_TABLE = functional.frequency_table(_MAP.basis)
+_SPLIT = datasets.Split(_X, _Y, _X, _Y)
+
+
+def _memory() -> hdc.ItemMemory:
+    return hdc.ItemMemory(_A, ["x", "y", "z"])
+
+
+def _index() -> search.Index:
+    return search.Index.from_vectors(_X, _MAP)
+
+
+def _saved(name: str, thing: Any) -> Path:
+    """Return where a thing is saved in this folder."""
+    path = Path(name)
+    if not path.exists():
+        thing.save(path)
+    return path
+
+
+def _key_values() -> hdc.KeyValueMemory:
+    return hdc.KeyValueMemory(_SPACE).add(_CODES, _OTHER)
+
+
+def _sequence() -> hdc.SequenceMemory:
+    return hdc.SequenceMemory("b", _memory()).extend(["x"])
+
+
+def _table_file() -> str:
+    if not Path("X.npy").exists():
+        np.save("X.npy", _X)
+    return "X.npy"
+
+
+def _encoded(name: str = "encoded.parquet", **options: Any) -> str:
+    if not Path(name).exists():
+        pipeline.encode(_table_file(), name, dim=64, sigma=0.1, layout="interleaved", **options)
+    return name
+
+
+def _estimator(kind: Callable[..., Any], **options: Any) -> object:
+    """Make an estimator and fit it: its parameters are checked then, as scikit-learn asks."""
+    X = ["abcd", "efgh", "abef"] if kind is classifiers.PrimeNgrams else _X
+    y = _Y[: len(X)]
+    return kind(**options).fit(np.arange(12)[:, None] if "Positions" in kind.__name__ else X, y)
+
+
+def _fitted(kind: Any, **options: Any) -> Callable[[], Any]:
+    return partial(_estimator, kind, **options)
+
+
+_estimators = importlib.import_module("primal.sklearn")
+_SKLEARN = {"X": _X, "y": _Y, "gamma": 0.5, "kernel": "rbf", "value": "x", "n_components": 32}
+
+ROOMS: dict[str, Room] = {
+    "primal": Room({"n": 4, "spec": _MAP.spec}),
+    "primal.bases": Room(
+        {"name": "auto", "d": 3, "n_frequencies": 8, "n_multiplications": 1e6},
+        calls={"Basis.grow": {"n_frequencies": 16}},
+        instances={"Basis": lambda: _MAP.basis},
+        excluded={"spec_digest": _CHECKED_BEFORE, "FrequencyTable": _CHECKED_BEFORE},
+    ),
+    "primal.maps": Room(
+        {
+            "d": 3,
+            "D": 32,
+            "x": _X,
+            "z": _Z,
+            "t": [3, 5],
+            "N": 6,
+            "n": 20,
+            "prior": _BOX,
+            "other": _MAP,
+        },
+        calls={
+            "from_spec": {"spec": _MAP.spec},
+            "StaticPrime.decode": {"z": _STATIC.encode([3]), "n": 20},
+        },
+        instances={
+            "DynamicPrime": lambda: primal.DynamicPrime(3, 16, 0.1),
+            "StaticPrime": lambda: primal.StaticPrime(16),
+        },
+        excluded={
+            "raised_as": _CHECKED_BEFORE,
+            "check_spec": _CHECKED_BEFORE,
+            "DynamicPrime.write_features": _CHECKED_BEFORE,
+        },
+    ),
+    "primal.turns": Room(
+        {
+            "n": 4,
+            "turns": _TURNS.astype(np.uint64),
+            "increments": _INCREMENTS,
+            "positions": np.arange(3, dtype=np.uint64),
+        }
+    ),
+    "primal.engines": Room(),
+    "primal.decoding": Room(
+        {
+            "z": _Z,
+            "m": _MAP,
+            "prior": _BOX,
+            "basis": _MAP.basis,
+            "layout": "block",
+            "d": 3,
+            "noise": 0.01,
+            "turns": _TURNS,
+            "half_width": 1.0,
+            "mean": 0.0,
+            "cov": 1.0,
+        },
+        instances={
+            "Box": lambda: _BOX,
+            "Gaussian": lambda: primal.Gaussian(0.0, 1.0),
+            "Integers": lambda: primal.Integers(),
+            "DecodePlan": lambda: _MAP.decode_plan(prior=_BOX),
+        },
+        excluded={
+            **dict.fromkeys(("measure_regime", "warn_of_erased", "have_phases"), _CHECKED_BEFORE),
+            **dict.fromkeys(("phases_of", "PositionDecoder", "make_plan"), _CHECKED_BEFORE),
+            **dict.fromkeys(("position_decoder", "pseudoinverse"), _CHECKED_BEFORE),
+            "no_wrap_bound": _CHECKED_BEFORE,
+            "DecodePlan()": "is made by decode_plan",
+        },
+    ),
+    "primal.codebooks": Room(
+        {"N": 8, "D": 4, "mu": 0.3, "s": _STATIC, "coherence": 0.8, "other": _CODEBOOK},
+        calls={
+            "codebook": {"N": 6, "D": 4, "steps": 5},
+            "from_spec": {"spec": _CODEBOOK.spec},
+            "gram_statistics": {"codes": np.eye(4)},
+            "lag_cosines": {"increments": _INCREMENTS},
+            "toeplitz_statistics": {"increments": _INCREMENTS},
+            "Codebook.encode": {"indices": [0, 3]},
+            "Codebook.polish": {"steps": 2},
+            "Codebook.grow": {"N": 9},
+        },
+        instances={"Codebook": lambda: primal.codebook(8, 4, kind="static")},
+        excluded={"Codebook()": "is made by codebook"},
+    ),
+    "primal.codebooks.bounds": Room({"N": 8, "D": 4}),
+    "primal.search": Room(
+        {
+            "difference_turns": 0.1,
+            "codes": "bits",
+            "kernel": 0.5,
+            "hamming": 0.25,
+            "turns": _TURNS,
+            "m": _MAP,
+            "x": _X,
+            "kind": "bits",
+            "n_neighbors": 3,
+        },
+        calls={
+            "phases_to_waves": {"codes": search.phases_to_uint8(_TURNS)},
+            "similarity": {
+                "a": search.waves_to_bits(_TURNS),
+                "b": search.waves_to_bits(_TURNS),
+                "n_frequencies": 8,
+            },
+            "Index.add_codes": {"codes": search.waves_to_bits(_TURNS)},
+            "Index.search_codes": {"codes": search.waves_to_bits(_TURNS), "engine": "numpy"},
+            "Index.search": {"engine": "numpy"},
+            "Index.from_parquet": {"path": _encoded},
+            "Index.load": {"folder": lambda: _saved("an index", _index())},
+            "Index.save": {"folder": "saved index"},
+            "Index.remove": {"ids": [0, 1]},
+            "Index.rerank": {"candidates": np.zeros((12, 2), int)},
+        },
+        instances={"Index": _index},
+    ),
+    "primal.sklearn": Room(
+        _SKLEARN,
+        calls={
+            "PrimeDictionary": {"n_components": 8},
+            "PrimeDictionary.inverse_transform": {"X": np.ones((2, 8))},
+            "PrimeFeatures.grow": {"n_components": 64},
+            "PrimePositions.inverse_transform": {"X": _STATIC.encode([3, 4])},
+            "PrimePositions.transform": {"X": [[3], [4]]},
+            "PrimePositions.partial_fit": {"X": [[3], [4]]},
+            "PrimePositions.fit": {"X": [[3], [4]]},
+            "PrimeRidgeClassifier.grow": {"n_components": 64},
+            "PrimeRidgeRegressor.grow": {"n_components": 64},
+        },
+        instances={
+            "PrimeDictionary": _fitted(_estimators.PrimeDictionary, n_components=8),
+            "PrimeFeatures": _fitted(_estimators.PrimeFeatures, n_components=32),
+            "PrimeHasher": _fitted(_estimators.PrimeHasher, n_components=16),
+            "PrimePositions": _fitted(_estimators.PrimePositions, n_components=16),
+            "PrimeRidgeClassifier": _fitted(_estimators.PrimeRidgeClassifier, n_components=32),
+            "PrimeRidgeRegressor": _fitted(_estimators.PrimeRidgeRegressor, n_components=32),
+        },
+    ),
+    "primal.torch": Room(
+        {
+            "d": 3,
+            "D": 16,
+            "x": _TENSOR,
+            "t": _PLACES,
+            "q": _HEADS,
+            "k": _HEADS,
+            "N": 5,
+            "frequencies": np.ones((8, 3)),
+            "first": 0,
+            "last": 4,
+            "samples_per_unit": 8.0,
+            "positions": _PLACES,
+            "increments": _STEPS,
+            "n_channels": 4,
+            "n_features": 16,
+        },
+        calls={
+            "DynamicPrime.grow": {"D": 32},
+            "PrimeFeatures.grow": {"D": 32},
+            "StaticPrime.grow": {"D": 32},
+            "DynamicPrime.reverse": {"z": torch.from_numpy(_Z)},
+            "PrimeFeatures.reverse": {"z": torch.from_numpy(_Z)},
+            "PrimePositions.rotate": {"x": _HEADS, "seq_dim": -2},
+            "PrimePositions.rotary": {"seq_dim": -2},
+            "rotary": {"seq_dim": -2},
+            "PrimeStateCell.forward": {"x": torch.ones(2, 5, 3)},
+            "PrimeStateCell.step": {"x": torch.ones(2, 3)},
+            "rotate": {"x": _HEADS, "codes": torch.ones(5, 16)},
+            "PrimeINR": {"samples_per_unit": 8.0, "n_features": 16, "width": 8, "n_hidden": 1},
+        },
+        instances={
+            "DynamicPrime": lambda: layers.DynamicPrime(3, 16, 0.1),
+            "PrimeFeatures": lambda: layers.PrimeFeatures(3, 16),
+            "PrimeINR": lambda: layers.PrimeINR(
+                3, samples_per_unit=8.0, n_features=16, width=8, n_hidden=1
+            ),
+            "PrimePositions": lambda: layers.PrimePositions(16),
+            "PrimeStateCell": lambda: layers.PrimeStateCell(3, 4),
+            "StaticPrime": lambda: layers.StaticPrime(16),
+        },
+        excluded={
+            f"{layer}.keep_frequencies": "is called by PrimeParallel, with a range of its own"
+            for layer in ("DynamicPrime", "PrimeFeatures", "StaticPrime")
+        },
+    ),
+    "primal.torch.functional": Room(
+        {
+            "x": _TENSOR,
+            "table": _TABLE,
+            "frequencies": torch.ones(8, 3),
+            "source": _MAP.basis,
+            "increments": _STEPS,
+            "z": torch.ones(12, 16),
+            "t": _PLACES,
+            "n": 5,
+            "pseudoinverse": torch.ones(3, 8),
+            "dtype": torch.float32,
+        },
+        calls={"increment_tensor": {"increments": _INCREMENTS}},
+        excluded={"SharedTable": "is made by frequency_table"},
+    ),
+    "primal.torch.parallel": Room(
+        excluded={"PrimeParallel": "holds its one option; needs a group of processes to be applied"}
+    ),
+    "primal.hdc": Room(
+        {
+            "a": _CODES,
+            "b": _OTHER,
+            "codes": _CODES,
+            "D": 32,
+            "N": 1000,
+            "K": 20,
+            "k": 8,
+            "space": _SPACE,
+            "role": "a",
+            "period": 24.0,
+            "low": 0.0,
+            "high": 1.0,
+            "n": 3,
+            "turns": _CODES.turns,
+            "bundle": _SUM,
+            "n_items": 2,
+            "vocabulary": _A,
+            "x": 0.5,
+            "queries": _CODES,
+            "keys": _CODES,
+            "values": _OTHER,
+            "items": ["x"],
+            "item": "x",
+            "positions": "b",
+            "symbols": _A,
+            "branches": "b",
+            "objects": _C,
+            "relations": _B,
+            "subjects": _A,
+            "n_pairs": 20,
+            "names": ["x", "y"],
+            "numbers": 3,
+            "r": 0.5,
+            "other": _OTHER,
+            "n_values": 10,
+            "d": 1,
+            "path": "saved",
+            "position": 0,
+        },
+        calls={
+            "bind": {"codes": (_CODES, _OTHER)},
+            "bundle": {"codes": (_CODES, _OTHER)},
+            "permute": {"n": 1},
+            "ngrams": {"n": 2},
+            "normalised": {"a": _SUM},
+            "phasors": {"x": _CODES},
+            "to_numpy": {"x": _CODES},
+            "to_torch": {"x": _CODES},
+            "to_fhrr": {"x": _CODES},
+            "to_ssp": {"x": _CODES},
+            "from_fhrr": {"tensor": torch.from_numpy(_SUM)},
+            "from_ssp": {"ssp": np.ones(17)},
+            "phase_matrix": {"reals": _SPACE.reals("a")},
+            "Codes.stack": {"codes": [_CODES, _CODES]},
+            "Codes.__eq__": {"other": _CODES},
+            "window_energy": {"increments": _SPACE.increments("a")},
+            "factorise": {"product": _CODES[0] * _OTHER[0], "domains": [_CODES, _OTHER]},
+            "from_spec": {"spec": _A.spec},
+            "Space.from_spec": {"spec": _SPACE.spec},
+            "Space": {"D": 16, "roles": ("a",)},
+            "Embedding": {"vocabulary": _A, "items": ["x"]},
+            "Embedding.forward": {"x": torch.tensor([0])},
+            "SequenceMemory": {"items": _memory()},
+            "decode_slots": {"slots": _OTHER, "items": _memory()},
+            "encode_graph": {"triples": [("x", "y", "z")]},
+            "encode_record": {"fields": {"x": "y"}, "keys": _A, "values": _B},
+            "encode_set": {"members": ["x"]},
+            "encode_tree": {"tree": ("x", ("y",))},
+            "path_code": {"path": (0, 1), "branches": _A},
+            "Reals.certificate": {"x": [[0.0], [1.0]]},
+            "Reals.law": {"differences": np.ones((2, 1))},
+            "Reals.encode": {"x": [[0.5]]},
+            "KeyValueMemory.recall": {"values": _memory()},
+            "ItemMemory.load": {"path": lambda: _saved("items", _memory())},
+            "KeyValueMemory.load": {"path": lambda: _saved("pairs", _key_values())},
+            "SequenceMemory.load": {"path": lambda: _saved("sequence", _sequence())},
+        },
+        instances={
+            "Circular": lambda: _SPACE.circular("a", period=24),
+            "Codes": lambda: _CODES,
+            "Embedding": lambda: hdc.Embedding(_A, items=["x"]),
+            "Integers": lambda: _SPACE.integers("a"),
+            "ItemMemory": _memory,
+            "KeyValueMemory": _key_values,
+            "Levels": lambda: _SPACE.levels("a", low=0, high=1, n=3),
+            "Reals": lambda: _SPACE.reals("a"),
+            "SequenceMemory": _sequence,
+            "Space": lambda: _SPACE,
+            "Symbols": lambda: _A,
+            "Thermometer": lambda: _SPACE.thermometer("a", low=0, high=1, n=3),
+        },
+        excluded={"Vocabulary": "is the base of the vocabularies"},
+        strange=(
+            *(hdc.identity(8), hdc.identity(5), _CODES, _CODES[:0], _SUM, _SPACE, _A),
+            *(_SPACE.integers("b"), hdc.Space(32).symbols(), _memory(), hdc.ItemMemory(_A)),
+            *(_SPACE.levels("c", low=0, high=1, n=3), hdc.to_torch(_CODES)),
+            hdc.Codes(np.ones((2, 2, 8), np.uint32)),
+            hdc.Codes(np.ones((3, 8), np.uint64)),
+        ),
+    ),
+    "primal.hdc.classifiers": Room(
+        {**_SKLEARN, "split": _SPLIT, "kind": "image", "n_tasks": 3},
+        calls={
+            "PrimeNgrams": {"n": 2},
+            "PrimeNgrams.fit": {"X": ["abc", "abd"]},
+            "PrimeNgrams.transform": {"X": ["abc", "abd"]},
+            "PrimeCentroidClassifier.grow": {"n_components": 64},
+            "PrimeRidgeClassifier.grow": {"n_components": 64},
+            "PrimeOnlineClassifier": {"epochs": 2},
+        },
+        instances={
+            "PrimeNgrams": _fitted(classifiers.PrimeNgrams, n_components=32),
+            "PrimeOnlineClassifier": _fitted(
+                classifiers.PrimeOnlineClassifier, n_components=32, epochs=2
+            ),
+            "PrimeCentroidClassifier": _fitted(
+                classifiers.PrimeCentroidClassifier, n_components=32
+            ),
+        },
+        excluded={"class_incremental": _STUDIES, "first_task_standardised": _STUDIES},
+    ),
+    "primal.hdc.datasets": Room({"name": "digits", "split": _SPLIT, "kind": "image"}),
+    "primal.pipeline": Room(
+        {"src": _table_file, "dim": 8, "path": _encoded},
+        calls={
+            "encode": {"dst": "out.parquet", "sigma": 0.5, "overwrite": True},
+            "decode": {
+                "src": _encoded,
+                "dst": "decoded.parquet",
+                "prior": _BOX,
+                "overwrite": True,
+            },
+            "merge": {
+                "parts": lambda: [_encoded(f"part-{i}.parquet", shard=(i, 2)) for i in (0, 1)],
+                "dst": "merged.parquet",
+                "overwrite": True,
+            },
+        },
+    ),
+}
+EXCLUDED_ROOMS = {
+    "primal.bench": _STUDIES,
+    "primal.cli": "takes text from a command line, not arguments",
+    "primal.paper": _STUDIES,
+}
+
+
+def home(thing: Any) -> str:
+    """Return the room in which a thing is fuzzed: that of the module which defines it."""
+    parts = thing.__module__.split(".")
+    return ".".join(parts[: next((i for i, p in enumerate(parts) if p[0] == "_"), len(parts))])
+
+
+def is_excluded_room(room: str) -> bool:
+    return any(room == other or room.startswith(f"{other}.") for other in EXCLUDED_ROOMS)
+
+
+def calls(room: str) -> Iterator[surface.Call]:
+    """Yield every public callable of a room: functions, constructors, methods."""
+    module, table = importlib.import_module(room), ROOMS[room]
+    for name in surface.public_names(room):
+        thing = getattr(module, name)
+        if name in table.excluded or (
+            home(thing) in ROOMS
+            and home(thing) != room
+            and name in surface.public_names(home(thing))
+        ):
+            continue
+        if not inspect.isclass(thing):
+            yield _call(name, lambda thing=thing: thing, thing)
+            continue
+        if f"{name}()" not in table.excluded:
+            make = partial(_estimator, thing) if hasattr(thing, "fit") else thing
+            yield _call(name, lambda make=make: make, thing)
+        for method in surface.methods(thing):
+            if f"{name}.{method}" not in table.excluded:
+                instance = table.instances[name]
+                yield _call(
+                    f"{name}.{method}",
+                    lambda instance=instance, method=method: getattr(instance(), method),
+                    getattr(instance(), method),
+                )
+
+
+def _call(name: str, make: Callable[[], Any], function: Any) -> surface.Call:
+    return surface.Call(name, make, tuple(inspect.signature(function).parameters.values()))
+
+
+def valid_arguments(room: str, call: surface.Call) -> dict[str, Any]:
+    """Return arguments with which a call succeeds."""
+    table = ROOMS[room]
+    given = dict(table.calls.get(call.name, {}))
+    for parameter in call.parameters:
+        if parameter.default is parameter.empty and parameter.name not in given:
+            given[parameter.name] = table.arguments[parameter.name]
+    return {name: value() if inspect.isfunction(value) else value for name, value in given.items()}
+
+
+def fuzz(room: str, n_calls: int, seed: int) -> Iterator[tuple[str, surface.Outcome]]:
+    """Yield what was called, and how it ended, for calls with one or two hostile arguments."""
+    rng = random.Random(f"{room} {seed}")
+    targets = list(calls(room))
+    for call in targets:  # what is imported or compiled on first use is not the call's time
+        surface.make_call(call.make(), call, valid_arguments(room, call))
+    for number in range(n_calls):
+        # Every callable in turn, so that none is left out.
+        call = targets[number % len(targets)]
+        values = valid_arguments(room, call)
+        chosen = rng.sample(call.parameters, min(len(call.parameters), rng.choice((1, 1, 2))))
+        replaced = {}
+        for parameter in chosen:
+            bad = surface.hostile(rng, callables=parameter.name not in CALLBACKS)
+            if ROOMS[room].strange and rng.random() < 0.2:
+                bad = rng.choice(ROOMS[room].strange)
+            replaced[parameter.name] = bad
+            if parameter.kind is parameter.VAR_POSITIONAL:
+                place = rng.randrange(len(values[parameter.name]))
+                bad = (*values[parameter.name][:place], bad, *values[parameter.name][place + 1 :])
+            values[parameter.name] = bad
+        said = ", ".join(f"{name}={surface.shown(value)}" for name, value in replaced.items())
+        yield f"{room}.{call.name}({said})", surface.attempt(call, values, replaced)

@@ -1,0 +1,84 @@
+"""How frequencies of positions are spread: grids of primes, and rotary's own."""
+
+from __future__ import annotations
+
+import math
+from decimal import Decimal
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import primal
+from primal.turns import spaced_increments
+from primal.turns._spacing import _grid_primes
+
+
+class TestSpacing:
+    def test_log_frequencies_are_the_grid_of_rotary_embeddings(self):
+        for k in (1, 16, 64, 1024):
+            found = spaced_increments(k) / 2.0**64 * (2 * np.pi)
+            grid = 10000.0 ** (-np.arange(k) / k)
+            assert np.abs(found / grid - 1).max() < 1 / 4000
+
+    def test_log_increments_are_exact_roots_of_distinct_primes(self):
+        p, s = _grid_primes(64, Decimal(10000))
+        assert len(set(p.tolist())) == 64
+        assert set(p.tolist()) <= set(primal.primes(28_000).tolist())
+        exact = [math.isqrt(int(q) << (128 - 2 * int(e))) for q, e in zip(p, s, strict=True)]
+        assert spaced_increments(64).tolist() == exact
+
+    @pytest.mark.parametrize(("D", "base"), [(2, 10000.0), (64, 10000.0), (128, 500000.0)])
+    def test_rotary_frequencies_are_the_nearest_64_bits(self, D, base):
+        """Against 60 digits by another library."""
+        mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
+        k = D // 2
+        with mpmath.workdps(60):
+            turns = [
+                mpmath.mpf(base) ** (mpmath.mpf(-2 * i) / D) / (2 * mpmath.pi) for i in range(k)
+            ]
+            nearest = [int(mpmath.nint(turn * 2**64)) for turn in turns]
+        assert spaced_increments(k, "rotary", base=base).tolist() == nearest
+
+    def test_sigma_stretches_rotary_positions(self):
+        one, quarter = (spaced_increments(8, "rotary", sigma=s).tolist() for s in (1.0, 0.25))
+        assert all(abs(4 * b - a) <= 2 for a, b in zip(one, quarter, strict=True))
+        large = spaced_increments(1, "rotary", sigma=2.0**40).tolist()[0]
+        assert abs(large - one[0] * 2**40 % 2**64) < 2**40
+
+    def test_equal_grid_points_get_different_primes(self):
+        # With base 16 and k = 4, every grid point is half the one before: the same digits.
+        p, s = _grid_primes(4, Decimal(16))
+        assert len(set(p.tolist())) == 4
+        assert s.tolist() == [11, 12, 13, 14]
+
+    @given(k=st.integers(1, 40), base=st.floats(1.01, 1e15))
+    def test_log_frequencies_fall(self, k, base):
+        values = spaced_increments(k, base=base)
+        # Neighbours of a very dense grid may swap by the distance between primes.
+        ratio = values[1:].astype(np.float64) / values[:-1].astype(np.float64)
+        assert (np.abs(ratio * base ** (1 / k) - 1) < 1e-3).all()
+
+    def test_raw_and_kronecker(self):
+        assert np.array_equal(spaced_increments(9, "raw", start=4), primal.increments(9, start=4))
+        one = int(primal.increments(1, sigma=0.3)[0])
+        expected = [j * one % 2**64 for j in range(1, 8)]
+        assert spaced_increments(7, "kronecker", sigma=0.3).tolist() == expected
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ({"k": 0}, "k must be at least 1, got 0"),
+            ({"k": 4, "spacing": "linear"}, "one of 'log', 'rotary', 'raw', 'kronecker'"),
+            ({"k": 4, "spacing": "rotary", "start": 1}, '"rotary".*leave it out'),
+            ({"k": 4, "spacing": "rotary", "sigma": 1e16}, "sigma must be at most 1e15"),
+            ({"k": 4, "start": 2}, "leave it out"),
+            ({"k": 4, "base": 1.0}, "base must lie above 1 and up to 1e15, got 1.0"),
+            ({"k": 5000}, "at most 4096 frequencies, got 5000"),
+            ({"k": 4, "sigma": -1.0}, "sigma must be positive"),
+        ],
+    )
+    def test_errors(self, arguments, message):
+        with pytest.raises(primal.PrimalError, match=message):
+            spaced_increments(**arguments)
