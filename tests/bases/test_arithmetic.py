@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import primal
 from primal.bases._arithmetic import exp, fold_sum, log, normal_quantile, unit_fractions
-from primal.bases._gaussian import _chi_lengths, _row_turns
+from primal.bases._gaussian import _row_turns, chi_lengths
 from primal.turns._primes import prime_slice
 
 ULP = 2.0**-52
@@ -91,7 +91,7 @@ def test_fold_sum_has_a_fixed_order():
 
 @pytest.mark.parametrize("d", [1, 2, 3, 8, 20, 64, 300])
 def test_row_lengths_are_chi_quantiles(d):
-    lengths = _chi_lengths(d, 60)
+    lengths = chi_lengths(d, 60, prime_index=d)
     u = unit_fractions(_row_turns(prime_slice(d, d + 1), 60)[:, 0])
     with mpmath.workprec(200):
         for r, target in zip(lengths.tolist(), u.tolist(), strict=True):
@@ -107,8 +107,10 @@ def test_row_lengths_are_chi_quantiles(d):
 def test_row_lengths_agree_with_scipy(d):
     stats = pytest.importorskip("scipy.stats")
     u = unit_fractions(_row_turns(prime_slice(d, d + 1), 500)[:, 0])
-    np.testing.assert_allclose(_chi_lengths(d, 500), stats.chi(d).ppf(u), rtol=1e-12)
+    np.testing.assert_allclose(chi_lengths(d, 500, prime_index=d), stats.chi(d).ppf(u), rtol=1e-12)
 
 
 def test_row_lengths_do_not_depend_on_how_many_there_are():
-    np.testing.assert_array_equal(_chi_lengths(8, 20), _chi_lengths(8, 300)[:20])
+    np.testing.assert_array_equal(
+        chi_lengths(8, 20, prime_index=8), chi_lengths(8, 300, prime_index=8)[:20]
+    )

@@ -148,7 +148,7 @@ def test_a_smaller_basis_of_log_primes_is_a_prefix(name, k, more):
 
 
 @given(
-    name=st.sampled_from(BASES),
+    name=st.sampled_from([name for name in BASES if name != "hadamard"]),
     sigma=st.lists(st.floats(1e-3, 1e3), min_size=2, max_size=12),
     data=st.data(),
 )

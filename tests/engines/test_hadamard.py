@@ -155,3 +155,38 @@ def test_signs_are_mixed():
     assert 0.45 < signs.mean() < 0.55
     longest = max(len(run) for run in "".join("01"[int(s)] for s in signs.ravel()).split("0"))
     assert longest < 25
+
+
+@pytest.mark.parametrize(("d", "D"), [(64, 128), (64, 400), (40, 128), (40, 100), (200, 512)])
+def test_the_inverse_is_the_transform_backwards(d, D):
+    m = primal.DynamicPrime(d, D, 1e-3, basis="hadamard", layout="interleaved")
+    x = np.random.default_rng(d).standard_normal((30, d))
+    assert m.regime(x).kind == "manifold"
+    np.testing.assert_allclose(m.decode(m.encode(x, dtype="float64")), x, rtol=0, atol=1e-11)
+    assert m.decode(m.encode(x[0])).shape == (d,)
+    sizes = np.sign(m.basis.frequencies[np.abs(m.basis.frequencies).sum(axis=1).argmax()])
+    assert m.regime(0.999 * m.bound * sizes).kind == "manifold"
+    assert m.regime(1.001 * m.bound * sizes).kind == "hash"
+
+
+def test_wrapped_phases_are_decoded_by_the_lattice():
+    m = primal.DynamicPrime(6, 64, 3.0, basis="hadamard")
+    x = np.random.default_rng(0).uniform(-1, 1, (20, 6))
+    assert m.regime(x).kind == "hash"
+    result = m.decode_plan(prior=primal.Box(1.0), cache=False).decode(m.encode(x))
+    assert set(result.status.tolist()) == {"unique"}
+    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-6)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern12", "matern32", "matern52"])
+@pytest.mark.parametrize("d", [9, 16, 50, 300])
+def test_kernels_are_approximated_as_well_as_by_orthogonal_rows(kernel, d):
+    x = np.random.default_rng(d).standard_normal((120, d))
+    maps = [primal.KernelPrime(d, 2048, kernel, 0.5 / d, basis=b) for b in ("hadamard", "table")]
+    ours, independent = (m.kernel_error(x) for m in maps)
+    assert ours < (0.85 if kernel == "rbf" else 1.15) * independent
+
+
+def test_one_sigma_for_all():
+    with pytest.raises(primal.errors.ParameterError, match="one sigma"):
+        Basis("hadamard", 3, 2, (1.0, 2.0))

@@ -118,7 +118,10 @@ class Basis:
             )
         # Mantissas, digits and values of every entry, and the primes behind them.
         what = f"a basis of {k} x {d} frequencies (n_frequencies x d, D = {2 * k})"
-        require_memory(8 * 6 * d * k, what)
+        hadamard = name in HADAMARD_KERNELS
+        require_memory(8 * 6 * (4 * (d + k) if hadamard else d * k), what)
+        if hadamard and not np.isscalar(self.sigma):
+            raise ParameterError(f"basis {name!r} takes one sigma for all frequencies.")
         for field, value in (("d", d), ("n_frequencies", k), ("name", name)):
             object.__setattr__(self, field, value)
         object.__setattr__(self, "sigma", scales(self.sigma, k))

@@ -18,6 +18,8 @@ frequencies in units of c: at most 2**-57 m sqrt(d) r_j turns, and 2**-121 m sqr
 
 from __future__ import annotations
 
+import copy
+
 import numpy as np
 
 from primal._checks import require_memory
@@ -50,6 +52,8 @@ class HadamardTable:
     ----------
     shape : tuple of int
         (k, d): numbers of frequencies and of inputs.
+    skip : int
+        Rows of the first block that come before the first frequency.
     m : int
         Rows of a block, a power of two.
     scale : float
@@ -61,7 +65,7 @@ class HadamardTable:
     """
 
     def __init__(self, name: str, d: int, k: int, sigma: float) -> None:
-        self.shape = (k, d)
+        self.shape, self.skip = (k, d), 0
         self.m = m = max(_LEAST_ROWS, 1 << (d - 1).bit_length())
         self.n_blocks = -(-k // m)
         self.scale = sigma / (m << _FRACTION_BITS)
@@ -76,6 +80,17 @@ class HadamardTable:
         self.factors[:k] = np.maximum(np.rint(lengths * (1 << _FRACTION_BITS)), 1.0)
         self.signs.flags.writeable = self.factors.flags.writeable = False
 
+    def rows(self, first: int, last: int) -> HadamardTable:
+        """Return the table of frequencies first..last-1, of the blocks that hold them."""
+        made = copy.copy(self)
+        made.__dict__.pop("dense", None)
+        begin, end = (self.skip + first) // self.m, -(-(self.skip + last) // self.m)
+        made.shape, made.n_blocks = (last - first, self.shape[1]), end - begin
+        made.skip = self.skip + first - begin * self.m
+        made.signs = np.concatenate([self.signs[:1], self.signs[1 + 2 * begin : 1 + 2 * end]])
+        made.factors = self.factors[begin * self.m : end * self.m]
+        return made
+
     @property
     def digest_arrays(self) -> tuple[np.ndarray, ...]:
         """The arrays that a fingerprint is taken over."""
@@ -88,6 +103,21 @@ class HadamardTable:
         """
         return scaled_words(x, self.scale, bits)
 
+    def inverse(self, phases: np.ndarray) -> np.ndarray:
+        """Return x (n, d) from phases (n, k) in turns that did not wrap, k at least m.
+
+        The transform of every whole block, backwards, and their mean.
+        """
+        d, n_whole = self.shape[1], self.shape[0] // self.m
+        signs = 1.0 - 2.0 * (self.signs & np.uint64(1)).astype(np.float64)
+        total = np.zeros((len(phases), self.m))
+        for b in range(n_whole):
+            some = slice(b * self.m, (b + 1) * self.m)
+            part = transform(phases[:, some] / self.factors[some]) * signs[2 + 2 * b]
+            total += transform(part) * signs[1 + 2 * b]
+        x = transform(total)[:, :d] * signs[0, :d]
+        return x / (n_whole * float(self.m) ** 3 * self.scale)
+
     @cached_property
     def dense(self) -> FrequencyTable:
         """The same frequencies as a matrix, for those who need one."""
@@ -97,13 +127,14 @@ class HadamardTable:
         np.fill_diagonal(rows, 1)
         signs = 1 - 2 * (self.signs & np.uint64(1)).astype(np.int64)
         first = transform(rows * signs[0])
-        columns = np.empty((k, d))
-        for b in range(self.n_blocks):
-            part = transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b])
-            some = slice(b * self.m, min(k, (b + 1) * self.m))
-            columns[some] = part.T[: some.stop - some.start]
+        parts = [
+            transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b]).T
+            for b in range(self.n_blocks)
+        ]
+        some = slice(self.skip, self.skip + k)
         # Whole numbers below 2**53 times whole numbers: one rounding by the product, one by c.
-        columns *= self.factors[:k, None].astype(np.float64)
+        columns = np.concatenate(parts)[some].astype(np.float64)
+        columns *= self.factors[some, None].astype(np.float64)
         return FrequencyTable.from_floats(columns * self.scale)
 
     @property

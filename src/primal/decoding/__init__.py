@@ -2,6 +2,7 @@
 
 from primal.decoding._certificate import DecodingCertificate
 from primal.decoding._linear import Regime
+from primal.decoding._linear import linear_inverse as linear_inverse
 from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
 from primal.decoding._linear import pseudoinverse as pseudoinverse

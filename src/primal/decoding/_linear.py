@@ -11,15 +11,22 @@ The paper prints pi / (d sigma max W), in which the 2 pi of its own phase is mis
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
-from primal.bases import Basis
+from primal.bases import Basis, HadamardTable
 from primal.errors import MisfitWarning, NotInvertibleError
 
-__all__ = ["Regime", "measure_regime", "no_wrap_bound", "pseudoinverse", "warn_of_erased"]
+__all__ = [
+    "Regime",
+    "linear_inverse",
+    "measure_regime",
+    "no_wrap_bound",
+    "pseudoinverse",
+    "warn_of_erased",
+]
 
 _BLOCK_ENTRIES = 1 << 19
 
@@ -85,6 +92,25 @@ def measure_regime(basis: Basis, parts: Iterable[np.ndarray]) -> Regime:
             peak = max(peak, float(sizes.max()))
     wraps = np.concatenate(counts)
     return Regime("hash" if wraps.any() else "manifold", wraps, basis.n_frequencies, peak)
+
+
+def linear_inverse(basis: Basis) -> Callable[[np.ndarray], np.ndarray]:
+    """Return the function from phases (..., k) in turns, none of which wrapped, to x (..., d).
+
+    By the transform itself for whole blocks of the basis ``hadamard``, else by the pseudoinverse.
+
+    Raises
+    ------
+    NotInvertibleError
+        If there are fewer phases than inputs.
+    """
+    table = basis.table
+    if isinstance(table, HadamardTable) and basis.n_frequencies >= table.m:
+        return lambda phases: table.inverse(phases.reshape(-1, phases.shape[-1])).reshape(
+            *phases.shape[:-1], basis.d
+        )
+    inverse = pseudoinverse(basis).T
+    return lambda phases: phases @ inverse
 
 
 def pseudoinverse(basis: Basis) -> np.ndarray:

@@ -19,7 +19,8 @@ def hadamard_turns(table: HadamardTable, x: np.ndarray) -> np.ndarray:
     for b in range(table.n_blocks):
         once = transform(_signed(first, table.signs[1 + 2 * b]))
         parts.append(transform(_signed(once, table.signs[2 + 2 * b])))
-    return np.concatenate(parts, axis=1)[:, :k] * table.factors[:k]
+    some = slice(table.skip, table.skip + k)
+    return np.concatenate(parts, axis=1)[:, some] * table.factors[some]
 
 
 def hadamard_words(table: HadamardTable, x: np.ndarray) -> np.ndarray:
@@ -34,7 +35,7 @@ def hadamard_words(table: HadamardTable, x: np.ndarray) -> np.ndarray:
         factors = table.factors[b * table.m : (b + 1) * table.m]
         twice = _wide_transform(_wide_signed(*once, table.signs[2 + 2 * b]))
         parts.append(_rounded_products(*twice, factors))
-    return np.concatenate(parts, axis=1)[:, :k]
+    return np.concatenate(parts, axis=1)[:, table.skip : table.skip + k]
 
 
 def _signed(words: np.ndarray, signs: np.ndarray) -> np.ndarray:

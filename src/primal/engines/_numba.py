@@ -121,7 +121,7 @@ def _hadamard_arguments(table: HadamardTable, x: np.ndarray) -> tuple[Any, ...]:
     """Return what its kernels take: the bits of x, the scale in two whole numbers, the table."""
     fraction, exponent = math.frexp(table.scale)
     scale = np.uint64(math.ldexp(fraction, 53)), np.int64(exponent - 53)
-    return np.ascontiguousarray(x).view(np.uint64), scale, table.signs, table.factors
+    return np.ascontiguousarray(x).view(np.uint64), scale, table.signs, table.factors, table.skip
 
 
 def _kernel_finish(finish: Finish) -> _KernelFinish:

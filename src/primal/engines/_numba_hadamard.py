@@ -137,7 +137,7 @@ def _tile_turns(x_bits, scale, signs, factors, first, y, turns):
 
 
 @_kernel
-def turns(x_bits, scale, signs, factors, out):
+def turns(x_bits, scale, signs, factors, skip, out):
     """Write the uint32 turns of rows, given by the bits of their float64, shape (n, k)."""
     n, m = len(x_bits), signs.shape[1]
     rows = tile_rows(m)
@@ -146,11 +146,11 @@ def turns(x_bits, scale, signs, factors, out):
     for start in range(0, n, rows):
         some = min(rows, n - start)
         _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
-        out[start : start + some] = tile[:some, : out.shape[1]]
+        out[start : start + some] = tile[:some, skip : skip + out.shape[1]]
 
 
 @_kernel
-def features(x_bits, scale, signs, factors, k, finish, out):
+def features(x_bits, scale, signs, factors, skip, k, finish, out):
     """Write the features of rows, given by the bits of their float64."""
     n, m = len(x_bits), signs.shape[1]
     rows = tile_rows(m)
@@ -160,7 +160,7 @@ def features(x_bits, scale, signs, factors, k, finish, out):
         some = min(rows, n - start)
         _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
         for c in range(some):
-            write_row(tile[c, :k], finish, out[start + c])
+            write_row(tile[c, skip : skip + k], finish, out[start + c])
 
 
 @_kernel
@@ -192,7 +192,7 @@ def _wide_signed(high, low, signs, high_out, low_out):
 
 
 @_kernel
-def wide_features(x_bits, scale, signs, factors, k, block, out):
+def wide_features(x_bits, scale, signs, factors, skip, k, block, out):
     """Write the float64 features of rows, by 128-bit words."""
     n, m = len(x_bits), signs.shape[1]
     d, rows = x_bits.shape[1], max(2, tile_rows(m) // 2)
@@ -231,4 +231,4 @@ def wide_features(x_bits, scale, signs, factors, k, block, out):
                     top = (middle >> _U64(31)) & _ONE
                     tile[c, b * m + j] = y[j, c] * factor + (middle >> _S32) + top
         for c in range(some):
-            write_row64(tile[c, :k], block, out[start + c])
+            write_row64(tile[c, skip : skip + k], block, out[start + c])

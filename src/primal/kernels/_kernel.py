@@ -76,7 +76,7 @@ def _matern(degrees: int, polynomial: Callable[[np.ndarray], np.ndarray]) -> Ker
         r = np.sqrt(2.0 * degrees * _squared(t))  # sqrt(2 nu) |t| / l, with 1 / l = sqrt(2 gamma)
         return polynomial(r) * np.exp(-r)
 
-    bases = ("orthogonal", "kronecker", "table")
+    bases = ("orthogonal", "hadamard", "kronecker", "table")
     formula = f"Matern, nu = {degrees}/2, length scale 1 / sqrt(2 gamma)"
     return Kernel(formula, bases, "mixture", 0.5, math.sqrt(2.0), values)
 
@@ -84,7 +84,7 @@ def _matern(degrees: int, polynomial: Callable[[np.ndarray], np.ndarray]) -> Ker
 KERNELS = {
     "rbf": Kernel(
         "exp(-gamma |t|**2)",
-        ("kronecker", "orthogonal", "table"),
+        ("kronecker", "orthogonal", "hadamard", "table"),
         "gaussian",
         0.5,
         math.sqrt(2.0),
@@ -167,6 +167,8 @@ def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis
         return Basis(basis, d, n_frequencies, sigma / math.sqrt(float(prime_slice(0, d).mean())))
     if law == "product":
         return Basis(f"{basis}-{kernel}", d, n_frequencies, sigma)
+    if law == "mixture" and basis == "hadamard":
+        return Basis(f"hadamard-{kernel}", d, n_frequencies, sigma)
     if law == "mixture":
         # The bases use the primes up to index d, offsets of features the one after.
         factors = matern_scales(int(kernel[-2]), n_frequencies, prime_index=d + 2)

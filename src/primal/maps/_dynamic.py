@@ -16,10 +16,10 @@ from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis, HadamardTable
 from primal.decoding import (
     Regime,
+    linear_inverse,
     measure_regime,
     no_wrap_bound,
     phases_of,
-    pseudoinverse,
     warn_of_erased,
 )
 from primal.engines import Finish, engine, wave_columns
@@ -280,9 +280,9 @@ class DynamicPrime:
         MisfitWarning
             When a row has no phases.
         """
-        inverse = self._pseudoinverse
+        inverse = self._inverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
-        x = phases_of(cos, sin) @ inverse.T
+        x = inverse(phases_of(cos, sin))
         warn_of_erased(x, stacklevel=2)
         return x
 
@@ -426,8 +426,8 @@ class DynamicPrime:
         )
 
     @cached_property
-    def _pseudoinverse(self) -> np.ndarray:
-        return pseudoinverse(self._basis)
+    def _inverse(self) -> Callable[[np.ndarray], np.ndarray]:
+        return linear_inverse(self._basis)
 
     def _checked_rows(self, x: object) -> tuple[np.ndarray, tuple[int, ...]]:
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""

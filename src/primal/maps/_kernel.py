@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from primal._checks import flag, one_of, output_array, positive_scale, real_array, whole_number
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
-from primal.decoding import phases_of, pseudoinverse, warn_of_erased
+from primal.decoding import linear_inverse, phases_of, warn_of_erased
 from primal.engines import Finish, row_blocks
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.kernels import (
@@ -301,7 +301,7 @@ class KernelPrime:
             raise NotInvertibleError(
                 "offset cosines do not determine their phase: use form='pair'."
             )
-        inverse = self._pseudoinverse
+        inverse = self._inverse
         Z, k = real_array("z", z, last=self._D), self._D // 2
         if self._layout == "block":
             cos, sin = Z[..., :k], Z[..., -k:]  # an odd D has one more cosine between them
@@ -313,7 +313,7 @@ class KernelPrime:
             middle = real_array("around", around, last=self._d).astype(np.float64)
             phases = phases - self.frequencies[:k] @ middle
             phases -= np.rint(phases)
-        x = phases @ inverse.T
+        x = inverse(phases)
         if self.input_scales is not None:
             x /= self.input_scales
         warn_of_erased(x, stacklevel=2)
@@ -442,13 +442,13 @@ class KernelPrime:
         )
 
     @cached_property
-    def _pseudoinverse(self) -> np.ndarray:
-        """Of the frequencies of whole pairs, float64 of shape (d, D // 2)."""
+    def _inverse(self) -> Callable[[np.ndarray], np.ndarray]:
+        """From the phases of whole pairs to x times `input_scales`."""
         basis, k = self.basis, self._D // 2
         if k < basis.n_frequencies:  # the last sine is missing
             sigma = basis.sigma[:k] if isinstance(basis.sigma, tuple) else basis.sigma
             basis = replace(basis, n_frequencies=k, sigma=sigma)
-        return pseudoinverse(basis)
+        return linear_inverse(basis)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         return x if self.input_scales is None else x * self.input_scales

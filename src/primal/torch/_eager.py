@@ -12,6 +12,8 @@ import torch
 from torch import Tensor
 
 from primal.engines import row_blocks
+from primal.torch import _hadamard
+from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import exact_turns, round_turns, rounded_turns
 from primal.torch._tables import SharedTable
 from primal.turns import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
@@ -69,6 +71,9 @@ def positions_features(positions: Tensor, increments: Tensor, finish: Finish) ->
 
 def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the exact features of x (n, d), shape (n, 2 k); NaN for rows that have none."""
+    hadamard = table.hadamard_on(x.device)
+    if hadamard is not None:
+        return _hadamard_features(x, hadamard, table.shape[0], finish)
     tensors, a_of_rows = table.on(x.device), row_exponents(x, table.x_limit)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
@@ -81,6 +86,18 @@ def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
 
     return _in_blocks(block, len(x), tensors.mantissas, finish)
+
+
+def _hadamard_features(x: Tensor, table: HadamardTensors, k: int, finish: Finish) -> Tensor:
+    turns_of = _hadamard.exact_turns if finish.wide else _hadamard.rounded_turns
+
+    def block(rows: slice) -> tuple[Tensor, Tensor]:
+        points = x[rows].double()
+        valid = points.isfinite().all(dim=1, keepdim=True)
+        cos, sin = waves(turns_of(torch.where(valid, points, 0.0), table))
+        return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
+
+    return _in_blocks(block, len(x), table.factors[:k], finish)
 
 
 def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:

@@ -99,7 +99,8 @@ def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> T
     out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
     if not (flat.numel() and k):
         return out
-    if not finish.wide and use_kernels(flat):
+    hadamard = kind == "exact" and source.hadamard_on(flat.device) is not None
+    if not finish.wide and not hadamard and use_kernels(flat):
         from primal.torch import _kernels
 
         with on_device(flat):

@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakValueDictionary
 
@@ -22,9 +22,10 @@ from torch import Tensor
 
 from primal._checks import real_array
 from primal._specs import from_spec
-from primal.bases import BASIS_VERSION, Basis, FrequencyTable
+from primal.bases import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.maps import StaticPrime
+from primal.torch._hadamard import HadamardTensors
 from primal.turns import LARGEST_LOG2_TURNS
 
 T = TypeVar("T")
@@ -73,13 +74,15 @@ class SharedTable:
         return frequency_table(self._source[first:last])
 
     @property
-    def rows(self) -> FrequencyTable:
+    def rows(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact integers."""
         return self._once("rows", self._make_rows)
 
     @property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
+        if isinstance(self.rows, HadamardTable):
+            return float(np.finfo(np.float64).max)  # words wrap: phases of any length are exact
         longest = self._once("longest", lambda: float(self.rows.l1_norms.max(initial=0.0)))
         return 2.0**LARGEST_LOG2_TURNS / max(longest, 2.0**-900)
 
@@ -87,6 +90,14 @@ class SharedTable:
     def inverse(self) -> np.ndarray:
         """Pseudoinverse of the frequencies in turns, float64 of shape (d, k)."""
         return self._once("inverse", self._make_inverse)
+
+    def hadamard_on(self, device: torch.device) -> HadamardTensors | None:
+        """Return the table of the basis ``hadamard`` on a device, None for another basis."""
+        rows = self.rows
+        if not isinstance(rows, HadamardTable):
+            return None
+        make = partial(HadamardTensors.of, rows, device)
+        return self._once(("hadamard", device), lambda: _apart(make))
 
     def on(self, device: torch.device) -> TableTensors:
         """Return the table as tensors on a device, where it stays."""
@@ -98,7 +109,7 @@ class SharedTable:
             self._made.setdefault(name, make())
         return self._made[name]
 
-    def _make_rows(self) -> FrequencyTable:
+    def _make_rows(self) -> FrequencyTable | HadamardTable:
         source, (first, last) = self._source, self._range
         if not isinstance(source, Basis):
             return FrequencyTable.from_floats(source)
@@ -107,6 +118,8 @@ class SharedTable:
         # Rows before are made and dropped: a shorter table is a prefix of a longer one.
         sigma = source.sigma[:last] if isinstance(source.sigma, tuple) else source.sigma
         table = replace(source, n_frequencies=last, sigma=sigma).table
+        if isinstance(table, HadamardTable):
+            return table.rows(first, last)
         return FrequencyTable(table.mantissas[first:].copy(), table.exponents[first:].copy())
 
     def _make_inverse(self) -> np.ndarray:
@@ -119,6 +132,8 @@ class SharedTable:
 
     def _make_tensors(self, device: torch.device) -> TableTensors:
         rows = self.rows
+        if isinstance(rows, HadamardTable):
+            rows = rows.dense
         errors = np.concatenate([rows.product_errors[None], rows.level_errors])
         arrays = (rows.mantissas, rows.exponents, rows.values, errors)
         return TableTensors(*(torch.from_numpy(array.copy()).to(device) for array in arrays))
