@@ -99,12 +99,17 @@ def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> T
     out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
     if not (flat.numel() and k):
         return out
-    hadamard = kind == "exact" and source.hadamard_on(flat.device) is not None
-    if not finish.wide and not hadamard and use_kernels(flat):
+    hadamard = source.hadamard_on(flat.device) if kind == "exact" else None
+    # A part of such a layer that begins inside of a block is for plain PyTorch.
+    aligned = hadamard is None or hadamard.columns.start == 0
+    if not finish.wide and aligned and use_kernels(flat):
         from primal.torch import _kernels
 
         with on_device(flat):
-            getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
+            if hadamard is not None:
+                _kernels.write_hadamard(flat, hadamard, out, finish)
+            else:
+                getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
         return out
     way = _compiled if use_engines(flat) else _eager
     return getattr(way, f"{kind}_features")(flat, source, finish)
