@@ -15,7 +15,7 @@ _PACKAGES = {
     "matplotlib": ("matplotlib", "plot"),
     "numba": ("Numba", "fast"),
     "pyarrow": ("pyarrow", "data"),
-    "ray": ("Ray Data", "ray"),
+    "ray": ("Ray", "ray"),
     "scipy": ("SciPy", "codebooks"),
     "sklearn": ("scikit-learn", "sklearn"),
     "torch": ("PyTorch", "torch"),

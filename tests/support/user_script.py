@@ -33,7 +33,7 @@ answer = plan.decode(z)
 status: npt.NDArray[np.str_] = answer.status
 
 book = primal.codebook(100, 16)
-worst: float = book.certificate.mu
+worst: float = book.certificate.coherence
 best: float = primal.bounds.best(100, 16).value
 basis = primal.Basis("kronecker", 3, 32)
 frequencies: npt.NDArray[np.float64] = basis.frequencies
