@@ -33,7 +33,7 @@ from primal._selftest import sample_points  # noqa: E402
 class Interpreted(TorchConformance):
     backend = "triton"
     shapes = ((7, 3, 9), (33, 20, 17))
-    bases = ("paper", "orthogonal")
+    bases = ("paper", "orthogonal", "hadamard")
     kernel_sizes = (6,)
     narrow = (torch.float16,)  # the interpreter cuts bfloat16 where a GPU rounds
 

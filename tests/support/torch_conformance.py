@@ -118,7 +118,7 @@ class TorchConformance:
         np.testing.assert_array_equal(bits(self.call(layer, self.tensor(x))), bits(m.encode(x)))
 
     def test_float64_has_numpys_bits(self):
-        for basis in ("paper", "orthogonal"):
+        for basis in ("paper", "orthogonal", "hadamard"):
             m = numpy_map(5, 14, 0.3, basis=basis)
             layer = torch_layer(5, 14, 0.3, basis=basis, device=self.device, dtype=torch.float64)
             x = mixed_rows(m.basis, 21)

@@ -46,7 +46,7 @@ class TestNumbaEngine(TorchConformance):
 class TestCompiled(TorchConformance):
     shapes = ((7, 3, 9), (33, 20, 17))
     kernel_sizes = (6,)
-    bases = ("paper", "orthogonal")
+    bases = ("paper", "orthogonal", "hadamard")
 
     def call(self, layer, x):
         torch.compiler.reset()
@@ -56,7 +56,7 @@ class TestCompiled(TorchConformance):
 class TestExported(TorchConformance):
     shapes = ((7, 3, 9),)
     kernel_sizes = (6,)
-    bases = ("paper", "orthogonal")
+    bases = ("paper", "orthogonal", "hadamard")
 
     def call(self, layer, x):
         return torch.export.export(layer, (x,)).module()(x)
@@ -68,7 +68,7 @@ class TestExported(TorchConformance):
 class TestAutocast(TorchConformance):
     shapes = ((7, 3, 9), (33, 20, 17))
     kernel_sizes = (6,)
-    bases = ("paper", "orthogonal")
+    bases = ("paper", "orthogonal", "hadamard")
 
     def call(self, layer, x):
         with torch.autocast("cpu", dtype=torch.bfloat16):
@@ -78,7 +78,7 @@ class TestAutocast(TorchConformance):
 class TestVmap(TorchConformance):
     shapes = ((7, 3, 9), (33, 20, 17))
     kernel_sizes = (6,)
-    bases = ("paper", "orthogonal")
+    bases = ("paper", "orthogonal", "hadamard")
 
     def call(self, layer, x):
         return torch.func.vmap(layer)(x)
