@@ -66,7 +66,7 @@ def from_spec(spec: Mapping[str, object]) -> Any:
     kind = spec.get("type")
     if not isinstance(kind, str) or kind not in _ROOMS:
         raise SpecError(
-            f"this version of primal does not know specs of type {kind!r:.40}; it knows "
+            f"this version of primal knows no spec of type {kind!r:.40}; it knows "
             f"{', '.join(sorted(_ROOMS))}."
         )
     found, known = spec.get("version"), _VERSIONS.get(kind, 1)

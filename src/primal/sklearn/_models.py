@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
+from primal._checks import raised_as
 from primal.engines import row_blocks
 from primal.errors import DataError
 from primal.sklearn._contract import validate_data
@@ -167,8 +168,9 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         super()._begin(X, y, weights)
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
-        expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
-        labels = unique_labels(self.classes_, expected)
+        with raised_as(DataError, "classes must be labels such as y holds", keep=()):
+            expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
+            labels = unique_labels(self.classes_, expected)
         if len(labels) > len(self.classes_):
             self._spread(len(labels), np.searchsorted(labels, self.classes_))
             self.classes_ = labels

@@ -85,7 +85,7 @@ class _Ridge(PrimeModel):
         return self._moments.solve(self.alpha, self.features_.amplitude_)
 
     def _new_moments(self, n_targets: int) -> Moments:
-        if self.alpha != "gcv":
+        if not (isinstance(self.alpha, str) and self.alpha == "gcv"):
             positive_scale("alpha", self.alpha)
         return Moments.empty(self.n_components, n_targets)
 

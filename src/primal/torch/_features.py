@@ -69,10 +69,9 @@ class PrimeFeatures(DynamicPrime):
         if gamma is None:
             gamma = 1.0
             if lengthscale is not None:
-                length = lengthscale.tolist() if isinstance(lengthscale, Tensor) else lengthscale
-                gamma = gamma_of_length(kernel, length)
+                gamma = gamma_of_length(kernel, _without_gradient(lengthscale))
         own = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
-        m = primal.maps.KernelPrime(d, even_dimension(D), kernel, gamma, **own)
+        m = primal.maps.KernelPrime(d, even_dimension(D), kernel, _without_gradient(gamma), **own)
         self._from_map(m, **options)
 
     def _from_map(self, m: primal.maps.KernelPrime, **options: Any) -> None:
@@ -89,3 +88,7 @@ class PrimeFeatures(DynamicPrime):
     def _set(self, *arguments: Any, **options: Any) -> None:
         super()._set(*arguments, **options)
         self.amplitude = float(np.sqrt(2.0 / self.D))  # of frequencies that were given
+
+
+def _without_gradient(value: object) -> object:
+    return value.detach() if isinstance(value, Tensor) else value

@@ -21,7 +21,7 @@ from primal.errors import DataError
 from primal.maps import StaticPrime
 from primal.torch import _operators
 from primal.torch import functional as F
-from primal.torch._inputs import check_tensor, checked_positions, output_dtype
+from primal.torch._inputs import check_device, check_tensor, checked_positions, output_dtype
 from primal.torch._rotary import rotate
 from primal.torch._tables import increments_key
 
@@ -123,9 +123,17 @@ class PrimeStateCell(nn.Module):
                 f"x must have shape (..., steps, {self.d}) with one step or more, "
                 f"got {tuple(x.shape)}."
             )
+        weight = self.input_map.weight
+        check_device("the cell", weight, x)
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise DataError(
+                f"x must be {weight.dtype} as the cell, got {x.dtype}: cast one of them."
+            )
         drive = self.input_map(x)
         if state is None:
             state = self.initial_state(x.shape[:-2])
+        if not isinstance(state, CellState):
+            raise DataError(f"state must be a CellState or None, got {type(state).__name__}.")
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
         values = rotate(
@@ -140,6 +148,9 @@ class PrimeStateCell(nn.Module):
 
     def step(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
         """Return the output of one step, x of shape (..., d), and the state after it."""
+        check_tensor("x", x)
+        if x.ndim == 0:
+            raise DataError(f"x must have shape (..., {self.d}), got ().")
         y, state = self.forward(x.unsqueeze(-2), state)
         return y.squeeze(-2), state
 
