@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from primal._checks import flag, one_of, positive_scale, raised_as
+from primal._checks import flag, one_of, positive_scale, raised_as, whole_number
 from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import Alltop, PrimeChirp
@@ -105,6 +105,8 @@ def codebook(
     growable = flag("growable", growable)
     if max_coherence is not None:
         _require_possible(N, D, field, max_coherence)
+    if steps is not None:
+        steps = whole_number("steps", steps, least=1)
     if seconds is not None:
         seconds = positive_scale("seconds", seconds)
     budget = SearchBudget(steps, seconds, progress or SearchBudget.progress)

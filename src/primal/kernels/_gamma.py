@@ -53,7 +53,7 @@ def resolved_gamma(
             f"gamma must be 'scale', 'median', a positive number or one for each column, "
             f"got {gamma!r}."
         )
-    return checked_gamma(gamma, X.shape[1], kernel)
+    return checked_gamma(gamma, X.shape[1], one_of("kernel", kernel, KERNELS))
 
 
 def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = None) -> float:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, raised_as, real_array
+from primal._checks import one_of, positive_scale, raised_as, real_matrix
 from primal.bases import BASES, Basis, auto_basis, matern_scales
-from primal.errors import DataError, ParameterError
+from primal.errors import ParameterError
 from primal.turns import prime_slice
 
 __all__ = [
@@ -199,9 +199,7 @@ def kernel_matrix(kernel: str, X: object, gamma: float | np.ndarray) -> np.ndarr
         raise ParameterError(
             f"kernel {kernel!r} has no closed form to compare with: its features define it."
         )
-    rows = real_array("X", X)
-    if rows.ndim != 2:
-        raise DataError(f"X must have shape (n, d), got {rows.shape}.")
+    rows = real_matrix("X", X)
     gamma = checked_gamma(gamma, rows.shape[1], kernel)
     scaled = rows * np.asarray(gamma) ** chosen.power
     return np.stack([chosen.values(scaled - row) for row in scaled])

@@ -311,6 +311,8 @@ class KernelPrime:
         middle = np.zeros(self._d)
         if around is not None:
             middle = real_array("around", around, last=self._d).astype(np.float64)
+            if middle.ndim != 1:
+                raise DataError(f"around must have shape ({self._d},), got {middle.shape}.")
             phases = phases - self.frequencies[:k] @ middle
             phases -= np.rint(phases)
         x = phases @ inverse.T

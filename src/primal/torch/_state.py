@@ -156,6 +156,11 @@ class PrimeStateCell(nn.Module):
 
     def initial_state(self, batch_shape: tuple[int, ...] = ()) -> CellState:
         """Return the state before the first step."""
+        if not isinstance(batch_shape, (tuple, list)):
+            raise DataError(f"batch_shape must be a tuple of sizes, got {batch_shape!r}.")
+        for size in batch_shape:
+            if not isinstance(size, (int, torch.SymInt)):
+                raise DataError(f"batch_shape must hold whole numbers, got {size!r}.")
         device = self.log_time_constant.device
         memory = torch.zeros((*batch_shape, 2 * self.n_channels), dtype=self._wide, device=device)
         return CellState(memory, torch.zeros((), dtype=torch.int64, device=device))
