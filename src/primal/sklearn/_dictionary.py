@@ -172,8 +172,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             code = check_array(X, dtype=np.float64, input_name="X")
         if code.shape[1] != len(self.components_):
             raise ParameterError(
-                f"X must have a column for each of the {len(self.components_)} atoms, got "
-                f"{code.shape[1]}."
+                f"X must have {len(self.components_)} columns, got {code.shape[1]}."
             )
         return code @ self.components_
 

@@ -81,8 +81,8 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
     check_tensor("codes", codes)
     if x.shape[-1:] != codes.shape[-1:]:
         raise ParameterError(
-            f"codes of shape {tuple(codes.shape)} have other columns than a tensor of shape "
-            f"{tuple(x.shape)}: slice off columns that stay."
+            f"codes of shape {tuple(codes.shape)} and a tensor of shape {tuple(x.shape)} must have "
+            "the same columns to turn: slice off columns that stay."
         )
     shared = zip(reversed(codes.shape), reversed(x.shape), strict=False)
     if codes.ndim not in (2, x.ndim) or not all(a in (1, b) for a, b in shared):
