@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from primal._checks import flag, one_of, positive_scale, raised_as, whole_number
+from primal._checks import callback, flag, one_of, positive_scale, raised_as, whole_number
 from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import Alltop, PrimeChirp
@@ -109,7 +109,7 @@ def codebook(
         steps = whole_number("steps", steps, least=1)
     if seconds is not None:
         seconds = positive_scale("seconds", seconds)
-    budget = SearchBudget(steps, seconds, progress or SearchBudget.progress)
+    budget = SearchBudget(steps, seconds, callback("progress", progress) or SearchBudget.progress)
     if kind == "auto":
         if seed is not None:
             raise ParameterError(

@@ -124,12 +124,12 @@ KERNELS = {
 }
 
 
-def gamma_of_length(kernel: str, lengthscale: object) -> float | list[float]:
-    """Return the gamma at which a kernel divides x - y by a length, or by one for each input."""
+def gamma_of_length(kernel: str, lengthscale: object, d: int) -> float | list[float]:
+    """Return the gamma at which a kernel divides x - y by a length, or by one for each of d."""
     found = KERNELS[one_of("kernel", kernel, KERNELS)]
     # At length 1 it is one over a whole number: 1/2, or 1.
     unit = 1.0 / round(found.factor ** (1.0 / found.power))
-    lengths = _numbers("lengthscale", lengthscale, _SCALE_RANGE)
+    lengths = _numbers("lengthscale", lengthscale, d, _SCALE_RANGE)
     gammas = [float(found.gamma_after(unit, 1.0 / length)) for length in lengths.ravel().tolist()]
     return gammas if lengths.ndim else gammas[0]
 
@@ -209,23 +209,17 @@ def checked_gamma(gamma: object, d: int, kernel: str) -> float | np.ndarray:
     """Return gamma as one positive float, or as an array with one for each of d inputs."""
     unit = KERNELS[kernel]
     smallest, largest = ((scale / unit.factor) ** (1.0 / unit.power) for scale in _SCALE_RANGE)
-    values = _numbers("gamma", gamma, (smallest, largest))
-    if values.ndim == 0:
-        return float(values)
-    if values.shape != (d,):
-        raise ParameterError(
-            f"gamma must be one number or one for each of the {d} inputs, got shape {values.shape}."
-        )
-    return values
+    values = _numbers("gamma", gamma, d, (smallest, largest))
+    return values if values.ndim else float(values)
 
 
-def _numbers(name: str, value: object, limits: tuple[float, float]) -> np.ndarray:
-    """Return one number or a list of them as float64, each within limits."""
+def _numbers(name: str, value: object, d: int, limits: tuple[float, float]) -> np.ndarray:
+    """Return one number, or one for each of d inputs, as float64, each within limits."""
     with raised_as(ParameterError, f"{name} must be a number or one for each input"):
         given = np.asarray(value)
-    if given.ndim > 1:
+    if given.shape not in ((), (d,)):
         raise ParameterError(
-            f"{name} must be one number or one for each input, got shape {given.shape}."
+            f"{name} must be one number or one for each of the {d} inputs, got shape {given.shape}."
         )
     if given.ndim == 0:
         names, items = [name], [value]

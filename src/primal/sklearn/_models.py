@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import raised_as
 from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
 from primal.sklearn._moments import rounded
 from primal.sklearn._weights import weighted_rows
@@ -184,5 +184,6 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y, weights = super()._checked(X, y, sample_weight, reset=reset)
-        check_classification_targets(y)
+        with checked_by_host("y"):
+            check_classification_targets(y)
         return X, y, weights

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 import primal.maps
-from primal._checks import even_dimension
+from primal._checks import even_dimension, whole_number
 from primal.errors import ParameterError
 from primal.kernels import gamma_of_length
 from primal.torch._dynamic import DynamicPrime
@@ -69,7 +69,9 @@ class PrimeFeatures(DynamicPrime):
         if gamma is None:
             gamma = 1.0
             if lengthscale is not None:
-                gamma = gamma_of_length(kernel, _without_gradient(lengthscale))
+                gamma = gamma_of_length(
+                    kernel, _without_gradient(lengthscale), whole_number("d", d)
+                )
         own = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
         m = primal.maps.KernelPrime(d, even_dimension(D), kernel, _without_gradient(gamma), **own)
         self._from_map(m, **options)

@@ -232,7 +232,7 @@ def n_increments(key: str) -> int:
 
 def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
     """Return uint64 increments as the int64 tensor with the same bits."""
-    bits = fixed_point("increments", increments, np.uint64).view(np.int64)
+    bits = fixed_point("increments", increments, np.uint64, ndim=1).view(np.int64)
     return torch.from_numpy(bits.copy()).to(checked_device(device))
 
 
