@@ -266,7 +266,7 @@ def positions(value: object, name: str = "positions") -> np.ndarray:
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
-        with raised_as(DataError, f"{name} must be integers"):
+        with raised_as(DataError, f"{name} must be integers, got {type(value).__name__}"):
             array = np.asarray(value, dtype=object)
         for place, item in enumerate(array.ravel()):
             if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
