@@ -4,7 +4,7 @@
     python tools/fuzz.py --calls 2000 --seed 3 --only primal.hdc
 
 A call may take ten seconds and 256 MiB. Prints one line for each room and what went wrong, and
-exits with 1 if anything did. Values and recipes: tests/fuzz_surface.py, tests/fuzz_recipes.py.
+exits with 1 if anything did. Values and recipes: tests/support/fuzz_*.py.
 """
 
 from __future__ import annotations

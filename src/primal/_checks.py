@@ -254,7 +254,7 @@ def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> N
             _refuse_large_integers(name, by_size)
 
 
-def positions(value: object) -> np.ndarray:
+def positions(value: object, name: str = "positions") -> np.ndarray:
     """Return integer positions as an array of a NumPy integer type, not copied if it is one.
 
     Raises
@@ -262,16 +262,16 @@ def positions(value: object) -> np.ndarray:
     DataError
         For non-integers, masked values, and integers outside [-2**63, 2**63].
     """
-    _refuse_masked("positions", value, DataError)
+    _refuse_masked(name, value, DataError)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
-        with raised_as(DataError, "positions must be integers"):
+        with raised_as(DataError, f"{name} must be integers, got {type(value).__name__}"):
             array = np.asarray(value, dtype=object)
         for place, item in enumerate(array.ravel()):
             if isinstance(item, (bool, np.bool_)) or not isinstance(item, (int, np.integer)):
                 raise DataError(
-                    f"positions must be integers, got {item!r} of type {type(item).__name__} "
+                    f"{name} must be integers, got {item!r} of type {type(item).__name__} "
                     f"at flat index {place}: round or cast it first."
                 )
     if array.size == 0:
@@ -279,7 +279,7 @@ def positions(value: object) -> np.ndarray:
     largest, smallest = int(array.max()), int(array.min())
     if largest > 2**63 or smallest < -(2**63):
         worst = largest if largest > 2**63 else smallest
-        raise DataError(f"positions must lie in [-2**63, 2**63], got {worst}.")
+        raise DataError(f"{name} must lie in [-2**63, 2**63], got {worst}.")
     if array.dtype == object:
         wrapped = [int(item) & (2**64 - 1) for item in array.ravel()]
         return np.array(wrapped, dtype=np.uint64).reshape(array.shape)

@@ -66,8 +66,8 @@ def from_spec(spec: Mapping[str, object]) -> Any:
     kind = spec.get("type")
     if not isinstance(kind, str) or kind not in _ROOMS:
         raise SpecError(
-            f"this version of primal does not know specs of type {kind!r:.40}; it knows "
-            f"{', '.join(sorted(_ROOMS))}."
+            f"this version of primal does not know specs of type {kind!r:.40}; the type of a spec "
+            f"is one of {', '.join(sorted(_ROOMS))}."
         )
     found, known = spec.get("version"), _VERSIONS.get(kind, 1)
     if type(found) is not int or found != known:

@@ -16,24 +16,25 @@ import numpy as np
 import torch
 
 import primal
-from primal import hdc, pipeline, search
+from primal import hdc, pipeline, search, turns
 from primal import torch as layers
-from primal.hdc import classifiers, datasets
 from primal.torch import functional
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
-CALLBACKS = ("progress", "fit_progress", "told")
+CALLBACKS = ("progress",)
 
 _CHECKED_BEFORE = "is called by other rooms, with arguments that have been checked"
-_STUDIES = "a study beside the library, of no use to a caller's data"
+_LAYER = ("device", "dtype")
+_LEARNED = ("learnable_scale", "learnable_frequencies", *_LAYER)
 
 
 @dataclass(frozen=True)
 class Room:
-    """Valid arguments by name and for single calls, instances of classes, exclusions."""
+    """Valid arguments by name and for single calls, names of options, instances, exclusions."""
 
     arguments: Mapping[str, Any] = field(default_factory=dict)
     calls: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what ** stands for
     instances: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     excluded: Mapping[str, str] = field(default_factory=dict)
     strange: tuple[Any, ...] = ()  # what belongs to the room, in the wrong place
@@ -43,9 +44,11 @@ _X = np.random.default_rng(0).normal(size=(12, 3))
 _Y = np.arange(12) % 3
 _MAP = primal.DynamicPrime(3, 16, 0.1)
 _Z = _MAP.encode(_X)
+_KERNEL = primal.KernelPrime(3, 16)
 _STATIC = primal.StaticPrime(16)
 _TURNS = _MAP.turns(_X)
 _INCREMENTS = _STATIC.increments
+_BITS = turns.phases_to_bits(_TURNS)
 _BOX = primal.Box(4.0)
 _CODEBOOK = primal.codebook(8, 4)
 _SPACE = hdc.Space(16, roles=("a", "b", "c"))
@@ -57,7 +60,6 @@ _STEPS = functional.increment_tensor(_INCREMENTS)
 _PLACES = torch.arange(5)
 _HEADS = torch.ones(2, 3, 5, 16)
 _TABLE = functional.frequency_table(_MAP.basis)
-_SPLIT = datasets.Split(_X, _Y, _X, _Y)
 
 
 def _memory() -> hdc.ItemMemory:
@@ -92,13 +94,20 @@ def _table_file() -> str:
 
 def _encoded(name: str = "encoded.parquet", **options: Any) -> str:
     if not Path(name).exists():
-        pipeline.encode(_table_file(), name, dim=64, sigma=0.1, layout="interleaved", **options)
+        pipeline.encode(_table_file(), name, primal.DynamicPrime(3, 64, 0.1), **options)
     return name
+
+
+def _sharded() -> str:
+    if not Path("parts").exists():
+        for i in (0, 1):
+            pipeline.encode(_table_file(), "parts", _MAP, rows_per_part=4, shard=(i, 2))
+    return "parts"
 
 
 def _estimator(kind: Callable[..., Any], **options: Any) -> object:
     """Make an estimator and fit it: its parameters are checked then, as scikit-learn asks."""
-    X = ["abcd", "efgh", "abef"] if kind is classifiers.PrimeNgrams else _X
+    X = ["abcd", "efgh", "abef"] if kind is _estimators.PrimeNgrams else _X
     y = _Y[: len(X)]
     return kind(**options).fit(np.arange(12)[:, None] if "Positions" in kind.__name__ else X, y)
 
@@ -111,12 +120,12 @@ _estimators = importlib.import_module("primal.sklearn")
 _SKLEARN = {"X": _X, "y": _Y, "gamma": 0.5, "kernel": "rbf", "value": "x", "n_components": 32}
 
 ROOMS: dict[str, Room] = {
-    "primal": Room({"n": 4, "spec": _MAP.spec}),
+    "primal": Room({"spec": _KERNEL.spec}),
     "primal.bases": Room(
         {"name": "auto", "d": 3, "n_frequencies": 8, "n_multiplications": 1e6},
         calls={"Basis.grow": {"n_frequencies": 16}},
         instances={"Basis": lambda: _MAP.basis},
-        excluded={"spec_digest": _CHECKED_BEFORE, "FrequencyTable": _CHECKED_BEFORE},
+        excluded={"FrequencyTable": _CHECKED_BEFORE},
     ),
     "primal.maps": Room(
         {
@@ -131,28 +140,32 @@ ROOMS: dict[str, Room] = {
             "other": _MAP,
         },
         calls={
-            "from_spec": {"spec": _MAP.spec},
+            "KernelPrime.__eq__": {"other": _KERNEL},
+            "KernelPrime.decode": {"z": _KERNEL.encode(_X)},
+            "KernelPrime.with_amplitude": {"amplitude": 0.5},
             "StaticPrime.decode": {"z": _STATIC.encode([3]), "n": 20},
         },
+        options={"KernelPrime.decode_plan": ("noise", "beam", "cache", "progress")},
         instances={
             "DynamicPrime": lambda: primal.DynamicPrime(3, 16, 0.1),
+            "KernelPrime": lambda: _KERNEL,
             "StaticPrime": lambda: primal.StaticPrime(16),
         },
-        excluded={
-            "raised_as": _CHECKED_BEFORE,
-            "check_spec": _CHECKED_BEFORE,
-            "DynamicPrime.write_features": _CHECKED_BEFORE,
-        },
+        excluded={"DynamicPrime.write_features": _CHECKED_BEFORE},
     ),
     "primal.turns": Room(
         {
             "n": 4,
-            "turns": _TURNS.astype(np.uint64),
+            "turns": _TURNS,
             "increments": _INCREMENTS,
             "positions": np.arange(3, dtype=np.uint64),
-        }
+            "codes": turns.phases_to_uint8(_TURNS),
+            "k": 8,
+        },
+        calls={"round_turns": {"turns": _TURNS.astype(np.uint64)}},
     ),
-    "primal.engines": Room(),
+    "primal.kernels": Room({"kernel": "rbf", "X": _X, "gamma": 0.5}),
+    "primal.engines": Room(excluded=dict.fromkeys(("row_blocks", "wave_columns"), _CHECKED_BEFORE)),
     "primal.decoding": Room(
         {
             "z": _Z,
@@ -174,21 +187,14 @@ ROOMS: dict[str, Room] = {
             "DecodePlan": lambda: _MAP.decode_plan(prior=_BOX),
         },
         excluded={
-            **dict.fromkeys(("measure_regime", "warn_of_erased", "have_phases"), _CHECKED_BEFORE),
-            **dict.fromkeys(("phases_of", "PositionDecoder", "make_plan"), _CHECKED_BEFORE),
-            **dict.fromkeys(("position_decoder", "pseudoinverse"), _CHECKED_BEFORE),
-            "no_wrap_bound": _CHECKED_BEFORE,
             "DecodePlan()": "is made by decode_plan",
         },
     ),
     "primal.codebooks": Room(
-        {"N": 8, "D": 4, "mu": 0.3, "s": _STATIC, "coherence": 0.8, "other": _CODEBOOK},
+        {"N": 8, "D": 4, "coherence": 0.8, "other": _CODEBOOK, "increments": _INCREMENTS},
         calls={
             "codebook": {"N": 6, "D": 4, "steps": 5},
-            "from_spec": {"spec": _CODEBOOK.spec},
             "gram_statistics": {"codes": np.eye(4)},
-            "lag_cosines": {"increments": _INCREMENTS},
-            "toeplitz_statistics": {"increments": _INCREMENTS},
             "Codebook.encode": {"indices": [0, 3]},
             "Codebook.polish": {"steps": 2},
             "Codebook.grow": {"N": 9},
@@ -200,24 +206,16 @@ ROOMS: dict[str, Room] = {
     "primal.search": Room(
         {
             "difference_turns": 0.1,
-            "codes": "bits",
+            "stored": "bits",
             "kernel": 0.5,
             "hamming": 0.25,
-            "turns": _TURNS,
             "m": _MAP,
             "x": _X,
-            "kind": "bits",
-            "n_neighbors": 3,
         },
         calls={
-            "phases_to_waves": {"codes": search.phases_to_uint8(_TURNS)},
-            "similarity": {
-                "a": search.waves_to_bits(_TURNS),
-                "b": search.waves_to_bits(_TURNS),
-                "n_frequencies": 8,
-            },
-            "Index.add_codes": {"codes": search.waves_to_bits(_TURNS)},
-            "Index.search_codes": {"codes": search.waves_to_bits(_TURNS), "engine": "numpy"},
+            "similarity": {"a": _BITS, "b": _BITS, "n_frequencies": 8},
+            "Index.add_codes": {"codes": _BITS},
+            "Index.search_codes": {"codes": _BITS, "engine": "numpy"},
             "Index.search": {"engine": "numpy"},
             "Index.from_parquet": {"path": _encoded},
             "Index.load": {"folder": lambda: _saved("an index", _index())},
@@ -239,8 +237,20 @@ ROOMS: dict[str, Room] = {
             "PrimePositions.fit": {"X": [[3], [4]]},
             "PrimeRidgeClassifier.grow": {"n_components": 64},
             "PrimeRidgeRegressor.grow": {"n_components": 64},
+            "PrimeCentroidClassifier.grow": {"n_components": 64},
+            "PrimeNgrams": {"n": 2},
+            "PrimeNgrams.fit": {"X": ["abc", "abd"]},
+            "PrimeNgrams.transform": {"X": ["abc", "abd"]},
+            "PrimeOnlineClassifier": {"epochs": 2},
         },
         instances={
+            "PrimeCentroidClassifier": _fitted(
+                _estimators.PrimeCentroidClassifier, n_components=32
+            ),
+            "PrimeNgrams": _fitted(_estimators.PrimeNgrams, n_components=32),
+            "PrimeOnlineClassifier": _fitted(
+                _estimators.PrimeOnlineClassifier, n_components=32, epochs=2
+            ),
             "PrimeDictionary": _fitted(_estimators.PrimeDictionary, n_components=8),
             "PrimeFeatures": _fitted(_estimators.PrimeFeatures, n_components=32),
             "PrimeHasher": _fitted(_estimators.PrimeHasher, n_components=16),
@@ -265,14 +275,20 @@ ROOMS: dict[str, Room] = {
             "positions": _PLACES,
             "increments": _STEPS,
             "n_channels": 4,
-            "n_features": 16,
+            "z": torch.ones(5, 16),
+            "n": 20,
         },
         calls={
             "DynamicPrime.grow": {"D": 32},
             "PrimeFeatures.grow": {"D": 32},
             "StaticPrime.grow": {"D": 32},
-            "DynamicPrime.reverse": {"z": torch.from_numpy(_Z)},
-            "PrimeFeatures.reverse": {"z": torch.from_numpy(_Z)},
+            "PrimePositions.grow": {"D": 32},
+            "DynamicPrime.from_map": {"m": _MAP},
+            "PrimeFeatures.from_map": {"m": _KERNEL},
+            "PrimePositions.from_map": {"m": _STATIC},
+            "StaticPrime.from_map": {"m": _STATIC},
+            "Embedding": {"vocabulary": _A, "items": ["x"]},
+            "Embedding.forward": {"x": torch.tensor([0])},
             "PrimePositions.rotate": {"x": _HEADS, "seq_dim": -2},
             "PrimePositions.rotary": {"seq_dim": -2},
             "rotary": {"seq_dim": -2},
@@ -281,19 +297,33 @@ ROOMS: dict[str, Room] = {
             "rotate": {"x": _HEADS, "codes": torch.ones(5, 16)},
             "PrimeINR": {"samples_per_unit": 8.0, "n_features": 16, "width": 8, "n_hidden": 1},
         },
+        options={
+            "DynamicPrime.from_frequencies": _LEARNED,
+            "DynamicPrime.from_map": _LEARNED,
+            "DynamicPrime.grow": ("sigma",),
+            "PrimeFeatures": _LEARNED,
+            "PrimeFeatures.from_frequencies": _LEARNED,
+            "PrimeFeatures.from_map": _LEARNED,
+            "PrimeFeatures.grow": ("rescale",),
+            "PrimePositions.from_map": ("head_dim", *_LAYER),
+            "PrimePositions.grow": (),
+            "StaticPrime.from_map": _LAYER,
+            "StaticPrime.grow": (),
+        },
         instances={
+            "Embedding": lambda: layers.Embedding(_A, items=["x"]),
             "DynamicPrime": lambda: layers.DynamicPrime(3, 16, 0.1),
             "PrimeFeatures": lambda: layers.PrimeFeatures(3, 16),
             "PrimeINR": lambda: layers.PrimeINR(
                 3, samples_per_unit=8.0, n_features=16, width=8, n_hidden=1
             ),
-            "PrimePositions": lambda: layers.PrimePositions(16),
+            "PrimePositions": lambda: layers.PrimePositions(16, spacing="raw"),
             "PrimeStateCell": lambda: layers.PrimeStateCell(3, 4),
             "StaticPrime": lambda: layers.StaticPrime(16),
         },
         excluded={
             f"{layer}.keep_frequencies": "is called by PrimeParallel, with a range of its own"
-            for layer in ("DynamicPrime", "PrimeFeatures", "StaticPrime")
+            for layer in ("DynamicPrime", "PrimeFeatures", "PrimePositions", "StaticPrime")
         },
     ),
     "primal.torch.functional": Room(
@@ -361,7 +391,7 @@ ROOMS: dict[str, Room] = {
             "bundle": {"codes": (_CODES, _OTHER)},
             "permute": {"n": 1},
             "ngrams": {"n": 2},
-            "normalised": {"a": _SUM},
+            "normalize": {"a": _SUM},
             "phasors": {"x": _CODES},
             "to_numpy": {"x": _CODES},
             "to_torch": {"x": _CODES},
@@ -369,25 +399,17 @@ ROOMS: dict[str, Room] = {
             "to_ssp": {"x": _CODES},
             "from_fhrr": {"tensor": torch.from_numpy(_SUM)},
             "from_ssp": {"ssp": np.ones(17)},
-            "phase_matrix": {"reals": _SPACE.reals("a")},
             "Codes.stack": {"codes": [_CODES, _CODES]},
             "Codes.__eq__": {"other": _CODES},
-            "window_energy": {"increments": _SPACE.increments("a")},
-            "factorise": {"product": _CODES[0] * _OTHER[0], "domains": [_CODES, _OTHER]},
-            "from_spec": {"spec": _A.spec},
-            "Space.from_spec": {"spec": _SPACE.spec},
+            "factorize": {"product": _CODES[0] * _OTHER[0], "domains": [_CODES, _OTHER]},
             "Space": {"D": 16, "roles": ("a",)},
-            "Embedding": {"vocabulary": _A, "items": ["x"]},
-            "Embedding.forward": {"x": torch.tensor([0])},
             "SequenceMemory": {"items": _memory()},
             "decode_slots": {"slots": _OTHER, "items": _memory()},
             "encode_graph": {"triples": [("x", "y", "z")]},
             "encode_record": {"fields": {"x": "y"}, "keys": _A, "values": _B},
-            "encode_set": {"members": ["x"]},
             "encode_tree": {"tree": ("x", ("y",))},
             "path_code": {"path": (0, 1), "branches": _A},
             "Reals.certificate": {"x": [[0.0], [1.0]]},
-            "Reals.law": {"differences": np.ones((2, 1))},
             "Reals.encode": {"x": [[0.5]]},
             "KeyValueMemory.recall": {"values": _memory()},
             "ItemMemory.load": {"path": lambda: _saved("items", _memory())},
@@ -397,7 +419,6 @@ ROOMS: dict[str, Room] = {
         instances={
             "Circular": lambda: _SPACE.circular("a", period=24),
             "Codes": lambda: _CODES,
-            "Embedding": lambda: hdc.Embedding(_A, items=["x"]),
             "Integers": lambda: _SPACE.integers("a"),
             "ItemMemory": _memory,
             "KeyValueMemory": _key_values,
@@ -417,50 +438,28 @@ ROOMS: dict[str, Room] = {
             hdc.Codes(np.ones((3, 8), np.uint64)),
         ),
     ),
-    "primal.hdc.classifiers": Room(
-        {**_SKLEARN, "split": _SPLIT, "kind": "image", "n_tasks": 3},
-        calls={
-            "PrimeNgrams": {"n": 2},
-            "PrimeNgrams.fit": {"X": ["abc", "abd"]},
-            "PrimeNgrams.transform": {"X": ["abc", "abd"]},
-            "PrimeCentroidClassifier.grow": {"n_components": 64},
-            "PrimeRidgeClassifier.grow": {"n_components": 64},
-            "PrimeOnlineClassifier": {"epochs": 2},
-        },
-        instances={
-            "PrimeNgrams": _fitted(classifiers.PrimeNgrams, n_components=32),
-            "PrimeOnlineClassifier": _fitted(
-                classifiers.PrimeOnlineClassifier, n_components=32, epochs=2
-            ),
-            "PrimeCentroidClassifier": _fitted(
-                classifiers.PrimeCentroidClassifier, n_components=32
-            ),
-        },
-        excluded={"class_incremental": _STUDIES, "first_task_standardised": _STUDIES},
-    ),
-    "primal.hdc.datasets": Room({"name": "digits", "split": _SPLIT, "kind": "image"}),
     "primal.pipeline": Room(
-        {"src": _table_file, "dim": 8, "path": _encoded},
+        {"src": _table_file, "path": _encoded, "m": _MAP},
         calls={
-            "encode": {"dst": "out.parquet", "sigma": 0.5, "overwrite": True},
+            "encode": {"dst": "out.parquet", "overwrite": True},
             "decode": {
                 "src": _encoded,
                 "dst": "decoded.parquet",
                 "prior": _BOX,
                 "overwrite": True,
             },
-            "merge": {
-                "parts": lambda: [_encoded(f"part-{i}.parquet", shard=(i, 2)) for i in (0, 1)],
-                "dst": "merged.parquet",
-                "overwrite": True,
-            },
+            "merge": {"src": _sharded, "dst": "merged.parquet", "overwrite": True},
         },
+        strange=(
+            *(pipeline.Local(layer=3), pipeline.Local(device="nowhere"), _KERNEL, _STATIC),
+            pipeline.Local(layer=layers.DynamicPrime(3, 16, 0.1), device="nowhere"),
+            pipeline.Ray(num_gpus=-1),
+        ),
     ),
 }
 EXCLUDED_ROOMS = {
-    "primal.bench": _STUDIES,
     "primal.cli": "takes text from a command line, not arguments",
-    "primal.paper": _STUDIES,
+    "primal.errors": "holds kinds of errors and warnings",
 }
 
 
@@ -486,23 +485,34 @@ def calls(room: str) -> Iterator[surface.Call]:
         ):
             continue
         if not inspect.isclass(thing):
-            yield _call(name, lambda thing=thing: thing, thing)
+            yield _call(table, name, lambda thing=thing: thing, thing)
             continue
         if f"{name}()" not in table.excluded:
             make = partial(_estimator, thing) if hasattr(thing, "fit") else thing
-            yield _call(name, lambda make=make: make, thing)
+            yield _call(table, name, lambda make=make: make, thing)
         for method in surface.methods(thing):
             if f"{name}.{method}" not in table.excluded:
                 instance = table.instances[name]
                 yield _call(
+                    table,
                     f"{name}.{method}",
                     lambda instance=instance, method=method: getattr(instance(), method),
                     getattr(instance(), method),
                 )
 
 
-def _call(name: str, make: Callable[[], Any], function: Any) -> surface.Call:
-    return surface.Call(name, make, tuple(inspect.signature(function).parameters.values()))
+def _call(table: Room, name: str, make: Callable[[], Any], function: Any) -> surface.Call:
+    """Describe a call, with parameters for the options that it takes by ``**``."""
+    parameters: list[inspect.Parameter] = []
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind is parameter.VAR_KEYWORD:
+            parameters += [
+                inspect.Parameter(option, parameter.KEYWORD_ONLY, default=None)
+                for option in table.options[name]
+            ]
+        else:
+            parameters.append(parameter)
+    return surface.Call(name, make, tuple(parameters))
 
 
 def valid_arguments(room: str, call: surface.Call) -> dict[str, Any]:

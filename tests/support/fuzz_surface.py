@@ -1,7 +1,7 @@
 """The public surface found by introspection, hostile values, and one bounded call.
 
-``tests/fuzz_recipes.py`` says how each callable is called well; here one or two of its arguments
-are replaced. Used by ``tests/test_public_fuzz.py`` and ``tools/fuzz.py``.
+``fuzz_recipes.py`` says how each callable is called well; here one or two of its arguments
+are replaced. Used by ``tests/house/test_public_fuzz.py`` and ``tools/fuzz.py``.
 """
 
 from __future__ import annotations
@@ -145,14 +145,15 @@ class OutOfTime(BaseException):
 def rooms() -> list[str]:
     """Return the names of all public modules of primal."""
     found = pkgutil.walk_packages(primal.__path__, "primal.")
-    return ["primal", *(m.name for m in found if "._" not in m.name)]
+    names = ["primal", *(m.name for m in found if "._" not in m.name)]
+    # One module under two names is one room.
+    return [name for name in names if importlib.import_module(name).__name__ == name]
 
 
 def public_names(room: str) -> list[str]:
-    """Return the names of what `room` offers: its __all__, or what has no underscore."""
+    """Return the names in `room`'s __all__ of what can be fuzzed."""
     module = importlib.import_module(room)
-    names = getattr(module, "__all__", None) or [n for n in dir(module) if n[0] != "_"]
-    return [name for name in names if _fuzzable(getattr(module, name))]
+    return [name for name in module.__all__ if _fuzzable(getattr(module, name))]
 
 
 def _fuzzable(thing: object) -> bool:
@@ -178,7 +179,7 @@ def methods(kind: type) -> Iterator[str]:
             continue
         function = inspect.getattr_static(kind, name)
         # scikit-learn makes the set_..._request methods of its estimators.
-        if isinstance(function, property) or re.fullmatch("set_.*_request", name):
+        if isinstance(function, (property, type)) or re.fullmatch("set_.*_request", name):
             continue
         if name == "__eq__" and dataclasses.is_dataclass(kind):
             continue

@@ -202,7 +202,7 @@ class TestRotary:
         [
             (lambda p, q: p.rotary(q, q, torch.tensor([0.5, 1.0])), "positions must be integers"),
             (lambda p, q: p.rotary(q, q, [0, 1]), "positions must be a tensor, got list"),
-            (lambda p, q: p.rotary(q, q, offset=0.5), "positions must be integers"),
+            (lambda p, q: p.rotary(q, q, offset=0.5), "offset must be a whole number"),
             (lambda p, q: p.rotary(q, q[:1]), r"q has 2 positions and k has 1.*rotate"),
             (lambda p, q: p.rotary(q, q, torch.arange(3)), r"shape \(3,\) do not fit.*\(2,\)"),
             (lambda p, q: p.rotary(q[..., :4], q), "must have 8 columns.*head_dim"),
@@ -212,7 +212,7 @@ class TestRotary:
             (lambda p, q: p.rotary(q[0], q[0]), r"axes for positions and columns, got \(8,\)"),
             (lambda p, q: p.rotary(q, q, seq_dim=-1), r"seq_dim=-1 is no axis.*\(2, 8\)"),
             (lambda p, q: p.rotary(q, q, seq_dim=3), "seq_dim=3 is no axis"),
-            (lambda p, q: rotary(q[:, :4], q, torch.arange(2), p.increments), "8 columns to turn"),
+            (lambda p, q: rotary(q[:, :4], q, torch.arange(2), p.increments), "same columns"),
             (lambda p, q: rotary(q, q, torch.arange(2), p.increments, layout="x"), "layout must"),
             (lambda p, q: PrimePositions(8, head_dim=6), "head_dim must be at least D = 8, got 6"),
         ],

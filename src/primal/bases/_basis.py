@@ -41,6 +41,9 @@ _UNIT_TABLES = _GAUSSIAN | LAWS
 _LARGEST_KRONECKER = 5
 
 
+_AUTO_LAWS = ("gaussian", "mixture", "product", "prime")
+
+
 def auto_basis(d: int, law: str = "gaussian") -> str:
     """Return the basis that "auto" means for d inputs, the same from every door.
 
@@ -52,7 +55,8 @@ def auto_basis(d: int, law: str = "gaussian") -> str:
     law : {"gaussian", "mixture", "product", "prime"}
         See :class:`primal.kernels.Kernel`.
     """
-    if law == "prime":
+    d = whole_number("d", d, least=1)
+    if one_of("law", law, _AUTO_LAWS) == "prime":
         return "signed"
     if law == "product":
         return "kronecker"

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from primal._checks import flag, one_of
+from primal._checks import callback, flag, one_of, positive_scale, raised_as, whole_number
 from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._chirp import Alltop, PrimeChirp
@@ -105,7 +105,11 @@ def codebook(
     growable = flag("growable", growable)
     if max_coherence is not None:
         _require_possible(N, D, field, max_coherence)
-    budget = SearchBudget(steps, seconds, progress or SearchBudget.progress)
+    if steps is not None:
+        steps = whole_number("steps", steps, least=1)
+    if seconds is not None:
+        seconds = positive_scale("seconds", seconds)
+    budget = SearchBudget(steps, seconds, callback("progress", progress) or SearchBudget.progress)
     if kind == "auto":
         if seed is not None:
             raise ParameterError(
@@ -213,7 +217,9 @@ def _make(
 
 
 def _require_possible(N: int, D: int, field: str, max_coherence: float) -> None:
-    if not 0.0 <= max_coherence <= 1.0:
+    with raised_as(ParameterError, "max_coherence must be a number"):
+        possible = 0.0 <= float(max_coherence) <= 1.0
+    if not possible:
         raise ParameterError(f"max_coherence must lie in [0, 1], got {max_coherence!r}.")
     bound = bounds.best(N, D, field)
     if max_coherence < bound.value - 1e-12:

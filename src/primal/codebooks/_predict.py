@@ -10,9 +10,8 @@ from __future__ import annotations
 import math
 import operator
 
-from primal._checks import even_dimension, one_of, whole_number
+from primal._checks import even_dimension, one_of, real_number, whole_number
 from primal.codebooks._special import bisect, log_beta_tail, scaled_bessel
-from primal.errors import ParameterError
 
 __all__ = ["capacity", "log_mean_cosine_tail", "predict_coherence"]
 
@@ -50,8 +49,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     """
     N = whole_number("N", N, least=2)
     D = _dimension(D, model)
-    if not 0.0 < quantile < 1.0:
-        raise ParameterError(f"quantile must lie strictly between 0 and 1, got {quantile!r}.")
+    quantile = real_number("quantile", quantile, above=0.0, below=1.0)
     draws = N - 1 if model == "toeplitz" else N * (N - 1) // 2
     # 2 T(x) = 1 - quantile**(1 / draws)
     log_target = math.log(-math.expm1(math.log(quantile) / draws))
@@ -74,8 +72,7 @@ def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
     5.1
     """
     D = _dimension(D, model)
-    if not 0.0 < coherence < 1.0:
-        raise ParameterError(f"coherence must lie strictly between 0 and 1, got {coherence!r}.")
+    coherence = real_number("coherence", coherence, above=0.0, below=1.0)
     log_draws = math.log(math.log(2.0)) - _log_two_sided(coherence, D, model)
     log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
     return math.exp(log_n) if log_n < 709.0 else math.inf

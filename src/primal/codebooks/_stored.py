@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal._checks import require_memory, whole_number
+from primal._checks import callback, require_memory, require_work, whole_number
 from primal._parallel import single_threaded_blas
 from primal.codebooks._certificate import Evidence, pair_cosines, sampled_pairs
 from primal.codebooks._codebook import Codebook
@@ -120,6 +120,8 @@ def polished(
             f"polish decomposes an N x N matrix in every step, got N = {N}: use N up to "
             f"{_LARGEST_N}, or kind='shadow'."
         )
+    callback("progress", progress)
+    require_work(steps * N**3, f"polishing with steps = {steps}")
     codes = book.encode(np.arange(N), dtype="complex128" if book.field == "complex" else "float64")
     target = 1.15 * welch(N, D)
     best, lowest = codes, _coherence(codes.conj() @ codes.T)

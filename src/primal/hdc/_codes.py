@@ -183,7 +183,9 @@ class Codes:
 
     def __len__(self) -> int:
         if self.ndim < 2:
-            raise DataError(f"one code has no length; it has {self.k} phases, its k.")
+            raise DataError(
+                f"Codes of shape {self.shape} are one code, without a length; its k is {self.k}."
+            )
         return self.turns.shape[0]
 
     def __iter__(self) -> Iterator[Codes]:

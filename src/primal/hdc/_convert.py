@@ -108,7 +108,9 @@ def from_ssp(ssp: Any) -> Codes:
     """Return the codes of spatial semantic pointers of odd length: uint32, lengths forgotten."""
     array = real_array("ssp", ssp).astype(np.float64)
     if array.ndim == 0 or array.shape[-1] % 2 == 0 or array.shape[-1] < 3:
-        raise ParameterError(f"a pointer of k phases has 2 k + 1 numbers, got shape {array.shape}.")
+        raise ParameterError(
+            f"ssp must have 2 k + 1 numbers for k phases, got shape {array.shape}."
+        )
     spectrum = np.fft.rfft(array, axis=-1)[..., 1:]
     return nearest_code(spectrum.astype(np.complex64))
 

@@ -100,14 +100,17 @@ class ItemMemory(Stored):
                 new[key] = item
         if not new:
             return self
+        turns = self.vocabulary.encode(list(new.values())).turns
         first, last = len(self.items), len(self.items) + len(new)
+        if turns.shape != (len(new), self._codes.shape[1]):
+            raise DataError(f"items must have one code each, got some of shape {turns.shape}.")
         if last > len(self._codes):  # room for twice as many: adding one by one stays linear
             shape = (max(last, 2 * first), self._codes.shape[1])
             require_memory(4 * math.prod(shape), f"the codes of {shape[0]} items")
             room = np.empty(shape, dtype=np.uint32)
             room[:first] = self._codes[:first]
             self._codes = room
-        self._codes[first:last] = self.vocabulary.encode(list(new.values())).turns
+        self._codes[first:last] = turns
         self.items.extend(new.values())
         self._places.update(zip(new, range(first, last), strict=True))
         return self

@@ -111,7 +111,10 @@ def _domains(domains: Any, k: int) -> list[Codes]:
         raise DataError(f"domains must be two or more Codes of {k} phases, got {domains!r}.")
     if any(c.ndim != 2 or c.k != k or not len(c) for c in domains):
         shapes = [c.shape for c in domains]
-        raise DataError(f"domains must have the shape (n, {k}), n at least 1, got {shapes}.")
+        raise DataError(
+            f"domains must have the shape (n, {k}), n at least 1, for a product of {k} phases, got "
+            f"{shapes}."
+        )
     return [to_numpy(candidates) for candidates in domains]
 
 

@@ -7,12 +7,11 @@ import json
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from primal._checks import raised_as
+from primal._checks import file_path, raised_as
 from primal._files import FolderFormat, parsed_json
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError, MissingPackageError
@@ -67,7 +66,9 @@ class Stored(ABC):
         """
         fields, arrays = self._fields()
         fields = {"type": type(self).__name__, **fields}
-        _FORMAT.save(Path(path), fields, {name: [array] for name, array in arrays.items()})
+        _FORMAT.save(
+            file_path("path", path), fields, {name: [array] for name, array in arrays.items()}
+        )
 
     @classmethod
     def load(cls, path: Any) -> Self:
@@ -78,7 +79,7 @@ class Stored(ABC):
         DataError
             If the folder holds no such memory, or a damaged one.
         """
-        fields, arrays = _FORMAT.load(Path(path), mapped_from=_LARGEST_READ)
+        fields, arrays = _FORMAT.load(file_path("path", path), mapped_from=_LARGEST_READ)
         if fields.get("type") != cls.__name__:
             raise DataError(
                 f"{os.fspath(path)!r} must hold a memory of type {cls.__name__!r}, got "

@@ -204,7 +204,10 @@ def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
     """
     if not isinstance(branches, (Symbols, Integers)):
         raise DataError(f"branches must be Symbols or Integers, got {type(branches).__name__}.")
-    steps = [whole_number("a branch", step) + 1 for step in listed("path", path)]
+    steps = [
+        whole_number(f"path[{i}]", step, most=2**63 - 2) + 1
+        for i, step in enumerate(listed("path", path))
+    ]
     codes = branches.encode(np.array(steps, dtype=np.int64))
     return bind([identity(branches.space.k), *(permute(c, i) for i, c in enumerate(codes))])
 

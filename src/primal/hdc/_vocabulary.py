@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import one_of, positions, raised_as, require_memory
+from primal._checks import one_of, positions, raised_as, require_memory, whole_number
 from primal._hash import stable_position
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.engines import row_blocks
@@ -140,9 +140,9 @@ class Integers(Vocabulary):
         -------
         codes : Codes of shape (*numbers.shape, k), uint32 or uint64
         """
-        if bits not in (32, 64):
+        if whole_number("bits", bits) not in (32, 64):
             raise ParameterError(f"bits must be 32 or 64, got {bits!r}.")
-        array = positions(numbers)
+        array = positions(numbers, "numbers")
         flat = np.ascontiguousarray(array).reshape(-1)
         turns = position_turns(flat, self.space.increments(self.role), wide=bits == 64)
         return Codes(turns.reshape(*array.shape, self.space.k))

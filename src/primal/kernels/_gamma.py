@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, real_matrix
-from primal.errors import ParameterError
+from primal._checks import one_of, real_array, real_matrix
+from primal.errors import DataError, ParameterError
 from primal.kernels._kernel import KERNELS, checked_gamma
 from primal.turns import increments, static_turns
 
@@ -53,7 +53,7 @@ def resolved_gamma(
             f"gamma must be 'scale', 'median', a positive number or one for each column, "
             f"got {gamma!r}."
         )
-    return checked_gamma(gamma, X.shape[1])
+    return checked_gamma(gamma, X.shape[1], one_of("kernel", kernel, KERNELS))
 
 
 def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = None) -> float:
@@ -69,7 +69,7 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
     >>> scale_gamma(np.array([[0.0, 2.0], [4.0, 2.0]]))
     0.25
     """
-    X = _checked(X, kernel)
+    X, sample_weight = _checked(X, kernel, sample_weight)
     if sample_weight is not None:
         mean = column_means(X, sample_weight).mean()
         square = X.multiply(X) if _is_sparse(X) else np.square(X - mean)
@@ -99,7 +99,7 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     >>> round(median_gamma(np.array([[0.0], [2.0], [4.0]])), 6)
     0.125
     """
-    X = _checked(X, kernel)
+    X, sample_weight = _checked(X, kernel, sample_weight)
     picked = spread_rows(X.shape[0], _MEDIAN_ROWS)
     rows = dense_rows(X, picked)
     # Differences, not a Gram matrix: equal rows must come out at exactly zero.
@@ -117,9 +117,18 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     return float((1.0 / (unit.factor * median)) ** (1.0 / unit.power))
 
 
-def _checked(X: Any, kernel: str) -> Any:
+def _checked(X: Any, kernel: str, weights: object) -> tuple[Any, np.ndarray | None]:
     one_of("kernel", kernel, KERNELS)
-    return X if _is_sparse(X) else real_matrix("X", X)
+    X = X if _is_sparse(X) else real_matrix("X", X)
+    if weights is None:
+        return X, None
+    weights = real_array("sample_weight", weights)
+    if weights.shape != (X.shape[0],) or weights.min() < 0 or not weights.any():
+        raise DataError(
+            f"sample_weight must hold a number for each of {X.shape[0]} rows, none negative and "
+            f"not all 0, got shape {weights.shape}."
+        )
+    return X, weights.astype(np.float64)
 
 
 def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:

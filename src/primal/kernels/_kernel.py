@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, real_array
+from primal._checks import one_of, positive_scale, raised_as, real_matrix
 from primal.bases import BASES, Basis, auto_basis, matern_scales
-from primal.errors import DataError, ParameterError
+from primal.errors import ParameterError
 from primal.turns import prime_slice
 
 __all__ = [
@@ -27,6 +27,10 @@ __all__ = [
     "kernel_matrix",
     "resolved_basis",
 ]
+
+# Of the scale of frequencies, radians per unit of x: far within the range of sigma, which a basis
+# makes of it with a factor of its own.
+_SCALE_RANGE = (1e-90, 1e90)
 
 
 @dataclass(frozen=True)
@@ -120,15 +124,14 @@ KERNELS = {
 }
 
 
-def gamma_of_length(kernel: str, lengthscale: object) -> float | list[float]:
-    """Return the gamma at which a kernel divides x - y by a length, or by one for each input."""
+def gamma_of_length(kernel: str, lengthscale: object, d: int) -> float | list[float]:
+    """Return the gamma at which a kernel divides x - y by a length, or by one for each of d."""
     found = KERNELS[one_of("kernel", kernel, KERNELS)]
     # At length 1 it is one over a whole number: 1/2, or 1.
     unit = 1.0 / round(found.factor ** (1.0 / found.power))
-    if np.ndim(lengthscale) == 0:  # type: ignore[arg-type]
-        return float(found.gamma_after(unit, 1.0 / positive_scale("lengthscale", lengthscale)))
-    lengths = [positive_scale(f"lengthscale[{j}]", v) for j, v in enumerate(lengthscale)]  # type: ignore[arg-type]
-    return [float(found.gamma_after(unit, 1.0 / length)) for length in lengths]
+    lengths = _numbers("lengthscale", lengthscale, d, _SCALE_RANGE)
+    gammas = [float(found.gamma_after(unit, 1.0 / length)) for length in lengths.ravel().tolist()]
+    return gammas if lengths.ndim else gammas[0]
 
 
 def resolved_basis(kernel: str, basis: str, d: int) -> str:
@@ -198,21 +201,37 @@ def kernel_matrix(kernel: str, X: object, gamma: float | np.ndarray) -> np.ndarr
         raise ParameterError(
             f"kernel {kernel!r} has no closed form to compare with: its features define it."
         )
-    rows = real_array("X", X)
-    if rows.ndim != 2:
-        raise DataError(f"X must have shape (n, d), got {rows.shape}.")
-    gamma = checked_gamma(gamma, rows.shape[1])
+    rows = real_matrix("X", X)
+    gamma = checked_gamma(gamma, rows.shape[1], kernel)
     scaled = rows * np.asarray(gamma) ** chosen.power
     return np.stack([chosen.values(scaled - row) for row in scaled])
 
 
-def checked_gamma(gamma: object, d: int) -> float | np.ndarray:
+def checked_gamma(gamma: object, d: int, kernel: str) -> float | np.ndarray:
     """Return gamma as one positive float, or as an array with one for each of d inputs."""
-    if np.ndim(gamma) == 0:  # type: ignore[arg-type]
-        return positive_scale("gamma", gamma)
-    values = np.asarray(gamma)
-    if values.shape != (d,):
+    unit = KERNELS[kernel]
+    smallest, largest = ((scale / unit.factor) ** (1.0 / unit.power) for scale in _SCALE_RANGE)
+    values = _numbers("gamma", gamma, d, (smallest, largest))
+    return values if values.ndim else float(values)
+
+
+def _numbers(name: str, value: object, d: int, limits: tuple[float, float]) -> np.ndarray:
+    """Return one number, or one for each of d inputs, as float64, each within limits."""
+    with raised_as(ParameterError, f"{name} must be a number or one for each input"):
+        given = np.asarray(value)
+    if given.shape not in ((), (d,)):
         raise ParameterError(
-            f"gamma must be one number or one for each of the {d} inputs, got shape {values.shape}."
+            f"{name} must be one number or one for each of the {d} inputs, got shape {given.shape}."
         )
-    return np.array([positive_scale(f"gamma[{j}]", value) for j, value in enumerate(values)])
+    if given.ndim == 0:
+        names, items = [name], [value]
+    else:
+        names, items = [f"{name}[{j}]" for j in range(len(given))], list(given)
+    numbers = [positive_scale(*pair) for pair in zip(names, items, strict=True)]
+    for said, number in zip(names, numbers, strict=True):
+        if not limits[0] <= number <= limits[1]:
+            raise ParameterError(
+                f"{said} must be from {limits[0]:.3g} to {limits[1]:.3g}, got {number!r}: scale x "
+                "instead."
+            )
+    return np.array(numbers).reshape(given.shape)

@@ -119,7 +119,7 @@ class KernelPrime:
         """Check and keep all arguments; no table is made."""
         self._d, self._D = whole_number("d", d, least=1), whole_number("D", D, least=1)
         self._kernel = one_of("kernel", kernel, KERNELS)
-        checked = checked_gamma(gamma, self._d)
+        checked = checked_gamma(gamma, self._d, self._kernel)
         self._gamma = checked if isinstance(checked, float) else tuple(checked.tolist())
         self._basis_name = resolved_basis(self._kernel, basis, self._d)  # type: ignore[arg-type]
         if one_of("form", form, FORMS) == "auto":
@@ -311,6 +311,8 @@ class KernelPrime:
         middle = np.zeros(self._d)
         if around is not None:
             middle = real_array("around", around, last=self._d).astype(np.float64)
+            if middle.ndim != 1:
+                raise DataError(f"around must have shape ({self._d},), got {middle.shape}.")
             phases = phases - self.frequencies[:k] @ middle
             phases -= np.rint(phases)
         x = inverse(phases)

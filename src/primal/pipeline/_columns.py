@@ -33,7 +33,7 @@ class Columns:
 
 def checked_names(what: str, given: object) -> tuple[str, ...]:
     """Return names given as one, several or None, which stands for none."""
-    names = (given,) if isinstance(given, str) else given or ()
+    names = () if given is None else (given,) if isinstance(given, str) else given
     if not isinstance(names, (list, tuple)) or not all(isinstance(one, str) for one in names):
         raise ParameterError(f"{what} must be a name or a list of names, got {given!r}.")
     return tuple(names)

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 
-from primal._checks import whole_number
+from primal._checks import callback, file_path, flag, whole_number
 from primal.decoding import Box, Gaussian, Integers
 from primal.errors import DataError, PhaseWrapWarning
 from primal.pipeline._array_source import ARRAY
@@ -138,7 +138,9 @@ def decode(
     True
     """
     one_file, target = is_one_file(dst), Path(dst)
-    record, paths = open_output(Path(src), target)
+    flag("overwrite", overwrite)
+    callback("progress", progress)
+    record, paths = open_output(file_path("src", src), target)
     recipe = Recipe.from_json(record.about)
     files = find_inputs([str(path) for path in paths], target)
     decoder = row_decoder(recipe, record.extent, prior=prior, noise=noise, beam=beam)

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from primal._checks import one_of, whole_number
+from primal._checks import callback, flag, one_of, whole_number
 from primal.errors import ParameterError
 from primal.pipeline._blocks import shard_spans
 from primal.pipeline._columns import FEATURES, checked_names, find_columns
@@ -147,6 +147,8 @@ def encode(
     """
     start = time.perf_counter()
     one_file, target, map_ = is_one_file(dst), Path(dst), core_map(m)
+    flag("overwrite", overwrite)
+    callback("progress", progress)
     keep, chosen = checked_names("keep", keep), checked_names("columns", columns)
     i, n = _check_options(target, map_, keep, stored, on_error, shard)
     if rows_per_part is not None:

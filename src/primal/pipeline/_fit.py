@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from primal._checks import one_of
+from primal._checks import callback, one_of
 from primal.bases import fold_sum
 from primal.errors import DataError
 from primal.kernels import KERNELS
@@ -90,6 +90,7 @@ def scale_gamma(
     0.25
     """
     one_of("kernel", kernel, KERNELS)
+    callback("progress", progress)
     files = find_inputs(src)
     found = find_columns(files, checked_names("columns", columns), on_error=on_error)
     count, mean, squares, n_read = 0, 0.0, 0.0, 0

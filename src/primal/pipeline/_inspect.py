@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from primal._checks import file_path
 from primal.errors import DataError
 from primal.pipeline._array_source import ARRAY, open_npy
 from primal.pipeline._blocks import Span, read_span
@@ -113,7 +114,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     >>> found.rows, found.regime["kind"], found.sampled_rows, found.wrong_rows
     (10, 'manifold', 10, 0)
     """
-    where = Path(path)
+    where = file_path("path", path)
     record, paths = open_output(where)
     recipe = Recipe.from_json(record.about)
     names, files = known_inputs(where)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from primal._checks import callback, file_path, flag
 from primal.errors import DataError, ParameterError
 from primal.pipeline._encode import EncodeReport, npy_rows, report_of
 from primal.pipeline._folder import MANIFEST, PartFolder
@@ -64,10 +65,12 @@ def merge(
     >>> pipeline.merge("shards", "whole.parquet").rows
     100
     """
-    start, folder = time.perf_counter(), Path(src)
+    start, folder = time.perf_counter(), file_path("src", src)
+    flag("overwrite", overwrite)
+    callback("progress", progress)
     if not folder.is_dir():
         raise DataError(f"{src} is no folder of parts: name the one that the shards wrote into.")
-    record, paths = open_output(folder, None if dst is None else Path(dst))
+    record, paths = open_output(folder, None if dst is None else file_path("dst", dst))
     if dst is None:
         return report_of(folder, Outcome(record, record.rows, True), time.perf_counter() - start)
     if not is_one_file(dst):

@@ -13,6 +13,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from primal._checks import file_path
 from primal._files import npy_header, open_regular, written_whole
 from primal.errors import DataError, ParameterError
 from primal.pipeline._folder import (
@@ -40,9 +41,7 @@ _FILES = (".parquet", ".npy")
 
 def is_one_file(dst: object) -> bool:
     """Return whether an output is one file; else it is a folder of parts."""
-    if not isinstance(dst, (str, Path)):
-        raise ParameterError(f"dst must be a path, got {dst!r}.")
-    path = Path(dst)
+    path = file_path("dst", dst)
     if path.suffix in _FILES:
         if path.is_dir():
             raise ParameterError(f"{dst} is a folder: choose another name for one file.")

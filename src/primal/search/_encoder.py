@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import positions, real_array
+from primal._checks import positions, raised_as, real_array
 from primal._specs import from_spec
 from primal.engines import row_blocks, wave_columns
-from primal.errors import DataError, ParameterError, SpecError
+from primal.errors import DataError, MissingPackageError, ParameterError, SpecError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 from primal.search._stored import STORED, n_columns
 from primal.turns import (
@@ -37,7 +37,8 @@ _COMPACT = {
 def checked_map(m: Any) -> Map:
     """Return a map whose phases come in pairs of cosine and sine: given, by spec, or fitted."""
     if isinstance(m, Mapping):
-        rebuilt = from_spec(m)
+        with raised_as(SpecError, "m is not the spec of a map", keep=(MissingPackageError,)):
+            rebuilt = from_spec(m)
         if not isinstance(rebuilt, Map):
             raise SpecError(f"an index needs the spec of a map, got that of a {m['type']}.")
         return checked_map(rebuilt)

@@ -12,7 +12,7 @@ import numpy as np
 from primal._checks import one_of, raised_as, require_memory
 from primal._extras import require
 from primal._files import FolderFormat, open_regular, parsed_json
-from primal.errors import DataError, MissingPackageError, PrimalError
+from primal.errors import DataError, MissingPackageError, ParameterError, PrimalError
 from primal.search._encoder import Map, checked_map
 from primal.search._rows import Ids
 from primal.search._stored import STORED, is_waves, n_columns
@@ -55,6 +55,8 @@ def read_parquet(path: Path, column: str) -> tuple[Map, str, Iterator[np.ndarray
 
     The parts of a folder, ``*.parquet``, must all say the same of their codes.
     """
+    if not isinstance(column, str):
+        raise ParameterError(f"column must be a name, got {column!r}.")
     paths = sorted(path.glob("[!_]*.parquet")) if path.is_dir() else [path]
     if not paths:
         raise DataError(f"{path} is a folder without Parquet files.")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primal._checks import one_of, whole_number
+from primal._checks import file_path, flag, one_of, whole_number
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
 from primal.search import _files
@@ -102,7 +102,7 @@ class Index:
             If a file has no such column or metadata, or they do not fit each other; without
             pyarrow.
         """
-        m, stored, parts = _files.read_parquet(Path(path), column)
+        m, stored, parts = _files.read_parquet(file_path("path", path), column)
         index = cls(m, stored=stored)
         for part in parts:
             index.add_codes(part)
@@ -122,7 +122,9 @@ class Index:
         DataError
             If the folder holds no index, or a damaged one.
         """
-        m, stored, codes, ids = _files.load(Path(folder), verify=verify)
+        m, stored, codes, ids = _files.load(
+            file_path("folder", folder), verify=flag("verify", verify)
+        )
         index = cls(m, stored=stored)
         index._rows.append(codes)
         index._ids = ids
@@ -135,7 +137,8 @@ class Index:
         or the new one, also when writing is cut short. Other files in the folder are left alone;
         an ``index.json`` of another program raises DataError.
         """
-        _files.save(Path(folder), self._map, self._stored, self._rows.parts, self._ids)
+        path = file_path("folder", folder)
+        _files.save(path, self._map, self._stored, self._rows.parts, self._ids)
 
     @property
     def stored(self) -> str:
@@ -269,7 +272,7 @@ class Index:
         array([0, 1, 2])
         """
         queries, single = self._checked(self.encode(x))
-        rows = self._ids.rows_of(candidates)
+        rows = self._ids.rows_of(candidates, "candidates")
         rows = rows[None] if single else rows
         if rows.ndim != 2 or len(rows) != len(queries):
             raise DataError(
@@ -285,8 +288,7 @@ class Index:
         return f"Index({self._map!r}, stored={self._stored!r}, n_rows={len(self)})"
 
     def _append(self, codes: np.ndarray, ids: object) -> None:
-        given = None if ids is None else np.atleast_1d(np.asarray(ids))
-        self._ids.append(len(codes), given)  # rejects wrong ids before anything has changed
+        self._ids.append(len(codes), ids)  # rejects wrong ids before anything has changed
         self._rows.append(codes)
 
     def _checked(self, codes: np.ndarray) -> tuple[np.ndarray, bool]:

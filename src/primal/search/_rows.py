@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from primal._checks import raised_as
 from primal.errors import DataError
 
 __all__ = ["Ids", "Rows"]
@@ -116,9 +117,9 @@ class Ids:
             return rows
         return self._stored.at(rows.ravel())[:, 0].reshape(rows.shape)
 
-    def rows_of(self, ids: object) -> np.ndarray:
+    def rows_of(self, ids: object, name: str = "ids") -> np.ndarray:
         """Return the rows that have these ids, of which all must be there, in the same shape."""
-        wanted = _whole_numbers(ids)
+        wanted = _whole_numbers(ids, name)
         if self._sorted is None:
             order = np.argsort(self.values)
             self._sorted = self.values[order], order
@@ -137,7 +138,7 @@ class Ids:
         self._sorted = None
 
     def _checked(self, ids: object, n: int) -> np.ndarray:
-        new = _whole_numbers(ids)
+        new = np.atleast_1d(_whole_numbers(ids))
         if new.shape != (n,):
             raise DataError(f"ids must be one for each of {n} rows, got shape {new.shape}.")
         if n and (new.min() < 0 or new.max() > _LARGEST_ID):
@@ -152,12 +153,13 @@ class Ids:
         return new
 
 
-def _whole_numbers(ids: object) -> np.ndarray:
-    array = np.asarray(ids)
+def _whole_numbers(ids: object, name: str = "ids") -> np.ndarray:
+    with raised_as(DataError, f"{name} must be whole numbers, got {type(ids).__name__}"):
+        array = np.asarray(ids)
     if array.size and (
         array.dtype.kind not in "iu" or (array.dtype == np.uint64 and array.max() > _LARGEST_ID)
     ):
         raise DataError(
-            f"ids must be whole numbers below 2**63 - 1, got {array.dtype}: {ids!r:.60}"
+            f"{name} must be whole numbers below 2**63 - 1, got {array.dtype}: {ids!r:.60}"
         )
     return array.astype(np.int64)

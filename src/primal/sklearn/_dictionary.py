@@ -11,7 +11,7 @@ from sklearn.decomposition import sparse_encode
 from sklearn.linear_model import orthogonal_mp
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import one_of, whole_number
+from primal._checks import flag, one_of, whole_number
 from primal.codebooks import Codebook, CodebookCertificate, codebook
 from primal.errors import ParameterError
 from primal.sklearn._contract import checked_by_host, validate_data
@@ -120,7 +120,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         X = validate_data(self, X, dtype=np.float64)
         d = X.shape[1]
         one_of("transform_algorithm", self.transform_algorithm, _ALGORITHMS)
-        if self.positive_code and self.transform_algorithm in _BY_COUNT:
+        if flag("positive_code", self.positive_code) and self.transform_algorithm in _BY_COUNT:
             raise ParameterError(
                 f"positive_code=True does not go with {self.transform_algorithm!r}: use "
                 "'lasso_cd', 'lasso_lars' or 'threshold'."
@@ -172,7 +172,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             code = check_array(X, dtype=np.float64, input_name="X")
         if code.shape[1] != len(self.components_):
             raise ParameterError(
-                f"a code has {len(self.components_)} columns, got {code.shape[1]}."
+                f"X must have {len(self.components_)} columns, got {code.shape[1]}."
             )
         return code @ self.components_
 

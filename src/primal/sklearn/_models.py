@@ -12,9 +12,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
+from primal._checks import raised_as
 from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.sklearn._contract import validate_data
+from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
 from primal.sklearn._moments import rounded
 from primal.sklearn._weights import weighted_rows
@@ -167,8 +168,9 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         super()._begin(X, y, weights)
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
-        expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
-        labels = unique_labels(self.classes_, expected)
+        with raised_as(DataError, "classes must be labels such as y holds", keep=()):
+            expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
+            labels = unique_labels(self.classes_, expected)
         if len(labels) > len(self.classes_):
             self._spread(len(labels), np.searchsorted(labels, self.classes_))
             self.classes_ = labels
@@ -182,5 +184,6 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y, weights = super()._checked(X, y, sample_weight, reset=reset)
-        check_classification_targets(y)
+        with checked_by_host("y"):
+            check_classification_targets(y)
         return X, y, weights

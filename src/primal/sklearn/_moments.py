@@ -15,6 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy import linalg
 
+from primal._checks import require_memory
 from primal.errors import DataError
 
 __all__ = ["Moments", "Solution", "rounded"]
@@ -68,6 +69,8 @@ class Moments:
 
     @classmethod
     def empty(cls, n_features: int, n_targets: int) -> Moments:
+        n_entries = n_features * (n_features + n_targets)
+        require_memory(8 * n_entries, f"a regression on {n_features} features")
         return cls(
             0,
             np.zeros((n_features, n_features), dtype=np.int64),

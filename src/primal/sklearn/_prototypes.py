@@ -43,12 +43,17 @@ class _Prototypes(PrimeClassifier):
         return _unit_rows(self._sums.astype(np.float64))
 
     def _start(self, y: np.ndarray) -> None:
-        self._sums = np.zeros((len(self.classes_), self.n_components), self._sum_type)
+        self._sums = self._zeros(len(self.classes_))
 
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
-        wider = np.zeros((n_classes, self.n_components), self._sum_type)
+        wider = self._zeros(n_classes)
         wider[places] = self._sums
         self._sums = wider
+
+    def _zeros(self, n_classes: int) -> np.ndarray:
+        shape = (n_classes, self.n_components)
+        require_memory(8 * n_classes * self.n_components, f"prototypes of shape {shape}")
+        return np.zeros(shape, self._sum_type)
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         return _cosines(Z, self.prototypes_)
@@ -124,7 +129,7 @@ class PrimeCentroidClassifier(_Prototypes):
 
     def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         old = self._sums
-        self._sums = np.zeros((len(old), self.n_components), np.int64)
+        self._sums = self._zeros(len(old))
         self._add(X, targets, weights)
         if not np.array_equal(self._sums[:, : old.shape[1]], old):
             raise DataError(

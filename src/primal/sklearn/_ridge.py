@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import positive_scale
+from primal._checks import positive_scale, require_memory
 from primal.sklearn._models import PrimeClassifier, PrimeModel
 from primal.sklearn._moments import Moments, Solution
 
@@ -85,7 +85,7 @@ class _Ridge(PrimeModel):
         return self._moments.solve(self.alpha, self.features_.amplitude_)
 
     def _new_moments(self, n_targets: int) -> Moments:
-        if self.alpha != "gcv":
+        if not (isinstance(self.alpha, str) and self.alpha == "gcv"):
             positive_scale("alpha", self.alpha)
         return Moments.empty(self.n_components, n_targets)
 
@@ -96,6 +96,8 @@ class _Ridge(PrimeModel):
             self._moments.add(self._whole_features(X[rows]), Y[rows], own)
 
     def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
+        n = self.n_components
+        require_memory(8 * n * (n + X.shape[0]), f"a regression on {n} features")
         features = self._whole_features(X)
         self._moments = self._moments.with_features(features, self._columns(targets), weights)
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import primal.maps
 from primal._checks import flag, one_of
 from primal.bases import Basis
-from primal.errors import ParameterError
+from primal.errors import DataError, ParameterError
 from primal.maps import LAYOUTS, PRECISIONS
 from primal.torch import _operators
 from primal.torch import functional as F
@@ -115,7 +115,10 @@ class DynamicPrime(PrimeLayer):
         """
         layer = object.__new__(cls)
         layout = cls._default_layout if layout is None else layout
-        layer._set(None, frequency_table(frequencies), layout, precision, **options)
+        table = frequency_table(frequencies)
+        if table.shape[0] == 0:
+            raise DataError("frequencies must have a row for each frequency, got none.")
+        layer._set(None, table, layout, precision, **options)
         return layer
 
     def _from_map(self, m: Any, **options: Any) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from torch import Tensor
 
 import primal.maps
-from primal._checks import even_dimension
+from primal._checks import even_dimension, whole_number
 from primal.errors import ParameterError
 from primal.kernels import gamma_of_length
 from primal.torch._dynamic import DynamicPrime
@@ -69,10 +69,11 @@ class PrimeFeatures(DynamicPrime):
         if gamma is None:
             gamma = 1.0
             if lengthscale is not None:
-                length = lengthscale.tolist() if isinstance(lengthscale, Tensor) else lengthscale
-                gamma = gamma_of_length(kernel, length)
+                gamma = gamma_of_length(
+                    kernel, _without_gradient(lengthscale), whole_number("d", d)
+                )
         own = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
-        m = primal.maps.KernelPrime(d, even_dimension(D), kernel, gamma, **own)
+        m = primal.maps.KernelPrime(d, even_dimension(D), kernel, _without_gradient(gamma), **own)
         self._from_map(m, **options)
 
     def _from_map(self, m: primal.maps.KernelPrime, **options: Any) -> None:
@@ -89,3 +90,7 @@ class PrimeFeatures(DynamicPrime):
     def _set(self, *arguments: Any, **options: Any) -> None:
         super()._set(*arguments, **options)
         self.amplitude = float(np.sqrt(2.0 / self.D))  # of frequencies that were given
+
+
+def _without_gradient(value: object) -> object:
+    return value.detach() if isinstance(value, Tensor) else value

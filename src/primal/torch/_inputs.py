@@ -6,19 +6,19 @@ import torch
 from torch import Tensor
 
 from primal._checks import one_of
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError, EngineError, ParameterError
 from primal.maps import LAYOUTS
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
-_POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
+POSITIONS = (torch.int64, torch.int32, torch.int16, torch.int8, torch.uint8)
 # Integers that float64 holds without rounding, whatever their value.
-_EXACT_INTEGERS = (*_POSITIONS[1:], torch.uint32, torch.uint16)
+_EXACT_INTEGERS = (*POSITIONS[1:], torch.uint32, torch.uint16)
 
 
 def output_dtype(dtype: torch.dtype | None) -> torch.dtype:
     """Return `dtype` if features can have it; by default PyTorch's default type."""
     dtype = torch.get_default_dtype() if dtype is None else dtype
-    if dtype not in DTYPES:
+    if not isinstance(dtype, torch.dtype) or dtype not in DTYPES:
         raise ParameterError(
             f"dtype must be one of {', '.join(str(d) for d in DTYPES)}, got {dtype!r}."
         )
@@ -52,16 +52,24 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
 def checked_positions(t: Tensor) -> Tensor:
     """Return t if it is a tensor of integers."""
     check_tensor("positions", t, "t")
-    if t.dtype not in _POSITIONS:
+    if t.dtype not in POSITIONS:
         raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
     return t
+
+
+def checked_device(device: object) -> torch.device | None:
+    """Return a device on which this PyTorch can make a tensor, None for its default."""
+    try:
+        return None if device is None else torch.empty(0, device=device).device  # type: ignore[no-matching-overload]
+    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
+        raise EngineError(f"device {device!r} cannot be used here: {error}") from None
 
 
 def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
     """Raise unless a tensor lies where x does: on the meta device it has no values at all."""
     if tensor.device != x.device:
         raise DataError(
-            f"{name} on {tensor.device} and the input on {x.device} cannot be used together: "
+            f"{name} on {tensor.device} and an input tensor on {x.device} cannot be used together: "
             "move one of them (from the meta device with to_empty and reset_parameters, or "
             "load_state_dict)."
         )

@@ -12,7 +12,7 @@ from primal._checks import flag, one_of, require_memory, whole_number
 from primal.errors import ParameterError
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
-from primal.torch._layer import checked_device
+from primal.torch._inputs import checked_device
 
 BODIES = ("relu", "sine")
 # Standard deviation of the frequencies as a share of the highest one that the samples carry.

@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from primal._checks import whole_number
 from primal._specs import from_spec
-from primal.errors import EngineError, ParameterError, SpecError
-from primal.torch._inputs import output_dtype
+from primal.errors import ParameterError, SpecError
+from primal.torch._inputs import checked_device, output_dtype
 
 Layer = TypeVar("Layer", bound="PrimeLayer")
 
@@ -148,11 +148,3 @@ class PrimeLayer(nn.Module):
             moved = fn(torch.empty(0, dtype=self._dtype, device="cpu"))
         self._dtype, self._device = moved.dtype, moved.device
         return self
-
-
-def checked_device(device: object) -> torch.device | None:
-    """Return a device on which this PyTorch can make a tensor, None for its default."""
-    try:
-        return None if device is None else torch.empty(0, device=device).device  # type: ignore[no-matching-overload]
-    except (AssertionError, RuntimeError, TypeError, ValueError) as error:
-        raise EngineError(f"device {device!r} cannot be used here: {error}") from None

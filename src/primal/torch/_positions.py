@@ -11,7 +11,7 @@ from torch import Tensor
 import primal.maps
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
-from primal.torch._inputs import checked_positions
+from primal.torch._inputs import POSITIONS, check_device, checked_positions
 from primal.torch._rotary import rotary, sequence_axis, turned
 from primal.torch._static import StaticPrime
 
@@ -169,4 +169,18 @@ def _joined(turned: Tensor, rest: Tensor | None) -> Tensor:
 def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor) -> Tensor:
     if positions is None:
         positions = torch.arange(x.shape[axis], device=x.device)
-    return checked_positions(positions) + offset
+    positions = checked_positions(positions)
+    if isinstance(offset, Tensor):
+        shared = zip(reversed(offset.shape), reversed(positions.shape), strict=False)
+        if offset.dtype not in POSITIONS or not all(a == b or 1 in (a, b) for a, b in shared):
+            raise DataError(
+                f"offset must be integers that fit positions of shape {tuple(positions.shape)}, "
+                f"got {offset.dtype} of shape {tuple(offset.shape)}."
+            )
+        if offset.ndim:
+            check_device("offset", offset, positions)
+    elif isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
+        offset = whole_number("offset", offset, least=-(2**63), most=2**63 - 1)
+    elif not -(2**63) <= offset < 2**63:
+        raise DataError(f"offset must lie in [-2**63, 2**63), got {offset}.")
+    return positions + offset

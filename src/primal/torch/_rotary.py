@@ -78,10 +78,11 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
     """
     interleaved = is_interleaved(layout)
     _check_tensor(x)
+    check_tensor("codes", codes)
     if x.shape[-1:] != codes.shape[-1:]:
         raise ParameterError(
-            f"there are {codes.shape[-1]} columns to turn, and a tensor has shape "
-            f"{tuple(x.shape)}: its last axis must have them, so slice off columns that stay."
+            f"codes of shape {tuple(codes.shape)} and a tensor of shape {tuple(x.shape)} must have "
+            "the same columns to turn: slice off columns that stay."
         )
     shared = zip(reversed(codes.shape), reversed(x.shape), strict=False)
     if codes.ndim not in (2, x.ndim) or not all(a in (1, b) for a, b in shared):

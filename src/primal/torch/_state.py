@@ -16,12 +16,19 @@ from typing import NamedTuple
 import torch
 from torch import Tensor, nn
 
-from primal._checks import positive_scale, whole_number
+from primal._checks import positive_scale, require_memory, whole_number
 from primal.errors import DataError
 from primal.maps import StaticPrime
 from primal.torch import _operators
 from primal.torch import functional as F
-from primal.torch._inputs import check_tensor, checked_positions, output_dtype
+from primal.torch._inputs import (
+    check_device,
+    check_tensor,
+    checked_device,
+    checked_points,
+    checked_positions,
+    output_dtype,
+)
 from primal.torch._rotary import rotate
 from primal.torch._tables import increments_key
 
@@ -99,7 +106,9 @@ class PrimeStateCell(nn.Module):
         self.d_out = self.d if d_out is None else whole_number("d_out", d_out, least=1)
         self.in_features, self.out_features, self.spacing = self.d, self.d_out, spacing
         self.time_constant = positive_scale("time_constant", time_constant)
-        options = {"device": device, "dtype": output_dtype(dtype)}
+        n_parameters = self.n_channels * (2 * self.d + 2 * self.d_out + 1)
+        require_memory(4 * n_parameters, f"a cell with n_channels = {self.n_channels}")
+        options = {"device": checked_device(device), "dtype": output_dtype(dtype)}
         self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
         self.output_map = nn.Linear(2 * self.n_channels, self.d_out, **options)
         self.log_time_constant = nn.Parameter(torch.empty(self.n_channels, **options))
@@ -123,9 +132,17 @@ class PrimeStateCell(nn.Module):
                 f"x must have shape (..., steps, {self.d}) with one step or more, "
                 f"got {tuple(x.shape)}."
             )
+        x, weight = checked_points(x, self.d), self.input_map.weight
+        check_device("the cell", weight, x)
+        if x.dtype != weight.dtype and not torch.is_autocast_enabled(x.device.type):
+            raise DataError(
+                f"x must be {weight.dtype} as the cell, got {x.dtype}: cast one of them."
+            )
         drive = self.input_map(x)
         if state is None:
             state = self.initial_state(x.shape[:-2])
+        if not isinstance(state, CellState):
+            raise DataError(f"state must be a CellState or None, got {type(state).__name__}.")
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
         values = rotate(
@@ -140,11 +157,16 @@ class PrimeStateCell(nn.Module):
 
     def step(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
         """Return the output of one step, x of shape (..., d), and the state after it."""
-        y, state = self.forward(x.unsqueeze(-2), state)
+        y, state = self.forward(checked_points(x, self.d).unsqueeze(-2), state)
         return y.squeeze(-2), state
 
     def initial_state(self, batch_shape: tuple[int, ...] = ()) -> CellState:
         """Return the state before the first step."""
+        if not isinstance(batch_shape, (tuple, list)):
+            raise DataError(f"batch_shape must be a tuple of sizes, got {batch_shape!r}.")
+        for size in batch_shape:
+            if not isinstance(size, (int, torch.SymInt)):
+                raise DataError(f"batch_shape must hold whole numbers, got {size!r}.")
         device = self.log_time_constant.device
         memory = torch.zeros((*batch_shape, 2 * self.n_channels), dtype=self._wide, device=device)
         return CellState(memory, torch.zeros((), dtype=torch.int64, device=device))

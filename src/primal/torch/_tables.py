@@ -20,12 +20,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import real_array
+from primal._checks import fixed_point, raised_as, real_array, whole_number
 from primal._specs import from_spec
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.maps import StaticPrime
 from primal.torch._hadamard import HadamardTensors
+from primal.torch._inputs import checked_device
 from primal.turns import LARGEST_LOG2_TURNS
 
 T = TypeVar("T")
@@ -190,11 +191,14 @@ def frequency_table(
     (3, 2)
     """
     if isinstance(source, Basis):
-        own = {"rows": rows or (0, source.n_frequencies), "basis_version": BASIS_VERSION}
+        own = {"rows": _rows(rows, source.n_frequencies), "basis_version": BASIS_VERSION}
         return shared_table(json.dumps(source.spec | own, sort_keys=True))
     if isinstance(source, Tensor):
-        source = source.detach().double().cpu().numpy()
-    values = real_array("frequencies", source).astype(np.float64)  # a copy: it may be changed
+        with raised_as(DataError, "the source of frequencies must be a dense tensor with values"):
+            source = source.detach().double().cpu().numpy()
+    values = real_array("the source of frequencies", source).astype(
+        np.float64
+    )  # a copy: it may be changed
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
             "the source of frequencies must be a Basis, or a matrix with a row for each frequency "
@@ -210,6 +214,15 @@ def frequency_table(
     key = _GIVEN + digest.hexdigest()
     values.flags.writeable = False
     return _live.setdefault(key, SharedTable(key, values, 0, len(values)))
+
+
+def _rows(rows: tuple[int, int] | None, n: int) -> tuple[int, int]:
+    if rows is None:
+        return 0, n
+    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
+        raise ParameterError(f"rows must be a first and a last frequency, got {rows!r}.")
+    first = whole_number("rows[0]", rows[0], most=n)
+    return first, whole_number("rows[1]", rows[1], least=first, most=n)
 
 
 def increments_key(m: StaticPrime, rows: tuple[int, int] | None = None) -> str:
@@ -234,7 +247,8 @@ def n_increments(key: str) -> int:
 
 def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
     """Return uint64 increments as the int64 tensor with the same bits."""
-    return torch.from_numpy(increments.view(np.int64).copy()).to(device)
+    bits = fixed_point("increments", increments, np.uint64, ndim=1).view(np.int64)
+    return torch.from_numpy(bits.copy()).to(checked_device(device))
 
 
 def _apart(make: Callable[[], T]) -> T:

@@ -8,12 +8,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import require_memory, whole_number
-from primal.errors import DataError
+from primal._checks import real_number, require_memory, whole_number
+from primal.errors import DataError, ParameterError
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
 from primal.torch._inputs import (
     check_device,
+    check_tensor,
     checked_points,
     checked_positions,
     is_interleaved,
@@ -61,7 +62,7 @@ def static_prime(
     True
     """
     t = checked_positions(t)
-    check_device("increments", increments, t)
+    check_device("increments", _checked_increments(increments), t)
     return _operators.static_codes(
         t.long(), increments, is_interleaved(layout), output_dtype(dtype)
     )
@@ -131,6 +132,10 @@ def dynamic_prime(
     >>> np.array_equal(z.numpy(), m.encode(x))
     True
     """
+    if not isinstance(table, SharedTable):
+        raise ParameterError(
+            f"table must be what frequency_table returns, got {type(table).__name__}."
+        )
     x = checked_points(x, table.shape[1])
     return _features(x, table.key, (), layout, dtype, amplitude)
 
@@ -159,7 +164,15 @@ def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> 
     `pseudoinverse` (d, k) is that of the frequencies, float64. The result is float64 if z is,
     else float32.
     """
-    z = checked_points(z, 2 * pseudoinverse.shape[1], "z")
+    d, k = _checked_matrix("pseudoinverse", pseudoinverse).shape
+    check_tensor("z", z)
+    if z.shape[-1:] != (2 * k,):
+        raise DataError(
+            f"a pseudoinverse of shape {(d, k)} is for {2 * k} features, got z of shape "
+            f"{tuple(z.shape)}."
+        )
+    z = checked_points(z, 2 * k, "z")
+    check_device("pseudoinverse", pseudoinverse, z)
     cos, sin = split_pairs(z.double(), is_interleaved(layout))
     phases = torch.atan2(sin, cos) / (2.0 * math.pi)
     x = phases @ pseudoinverse.mT.double()
@@ -176,6 +189,8 @@ def _features(
 ) -> Tensor:
     dtype = output_dtype(x.dtype if dtype is None and x.is_floating_point() else dtype)
     x = x if x.is_floating_point() else x.double()
+    if type(amplitude) is not float:
+        amplitude = real_number("amplitude", amplitude, above=-math.inf, below=math.inf)
     finish = (float(np.float32(amplitude)), is_interleaved(layout), dtype)
     return _derivatives.features(x, source, *quarter_turns, *finish)
 

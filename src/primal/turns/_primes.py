@@ -64,8 +64,8 @@ def prime_slice(start: int, stop: int) -> np.ndarray:
     """Return primes number start..stop-1 as a read-only uint32 view of the table."""
     if stop > LARGEST_COUNT:
         raise ParameterError(
-            f"primes up to index {stop} were asked for; the table ends at {LARGEST_COUNT:,}, "
-            "the primes below 2**32."
+            f"primes from start = {start} to {stop} were asked for; the table ends at "
+            f"{LARGEST_COUNT:,}, the primes below 2**32."
         )
     return _table.first(stop)[start:stop]
 

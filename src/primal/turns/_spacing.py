@@ -120,7 +120,8 @@ def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
     """Return the primes p_j and the exponents s_j of the logarithmic grid."""
     if k > _LARGEST_LOG_COUNT:
         raise ParameterError(
-            f"a logarithmic grid has at most {_LARGEST_LOG_COUNT} frequencies, got {k}: use fewer."
+            f"a logarithmic grid has at most {_LARGEST_LOG_COUNT} frequencies, got {k} "
+            f"(D = {2 * k}): use fewer."
         )
     table = prime_slice(0, _N_PRIMES)
     exponent_of: dict[int, int] = {}  # by place in the table, in the order of j
