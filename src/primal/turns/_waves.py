@@ -84,27 +84,25 @@ class Sine64:
 def waves(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the cosine and sine of phases given in fixed-point turns.
 
-        Parameters
-        ----------
-        turns : ndarray of uint32 or uint64, any shape
-            Units of 2**-32 or 2**-64 turn.
+    Parameters
+    ----------
+    turns : ndarray of uint32 or uint64, any shape
+        Units of 2**-32 or 2**-64 turn.
 
-        Returns
-        -------
-        cos, sin : ndarray of float32 (from uint32) or float64 (from uint64)
-            Within 1.3e-7 (float32) or 4e-16 (float64) of the true values, exact at the four
-            quadrant points; the cosine is an even function of the phase, the sine odd.
+    Returns
+    -------
+    cos, sin : ndarray of float32 (from uint32) or float64 (from uint64)
+        Within 1.3e-7 (float32) or 4e-16 (float64) of the true values, exact at the four
+        quadrant points; the cosine is an even function of the phase, the sine odd.
 
-        Examples
-        --------
-        >>> import numpy as np
-
-    from primal._checks import fixed_point
-        >>> from primal.turns import waves
-        >>> quarter = np.array([0, 2**30, 2**31, 3 * 2**30], dtype=np.uint32)
-        >>> cos, sin = waves(quarter)
-        >>> cos.astype(int), sin.astype(int)
-        (array([ 1,  0, -1,  0]), array([ 0,  1,  0, -1]))
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.turns import waves
+    >>> quarter = np.array([0, 2**30, 2**31, 3 * 2**30], dtype=np.uint32)
+    >>> cos, sin = waves(quarter)
+    >>> cos.astype(int), sin.astype(int)
+    (array([ 1,  0, -1,  0]), array([ 0,  1,  0, -1]))
     """
     fixed_point("turns", turns, np.uint32, np.uint64)
     narrow = turns.dtype == np.uint32
