@@ -35,19 +35,8 @@ _ENDING_SIGNALS = tuple(
 def written_whole(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a file that appears under its name only when it has been written to the end.
 
-    Parameters
-    ----------
-    path : Path
-        Its folder must exist. A link stays; the file behind it is replaced.
-    durable : bool, default=True
-        Wait until the data are on the disk before the name changes; a cache need not.
-
-    Raises
-    ------
-    ParameterError
-        If something is there that is no regular file.
-    OSError
-        As the system reports it, for instance a full disk.
+    Its folder must exist; a link stays, and the file behind it is replaced. With `durable` the
+    data are on the disk before the name changes; a cache need not wait for that.
     """
     with drafted() as draft:
         with draft.open(path, durable=durable) as stream:
@@ -127,7 +116,12 @@ class Draft:
         self._deciding = True
         part.replace(place)
         if self._durable:
-            _sync_folder(place.parent)
+            with contextlib.suppress(OSError):  # not every system can open folders
+                opened = os.open(place.parent, os.O_RDONLY)
+                try:
+                    os.fsync(opened)
+                finally:
+                    os.close(opened)
 
     def settle(self) -> None:
         """Remove what is of no use: the old files after the save, the new ones before it."""
@@ -196,13 +190,3 @@ def _mode(place: Path) -> int | None:
     if not stat.S_ISREG(found.st_mode):
         raise ParameterError(f"{place} is not a regular file: choose another name.")
     return stat.S_IMODE(found.st_mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring a changed name to the disk, where the system can open folders."""
-    with contextlib.suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)
