@@ -62,7 +62,10 @@ class FolderFormat:
         back, an OSError for what the system reports, such as a full disk.
         """
         path = folder / self.manifest
-        self._refuse_foreign(path)
+        if os.path.lexists(path) and not self._is_ours(path):
+            raise DataError(
+                f"{path} is there and is no {self.format}: choose another folder, or remove it."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         with drafted() as draft:
             records = {name: _write(draft, folder, name, arrays[name]) for name in arrays}
@@ -127,15 +130,10 @@ class FolderFormat:
             raise DataError(f"{path} does not list its arrays.")
         return {name: _record(value, path) for name, value in arrays.items()}
 
-    def _refuse_foreign(self, path: Path) -> None:
-        if not os.path.lexists(path):
-            return
+    def _is_ours(self, path: Path) -> bool:
         with contextlib.suppress(DataError):
-            if read_json(path).get("format") == self.format:
-                return
-        raise DataError(
-            f"{path} is there and is no {self.format}: choose another folder, or remove it."
-        )
+            return read_json(path).get("format") == self.format
+        return False
 
     def _own_arrays(self, folder: Path) -> list[Path]:
         """Return the arrays that the manifest of a folder names, those that are what it says."""

@@ -95,13 +95,17 @@ class Draft:
     def open(self, path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         """Open a file that `commit` will put in its place."""
         place = Path(os.path.realpath(path))
-        mode = _mode(place)
+        mode = None
+        with contextlib.suppress(FileNotFoundError):
+            mode = place.lstat().st_mode
+        if mode is not None and not stat.S_ISREG(mode):
+            raise ParameterError(f"{place} is not a regular file: choose another name.")
         part = place.with_name(f".primal-{uuid.uuid4().hex}.part")
         self._moves.append((part, place))
         self._durable |= durable
         with part.open("xb") as stream:
             if mode is not None:
-                part.chmod(mode)
+                part.chmod(stat.S_IMODE(mode))
             yield stream
             stream.flush()
             if durable:
@@ -179,14 +183,3 @@ def _settle_and_end(number: int, frame: FrameType | None) -> None:
         draft.settle()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
-
-
-def _mode(place: Path) -> int | None:
-    """Return the permissions of the file that will be replaced, None where there is none."""
-    try:
-        found = place.lstat()
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        raise ParameterError(f"{place} is not a regular file: choose another name.")
-    return stat.S_IMODE(found.st_mode)
