@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError
-from primal.torch._dynamic import DynamicPrime
-from primal.torch._eager import waves
+from primal.torch import functional as F
+from primal.torch._eager import split_pairs, waves
+from primal.torch._tables import frequency_table
 
 _KINDS = ("Symbols", "Integers", "Reals", "Levels", "Thermometer", "Circular")
 
@@ -84,8 +85,8 @@ class Embedding(nn.Module):
             places = torch.round((periods - periods.floor()) * 2.0**32).long()
             turns = places[..., None] * tables["frequencies"]
             return _phasors((turns + tables["base"]).int())
-        pairs = tables["features"](x)
-        z = torch.complex(pairs[..., ::2], pairs[..., 1::2])
+        pairs = F.dynamic_prime(x, tables["frequencies"], dtype=torch.float32)
+        z = torch.complex(*split_pairs(pairs, interleaved=False))
         return z[..., tables["order"]] if "order" in tables else z
 
     def extra_repr(self) -> str:
@@ -104,18 +105,8 @@ class Embedding(nn.Module):
             tables: dict[str, Any] = {
                 name: torch.from_numpy(array.copy()).to(device) for name, array in arrays
             }
-            if self._kind == "Reals":  # a layer which no cast of this one reaches
-                basis = self.vocabulary.map.basis
-                tables["features"] = DynamicPrime(
-                    basis.d,
-                    2 * basis.n_frequencies,
-                    basis.sigma,
-                    basis=basis.name,
-                    primes=basis.primes,
-                    layout="interleaved",
-                    device=device,
-                    dtype=torch.float32,
-                )
+            if self._kind == "Reals":
+                tables["frequencies"] = frequency_table(self.vocabulary.map.basis)
             self._made[device] = tables
         return self._made[device]
 
