@@ -14,7 +14,7 @@ from primal.codebooks._chirp import Alltop, PrimeChirp
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._prime_codes import Offset, Static
 from primal.codebooks._rational import Orthonormal, Paley, Singer
-from primal.codebooks._shadow_codes import Shadow, shipped_design
+from primal.codebooks._shadow import Shadow, shipped_design
 from primal.codebooks._stored import Gaussian, RandomFrequencies
 from primal.codebooks._tuned import Tuned
 from primal.codebooks._weighted import Weighted

@@ -37,11 +37,20 @@ _DEFAULT_STEPS = 20_000
 
 @dataclass(frozen=True)
 class Target:
-    """A union of cosets: numerators of the frequencies, P, and its coherence over all lags."""
+    """A union of cosets of the residues of order h modulo P, with its coherence over all lags."""
 
-    numerators: tuple[int, ...]
     P: int
+    h: int
+    cosets: tuple[int, ...]  # one residue of each, rising
     coherence: float
+
+    @property
+    def numerators(self) -> list[int]:
+        """Numerators of the frequencies u / P, rising."""
+        root = pow(primitive_root(self.P), (self.P - 1) // self.h, self.P)
+        subgroup = [pow(root, i, self.P) for i in range(self.h)]
+        residues = {c * s % self.P for c in self.cosets for s in subgroup}
+        return sorted({min(r, self.P - r) for r in residues})
 
 
 def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
@@ -142,11 +151,8 @@ class _Search:
 
     def target(self) -> Target:
         """Return the best union found."""
-        cosets = [pow(self.generator, int(j), self.P) for j in self.best]
-        subgroup = [pow(self.generator, self.n * i, self.P) for i in range(self.h)]
-        residues = {c * s % self.P for c in cosets for s in subgroup}
-        numerators = tuple(sorted({min(r, self.P - r) for r in residues}))
-        return Target(numerators, self.P, float(self.coherence))
+        cosets = tuple(sorted(pow(self.generator, int(j), self.P) for j in self.best))
+        return Target(self.P, self.h, cosets, float(self.coherence))
 
     def _exchanges(self) -> Iterator[None]:
         """Exchange one coset after the other for the best one; yield before every step."""
