@@ -21,7 +21,8 @@ import numpy as np
 from primal._forks import load_compiled
 from primal.errors import EngineError
 
-__all__ = ["Lattice", "Reduced", "log_success", "reduce_lattice", "triangular_factor"]
+__all__ = ["Lattice", "Reduced", "log_success", "reduce_best", "reduce_lattice"]
+__all__ += ["reduce_with_flint", "triangular_factor"]
 
 _DELTA = 0.999
 _LEVEL_RATIO = 2.0**22
@@ -115,19 +116,12 @@ def triangular_factor(rows: np.ndarray) -> np.ndarray:
 
 
 def reduce_lattice(
-    lattice: Lattice,
-    *,
-    window: int = 16,
-    report: Callable[[float], None] | None = None,
+    lattice: Lattice, *, window: int = 16, report: Callable[[float], None] | None = None
 ) -> Reduced:
     """Return the lattice reduced by LLL, at the end with deep insertions of up to `window` places.
 
-    `report` is called with the share done, in [0, 1], before each pass.
-
-    Raises
-    ------
-    EngineError
-        If the integers outgrow 64 bits or the passes do not settle.
+    `report` is called with the share done, in [0, 1], before each pass. Raises EngineError if the
+    integers outgrow 64 bits or the passes do not settle.
     """
     kernels = load_compiled("primal.decoding._kernels")
     m = len(lattice.noise_turns)
@@ -160,3 +154,38 @@ def _unsettled(m: int) -> str:
         f"the reduction of {m} phases did not settle in double precision: state a larger noise "
         "or a narrower prior, or install python-flint."
     )
+
+
+def reduce_best(lattice: Lattice, report: Callable[[float], None] | None = None) -> Reduced:
+    """Return the lattice reduced by our own code, or by python-flint if that does not settle."""
+    try:
+        return reduce_lattice(lattice, report=report)
+    except EngineError as error:
+        try:
+            return reduce_with_flint(lattice)
+        except ImportError:
+            raise error from None
+
+
+def reduce_with_flint(lattice: Lattice) -> Reduced:
+    """Return the lattice reduced by LLL in exact integers, with the package python-flint.
+
+    Raises ImportError without it, and EngineError if the transform does not fit into 64 bits.
+    """
+    from flint import fmpz_mat  # type: ignore[import-not-found]
+
+    m = len(lattice.noise_turns)
+    noisy = np.flatnonzero(lattice.noise_turns > 0)
+    rows = np.zeros((m, len(noisy)), dtype=object)
+    for column, row in enumerate(noisy):
+        rows[row, column] = round(float(lattice.noise_turns[row]) * 2**lattice.log2_scale)
+    rows = np.concatenate([rows, lattice.scaled.astype(object)], axis=1)
+    _, transform = fmpz_mat(rows.tolist()).lll(True, 0.999)
+    # Its determinant is 1 or -1, and so is what this inverse is divided by.
+    inverse = transform.inv(True) * transform.det()
+    u = np.array([[int(v) for v in row] for row in transform.tolist()], dtype=object)
+    v = np.array([[int(v) for v in row] for row in inverse.tolist()], dtype=object).T
+    if max(abs(int(value)) for value in u.ravel()) >= 2**62:
+        raise EngineError(f"the transform of {m} phases outgrew 64 bits: state a larger noise.")
+    u, v = u.astype(np.int64), (v & (2**64 - 1)).astype(np.uint64).view(np.int64)
+    return Reduced(u, v, triangular_factor(lattice.rows(u)))

@@ -15,11 +15,10 @@ import numpy as np
 
 from primal._forks import load_compiled
 from primal._parallel import over_rows
-from primal.decoding._lattice import Lattice, Reduced, log_success
+from primal.decoding._lattice import Lattice, Reduced, log_success, reduce_best
 from primal.decoding._model import promised_success
 from primal.decoding._phases import wrapped
 from primal.decoding._priors import short_float
-from primal.decoding._reduce import reduce_best
 from primal.errors import NotInvertibleError
 
 __all__ = ["PositionDecoder", "log2_chance_fits", "position_decoder"]
@@ -43,10 +42,7 @@ _LEAST_ROWS_PER_THREAD = 64
 class PositionDecoder:
     """Phases to positions in [0, n), for the increments (k,) of one map, in units of 2**-64 turn.
 
-    Raises
-    ------
-    NotInvertibleError
-        If not even a float32 code without further noise could be told from all others.
+    Rejects an n at which not even a float32 code without further noise can be told from all others.
     """
 
     def __init__(self, increments: np.ndarray, n: int) -> None:
@@ -78,8 +74,6 @@ class PositionDecoder:
     def certain(self, phases: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Return where fewer than 2**-18 other positions are expected to fit as well as t.
 
-        Notes
-        -----
         Nearly all positions have codes that are unrelated to that of t; they fit by the chance
         of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbors where
         sigma is small. Noise at the position of such a one, at a distance r from the code, falls

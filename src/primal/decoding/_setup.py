@@ -18,9 +18,8 @@ from primal.decoding._certificate import (
     log2_spurious,
     residual_freedom,
 )
-from primal.decoding._lattice import Reduced, log_success, triangular_factor
+from primal.decoding._lattice import Reduced, log_success, reduce_best, triangular_factor
 from primal.decoding._model import PhaseModel, row_counts
-from primal.decoding._reduce import reduce_best
 from primal.decoding._stages import Stage, make_stages
 
 __all__ = ["SetUp", "set_up"]

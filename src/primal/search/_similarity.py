@@ -19,13 +19,8 @@ from primal.search._accuracy import kernel_from_hamming
 from primal.search._stored import checked_codes, is_phases, words
 from primal.turns import waves
 
-__all__ = [
-    "TABLE_UNIT",
-    "cosine_table",
-    "hamming_distances",
-    "similarity",
-    "similarity_of_distances",
-]
+__all__ = ["TABLE_UNIT", "cosine_table", "hamming_distances", "similarity"]
+__all__ += ["similarity_of_distances"]
 
 # Cosines in the table are whole numbers of this: 2**33 terms fit into 64 bits.
 TABLE_UNIT = 2.0**-30
@@ -53,11 +48,6 @@ def similarity(
         Estimates of mean_j cos(2 pi difference_j), the cosine similarity of the waves: for
         phases the cosine of their difference, looked up; for bits what
         :func:`kernel_from_hamming` makes of the number of bits that differ.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an array does not hold that, or a and b have different columns.
 
     Examples
     --------
