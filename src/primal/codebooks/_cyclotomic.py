@@ -68,9 +68,7 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
         )
     clock = _Clock(budget)
     searches = [_Search(P, h, D) for P, h in options]
-    n_rounds = 1
-    while len(options) >> (2 * n_rounds) > 0:
-        n_rounds += 1
+    n_rounds = (len(options).bit_length() + 1) // 2  # until less than one would be left
     for number in range(n_rounds):
         share = max(1, clock.left // (n_rounds - number) // len(searches))
         for search in searches:

@@ -160,16 +160,18 @@ def difference_set(q: int) -> tuple[int, ...]:
 
     Powers of a root x of a cubic over the field of q elements run through the points of the
     projective plane when the cubic is primitive enough; those on the line "third coordinate
-    zero" are a difference set. Cubics are tried in a fixed order until one is. By definition
-    the set is right when every non-zero residue is a difference exactly once, which is checked.
+    zero" are a difference set. Cubics are tried in a fixed order until one is: until every
+    non-zero residue is a difference exactly once.
     """
     modulus = q * q + q + 1
     require_memory(32 * q * q, f"a difference set of order {q}")
     for attempt in range(64 * (q + 1)):
         cubic = [int(c % np.uint64(q)) for c in scrambled(3 * attempt, 3)]
-        found = _line(q, modulus, cubic)
-        if len(found) == q + 1 and _is_perfect(found, modulus):
-            return tuple(found)
+        line = _line(q, modulus, cubic)
+        if len(line) == q + 1:
+            differences = np.subtract.outer(line, line).reshape(-1) % modulus
+            if (np.bincount(differences, minlength=modulus)[1:] == 1).all():
+                return tuple(line)
     raise ParameterError(f"no difference set of order {q} was found: use a prime q.")
 
 
@@ -190,9 +192,3 @@ def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:
                 break
         s0, s1, s2 = s2 * c0 % q, (s0 + s2 * c1) % q, (s1 + s2 * c2) % q
     return found
-
-
-def _is_perfect(residues: list[int], modulus: int) -> bool:
-    s = np.array(residues)
-    differences = (s[:, None] - s[None, :]) % modulus
-    return bool((np.bincount(differences.reshape(-1), minlength=modulus)[1:] == 1).all())
