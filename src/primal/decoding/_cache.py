@@ -20,8 +20,6 @@ import numpy as np
 from primal._files import npy_header, open_regular, written_whole
 from primal.errors import ParameterError
 
-__all__ = ["cache_folder", "cache_key", "load", "store"]
-
 # Part of every key. Raise it whenever the reduction or the choice of rows changes.
 DECODER_VERSION = 1
 # Of the transform and of its inverse transpose.

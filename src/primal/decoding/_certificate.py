@@ -14,9 +14,6 @@ import numpy as np
 from primal.decoding._bounds import RARELY, chi_squared_limit, log2_ball
 from primal.decoding._priors import PriorModel
 
-__all__ = ["DecodingCertificate", "WholeNumberCount", "describe_misfit", "log2_fit"]
-__all__ += ["log2_spurious", "residual_freedom", "residual_limit"]
-
 # `unique` is said only when fewer wrong solutions than this are expected to pass all checks.
 LARGEST_LOG2_SPURIOUS = -30.0
 # A sound batch is warned about less than once in a million times, by this or by its residuals.

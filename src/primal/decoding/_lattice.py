@@ -21,9 +21,6 @@ import numpy as np
 from primal._forks import load_compiled
 from primal.errors import EngineError
 
-__all__ = ["Lattice", "Reduced", "log_success", "reduce_best", "reduce_lattice"]
-__all__ += ["reduce_with_flint", "triangular_factor"]
-
 _DELTA = 0.999
 _LEVEL_RATIO = 2.0**22
 _MOST_PASSES = 60
@@ -126,34 +123,28 @@ def reduce_lattice(
     kernels = load_compiled("primal.decoding._kernels")
     m = len(lattice.noise_turns)
     u, v = np.eye(m, dtype=np.int64), np.eye(m, dtype=np.int64)
-    factors = _noise_factors(lattice.first_noise_factor())
+    first = lattice.first_noise_factor()
+    n_levels = max(1, math.ceil(math.log(first) / math.log(_LEVEL_RATIO)))
+    # From `first` down to 1, each at most 2**22 below the one before.
+    factors = [first ** (1.0 - (level + 1) / n_levels) for level in range(n_levels)]
+    unsettled = EngineError(
+        f"the reduction of {m} phases did not settle in double precision: state a larger noise "
+        "or a narrower prior, or install python-flint."
+    )
     for level, noise_factor in enumerate(factors):
-        last = level == len(factors) - 1
+        last = level == n_levels - 1
         for places in (1, window) if last and window > 1 else (1,):
             for _ in range(_MOST_PASSES):
                 if report is not None:
-                    report(level / len(factors))
+                    report(level / n_levels)
                 factor = triangular_factor(lattice.rows(u, noise_factor))
                 if kernels.reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
                     break
             else:
-                raise EngineError(_unsettled(m))
+                raise unsettled
     if not np.array_equal(u @ v.T, np.eye(m, dtype=np.int64)):
-        raise EngineError(_unsettled(m))
+        raise unsettled
     return Reduced(u, v, triangular_factor(lattice.rows(u)))
-
-
-def _noise_factors(first: float) -> list[float]:
-    """Return factors from `first` down to 1, each at most 2**22 below the one before."""
-    n_levels = max(1, math.ceil(math.log(first) / math.log(_LEVEL_RATIO)))
-    return [first ** (1.0 - (level + 1) / n_levels) for level in range(n_levels)]
-
-
-def _unsettled(m: int) -> str:
-    return (
-        f"the reduction of {m} phases did not settle in double precision: state a larger noise "
-        "or a narrower prior, or install python-flint."
-    )
 
 
 def reduce_best(lattice: Lattice, report: Callable[[float], None] | None = None) -> Reduced:

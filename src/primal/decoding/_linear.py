@@ -19,8 +19,6 @@ import numpy as np
 from primal.bases import Basis
 from primal.errors import MisfitWarning, NotInvertibleError
 
-__all__ = ["Regime", "measure_regime", "no_wrap_bound", "pseudoinverse", "warn_of_erased"]
-
 _BLOCK_ENTRIES = 1 << 19
 
 

@@ -20,8 +20,6 @@ from primal.decoding._priors import PriorModel
 from primal.errors import DataError
 from primal.turns import FREQUENCY_BITS
 
-__all__ = ["PhaseModel", "least_noise_turns", "promised_success", "row_counts"]
-
 # Ratio of neighboring deviations after a reduction with deep insertions, as measured; LLL
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.
 _PROFILE_RATIO = 1.03

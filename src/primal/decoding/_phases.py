@@ -18,8 +18,6 @@ from primal._checks import real_array
 from primal.engines import row_blocks, wave_columns
 from primal.errors import ParameterError
 
-__all__ = ["NOISES", "code_phases", "have_phases", "noise_turns", "phases_of", "wrapped"]
-
 # Standard deviations in turns. For waves they are measured on uniform phases and rounded up:
 # float32 gives up to 4e-9 (at most 1e-8 in any phase), float16 1.6e-5, bfloat16 1.3e-4.
 # float64 waves are good to 2e-17, but float64 phases and products are not. A rounded phase is

@@ -21,8 +21,6 @@ from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning, ParameterError
 
-__all__ = ["DecodePlan", "DecodeResult", "decode_exact", "make_plan"]
-
 # Phases worked on at once, counting every candidate: a few arrays of 8 MB.
 _BLOCK_PHASES = 1 << 20
 

@@ -15,13 +15,11 @@ import numpy as np
 
 from primal._forks import load_compiled
 from primal._parallel import over_rows
-from primal.decoding._lattice import Lattice, Reduced, log_success, reduce_best
+from primal.decoding._lattice import Lattice, Reduced, reduce_best
 from primal.decoding._model import promised_success
 from primal.decoding._phases import wrapped
 from primal.decoding._priors import short_float
 from primal.errors import NotInvertibleError
-
-__all__ = ["PositionDecoder", "log2_chance_fits", "position_decoder"]
 
 # A position is certain when fewer wrong ones than this are expected to fit as well.
 _LARGEST_LOG2_DOUBT = -18.0
@@ -102,10 +100,8 @@ class PositionDecoder:
         return certain
 
     def _best(self, phases: np.ndarray) -> np.ndarray:
-        rows = len(phases)
-        centered = wrapped(phases - self._phases_at(np.full(rows, self._center)))
-        t = self._center + self._nearest_steps(centered, _BEAM)
-        t = np.clip(t, 0, self._n - 1)
+        centered = wrapped(phases - self._phases_at(np.full(len(phases), self._center)))
+        t = np.clip(self._center + self._nearest_steps(centered, _BEAM), 0, self._n - 1)
         losses = np.stack([self._losses(phases, t[:, c]) for c in range(_BEAM)], axis=1)
         return np.take_along_axis(t, losses.argmin(axis=1)[:, None], 1)[:, 0]
 
@@ -159,7 +155,7 @@ class PositionDecoder:
     @property
     def success_probability(self) -> float:
         """Chance of the first try, at the largest noise that the lattice is made for."""
-        return math.exp(log_success(np.diag(self._reduced.factor)))
+        return self._reduced.success_probability
 
 
 @lru_cache(maxsize=16)

@@ -16,8 +16,6 @@ from primal._checks import raised_as, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.errors import DataError
 
-__all__ = ["Box", "Gaussian", "Integers", "Prior", "PriorModel"]
-
 # How many of its standard deviations a decoded value may lie beyond a limit.
 _LIMIT_DEVIATIONS = 6.0
 Numbers = float | Sequence[float] | np.ndarray

@@ -25,8 +25,6 @@ from primal.decoding._priors import PriorModel
 from primal.decoding._setup import SetUp
 from primal.decoding._solve import Solver
 
-__all__ = ["Search"]
-
 # How many shifts are looked for; the second number when the first shows nothing but rivals.
 _RIVAL_BEAM, _WIDE_RIVAL_BEAM = 64, 1024
 # Candidates looked for when the answer cannot be unique anyway.

@@ -16,8 +16,6 @@ from primal.search._rows import Ids, Rows
 from primal.search._scan import chosen_engine, nearest, scorer
 from primal.search._stored import STORED, checked_codes, checked_map, encoded, n_columns
 
-__all__ = ["Index", "Neighbors"]
-
 
 class Neighbors(NamedTuple):
     """What a search found, in the order of FAISS and scikit-learn: ``similarities, ids``.

@@ -6,8 +6,6 @@ import numpy as np
 
 from primal.errors import DataError
 
-__all__ = ["Ids", "Rows"]
-
 # Parts below this many rows are joined when more rows come, so that there are never many.
 _PART_ROWS = 1 << 16
 _LARGEST_ID = 2**63 - 2  # one more must fit, for the next row
@@ -71,14 +69,12 @@ class Ids:
     @classmethod
     def restored(cls, values: np.ndarray | None, next_id: object, n_rows: int) -> Ids:
         """Return ids from what `stored` returned, and `next`; reject what cannot be some."""
-        ids = cls()
+        ids, given, most = cls(), None, n_rows
         if values is not None:
             if values.shape != (n_rows, 8) or values.dtype != np.uint8:
                 raise DataError(f"{values.dtype} {values.shape} are not the ids of {n_rows} rows.")
-            ids.append(n_rows, np.ascontiguousarray(values).view("<i8")[:, 0])
-        else:
-            ids.append(n_rows)
-        most = n_rows if values is None else _LARGEST_ID + 1
+            given, most = np.ascontiguousarray(values).view("<i8")[:, 0], _LARGEST_ID + 1
+        ids.append(n_rows, given)
         if type(next_id) is not int or not ids.next <= next_id <= most:
             raise DataError(f"the next id must be from {ids.next} to {most}, got {next_id!r}.")
         ids.next = next_id

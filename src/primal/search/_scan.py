@@ -7,7 +7,7 @@ was computed. Among equal scores the lower index wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -25,8 +25,6 @@ from primal.search._similarity import (
     similarity_of_distances,
 )
 from primal.search._stored import is_phases, words
-
-__all__ = ["chosen_engine", "nearest", "scorer"]
 
 # Queries at once: bounds the memory of a search whatever their number.
 _QUERIES_AT_ONCE = 256
@@ -60,7 +58,7 @@ def nearest(
             indices[some], similarities[some] = _by_numba(rows, queries[some], n_frequencies, n)
             continue
         found_by = scorer(queries[some], stored, n_frequencies)
-        indices[some], scores = _nearest_rows(found_by, rows.parts, n, len(queries[some]))
+        indices[some], scores = _nearest_rows(found_by, rows, n, len(queries[some]))
         similarities[some] = found_by.similarity(scores)
     return indices, similarities
 
@@ -145,16 +143,13 @@ def scorer(queries: np.ndarray, stored: str, n_frequencies: int) -> Scorer:
 
 
 def _nearest_rows(
-    found_by: Scorer, parts: Sequence[np.ndarray], n: int, n_queries: int
+    found_by: Scorer, all_rows: Rows, n: int, n_queries: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices and exact scores of the n best rows of every query, best first.
-
-    `parts` are all rows of the index, in order, n or more; results have shape (n_queries, n).
-    """
+    """Return the indices and exact scores of the n best rows, of n or more, of every query."""
     indices = np.full((n_queries, n), -1, dtype=np.int64)
     scores = np.full((n_queries, n), -np.inf)
     margin = 2.0 * found_by.screen_error
-    for first, rows in _blocks(parts, n_queries):
+    for first, rows in _blocks(all_rows, n_queries):
         screened = found_by.screen(rows)
         least = scores[:, -1] - margin
         if np.isinf(least).any() and len(rows) > n:
@@ -163,36 +158,24 @@ def _nearest_rows(
             least = np.maximum(least, own - margin)
         query_numbers, places = np.nonzero(screened >= least[:, None])
         exact = found_by.exact_at(query_numbers, places, rows.__getitem__)
-        indices, scores = _merged(indices, scores, query_numbers, first + places, exact, n)
+        # The best n of each query after these candidates, ordered by score, then index.
+        query = np.concatenate([np.repeat(np.arange(n_queries), n), query_numbers])
+        index = np.concatenate([indices.ravel(), first + places])
+        score = np.concatenate([scores.ravel(), exact])
+        order = np.lexsort((index, -score, query))
+        starts = np.searchsorted(query[order], np.arange(n_queries))
+        best = order[starts[:, None] + np.arange(n)]
+        indices, scores = index[best], score[best]
     return indices, scores
 
 
-def _blocks(parts: Sequence[np.ndarray], n_queries: int) -> Iterator[tuple[int, np.ndarray]]:
+def _blocks(all_rows: Rows, n_queries: int) -> Iterator[tuple[int, np.ndarray]]:
     """Yield blocks of rows with the index of their first."""
     first = 0
-    for part in parts:
+    for part in all_rows.parts:
         for rows in row_blocks(len(part), n_queries, _BLOCK_SCORES):
             yield first + rows.start, np.ascontiguousarray(part[rows])
         first += len(part)
-
-
-def _merged(
-    indices: np.ndarray,
-    scores: np.ndarray,
-    query_numbers: np.ndarray,
-    new_indices: np.ndarray,
-    new_scores: np.ndarray,
-    n: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best n of each query after new candidates, ordered by score, then index."""
-    n_queries, n_old = indices.shape
-    query = np.concatenate([np.repeat(np.arange(n_queries), n_old), query_numbers])
-    index = np.concatenate([indices.ravel(), new_indices])
-    score = np.concatenate([scores.ravel(), new_scores])
-    order = np.lexsort((index, -score, query))
-    starts = np.searchsorted(query[order], np.arange(n_queries))
-    best = order[starts[:, None] + np.arange(n)]
-    return index[best], score[best]
 
 
 class _BitScorer(Scorer):

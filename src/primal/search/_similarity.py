@@ -19,9 +19,6 @@ from primal.search._accuracy import kernel_from_hamming
 from primal.search._stored import checked_codes, is_phases, words
 from primal.turns import waves
 
-__all__ = ["TABLE_UNIT", "cosine_table", "hamming_distances", "similarity"]
-__all__ += ["similarity_of_distances"]
-
 # Cosines in the table are whole numbers of this: 2**33 terms fit into 64 bits.
 TABLE_UNIT = 2.0**-30
 # Entries of the largest temporary array of NumPy's ways: a few MB.

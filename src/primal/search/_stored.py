@@ -21,9 +21,6 @@ from primal.turns import (
     waves,
 )
 
-__all__ = ["STORED", "Map", "checked_codes", "checked_map", "encoded", "is_phases", "is_waves"]
-__all__ += ["n_columns", "words"]
-
 Map = DynamicPrime | KernelPrime | StaticPrime
 # The type of one entry.
 STORED = {
