@@ -19,8 +19,6 @@ from primal.codebooks._stored import Gaussian, RandomFrequencies
 from primal.codebooks._tuned import Tuned, Weighted
 from primal.errors import ParameterError, PrimalError
 
-__all__ = ["KINDS", "candidates", "codebook"]
-
 KINDS: dict[str, type[Codebook]] = {
     kind.kind: kind
     for kind in (

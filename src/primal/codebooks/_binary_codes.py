@@ -20,8 +20,6 @@ from primal.codebooks._phase_codes import bases_rms
 from primal.engines import row_blocks
 from primal.errors import ParameterError
 
-__all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "binary_field", "walsh_spectrum"]
-
 # 2**16 dimensions: the largest for which tables stay small and quick to make.
 _LARGEST_M = 16
 

@@ -17,8 +17,6 @@ from primal.codebooks._certificate import CodebookCertificate, Evidence, Verific
 from primal.codebooks.bounds import FIELDS
 from primal.errors import DataError, ParameterError, SpecError
 
-__all__ = ["Codebook", "SearchBudget", "check_sizes"]
-
 _DTYPES = {"real": ("float32", "float64"), "complex": ("complex64", "complex128")}
 # Phases in 64 bits and what becomes of them, while a code is made.
 _BYTES_PER_ENTRY = 64

@@ -24,8 +24,6 @@ from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
 from primal.turns import waves
 
-__all__ = ["Target", "coset_options", "cyclotomic_target"]
-
 _LARGEST_COSETS = 900
 _LARGEST_OPTIONS = 128
 # Lags that are looked at first when candidates are compared.
@@ -178,9 +176,8 @@ class _Search:
 
     def _periods(self) -> np.ndarray:
         """Return the periods, row j rotated by j: the sums that coset j adds at every lag."""
-        powers = accumulate(
-            repeat(self.generator, self.P - 2), lambda a, g: a * g % self.P, initial=1
-        )
+        factors = repeat(self.generator, self.P - 2)
+        powers = accumulate(factors, lambda a, g: a * g % self.P, initial=1)
         residues = np.fromiter(powers, dtype=np.uint64, count=self.P - 1)
         cosines = waves(rational_turns(residues, self.P))[0]
         periods = cosines.reshape(self.h, self.n).sum(axis=0) / self.D

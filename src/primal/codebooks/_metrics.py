@@ -24,8 +24,6 @@ from primal.codebooks import bounds
 from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
 from primal.errors import DataError
 
-__all__ = ["GramStatistics", "gram_statistics", "optimality_ratio", "toeplitz_statistics"]
-
 _BLOCK_ROWS = 1024
 # Cosines closer than this are equal up to rounding; the first pair of them is reported.
 _SAME = 1e-12

@@ -15,9 +15,6 @@ from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
 from primal.engines import row_blocks
 from primal.turns import round_turns, static_turns, waves
 
-__all__ = ["VIEWS", "PhaseCodes", "ToeplitzCodes", "bases_rms", "lag_evidence"]
-__all__ += ["sizes_in_view", "split_view", "unit_amplitudes", "write_phases"]
-
 # What becomes of the phases of a code: cosines and sines with one code for each position; one
 # complex number for each phase; or two real codes for each position, z and i z.
 VIEWS = ("real", "phasor", "paired")

@@ -14,8 +14,6 @@ from primal._checks import even_dimension, one_of, whole_number
 from primal.codebooks._special import bisect, log_beta_tail, scaled_bessel
 from primal.errors import ParameterError
 
-__all__ = ["capacity", "log_mean_cosine_tail", "predict_coherence"]
-
 # Beyond this the tails of similarities are no floats.
 _LARGEST_D = 1 << 53
 MODELS = ("toeplitz", "gaussian")

@@ -25,9 +25,6 @@ from primal.codebooks._prime_codes import PrimeCodes
 from primal.codebooks._rational import difference_set, singer_order
 from primal.errors import ParameterError, PrimalError
 
-__all__ = ["Design", "Shadow", "ShadowError", "shadow_primes", "shipped_design", "shipped_lines"]
-__all__ += ["tightest_shadow"]
-
 # Largest lag times delta, from tight to loose: the tightest that has primes below 2**32 wins.
 _TOLERANCES = (0.001, 0.003, 0.01, 0.02, 0.05)
 _LARGEST_WHOLE_PART = 65535  # p < 2**32
@@ -112,13 +109,12 @@ def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
     points = -shifts % circle
     after = np.searchsorted(around, points)
     distance = np.minimum(around[after] - points, points - around[after - 1])
-    best, widest = shifts[0], -1.0
-    for shift in shifts[distance > distance.max() - 1e-6].tolist():
+
+    def nearest(shift: float) -> float:
         turns = 2 * (residues + shift) / modulus
-        nearest = float(np.abs(turns - np.rint(turns)).min())
-        if nearest > widest:
-            best, widest = shift, nearest
-    return float(best)
+        return float(np.abs(turns - np.rint(turns)).min())
+
+    return max(shifts[distance > distance.max() - 1e-6].tolist(), key=nearest)
 
 
 class Design(NamedTuple):

@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["bisect", "jacobi", "largest_jacobi_zero", "log_beta_tail", "scaled_bessel"]
-
 # From here on the asymptotic series of I_0 and I_1 reaches 1e-16.
 _ASYMPTOTIC = 40.0
 

@@ -20,8 +20,6 @@ from primal.codebooks._prime_codes import n_primes
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError, SpecError
 
-__all__ = ["Gaussian", "RandomFrequencies", "StoredCodes", "polished"]
-
 # Up to this many codes every pair is computed; beyond, pairs are sampled.
 LARGEST_FULL = 20_000
 N_SAMPLED = 1 << 20

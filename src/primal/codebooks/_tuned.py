@@ -23,8 +23,6 @@ from primal.codebooks._toeplitz import lag_cosines
 from primal.errors import PrimalError, SpecError
 from primal.turns import floor_roots, prime_slice, round_turns, waves
 
-__all__ = ["Tuned", "Weighted"]
-
 _DEFAULT_STEPS = 4000
 _POOL = 1200
 # Sharpness of the penalty relative to the first one, as the exchanges go on.
