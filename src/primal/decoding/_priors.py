@@ -180,10 +180,9 @@ class Integers:
         _freeze(self, "step", positive=True)
         for name in ("low", "high"):
             _freeze(self, name)
-            if not np.equal(np.rint(getattr(self, name)), getattr(self, name)).all():
-                raise DataError(
-                    f"{name} counts steps and must be whole, got {getattr(self, name)}."
-                )
+            value = getattr(self, name)
+            if not np.equal(np.rint(value), value).all():
+                raise DataError(f"{name} counts steps and must be whole, got {value}.")
         if not np.all(np.less(self.low, self.high)):
             raise DataError(f"low must be below high, got {self.low} and {self.high}.")
         if self.mean is not None:

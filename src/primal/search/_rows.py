@@ -45,11 +45,9 @@ class Rows:
 
     def remove(self, kept: np.ndarray) -> None:
         """Keep the rows where `kept`, an array of bool, is True; parts that keep all stay."""
-        parts, first = self.parts, 0
-        self.parts = []
+        parts, self.parts = self.parts, []
         for part in parts:
-            mine = kept[first : first + len(part)]
-            first += len(part)
+            mine, kept = kept[: len(part)], kept[len(part) :]
             self.append(part if mine.all() else part[mine])
 
 

@@ -26,6 +26,7 @@ from primal.search._similarity import (
 )
 from primal.search._stored import is_phases, words
 
+RowsAt = Callable[[np.ndarray], np.ndarray]  # the rows of an array of indices
 # Queries at once: bounds the memory of a search whatever their number.
 _QUERIES_AT_ONCE = 256
 # Scores in one block: 8 MB of float32.
@@ -110,10 +111,7 @@ class Scorer:
         return scores
 
     def exact_at(
-        self,
-        query_numbers: np.ndarray,
-        places: np.ndarray,
-        rows_at: Callable[[np.ndarray], np.ndarray],
+        self, query_numbers: np.ndarray, places: np.ndarray, rows_at: RowsAt
     ) -> np.ndarray:
         """Return the exact scores of pairs of a query and a row, a few MB of rows at a time."""
         scores = np.empty(len(places))
@@ -122,12 +120,11 @@ class Scorer:
         return scores
 
     def best_of(
-        self, candidates: np.ndarray, n: int, rows_at: Callable[[np.ndarray], np.ndarray]
+        self, candidates: np.ndarray, n: int, rows_at: RowsAt
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices and exact scores of the n best of some candidates for each query.
 
-        `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query, and
-        `rows_at` gives the rows of an array of indices.
+        `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query.
         """
         numbers = np.repeat(np.arange(len(candidates)), candidates.shape[1])
         exact = self.exact_at(numbers, candidates.ravel(), rows_at).reshape(candidates.shape)
@@ -197,10 +194,9 @@ class _BitScorer(Scorer):
 
 
 class _PhaseScorer(Scorer):
-    """Sums of looked-up cosines, screened by a matrix product of waves.
+    """Sums of looked-up cosines, screened by a float32 matrix product of waves.
 
-    Looking up costs a step for every query, row and frequency; as waves, a block of rows is
-    looked up once for all queries and the rest is a float32 product.
+    Looking up costs a step for every query, row and frequency; waves one for every row.
     """
 
     def __init__(self, queries: np.ndarray) -> None:
