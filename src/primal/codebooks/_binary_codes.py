@@ -174,10 +174,9 @@ def walsh_spectrum(bits: np.ndarray) -> np.ndarray:
     values = 1 - 2 * bits.astype(np.int64)
     half = 1
     while half < len(values):
-        pairs = values.reshape(-1, 2, half)
-        values = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
+        a, b = values.reshape(-1, 2, half).swapaxes(0, 1)
+        values = np.stack([a + b, a - b], axis=1).reshape(-1)
         half *= 2
-        values = values.reshape(-1)
     return values
 
 

@@ -77,17 +77,6 @@ class PrimeChirp(PhaseCodes):
             out[row, n if self.view == "phasor" else 2 * n + int(quarters[row])] = 1
 
     def _evidence(self) -> Evidence:
-        coherence, pair = self._worst_chirp_pair()
-        if self.n_positions > self.k**2 and 1.0 / math.sqrt(self.k) > coherence:
-            # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
-            coherence = 1.0 / math.sqrt(self.k)
-            pair = (0, self.k**2 * (1 + (self.view == "paired")))
-        rms = rms_from_energy(self._energy(), self.N)
-        n_chirps = min(self.n_positions, self.k**2)
-        proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
-        return Evidence(coherence, pair, rms, proof)
-
-    def _worst_chirp_pair(self) -> tuple[float, tuple[int, int] | None]:
         coherence, pair = 0.0, None
         for first_da, products in self._differences():
             sizes, turned = sizes_in_view(products, self.view)
@@ -98,7 +87,14 @@ class PrimeChirp(PhaseCodes):
                 pair = (max(0, -db), da * self.k + max(0, db))
                 if self.view == "paired":
                     pair = (2 * pair[0] + int(turned[row, column]), 2 * pair[1])
-        return coherence, pair
+        if self.n_positions > self.k**2 and 1.0 / math.sqrt(self.k) > coherence:
+            # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
+            coherence = 1.0 / math.sqrt(self.k)
+            pair = (0, self.k**2 * (1 + (self.view == "paired")))
+        rms = rms_from_energy(self._energy(), self.N)
+        n_chirps = min(self.n_positions, self.k**2)
+        proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
+        return Evidence(coherence, pair, rms, proof)
 
     def _differences(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the products at differences (da, db) that occur, in rows da = first, ...

@@ -68,7 +68,7 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     searches = [_Search(P, h, D) for P, h in options]
     n_rounds = (len(options).bit_length() + 1) // 2  # until less than one would be left
     for number in range(n_rounds):
-        share = max(1, clock.left // (n_rounds - number) // len(searches))
+        share = max(1, (clock.steps - clock.done) // (n_rounds - number) // len(searches))
         for search in searches:
             search.run(share, clock)
         searches.sort(key=lambda search: (search.coherence, search.P, search.h))
@@ -106,18 +106,14 @@ class _Clock:
     def __init__(self, budget: SearchBudget) -> None:
         self.steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
         self.done, self._progress = 0, budget.progress
-        self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
-
-    @property
-    def left(self) -> int:
-        return self.steps - self.done
+        self._end = time.monotonic() + (math.inf if budget.seconds is None else budget.seconds)
 
     def tick(self) -> bool:
         """Count one step; False when there are none left."""
-        if self.left <= 0 or (self._end is not None and time.monotonic() > self._end):
+        if self.done >= self.steps or time.monotonic() > self._end:
             return False
         self.done += 1
-        if self.done % 64 == 0 or self.left == 0:
+        if self.done % 64 == 0 or self.done == self.steps:
             self._progress(self.done, self.steps)
         return True
 
