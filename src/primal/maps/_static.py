@@ -22,13 +22,11 @@ from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import have_phases, phases_of
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.maps._common import LAYOUTS, blocks, output_dtype
+from primal.maps._common import LAYOUTS, blocks, output_dtype, read_only
 from primal.turns import GRIDS, LARGEST_COUNT, SPACINGS, spaced_increments
 
 if TYPE_CHECKING:
     from primal.decoding import PositionDecoder
-
-__all__ = ["StaticPrime"]
 
 _FIELDS = ("D", "sigma", "start", "layout")
 # Entries of the codes compared at once while decoding, and of their similarities: 4 and 16 MB.
@@ -64,11 +62,6 @@ class StaticPrime:
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``.
 
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-
     Examples
     --------
     >>> import primal
@@ -103,35 +96,14 @@ class StaticPrime:
                 "primes below 2**32."
             )
 
-    @property
-    def D(self) -> int:
-        """Number of outputs."""
-        return self._D
-
-    @property
-    def sigma(self) -> float:
-        """Scale of the frequencies."""
-        return self._sigma
-
-    @property
-    def start(self) -> int:
-        """Index of the first prime."""
-        return self._start
-
-    @property
-    def layout(self) -> str:
-        """Order of the columns of a code."""
-        return self._layout
-
-    @property
-    def spacing(self) -> str:
-        """How frequencies are spread."""
-        return self._spacing
-
-    @property
-    def base(self) -> float:
-        """Ratio of the highest to the lowest frequency of a logarithmic spacing."""
-        return self._base
+    D = read_only[int]("_D", "Number of outputs.")
+    sigma = read_only[float]("_sigma", "Scale of the frequencies.")
+    start = read_only[int]("_start", "Index of the first prime.")
+    layout = read_only[str]("_layout", "Order of the columns of a code.")
+    spacing = read_only[str]("_spacing", "How frequencies are spread.")
+    base = read_only[float](
+        "_base", "Ratio of the highest to the lowest frequency of a logarithmic spacing."
+    )
 
     @cached_property
     def increments(self) -> np.ndarray:
@@ -152,9 +124,7 @@ class StaticPrime:
     ) -> np.ndarray:
         """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves).
 
-        Returns
-        -------
-        z : ndarray of shape (N, D), float32 or float64
+        Of shape (N, D), float32 or float64.
         """
         n = whole_number("N", N)
         first = _position("offset", offset)
@@ -183,11 +153,6 @@ class StaticPrime:
         Returns
         -------
         z : ndarray of shape (*t.shape, D)
-
-        Raises
-        ------
-        DataError
-            If t holds anything but integers in range.
         """
         array = positions(t)
         target = output_array(out, (*array.shape, self._D), output_dtype(dtype))
@@ -247,8 +212,6 @@ class StaticPrime:
 
         Raises
         ------
-        DataError
-            If z does not have D finite numbers in a row.
         NotInvertibleError
             If n is above 2**24 and too large for D / 2 phases, whatever the noise.
 

@@ -11,8 +11,6 @@ from primal._checks import raised_as, whole_number
 from primal.errors import DataError
 from primal.maps import StaticPrime
 
-__all__ = ["MOST_COMPONENTS", "code_map", "code_names", "column_codes"]
-
 # Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
 MOST_COMPONENTS = 1 << 48
 

@@ -12,11 +12,10 @@ from sklearn.linear_model import orthogonal_mp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import one_of, whole_number
+from primal._specs import from_spec
 from primal.codebooks import Codebook, CodebookCertificate, codebook
 from primal.errors import ParameterError
 from primal.sklearn._contract import checked_by_host, validate_data
-
-__all__ = ["PrimeDictionary"]
 
 _ALGORITHMS = ("omp", "lasso_lars", "lasso_cd", "lars", "threshold")
 _BY_COUNT = ("omp", "lars")
@@ -107,15 +106,6 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         ----------
         X : array_like of shape (n, d)
         y : ignored
-
-        Returns
-        -------
-        self : PrimeDictionary
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range, or the kind does not exist at this size.
         """
         X = validate_data(self, X, dtype=np.float64)
         d = X.shape[1]
@@ -149,24 +139,23 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if self.transform_algorithm == "omp" and self.transform_alpha is not None:
             code = np.asarray(orthogonal_mp(self.components_.T, X.T, tol=self.transform_alpha))
             return code.T.reshape(len(X), len(self.components_))
+        n_nonzero_coefs = None
+        if self.transform_algorithm in _BY_COUNT:
+            n_nonzero_coefs = max(1, self.guaranteed_sparsity_)
+            if self.transform_n_nonzero_coefs is not None:
+                n_nonzero_coefs = min(self.transform_n_nonzero_coefs, *self.components_.shape)
         return sparse_encode(
             X,
             self.components_,
             algorithm=self.transform_algorithm,  # type: ignore[bad-argument-type]  # checked
-            n_nonzero_coefs=self._n_nonzero_coefs(),
+            n_nonzero_coefs=n_nonzero_coefs,
             alpha=self.transform_alpha,
             max_iter=self.transform_max_iter,
             positive=self.positive_code,
         )
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the rows that codes stand for: code @ components_.
-
-        Raises
-        ------
-        ParameterError
-            If X does not have `n_components` columns.
-        """
+        """Return the rows that codes of shape (n, n_components) stand for: X @ components_."""
         check_is_fitted(self)
         with checked_by_host("X"):
             code = check_array(X, dtype=np.float64, input_name="X")
@@ -176,19 +165,15 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
         return code @ self.components_
 
-    def _n_nonzero_coefs(self) -> int | None:
-        if self.transform_algorithm not in _BY_COUNT:
-            return None
-        if self.transform_n_nonzero_coefs is not None:
-            return min(self.transform_n_nonzero_coefs, *self.components_.shape)
-        return max(1, self.guaranteed_sparsity_)
-
     def _make_atoms(self) -> None:
         codes = self.codebook_.encode(np.arange(self.codebook_.N), dtype="float64")
         self.components_ = codes / np.linalg.norm(codes, axis=1, keepdims=True)
         self.certificate_: CodebookCertificate = self.codebook_.certificate
-        most = min(self.components_.shape)
-        self.guaranteed_sparsity_ = _guaranteed(self.certificate_, most)
+        # The largest whole number below (1 + 1/mu) / 2.
+        most, mu = min(self.components_.shape), self.certificate_.coherence
+        if 2 * most * mu > 1.0:
+            most = min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)
+        self.guaranteed_sparsity_ = most if self.certificate_.exact else 0
 
     @property
     def _n_features_out(self) -> int:
@@ -205,15 +190,5 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "codebook_" in state:
-            from primal._specs import from_spec
-
             self.codebook_ = from_spec(state["codebook_"])
             self._make_atoms()
-
-
-def _guaranteed(certificate: CodebookCertificate, most: int) -> int:
-    """Return the largest whole number below (1 + 1/mu) / 2, at most `most`."""
-    if not certificate.exact:
-        return 0
-    mu = certificate.coherence
-    return most if 2 * most * mu <= 1.0 else min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)

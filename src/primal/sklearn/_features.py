@@ -19,13 +19,14 @@ from primal.engines import row_blocks
 from primal.errors import ParameterError, SpecError
 from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
 from primal.maps import KernelPrime
-from primal.sklearn._arrays import numpy_and_back
-from primal.sklearn._contract import checked_by_host, validate_data
+from primal.sklearn._contract import (
+    checked_by_host,
+    numpy_and_back,
+    validate_data,
+    weighted_rows,
+)
 from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
 from primal.sklearn._specs import SpecMixin, columns
-from primal.sklearn._weights import weighted_rows
-
-__all__ = ["PrimeFeatures", "fitted_features", "transformed"]
 
 _DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
@@ -75,12 +76,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     Attributes
     ----------
-    gamma_ : float or ndarray of shape (d,)
-        The gamma in use.
-    basis_ : str
-        The basis in use.
-    form_ : {"pair", "offset"}
-        The form in use.
+    gamma_, basis_, form_ : float or ndarray of shape (d,), str, {"pair", "offset"}
+        Those in use.
     center_ : ndarray of shape (d,), dtype=float64, or None
         Where the offsets of offset cosines are counted from: the mean of X, rounded to a
         millionth of each column's range. None for pairs.
@@ -90,8 +87,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Range of the data seen.
     n_samples_seen_ : int
         Rows seen.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
     map_ : KernelPrime
         The map: ``map_.encode(X)`` are the features.
     inverse_certificate_ : InverseCertificate
@@ -154,15 +149,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         sample_weight : array_like of shape (n,), optional
             A row of weight w counts like w equal rows in gamma="scale" and `center_`; one of
             weight 0 is not looked at.
-
-        Returns
-        -------
-        self : PrimeFeatures
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range.
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
@@ -226,11 +212,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         NotInvertibleError
             If `inverse_certificate_` says that the fitted range has no inverse. The message
             names the gamma that would do.
-
-        Warns
-        -----
-        PhaseWrapWarning
-            When a row decodes to a point beyond the certified range.
         """
         if hasattr(self, "n_samples_seen_"):
             require_invertible(self.inverse_certificate_)
@@ -259,16 +240,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
             The amplitude stays that of the fit, so the inner product of rows now approximates
             (n_components / old number) times the kernel. True sets it to sqrt(2 / D) again,
             which multiplies every old feature by one common factor.
-
-        Returns
-        -------
-        grown : PrimeFeatures
-
-        Raises
-        ------
-        ParameterError
-            If it is smaller than the present number, or pairs are in block layout, where the
-            sines would move.
         """
         check_is_fitted(self)
         grown = copy.copy(self)
@@ -285,10 +256,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n_pairs : int, default=160_000
             Number of entries of the kernel matrix to compare; sqrt(n_pairs) rows are taken,
             spread evenly over X.
-
-        Returns
-        -------
-        error : float
 
         Raises
         ------
@@ -375,9 +342,7 @@ def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -
 def _rounded_center(
     X: Any, weights: np.ndarray | None, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Return the mean of every column, rounded to a step of 2**-20 of its width or less.
-
-    So the last digits of a sum, which depend on its order, do not show in the features.
-    """
+    """Return the mean of every column, rounded to a step of 2**-20 of its width or less."""
+    # So the last digits of a sum, which depend on its order, do not show in the features.
     step = np.ldexp(1.0, np.frexp(high - low)[1] - 21)
     return np.where(high > low, np.rint(column_means(X, weights) / step) * step, low)

@@ -15,8 +15,6 @@ from primal.sklearn._codes import code_map, code_names, column_codes
 from primal.sklearn._contract import validate_data
 from primal.sklearn._specs import SpecMixin, columns
 
-__all__ = ["HashCertificate", "PrimeHasher"]
-
 # Codes compared at once.
 _BLOCK_CODES = 2048
 

@@ -22,8 +22,6 @@ from primal.turns import (
     waves,
 )
 
-__all__ = ["PrimeNgrams"]
-
 _BLOCK_PHASES = 1 << 22
 
 

@@ -18,8 +18,6 @@ from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._specs import SpecMixin, columns
 from primal.turns import GRIDS
 
-__all__ = ["PrimePositions"]
-
 # Beyond this a float no longer holds every integer.
 _LARGEST_EXACT_FLOAT = 2.0**53
 _LARGEST_POSITION = 2**63 - 1

@@ -12,8 +12,6 @@ from primal.errors import DataError
 from primal.sklearn._models import PrimeClassifier
 from primal.turns import increments, static_turns
 
-__all__ = ["PrimeCentroidClassifier", "PrimeOnlineClassifier"]
-
 
 class _Prototypes(PrimeClassifier):
     """Prototypes of any length in `_sums`, shape (n_classes, n_components); cosine decides."""

@@ -16,8 +16,6 @@ from primal._checks import positive_scale
 from primal.sklearn._models import PrimeClassifier, PrimeModel
 from primal.sklearn._moments import Moments, Solution
 
-__all__ = ["PrimeRidgeClassifier", "PrimeRidgeRegressor"]
-
 
 class _Ridge(PrimeModel):
     """Sums of products of features and targets, and the linear system that they make."""
