@@ -13,18 +13,6 @@ from primal.errors import DataError, MissingPackageError, ParameterError
 from primal.hdc._arrays import is_tensor, nearest_turns, side_by_side
 from primal.hdc._codes import Codes, operand, phasors
 
-__all__ = [
-    "float32_rows",
-    "from_fhrr",
-    "from_ssp",
-    "nearest_code",
-    "to_fhrr",
-    "to_numpy",
-    "to_ssp",
-    "to_torch",
-    "unit_rows",
-]
-
 
 def nearest_code(bundle: Any) -> Codes:
     """Return the codes whose phases are those of a bundle, lengths forgotten.
@@ -66,13 +54,7 @@ def to_numpy(x: Any) -> Any:
 
 
 def to_fhrr(x: Any) -> Any:
-    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k.
-
-    Raises
-    ------
-    MissingPackageError
-        If torchhd is not installed.
-    """
+    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k."""
     try:
         from torchhd import FHRRTensor
     except ImportError:

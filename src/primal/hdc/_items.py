@@ -13,15 +13,13 @@ from primal._checks import positive_scale, require_memory, whole_number
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.hdc._arrays import listed
+from primal.hdc._arrays import from_side_by_side, listed, softmax
 from primal.hdc._certificate import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
 from primal.hdc._storage import Stored, check_array, item_bytes, items_of
 from primal.hdc._vocabulary import Vocabulary
-
-__all__ = ["Cleaned", "ItemMemory"]
 
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
 _LARGEST_KEPT = 1 << 26
@@ -178,11 +176,9 @@ class ItemMemory(Stored):
         sharp = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
         state = recalled = float32_rows(rows)
         for _ in range(whole_number("steps", steps, least=1, most=1000)):
-            scores = sharp * (state @ matrix.T)
-            scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-            scores /= scores.sum(axis=1, keepdims=True)
+            scores = softmax(sharp * (state @ matrix.T))
             recalled = (scores @ matrix) * np.float32(math.sqrt(rows.shape[1]))
-            state = float32_rows(np.ascontiguousarray(recalled).view(np.complex64))
+            state = float32_rows(from_side_by_side(recalled))
         return recalled.view(np.complex64).reshape(z.shape)
 
     def decode(self, bundle: Any, n_items: int, *, decoder: str = "message") -> Decoded:

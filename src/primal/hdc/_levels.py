@@ -16,8 +16,6 @@ from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary, position_turns
 from primal.turns import increments, static_turns
 
-__all__ = ["Levels", "Thermometer", "base_turns", "even_fractions"]
-
 
 @dataclass(frozen=True)
 class _Steps(Vocabulary):
@@ -146,10 +144,8 @@ def even_fractions(k: int) -> np.ndarray:
 
 
 def base_turns(vocabulary: Vocabulary) -> np.ndarray:
-    """Return phases of shape (k,) that no other vocabulary or role has, uint32.
-
-    Without them the low ends of all ranges would have one code, the identity.
-    """
+    """Return phases of shape (k,) that no other vocabulary or role has, uint32."""
+    # Without them the low ends of all ranges would have one code, the identity.
     name = b"primal.hdc " + type(vocabulary).__name__.lower().encode()
     place = np.array([stable_position(name)])
     return position_turns(place, vocabulary.space.increments(vocabulary.role))[0]

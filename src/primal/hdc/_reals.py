@@ -15,8 +15,6 @@ from primal.hdc._vocabulary import Vocabulary
 from primal.kernels import KERNELS, kernel_matrix
 from primal.maps import KernelPrime
 
-__all__ = ["Reals"]
-
 # Frequencies are dealt out anew within runs of this length, for every role but the first. Runs of
 # the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of
 # frequencies of two roles are as good as independent ones (tests/hdc/test_numbers.py).

@@ -17,8 +17,6 @@ from primal._files import FolderFormat, parsed_json
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError, MissingPackageError
 
-__all__ = ["Stored", "check_array", "item_bytes", "items_of"]
-
 _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
 _LARGEST_READ = 1 << 26
@@ -59,11 +57,6 @@ class Stored(ABC):
         """Write the memory into a folder, made if need be.
 
         A memory that is already there is replaced at one moment, other files are left alone.
-
-        Raises
-        ------
-        DataError
-            If an item is something else, or another program's ``memory.json`` is in the folder.
         """
         fields, arrays = self._fields()
         fields = {"type": type(self).__name__, **fields}
@@ -71,13 +64,7 @@ class Stored(ABC):
 
     @classmethod
     def load(cls, path: Any) -> Self:
-        """Return the memory of a folder; large arrays are mapped, not read.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no such memory, or a damaged one.
-        """
+        """Return the memory of a folder; large arrays are mapped, not read."""
         fields, arrays = _FORMAT.load(Path(path), mapped_from=_LARGEST_READ)
         if fields.get("type") != cls.__name__:
             raise DataError(

@@ -100,13 +100,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.positive_code = positive_code
 
     def fit(self, X: Any, y: Any = None) -> PrimeDictionary:
-        """Make the dictionary for the number of columns of X; its values are not used.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-        y : ignored
-        """
+        """Make the dictionary for the number of columns of X (n, d); its values are not used."""
         X = validate_data(self, X, dtype=np.float64)
         d = X.shape[1]
         one_of("transform_algorithm", self.transform_algorithm, _ALGORITHMS)
@@ -124,16 +118,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the sparse code of every row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-
-        Returns
-        -------
-        code : ndarray of shape (n, n_components)
-        """
+        """Return the sparse code of every row of X (n, d): ndarray of shape (n, n_components)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if self.transform_algorithm == "omp" and self.transform_alpha is not None:

@@ -49,13 +49,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_components : int, default=1024
         Number of features D; odd numbers are allowed.
     kernel : str, default="rbf"
-        ``"rbf"``: exp(-gamma |t|**2), with t = x - y.
-        ``"laplacian"``: exp(-gamma sum_j |t_j|).
-        ``"cauchy"``: prod_j 1 / (1 + gamma t_j**2).
-        ``"matern12"``, ``"matern32"``, ``"matern52"``: Matern kernels of smoothness 1/2, 3/2
-        and 5/2, of length scale 1 / sqrt(2 gamma).
-        ``"prime"``: the paper's multi-scale frequencies; no closed form, and gamma is the
-        scale of the coarsest one.
+        ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"matern12"``, ``"matern32"``, ``"matern52"``
+        or ``"prime"``; :class:`primal.KernelPrime` has the formulas. The last has no closed form,
+        and gamma is the scale of its coarsest frequency.
     gamma : "scale", "median", float or array_like of shape (d,), default="scale"
         ``"scale"`` is 1 / (d Var X), as scikit-learn means it; ``"median"`` makes the median
         distance between rows the length scale; an array has one value for each column
@@ -64,13 +60,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ``"table"``, ``"kronecker"``, ``"orthogonal"``, and ``"signed"`` or ``"paper"`` for the
         prime kernel. ``"auto"`` looks at the kernel and at d alone.
     form : {"auto", "pair", "offset"}, default="auto"
-        Pairs of cosine and sine, or one cosine with an offset for each frequency. ``"auto"``
-        takes pairs from D = 2 d on.
     layout : {"interleaved", "block"}, default="interleaved"
-        Order of pairs: cos, sin, cos, sin, ..., or all cosines first. Only the first can grow.
     precision : {"exact", "fast"}, default="exact"
-        ``"exact"``: the same bits on every machine and for every batch. ``"fast"``: one
-        float64 matrix product, bits not promised.
+        As in :class:`primal.KernelPrime`.
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
 
@@ -83,16 +75,13 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         millionth of each column's range. None for pairs.
     amplitude_ : float
         Factor of every cosine and sine: sqrt(2 / D) at the time of `fit`; `grow` keeps it.
-    data_min_, data_max_ : ndarray of shape (d,), dtype=float64
-        Range of the data seen.
-    n_samples_seen_ : int
-        Rows seen.
+    data_min_, data_max_, n_samples_seen_ : ndarray of shape (d,), dtype=float64, and int
+        Range and number of the rows seen.
     map_ : KernelPrime
         The map: ``map_.encode(X)`` are the features.
     inverse_certificate_ : InverseCertificate
-        Whether `inverse_transform` holds for the range of the data seen.
-    safe_gamma_ : float or ndarray of shape (d,)
-        Largest gamma at which it does.
+        Whether `inverse_transform` holds for the range of the data seen; `safe_gamma_` is the
+        largest gamma at which it does.
     condition_number_ : float
         Of the frequencies: how much the inverse can amplify noise.
 
@@ -327,14 +316,11 @@ def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:
-    """Return the features that an estimator's own parameters name, fitted to X.
-
-    Their offsets are counted from zero: with gamma as a number they do not depend on the rows
-    that come first.
-    """
+    """Return the features that an estimator's own parameters name, fitted to X."""
     names = ("n_components", "kernel", "gamma", "basis", "form", "precision")
     features = PrimeFeatures(**{name: getattr(estimator, name) for name in names})
     features.fit(X, sample_weight=weights)
+    # Offsets are counted from zero: with gamma as a number, whatever rows come first.
     features._set_map(features._new_map(features.n_features_in_, features.gamma_, None))
     return features
 

@@ -67,10 +67,8 @@ class PrimeCentroidClassifier(_Prototypes):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels seen, sorted.
-    features_ : PrimeFeatures
-        The fitted feature map.
+    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
+        Labels seen, sorted; the fitted feature map.
     class_sums_ : ndarray of shape (n_classes, n_components), dtype=int64
         Sums of features in units of 2**-18, exact.
     prototypes_ : ndarray of shape (n_classes, n_components)
@@ -105,12 +103,7 @@ class PrimeCentroidClassifier(_Prototypes):
         n_components : int
             At least the present number.
         X, y
-            All rows seen so far, in any order.
-
-        Raises
-        ------
-        DataError
-            If X and y are not the rows seen so far.
+            All rows seen so far, in any order; others are refused.
         """
         return self._grown(n_components, X, y)
 

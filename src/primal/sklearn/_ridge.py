@@ -57,12 +57,7 @@ class _Ridge(PrimeModel):
         n_components : int
             At least the present number.
         X, y, sample_weight
-            All rows seen so far, in any order, with their weights.
-
-        Raises
-        ------
-        DataError
-            If X is not the data seen so far.
+            All rows seen so far, in any order, with their weights; others are refused.
         """
         return self._grown(n_components, X, y, sample_weight)
 
@@ -138,10 +133,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     fitting in any order and in any parts, class by class for instance, gives the same model as
     fitting at once, bit for bit.
 
-    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too: weights that
-    add up to much more or less than the number of rows act on the penalty. Sums with whole-number
-    weights up to 65536 are exact, so repeating a row and doubling its weight give one model; with
-    other weights they are rounded.
+    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole
+    weights up to 65536 are exact, with other weights they are rounded.
 
     Examples
     --------
@@ -172,11 +165,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         return self._partial_fit(X, y, sample_weight, classes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities, shape (n, n_classes).
-
-        The regression of membership estimates the probability itself, and its estimates add
-        up to one; negative ones are set to zero and the rest scaled.
-        """
+        """Return probabilities, shape (n, n_classes): estimates, negative ones set to zero."""
+        # The regression of membership estimates the probability itself; estimates add up to one.
         clipped = np.maximum(self._values(X), 0.0)
         return clipped / clipped.sum(axis=1, keepdims=True)
 
@@ -200,12 +190,9 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
 
     Attributes
     ----------
-    features_ : PrimeFeatures
-        The fitted feature map.
-    coef_ : ndarray of shape (n_targets, n_components)
-    intercept_ : ndarray of shape (n_targets,)
-    alpha_ : float
-        The penalty in use.
+    features_, alpha_ : PrimeFeatures, float
+        The fitted feature map and the penalty in use.
+    coef_, intercept_ : ndarray of shape (n_targets, n_components) and (n_targets,)
 
     Notes
     -----
