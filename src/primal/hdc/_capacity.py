@@ -86,7 +86,14 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
     if N <= K:
         return 1.0
     # K answers of mean 1 and variance (K - 1) / D compete with N - K of mean 0, variance K / D.
-    lost = _misses(K, N - K, math.sqrt((K - 1) / D), math.sqrt(K / D))
+    scale = max(math.sqrt(K / D), 1e-12)
+    t = np.linspace(-8.0 * scale, 1.0 + 8.0 * scale, 1601)
+    most = min(K, N - K)
+    p_hit_below = 1.0 - _upper((t - 1.0) / max(math.sqrt((K - 1) / D), 1e-12))
+    below = _binomial_tails(K, p_hit_below, most)
+    above = _binomial_tails(N - K, _upper(t / scale), most)
+    # The j-th hit is lost when the j-th highest other is above the j-th lowest hit: sum over j.
+    lost = float((np.diff(below, axis=1) * 0.5 * (above[:, 1:] + above[:, :-1])).sum())
     return min(1.0, max(0.0, 1.0 - lost / K))
 
 
@@ -155,19 +162,6 @@ def _donoho_tanner(delta: float) -> float:
     t = np.linspace(0.01, 6.0, 2000)
     m = (1.0 + t**2) * _upper(t) - t * np.exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi)
     return float(((1.0 - 2.0 / delta * m) / (1.0 + t**2 - 2.0 * m)).max())
-
-
-def _misses(n_hits: int, n_others: int, hit_std: float, other_std: float) -> float:
-    """Return the expected number of hits (mean 1) not among the n_hits largest of all."""
-    scale = max(other_std, 1e-12)
-    t = np.linspace(-8.0 * scale, 1.0 + 8.0 * scale, 1601)
-    p_hit_below = 1.0 - _upper((t - 1.0) / max(hit_std, 1e-12))
-    p_other_above = _upper(t / scale)
-    most = min(n_hits, n_others)
-    below = _binomial_tails(n_hits, p_hit_below, most)
-    above = _binomial_tails(n_others, p_other_above, most)
-    # The j-th hit is lost when the j-th highest other is above the j-th lowest hit: sum over j.
-    return float((np.diff(below, axis=1) * 0.5 * (above[:, 1:] + above[:, :-1])).sum())
 
 
 def _binomial_tails(n: int, p: np.ndarray, most: int) -> np.ndarray:

@@ -32,8 +32,8 @@ class Stored(ABC):
     def spec(self) -> dict[str, Any]:
         """The JSON values from which :func:`primal.from_spec` makes a memory like this.
 
-        With all items of an :class:`ItemMemory`, which must be names, numbers or lists of numbers;
-        without pairs and sequences, which can be millions of numbers: :meth:`save` keeps those.
+        With all items of an :class:`ItemMemory`, without pairs and sequences: :meth:`save` keeps
+        those.
         """
         values = {name: _spec_value(getattr(self, name)) for name in self._parts}
         return make_spec(type(self).__name__, **values)
@@ -64,7 +64,13 @@ class Stored(ABC):
 
     @classmethod
     def load(cls, path: Any) -> Self:
-        """Return the memory of a folder; large arrays are mapped, not read."""
+        """Return the memory of a folder; large arrays are mapped, not read.
+
+        Raises
+        ------
+        DataError
+            If the folder holds no such memory, or a damaged one.
+        """
         fields, arrays = _FORMAT.load(Path(path), mapped_from=_LARGEST_READ)
         if fields.get("type") != cls.__name__:
             raise DataError(

@@ -170,8 +170,16 @@ class DynamicPrime:
         """
         rows, shape = self._checked_rows(x)
         target = output_array(out, (*shape, self.D), output_dtype(dtype))
-        if flag("check", check):
-            self._warn_about_wraps(self._regime(rows))
+        if flag("check", check) and (regime := self._regime(rows)).kind == "hash":
+            warnings.warn(
+                f"largest phase is {regime.peak_turns:.3g} turns, above 0.5, and "
+                f"{len(regime.rows)} of {regime.wraps.size} rows wrap: the linear inverse does not "
+                "hold for them. "
+                f"Lower sigma by a factor of {regime.peak_turns / 0.5:.3g}, or keep |x| below "
+                f"{self.bound:.3g}.",
+                PhaseWrapWarning,
+                stacklevel=2,
+            )
         flat = target.reshape(-1, self.D)
         if flat.dtype == np.float32:
             self._write_features(rows, flat, Finish(self._layout))
@@ -215,17 +223,12 @@ class DynamicPrime:
         Returns
         -------
         x : ndarray of shape (..., d), dtype=float64
-            NaN where some pair (cos, sin) is erased, so that it has no phase.
+            NaN, with a MisfitWarning, where some pair (cos, sin) is erased and has no phase.
 
         Raises
         ------
         NotInvertibleError
             If D < 2 d.
-
-        Warns
-        -----
-        MisfitWarning
-            When a row has no phases.
         """
         inverse = self._pseudoinverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
@@ -407,15 +410,3 @@ class DynamicPrime:
             ConditioningWarning,
             stacklevel=3,
         )
-
-    def _warn_about_wraps(self, regime: Regime) -> None:
-        if regime.kind == "hash":
-            warnings.warn(
-                f"largest phase is {regime.peak_turns:.3g} turns, above 0.5, and "
-                f"{len(regime.rows)} of {regime.wraps.size} rows wrap: the linear inverse does not "
-                "hold for them. "
-                f"Lower sigma by a factor of {regime.peak_turns / 0.5:.3g}, or keep |x| below "
-                f"{self.bound:.3g}.",
-                PhaseWrapWarning,
-                stacklevel=3,
-            )

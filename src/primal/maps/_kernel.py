@@ -92,22 +92,6 @@ class KernelPrime:
         layout: str = "interleaved",
         precision: str = "exact",
     ) -> None:
-        self._set(d, D, kernel, gamma, basis, form, center, layout, precision, None)
-
-    def _set(
-        self,
-        d: object,
-        D: object,
-        kernel: object,
-        gamma: object,
-        basis: object,
-        form: object,
-        center: object,
-        layout: object,
-        precision: object,
-        amplitude: object,
-    ) -> None:
-        """Check and keep all arguments; no table is made."""
         self._d, self._D = whole_number("d", d, least=1), whole_number("D", D, least=1)
         self._kernel = one_of("kernel", kernel, KERNELS)
         checked = checked_gamma(gamma, self._d)
@@ -124,8 +108,7 @@ class KernelPrime:
             self._center = tuple(point.astype(np.float64).tolist())
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
-        own = math.sqrt(2.0 / self._D)
-        self._amplitude = own if amplitude is None else positive_scale("amplitude", amplitude)
+        self._amplitude = math.sqrt(2.0 / self._D)
 
     d = read_only[int]("_d", "Number of inputs.")
     D = read_only[int]("_D", "Number of features.")
@@ -179,9 +162,7 @@ class KernelPrime:
 
             mean_i cos(w_i (x - y)) + mean_i cos(w_i (x + y - 2 c) + 2 b_i),
 
-        the kernel and a term that should vanish. Around c it does, since the offsets are spread
-        evenly; for x + y far from 2 c it is a sum of D unrelated cosines, of size 1 / sqrt(2 D),
-        and the same for all rows that are alike.
+        the kernel and a term that vanishes around c, since the offsets are spread evenly.
         """
         if self._form == "pair":
             return Finish(self._layout, self._amplitude)
@@ -228,7 +209,7 @@ class KernelPrime:
         """Return x from features of any scale, by the pseudoinverse of the frequencies.
 
         Exact, up to rounding, if and only if no phase of x lay half a turn or more from that of
-        `around`.
+        `around`. Offset cosines, or fewer than d pairs, raise NotInvertibleError.
 
         Parameters
         ----------
@@ -239,17 +220,7 @@ class KernelPrime:
         Returns
         -------
         x : ndarray of shape (..., d), dtype=float64
-            NaN where some pair is erased, so that it has no phase.
-
-        Raises
-        ------
-        NotInvertibleError
-            For offset cosines, or fewer than d pairs.
-
-        Warns
-        -----
-        MisfitWarning
-            When a row has no phases.
+            NaN, with a MisfitWarning, where some pair is erased, so that it has no phase.
         """
         if self._form == "offset":
             raise NotInvertibleError(
@@ -364,8 +335,11 @@ class KernelPrime:
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> KernelPrime:
-        made = object.__new__(cls)
-        made._set(**spec_fields("KernelPrime", fields, _FIELDS))
+        given = spec_fields("KernelPrime", fields, _FIELDS)
+        amplitude = given.pop("amplitude")
+        made = cls(**given)
+        if amplitude is not None:
+            made._amplitude = positive_scale("amplitude", amplitude)
         return made
 
     def _fields(self) -> dict[str, Any]:

@@ -192,11 +192,8 @@ class StaticPrime:
         z : array_like of shape (..., D)
         n : int
             Number of positions to consider, at least 1.
-        return_similarity : bool, default=False
-            Also return the cosine similarity of the winner. It says how noisy the code is, not
-            whether another position is as similar.
-        return_certain : bool, default=False
-            Also return whether the position is certain.
+        return_similarity, return_certain : bool, default=False
+            Also return what is listed below.
 
         Returns
         -------
@@ -204,11 +201,12 @@ class StaticPrime:
             -1 where some pair (cos, sin) of the code is erased, so that it has no phase; and
             where n is above 2**24 and no position is certain.
         similarity : ndarray of shape (...), dtype=float64
-            Only with `return_similarity`; of the best position found, NaN for erased codes.
+            Cosine similarity of the best position found, NaN for erased codes. It says how noisy
+            the code is, not whether another position is as similar.
         certain : ndarray of shape (...), dtype=bool
-            Only with `return_certain`; whether fewer than 2**-18 other positions are expected to
-            fit as well: unrelated ones by chance, and those with similar codes, such as t + 1
-            where sigma is small, by how much worse they fit.
+            Whether fewer than 2**-18 other positions are expected to fit as well: unrelated ones
+            by chance, and those with similar codes, such as t + 1 where sigma is small, by how
+            much worse they fit.
 
         Raises
         ------

@@ -1,8 +1,7 @@
-"""Input of estimators: scikit-learn's checks and before them ours, tensors, weights of rows."""
+"""Input of estimators: scikit-learn's checks and before them ours, tensors."""
 
 from __future__ import annotations
 
-import numbers
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,34 +59,3 @@ def numpy_and_back(X: Any) -> tuple[Any, Callable[[np.ndarray], Any]]:
         return X, lambda Z: Z
     namespace = X.__array_namespace__()
     return np.from_dlpack(X), lambda Z: namespace.asarray(Z, device=X.device)
-
-
-def weighted_rows(
-    sample_weight: Any, X: Any, y: np.ndarray | None = None
-) -> tuple[Any, Any, np.ndarray | None]:
-    """Return X, y and their weights without the rows of weight 0: those count like none."""
-    if sample_weight is None:
-        return X, y, None
-    n = X.shape[0]
-    if isinstance(sample_weight, numbers.Real):
-        sample_weight = np.full(n, sample_weight)
-    try:
-        weights = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise DataError(f"sample_weight must be numbers, got {sample_weight!r}.") from None
-    if weights.shape != (n,):
-        raise DataError(
-            f"sample_weight must hold one number for each of the {n} rows, got shape "
-            f"{weights.shape}."
-        )
-    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
-        raise DataError(
-            "sample_weight must be finite and not negative, got values from "
-            f"{weights.min()} to {weights.max()}."
-        )
-    if not weights.any():
-        raise DataError("sample_weight is zero in every row: one at least must be positive.")
-    if weights.all():
-        return X, y, weights
-    kept = np.flatnonzero(weights)
-    return X[kept], None if y is None else y[kept], weights[kept]

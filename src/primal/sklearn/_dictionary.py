@@ -12,7 +12,6 @@ from sklearn.linear_model import orthogonal_mp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import one_of, whole_number
-from primal._specs import from_spec
 from primal.codebooks import Codebook, CodebookCertificate, codebook
 from primal.errors import ParameterError
 from primal.sklearn._contract import checked_by_host, validate_data
@@ -27,10 +26,6 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     The atoms are the codes of :func:`primal.codebooks.codebook`: unit vectors with a certified
     coherence mu. Rows made of fewer than (1 + 1/mu) / 2 atoms are recovered exactly by
     orthogonal matching pursuit and by basis pursuit (Tropp 2004; Donoho and Elad 2003).
-    Typical rows of many more atoms are, too; only for those up to `guaranteed_sparsity_` is it
-    certain.
-
-    In compressive sensing a row of X holds the measurements and its sparse code is the signal.
 
     Parameters
     ----------
@@ -175,5 +170,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "codebook_" in state:
+            from primal._specs import from_spec
+
             self.codebook_ = from_spec(state["codebook_"])
             self._make_atoms()

@@ -19,14 +19,10 @@ from primal.engines import row_blocks
 from primal.errors import ParameterError, SpecError
 from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
 from primal.maps import KernelPrime
-from primal.sklearn._contract import (
-    checked_by_host,
-    numpy_and_back,
-    validate_data,
-    weighted_rows,
-)
+from primal.sklearn._contract import checked_by_host, numpy_and_back, validate_data
 from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
 from primal.sklearn._specs import SpecMixin, columns
+from primal.sklearn._weights import weighted_rows
 
 _DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
@@ -163,16 +159,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of X.
+        """Return the features of X (n, d), which may be sparse or a tensor.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix, tensor} of shape (n, d)
-
-        Returns
-        -------
-        Z : ndarray or tensor of shape (n, n_components)
-            float32 for float32 input, else float64.
+        An ndarray or tensor of shape (n, n_components): float32 for float32 input, else float64.
         """
         check_is_fitted(self)
         X, back = numpy_and_back(X)
@@ -181,26 +170,12 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @property
     def inverse_transform(self) -> Callable[[Any], Any]:
-        """Return the points whose features these are.
+        """Return the points (n, d) whose features (n, n_components), of any scale, these are.
 
         A fitted estimator has this method only if its features can be inverted, as scikit-learn
-        wants it: ``hasattr(features, "inverse_transform")`` asks.
-
-        Parameters
-        ----------
-        X : {array_like, tensor} of shape (n, n_components)
-            Features, of any scale.
-
-        Returns
-        -------
-        x : ndarray or tensor of shape (n, d)
-            float32 for float32 features, else float64.
-
-        Raises
-        ------
-        NotInvertibleError
-            If `inverse_certificate_` says that the fitted range has no inverse. The message
-            names the gamma that would do.
+        wants it: ``hasattr(features, "inverse_transform")`` asks. Otherwise the
+        NotInvertibleError names the gamma that would do. A PhaseWrapWarning says that a row
+        decodes to a point beyond the certified range.
         """
         if hasattr(self, "n_samples_seen_"):
             require_invertible(self.inverse_certificate_)
@@ -226,9 +201,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n_components : int
             At least the present number.
         rescale : bool, default=False
-            The amplitude stays that of the fit, so the inner product of rows now approximates
-            (n_components / old number) times the kernel. True sets it to sqrt(2 / D) again,
-            which multiplies every old feature by one common factor.
+            The amplitude stays that of the fit, so inner products now approximate (n_components /
+            old number) times the kernel. True sets it to sqrt(2 / D) again: one common factor.
         """
         check_is_fitted(self)
         grown = copy.copy(self)
@@ -239,17 +213,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix, tensor} of shape (n, d)
-        n_pairs : int, default=160_000
-            Number of entries of the kernel matrix to compare; sqrt(n_pairs) rows are taken,
-            spread evenly over X.
-
-        Raises
-        ------
-        ParameterError
-            For the prime kernel, which has no closed form.
+        sqrt(n_pairs) rows are compared, spread evenly over X (n, d), which may be sparse or a
+        tensor. The prime kernel has no closed form and raises ParameterError.
         """
         check_is_fitted(self)
         X = self._validated(numpy_and_back(X)[0], reset=False)

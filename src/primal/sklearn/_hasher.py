@@ -99,12 +99,9 @@ class PrimeHasher(ColumnCodes):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of every column side by side.
+        """Return the codes of every column side by side; one of even length has the norm 1.
 
-        Returns
-        -------
-        Z : ndarray of shape (n, n_columns * n_components), dtype=float32
-            A code of even length has the norm 1.
+        float32 of shape (n, n_columns * n_components).
         """
         check_is_fitted(self)
         return self._codes(_positions(self._validated(X, reset=False)))

@@ -14,9 +14,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.sklearn._contract import validate_data, weighted_rows
+from primal.sklearn._contract import validate_data
 from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
 from primal.sklearn._moments import rounded
+from primal.sklearn._weights import weighted_rows
 
 # Rows whose features are held at once, in features: 32 MB of float64.
 _BLOCK_FEATURES = 1 << 22
@@ -128,10 +129,7 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=_DTYPES, reset=reset, **self._y_options
         )
-        X, y, weights = weighted_rows(sample_weight, X, y)
-        if isinstance(self, ClassifierMixin):
-            check_classification_targets(y)
-        return X, y, weights
+        return weighted_rows(sample_weight, X, y)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
@@ -177,3 +175,10 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         if not np.isin(y, self.classes_).all():
             raise DataError("y holds labels that the model has not seen: use partial_fit first.")
         return np.searchsorted(self.classes_, y)
+
+    def _checked(
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
+        X, y, weights = super()._checked(X, y, sample_weight, reset=reset)
+        check_classification_targets(y)
+        return X, y, weights

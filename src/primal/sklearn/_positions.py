@@ -108,12 +108,7 @@ class PrimePositions(ColumnCodes):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of every column side by side.
-
-        Returns
-        -------
-        Z : ndarray of shape (n, n_columns * n_components), dtype=float32
-        """
+        """Return the codes of every column side by side: float32, (n, n_columns * n_components)."""
         check_is_fitted(self)
         t = np.ascontiguousarray(self._validated(X, reset=False))
         return self.map_.encode(t)[..., : self.n_components].reshape(len(t), -1)
@@ -121,18 +116,9 @@ class PrimePositions(ColumnCodes):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return for each code the integer of the fitted range whose code is most similar.
 
-        All integers between `data_min_` and `data_max_` of a column are tried.
-
-        Returns
-        -------
-        t : ndarray of shape (n, n_columns), dtype=int64
-
-        Raises
-        ------
-        DataError
-            If a code is erased, or too noisy for a range of more than 2**24 integers.
-        NotInvertibleError
-            If n_components is 1, or odd with a spacing that follows from it.
+        int64 of shape (n, n_columns). A code that is erased, or too noisy for a range of more than
+        2**24 integers, raises DataError; an n_components of 1, or an odd one with a spacing that
+        follows from it, NotInvertibleError.
         """
         check_is_fitted(self)
         with checked_by_host("X"):

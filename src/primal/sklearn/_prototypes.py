@@ -24,14 +24,9 @@ class _Prototypes(PrimeClassifier):
         return self._fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Add rows; labels never seen before become new classes.
+        """Add rows X (n, d) with labels y (n,); labels never seen before become new classes.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix} of shape (n, d)
-        y : array_like of shape (n,)
-        classes : array_like, optional
-            Labels to expect; not needed.
+        `classes` may hold labels to expect; it is not needed.
         """
         return self._partial_fit(X, y, classes=classes)
 
@@ -98,12 +93,7 @@ class PrimeCentroidClassifier(_Prototypes):
     def grow(self, n_components: int, X: Any, y: Any) -> Self:
         """Return the model with more features; the sums of old ones are the same.
 
-        Parameters
-        ----------
-        n_components : int
-            At least the present number.
-        X, y
-            All rows seen so far, in any order; others are refused.
+        X and y are all rows seen so far, in any order; others are refused.
         """
         return self._grown(n_components, X, y)
 

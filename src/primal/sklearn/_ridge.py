@@ -50,14 +50,8 @@ class _Ridge(PrimeModel):
         """Return the model with more features; sums over pairs of old ones are kept.
 
         The result is the model that `fit` with more features gives (and the same form), for less
-        work: bit for bit, for a classifier. This model stays as it is.
-
-        Parameters
-        ----------
-        n_components : int
-            At least the present number.
-        X, y, sample_weight
-            All rows seen so far, in any order, with their weights; others are refused.
+        work: bit for bit, for a classifier. This model stays as it is. X, y and sample_weight are
+        all rows seen so far, in any order; others are refused.
         """
         return self._grown(n_components, X, y, sample_weight)
 
@@ -117,10 +111,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels seen, sorted.
-    features_ : PrimeFeatures
-        The fitted feature map.
+    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
+        Labels seen, sorted; the fitted feature map.
     coef_ : ndarray of shape (n_classes, n_components)
         One row for each class, also when there are two.
     intercept_ : ndarray of shape (n_classes,)
@@ -152,15 +144,9 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows; labels never seen before become new classes.
+        """Add rows X (n, d) with labels y (n,) and weights (n,); new labels become new classes.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix} of shape (n, d)
-        y : array_like of shape (n,)
-        classes : array_like, optional
-            Labels to expect; not needed.
-        sample_weight : array_like of shape (n,), optional
+        `classes` may hold labels to expect; it is not needed.
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
