@@ -100,13 +100,8 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
 def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float:
     """Return how often the right one of N values is the best match after a recall.
 
-    Parameters
-    ----------
-    D, N, n_pairs : int
-        Real dimensions, values to choose from, pairs stored.
-    form : {"vector", "matrix"}, default="vector"
-        As for :class:`primal.hdc.KeyValueMemory`: crosstalk has the power n_pairs - 1 relative
-        to the value in a vector, and (n_pairs - 1) / D in a matrix.
+    D counts real dimensions, N values to choose from, n_pairs pairs stored; the form, "vector" or
+    "matrix", is that of :class:`primal.hdc.KeyValueMemory`.
 
     Examples
     --------
@@ -116,6 +111,7 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
     """
     D, N = even_dimension(D), whole_number("N", N, least=2)
     pairs = whole_number("n_pairs", n_pairs, least=1)
+    # Crosstalk has the power n_pairs - 1 relative to the value, 1 / D of that in a matrix.
     shrink = D if one_of("form", form, ("vector", "matrix")) == "matrix" else 1
     hit, other = math.sqrt((pairs - 1) / D / shrink), math.sqrt(pairs / D / shrink)
     if form == "matrix":  # the value itself also answers to other values

@@ -247,10 +247,7 @@ def operand(x: Any) -> Any:
 
 
 def fit(a: Any, b: Any, *, broadcast: bool = True) -> tuple[Any, Any]:
-    """Return the arrays behind two operands, which must have one library and as many phases.
-
-    Their leading axes must go together too, if they are to be `broadcast`.
-    """
+    """Return the arrays behind two operands, after checking that they go together."""
     ta, tb = (x.turns if isinstance(x, Codes) else operand(x) for x in (a, b))
     if is_tensor(ta) != is_tensor(tb):
         raise DataError(

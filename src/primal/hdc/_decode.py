@@ -191,9 +191,8 @@ def message_passing(
 ) -> np.ndarray:
     """Return the chance of every item to be in a sum s of D numbers.
 
-    Approximate message passing (Donoho, Maleki and Montanari). A round takes away what all chances
-    together explain, adds to the residual what it owes to the last round (Onsager's term, without
-    which the noise would not stay Gaussian), and makes the chances anew.
+    Approximate message passing (Donoho, Maleki and Montanari): what is `owed` is Onsager's term,
+    without which the noise would not stay Gaussian.
     """
     rest = s
     for _ in range(_MESSAGES):

@@ -125,14 +125,7 @@ class ItemMemory(Stored):
         return self._places[key]
 
     def cleanup(self, queries: Any, *, top: int = 1) -> Cleaned:
-        """Return the items most similar to codes or bundles.
-
-        Parameters
-        ----------
-        queries : Codes or bundle of shape (k,) or (n, k)
-        top : int, default=1
-            How many items for each query.
-        """
+        """Return the `top` items most similar to each code or bundle, of shape (k,) or (n, k)."""
         rows = to_numpy(queries)
         single = operand(rows).ndim == 1
         rows = rows[None] if single else rows
@@ -151,6 +144,9 @@ class ItemMemory(Stored):
     def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
         """Return what a modern Hopfield network recalls: a softmax over all codes of the memory.
 
+        complex64 of the shape of `queries`, close to one code where one is far more similar than
+        all others, else to a mean.
+
         Parameters
         ----------
         queries : Codes or bundle of shape (k,) or (n, k)
@@ -160,11 +156,6 @@ class ItemMemory(Stored):
             standard deviation of chance similarities counts for a factor exp(4).
         steps : int, default=1
             How often the answer becomes the next query.
-
-        Returns
-        -------
-        patterns : complex64 array of the shape of `queries`
-            Close to one code where one is far more similar than all others, else to a mean.
         """
         z = phasors(to_numpy(queries))
         rows, matrix = z[None] if z.ndim == 1 else z, self._rows()

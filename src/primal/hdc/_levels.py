@@ -96,21 +96,18 @@ class _Steps(Vocabulary):
 class Levels(_Steps):
     """Numbers of a range in n steps: neighbors are alike, the two ends unrelated.
 
+    Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
+    do not divide evenly. Where it shall be a kernel, take :class:`Reals`.
+
     Parameters
     ----------
-    space : Space
-    role : str
+    space, role : Space, str
     low, high : float
         The range.
     n : int
         Steps, at least 2: their values are evenly spaced from low to high.
     clip : bool, default=False
         Whether numbers outside of the range count as its ends; refused otherwise.
-
-    Notes
-    -----
-    Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
-    do not divide evenly. Where it shall be a kernel, take :class:`Reals`.
 
     Examples
     --------
@@ -146,17 +143,14 @@ class Thermometer(_Steps):
 class Circular(Vocabulary):
     """Numbers on a circle: similarity falls linearly to 0 on the opposite side.
 
-    Parameters
-    ----------
-    space : Space
-    role : str
-    period : float
-        Length of the circle: 360 for degrees, 24 for hours.
-
-    Notes
-    -----
     Phase j of the angle x is m_j x / period turns, m_j a whole number, on top of the phases of a
     name. encode(y) / encode(x) depends on y - x alone, and turns any other code by as much.
+
+    Parameters
+    ----------
+    space, role : Space, str
+    period : float
+        Length of the circle: 360 for degrees, 24 for hours.
 
     Examples
     --------

@@ -46,9 +46,6 @@ def encode_record(
     >>> found = cat / keys.encode("legs")
     >>> hdc.similarity(found, legs.encode([2, 4, 8])).round(1).tolist()
     [-0.0, 0.6, -0.0]
-    >>> weights = hdc.ItemMemory(kilos, [[w / 2] for w in range(20)])
-    >>> weights.cleanup(hdc.unbind(cat, keys.encode("weight"))).items  # the nearest of those asked
-    [[3.5]]
     """
     if not isinstance(fields, Mapping) or not fields:
         raise DataError(f"a record is a mapping of at least one field, got {fields!r}.")
@@ -72,8 +69,7 @@ def encode_sequence(
     ----------
     items : sequence
     positions : str, Symbols or Integers
-        A role, whose hashed positions are taken: they are unrelated, and long runs of them stay
-        apart. Or a vocabulary: :class:`Integers` where positions are to be shifted by binding.
+        As for :class:`SequenceMemory`.
     symbols : vocabulary
         Of the items, in another role. With levels of gray this encodes pictures.
     start : int, default=0

@@ -148,7 +148,7 @@ class DynamicPrime:
         out: np.ndarray | None = None,
         check: bool = False,
     ) -> np.ndarray:
-        """Return the features of x.
+        """Return the features of x, of shape (..., D).
 
         Parameters
         ----------
@@ -163,10 +163,6 @@ class DynamicPrime:
         check : bool, default=False
             Warn with :class:`PhaseWrapWarning` when a phase reaches half a turn, beyond
             which the linear inverse fails.
-
-        Returns
-        -------
-        z : ndarray of shape (..., D)
         """
         rows, shape = self._checked_rows(x)
         target = output_array(out, (*shape, self.D), output_dtype(dtype))
@@ -249,6 +245,7 @@ class DynamicPrime:
 
         Where :meth:`decode` fails as soon as one phase reaches half a turn, this resolves the
         whole turns of all phases. It needs to know roughly where x lies and how noisy codes are.
+        ``plan.decode(z)`` decodes; the plan's certificate can be read before any code is.
 
         Parameters
         ----------
@@ -264,11 +261,6 @@ class DynamicPrime:
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
             Called with (done, total), in hundredths of the set-up.
-
-        Returns
-        -------
-        plan : DecodePlan
-            ``plan.decode(z)`` decodes; its certificate can be read before any code is.
 
         Examples
         --------
@@ -314,15 +306,8 @@ class DynamicPrime:
     def grow(self, D: int, *, sigma: object = None) -> DynamicPrime:
         """Return the same map with more outputs.
 
-        The old frequencies come first, bit for bit; in the interleaved layout the old
-        features are a prefix of the new ones.
-
-        Parameters
-        ----------
-        D : int
-            Even, at least the present one.
-        sigma : sequence of floats, optional
-            The longer list, when sigma is one number per frequency.
+        The old frequencies come first, bit for bit; in the interleaved layout the old features are
+        a prefix of the new ones. Where sigma is one number per frequency, pass the longer list.
         """
         D = even_dimension(D)
         if D < self.D:

@@ -175,7 +175,7 @@ class KernelPrime:
     def encode(
         self, x: object, *, dtype: object = "float32", out: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the features of x.
+        """Return the features of x, of shape (..., D).
 
         Parameters
         ----------
@@ -185,10 +185,6 @@ class KernelPrime:
             the real cosine times the amplitude.
         out : ndarray of shape (..., D), optional
             C-contiguous array of that type to write into.
-
-        Returns
-        -------
-        z : ndarray of shape (..., D)
         """
         array = real_array("x", x, last=self._d)
         target = output_array(out, (*array.shape[:-1], self._D), output_dtype(dtype))

@@ -140,7 +140,7 @@ class StaticPrime:
     def encode(
         self, t: object, *, dtype: object = "float32", out: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the codes of integer positions, in any order.
+        """Return the codes of integer positions, in any order: shape (*t.shape, D).
 
         Parameters
         ----------
@@ -149,10 +149,6 @@ class StaticPrime:
         dtype : {"float32", "float64"}, default="float32"
         out : ndarray of shape (*t.shape, D), optional
             C-contiguous array of that type to write into.
-
-        Returns
-        -------
-        z : ndarray of shape (*t.shape, D)
         """
         array = positions(t)
         target = output_array(out, (*array.shape, self._D), output_dtype(dtype))

@@ -32,9 +32,8 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     n_components : int, optional
         Number of atoms; by default four for each column of X.
     kind : str, default="auto"
-        Kind of codebook: ``"auto"`` is the one with the smallest certified coherence,
-        ``"static"`` the paper's StaticPrime, ``"shadow"`` primes chosen for a small one; see
-        :func:`primal.codebooks.codebook`.
+        Kind of codebook, see :func:`primal.codebooks.codebook`: ``"auto"`` is the one with the
+        smallest certified coherence.
     transform_algorithm : {"omp", "lasso_lars", "lasso_cd", "lars", "threshold"}, default="omp"
         As in :class:`sklearn.decomposition.SparseCoder`.
     transform_n_nonzero_coefs : int, optional

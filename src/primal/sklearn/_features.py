@@ -34,9 +34,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     """Approximate a kernel by cosines and sines of prime frequencies.
 
     The inner product of two rows of the result approximates the kernel of the two rows of X.
-    Nothing is drawn: frequencies are quantiles of fractions of prime roots, and one set of
-    parameters has one set of features, on every machine.
-
     Takes the arguments of :class:`sklearn.kernel_approximation.RBFSampler`, with the same
     meaning. Two defaults differ: RBFSampler has gamma=1.0 and n_components=100.
 
@@ -125,15 +122,10 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrimeFeatures:
-        """Choose gamma from X and note the range of X.
+        """Choose gamma from X (n, d), which may be sparse or a tensor, and note its range.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix, tensor} of shape (n, d)
-        y : ignored
-        sample_weight : array_like of shape (n,), optional
-            A row of weight w counts like w equal rows in gamma="scale" and `center_`; one of
-            weight 0 is not looked at.
+        A row with the `sample_weight` w counts like w equal rows in gamma="scale" and `center_`;
+        one of weight 0 is not looked at.
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)

@@ -75,14 +75,7 @@ class PrimeHasher(ColumnCodes):
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None) -> PrimeHasher:
-        """Note the categories of every column.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, n_columns)
-            Strings, numbers, None, NaN or pandas.NA.
-        y : ignored
-        """
+        """Note the categories of every column: strings, numbers, None, NaN or pandas.NA."""
         positions = _positions(self._validated(X, reset=True))
         self.map_ = self._map()
         self._seen = [np.unique(column) for column in positions.T]

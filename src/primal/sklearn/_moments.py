@@ -148,11 +148,8 @@ class Moments:
         The last solutions are kept until rows are added.
         """
         key = (alpha, amplitude)
-        if key not in self._solutions:
-            self._solutions[key] = self._solved(alpha, amplitude)
-        return self._solutions[key]
-
-    def _solved(self, alpha: float | str, amplitude: float) -> Solution:
+        if key in self._solutions:
+            return self._solutions[key]
         unit = amplitude * 2.0**-_BITS
         feature_means = self.feature_sums * (unit / self.n_rows)
         target_means = self.target_sums / self.n_rows
@@ -170,7 +167,8 @@ class Moments:
             penalty = float(alpha)
             gram[np.diag_indices_from(gram)] += penalty
             coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
-        return Solution(penalty, coef, target_means - feature_means @ coef)
+        self._solutions[key] = Solution(penalty, coef, target_means - feature_means @ coef)
+        return self._solutions[key]
 
 
 def _are_counts(weights: np.ndarray | None) -> bool:

@@ -85,13 +85,9 @@ class PrimePositions(ColumnCodes):
         self.base = base
 
     def fit(self, X: Any, y: Any = None) -> PrimePositions:
-        """Check the parameters and note the range of every column.
+        """Check the parameters and note the range of every column of X (n, n_columns).
 
-        Parameters
-        ----------
-        X : array_like of shape (n, n_columns)
-            Integers, or floats that are whole numbers; for dates the error says how to count them.
-        y : ignored
+        X holds integers, or floats that are whole numbers; for dates the error says how to count.
         """
         t = self._validated(X, reset=True)
         self.map_ = self._map()

@@ -50,7 +50,9 @@ class _Prototypes(PrimeClassifier):
 class PrimeCentroidClassifier(_Prototypes):
     """Classify by the class whose sum of prime features is the most similar.
 
-    The oldest classifier of hyperdimensional computing: one addition for each row.
+    The oldest classifier of hyperdimensional computing: one addition for each row. Features are
+    rounded to multiples of 2**-18 and summed as integers: with gamma given as a number, the model
+    does not depend on the order of rows or classes, to the bit.
 
     Parameters
     ----------
@@ -68,11 +70,6 @@ class PrimeCentroidClassifier(_Prototypes):
         Sums of features in units of 2**-18, exact.
     prototypes_ : ndarray of shape (n_classes, n_components)
         The sums, of length 1.
-
-    Notes
-    -----
-    Features are rounded to multiples of 2**-18 and summed as integers. With gamma given as a
-    number, the model does not depend on the order of rows or classes, to the bit.
 
     Examples
     --------
@@ -135,8 +132,7 @@ class PrimeOnlineClassifier(_Prototypes):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    features_ : PrimeFeatures
+    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
     prototypes_ : ndarray of shape (n_classes, n_components)
         Vectors of length 1.
     n_errors_ : list of int
@@ -180,12 +176,11 @@ class PrimeOnlineClassifier(_Prototypes):
         self.n_errors_: list[int] = []
 
     def _learn(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        self._pass_over(X, targets, whole_number("epochs", self.epochs, least=1))
+        self._add(X, targets, weights, whole_number("epochs", self.epochs, least=1))
 
-    def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        self._pass_over(X, targets, 1)
-
-    def _pass_over(self, X: Any, targets: np.ndarray, n_passes: int) -> None:
+    def _add(
+        self, X: Any, targets: np.ndarray, weights: np.ndarray | None, n_passes: int = 1
+    ) -> None:
         size = whole_number("batch_size", self.batch_size, least=1)
         shape = (X.shape[0], self.n_components)
         require_memory(4 * shape[0] * shape[1], f"features of shape {shape}")

@@ -169,6 +169,9 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     """Regress by ridge regression on prime features.
 
+    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
+    fitted in different orders agree to rounding. Weights act as in the classifier.
+
     Parameters
     ----------
     n_components, alpha, kernel, gamma, basis, form, precision
@@ -179,11 +182,6 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     features_, alpha_ : PrimeFeatures, float
         The fitted feature map and the penalty in use.
     coef_, intercept_ : ndarray of shape (n_targets, n_components) and (n_targets,)
-
-    Notes
-    -----
-    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Weights act as in the classifier.
 
     Examples
     --------
