@@ -16,8 +16,6 @@ from primal._checks import positive_scale, require_memory
 from primal.sklearn._models import PrimeClassifier, PrimeModel
 from primal.sklearn._moments import Moments, Solution
 
-__all__ = ["PrimeRidgeClassifier", "PrimeRidgeRegressor"]
-
 
 class _Ridge(PrimeModel):
     """Sums of products of features and targets, and the linear system that they make."""
@@ -52,19 +50,8 @@ class _Ridge(PrimeModel):
         """Return the model with more features; sums over pairs of old ones are kept.
 
         The result is the model that `fit` with more features gives (and the same form), for less
-        work: bit for bit, for a classifier. This model stays as it is.
-
-        Parameters
-        ----------
-        n_components : int
-            At least the present number.
-        X, y, sample_weight
-            All rows seen so far, in any order, with their weights.
-
-        Raises
-        ------
-        DataError
-            If X is not the data seen so far.
+        work: bit for bit, for a classifier. This model stays as it is. X, y and sample_weight are
+        all rows seen so far, in any order; others are refused.
         """
         return self._grown(n_components, X, y, sample_weight)
 
@@ -126,10 +113,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels seen, sorted.
-    features_ : PrimeFeatures
-        The fitted feature map.
+    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
+        Labels seen, sorted; the fitted feature map.
     coef_ : ndarray of shape (n_classes, n_components)
         One row for each class, also when there are two.
     intercept_ : ndarray of shape (n_classes,)
@@ -142,10 +127,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     fitting in any order and in any parts, class by class for instance, gives the same model as
     fitting at once, bit for bit.
 
-    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too: weights that
-    add up to much more or less than the number of rows act on the penalty. Sums with whole-number
-    weights up to 65536 are exact, so repeating a row and doubling its weight give one model; with
-    other weights they are rounded.
+    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole
+    weights up to 65536 are exact, with other weights they are rounded.
 
     Examples
     --------
@@ -163,24 +146,15 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows; labels never seen before become new classes.
+        """Add rows X (n, d) with labels y (n,) and weights (n,); new labels become new classes.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix} of shape (n, d)
-        y : array_like of shape (n,)
-        classes : array_like, optional
-            Labels to expect; not needed.
-        sample_weight : array_like of shape (n,), optional
+        `classes` may hold labels to expect; it is not needed.
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities, shape (n, n_classes).
-
-        The regression of membership estimates the probability itself, and its estimates add
-        up to one; negative ones are set to zero and the rest scaled.
-        """
+        """Return probabilities, shape (n, n_classes): estimates, negative ones set to zero."""
+        # The regression of membership estimates the probability itself; estimates add up to one.
         clipped = np.maximum(self._values(X), 0.0)
         return clipped / clipped.sum(axis=1, keepdims=True)
 
@@ -197,6 +171,9 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     """Regress by ridge regression on prime features.
 
+    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
+    fitted in different orders agree to rounding. Weights act as in the classifier.
+
     Parameters
     ----------
     n_components, alpha, kernel, gamma, basis, form, precision
@@ -204,17 +181,9 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
 
     Attributes
     ----------
-    features_ : PrimeFeatures
-        The fitted feature map.
-    coef_ : ndarray of shape (n_targets, n_components)
-    intercept_ : ndarray of shape (n_targets,)
-    alpha_ : float
-        The penalty in use.
-
-    Notes
-    -----
-    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Weights act as in the classifier.
+    features_, alpha_ : PrimeFeatures, float
+        The fitted feature map and the penalty in use.
+    coef_, intercept_ : ndarray of shape (n_targets, n_components) and (n_targets,)
 
     Examples
     --------
