@@ -9,7 +9,9 @@ from collections.abc import Iterator
 import pyarrow as pa
 import pyarrow.csv as csv
 
-__all__ = ["MALFORMED", "CsvSource"]
+from primal.pipeline._inputs import Source
+
+__all__ = ["MALFORMED", "open_csv"]
 
 # Added column: the text of a line with too few or too many fields, else null.
 MALFORMED = "primal: malformed line"
@@ -17,51 +19,51 @@ MALFORMED = "primal: malformed line"
 _BLOCK_BYTES = 1 << 22
 
 
-class CsvSource:
-    """A CSV file with names in its first line; its number of rows is not known before the end.
+def open_csv(path: str) -> Source:
+    """Return a CSV file with names in its first line; only its end tells its number of rows.
 
     Kept columns have the types that Arrow infers from the first 4 MB. Lines with a wrong number
     of fields come back as rows of nulls with their text in the column `MALFORMED`.
     """
 
-    n_rows = None
-    run_rows = 1
-
-    def __init__(self, path: str) -> None:
-        self._path = path
-        with self._open(None, lambda row: "skip") as reader:
-            found = [field.with_type(_plain(field.type)) for field in reader.schema]
-        self.schema = pa.schema(found)
-
-    def tables(self, names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
-        malformed: dict[int, str] = {}
-
+    def opened(
+        names: list[str] | None, text: list[str], malformed: dict[int, str]
+    ) -> csv.CSVStreamingReader:
         def note(row: csv.InvalidRow) -> str:
             malformed[row.number - 2] = row.text  # counted from 1, and the names are a line too
             return "skip"
 
+        return csv.open_csv(
+            _CheckedText(path),
+            # Only without threads are malformed lines counted.
+            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
+            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(text, pa.string()),
+                include_columns=names,
+                strings_can_be_null=True,
+                null_values=[""],
+            ),
+        )
+
+    with opened(None, [], {}) as reader:  # a column without any value is text
+        untyped = [
+            pa.types.is_null(kind) or pa.types.is_binary(kind) for kind in reader.schema.types
+        ]
+        fields = zip(reader.schema, untyped, strict=True)
+        schema = pa.schema([one.with_type(pa.string()) if no else one for one, no in fields])
+
+    def tables(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+        malformed: dict[int, str] = {}
         at = 0
-        with self._open(names, note) as reader:
+        with opened(names, schema.names, malformed) as reader:
             for batch in reader:
                 table, at = _with_malformed(pa.Table.from_batches([batch]), malformed, at)
                 yield table
         if malformed:  # lines after the last good one
             yield _with_malformed(reader.schema.empty_table(), malformed, at)[0]
 
-    def _open(self, names: list[str] | None, handler: object) -> csv.CSVStreamingReader:
-        text = None if names is None else dict.fromkeys(self.schema.names, pa.string())
-        return csv.open_csv(
-            _CheckedText(self._path),
-            # Only without threads are malformed lines counted.
-            read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
-            parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=handler),
-            convert_options=csv.ConvertOptions(
-                column_types=text,
-                include_columns=names,
-                strings_can_be_null=True,
-                null_values=[""],
-            ),
-        )
+    return Source(schema, tables)
 
 
 class _CheckedText(io.RawIOBase):
@@ -85,11 +87,6 @@ class _CheckedText(io.RawIOBase):
     def close(self) -> None:
         self._opened.close()
         super().close()
-
-
-def _plain(found: pa.DataType) -> pa.DataType:
-    """Return an inferred type; a column without any value is text."""
-    return pa.string() if pa.types.is_null(found) or pa.types.is_binary(found) else found
 
 
 def _with_malformed(table: pa.Table, malformed: dict[int, str], at: int) -> tuple[pa.Table, int]:

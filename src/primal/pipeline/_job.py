@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -50,21 +52,25 @@ class Job:
     rows_per_part: int
     folder: str  # where parts go
     about: dict[str, Any]  # see Record
-    run: str
     schema: pa.Schema  # of a part
+    recipe: Recipe  # of the features
+
+    @cached_property
+    def run(self) -> str:
+        """What parts of one run have in common: how they are made, from which files."""
+        inputs = [[Path(file.path).name, file.n_bytes] for file in self.files]
+        return hashlib.sha256(json.dumps([self.about, inputs], sort_keys=True).encode()).hexdigest()
 
     def make(self, block: Block) -> Made:
         """Return the rows of a part."""
         raise NotImplementedError
 
-    def write(self, block: Block) -> Record:
-        """Make a part, write it, and return its record.
+    def npy_rows(self, table: pa.Table) -> np.ndarray:
+        """Return the rows of a ``.npy`` file from the table of a part."""
+        return self.recipe.npy_rows(table)
 
-        Raises
-        ------
-        DataError
-            For a bad row or an unreadable block, with ``on_error="raise"``.
-        """
+    def write(self, block: Block) -> Record:
+        """Make a part, write it, and return its record; DataError for a row that is refused."""
         made, folder, key = self.make(block), Path(self.folder), (block.file, block.number)
         part = (*key, made.rows, block.ends_file, len(made.rejected))
         record = Record(self.about, self.run, (part,), made.extent, made.statuses or {})
@@ -81,7 +87,6 @@ class Job:
 class EncodeJob(Job):
     """Parts of features; `layer` is a PyTorch module that makes floats in place of the map."""
 
-    recipe: Recipe
     kept: pa.Schema
     layer: Any = None
     device: str = "cpu"

@@ -16,6 +16,7 @@ from primal._extras import require
 from primal._specs import from_spec
 from primal.errors import DataError, EngineError, ParameterError, SpecError
 from primal.pipeline._columns import FEATURES
+from primal.pipeline._rows import column_array
 from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 __all__ = ["FLOATS", "LARGEST_PART_ROWS", "ON_ERROR", "STORED", "Recipe", "core_map"]
@@ -142,6 +143,15 @@ class Recipe:
             valid[valid] = there
             codes = codes[there]
         return codes, valid
+
+    def npy_rows(self, table: pa.Table) -> np.ndarray:
+        """Return the rows of a ``.npy`` file from the table of a part, NaN for nulls."""
+        codes, valid = self.present(column_array(table, FEATURES))
+        if valid.all():
+            return codes
+        whole = np.full((len(valid), codes.shape[1]), np.nan, dtype=codes.dtype)
+        whole[valid] = codes
+        return whole
 
 
 @lru_cache(maxsize=4)

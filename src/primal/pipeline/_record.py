@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from functools import cache
 from pathlib import Path
@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 
 from primal._checks import raised_as, whole_number
 from primal._files import npy_header, open_regular, parsed_json, read_json
-from primal.errors import DataError, ParameterError, SpecError
+from primal.errors import DataError, SpecError
 from primal.pipeline._extent import UNKNOWN, Extent
 
 __all__ = [
@@ -25,7 +25,6 @@ __all__ = [
     "Key",
     "Record",
     "beside",
-    "check_complete",
     "read_manifest",
     "read_record",
 ]
@@ -157,7 +156,11 @@ def beside(dst: Path, what: str) -> Path:
 
 def manifest_text(request: dict[str, Any], **more: Any) -> bytes:
     """Return a manifest: what was asked for, and by which versions."""
-    versions = {"primal": _primal_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
+    versions = {
+        "primal": _primal_version(),
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+    }
     values = {"format": _FORMAT, "version": _VERSION, "request": request, "versions": versions}
     return json.dumps(values | more, indent=1).encode() + b"\n"
 
@@ -170,24 +173,3 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if found.get("format") != _FORMAT or found.get("version") != _VERSION or not sound:
         raise DataError(f"{path} is no manifest of this version of primal, or is damaged.")
     return found
-
-
-def check_complete(keys: Collection[Key], last: Collection[Key], n_files: int, where: Path) -> None:
-    """Raise ParameterError unless every file has its parts from 0 to the one that ends it."""
-    expected = {
-        (f, number)
-        for f in range(n_files)
-        for number in range(1 + max((n for g, n in last if g == f), default=-1))
-    }
-    unfinished = sorted(set(range(n_files)) - {f for f, _ in last})
-    missing = sorted(expected - set(keys))
-    if unfinished or missing:
-        said = [f"the last parts of {len(unfinished)} input files"] if unfinished else []
-        said += [f"part {n} of input file {f}" for f, n in missing[:5]]
-        more = f", and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise ParameterError(
-            f"{where} is not complete, {len(keys)} parts are there and these are missing: "
-            f"{', '.join(said)}{more}. Run the same command again, or the shards that are missing."
-        )
-    if set(keys) != expected:
-        raise ParameterError(f"{where} holds more parts than its input has: remove it.")
