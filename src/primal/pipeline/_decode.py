@@ -76,10 +76,9 @@ def decode(
 ) -> DecodeReport:
     """Turn stored features back into x, with a verdict on every row.
 
-    When rows are encoded, their range is recorded, and whether a phase of any of them reached half
-    a turn. Where none did, the linear inverse is right; its answers are encoded again and
-    compared. Where some did, the lattice decoder resolves the wraps, with the range as its prior.
-    A run that was killed resumes when it is called again.
+    Where no phase wrapped when the rows were encoded, the linear inverse is right; where some did,
+    the lattice decoder resolves the wraps, with the recorded range of x as its prior. A run that
+    was killed resumes when it is called again.
 
     Parameters
     ----------
@@ -114,12 +113,6 @@ def decode(
     -----
     PhaseWrapWarning
         When rows are ambiguous or failed.
-
-    Notes
-    -----
-    ``unique``: no other x of the prior has these features. ``ambiguous``: x has them, but others
-    may as well. ``failed``: nothing was found that has them, and x is NaN. ``missing``: the row
-    has no features.
 
     Examples
     --------

@@ -118,15 +118,6 @@ def encode(
     -------
     report : EncodeReport
 
-    Raises
-    ------
-    DataError
-        For bad data, naming file, row and column.
-    ParameterError
-        For a bad option, or another output in the same place.
-    PrimalError
-        If the output cannot be written.
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -145,20 +136,20 @@ def encode(
         whole_number("rows_per_part", rows_per_part, least=1, most=LARGEST_PART_ROWS)
     where = checked_engine(engine, map_, stored)
     files = find_inputs(src, target)
-    found = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
+    found, _, kept = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
     # By default a power of two of rows whose features take about 16 MB, and their input no more.
     rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * map_.D, 8 * map_.d)))
     rows = int(rows_per_part or 1 << (rows.bit_length() - 1))
-    recipe = Recipe(map_, stored, found.x, keep, on_error, rows)
+    recipe = Recipe(map_, stored, found, keep, on_error, rows)
     job = EncodeJob(
         files,
-        tuple(dict.fromkeys((*found.x, *keep))),
+        tuple(dict.fromkeys((*found, *keep))),
         rows,
         str(folder.absolute()),
         recipe.as_json,
-        recipe.schema(found.kept),
+        recipe.schema(kept),
         recipe,
-        found.kept,
+        kept,
         where.layer,
         where.device,
     )

@@ -95,13 +95,6 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     -------
     inspection : Inspection
 
-    Raises
-    ------
-    DataError
-        If it was not made by :func:`encode`, or `source` is not its input.
-    ParameterError
-        If parts of a folder are missing.
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -163,11 +156,14 @@ def _verify(
         block = next((block for block in blocks if block.number == number), None)
         if block is None or block.table is None:
             raise DataError(f"{files[f].path} has no block {number}, and part {number} is of it.")
-        codes, null, *_ = job.rows(block)
+        made = job.make(block)
+        if made.codes is None:
+            raise DataError(made.rejected[0][-1])
         stored, there = recipe.present(_stored(paths, record, place))
         sampled += n_rows
-        wrong += n_rows if len(codes) != len(there) else _n_different(codes, null, stored, there)
-        regime = recipe.map.regime(job.checked(block)[0])
+        same = len(made.codes) == len(there)
+        wrong += _n_different(made.codes, made.null, stored, there) if same else n_rows
+        regime = recipe.map.regime(made.x)
         wraps.append(regime.fraction_wrapped * n_rows)
         peaks.append(regime.peak_turns)
     if not sampled:

@@ -45,13 +45,6 @@ def merge(
     -------
     report : EncodeReport
 
-    Raises
-    ------
-    ParameterError
-        If parts are missing.
-    DataError
-        If a part cannot be read or is of another run.
-
     Examples
     --------
     >>> import numpy as np, primal

@@ -125,7 +125,18 @@ class Recipe:
         if layer is None:
             self.map.encode(x, out=z)
         else:
-            _write_from(layer, device, x, z)
+            torch = require("torch", "a layer")
+            try:
+                with torch.inference_mode():
+                    # float64 holds every type that is read, and NumPy's memory may be read-only.
+                    made = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
+                    if made.dtype != torch.float32:
+                        raise EngineError(
+                            f"the layer makes {made.dtype}: pass it dtype=torch.float32."
+                        )
+                    torch.from_numpy(z).copy_(made)
+            except (RuntimeError, AssertionError) as error:  # the latter from one without CUDA
+                raise EngineError(f"device {device!r} cannot be used: {error}") from None
         return z if self.stored == "float32" else z.astype(np.float16)
 
     def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -158,17 +169,3 @@ class Recipe:
 def _map(spec_json: str) -> Any:
     """Return the map of a spec; kept, since every part of an output has the same one."""
     return core_map(from_spec(json.loads(spec_json)))
-
-
-def _write_from(layer: Any, device: str, x: np.ndarray, out: np.ndarray) -> None:
-    """Write the features of x that a PyTorch module makes on a device."""
-    torch = require("torch", "a layer")
-    try:
-        with torch.inference_mode():
-            # float64 holds every type that is read, and NumPy's memory may be read-only.
-            z = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
-            if z.dtype != torch.float32:
-                raise EngineError(f"the layer makes {z.dtype}: pass it dtype=torch.float32.")
-            torch.from_numpy(out).copy_(z)
-    except (RuntimeError, AssertionError) as error:  # the latter from a PyTorch without CUDA
-        raise EngineError(f"device {device!r} cannot be used: {error}") from None

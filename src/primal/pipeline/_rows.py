@@ -14,7 +14,6 @@ from primal.errors import DataError
 __all__ = [
     "Problem",
     "check_columns",
-    "check_type",
     "column_array",
     "converted",
     "matrix",
@@ -91,19 +90,16 @@ def width_of(kind: pa.DataType) -> int | None:
     return None if _is_list(kind) else 1
 
 
-def check_type(name: str, kind: pa.DataType) -> None:
-    """Raise DataError unless a column of this type can hold numbers."""
-    inner = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
+def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> None:
+    """Raise DataError unless columns are of types that hold numbers, d in a row if given."""
     known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    if not any(test(inner) for test in (*known, _is_text, pa.types.is_null)):
-        raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
-
-
-def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int) -> None:
-    """Raise DataError unless columns are of types that hold d numbers of a row."""
     for name in columns:
         kind = schema.field(name).type
-        check_type(name, kind)
+        inner = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
+        if not any(test(inner) for test in (*known, _is_text, pa.types.is_null)):
+            raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
+        if d is None:
+            continue
         alone, plain = len(columns) == 1, width_of(kind) == 1
         if (alone and plain and d > 1) or not (alone or plain):
             wanted = f"lists of {d} numbers" if alone else "numbers"
