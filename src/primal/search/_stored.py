@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, positions, real_array, whole_number
+from primal._checks import one_of, positions, raised_as, real_array, whole_number
 from primal._specs import from_spec
 from primal.engines import row_blocks, wave_columns
 from primal.errors import DataError, MissingPackageError, ParameterError, SpecError

@@ -209,3 +209,23 @@ def _features(
 
 def _kind(value: object) -> str:
     return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+
+
+def _checked_increments(increments: Tensor) -> Tensor:
+    if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
+        raise DataError(
+            f"increments must be a tensor of int64, got {_kind(increments)}: use increment_tensor."
+        )
+    if increments.ndim != 1 or increments.layout != torch.strided:
+        raise DataError(
+            f"increments must have one axis and be dense, got shape {tuple(increments.shape)}."
+        )
+    return increments
+
+
+def _checked_matrix(name: str, matrix: Tensor) -> Tensor:
+    if not isinstance(matrix, Tensor) or not matrix.is_floating_point():
+        raise DataError(f"{name} must be a floating tensor, got {_kind(matrix)}.")
+    if matrix.ndim != 2 or matrix.layout != torch.strided:
+        raise DataError(f"{name} must be a dense matrix, got shape {tuple(matrix.shape)}.")
+    return matrix
