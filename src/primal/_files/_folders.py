@@ -29,8 +29,6 @@ from primal._files._reading import LARGEST_JSON, open_regular, read_json
 from primal._files._writing import Draft, drafted, npy_header
 from primal.errors import DataError
 
-__all__ = ["FolderFormat"]
-
 _ARRAY_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{32}\.npy")
 _DTYPES = ("|u1", "<u2", "<u4", "<f2", "<f4", "<c8")
 _LARGEST_SIZE = 1 << 48

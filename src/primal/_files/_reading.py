@@ -18,8 +18,6 @@ import numpy as np
 
 from primal.errors import DataError
 
-__all__ = ["LARGEST_JSON", "open_regular", "parsed_json", "read_json"]
-
 # JSON of this size takes less than 200 MB once it is read, whatever is in it.
 LARGEST_JSON = 1 << 23
 # An empty list takes 3 bytes as JSON and 64 in memory. What is saved has fewer, and larger ones.

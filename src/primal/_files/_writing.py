@@ -24,8 +24,6 @@ import numpy as np
 
 from primal.errors import ParameterError
 
-__all__ = ["Draft", "drafted", "npy_header", "written_figure", "written_whole"]
-
 _ENDING_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 )

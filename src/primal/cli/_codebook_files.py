@@ -15,8 +15,6 @@ from primal.codebooks import Codebook, bounds, gram_statistics, predict_coherenc
 from primal.codebooks import codebook as make_codebook
 from primal.errors import ParameterError, PrimalError
 
-__all__ = ["SEED", "check_suffix", "plot_cosines", "plot_growth", "write"]
-
 SEED = 42  # of the random references in a comparison, as in the paper
 RANDOM = ("gaussian", "random-frequency")
 _LARGEST_PLOTTED = 4000

@@ -21,8 +21,6 @@ from primal.errors import NumericalWarning, ParameterError
 from primal.kernels import KERNELS
 from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
 
-__all__ = ["encode", "progress_line", "running"]
-
 _STORED = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
 
 

@@ -22,8 +22,6 @@ from primal.turns import (
     waves,
 )
 
-__all__ = ["LARGEST_UNSURE", "Finish", "NumpyEngine", "wave_columns"]
-
 # Phases in one block; the largest of its few temporaries takes eight bytes for each.
 _BLOCK_PHASES = 1 << 16
 # Phases of exact sums in one block: they have ten times as many temporaries (in blocks of the

@@ -12,15 +12,6 @@ from primal.errors import DataError, ParameterError
 from primal.kernels._kernel import KERNELS, checked_gamma
 from primal.turns import increments, static_turns
 
-__all__ = [
-    "column_means",
-    "dense_rows",
-    "median_gamma",
-    "resolved_gamma",
-    "scale_gamma",
-    "spread_rows",
-]
-
 # Rows whose distances give the median: half a million pairs.
 _MEDIAN_ROWS = 1000
 

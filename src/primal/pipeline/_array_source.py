@@ -18,8 +18,6 @@ import pyarrow as pa
 from primal.errors import DataError
 from primal.pipeline._inputs import Source
 
-__all__ = ["ARRAY", "open_npy", "open_npz"]
-
 # Name of the column of a .npy file.
 ARRAY = "array"
 

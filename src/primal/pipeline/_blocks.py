@@ -15,8 +15,6 @@ from primal.errors import DataError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._sources import Source, check_names, open_source, reading
 
-__all__ = ["Block", "Span", "read_span", "shard_spans", "split_span"]
-
 Key = tuple[int, int]  # file and number of a block
 
 

@@ -15,8 +15,6 @@ from primal.pipeline._inputs import InputFile
 from primal.pipeline._rows import check_columns, column_array, width_of
 from primal.pipeline._sources import Source, check_names, listed, open_source, reading
 
-__all__ = ["FEATURES", "checked_names", "find_columns"]
-
 # Column of the output.
 FEATURES = "features"
 

@@ -28,8 +28,6 @@ from primal.pipeline._rows import column_array
 from primal.pipeline._run import make_parts
 from primal.pipeline._sources import open_source
 
-__all__ = ["DecodeReport", "decode"]
-
 STATUS = "status"
 _DOUBTFUL = ("ambiguous", "failed")
 # Changes with what is written for the same arguments.

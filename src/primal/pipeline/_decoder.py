@@ -18,8 +18,6 @@ from primal.pipeline._record import UNKNOWN, Extent
 from primal.pipeline._rows import column_array
 from primal.turns import phases_to_turns
 
-__all__ = ["Decoded", "row_decoder"]
-
 # Without being asked, the lattice decoder is set up for at most as many inputs: a matter of
 # seconds (100 inputs 5 to 8 s, 128 inputs 13 s, 200 inputs 3 minutes).
 _MOST_INPUTS = 128

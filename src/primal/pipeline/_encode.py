@@ -19,8 +19,6 @@ from primal.pipeline._recipe import FLOATS, LARGEST_PART_ROWS, ON_ERROR, STORED,
 from primal.pipeline._record import beside
 from primal.pipeline._run import Outcome, make_parts
 
-__all__ = ["EncodeReport", "encode", "report_of"]
-
 # Bytes of features in one part, when the number of rows is left open.
 _PART_BYTES = 1 << 24
 _MOST_DEFAULT_ROWS = 1 << 16

@@ -12,8 +12,6 @@ from primal._checks import one_of
 from primal.errors import EngineError, ParameterError
 from primal.pipeline._recipe import FLOATS, Recipe
 
-__all__ = ["Local", "Ray", "checked_engine"]
-
 
 @dataclass(frozen=True)
 class Local:

@@ -23,8 +23,6 @@ from primal.pipeline._job import Progress, complaint
 from primal.pipeline._recipe import ON_ERROR
 from primal.pipeline._rows import matrix
 
-__all__ = ["count_inputs", "scale_gamma"]
-
 # Values of one piece: 16 MB.
 _PIECE_VALUES = 1 << 21
 

@@ -29,18 +29,6 @@ try:
 except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
 
-__all__ = [
-    "MANIFEST",
-    "PartFolder",
-    "on_disk",
-    "part_keys",
-    "part_path",
-    "part_record",
-    "refuse_other",
-    "rejected_path",
-    "write_rejected",
-]
-
 MANIFEST = "_primal.json"
 # One file that is put together from parts, with its manifest and list of rejected rows.
 WORK_FILES = ("_whole", "_manifest.json", "_rejected.csv")

@@ -11,8 +11,6 @@ import pyarrow as pa
 
 from primal.errors import DataError, ParameterError, PrimalError
 
-__all__ = ["InputFile", "Source", "check_unchanged", "find_inputs", "resumable"]
-
 _FORMATS = {
     ".parquet": "parquet",
     ".pq": "parquet",

@@ -23,8 +23,6 @@ from primal.pipeline._record import Record
 from primal.pipeline._rows import column_array
 from primal.pipeline._sources import reading
 
-__all__ = ["Inspection", "inspect"]
-
 # Parts that are encoded again, spread evenly over the output.
 _SAMPLED_PARTS = 4
 

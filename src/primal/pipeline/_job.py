@@ -25,8 +25,6 @@ from primal.pipeline._record import METADATA_KEY, Extent, Record
 from primal.pipeline._rows import Problem, check_columns, column_array, converted, matrix
 from primal.pipeline._sources import MALFORMED
 
-__all__ = ["EncodeJob", "Job", "Made", "Progress", "complaint"]
-
 # Called with rows done and rows in all, None while that is unknown.
 Progress = Callable[[int, int | None], None]
 

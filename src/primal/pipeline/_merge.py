@@ -19,8 +19,6 @@ from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import read_manifest
 from primal.pipeline._run import Outcome
 
-__all__ = ["merge"]
-
 
 def merge(
     src: str | Path,

@@ -39,8 +39,6 @@ from primal.pipeline._record import (
     read_record,
 )
 
-__all__ = ["finished", "known_inputs", "open_output", "places", "write_one_file"]
-
 
 def places(dst: object) -> tuple[Path, Path]:
     """Return an output, and the folder of its parts, which for one file is there for a while."""

@@ -24,8 +24,6 @@ from primal.pipeline._inputs import check_unchanged, resumable
 from primal.pipeline._job import Job
 from primal.pipeline._record import Key, Record
 
-__all__ = ["run_on_ray"]
-
 # Parts of one task, at least: 64 MB of features.
 _TASK_PARTS = 4
 # Tasks that are handed over for each processor of the cluster.

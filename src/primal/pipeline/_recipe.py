@@ -19,8 +19,6 @@ from primal.pipeline._columns import FEATURES
 from primal.pipeline._rows import column_array
 from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
-__all__ = ["FLOATS", "LARGEST_PART_ROWS", "ON_ERROR", "STORED", "Recipe", "core_map"]
-
 ON_ERROR = ("raise", "skip", "null")
 # What is stored of a row, and the NumPy type of one stored value.
 STORED = {

@@ -19,17 +19,6 @@ from primal._files import npy_header, open_regular, parsed_json, read_json
 from primal.decoding import Box
 from primal.errors import DataError, SpecError
 
-__all__ = [
-    "METADATA_KEY",
-    "UNKNOWN",
-    "Extent",
-    "Key",
-    "Record",
-    "beside",
-    "read_manifest",
-    "read_record",
-]
-
 try:
     _PRIMAL_VERSION = importlib.metadata.version("primal-features")
 except importlib.metadata.PackageNotFoundError:  # run from its source folder

@@ -11,15 +11,6 @@ import pyarrow.compute as pc
 
 from primal.errors import DataError
 
-__all__ = [
-    "Problem",
-    "check_columns",
-    "column_array",
-    "converted",
-    "matrix",
-    "width_of",
-]
-
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
 _CACHED_VALUES = 1 << 16

@@ -19,8 +19,6 @@ from primal.pipeline._job import Job, Progress
 from primal.pipeline._output import finished, places, write_one_file
 from primal.pipeline._record import Key, Record
 
-__all__ = ["Outcome", "make_parts"]
-
 # More would only hold more memory, since the encoder has threads of its own.
 _MOST_WORKERS = 4
 _READ_AHEAD = 2

@@ -20,8 +20,6 @@ from primal.errors import DataError
 from primal.pipeline._array_source import open_npy, open_npz
 from primal.pipeline._inputs import InputFile, Source, resumable
 
-__all__ = ["MALFORMED", "check_names", "listed", "open_source", "reading"]
-
 # Added column: the text of a line with too few or too many fields, else null.
 MALFORMED = "primal: malformed line"
 # Bytes parsed at a time; no line may be longer.

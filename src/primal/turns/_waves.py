@@ -17,8 +17,6 @@ import numpy as np
 
 from primal._checks import fixed_point
 
-__all__ = ["Cosine32", "Cosine64", "Sine32", "Sine64", "waves"]
-
 
 class Cosine32:
     """cos(pi t / 4) = 1 + t**2 (c0 + c1 t**2 + ...) in float32."""
