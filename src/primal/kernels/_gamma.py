@@ -72,6 +72,8 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
         variance = float(np.var(X, dtype=np.float64))
     if not variance > 0.0:
         return 1.0
+    if not variance < math.inf:
+        raise DataError("X has numbers too large for gamma='scale': scale X, or give a gamma.")
     return 1.0 / (X.shape[1] * (math.sqrt(variance) if kernel == "laplacian" else variance))
 
 

@@ -150,7 +150,7 @@ class StaticPrime:
         out : ndarray of shape (*t.shape, D), optional
             C-contiguous array of that type to write into.
         """
-        array = positions(t)
+        array = positions(t, "t")
         target = output_array(out, (*array.shape, self._D), output_dtype(dtype))
         steps, flat = array.reshape(-1), target.reshape(-1, self._D)
         chosen = engine(n_phases=len(steps) * self._D // 2)

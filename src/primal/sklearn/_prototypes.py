@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import require_memory, whole_number
+from primal._checks import require_memory, require_work, whole_number
 from primal.errors import DataError
 from primal.sklearn._models import PrimeClassifier
 from primal.turns import increments, static_turns
@@ -189,6 +189,9 @@ class PrimeOnlineClassifier(_Prototypes):
         size = whole_number("batch_size", self.batch_size, least=1)
         shape = (X.shape[0], self.n_components)
         require_memory(4 * shape[0] * shape[1], f"features of shape {shape}")
+        # A pass over a few rows takes as long as this many multiplications.
+        n_steps = n_passes * ((1 << 16) + shape[0] * shape[1] * len(self.classes_))
+        require_work(n_steps, f"epochs = {n_passes} of {shape[0]} rows")
         Z = np.empty(shape, dtype=np.float32)
         for rows in self._blocks(X):
             Z[rows] = self.features_.transform(X[rows])
