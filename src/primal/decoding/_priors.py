@@ -183,7 +183,8 @@ class Integers:
             value = getattr(self, name)
             if not np.equal(np.rint(value), value).all():
                 raise DataError(f"{name} counts steps and must be whole, got {value}.")
-        if not np.all(np.less(self.low, self.high)):
+        one_each = {len(value) for value in (self.low, self.high) if isinstance(value, tuple)}
+        if len(one_each) == 2 or not np.all(np.less(self.low, self.high)):
             raise DataError(f"low must be below high, got {self.low} and {self.high}.")
         if self.mean is not None:
             _freeze(self, "mean")

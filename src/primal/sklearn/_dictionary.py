@@ -104,7 +104,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 "'lasso_cd', 'lasso_lars' or 'threshold'."
             )
         n_atoms = 4 * d if self.n_components is None else self.n_components
-        n_atoms = whole_number("n_components", n_atoms, least=1)
+        n_atoms = whole_number("n_components", n_atoms, least=1, most=1 << 48)
         if self.transform_n_nonzero_coefs is not None:
             whole_number("transform_n_nonzero_coefs", self.transform_n_nonzero_coefs, least=1)
         self.codebook_: Codebook = codebook(n_atoms, d, kind=self.kind)

@@ -13,6 +13,7 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale, require_memory
+from primal.errors import DataError
 from primal.sklearn._models import PrimeClassifier, PrimeModel
 from primal.sklearn._moments import Moments, Solution
 
@@ -77,7 +78,9 @@ class _Ridge(PrimeModel):
         return Moments.empty(self.n_components, n_targets)
 
     def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        Y = self._columns(targets)
+        Y, n_targets = self._columns(targets), self._moments.cross.shape[1]
+        if Y.shape[1] != n_targets:
+            raise DataError(f"y has {Y.shape[1]} targets, and the model was fitted on {n_targets}.")
         for rows in self._blocks(X):
             own = None if weights is None else weights[rows]
             self._moments.add(self._whole_features(X[rows]), Y[rows], own)

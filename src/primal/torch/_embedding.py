@@ -58,9 +58,8 @@ class Embedding(nn.Module):
             raise DataError(f"an embedding needs a vocabulary, got {type(vocabulary).__name__}.")
         if items is None and self._kind == "Symbols":
             raise DataError("tensors hold no names: pass items=[...] and embed their places.")
-        if items is not None and (
-            not isinstance(items, (Sequence, np.ndarray)) or np.shape(items) == ()
-        ):
+        zero_axes = isinstance(items, np.ndarray) and items.ndim == 0
+        if items is not None and (zero_axes or not isinstance(items, (Sequence, np.ndarray))):
             raise DataError(f"items must be a sequence, got {type(items).__name__} {items!r}.")
         self.vocabulary = vocabulary
         self.items = None if items is None else list(items)
