@@ -56,7 +56,7 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     Folders skip names that start with "." or "_"; folders and patterns skip what lies beside our
     outputs. The output, `dst`, must be none of the files.
     """
-    if not isinstance(src, (str, Path, list, tuple)):
+    if not isinstance(src, (str, Path, list, tuple)) or not src:  # "" would be the working folder
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     try:
         paths = [Path(one) for one in src] if isinstance(src, (list, tuple)) else _listed(src)

@@ -134,7 +134,9 @@ class Recipe:
                         )
                     torch.from_numpy(z).copy_(made)
             except (RuntimeError, AssertionError) as error:  # the latter from one without CUDA
-                raise EngineError(f"device {device!r} cannot be used: {error}") from None
+                raise EngineError(
+                    f"engine with device {device!r} cannot be used: {error}"
+                ) from None
         return z if self.stored == "float32" else z.astype(np.float16)
 
     def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
