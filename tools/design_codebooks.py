@@ -19,7 +19,7 @@ import click
 
 import primal.codebooks
 from primal.codebooks._codebook import SearchBudget
-from primal.codebooks._shadow_codes import Design, Shadow, shipped_design
+from primal.codebooks._shadow import Design, Shadow, shipped_design, shipped_lines
 
 STEPS = 120_000
 GRID_N = (100, 250, 500, 1000, 2000, 5000, 10_000)
@@ -30,23 +30,20 @@ SIZES = [
     *((N, D, "complex") for N, D in PHASORS),
 ]
 HEADER = (
-    "# Primes of shadow codebooks: N, D, field, view, coherence, primes.\n"
+    "# Targets of shadow codebooks: N, D, field, coherence; for unions of cosets P, h, residues.\n"
     "# Made by tools/design_codebooks.py; change the tool, not the numbers.\n"
 )
 
 
-def design(size: tuple[int, int, str]) -> Design:
-    """Return the design for one size."""
+def design(size: tuple[int, int, str]) -> tuple[Design, str]:
+    """Return the design for one size, and its line of the table."""
     N, D, field = size
     codes = Shadow._design(N, D, field, SearchBudget(STEPS))
-    primes = tuple(codes.primes.tolist())
-    return Design(N, D, field, codes.view, codes.certificate.coherence, primes)
-
-
-def line(found: Design) -> str:
-    """Return a design as one line of the table."""
-    head = f"{found.N} {found.D} {found.field} {found.view} {found.coherence:.9f}"
-    return " ".join([head, *map(str, found.primes)])
+    coherence = f"{codes.certificate.coherence:.9f}"
+    target = codes.target
+    numbers = () if target is None else (target.P, target.h, *target.cosets)
+    found = Design(N, D, field, codes.view, float(coherence), codes.primes.tolist())
+    return found, " ".join(map(str, (N, D, field, coherence, *numbers)))
 
 
 @click.command()
@@ -61,18 +58,16 @@ def main(only: tuple[str, ...], write: bool, jobs: int) -> None:
         ProcessPoolExecutor(jobs) as pool,
         click.progressbar(length=len(sizes), label="designs", file=sys.stderr) as bar,
     ):
-        for result in pool.map(design, sizes):
-            size = (result.N, result.D, result.field)
-            found[size] = result
-            shipped = shipped_design(*size)
-            same = shipped is not None and line(result) == line(shipped)
+        for size, (result, line) in zip(sizes, pool.map(design, sizes), strict=True):
+            found[size] = line
+            same = result == shipped_design(*size)
             different |= not same
             verdict = "as shipped" if same else "differs from the table"
             click.echo(f"{size}: {result.view}, coherence {result.coherence:.6f}, {verdict}")
             bar.update(1)
     if write:
-        kept = {size: shipped_design(*size) for size in SIZES} | found
-        lines = [line(one) for one in kept.values() if one is not None]
+        kept = shipped_lines() | found
+        lines = [kept[size] for size in SIZES if size in kept]
         path = Path(primal.codebooks.__file__).with_name("designs.txt")
         path.write_text(HEADER + "\n".join(lines) + "\n", encoding="ascii")
         click.echo(f"wrote {path}")

@@ -14,7 +14,7 @@ import numpy as np
 from primal import DynamicPrime, KernelPrime, pipeline
 from primal.kernels import scale_gamma
 from primal.pipeline import _job
-from primal.pipeline._extent import Extent
+from primal.pipeline._record import Extent
 
 _ROUNDS = 7
 # Where phases of rows wrap, where those of their range would, and where no phase could.

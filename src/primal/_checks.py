@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from functools import cache
 from pathlib import Path
 from typing import TypeVar
 
@@ -213,9 +214,9 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
         )
     if array.size == 0:
         return array, 0.0
-    high, low = array.max(), array.min()  # NaN and infinity show up here
+    high, low = array.max().item(), array.min().item()  # NaN and infinity show up here
     if array.dtype.kind in "iu":
-        _refuse_large_integers(name, (int(high), int(low)))
+        _refuse_large_integers(name, (high, low))
     largest = max(float(high), -float(low))
     if not largest < math.inf:
         bad = np.unravel_index(np.argmin(np.isfinite(array)), array.shape)
@@ -309,6 +310,7 @@ def require_memory(n_bytes: int, what: str) -> None:
         )
 
 
+@cache
 def total_memory() -> int:
     """Return the bytes of memory that this machine has; 2**63 where the system cannot tell."""
     try:
@@ -327,9 +329,12 @@ def require_work(n_steps: int, what: str) -> None:
 
 
 def _as_numeric(name: str, value: object) -> np.ndarray:
-    _refuse_masked(name, value, DataError)
-    with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
-        array = np.asarray(value)
+    if type(value) is np.ndarray:
+        array = value
+    else:
+        _refuse_masked(name, value, DataError)
+        with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
+            array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         if array.dtype == object:  # also what becomes of integers that int64 cannot hold
             refuse_lost_values(name, array)

@@ -7,8 +7,6 @@ from typing import Any
 
 from primal.errors import MissingPackageError
 
-__all__ = ["install_hint", "require"]
-
 _DISTRIBUTION = "primal-features"
 # By the name that is imported: the name people know, and the extra.
 _PACKAGES = {

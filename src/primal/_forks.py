@@ -32,8 +32,6 @@ from weakref import WeakSet
 
 import numpy as np
 
-__all__ = ["at_fork", "blas_lock", "fork_safe_lock", "load_compiled", "matrix_product"]
-
 # In the order in which a fork takes them; whoever holds one may only ask for a later one.
 _locks: list[Any] = []
 

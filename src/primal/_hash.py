@@ -10,8 +10,6 @@ import numpy as np
 
 from primal.errors import DataError
 
-__all__ = ["stable_position"]
-
 # Types of what pandas puts in place of a missing value; it need not be imported to tell.
 _MISSING = ("NAType", "NaTType")
 

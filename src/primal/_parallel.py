@@ -18,8 +18,6 @@ from typing import Any
 
 from primal._forks import at_fork, fork_safe_lock
 
-__all__ = ["blas_is_limited", "n_threads", "over_rows", "single_threaded_blas"]
-
 _pool: ThreadPoolExecutor | None = None
 
 

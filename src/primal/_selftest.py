@@ -12,8 +12,6 @@ from primal.bases import BASES, Basis
 from primal.engines import engine
 from primal.turns import increments
 
-__all__ = ["GOLDEN", "KnownAnswer", "engine_answers", "known_answers", "sample_points"]
-
 _FIPS = "increments of the first 16 primes (FIPS 180-4)"
 _STATIC = "StaticPrime(64) at positions from 10**12"
 # SHA-256 of output bits under basis version 1. They change only with a new version.

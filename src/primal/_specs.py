@@ -17,8 +17,6 @@ import numpy as np
 from primal._checks import raised_as
 from primal.errors import SpecError
 
-__all__ = ["from_spec", "make_spec", "spec_digest", "spec_fields"]
-
 # Where the class of every type lives. A room is imported when one of its specs is read.
 _ROOMS = {
     "Basis": "bases",

@@ -10,9 +10,14 @@ from hypothesis import strategies as st
 
 import primal
 from primal.decoding import Box, Integers
-from primal.decoding._lattice import Lattice, log_success, reduce_lattice, triangular_factor
+from primal.decoding._lattice import (
+    Lattice,
+    log_success,
+    reduce_lattice,
+    reduce_with_flint,
+    triangular_factor,
+)
 from primal.decoding._model import PhaseModel, row_counts
-from primal.decoding._reduce import reduce_with_flint
 
 
 def phase_lattice(basis: str, d: int, m: int, sigma: float, noise: float) -> Lattice:

@@ -51,7 +51,7 @@ class CudaTriton(CudaEager):
         """Same bits from several tilings, with short lists of open phases and with none."""
         from primal.torch._eager import Finish
         from primal.torch._kernel_exact import write_exact
-        from primal.torch._kernel_phases import Tile
+        from primal.torch._kernel_parts import Tile
 
         for basis, sigma in (("paper", 1.0), ("orthogonal", 0.3), ("orthogonal", 1e5)):
             m = numpy_map(20, 256, sigma, basis=basis)

@@ -185,7 +185,7 @@ BAD_CALLS = {
     "position masked": (
         lambda: s.encode(np.ma.array([1, 2, 3], mask=[0, 1, 0])),
         DataError,
-        ["positions is masked", "1 of 3", "column 1"],
+        ["t is masked", "1 of 3", "column 1"],
     ),
     "position a masked constant": (
         lambda: s.encode([1, np.ma.masked]),

@@ -206,7 +206,7 @@ def test_a_package_that_cannot_be_imported_is_not_called_missing(monkeypatch, tm
     with pytest.raises(primal.errors.MissingPackageError) as caught:
         require("ray", "this")
     assert str(caught.value) == (
-        "this needs Ray Data, which is installed and cannot be imported "
+        "this needs Ray, which is installed and cannot be imported "
         "(compiled for another NumPy): pip install 'primal-features[ray]'."
     )
 

@@ -18,8 +18,7 @@ from primal.cli._decode import decode as decode_command
 from primal.cli._encode import encode as encode_command
 from primal.decoding import Box, measure_regime
 from primal.errors import PhaseWrapWarning, SpecError
-from primal.pipeline._extent import UNKNOWN, Extent
-from primal.pipeline._record import read_record
+from primal.pipeline._record import UNKNOWN, Extent, read_record
 
 # How far a decoded x may be from the true one, times the scale of x.
 TOLERANCES = {"float32": 1e-5, "float16": 0.02, "uint16-phase": 1e-3, "uint8-phase": 0.3}

@@ -257,7 +257,7 @@ class TestStored:
         for engine, said in (
             (pipeline.Local(other), "other features than m"),
             (pipeline.Local(wide), "dtype=torch.float32"),
-            (pipeline.Local(layer, "nonsense"), "device 'nonsense' cannot be used"),
+            (pipeline.Local(layer, "nonsense"), "engine with device 'nonsense' cannot be used"),
         ):
             with pytest.raises(EngineError, match=said):
                 pipeline.encode(tmp_path / "in.npy", tmp_path / "no.npy", m, engine=engine)

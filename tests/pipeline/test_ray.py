@@ -84,7 +84,7 @@ def test_workers_with_a_gpu_use_it(result):
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU: tests/gpu/pipeline.py --ray")
-    assert result["a_gpu_on_paper"].startswith("device 'cuda' cannot be used: ")
+    assert result["a_gpu_on_paper"].startswith("engine with device 'cuda' cannot be used: ")
 
 
 def test_without_ray_the_extra_is_named(tmp_path, monkeypatch):

@@ -407,6 +407,12 @@ class TestShards:
             with pytest.raises(DataError, match=said):
                 pipeline.merge(source_of_none)
 
+    @pytest.mark.parametrize("src", ["", []])
+    def test_no_path_is_not_the_working_folder(self, src, source, monkeypatch):
+        monkeypatch.chdir(source.parent)
+        with pytest.raises(ParameterError, match="src must be a path"):
+            find_inputs(src)
+
     @pytest.mark.parametrize("n", [1, 2, 3, 7, 50])
     def test_every_block_is_in_one_shard(self, source, n):
         files = find_inputs(source, Path("elsewhere.parquet"))

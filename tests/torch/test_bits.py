@@ -111,9 +111,9 @@ def test_the_environment_chooses_the_backend(monkeypatch):
 
 
 def test_asking_for_missing_triton_says_so(monkeypatch):
-    from primal.torch import _backend
+    from primal.torch import _operators
 
     monkeypatch.setenv("PRIMAL_TORCH", "triton")
-    monkeypatch.setattr(_backend, "_has_triton", lambda: False)
+    monkeypatch.setattr(_operators, "_has_triton", lambda: False)
     with pytest.raises(EngineError, match="pip install triton"):
         pt.StaticPrime(4)(torch.tensor([1]))

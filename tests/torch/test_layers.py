@@ -563,7 +563,7 @@ def test_representation_names_what_matters():
         (lambda: pt.DynamicPrime.from_frequencies([[1.0, np.nan]]), "frequencies holds nan"),
         (lambda: pt.DynamicPrime.from_frequencies([[1e31]]), r"at most 1e\+30.*got 1e\+31"),
         (lambda: pt.DynamicPrime.from_frequencies([[1.0]]).grow(8), "given cannot grow"),
-        (lambda: pt.PrimeFeatures(2, 8, lengthscale=(1.0, 2.0, 3.0)), "gamma must"),
+        (lambda: pt.PrimeFeatures(2, 8, lengthscale=(1.0, 2.0, 3.0)), "lengthscale must"),
         (lambda: pt.PrimeFeatures(2, 8, gamma=1.0, lengthscale=1.0), "one of the two"),
         (lambda: pt.PrimeFeatures(2, 7), "6 or 8"),
         (lambda: pt.PrimeFeatures(2, 8, lengthscale=(1.0, -2.0)), r"lengthscale\[1\] must be pos"),

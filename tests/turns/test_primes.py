@@ -127,9 +127,7 @@ def test_bad_arguments_are_named(n, start, words):
 
 
 def test_a_table_larger_than_memory_is_refused_with_its_size(monkeypatch):
-    # A machine of one gigabyte: 10**6 pages of 1000 bytes.
-    sizes = {"SC_PAGE_SIZE": 1000, "SC_PHYS_PAGES": 10**6}
-    monkeypatch.setattr("primal._checks.os.sysconf", sizes.__getitem__)
+    monkeypatch.setattr("primal._checks.total_memory", lambda: 10**9)
     with pytest.raises(MemoryLimitError, match=r"2\.4 GB and this machine has 1 GB"):
         primal.primes(200_000_000)
 

@@ -15,22 +15,19 @@ import json
 import math
 import os
 import re
-import stat
 import time
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 
 import numpy as np
 
 from primal._files._reading import LARGEST_JSON, open_regular, read_json
 from primal._files._writing import Draft, drafted, npy_header
 from primal.errors import DataError
-
-__all__ = ["FolderFormat"]
 
 _ARRAY_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{32}\.npy")
 _DTYPES = ("|u1", "<u2", "<u4", "<f2", "<f4", "<c8")
@@ -44,19 +41,10 @@ _MOST_TRIES = 1000
 
 @dataclass(frozen=True)
 class FolderFormat:
-    """What a kind of folder is called.
+    """What a kind of folder is called."""
 
-    Attributes
-    ----------
-    manifest : str
-        Name of the file that names the others.
-    format : str
-        What it says it is: a file of that name which does not is somebody else's.
-    version : int
-    """
-
-    manifest: str
-    format: str
+    manifest: str  # name of the file that names the others
+    format: str  # what it says it is: a file of that name which does not is somebody else's
     version: int
 
     def save(
@@ -65,26 +53,17 @@ class FolderFormat:
         fields: Mapping[str, Any],
         arrays: Mapping[str, Sequence[np.ndarray]],
     ) -> None:
-        """Write fields and arrays into a folder, made if need be, in place of what it holds.
+        """Write JSON fields and arrays into a folder, made if need be, in place of what it holds.
 
-        Parameters
-        ----------
-        folder : Path
-        fields : mapping
-            JSON values.
-        arrays : mapping of str to sequence of ndarray
-            Each array in parts of consecutive rows, at least one part.
-
-        Raises
-        ------
-        DataError
-            If a file with the name of the manifest is there and is none, or the fields are more
-            than `load` would read.
-        OSError
-            As the system reports it, for instance a full disk; the folder is then as it was.
+        Each array comes in one or more parts of consecutive rows. After an error the folder is as
+        it was: a DataError for a manifest that is somebody else's or would be too large to read
+        back, an OSError for what the system reports, such as a full disk.
         """
         path = folder / self.manifest
-        self._refuse_foreign(path)
+        if os.path.lexists(path) and not self._is_ours(path):
+            raise DataError(
+                f"{path} is there and is no {self.format}: choose another folder, or remove it."
+            )
         folder.mkdir(parents=True, exist_ok=True)
         with drafted() as draft:
             records = {name: _write(draft, folder, name, arrays[name]) for name in arrays}
@@ -92,7 +71,7 @@ class FolderFormat:
                 "format": self.format,
                 "version": self.version,
                 **fields,
-                "arrays": {name: record.as_json() for name, record in records.items()},
+                "arrays": {name: record._asdict() for name, record in records.items()},
             }
             content = json.dumps(document, indent=1).encode()
             if len(content) > LARGEST_JSON:
@@ -111,19 +90,8 @@ class FolderFormat:
     ) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         """Return the fields and the arrays of a folder.
 
-        Parameters
-        ----------
-        folder : Path
-        mapped_from : int
-            Arrays of at least so many bytes are mapped into memory, read-only; smaller ones are
-            read, and their digest compared.
-        verify : bool, default=False
-            Compare the digests of mapped arrays too, which reads them once.
-
-        Raises
-        ------
-        DataError
-            If there is nothing of this format and version, or it is damaged.
+        Files of at least `mapped_from` bytes are mapped into memory, read-only, and their digest
+        is compared with `verify` only; smaller ones are read and always compared.
         """
         path, seen = folder / self.manifest, None
         for _ in range(_MOST_TRIES):
@@ -131,8 +99,7 @@ class FolderFormat:
                 document = read_json(path)
             except DataError as error:
                 raise DataError(f"{folder} holds no {self.format}: {error}") from None
-            self._check(document, path)
-            records = _records(document.pop("arrays", None), path)
+            records = self._records(document, path)
             try:
                 arrays = {
                     name: _read(folder / record.file, record, mapped_from, verify)
@@ -148,65 +115,40 @@ class FolderFormat:
                 return document, arrays
         raise DataError(f"{folder} is being saved to all the time: try again.")
 
-    def _check(self, document: dict[str, Any], path: Path) -> None:
+    def _records(self, document: dict[str, Any], path: Path) -> dict[str, _ArrayRecord]:
+        """Take out of a document what is no field, checked; return what it says of arrays."""
         found, version = document.pop("format", None), document.pop("version", None)
         if found != self.format or version != self.version or type(version) is not int:
             raise DataError(
                 f"{path} must be a {self.format} of version {self.version}, got {found!r} of "
                 f"version {version!r}."
             )
+        arrays = document.pop("arrays", None)
+        if not isinstance(arrays, dict):
+            raise DataError(f"{path} does not list its arrays.")
+        return {name: _record(value, path) for name, value in arrays.items()}
 
-    def _refuse_foreign(self, path: Path) -> None:
-        if not os.path.lexists(path):
-            return
+    def _is_ours(self, path: Path) -> bool:
         with contextlib.suppress(DataError):
-            if read_json(path).get("format") == self.format:
-                return
-        raise DataError(
-            f"{path} is there and is no {self.format}: choose another folder, or remove it."
-        )
+            return read_json(path).get("format") == self.format
+        return False
 
     def _own_arrays(self, folder: Path) -> list[Path]:
         """Return the arrays that the manifest of a folder names, those that are what it says."""
         try:
-            document = read_json(folder / self.manifest)
-            self._check(document, folder)
-            records = _records(document.get("arrays"), folder)
+            records = self._records(read_json(folder / self.manifest), folder)
         except DataError:
             return []
         return [folder / r.file for r in records.values() if _is_as_recorded(folder / r.file, r)]
 
 
-@dataclass(frozen=True)
-class _ArrayRecord:
+class _ArrayRecord(NamedTuple):
     """What a manifest says of an array: name of its file, type, shape, digest of its data."""
 
     file: str
-    dtype: np.dtype
+    dtype: str
     shape: tuple[int, ...]
     sha256: str
-
-    @property
-    def header(self) -> bytes:
-        return npy_header(self.dtype, self.shape)
-
-    @property
-    def n_bytes(self) -> int:
-        return len(self.header) + math.prod(self.shape) * self.dtype.itemsize
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "file": self.file,
-            "dtype": self.dtype.str,
-            "shape": list(self.shape),
-            "sha256": self.sha256,
-        }
-
-
-def _records(values: Any, path: Path) -> dict[str, _ArrayRecord]:
-    if not isinstance(values, dict):
-        raise DataError(f"{path} does not list its arrays.")
-    return {name: _record(value, path) for name, value in values.items()}
 
 
 def _record(value: Any, path: Path) -> _ArrayRecord:
@@ -222,7 +164,7 @@ def _record(value: Any, path: Path) -> _ArrayRecord:
         and all(type(size) is int and 0 <= size < _LARGEST_SIZE for size in shape)
         and isinstance(digest, str)
     ):
-        return _ArrayRecord(file, np.dtype(dtype), tuple(shape), digest)
+        return _ArrayRecord(file, dtype, tuple(shape), digest)
     raise DataError(f"{path} describes an array as {str(value)[:200]}, which none is.")
 
 
@@ -239,50 +181,49 @@ def _write(draft: Draft, folder: Path, name: str, parts: Sequence[np.ndarray]) -
                 block = np.ascontiguousarray(part[start : start + step], dtype=dtype).data
                 digest.update(block)
                 stream.write(block)
-    return _ArrayRecord(file, dtype, shape, digest.hexdigest())
+    return _ArrayRecord(file, dtype.str, shape, digest.hexdigest())
 
 
 def _read(path: Path, record: _ArrayRecord, mapped_from: int, verify: bool) -> np.ndarray:
     try:
-        with open_regular(path) as stream:
-            header = record.header
-            size = os.fstat(stream.fileno()).st_size
-            if size != record.n_bytes or stream.read(len(header)) != header:
-                raise DataError(
-                    f"{path} is not the {record.dtype} {record.shape} that was saved: the file "
-                    "was changed or cut short; save again."
-                )
-            mapped = size >= mapped_from and size > len(header)
+        with _opened(path, record) as stream:
+            start, n = stream.tell(), math.prod(record.shape)
+            mapped = n > 0 and os.fstat(stream.fileno()).st_size >= mapped_from
             if mapped:
-                array = np.memmap(stream, record.dtype, "r", len(header), record.shape)
+                array = np.memmap(stream, record.dtype, "r", start, record.shape)
             else:
-                n = math.prod(record.shape)
                 array = np.fromfile(stream, record.dtype, n).reshape(record.shape)
-    except FileNotFoundError:
+    except (FileNotFoundError, DataError):
         raise
     except (OSError, ValueError) as error:
-        if isinstance(error, DataError):
-            raise
         raise DataError(f"{path} cannot be read: {error}.") from None
-    if (verify or not mapped) and _digest(array) != record.sha256:
+    if mapped and not verify:
+        return array
+    if hashlib.sha256(np.ascontiguousarray(array).data).hexdigest() != record.sha256:
         raise DataError(f"{path} is damaged, its digest has changed: save again.")
     return array
 
 
-def _digest(array: np.ndarray) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
+@contextmanager
+def _opened(path: Path, record: _ArrayRecord) -> Iterator[BinaryIO]:
+    """Open the file of a record behind its header, if its size and header are as recorded."""
+    dtype = np.dtype(record.dtype)
+    header = npy_header(dtype, record.shape)
+    n_bytes = len(header) + math.prod(record.shape) * dtype.itemsize
+    with open_regular(path) as stream:
+        if os.fstat(stream.fileno()).st_size != n_bytes or stream.read(len(header)) != header:
+            raise DataError(
+                f"{path} is not the {dtype} {record.shape} that was saved: the file was changed "
+                "or cut short; save again."
+            )
+        yield stream
 
 
 def _is_as_recorded(path: Path, record: _ArrayRecord) -> bool:
-    """Whether a file is the array of a record as far as name, size and header tell."""
-    try:
-        status = path.lstat()
-        if not stat.S_ISREG(status.st_mode) or status.st_size != record.n_bytes:
-            return False
-        with open_regular(path) as stream:
-            return stream.read(len(record.header)) == record.header
-    except (OSError, DataError):
-        return False
+    """Whether a file, not one behind a link, is the array of a record by its size and header."""
+    with contextlib.suppress(OSError, DataError), _opened(path, record):
+        return not path.is_symlink()
+    return False
 
 
 @contextmanager

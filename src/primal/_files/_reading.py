@@ -18,8 +18,6 @@ import numpy as np
 
 from primal.errors import DataError
 
-__all__ = ["LARGEST_JSON", "open_regular", "parsed_json", "read_json"]
-
 # JSON of this size takes less than 200 MB once it is read, whatever is in it.
 LARGEST_JSON = 1 << 23
 # An empty list takes 3 bytes as JSON and 64 in memory. What is saved has fewer, and larger ones.
@@ -28,15 +26,7 @@ _BYTES_PER_LIST = 8
 
 @contextmanager
 def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file for reading; anything else is refused without waiting for it.
-
-    Raises
-    ------
-    OSError
-        As the system reports it: FileNotFoundError where there is none.
-    DataError
-        If it is a folder, a pipe or a device.
-    """
+    """Open a regular file for reading; a folder, pipe or device is refused without a wait."""
     # Without O_NONBLOCK opening a pipe waits until somebody writes to it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)
@@ -50,13 +40,7 @@ def open_regular(path: Path) -> Iterator[BinaryIO]:
 
 
 def read_json(path: Path, *, most_bytes: int = LARGEST_JSON) -> dict[str, Any]:
-    """Return the JSON object in a file.
-
-    Raises
-    ------
-    DataError
-        If there is no regular file of at most `most_bytes` with one.
-    """
+    """Return the JSON object in a regular file of at most `most_bytes`."""
     try:
         with open_regular(path) as stream:
             size = os.fstat(stream.fileno()).st_size
@@ -81,26 +65,8 @@ def parsed_json(
 ) -> Any:
     """Return the value of JSON in UTF-8; `name` says in messages where it is from.
 
-    Parameters
-    ----------
-    content : bytes
-    name : str
-    most_bytes : int, default=LARGEST_JSON
-    most_depth : int, default=32
-        Lists and objects within each other.
-    most_lists : int, optional
-        Lists and objects in all; by default 1024, and one more for every 8 bytes.
-
-    Raises
-    ------
-    DataError
-        If it is no JSON, or more or deeper than this.
-
-    Examples
-    --------
-    >>> from primal._files import parsed_json
-    >>> parsed_json(b'{"D": 64}', "a file")
-    {'D': 64}
+    It may have `most_lists` lists and objects, by default 1024 and one more for every 8 bytes,
+    and `most_depth` of them within each other.
     """
     if len(content) > most_bytes:
         raise DataError(f"{name} has {len(content)} bytes, and may have {most_bytes}.")

@@ -24,8 +24,6 @@ import numpy as np
 
 from primal.errors import ParameterError
 
-__all__ = ["Draft", "drafted", "npy_header", "written_figure", "written_whole"]
-
 _ENDING_SIGNALS = tuple(
     getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
 )
@@ -35,19 +33,8 @@ _ENDING_SIGNALS = tuple(
 def written_whole(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
     """Open a file that appears under its name only when it has been written to the end.
 
-    Parameters
-    ----------
-    path : Path
-        Its folder must exist. A link stays; the file behind it is replaced.
-    durable : bool, default=True
-        Wait until the data are on the disk before the name changes; a cache need not.
-
-    Raises
-    ------
-    ParameterError
-        If something is there that is no regular file.
-    OSError
-        As the system reports it, for instance a full disk.
+    Its folder must exist; a link stays, and the file behind it is replaced. With `durable` the
+    data are on the disk before the name changes; a cache need not wait for that.
     """
     with drafted() as draft:
         with draft.open(path, durable=durable) as stream:
@@ -106,13 +93,17 @@ class Draft:
     def open(self, path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         """Open a file that `commit` will put in its place."""
         place = Path(os.path.realpath(path))
-        mode = _mode(place)
+        mode = None
+        with contextlib.suppress(FileNotFoundError):
+            mode = place.lstat().st_mode
+        if mode is not None and not stat.S_ISREG(mode):
+            raise ParameterError(f"{place} is not a regular file: choose another name.")
         part = place.with_name(f".primal-{uuid.uuid4().hex}.part")
         self._moves.append((part, place))
         self._durable |= durable
         with part.open("xb") as stream:
             if mode is not None:
-                part.chmod(mode)
+                part.chmod(stat.S_IMODE(mode))
             yield stream
             stream.flush()
             if durable:
@@ -127,7 +118,12 @@ class Draft:
         self._deciding = True
         part.replace(place)
         if self._durable:
-            _sync_folder(place.parent)
+            with contextlib.suppress(OSError):  # not every system can open folders
+                opened = os.open(place.parent, os.O_RDONLY)
+                try:
+                    os.fsync(opened)
+                finally:
+                    os.close(opened)
 
     def settle(self) -> None:
         """Remove what is of no use: the old files after the save, the new ones before it."""
@@ -185,24 +181,3 @@ def _settle_and_end(number: int, frame: FrameType | None) -> None:
         draft.settle()
     signal.signal(number, signal.SIG_DFL)
     signal.raise_signal(number)
-
-
-def _mode(place: Path) -> int | None:
-    """Return the permissions of the file that will be replaced, None where there is none."""
-    try:
-        found = place.lstat()
-    except FileNotFoundError:
-        return None
-    if not stat.S_ISREG(found.st_mode):
-        raise ParameterError(f"{place} is not a regular file: choose another name.")
-    return stat.S_IMODE(found.st_mode)
-
-
-def _sync_folder(folder: Path) -> None:
-    """Bring a changed name to the disk, where the system can open folders."""
-    with contextlib.suppress(OSError):
-        opened = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(opened)
-        finally:
-            os.close(opened)

@@ -11,8 +11,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["exp", "fold_sum", "log", "normal_quantile", "radial_quantile", "unit_fractions"]
-
 _LN2_HIGH = float.fromhex("0x1.62e42fefa3800p-1")  # 44 bits: times an exponent it is exact
 _LN2_LOW = float.fromhex("0x1.ef35793c76730p-45")
 _SQRT_HALF = float.fromhex("0x1.6a09e667f3bcdp-1")

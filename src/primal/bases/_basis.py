@@ -19,8 +19,6 @@ from primal.bases._sampling import SAMPLINGS
 from primal.bases._table import FrequencyTable
 from primal.errors import ParameterError
 
-__all__ = ["BASES", "BASIS_VERSION", "Basis", "equal_bandwidth"]
-
 # Names the constants and the order of operations of every table. Any change of one bit of
 # a table needs a new version.
 BASIS_VERSION = 1

@@ -14,8 +14,6 @@ from primal.bases._orthonormal import orthonormalise
 from primal.bases._roots import scrambled_fractions
 from primal.turns import floor_roots, prime_slice, static_turns
 
-__all__ = ["KRONECKER_PRIMES", "chi_lengths", "kronecker", "orthogonal", "table"]
-
 # For d <= 8, primes whose sequences i sqrt(q) fill the cube well for every number of rows
 # from 32 to 512; ``tools/kronecker_primes.py`` finds them. Order matters.
 KRONECKER_PRIMES = {

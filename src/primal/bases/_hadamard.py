@@ -30,8 +30,6 @@ from primal.bases._roots import scrambled_fractions
 from primal.bases._table import FrequencyTable
 from primal.turns import prime_slice
 
-__all__ = ["HADAMARD_KERNELS", "HadamardTable", "transform"]
-
 # 2 nu of the Matern kernels, whose rows have other lengths; 0 for the Gaussian one.
 HADAMARD_KERNELS = {
     "hadamard": 0,

@@ -26,15 +26,6 @@ from primal.bases._gaussian import KRONECKER_PRIMES, _row_turns
 from primal.bases._roots import scrambled_fractions
 from primal.turns import prime_slice, waves
 
-__all__ = [
-    "LAWS",
-    "SPECTRAL_KERNELS",
-    "cauchy_quantile",
-    "laplace_quantile",
-    "matern_scales",
-    "spectral_law",
-]
-
 # Of each kernel: the bases that can follow its law, the first one for "auto" unless it is "auto"
 # itself, and 2 nu of a Matern kernel.
 SPECTRAL_KERNELS: dict[str, tuple[tuple[str, ...], int]] = {

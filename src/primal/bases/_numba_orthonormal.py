@@ -9,8 +9,6 @@ from numba import njit
 
 from primal._parallel import over_rows
 
-__all__ = ["orthonormalise"]
-
 # 16 rows of 3000 numbers, and a row of the rest, stay in the second-level cache.
 _PANEL = 16
 _LEAST_ENTRIES = 1 << 16

@@ -18,8 +18,6 @@ import numpy as np
 from primal._forks import load_compiled
 from primal.bases._arithmetic import fold_sum
 
-__all__ = ["orthonormalise"]
-
 # Rows of a panel, and entries of later rows taken at once by NumPy.
 _PANEL = 16
 _ENTRIES = 1 << 17

@@ -8,8 +8,6 @@ from primal.bases._sampling import sampled_primes
 from primal.bases._table import FrequencyTable, largest_exponents
 from primal.turns import FREQUENCY_BITS, floor_roots
 
-__all__ = ["SIGN_MULTIPLIER", "paper_table", "scrambled_fractions", "signed_table"]
-
 # Neighbouring prime roots differ by far less than one, so their fractions form a ramp.
 # Times a prime well above 2 sqrt(p) they jump about instead; this is 2**20 + 7.
 SIGN_MULTIPLIER = 1_048_583

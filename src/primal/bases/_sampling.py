@@ -8,8 +8,6 @@ from primal.bases._arithmetic import exp
 from primal.errors import ParameterError
 from primal.turns import prime_slice
 
-__all__ = ["LOG_POOL", "SAMPLINGS", "sampled_primes"]
-
 SAMPLINGS = ("consecutive", "log")
 LOG_POOL = 1 << 21  # log sampling takes its primes from the first two million
 _LN2 = float.fromhex("0x1.62e42fefa39efp-1")

@@ -15,8 +15,6 @@ from primal.turns import (
     product_error,
 )
 
-__all__ = ["FrequencyTable"]
-
 
 class FrequencyTable:
     """k rows of d frequencies in turns per unit of x, each row with its own exponent.

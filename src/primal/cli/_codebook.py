@@ -13,7 +13,7 @@ import click
 import numpy as np
 
 from primal.cli._codebook_files import RANDOM, SEED, check_suffix, plot_cosines, plot_growth, write
-from primal.codebooks import KINDS, Codebook, bounds, predict_coherence
+from primal.codebooks import KINDS, bounds, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.errors import PrimalError
 
@@ -65,42 +65,31 @@ def codebook() -> None:
 def make(
     n: int,
     d: int,
-    kind: str,
-    field: str,
-    growable: bool,
-    max_coherence: float | None,
-    seed: int | None,
-    steps: int | None,
-    seconds: float | None,
     polish: int | None,
     out: Path | None,
     plot: Path | None,
     as_json: bool,
+    **options: Any,
 ) -> None:
     """Make a codebook and print its certificate."""
     if out is not None:
         check_suffix(out)
     with _progress("search") as told:
-        book = make_codebook(
-            n,
-            d,
-            kind=kind,
-            field=field,
-            growable=growable,
-            max_coherence=max_coherence,
-            seed=seed,
-            steps=steps,
-            seconds=seconds,
-            progress=told,
-        )
+        book = make_codebook(n, d, progress=told, **options)
     if polish is not None:
         with _progress("polish") as told:
             book = book.polish(polish, progress=told)
+    certificate = book.certificate.as_json()
+    if not np.isfinite(book.certificate.ratio):
+        certificate["ratio"] = None
+    spec = None if book.kind == "polished" else book.spec
+    summary = {"certificate": certificate, "reason": book.reason, "spec": spec}
     if out is not None:
-        write(book, _as_json(book), out)
+        write(book, summary, out)
     if plot is not None:
         plot_cosines(book, plot)
-    click.echo(json.dumps(_as_json(book), indent=2) if as_json else _as_text(book))
+    text = f"{book.certificate}\nchosen        {book.reason}" if book.reason else book.certificate
+    click.echo(json.dumps(summary, indent=2) if as_json else text)
     for path in (out, plot):
         if path is not None and not as_json:
             click.echo(f"wrote {path}")
@@ -119,7 +108,14 @@ def compare(
     """Set all kinds for N codes in D dimensions side by side, with the bounds."""
     rows = [_compared(n, d, kind, field, steps) for kind in KINDS]
     rows.sort(key=lambda row: (row["coherence"] is None, row["coherence"]))
-    limits = _limits(n, d, field)
+    limits = {
+        "Welch bound": bounds.welch(n, d),
+        "orthoplex bound": bounds.orthoplex(n, d, field),
+        "Levenshtein bound": bounds.levenshtein(n, d, field),
+    }
+    if field == "real" and n > 1 and d % 2 == 0:
+        limits["predicted for static (median)"] = predict_coherence(n, d)
+        limits["predicted for gaussian (median)"] = predict_coherence(n, d, model="gaussian")
     if plot is not None:
         found = {row["kind"]: row["coherence"] for row in rows if row["coherence"] is not None}
         plot_growth(n, d, field, found, plot)
@@ -152,18 +148,6 @@ def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[
     }
 
 
-def _limits(n: int, d: int, field: str) -> dict[str, float]:
-    limits = {
-        "Welch bound": bounds.welch(n, d),
-        "orthoplex bound": bounds.orthoplex(n, d, field),
-        "Levenshtein bound": bounds.levenshtein(n, d, field),
-    }
-    if field == "real" and n > 1 and d % 2 == 0:
-        limits["predicted for static (median)"] = predict_coherence(n, d)
-        limits["predicted for gaussian (median)"] = predict_coherence(n, d, model="gaussian")
-    return limits
-
-
 def _comparison(
     n: int, d: int, field: str, limits: dict[str, float], rows: list[dict[str, Any]]
 ) -> str:
@@ -181,19 +165,6 @@ def _comparison(
     lines.append("")
     lines += [f"{name:<33}{value:>9.4f}" for name, value in limits.items()]
     return "\n".join(lines)
-
-
-def _as_json(book: Codebook) -> dict[str, Any]:
-    spec = None if book.kind == "polished" else book.spec
-    found = book.certificate.as_json()
-    if not np.isfinite(book.certificate.ratio):
-        found["ratio"] = None
-    return {"certificate": found, "reason": book.reason, "spec": spec}
-
-
-def _as_text(book: Codebook) -> str:
-    text = str(book.certificate)
-    return f"{text}\nchosen        {book.reason}" if book.reason else text
 
 
 @contextmanager

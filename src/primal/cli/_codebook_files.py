@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +14,6 @@ from primal._files import npy_header, written_figure, written_whole
 from primal.codebooks import Codebook, bounds, gram_statistics, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.errors import ParameterError, PrimalError
-
-__all__ = ["SEED", "check_suffix", "plot_cosines", "plot_growth", "write"]
 
 SEED = 42  # of the random references in a comparison, as in the paper
 RANDOM = ("gaussian", "random-frequency")
@@ -44,20 +42,16 @@ def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:
             for _, codes in _blocks(book):
                 stream.write(np.ascontiguousarray(codes, dtype.newbyteorder("<")).data)
         else:
-            _write_parquet(book, stream)
-
-
-def _write_parquet(book: Codebook, stream: BinaryIO) -> None:
-    """One row for each code: its index and a list of its entries (re, im for complex codes)."""
-    pa, pq = _parquet()
-    width = book.D * (2 if book.field == "complex" else 1)
-    schema = pa.schema([("index", pa.int64()), ("code", pa.list_(pa.float32(), width))])
-    with pq.ParquetWriter(stream, schema) as writer:
-        for rows, codes in _blocks(book):
-            flat = np.ascontiguousarray(codes).view(np.float32).reshape(-1)
-            column = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
-            index = pa.array(np.arange(rows.start, rows.stop))
-            writer.write_table(pa.table([index, column], schema=schema))
+            # One row for each code: its index and a list of its entries (re, im if complex).
+            pa, pq = _parquet()
+            width = book.D * (2 if book.field == "complex" else 1)
+            schema = pa.schema([("index", pa.int64()), ("code", pa.list_(pa.float32(), width))])
+            with pq.ParquetWriter(stream, schema) as writer:
+                for rows, codes in _blocks(book):
+                    flat = np.ascontiguousarray(codes).view(np.float32).reshape(-1)
+                    column = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
+                    index = pa.array(np.arange(rows.start, rows.stop))
+                    writer.write_table(pa.table([index, column], schema=schema))
 
 
 def _parquet() -> tuple[Any, Any]:
@@ -76,24 +70,18 @@ def plot_cosines(book: Codebook, path: Path) -> None:
     """Draw the histogram of all cosines (of the first 4000 codes), with bound and worst."""
     plt = _pyplot()
     n = min(book.N, _LARGEST_PLOTTED)
-    found = gram_statistics(book[:n], bins=200)
+    cosines = gram_statistics(book[:n], bins=200)
     figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-    axis.stairs(found.counts, found.edges, fill=True)
+    axis.stairs(cosines.counts, cosines.edges, fill=True)
     axis.set_yscale("symlog", linthresh=1.0)
+    found = book.certificate
+    lines = (
+        ("coherence", found.coherence, "tab:red", ":"),
+        (f"{found.best_bound_name} bound", found.best_bound, "black", "--"),
+    )
     for sign in (-1, 1) if book.field == "real" else (1,):
-        label = sign > 0
-        axis.axvline(
-            sign * book.certificate.coherence,
-            color="tab:red",
-            ls=":",
-            label="coherence" if label else None,
-        )
-        axis.axvline(
-            sign * book.certificate.best_bound,
-            color="black",
-            ls="--",
-            label=f"{book.certificate.best_bound_name} bound" if label else None,
-        )
+        for name, value, color, style in lines:
+            axis.axvline(sign * value, color=color, ls=style, label=name if sign > 0 else None)
     axis.set_xlabel("cosine" if book.field == "real" else "|cosine|")
     axis.set_ylabel(f"pairs of the first {n} codes")
     axis.set_title(f"{book.kind}: {book.N} codes in {book.D} dimensions")

@@ -23,17 +23,7 @@ from primal.errors import ParameterError
 @click.option("--overwrite", is_flag=True, help="Replace what is there.")
 @click.option("--quiet", is_flag=True, help="No progress.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
-def decode(
-    src: str,
-    dst: str,
-    box: str | None,
-    gaussian: str | None,
-    integers: str | None,
-    beam: int,
-    overwrite: bool,
-    quiet: bool,
-    as_json: bool,
-) -> None:
+def decode(src: str, dst: str, quiet: bool, as_json: bool, **given: Any) -> None:
     """Decode the features in SRC, made by primal encode, into DST: a folder, .parquet or .npy.
 
     Where phases wrap, the lattice decoder takes what is known of x: the range recorded when SRC
@@ -43,20 +33,13 @@ def decode(
     The exit status is 0 if every row is unique, 1 if some are not (DST is written all the same),
     and 2 for an error.
     """
-    prior = _prior(box, gaussian, integers)
-    options = {"prior": prior, "beam": beam, "overwrite": overwrite}
+    prior = _prior({key: given.pop(key) for key in ("box", "gaussian", "integers")})
     with running(quiet or as_json, "decode") as (pipeline, progress):
-        report = pipeline.decode(src, dst, progress=progress, **options)
+        report = pipeline.decode(src, dst, prior=prior, progress=progress, **given)
     if as_json:
-        values = {
-            "path": str(report.path),
-            "rows": report.rows,
-            "statuses": report.statuses,
-            "doubtful": report.doubtful,
-            "resumed_rows": report.resumed_rows,
-            "already_complete": report.already_complete,
-        }
-        click.echo(json.dumps(values))
+        names = ("rows", "statuses", "doubtful", "resumed_rows", "already_complete")
+        values = {name: getattr(report, name) for name in names}
+        click.echo(json.dumps({"path": str(report.path), **values}))
     else:
         verb = "is already complete" if report.already_complete else "was written"
         click.echo(f"{report.path} {verb}: {report.rows:,} rows")
@@ -66,32 +49,23 @@ def decode(
         sys.exit(1)
 
 
-def _prior(
-    box: str | None, gaussian: str | None, integers: str | None
-) -> Box | Gaussian | Integers | None:
-    given = [text for text in (box, gaussian, integers) if text is not None]
+def _prior(options: dict[str, str | None]) -> Box | Gaussian | Integers | None:
+    given = {option: text for option, text in options.items() if text is not None}
     if len(given) > 1:
         raise ParameterError("give one prior only, of --box, --gaussian and --integers.")
-    if box is not None:
-        return Box(*_numbers("--box", box, 1))
-    if gaussian is not None:
-        mean, std = _numbers("--gaussian", gaussian, 2)
+    for option, text in given.items():
+        count = {"box": 1, "gaussian": 2, "integers": 3}[option]
+        try:
+            values: list[Any] = [float(part) for part in text.split(",")]
+        except ValueError:
+            values = []
+        if len(values) != count:
+            what = "one number" if count == 1 else f"{count} numbers with commas"
+            raise ParameterError(f"--{option} takes {what}, got {text!r}.")
+        if option != "gaussian":
+            return Box(*values) if option == "box" else Integers(*values)
+        mean, std = values
         if not 0.0 < std < 1e150:  # its square is the variance
-            raise ParameterError(
-                f"--gaussian takes MEAN,STD with a positive STD, got {gaussian!r}."
-            )
+            raise ParameterError(f"--gaussian takes MEAN,STD with a positive STD, got {text!r}.")
         return Gaussian(mean, std**2)
-    if integers is not None:
-        return Integers(*_numbers("--integers", integers, 3))
     return None
-
-
-def _numbers(option: str, text: str, count: int) -> list[Any]:
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        values = []
-    if len(values) != count:
-        what = "one number" if count == 1 else f"{count} numbers with commas"
-        raise ParameterError(f"{option} takes {what}, got {text!r}.")
-    return values

@@ -21,10 +21,7 @@ from primal.bases import Basis
 from primal.engines import ENGINES, engine, installed_engines
 from primal.errors import ConditioningWarning
 
-_BACKENDS = (
-    *ENGINES,
-    *("torch, CPU", "torch, CPU, eager", "torch, CUDA, eager", "torch, CUDA, Triton"),
-)
+_TORCH = ("torch, CPU", "torch, CPU, eager", "torch, CUDA, eager", "torch, CUDA, Triton")
 _OPTIONAL = ("numba", "scikit-learn", "torch", "triton", "pyarrow", "matplotlib")
 
 
@@ -35,19 +32,12 @@ def doctor(as_json: bool) -> None:
 
     Exits with status 1 when any bit differs from what it should be.
     """
-    report = _examine()
-    click.echo(json.dumps(report, indent=2) if as_json else _as_text(report))
-    if not report["healthy"]:
-        sys.exit(1)
-
-
-def _examine() -> dict:
     found = {name: engine_answers(name) for name in installed_engines()}
     if find_spec("torch") is not None:
         found |= _torch_answers()
     engines = {name: {one.name: one.ok for one in answers} for name, answers in found.items()}
     versions = {name: _version(name) for name in ("numpy", "click", *_OPTIONAL)}
-    return {
+    report = {
         "primal": primal.__version__,
         "python": platform.python_version(),
         "machine": f"{platform.system()} {platform.machine()}",
@@ -55,10 +45,13 @@ def _examine() -> dict:
         "versions": versions,
         "engine_in_use": engine().name,
         "engines": engines,
-        "not_found": [name for name in _BACKENDS if name not in engines],
+        "not_found": [name for name in (*ENGINES, *_TORCH) if name not in engines],
         "healthy": all(all(checks.values()) for checks in engines.values()),
         "advice": _advice(versions),
     }
+    click.echo(json.dumps(report, indent=2) if as_json else _as_text(report))
+    if not report["healthy"]:
+        sys.exit(1)
 
 
 def _torch_answers() -> dict[str, list[KnownAnswer]]:
@@ -73,13 +66,8 @@ def _torch_answers() -> dict[str, list[KnownAnswer]]:
             return primal.torch.StaticPrime(D).to(device)(places).cpu().numpy()
 
         def dynamic(basis: Basis, x: np.ndarray) -> np.ndarray:
-            m = primal.torch.DynamicPrime(
-                basis.d,
-                2 * basis.n_frequencies,
-                basis.sigma,
-                basis=basis.name,
-                layout="interleaved",
-            )
+            size, options = 2 * basis.n_frequencies, {"basis": basis.name, "layout": "interleaved"}
+            m = primal.torch.DynamicPrime(basis.d, size, basis.sigma, **options)
             return m.to(device)(torch.from_numpy(x).float().to(device)).cpu().numpy()
 
         before = os.environ.get("PRIMAL_TORCH")
@@ -107,10 +95,7 @@ def _as_text(report: dict) -> str:
         f"primal {report['primal']} on Python {report['python']}, {report['machine']}, "
         f"{report['threads']} threads",
         "",
-        *(
-            f"  {name:<13}{version or 'not installed'}"
-            for name, version in report["versions"].items()
-        ),
+        *(f"  {name:<13}{found or 'not installed'}" for name, found in report["versions"].items()),
         "",
         f"engine in use: {report['engine_in_use']}",
     ]

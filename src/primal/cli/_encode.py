@@ -21,23 +21,14 @@ from primal.errors import NumericalWarning, ParameterError
 from primal.kernels import KERNELS
 from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
 
-__all__ = ["encode", "progress_line", "running"]
-
 _STORED = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
 
 
-class _Shard(click.ParamType):
-    """``i/n``: part i of n, counted from 0."""
-
-    name = "i/n"
-
-    def convert(self, value: Any, param: Any, ctx: Any) -> tuple[int, int]:
-        if isinstance(value, tuple):
-            return value
-        i, slash, n = str(value).partition("/")
-        if not (slash and i.isdecimal() and n.isdecimal()):
-            self.fail(f"{value!r} is not of the form i/n, for instance 0/7.", param, ctx)
-        return int(i), int(n)
+def _shard(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, int]:
+    i, slash, n = value.partition("/")
+    if not (slash and i.isdecimal() and n.isdecimal()):
+        raise click.BadParameter(f"{value!r} is not of the form i/n, for instance 0/7.", ctx, param)
+    return int(i), int(n)
 
 
 def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
@@ -60,7 +51,9 @@ def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
 @_choice("--stored", _STORED, "float32", help="What is stored of a row: floats, phases or signs.")
 @click.option("--keep", default="", help="Columns to pass through, with commas.")
 @click.option("--rows-per-part", type=int, help="Rows of one part.  [default: about 16 MB]")
-@click.option("--shard", type=_Shard(), default=(0, 1), help="Make the parts of shard i/n.")
+@click.option(
+    "--shard", metavar="I/N", default="0/1", callback=_shard, help="Make the parts of shard i/n."
+)
 @_choice(
     "--on-error", ("raise", "skip", "null"), "raise", help="Bad rows: stop, leave out, write null."
 )
@@ -92,7 +85,12 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
             told = None if progress is None else lambda *rows: progress(*rows, label="fit")
             kernel = given["kernel"]
             gamma = pipeline.scale_gamma(source, kernel=kernel, progress=told, **options)
-        m = _map(d, gamma, given)
+        form = {key: given[key] for key in ("basis", "layout", "precision")}
+        m: Any = (
+            DynamicPrime(d, given["dim"], given["sigma"], **form)
+            if gamma is None
+            else KernelPrime(d, given["dim"], given["kernel"], gamma, form="pair", **form)
+        )
         report = pipeline.encode(
             source,
             dst,
@@ -139,13 +137,6 @@ def _gamma(given: dict[str, Any]) -> Any:
         return gamma if gamma in (None, "scale") else float(gamma)
     except ValueError:
         raise ParameterError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
-
-
-def _map(d: int, gamma: float | None, given: dict[str, Any]) -> DynamicPrime | KernelPrime:
-    options = {key: given[key] for key in ("basis", "layout", "precision")}
-    if gamma is None:
-        return DynamicPrime(d, given["dim"], given["sigma"], **options)
-    return KernelPrime(d, given["dim"], given["kernel"], gamma, form="pair", **options)
 
 
 def _engine(pipeline: ModuleType, m: Any, given: dict[str, Any]) -> Any:

@@ -14,13 +14,10 @@ from primal.codebooks._chirp import Alltop, PrimeChirp
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._prime_codes import Offset, Static
 from primal.codebooks._rational import Orthonormal, Paley, Singer
-from primal.codebooks._shadow_codes import Shadow, shipped_design
+from primal.codebooks._shadow import Shadow, shipped_design
 from primal.codebooks._stored import Gaussian, RandomFrequencies
-from primal.codebooks._tuned import Tuned
-from primal.codebooks._weighted import Weighted
+from primal.codebooks._tuned import Tuned, Weighted
 from primal.errors import ParameterError, PrimalError
-
-__all__ = ["KINDS", "candidates", "codebook"]
 
 KINDS: dict[str, type[Codebook]] = {
     kind.kind: kind
@@ -82,10 +79,6 @@ def codebook(
     progress : callable, optional
         Called with (done, total) steps by searches.
 
-    Returns
-    -------
-    codebook : Codebook
-
     Raises
     ------
     ParameterError, MemoryLimitError
@@ -103,8 +96,20 @@ def codebook(
     kind = one_of("kind", kind, ("auto", *KINDS))
     field = one_of("field", field, bounds.FIELDS)
     growable = flag("growable", growable)
+    named_bound = ""
     if max_coherence is not None:
-        _require_possible(N, D, field, max_coherence)
+        with raised_as(ParameterError, "max_coherence must be a number"):
+            max_coherence = float(max_coherence)
+        bound = bounds.best(N, D, field)
+        named_bound = f"{bound.name} bound, {bound.value:.6f},"
+        if not 0.0 <= max_coherence <= 1.0:
+            raise ParameterError(f"max_coherence must lie in [0, 1], got {max_coherence!r}.")
+        if max_coherence < bound.value - 1e-12:
+            raise ParameterError(
+                f"no {N} codes in D = {D} ({field}) have a coherence of {max_coherence}: the "
+                f"{named_bound} forbids it. Ask for max_coherence of at least {bound.value:.6f}, "
+                "fewer codes or a larger D."
+            )
     if steps is not None:
         steps = whole_number("steps", steps, least=1)
     if seconds is not None:
@@ -125,8 +130,8 @@ def codebook(
     if max_coherence is not None and book.certificate.coherence > max_coherence:
         raise ParameterError(
             f"the coherence of {N} codes in D = {D} is {book.certificate.coherence:.6f} with kind "
-            f"{book.kind!r}, above the {max_coherence} asked for; the {_named_bound(N, D, field)} "
-            "does not forbid less: use fewer codes or a larger D."
+            f"{book.kind!r}, above the {max_coherence} asked for; the {named_bound} does "
+            "not forbid less: use fewer codes or a larger D."
         )
     return book
 
@@ -162,44 +167,35 @@ def candidates(
     else:
         kinds = [kind for kind in _CLOSED if N > D and field in KINDS[kind]._fields]
     found: list[tuple[float, Codebook]] = []
+
+    def add(kind: str, budget: SearchBudget = budget) -> None:
+        codes = _make(N, D, kind, field, budget)
+        found.append((codes._coherence(), codes))
+
+    def lowest() -> float:
+        return min((coherence for coherence, _ in found), default=math.inf)
+
     if growable or N <= D:
-        found.append(_with_coherence(N, D, "static" if growable else "orthonormal", field, budget))
+        add("static" if growable else "orthonormal")
     for kind in kinds:
-        lowest = min((coherence for coherence, _ in found), default=math.inf)
         n_phases = max(1, D if field == "complex" else D // 2)
-        if kind not in _NEAR_ROOT or 0.85 / math.sqrt(n_phases) <= lowest:
+        if kind not in _NEAR_ROOT or 0.85 / math.sqrt(n_phases) <= lowest():
             with suppress(PrimalError):
-                found.append(_with_coherence(N, D, kind, field, budget))
+                add(kind)
     if not growable and N > D:
-        with suppress(PrimalError):
-            found += _shadow(N, D, field, min((c for c, _ in found), default=math.inf), budget)
+        design = shipped_design(N, D, field)
+        # No cyclotomic set was ever seen below 1.1 times Welch; do not search when that cannot win.
+        least = max(1.1 * bounds.welch(N, D), bounds.best(N, D, field).value + 1e-9)
+        if design is not None and budget.steps is None and budget.seconds is None:
+            found.append((design.coherence, _make(N, D, "shadow", field, budget)))
+        elif N <= _LARGEST_SEARCH_N and D <= _LARGEST_SEARCH_D and lowest() > least:
+            with suppress(PrimalError):
+                steps = _AUTO_STEPS if budget.steps is None else budget.steps
+                add("shadow", replace(budget, steps=steps))
         if not found:
-            found.append(_with_coherence(N, D, "static", field, budget))
+            add("static")
     # Rounding must not decide between equals: the earlier kind stays in front.
     return sorted(found, key=lambda one: round(one[0], 9))
-
-
-def _with_coherence(
-    N: int, D: int, kind: str, field: str, budget: SearchBudget
-) -> tuple[float, Codebook]:
-    codes = _make(N, D, kind, field, budget)
-    return codes._coherence(), codes
-
-
-def _shadow(
-    N: int, D: int, field: str, lowest: float, budget: SearchBudget
-) -> list[tuple[float, Codebook]]:
-    """Return a shadow: a shipped one, or the result of a search where one may win, or none."""
-    design = shipped_design(N, D, field)
-    if design is not None and budget.steps is None and budget.seconds is None:
-        return [(design.coherence, _make(N, D, "shadow", field, budget))]
-    # No cyclotomic set was ever seen below 1.1 times Welch; do not search when that cannot win.
-    least = max(1.1 * bounds.welch(N, D), bounds.best(N, D, field).value + 1e-9)
-    if N > _LARGEST_SEARCH_N or D > _LARGEST_SEARCH_D or lowest <= least:
-        return []
-    if budget.steps is None:
-        budget = replace(budget, steps=_AUTO_STEPS)
-    return [_with_coherence(N, D, "shadow", field, budget)]
 
 
 def _make(
@@ -214,22 +210,3 @@ def _make(
     if seed is not None:
         raise ParameterError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
     return found._design(N, D, field, budget)
-
-
-def _require_possible(N: int, D: int, field: str, max_coherence: float) -> None:
-    with raised_as(ParameterError, "max_coherence must be a number"):
-        possible = 0.0 <= float(max_coherence) <= 1.0
-    if not possible:
-        raise ParameterError(f"max_coherence must lie in [0, 1], got {max_coherence!r}.")
-    bound = bounds.best(N, D, field)
-    if max_coherence < bound.value - 1e-12:
-        raise ParameterError(
-            f"no {N} codes in D = {D} ({field}) have a coherence of {max_coherence}: the "
-            f"{_named_bound(N, D, field)} forbids it. Ask for max_coherence of at least "
-            f"{bound.value:.6f}, fewer codes or a larger D."
-        )
-
-
-def _named_bound(N: int, D: int, field: str) -> str:
-    bound = bounds.best(N, D, field)
-    return f"{bound.name} bound, {bound.value:.6f},"

@@ -20,8 +20,6 @@ from primal.codebooks._phase_codes import bases_rms
 from primal.engines import row_blocks
 from primal.errors import ParameterError
 
-__all__ = ["BinaryCodes", "DelsarteGoethals", "Gold", "Kerdock", "binary_field", "walsh_spectrum"]
-
 # 2**16 dimensions: the largest for which tables stay small and quick to make.
 _LARGEST_M = 16
 
@@ -54,9 +52,9 @@ class BinaryCodes(Codebook):
             )
         self.bipolar = self.size == D and self.n_forms(self.m) * self.size >= N
 
-    @classmethod
+    @staticmethod
     @abstractmethod
-    def n_forms(cls, m: int) -> int:
+    def n_forms(m: int) -> int:
         """Return the number of forms."""
 
     @abstractmethod
@@ -91,13 +89,12 @@ class BinaryCodes(Codebook):
     def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
         out[:] = 0
         n_formed = self.n_forms(self.m) * self.size
-        formed = indices < n_formed
         scale = out.dtype.type(1.0 / math.sqrt(self.size))
-        rows = np.flatnonzero(formed)
+        rows = np.flatnonzero(indices < n_formed)
         for part in row_blocks(len(rows), self.size, 1 << 20):
             block = rows[part]
             out[block, : self.size] = self._formed(indices[block]) * scale
-        basis = np.flatnonzero(~formed)
+        basis = np.flatnonzero(indices >= n_formed)
         out[basis, indices[basis] - n_formed] = 1
 
     def _evidence(self) -> Evidence:
@@ -113,8 +110,8 @@ class Kerdock(BinaryCodes):
 
     kind, parity, least_m = "kerdock", 0, 2
 
-    @classmethod
-    def n_forms(cls, m: int) -> int:
+    @staticmethod
+    def n_forms(m: int) -> int:
         return 1 << (m - 1)
 
     def form(self, j: int) -> np.ndarray:
@@ -129,8 +126,8 @@ class Gold(BinaryCodes):
 
     kind, parity, least_m = "gold", 1, 3
 
-    @classmethod
-    def n_forms(cls, m: int) -> int:
+    @staticmethod
+    def n_forms(m: int) -> int:
         return 1 << m
 
     def form(self, j: int) -> np.ndarray:
@@ -150,8 +147,8 @@ class DelsarteGoethals(BinaryCodes):
 
     kind, parity, least_m = "delsarte-goethals", 0, 4
 
-    @classmethod
-    def n_forms(cls, m: int) -> int:
+    @staticmethod
+    def n_forms(m: int) -> int:
         return 1 << (2 * m - 2)
 
     def form(self, j: int) -> np.ndarray:
@@ -177,10 +174,9 @@ def walsh_spectrum(bits: np.ndarray) -> np.ndarray:
     values = 1 - 2 * bits.astype(np.int64)
     half = 1
     while half < len(values):
-        pairs = values.reshape(-1, 2, half)
-        values = np.stack([pairs[:, 0] + pairs[:, 1], pairs[:, 0] - pairs[:, 1]], axis=1)
+        a, b = values.reshape(-1, 2, half).swapaxes(0, 1)
+        values = np.stack([a + b, a - b], axis=1).reshape(-1)
         half *= 2
-        values = values.reshape(-1)
     return values
 
 
@@ -208,8 +204,7 @@ class BinaryField(NamedTuple):
         """Return a * y for every element y, as int64 of shape (2**n,)."""
         product = np.zeros(len(self.log), dtype=np.int64)
         if a:
-            order = len(self.exp)
-            product[1:] = self.exp[(self.log[1:] + self.log[a]) % order]
+            product[1:] = self.exp[(self.log[1:] + self.log[a]) % len(self.exp)]
         return product
 
     def power(self, exponent: int) -> np.ndarray:
@@ -230,13 +225,11 @@ def binary_field(n: int) -> BinaryField:
     exp = np.array(powers, dtype=np.int64)
     log = np.zeros(size, dtype=np.int64)
     log[exp] = np.arange(size - 1)
+    exp.flags.writeable = log.flags.writeable = False
     # The trace of y is the sum of its conjugates y**(2**i): 0 or 1.
-    trace = np.zeros(size, dtype=np.int64)
-    for i in range(n):
-        trace[1:] ^= exp[log[1:] * (1 << i) % (size - 1)]
-    for table in (exp, log):
-        table.flags.writeable = False
-    return BinaryField(exp, log, trace.astype(np.uint8))
+    field = BinaryField(exp, log, np.zeros(size, dtype=np.uint8))
+    trace = np.bitwise_xor.reduce([field.power(1 << i) for i in range(n)])
+    return field._replace(trace=trace.astype(np.uint8))
 
 
 def _powers(polynomial: int, n: int) -> list[int]:

@@ -13,9 +13,6 @@ from primal.codebooks._metrics import gram_statistics, optimality_ratio
 from primal.codebooks._numbers import scrambled
 from primal.engines import row_blocks
 
-__all__ = ["CodebookCertificate", "Evidence", "Verification"]
-__all__ += ["pair_cosines", "sampled_pairs", "verify"]
-
 _DEFAULT_PAIRS = 10_000
 # A cosine of two codes in float64 differs from the certificate by rounding only.
 _TOLERANCE = 1e-9

@@ -1,11 +1,9 @@
 """Kinds ``chirp`` and ``alltop``: quadratic and cubic phases modulo a prime k.
 
-PrimeChirp has two indices and two lists of primes for each code.
-
-Position a k + b has the phases a sqrt(p_n) + b sqrt(q_n), where the fractions of sqrt(p_n) and
-sqrt(q_n) shadow n**2 / k and n / k: quadratic chirps modulo an odd prime k. The k**2 phasors
-then have |inner products| close to 1 / sqrt(k) or 0. Real codes are z and i z; the standard
-basis comes last.
+Position a k + b of a chirp has the phases a sqrt(p_n) + b sqrt(q_n), where the fractions of
+sqrt(p_n) and sqrt(q_n) shadow n**2 / k and n / k: quadratic chirps modulo an odd prime k. The k**2
+phasors then have |inner products| close to 1 / sqrt(k) or 0. Real codes are z and i z; the
+standard basis comes last.
 """
 
 from __future__ import annotations
@@ -27,8 +25,6 @@ from primal.codebooks._shadow import tightest_shadow
 from primal.codebooks._toeplitz import dirichlet, phasors
 from primal.errors import SpecError
 from primal.turns import floor_roots
-
-__all__ = ["Alltop", "PrimeChirp"]
 
 # A common shift of the targets, in units of 1 / k. One half would put a target next to the
 # fraction 1/2, which only very large primes have.
@@ -81,17 +77,6 @@ class PrimeChirp(PhaseCodes):
             out[row, n if self.view == "phasor" else 2 * n + int(quarters[row])] = 1
 
     def _evidence(self) -> Evidence:
-        coherence, pair = self._worst_chirp_pair()
-        if self.n_positions > self.k**2 and 1.0 / math.sqrt(self.k) > coherence:
-            # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
-            coherence = 1.0 / math.sqrt(self.k)
-            pair = (0, self.k**2 * (1 + (self.view == "paired")))
-        rms = rms_from_energy(self._energy(), self.N)
-        n_chirps = min(self.n_positions, self.k**2)
-        proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
-        return Evidence(coherence, pair, rms, proof)
-
-    def _worst_chirp_pair(self) -> tuple[float, tuple[int, int] | None]:
         coherence, pair = 0.0, None
         for first_da, products in self._differences():
             sizes, turned = sizes_in_view(products, self.view)
@@ -102,7 +87,14 @@ class PrimeChirp(PhaseCodes):
                 pair = (max(0, -db), da * self.k + max(0, db))
                 if self.view == "paired":
                     pair = (2 * pair[0] + int(turned[row, column]), 2 * pair[1])
-        return coherence, pair
+        if self.n_positions > self.k**2 and 1.0 / math.sqrt(self.k) > coherence:
+            # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
+            coherence = 1.0 / math.sqrt(self.k)
+            pair = (0, self.k**2 * (1 + (self.view == "paired")))
+        rms = rms_from_energy(self._energy(), self.N)
+        n_chirps = min(self.n_positions, self.k**2)
+        proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
+        return Evidence(coherence, pair, rms, proof)
 
     def _differences(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the products at differences (da, db) that occur, in rows da = first, ...
@@ -147,9 +139,9 @@ class PrimeChirp(PhaseCodes):
         g = self._g[:, None] - self._g[None, :]
         total = dirichlet(f, whole) * dirichlet(g, k)
         total += phasors(f * np.uint64(whole)) * dirichlet(g, rest)
-        total = total / k
-        n_basis = n_positions - n_chirps
-        total[np.arange(n_basis), np.arange(n_basis)] += 1.0
+        total /= k
+        basis = np.arange(n_positions - n_chirps)
+        total[basis, basis] += 1.0
         return total
 
 

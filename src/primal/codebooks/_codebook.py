@@ -17,8 +17,6 @@ from primal.codebooks._certificate import CodebookCertificate, Evidence, Verific
 from primal.codebooks.bounds import FIELDS
 from primal.errors import DataError, ParameterError, SpecError
 
-__all__ = ["Codebook", "SearchBudget", "check_sizes"]
-
 _DTYPES = {"real": ("float32", "float64"), "complex": ("complex64", "complex128")}
 # Phases in 64 bits and what becomes of them, while a code is made.
 _BYTES_PER_ENTRY = 64
@@ -101,17 +99,17 @@ class Codebook(ABC):
         -------
         codes : ndarray of shape (*indices.shape, D)
             Of length 1, up to rounding; of length sqrt(D) as int8.
-
-        Raises
-        ------
-        DataError, ParameterError
-            If an index is not a whole number in [0, N), or these codes do not have this type.
         """
         wanted = self._checked_indices(indices)
         flat = wanted.reshape(-1)
-        if dtype is not None and _is_int8(dtype):
+        choices = _DTYPES[self.field]
+        try:
+            name = choices[0] if dtype is None else np.dtype(dtype).name  # type: ignore[call-overload]
+        except (TypeError, ValueError):
+            name = str(dtype)
+        if name == "int8":
             return self._signs(flat).reshape(*wanted.shape, self.D)
-        kind = self._output_dtype(dtype)
+        kind = np.dtype(one_of("dtype", name, choices))
         require_memory(wanted.size * self.D * kind.itemsize, f"{wanted.size} codes")
         out = np.empty((len(flat), self.D), dtype=kind)
         self._write(flat, out)
@@ -145,13 +143,8 @@ class Codebook(ABC):
         n_pairs : int, optional
             How many pairs, the same ones every time; 10,000 by default.
         full : bool, default=False
-            All N (N - 1) / 2 pairs instead, in blocks; the work is N**2 D.
-
-        Returns
-        -------
-        verification : Verification
-            Not `ok` when a cosine exceeds the certificate (by more than 1e-9), the certified pair
-            does not attain it, or, with `full`, the largest cosine or the RMS differ from it.
+            All N (N - 1) / 2 pairs instead, in blocks; the work is N**2 D. Then the largest
+            cosine and the RMS have to equal those of the certificate, up to 1e-9.
         """
         return verify(self, n_pairs, full=flag("full", full))
 
@@ -226,16 +219,6 @@ class Codebook(ABC):
             raise DataError(f"indices must lie in [0, {self.N}), got {wrong}.")
         return array.astype(np.int64)
 
-    def _output_dtype(self, dtype: object) -> np.dtype:
-        choices = _DTYPES[self.field]
-        if dtype is None:
-            return np.dtype(choices[0])
-        try:
-            name = np.dtype(dtype).name  # type: ignore[call-overload]
-        except (TypeError, ValueError):
-            name = str(dtype)
-        return np.dtype(one_of("dtype", name, choices))
-
     def _signs(self, indices: np.ndarray) -> np.ndarray:
         """Return the entries times sqrt(D), int8 of shape (n, D); bipolar kinds have them."""
         raise ParameterError(
@@ -250,10 +233,3 @@ def check_sizes(N: object, D: object) -> tuple[int, int]:
     d = whole_number("D", D, least=1)
     require_memory(_BYTES_PER_ENTRY * d, f"a code of D = {d} entries")
     return n, d
-
-
-def _is_int8(dtype: object) -> bool:
-    try:
-        return np.dtype(dtype) == np.int8  # type: ignore[call-overload]
-    except (TypeError, ValueError):
-        return False

@@ -24,8 +24,6 @@ from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
 from primal.turns import waves
 
-__all__ = ["Target", "coset_options", "cyclotomic_target"]
-
 _LARGEST_COSETS = 900
 _LARGEST_OPTIONS = 128
 # Lags that are looked at first when candidates are compared.
@@ -37,11 +35,20 @@ _DEFAULT_STEPS = 20_000
 
 @dataclass(frozen=True)
 class Target:
-    """A union of cosets: numerators of the frequencies, P, and its coherence over all lags."""
+    """A union of cosets of the residues of order h modulo P, with its coherence over all lags."""
 
-    numerators: tuple[int, ...]
     P: int
+    h: int
+    cosets: tuple[int, ...]  # one residue of each, rising
     coherence: float
+
+    @property
+    def numerators(self) -> list[int]:
+        """Numerators of the frequencies u / P, rising."""
+        root = pow(primitive_root(self.P), (self.P - 1) // self.h, self.P)
+        subgroup = [pow(root, i, self.P) for i in range(self.h)]
+        residues = {c * s % self.P for c in self.cosets for s in subgroup}
+        return sorted({min(r, self.P - r) for r in residues})
 
 
 def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
@@ -59,11 +66,9 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
         )
     clock = _Clock(budget)
     searches = [_Search(P, h, D) for P, h in options]
-    n_rounds = 1
-    while len(options) >> (2 * n_rounds) > 0:
-        n_rounds += 1
+    n_rounds = (len(options).bit_length() + 1) // 2  # until less than one would be left
     for number in range(n_rounds):
-        share = max(1, clock.left // (n_rounds - number) // len(searches))
+        share = max(1, (clock.steps - clock.done) // (n_rounds - number) // len(searches))
         for search in searches:
             search.run(share, clock)
         searches.sort(key=lambda search: (search.coherence, search.P, search.h))
@@ -101,18 +106,14 @@ class _Clock:
     def __init__(self, budget: SearchBudget) -> None:
         self.steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
         self.done, self._progress = 0, budget.progress
-        self._end = None if budget.seconds is None else time.monotonic() + budget.seconds
-
-    @property
-    def left(self) -> int:
-        return self.steps - self.done
+        self._end = time.monotonic() + (math.inf if budget.seconds is None else budget.seconds)
 
     def tick(self) -> bool:
         """Count one step; False when there are none left."""
-        if self.left <= 0 or (self._end is not None and time.monotonic() > self._end):
+        if self.done >= self.steps or time.monotonic() > self._end:
             return False
         self.done += 1
-        if self.done % 64 == 0 or self.left == 0:
+        if self.done % 64 == 0 or self.done == self.steps:
             self._progress(self.done, self.steps)
         return True
 
@@ -142,11 +143,8 @@ class _Search:
 
     def target(self) -> Target:
         """Return the best union found."""
-        cosets = [pow(self.generator, int(j), self.P) for j in self.best]
-        subgroup = [pow(self.generator, self.n * i, self.P) for i in range(self.h)]
-        residues = {c * s % self.P for c in cosets for s in subgroup}
-        numerators = tuple(sorted({min(r, self.P - r) for r in residues}))
-        return Target(numerators, self.P, float(self.coherence))
+        cosets = tuple(sorted(pow(self.generator, int(j), self.P) for j in self.best))
+        return Target(self.P, self.h, cosets, float(self.coherence))
 
     def _exchanges(self) -> Iterator[None]:
         """Exchange one coset after the other for the best one; yield before every step."""
@@ -174,9 +172,8 @@ class _Search:
 
     def _periods(self) -> np.ndarray:
         """Return the periods, row j rotated by j: the sums that coset j adds at every lag."""
-        powers = accumulate(
-            repeat(self.generator, self.P - 2), lambda a, g: a * g % self.P, initial=1
-        )
+        factors = repeat(self.generator, self.P - 2)
+        powers = accumulate(factors, lambda a, g: a * g % self.P, initial=1)
         residues = np.fromiter(powers, dtype=np.uint64, count=self.P - 1)
         cosines = waves(rational_turns(residues, self.P))[0]
         periods = cosines.reshape(self.h, self.n).sum(axis=0) / self.D

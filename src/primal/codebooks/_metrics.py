@@ -24,8 +24,6 @@ from primal.codebooks import bounds
 from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
 from primal.errors import DataError
 
-__all__ = ["GramStatistics", "gram_statistics", "optimality_ratio", "toeplitz_statistics"]
-
 _BLOCK_ROWS = 1024
 # Cosines closer than this are equal up to rounding; the first pair of them is reported.
 _SAME = 1e-12
@@ -175,7 +173,8 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
     >>> round(optimality_ratio(0.4268, 1000, 64), 2)
     3.53
     """
-    coherence = _coherence(coherence)
+    # Rounding may carry a cosine beyond 1 and -0.0 is a cosine too.
+    coherence = real_number("coherence", coherence, above=-1e-9, below=1.0 + 1e-3)
     bound = bounds.welch(N, D)
     if bound > 0.0:
         return coherence / bound
@@ -228,8 +227,3 @@ def _unit_rows(rows: np.ndarray, first: int, dtype: str) -> np.ndarray:
     if dtype == "float64":
         return unit
     return unit.astype(np.complex64 if unit.dtype.kind == "c" else np.float32)
-
-
-def _coherence(value: object) -> float:
-    # Rounding may carry a cosine beyond 1 and -0.0 is a cosine too.
-    return real_number("coherence", value, above=-1e-9, below=1.0 + 1e-3)

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from itertools import count
 
 import numpy as np
 
 from primal.errors import ParameterError
-
-__all__ = ["divisors", "is_prime", "largest_order", "prime_at_least", "prime_at_most"]
-__all__ += ["primitive_root", "scrambled", "scrambled_order"]
 
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
@@ -41,10 +39,7 @@ def prime_at_most(n: int, *, residue: int = 0, modulus: int = 1) -> int | None:
 
 def prime_at_least(n: int, *, residue: int = 0, modulus: int = 1) -> int:
     """Return the smallest prime p >= n with p = residue modulo `modulus`."""
-    p = max(n, 2)
-    while p % modulus != residue or not is_prime(p):
-        p += 1
-    return p
+    return next(p for p in count(max(n, 2)) if p % modulus == residue and is_prime(p))
 
 
 def largest_order(

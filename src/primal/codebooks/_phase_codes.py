@@ -15,9 +15,6 @@ from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
 from primal.engines import row_blocks
 from primal.turns import round_turns, static_turns, waves
 
-__all__ = ["VIEWS", "PhaseCodes", "ToeplitzCodes", "bases_rms", "lag_evidence"]
-__all__ += ["sizes_in_view", "split_view", "unit_amplitudes", "write_phases"]
-
 # What becomes of the phases of a code: cosines and sines with one code for each position; one
 # complex number for each phase; or two real codes for each position, z and i z.
 VIEWS = ("real", "phasor", "paired")
@@ -117,7 +114,15 @@ def lag_evidence(
         if peak > coherence + 1e-12:
             at = int(np.argmax(sizes > peak - 1e-12))
             coherence, lag, turned = peak, max(first, 1) + at, bool(imaginary[at])
-    energy = _energy(increments, N, view, weights, last_row)
+    if view == "real":
+        energy = real_energy(increments, N, weights)
+    elif view == "phasor":
+        energy = phasor_energy(increments, N)
+    else:
+        # z and i z together double the frame operator of z; an odd code out adds its own row,
+        # whose products are those at every lag.
+        energy = 2.0 * phasor_energy(increments, N // 2) if N > 1 else 0.0
+        energy += 2.0 * last_row + 1.0 if N % 2 else 0.0
     pair = None
     if lag is not None:
         # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
@@ -139,16 +144,3 @@ def bases_rms(N: int, size: int) -> float:
     bases, rest = divmod(N, size)
     # The frame operator is `bases` times the identity and a projection of rank `rest`.
     return rms_from_energy(float(bases * bases * size + 2 * bases * rest + rest), N)
-
-
-def _energy(
-    increments: np.ndarray, N: int, view: str, weights: np.ndarray | None, last_row: float
-) -> float:
-    if view == "real":
-        return real_energy(increments, N, weights)
-    if view == "phasor":
-        return phasor_energy(increments, N)
-    # z and i z together double the frame operator of z; an odd code out adds its own row,
-    # whose products are those at every lag.
-    whole = 2.0 * phasor_energy(increments, N // 2) if N > 1 else 0.0
-    return whole + (2.0 * last_row + 1.0 if N % 2 else 0.0)

@@ -13,8 +13,6 @@ import operator
 from primal._checks import even_dimension, one_of, real_number, whole_number
 from primal.codebooks._special import bisect, log_beta_tail, scaled_bessel
 
-__all__ = ["capacity", "log_mean_cosine_tail", "predict_coherence"]
-
 # Beyond this the tails of similarities are no floats.
 _LARGEST_D = 1 << 53
 MODELS = ("toeplitz", "gaussian")

@@ -17,8 +17,6 @@ from primal.engines import engine, row_blocks
 from primal.errors import ParameterError, SpecError
 from primal.turns import floor_roots, prime_slice, waves
 
-__all__ = ["Offset", "PrimeCodes", "Static", "checked_primes", "n_primes"]
-
 # Starts that are compared.
 _DEFAULT_OFFSETS = 1000
 _BLOCK_ENTRIES = 1 << 20
@@ -86,7 +84,18 @@ class Offset(Static):
         n_offsets = _DEFAULT_OFFSETS if budget.steps is None else budget.steps
         k = n_primes(D, field)
         require_work(10 * N * (n_offsets + k), f"a search of {n_offsets} starts for {N} codes")
-        return cls(N, D, field, _best_offset(N, k, field, n_offsets, budget))
+        # The sums of all starts come from running sums over the primes, so that a thousand starts
+        # cost little more than one list of n_offsets + k primes.
+        increments = floor_roots(prime_slice(0, n_offsets + k - 1), 1.0, 64)
+        worst = np.zeros(n_offsets)
+        for rows in row_blocks(N - 1, len(increments), _BLOCK_ENTRIES):
+            lags = np.arange(1 + rows.start, 1 + rows.stop, dtype=np.uint64)
+            cos, sin = waves(lags[:, None] * increments)
+            sums = _window_sums(cos, k)
+            values = np.hypot(sums, _window_sums(sin, k)) if field == "complex" else np.abs(sums)
+            np.maximum(worst, values.max(axis=0), out=worst)
+            budget.progress(1 + rows.stop, N)
+        return cls(N, D, field, int(worst.argmin()))
 
 
 def checked_primes(values: object, most: int) -> list[int]:
@@ -110,24 +119,6 @@ def n_primes(D: int, field: str) -> int:
             "entry zero."
         )
     return D // 2
-
-
-def _best_offset(N: int, k: int, field: str, n_offsets: int, budget: SearchBudget) -> int:
-    """Return the first s < n_offsets with the smallest coherence of k primes from number s.
-
-    The sums of all starts come from running sums over the primes, so that a thousand starts
-    cost little more than one list of n_offsets + k primes.
-    """
-    increments = floor_roots(prime_slice(0, n_offsets + k - 1), 1.0, 64)
-    worst = np.zeros(n_offsets)
-    for rows in row_blocks(N - 1, len(increments), _BLOCK_ENTRIES):
-        lags = np.arange(1 + rows.start, 1 + rows.stop, dtype=np.uint64)
-        cos, sin = waves(lags[:, None] * increments)
-        sums = _window_sums(cos, k)
-        values = np.hypot(sums, _window_sums(sin, k)) if field == "complex" else np.abs(sums)
-        np.maximum(worst, values.max(axis=0), out=worst)
-        budget.progress(1 + rows.stop, N)
-    return int(worst.argmin())
 
 
 def _window_sums(values: np.ndarray, k: int) -> np.ndarray:

@@ -21,8 +21,6 @@ from primal.codebooks._toeplitz import phasor_energy
 from primal.errors import ParameterError
 from primal.turns import round_turns, waves
 
-__all__ = ["Orthonormal", "Paley", "Singer", "difference_set", "rational_turns", "singer_order"]
-
 
 def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
     """Return floor(2**64 u / P) for 0 <= u < P < 2**32, as uint64."""
@@ -131,9 +129,12 @@ class Paley(RationalCodes):
         require_memory(100 * modulus, f"the residues modulo {modulus}")
         residues = {r * r % modulus for r in range(1, modulus)}
         self.numerators = np.array(sorted(r for r in residues if 2 * r < modulus), dtype=np.uint64)
+        # The cosine at every lag that is not a quadratic residue; at residues it is smaller.
+        self._largest = 1.0 / (math.sqrt(modulus) - 1.0)
+        self._worst_lag = next(r for r in range(2, modulus) if r not in residues)
 
     def _coherence(self) -> float:
-        return self._evidence().coherence if self._worst_lag >= self.N else self._closed_form
+        return self._evidence().coherence if self._worst_lag >= self.N else self._largest
 
     def _evidence(self) -> Evidence:
         found = lag_evidence(rational_turns(self.numerators, self.modulus), self.N, "real")
@@ -141,17 +142,7 @@ class Paley(RationalCodes):
         if lag >= self.N:
             return found
         proof = f"closed form: quadratic Gauss sum modulo {self.modulus}"
-        return Evidence(self._closed_form, (0, lag), found.rms, proof, lag)
-
-    @property
-    def _closed_form(self) -> float:
-        """Cosine at every lag that is not a quadratic residue; at residues it is smaller."""
-        return 1.0 / (math.sqrt(self.modulus) - 1.0)
-
-    @property
-    def _worst_lag(self) -> int:
-        p = self.modulus
-        return next(r for r in range(2, p) if pow(r, (p - 1) // 2, p) == p - 1)
+        return Evidence(self._largest, (0, lag), found.rms, proof, lag)
 
 
 @cache
@@ -160,16 +151,18 @@ def difference_set(q: int) -> tuple[int, ...]:
 
     Powers of a root x of a cubic over the field of q elements run through the points of the
     projective plane when the cubic is primitive enough; those on the line "third coordinate
-    zero" are a difference set. Cubics are tried in a fixed order until one is. By definition
-    the set is right when every non-zero residue is a difference exactly once, which is checked.
+    zero" are a difference set. Cubics are tried in a fixed order until one is: until every
+    non-zero residue is a difference exactly once.
     """
     modulus = q * q + q + 1
     require_memory(32 * q * q, f"a difference set of order {q}")
     for attempt in range(64 * (q + 1)):
         cubic = [int(c % np.uint64(q)) for c in scrambled(3 * attempt, 3)]
-        found = _line(q, modulus, cubic)
-        if len(found) == q + 1 and _is_perfect(found, modulus):
-            return tuple(found)
+        line = _line(q, modulus, cubic)
+        if len(line) == q + 1:
+            differences = np.subtract.outer(line, line).reshape(-1) % modulus
+            if (np.bincount(differences, minlength=modulus)[1:] == 1).all():
+                return tuple(line)
     raise ParameterError(f"no difference set of order {q} was found: use a prime q.")
 
 
@@ -190,9 +183,3 @@ def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:
                 break
         s0, s1, s2 = s2 * c0 % q, (s0 + s2 * c1) % q, (s1 + s2 * c2) % q
     return found
-
-
-def _is_perfect(residues: list[int], modulus: int) -> bool:
-    s = np.array(residues)
-    differences = (s[:, None] - s[None, :]) % modulus
-    return bool((np.bincount(differences.reshape(-1), minlength=modulus)[1:] == 1).all())

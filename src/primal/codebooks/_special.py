@@ -10,8 +10,6 @@ from collections.abc import Callable
 
 import numpy as np
 
-__all__ = ["bisect", "jacobi", "largest_jacobi_zero", "log_beta_tail", "scaled_bessel"]
-
 # From here on the asymptotic series of I_0 and I_1 reaches 1e-16.
 _ASYMPTOTIC = 40.0
 
@@ -100,12 +98,11 @@ def largest_jacobi_zero(n: int, a: float, b: float) -> float:
         return -1.0
     i = np.arange(n, dtype=np.float64)
     s = 2.0 * i + a + b
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):  # the first ones are set below
         diagonal = (b * b - a * a) / (s * (s + 2.0))
-    diagonal[0] = (b - a) / (a + b + 2.0)
-    i, s = i[1:], s[1:]
-    with np.errstate(invalid="ignore", divide="ignore"):
         beside = 4.0 * i * (i + a) * (i + b) * (i + a + b) / (s * s * (s + 1.0) * (s - 1.0))
+    diagonal[0] = (b - a) / (a + b + 2.0)
+    beside = beside[1:]
     if n > 1:
         beside[0] = 4.0 * (1.0 + a) * (1.0 + b) / ((2.0 + a + b) ** 2 * (3.0 + a + b))
     matrix = np.diag(diagonal) + np.diag(np.sqrt(beside), 1) + np.diag(np.sqrt(beside), -1)

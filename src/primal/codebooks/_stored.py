@@ -20,8 +20,6 @@ from primal.codebooks._prime_codes import n_primes
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError, SpecError
 
-__all__ = ["Gaussian", "RandomFrequencies", "StoredCodes", "polished"]
-
 # Up to this many codes every pair is computed; beyond, pairs are sampled.
 LARGEST_FULL = 20_000
 N_SAMPLED = 1 << 20
@@ -124,22 +122,21 @@ def polished(
     require_work(steps * N**3, f"polishing with steps = {steps}")
     codes = book.encode(np.arange(N), dtype="complex128" if book.field == "complex" else "float64")
     target = 1.15 * welch(N, D)
-    best, lowest = codes, _coherence(codes.conj() @ codes.T)
-    current = codes
+    gram = codes.conj() @ codes.T
+    best, lowest = codes, _coherence(gram)
     with single_threaded_blas():  # small matrices: more threads only wait for each other
         for number in range(steps):
-            gram = current.conj() @ current.T
             # For many codes 1.15 times Welch is out of reach, and aiming at it stalls.
             tau = target if N < 8 * D else max(target, 0.95 * lowest)
-            sizes = np.abs(gram)
-            gram *= np.minimum(1.0, tau / np.maximum(sizes, 1e-300))
+            gram *= np.minimum(1.0, tau / np.maximum(np.abs(gram), 1e-300))
             np.fill_diagonal(gram, 1.0)
             values, vectors = np.linalg.eigh(gram)
             top = np.sqrt(np.maximum(values[-D:], 0.0))
             # Rows u of the factor satisfy conj(u_i) . u_j = gram_ij.
             current = vectors[:, -D:].conj() * top
             current /= np.maximum(np.linalg.norm(current, axis=1), 1e-300)[:, None]
-            reached = _coherence(current.conj() @ current.T)
+            gram = current.conj() @ current.T
+            reached = _coherence(gram)
             if reached < lowest:
                 best, lowest = current, reached
             if progress is not None:

@@ -16,16 +16,6 @@ from primal._checks import fixed_point, real_array, require_memory, require_work
 from primal.errors import DataError
 from primal.turns import waves
 
-__all__ = [
-    "dirichlet",
-    "fejer",
-    "lag_cosines",
-    "lag_products",
-    "phasor_energy",
-    "phasors",
-    "real_energy",
-]
-
 # Lags in one block; a block and its factors take a few tens of bytes for each.
 _BLOCK_LAGS = 1 << 20
 # Entries of the factor that all blocks share: 256 MB.

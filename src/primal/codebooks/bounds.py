@@ -7,6 +7,7 @@ Coherence is the largest |cosine| between two of the vectors. D counts real numb
 from __future__ import annotations
 
 import math
+from itertools import product
 from typing import NamedTuple
 
 from primal._checks import one_of, whole_number
@@ -84,27 +85,24 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
         return 0.0
     if D == 1:
         return 1.0
-    try:
-        return _levenshtein(N, D, field)
-    except (OverflowError, ZeroDivisionError):  # polynomials beyond the range of floats
-        return welch(N, D)
-
-
-def _levenshtein(N: int, D: int, field: str) -> float:
     a, b = ((D - 3) / 2.0, -0.5) if field == "real" else (D - 2.0, 0.0)
+
+    def surplus(t: float) -> float:
+        ratio = jacobi(j - 1 + e, a + 1.0, b, t) / jacobi(j, a, b + e, t)
+        return (1.0 - ratio) * _harmonics(D, j - 1 + e, field) - N
+
     low = -1.0
-    for j in range(1, _LARGEST_DEGREE + 1):
-        for e in (0, 1):
+    try:
+        for j, e in product(range(1, _LARGEST_DEGREE + 1), (0, 1)):
             high = largest_jacobi_zero(j, a + 1.0, b + e)
             if high >= 1.0 - 1e-12:
                 return 1.0
-            if _largest_size(j, e, a, b, D, field, high) >= N:
-
-                def surplus(t: float, j: int = j, e: int = e) -> float:
-                    return _largest_size(j, e, a, b, D, field, t) - N
-
-                return math.sqrt(0.5 * (1.0 + bisect(surplus, low, high)))
+            if surplus(high) >= 0.0:
+                low = bisect(surplus, low, high)
+                break
             low = high
+    except (OverflowError, ZeroDivisionError):  # polynomials beyond the range of floats
+        return welch(N, D)
     return math.sqrt(0.5 * (1.0 + low))
 
 
@@ -129,11 +127,6 @@ def best(N: int, D: int, field: str = "real") -> Bound:
 
 def _sizes(N: int, D: int) -> tuple[int, int]:
     return whole_number("N", N, least=1), whole_number("D", D, least=1)
-
-
-def _largest_size(j: int, e: int, a: float, b: float, D: int, field: str, t: float) -> float:
-    ratio = jacobi(j - 1 + e, a + 1.0, b, t) / jacobi(j, a, b + e, t)
-    return (1.0 - ratio) * _harmonics(D, j - 1 + e, field)
 
 
 def _harmonics(D: int, degree: int, field: str) -> int:

@@ -7,9 +7,9 @@ from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
 from primal.decoding._linear import pseudoinverse as pseudoinverse
 from primal.decoding._linear import warn_of_erased as warn_of_erased
-from primal.decoding._noise import code_phases as code_phases
-from primal.decoding._noise import noise_turns as noise_turns
+from primal.decoding._phases import code_phases as code_phases
 from primal.decoding._phases import have_phases as have_phases
+from primal.decoding._phases import noise_turns as noise_turns
 from primal.decoding._phases import phases_of as phases_of
 from primal.decoding._plan import DecodePlan, DecodeResult, decode_exact
 from primal.decoding._plan import make_plan as make_plan

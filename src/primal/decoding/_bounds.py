@@ -6,8 +6,6 @@ import math
 
 import numpy as np
 
-__all__ = ["RARELY", "chi_squared_limit", "log2_ball", "log2_shifted_within"]
-
 # Standard deviations that a normal variable exceeds once in 100,000 and once in two million.
 SELDOM, RARELY = 4.265, 4.892
 

@@ -20,8 +20,6 @@ import numpy as np
 from primal._files import npy_header, open_regular, written_whole
 from primal.errors import ParameterError
 
-__all__ = ["cache_folder", "cache_key", "load", "store"]
-
 # Part of every key. Raise it whenever the reduction or the choice of rows changes.
 DECODER_VERSION = 1
 # Of the transform and of its inverse transpose.
@@ -64,9 +62,8 @@ def load(key: str, least: int, most: int) -> tuple[np.ndarray, np.ndarray] | Non
             size = os.fstat(stream.fileno()).st_size
             m = math.isqrt(max(0, size - len(_header(1))) // _BYTES_PER_ENTRY)
             header = _header(m)
-            if not least <= m <= most or size != len(header) + _BYTES_PER_ENTRY * m * m:
-                return None
-            if stream.read(len(header)) != header:
+            right_size = least <= m <= most and size == len(header) + _BYTES_PER_ENTRY * m * m
+            if not right_size or stream.read(len(header)) != header:
                 return None
             u, v = np.fromfile(stream, dtype="<i8", count=2 * m * m).reshape(2, m, m)
     except (OSError, ValueError):  # among them DataError, and a file that shrinks meanwhile

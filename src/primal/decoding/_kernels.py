@@ -12,8 +12,6 @@ from typing import Any
 
 import numpy as np
 
-__all__ = ["COMPILED", "nearest_plane", "reduce_rows", "row_products"]
-
 try:
     from numba import njit
 except ImportError:  # the `fast` extra is not installed: right, but hundreds of times slower

@@ -21,8 +21,6 @@ import numpy as np
 from primal._forks import load_compiled
 from primal.errors import EngineError
 
-__all__ = ["Lattice", "Reduced", "log_success", "reduce_lattice", "triangular_factor"]
-
 _DELTA = 0.999
 _LEVEL_RATIO = 2.0**22
 _MOST_PASSES = 60
@@ -115,48 +113,70 @@ def triangular_factor(rows: np.ndarray) -> np.ndarray:
 
 
 def reduce_lattice(
-    lattice: Lattice,
-    *,
-    window: int = 16,
-    report: Callable[[float], None] | None = None,
+    lattice: Lattice, *, window: int = 16, report: Callable[[float], None] | None = None
 ) -> Reduced:
     """Return the lattice reduced by LLL, at the end with deep insertions of up to `window` places.
 
-    `report` is called with the share done, in [0, 1], before each pass.
-
-    Raises
-    ------
-    EngineError
-        If the integers outgrow 64 bits or the passes do not settle.
+    `report` is called with the share done, in [0, 1], before each pass. Raises EngineError if the
+    integers outgrow 64 bits or the passes do not settle.
     """
     kernels = load_compiled("primal.decoding._kernels")
     m = len(lattice.noise_turns)
     u, v = np.eye(m, dtype=np.int64), np.eye(m, dtype=np.int64)
-    factors = _noise_factors(lattice.first_noise_factor())
+    first = lattice.first_noise_factor()
+    n_levels = max(1, math.ceil(math.log(first) / math.log(_LEVEL_RATIO)))
+    # From `first` down to 1, each at most 2**22 below the one before.
+    factors = [first ** (1.0 - (level + 1) / n_levels) for level in range(n_levels)]
+    unsettled = EngineError(
+        f"the reduction of {m} phases did not settle in double precision: state a larger noise "
+        "or a narrower prior, or install python-flint."
+    )
     for level, noise_factor in enumerate(factors):
-        last = level == len(factors) - 1
+        last = level == n_levels - 1
         for places in (1, window) if last and window > 1 else (1,):
             for _ in range(_MOST_PASSES):
                 if report is not None:
-                    report(level / len(factors))
+                    report(level / n_levels)
                 factor = triangular_factor(lattice.rows(u, noise_factor))
                 if kernels.reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
                     break
             else:
-                raise EngineError(_unsettled(m))
+                raise unsettled
     if not np.array_equal(u @ v.T, np.eye(m, dtype=np.int64)):
-        raise EngineError(_unsettled(m))
+        raise unsettled
     return Reduced(u, v, triangular_factor(lattice.rows(u)))
 
 
-def _noise_factors(first: float) -> list[float]:
-    """Return factors from `first` down to 1, each at most 2**22 below the one before."""
-    n_levels = max(1, math.ceil(math.log(first) / math.log(_LEVEL_RATIO)))
-    return [first ** (1.0 - (level + 1) / n_levels) for level in range(n_levels)]
+def reduce_best(lattice: Lattice, report: Callable[[float], None] | None = None) -> Reduced:
+    """Return the lattice reduced by our own code, or by python-flint if that does not settle."""
+    try:
+        return reduce_lattice(lattice, report=report)
+    except EngineError as error:
+        try:
+            return reduce_with_flint(lattice)
+        except ImportError:
+            raise error from None
 
 
-def _unsettled(m: int) -> str:
-    return (
-        f"the reduction of {m} phases did not settle in double precision: state a larger noise "
-        "or a narrower prior, or install python-flint."
-    )
+def reduce_with_flint(lattice: Lattice) -> Reduced:
+    """Return the lattice reduced by LLL in exact integers, with the package python-flint.
+
+    Raises ImportError without it, and EngineError if the transform does not fit into 64 bits.
+    """
+    from flint import fmpz_mat  # type: ignore[import-not-found]
+
+    m = len(lattice.noise_turns)
+    noisy = np.flatnonzero(lattice.noise_turns > 0)
+    rows = np.zeros((m, len(noisy)), dtype=object)
+    for column, row in enumerate(noisy):
+        rows[row, column] = round(float(lattice.noise_turns[row]) * 2**lattice.log2_scale)
+    rows = np.concatenate([rows, lattice.scaled.astype(object)], axis=1)
+    _, transform = fmpz_mat(rows.tolist()).lll(True, 0.999)
+    # Its determinant is 1 or -1, and so is what this inverse is divided by.
+    inverse = transform.inv(True) * transform.det()
+    u = np.array([[int(v) for v in row] for row in transform.tolist()], dtype=object)
+    v = np.array([[int(v) for v in row] for row in inverse.tolist()], dtype=object).T
+    if max(abs(int(value)) for value in u.ravel()) >= 2**62:
+        raise EngineError(f"the transform of {m} phases outgrew 64 bits: state a larger noise.")
+    u, v = u.astype(np.int64), (v & (2**64 - 1)).astype(np.uint64).view(np.int64)
+    return Reduced(u, v, triangular_factor(lattice.rows(u)))

@@ -19,15 +19,6 @@ import numpy as np
 from primal.bases import Basis, HadamardTable
 from primal.errors import MisfitWarning, NotInvertibleError
 
-__all__ = [
-    "Regime",
-    "linear_inverse",
-    "measure_regime",
-    "no_wrap_bound",
-    "pseudoinverse",
-    "warn_of_erased",
-]
-
 _BLOCK_ENTRIES = 1 << 19
 
 
@@ -114,13 +105,7 @@ def linear_inverse(basis: Basis) -> Callable[[np.ndarray], np.ndarray]:
 
 
 def pseudoinverse(basis: Basis) -> np.ndarray:
-    """Return the pseudoinverse of sigma * W in float64, shape (d, k).
-
-    Raises
-    ------
-    NotInvertibleError
-        If there are fewer phases than inputs.
-    """
+    """Return the pseudoinverse of sigma * W in float64, shape (d, k), if there are d phases."""
     if basis.n_frequencies < basis.d:
         raise NotInvertibleError(
             f"decoding needs D >= 2 d, got D = {2 * basis.n_frequencies} and d = {basis.d}: "

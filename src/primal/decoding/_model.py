@@ -20,8 +20,6 @@ from primal.decoding._priors import PriorModel
 from primal.errors import DataError
 from primal.turns import FREQUENCY_BITS
 
-__all__ = ["PhaseModel", "least_noise_turns", "promised_success", "row_counts"]
-
 # Ratio of neighboring deviations after a reduction with deep insertions, as measured; LLL
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.
 _PROFILE_RATIO = 1.03
@@ -130,9 +128,7 @@ def row_counts(model: PhaseModel) -> Iterator[int]:
     good = [n for n, log_chance in promised.items() if log_chance > (-1e-12 if n_whole else -1e-5)]
     first = good[0] if good else max(promised, key=lambda n: promised[n])
     yield first
-    for extra in (2, 6, 14, 30, 62):
-        if first + extra < most:
-            yield first + extra
+    yield from (first + extra for extra in (2, 6, 14, 30, 62) if first + extra < most)
     if most > first:
         yield most
 

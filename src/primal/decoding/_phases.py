@@ -1,4 +1,7 @@
-"""Phases out of waves, and which rows have none.
+"""Phases out of codes, how noisy they are, and which rows have none.
+
+A code is either waves (D floats in a row) or phases (D / 2 unsigned integers in a row):
+``m.turns(x)``, or the same rounded to 8 or 16 bits.
 
 A pair (cos, sin) of length 0 points nowhere: atan2(0, 0) is a number, but not a phase. A code may
 be scaled by one unknown factor, so lengths are compared within a row. Noise that moves phases
@@ -11,10 +14,24 @@ import math
 
 import numpy as np
 
-from primal.engines import row_blocks
+from primal._checks import real_array
+from primal.engines import row_blocks, wave_columns
+from primal.errors import ParameterError
 
-__all__ = ["have_phases", "phases_of", "wrapped"]
-
+# Standard deviations in turns. For waves they are measured on uniform phases and rounded up:
+# float32 gives up to 4e-9 (at most 1e-8 in any phase), float16 1.6e-5, bfloat16 1.3e-4.
+# float64 waves are good to 2e-17, but float64 phases and products are not. A rounded phase is
+# anywhere within half a step of the one it stands for.
+NOISES = {
+    "float64": 1e-14,
+    "float32": 1e-8,
+    "float16": 1.6e-5,
+    "bfloat16": 1.3e-4,
+    "uint32": 1e-8,
+    "uint16": 2.0**-16 / math.sqrt(12.0),
+    "uint8": 2.0**-8 / math.sqrt(12.0),
+}
+_PHASES = (np.uint8, np.uint16, np.uint32)
 # A pair this much shorter than the mean of its row has no phase. Noise of .08 turns, half the
 # length of a wave, leaves one of 256 pairs so short in one row of a million, less noise in fewer.
 _SHORTEST = 2.0**-14
@@ -25,6 +42,35 @@ _LENGTH_NOISE = 2.0
 _DEVIATIONS = 5.68
 # Rows converted at once: a few arrays that stay in the cache of a core.
 _BLOCK_ENTRIES = 1 << 14
+
+
+def noise_turns(noise: object) -> float:
+    """Return the standard deviation of a phase, in turns, from a name or a number."""
+    if isinstance(noise, str) and noise in NOISES:
+        return NOISES[noise]
+    numeric = isinstance(noise, (int, float, np.integer, np.floating))
+    if numeric and not isinstance(noise, bool) and 1e-15 <= noise <= 0.25:
+        return float(noise)
+    names = ", ".join(repr(name) for name in NOISES)
+    raise ParameterError(
+        f"noise must be one of {names}, or a standard deviation between 1e-15 and 0.25 turns, "
+        f"got {noise!r}."
+    )
+
+
+def code_phases(
+    z: object, n_frequencies: int, layout: str, noise_turns: float | None = None
+) -> np.ndarray:
+    """Return the phases of codes in turns within [-1/2, 1/2], float64 of shape (..., k).
+
+    Codes are waves (..., 2 k), or phases of uint8, uint16 or uint32 (..., k). The standard
+    deviation of a phase, if it is known, says how much the lengths of waves may differ; rows in
+    which they differ more, or a wave has none, become NaN.
+    """
+    if isinstance(z, np.ndarray) and z.dtype in _PHASES:
+        return wrapped(real_array("z", z, last=n_frequencies) * 2.0 ** (-8 * z.itemsize))
+    waves = wave_columns(real_array("z", z, last=2 * n_frequencies), layout)
+    return phases_of(*waves, noise_turns)
 
 
 def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None) -> np.ndarray:
@@ -49,8 +95,6 @@ def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = No
     Without the standard deviation of a phase only pairs that are far shorter than the others are
     found; with it also rows whose lengths differ by more than such noise explains.
 
-    Notes
-    -----
     Noise of s in both coordinates of a unit wave turns it by s radians and changes its length by
     at most as much. The distance of k lengths from their mean is a Lipschitz function of the
     noise with a mean of at most s sqrt(k - 1), and their mean is one with a mean of at least 1;

@@ -13,16 +13,13 @@ import numpy as np
 from primal._checks import callback, flag, require_memory, whole_number
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
-from primal.decoding._certificate import DecodingCertificate
-from primal.decoding._misfit import describe_misfit
+from primal.decoding._certificate import DecodingCertificate, describe_misfit
 from primal.decoding._model import PhaseModel, least_noise_turns
-from primal.decoding._noise import NOISES, code_phases, noise_turns
+from primal.decoding._phases import NOISES, code_phases, noise_turns
 from primal.decoding._priors import Box, Gaussian, Integers, Prior
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning, ParameterError
-
-__all__ = ["DecodePlan", "DecodeResult", "decode_exact", "make_plan"]
 
 # Phases worked on at once, counting every candidate: a few arrays of 8 MB.
 _BLOCK_PHASES = 1 << 20
@@ -80,8 +77,7 @@ class DecodePlan:
         self, model: PhaseModel, layout: str, search: Search, beam: int, setup_seconds: float
     ) -> None:
         self._model, self._layout, self._search = model, layout, search
-        self.beam = beam
-        self.setup_seconds = setup_seconds
+        self.beam, self.setup_seconds = beam, setup_seconds
 
     @property
     def certificate(self) -> DecodingCertificate:
@@ -100,33 +96,26 @@ class DecodePlan:
             Waves as ``encode`` makes them, of any float type and scale, or phases: ``m.turns(x)``
             or ``primal.turns.phases_to_uint8(m.turns(x))``.
         check : bool, default=True
-            Warn when the batch as a whole is not what the stated noise and prior lead to. It
-            changes no result.
-
-        Returns
-        -------
-        result : DecodeResult
+            Warn (MisfitWarning) when the batch as a whole is not what the stated noise and prior
+            lead to. It changes no result.
 
         Raises
         ------
         DataError
             If z has the wrong shape, NaN or infinity in it, or a type whose own rounding
             exceeds the noise that the plan was made for.
-
-        Warns
-        -----
-        MisfitWarning
-            If `check` finds that noise or prior do not fit.
         """
-        check = flag("check", check)
-        result = self._decode(z)
-        if check:
-            self._warn_about_misfit(result)
-        return result
+        return self._decode(z, check=flag("check", check))
 
-    def _decode(self, z: object) -> DecodeResult:
+    def _decode(self, z: object, *, check: bool) -> DecodeResult:
         k, d = self._model.table.shape
-        self._refuse_coarse_codes(z)
+        name = getattr(getattr(z, "dtype", None), "name", "")
+        own = NOISES.get(name, 0.0)
+        if own > 1.01 * self.noise_turns:
+            raise DataError(
+                f"codes of type {name} have a noise of {own:.2g} turns, and this plan is for "
+                f"{self.noise_turns:.2g}: make it with noise={name!r}."
+            )
         phases = code_phases(z, k, self._layout, self.noise_turns)
         rows = np.ascontiguousarray(phases.reshape(-1, k))
         n, c = len(rows), self._search.n_kept
@@ -137,6 +126,10 @@ class DecodePlan:
         for first in range(0, n, step):
             part = slice(first, min(first + step, n))
             x[part], status[part], residual[part], candidates[part] = self._search(rows[part])
+        if check:
+            found = describe_misfit(self.certificate, self.noise_turns, status, residual)
+            if found is not None:
+                warnings.warn(found, MisfitWarning, stacklevel=3)
         shape = phases.shape[:-1]
         return DecodeResult(
             x.reshape(*shape, d),
@@ -147,21 +140,6 @@ class DecodePlan:
 
     def __repr__(self) -> str:
         return f"DecodePlan({self.certificate})"
-
-    def _warn_about_misfit(self, result: DecodeResult) -> None:
-        status, residual = result.status.reshape(-1), result.residual.reshape(-1)
-        found = describe_misfit(self.certificate, self.noise_turns, status, residual)
-        if found is not None:
-            warnings.warn(found, MisfitWarning, stacklevel=3)
-
-    def _refuse_coarse_codes(self, z: object) -> None:
-        name = getattr(getattr(z, "dtype", None), "name", "")
-        own = NOISES.get(name, 0.0)
-        if own > 1.01 * self.noise_turns:
-            raise DataError(
-                f"codes of type {name} have a noise of {own:.2g} turns, and this plan is for "
-                f"{self.noise_turns:.2g}: make it with noise={name!r}."
-            )
 
 
 def make_plan(
@@ -228,6 +206,4 @@ def decode_exact(
         # Waves held in float64 were often made in float32.
         noise = name if name in NOISES and name != "float64" else "float32"
     plan = make_plan(m.basis, m.layout, prior=prior, noise=noise, beam=beam)
-    result = plan._decode(z)
-    plan._warn_about_misfit(result)
-    return result
+    return plan._decode(z, check=True)

@@ -15,14 +15,11 @@ import numpy as np
 
 from primal._forks import load_compiled
 from primal._parallel import over_rows
-from primal.decoding._lattice import Lattice, Reduced, log_success
+from primal.decoding._lattice import Lattice, Reduced, reduce_best
 from primal.decoding._model import promised_success
 from primal.decoding._phases import wrapped
 from primal.decoding._priors import short_float
-from primal.decoding._reduce import reduce_best
 from primal.errors import NotInvertibleError
-
-__all__ = ["PositionDecoder", "log2_chance_fits", "position_decoder"]
 
 # A position is certain when fewer wrong ones than this are expected to fit as well.
 _LARGEST_LOG2_DOUBT = -18.0
@@ -43,10 +40,7 @@ _LEAST_ROWS_PER_THREAD = 64
 class PositionDecoder:
     """Phases to positions in [0, n), for the increments (k,) of one map, in units of 2**-64 turn.
 
-    Raises
-    ------
-    NotInvertibleError
-        If not even a float32 code without further noise could be told from all others.
+    Rejects an n at which not even a float32 code without further noise can be told from all others.
     """
 
     def __init__(self, increments: np.ndarray, n: int) -> None:
@@ -78,8 +72,6 @@ class PositionDecoder:
     def certain(self, phases: np.ndarray, t: np.ndarray) -> np.ndarray:
         """Return where fewer than 2**-18 other positions are expected to fit as well as t.
 
-        Notes
-        -----
         Nearly all positions have codes that are unrelated to that of t; they fit by the chance
         of :func:`log2_chance_fits`. The codes of a few are similar, of all neighbors where
         sigma is small. Noise at the position of such a one, at a distance r from the code, falls
@@ -108,10 +100,8 @@ class PositionDecoder:
         return certain
 
     def _best(self, phases: np.ndarray) -> np.ndarray:
-        rows = len(phases)
-        centered = wrapped(phases - self._phases_at(np.full(rows, self._center)))
-        t = self._center + self._nearest_steps(centered, _BEAM)
-        t = np.clip(t, 0, self._n - 1)
+        centered = wrapped(phases - self._phases_at(np.full(len(phases), self._center)))
+        t = np.clip(self._center + self._nearest_steps(centered, _BEAM), 0, self._n - 1)
         losses = np.stack([self._losses(phases, t[:, c]) for c in range(_BEAM)], axis=1)
         return np.take_along_axis(t, losses.argmin(axis=1)[:, None], 1)[:, 0]
 
@@ -165,7 +155,7 @@ class PositionDecoder:
     @property
     def success_probability(self) -> float:
         """Chance of the first try, at the largest noise that the lattice is made for."""
-        return math.exp(log_success(np.diag(self._reduced.factor)))
+        return self._reduced.success_probability
 
 
 @lru_cache(maxsize=16)

@@ -16,8 +16,6 @@ from primal._checks import raised_as, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.errors import DataError
 
-__all__ = ["Box", "Gaussian", "Integers", "Prior", "PriorModel"]
-
 # How many of its standard deviations a decoded value may lie beyond a limit.
 _LIMIT_DEVIATIONS = 6.0
 Numbers = float | Sequence[float] | np.ndarray
@@ -182,11 +180,11 @@ class Integers:
         _freeze(self, "step", positive=True)
         for name in ("low", "high"):
             _freeze(self, name)
-            if not np.equal(np.rint(getattr(self, name)), getattr(self, name)).all():
-                raise DataError(
-                    f"{name} counts steps and must be whole, got {getattr(self, name)}."
-                )
-        if not np.all(np.less(self.low, self.high)):
+            value = getattr(self, name)
+            if not np.equal(np.rint(value), value).all():
+                raise DataError(f"{name} counts steps and must be whole, got {value}.")
+        one_each = {len(value) for value in (self.low, self.high) if isinstance(value, tuple)}
+        if len(one_each) == 2 or not np.all(np.less(self.low, self.high)):
             raise DataError(f"low must be below high, got {self.low} and {self.high}.")
         if self.mean is not None:
             _freeze(self, "mean")

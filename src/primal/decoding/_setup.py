@@ -18,12 +18,9 @@ from primal.decoding._certificate import (
     log2_spurious,
     residual_freedom,
 )
-from primal.decoding._lattice import Reduced, log_success, triangular_factor
+from primal.decoding._lattice import Reduced, log_success, reduce_best, triangular_factor
 from primal.decoding._model import PhaseModel, row_counts
-from primal.decoding._reduce import reduce_best
 from primal.decoding._stages import Stage, make_stages
-
-__all__ = ["SetUp", "set_up"]
 
 _ENOUGH = 0.9999
 # A direction of x in which this much of the prior's deviation is left is not determined.
@@ -119,27 +116,24 @@ def _finish(model: PhaseModel, reduced: Reduced) -> SetUp:
     stages = make_stages(model.spread, model.noise_turns, first_rows)
     predictions = np.concatenate([stage.predictions_turns for stage in stages])
     log_chance = log_success(np.diag(reduced.factor)) + log_success(predictions)
-    rows = stages[-1].rows
+    rows, root = stages[-1].rows, stages[-1].root
+    # Whether the phases hardly narrow the prior in some direction of x.
+    leaves_open = model.factor.shape[1] < model.prior.factor.shape[1]
+    leaves_open |= float(np.linalg.norm(root, 2)) > _LARGEST_SHARE_OPEN
     spurious = log2_spurious(model.spread[rows], model.noise_turns, model.prior)
     return SetUp(
         reduced,
         stages,
         DecodingCertificate(
             math.exp(log_chance),
-            math.inf if _leaves_open(model, stages[-1]) else spurious,
-            np.sqrt(np.square(model.factor @ stages[-1].root).sum(axis=1) + model.unseen_variance),
+            math.inf if leaves_open else spurious,
+            np.sqrt(np.square(model.factor @ root).sum(axis=1) + model.unseen_variance),
             len(rows),
             len(first_rows),
             reduced.adop_turns,
             residual_freedom(model.spread[rows], model.noise_turns),
         ),
     )
-
-
-def _leaves_open(model: PhaseModel, last: Stage) -> bool:
-    """Whether the phases hardly narrow the prior in some direction of x."""
-    dropped = model.factor.shape[1] < model.prior.factor.shape[1]
-    return dropped or float(np.linalg.norm(last.root, 2)) > _LARGEST_SHARE_OPEN
 
 
 def _whole_number_certificate(model: PhaseModel, reduced: Reduced) -> DecodingCertificate:

@@ -12,8 +12,6 @@ from primal.decoding._phases import wrapped
 from primal.decoding._setup import SetUp
 from primal.decoding._stages import refine
 
-__all__ = ["Solutions", "Solver"]
-
 # Whole numbers tried at each level of a wide search.
 _CHILDREN = 5
 

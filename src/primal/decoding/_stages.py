@@ -13,8 +13,6 @@ import numpy as np
 from primal._forks import load_compiled
 from primal._lazy import cached_property
 
-__all__ = ["Stage", "make_stages", "refine"]
-
 # Rounding a phase that is predicted with this deviation fails once in two million times.
 _LARGEST_PREDICTION_TURNS = 0.1
 
@@ -37,23 +35,17 @@ class Stage:
 
     def residuals(self, phases: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return what xi leaves of the phases of these rows, and their whole turns beside it."""
-        kernels = load_compiled("primal.decoding._kernels")
+        products = load_compiled("primal.decoding._kernels").row_products
         every = len(self.rows) == phases.shape[1]
-        left = (phases if every else phases[:, self.rows]) - kernels.row_products(
-            xi, self._spread_t
-        )
+        left = (phases if every else phases[:, self.rows]) - products(xi, self._spread_t)
         whole = np.rint(left)
         left -= whole
         return left, whole
 
     def step(self, residuals: np.ndarray, xi: np.ndarray) -> np.ndarray:
         """Return the xi that is best for these rows and the prior."""
-        kernels = load_compiled("primal.decoding._kernels")
-        return (
-            xi
-            + kernels.row_products(residuals, self._gain_t)
-            - kernels.row_products(xi, self._covariance)
-        )
+        products = load_compiled("primal.decoding._kernels").row_products
+        return xi + products(residuals, self._gain_t) - products(xi, self._covariance)
 
     @cached_property
     def _spread_t(self) -> np.ndarray:

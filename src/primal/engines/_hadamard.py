@@ -6,8 +6,6 @@ import numpy as np
 
 from primal.bases import HadamardTable, transform
 
-__all__ = ["hadamard_turns", "hadamard_words"]
-
 
 def hadamard_turns(table: HadamardTable, x: np.ndarray) -> np.ndarray:
     """Return the phases of float64 rows in 64-bit words, uint64 of shape (n, k)."""

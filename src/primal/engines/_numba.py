@@ -16,8 +16,6 @@ from primal.engines import _numba_kernels as kernels
 from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, Table, row_blocks
 from primal.turns import digit_units, term_shift
 
-__all__ = ["NumbaEngine"]
-
 # What kernels take of a Finish: whether the layout is "block", amplitude, offsets or none.
 _KernelFinish = tuple[bool, np.float32, np.ndarray]
 # Entries of the matrix of sums in one block (eight bytes each): large enough for an efficient

@@ -11,8 +11,6 @@ from numba import njit
 
 from primal.engines._numba_kernels import write_row, write_row64
 
-__all__ = ["features", "turns", "wide_features"]
-
 _U64 = np.uint64
 _U32 = np.uint32
 _ZERO, _ONE = _U64(0), _U64(1)

@@ -20,19 +20,6 @@ from numba import njit
 
 from primal.turns import Cosine32, Cosine64, Sine32, Sine64
 
-__all__ = [
-    "accumulate",
-    "direct",
-    "fast",
-    "from_phases",
-    "from_sums",
-    "integer_rows",
-    "row_lengths",
-    "static",
-    "write_waves",
-    "x_digit",
-]
-
 _F32 = np.float32
 _U32 = np.uint32
 _U64 = np.uint64

@@ -23,8 +23,6 @@ from primal.turns import (
     waves,
 )
 
-__all__ = ["LARGEST_UNSURE", "Finish", "NumpyEngine", "wave_columns"]
-
 Table = FrequencyTable | HadamardTable
 
 # Phases in one block; the largest of its few temporaries takes eight bytes for each.
@@ -100,13 +98,15 @@ class NumpyEngine:
         """
         for rows in row_blocks(len(x), table.shape[0]):
             part = x[rows]
-            plain = fast and isinstance(table, FrequencyTable)
-            turns = plain_turns(table, part)[1] if plain else rounded_turns(table, part)
+            if fast and isinstance(table, FrequencyTable):
+                turns = _whole_turns(np.rint(_plain_units(table, part)))
+            else:
+                turns = rounded_turns(table, part)
             write_features(turns, out[rows], finish)
 
     def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         """Write float32 features of float64 phases in turns, taken as they are, in this thread."""
-        write_features(_fractions(phases)[1], out, finish)
+        write_features(_whole_turns(np.rint(_units(phases))), out, finish)
 
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
@@ -152,11 +152,15 @@ def rounded_turns(table: Table, x: np.ndarray) -> np.ndarray:
     errors = np.multiply.outer(row_lengths(x), table.product_error_units)
     if errors.max(initial=0.0) > LARGEST_UNSURE:
         return round_turns(exact_turns(table, x))
-    units, turns = plain_turns(table, x)
+    units = _plain_units(table, x)
+    rounded = np.rint(units)
+    turns = _whole_turns(rounded)
     # Sure of the rounding unless the middle between two units is within the error.
-    unsure = np.nonzero(np.abs(units - np.rint(units)) >= 0.5 - errors)
-    if len(unsure[0]) == 0:
+    units -= rounded
+    is_unsure = np.abs(units, out=units) >= np.subtract(0.5, errors, out=errors)
+    if not np.count_nonzero(is_unsure):
         return turns
+    unsure = np.nonzero(is_unsure)
     rows = np.unique(unsure[0])
     if len(unsure[0]) * _ROWS_FASTER_THAN_PAIRS > len(rows) * table.shape[0]:
         turns[rows] = round_turns(exact_turns(table, x[rows]))
@@ -189,14 +193,19 @@ def exact_pairs(table: Table, x: np.ndarray, rows: np.ndarray, columns: np.ndarr
     return turns
 
 
-def plain_turns(table: Table, x: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the fractions of one float64 product in units of 2**-32 turn, and as uint32 turns."""
-    return _fractions(matrix_product(x, table.transposed))
+def _plain_units(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+    return _units(matrix_product(x, table.transposed))
 
 
-def _fractions(phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    units = (phases - np.rint(phases)) * 2.0**32  # both steps are exact
-    return units, np.rint(units).astype(np.int64).astype(np.uint32)
+def _units(phases: np.ndarray) -> np.ndarray:
+    """Return what phases in turns have beyond whole turns, in units of 2**-32 turn."""
+    units = phases - np.rint(phases)
+    units *= 2.0**32  # exact, as is the difference
+    return units
+
+
+def _whole_turns(rounded: np.ndarray) -> np.ndarray:
+    return rounded.astype(np.int64).astype(np.uint32)
 
 
 def write_waves(turns: np.ndarray, out: np.ndarray, layout: str) -> None:
@@ -219,10 +228,13 @@ def write_features(turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
     else:
         cos_out, sin_out = wave_columns(out[:, : 2 * n_pairs], "interleaved")
         rest = out[:, 2 * n_pairs :]
-    amplitude = np.float32(finish.amplitude)
-    cos_out[...] = cos[:, :n_pairs] * amplitude
-    sin_out[...] = sin[:, :n_pairs] * amplitude
-    rest[...] = cos[:, n_pairs:] * amplitude
+    if finish.amplitude != 1.0:
+        amplitude = np.float32(finish.amplitude)
+        cos *= amplitude
+        sin *= amplitude
+    cos_out[...], sin_out[...] = cos[:, :n_pairs], sin[:, :n_pairs]
+    if n_pairs < k:
+        rest[...] = cos[:, n_pairs:]
 
 
 def wave_columns(out: np.ndarray, layout: str) -> tuple[np.ndarray, np.ndarray]:

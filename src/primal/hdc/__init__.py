@@ -24,7 +24,6 @@ from primal.hdc._algebra import (
 )
 from primal.hdc._capacity import capacity, matched_accuracy, recall_accuracy
 from primal.hdc._certificate import LawCertificate, SimilarityCertificate, certify
-from primal.hdc._circular import Circular
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import (
     from_fhrr,
@@ -38,7 +37,7 @@ from primal.hdc._convert import (
 from primal.hdc._decode import Decoded, decode
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._keyvalue import Crosstalk, KeyValueMemory
-from primal.hdc._levels import Levels, Thermometer
+from primal.hdc._levels import Circular, Levels, Thermometer
 from primal.hdc._reals import Reals
 from primal.hdc._resonator import Factors, factorize
 from primal.hdc._sequence import Recalled, SequenceMemory, decode_slots

@@ -18,20 +18,6 @@ from primal.hdc._arrays import is_tensor
 from primal.hdc._codes import Codes, combine, fit, operand, phasors
 from primal.hdc._convert import unit_rows
 
-__all__ = [
-    "bind",
-    "bundle",
-    "identity",
-    "inverse",
-    "negative",
-    "normalize",
-    "permute",
-    "power",
-    "similarity",
-    "similarity_matrix",
-    "unbind",
-]
-
 
 def bind(*codes: Any) -> Any:
     """Return the product of codes: the sum of their phases. For two, ``a * b``.
@@ -84,13 +70,9 @@ def permute(a: Any, n: int = 1) -> Any:
 def power(a: Any, r: float) -> Codes:
     """Return `a` bound with itself r times, for any real r with |r| below 2**53. Also ``a ** r``.
 
-    Notes
-    -----
     A whole r multiplies integers that wrap: the result is exact. For other r each phase is read
-    within half a turn of zero, multiplied by r and rounded to the nearest unit: within 2**-32
-    turn for 32-bit codes and 2**-52 turn for 64-bit ones, the same bits from NumPy and PyTorch.
-    power(a, r + s) is bind(power(a, r), power(a, s)) to a unit; power(power(a, r), s) is
-    power(a, r s) only where no phase wraps. For real numbers take :class:`primal.hdc.Reals`.
+    within half a turn of zero, multiplied by r and rounded: within 2**-32 turn for 32-bit codes
+    and 2**-52 turn for 64-bit ones. For real numbers take :class:`primal.hdc.Reals`.
 
     Examples
     --------
@@ -106,7 +88,7 @@ def power(a: Any, r: float) -> Codes:
 
 
 def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
-    """Return the sum of codes: a vector similar to each. For two, ``a + b``.
+    """Return the sum of codes, complex of shape (..., k), similar to each. For two, ``a + b``.
 
     Parameters
     ----------
@@ -117,10 +99,6 @@ def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
         Factor of each of the n summands; for a stack also of shape (..., n).
     normalize : bool, default=False
         Give every entry the length 1 afterwards. The result holds fewer items: decode raw sums.
-
-    Returns
-    -------
-    sum : complex array of shape (..., k), complex64 from 32-bit codes
 
     Examples
     --------

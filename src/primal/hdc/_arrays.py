@@ -17,18 +17,6 @@ from primal._parallel import over_rows
 from primal.errors import DataError
 from primal.turns import waves
 
-__all__ = [
-    "is_complex",
-    "is_tensor",
-    "listed",
-    "nearest_turns",
-    "over_entries",
-    "side_by_side",
-    "turn_bits",
-    "turn_phasors",
-    "turn_power",
-]
-
 _ARRAY_BITS = {np.dtype(np.uint32): 32, np.dtype(np.uint64): 64}
 _TENSOR_BITS = {"torch.int32": 32, "torch.int64": 64}
 _COMPLEX = {np.dtype(np.complex64), np.dtype(np.complex128)}
@@ -101,6 +89,17 @@ def side_by_side(z: np.ndarray, dtype: Any = np.complex64) -> np.ndarray:
     """Return complex rows (..., k) as real ones (..., 2 k): real and imaginary parts in turn."""
     z = np.ascontiguousarray(z, dtype=dtype)
     return z.view(z.real.dtype)
+
+
+def from_side_by_side(rows: np.ndarray) -> np.ndarray:
+    """Return what :func:`side_by_side` was given, from float32 rows."""
+    return np.ascontiguousarray(rows).view(np.complex64)
+
+
+def softmax(scores: np.ndarray) -> np.ndarray:
+    """Return weights of every row that add up to 1."""
+    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return weights / weights.sum(axis=1, keepdims=True)
 
 
 def turn_power(turns: Any, exponent: float) -> Any:

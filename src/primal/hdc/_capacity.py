@@ -16,8 +16,6 @@ import numpy as np
 from primal._checks import even_dimension, one_of, require_memory, whole_number
 from primal.errors import ParameterError
 
-__all__ = ["DECODERS", "capacity", "log_search_space", "matched_accuracy", "recall_accuracy"]
-
 DECODERS = ("matched", "orthogonal", "subspace", "message")
 _GRID = np.linspace(-9.0, 9.0, 1201)
 # Subspace pursuit solves for twice as many items as it looks for, with D equations.
@@ -40,15 +38,6 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
         Share of the items to be found, strictly between 0 and 1; of the matched filter alone,
         since pursuits break down within a few items.
 
-    Notes
-    -----
-    *matched*: :func:`matched_accuracy`. *subspace*: Donoho and Tanner's threshold for D equations
-    with N unknowns. *orthogonal*: D / ln N, twice what Fletcher and Rangan need to find every
-    item, because here one in a hundred may be wrong. *message*: the largest K for which the
-    equations of state evolution run into zero noise. Pursuits fall short of their limits by a
-    few times 1 / sqrt(D). *resonator*: k**2 / 2 combinations, as measured by
-    ``tools/hdc_capacity.py resonator``.
-
     Examples
     --------
     >>> from primal import hdc
@@ -64,13 +53,15 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
 
 @lru_cache(maxsize=256)
 def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
-    if decoder == "resonator":
+    if decoder == "resonator":  # as measured by tools/hdc_capacity.py resonator
         return max(1, int(log_search_space(D) / math.log(N)))
     if decoder == "matched":
         return _largest(lambda K: matched_accuracy(D, N, K) >= accuracy, min(N, D))
     if N <= D:  # as many equations as unknowns
         return N
+    # Pursuits fall short of their limits by a few times 1 / sqrt(D).
     if decoder == "orthogonal":
+        # Twice what Fletcher and Rangan need to find every item: here one in 100 may be wrong.
         return max(1, int(D / math.log(N) * (1.0 - 2.0 / math.sqrt(D))))
     if decoder == "message":
         most = _largest(lambda K: _silent(D, N, K), min(N - 1, D))
@@ -82,10 +73,7 @@ def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
 def matched_accuracy(D: int, N: int, K: int) -> float:
     """Return the share of K bundled items that the matched filter is expected to find.
 
-    Parameters
-    ----------
-    D, N, K : int
-        Real dimensions, items to choose from, items in the bundle (each with weight 1).
+    D counts real dimensions, N items to choose from, K items in the bundle, each of weight 1.
 
     Examples
     --------
@@ -98,20 +86,22 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
     if N <= K:
         return 1.0
     # K answers of mean 1 and variance (K - 1) / D compete with N - K of mean 0, variance K / D.
-    lost = _misses(K, N - K, math.sqrt((K - 1) / D), math.sqrt(K / D))
+    scale = max(math.sqrt(K / D), 1e-12)
+    t = np.linspace(-8.0 * scale, 1.0 + 8.0 * scale, 1601)
+    most = min(K, N - K)
+    p_hit_below = 1.0 - _upper((t - 1.0) / max(math.sqrt((K - 1) / D), 1e-12))
+    below = _binomial_tails(K, p_hit_below, most)
+    above = _binomial_tails(N - K, _upper(t / scale), most)
+    # The j-th hit is lost when the j-th highest other is above the j-th lowest hit: sum over j.
+    lost = float((np.diff(below, axis=1) * 0.5 * (above[:, 1:] + above[:, :-1])).sum())
     return min(1.0, max(0.0, 1.0 - lost / K))
 
 
 def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float:
     """Return how often the right one of N values is the best match after a recall.
 
-    Parameters
-    ----------
-    D, N, n_pairs : int
-        Real dimensions, values to choose from, pairs stored.
-    form : {"vector", "matrix"}, default="vector"
-        As for :class:`primal.hdc.KeyValueMemory`: crosstalk has the power n_pairs - 1 relative
-        to the value in a vector, and (n_pairs - 1) / D in a matrix.
+    D counts real dimensions, N values to choose from, n_pairs pairs stored; the form, "vector" or
+    "matrix", is that of :class:`primal.hdc.KeyValueMemory`.
 
     Examples
     --------
@@ -121,6 +111,7 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
     """
     D, N = even_dimension(D), whole_number("N", N, least=2)
     pairs = whole_number("n_pairs", n_pairs, least=1)
+    # Crosstalk has the power n_pairs - 1 relative to the value, 1 / D of that in a matrix.
     shrink = D if one_of("form", form, ("vector", "matrix")) == "matrix" else 1
     hit, other = math.sqrt((pairs - 1) / D / shrink), math.sqrt(pairs / D / shrink)
     if form == "matrix":  # the value itself also answers to other values
@@ -162,26 +153,11 @@ def _silent(D: int, N: int, K: int) -> bool:
 
 
 def _donoho_tanner(delta: float) -> float:
-    """Return the weak threshold K / D for D / N = delta, signs unknown.
-
-    In Donoho, Maleki and Montanari's form, with m = (1 + t**2) P(g > t) - t p(t), g normal.
-    """
+    """Return the weak threshold K / D for D / N = delta, signs unknown."""
+    # Donoho, Maleki and Montanari's form, with m = (1 + t**2) P(g > t) - t p(t), g normal.
     t = np.linspace(0.01, 6.0, 2000)
     m = (1.0 + t**2) * _upper(t) - t * np.exp(-0.5 * t**2) / math.sqrt(2.0 * math.pi)
     return float(((1.0 - 2.0 / delta * m) / (1.0 + t**2 - 2.0 * m)).max())
-
-
-def _misses(n_hits: int, n_others: int, hit_std: float, other_std: float) -> float:
-    """Return the expected number of hits (mean 1) not among the n_hits largest of all."""
-    scale = max(other_std, 1e-12)
-    t = np.linspace(-8.0 * scale, 1.0 + 8.0 * scale, 1601)
-    p_hit_below = 1.0 - _upper((t - 1.0) / max(hit_std, 1e-12))
-    p_other_above = _upper(t / scale)
-    most = min(n_hits, n_others)
-    below = _binomial_tails(n_hits, p_hit_below, most)
-    above = _binomial_tails(n_others, p_other_above, most)
-    # The j-th hit is lost when the j-th highest other is above the j-th lowest hit: sum over j.
-    return float((np.diff(below, axis=1) * 0.5 * (above[:, 1:] + above[:, :-1])).sum())
 
 
 def _binomial_tails(n: int, p: np.ndarray, most: int) -> np.ndarray:

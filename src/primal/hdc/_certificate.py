@@ -10,16 +10,9 @@ import numpy as np
 from primal._checks import whole_number
 from primal.codebooks import GramStatistics, bounds, gram_statistics, toeplitz_statistics
 from primal.errors import DataError
+from primal.hdc._arrays import side_by_side
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
-
-__all__ = [
-    "LawCertificate",
-    "SimilarityCertificate",
-    "certify",
-    "certify_law",
-    "certify_numbers",
-]
 
 
 @dataclass(frozen=True)
@@ -76,7 +69,7 @@ def certify(codes: Any) -> SimilarityCertificate:
     if len(codes) < 2:
         return SimilarityCertificate(len(codes), 0.0, None, 0.0, 0.0)
     z = phasors(to_numpy(codes))
-    return _certificate(gram_statistics(np.ascontiguousarray(z).view(z.real.dtype), bins=1))
+    return _certificate(gram_statistics(side_by_side(z, z.dtype), bins=1))
 
 
 def certify_numbers(increments: np.ndarray, n: int) -> SimilarityCertificate:

@@ -18,8 +18,6 @@ from primal.hdc._arrays import (
     turn_power,
 )
 
-__all__ = ["Codes", "combine", "fit", "operand", "phasors"]
-
 
 class Codes:
     """Codes: rows of k integer phases each, of which k is the last axis.
@@ -34,15 +32,8 @@ class Codes:
     ----------
     turns : array of shape (..., k)
         Phases: NumPy uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as
-        a PyTorch tensor of int32 or int64. Not copied.
-
-    Attributes
-    ----------
-    turns : array of shape (..., k)
-        Read-only if it is NumPy's.
-    shape : tuple of int
-        (..., k). Indices, iteration and ``len`` go over all axes but the last: a code is not
-        taken apart.
+        a PyTorch tensor of int32 or int64. Not copied; read-only if it is NumPy's. Indices,
+        iteration and ``len`` go over all axes but the last: a code is not taken apart.
 
     Examples
     --------
@@ -258,10 +249,7 @@ def operand(x: Any) -> Any:
 
 
 def fit(a: Any, b: Any, *, broadcast: bool = True) -> tuple[Any, Any]:
-    """Return the arrays behind two operands, which must have one library and as many phases.
-
-    Their leading axes must go together too, if they are to be `broadcast`.
-    """
+    """Return the arrays behind two operands, after checking that they go together."""
     ta, tb = (x.turns if isinstance(x, Codes) else operand(x) for x in (a, b))
     if is_tensor(ta) != is_tensor(tb):
         raise DataError(

@@ -13,18 +13,6 @@ from primal.errors import DataError, MissingPackageError, ParameterError
 from primal.hdc._arrays import is_tensor, nearest_turns, side_by_side
 from primal.hdc._codes import Codes, operand, phasors
 
-__all__ = [
-    "float32_rows",
-    "from_fhrr",
-    "from_ssp",
-    "nearest_code",
-    "to_fhrr",
-    "to_numpy",
-    "to_ssp",
-    "to_torch",
-    "unit_rows",
-]
-
 
 def nearest_code(bundle: Any) -> Codes:
     """Return the codes whose phases are those of a bundle, lengths forgotten.
@@ -42,14 +30,12 @@ def nearest_code(bundle: Any) -> Codes:
 
 
 def to_torch(x: Any) -> Any:
-    """Return NumPy codes or a NumPy bundle as PyTorch's, with the same bits.
-
-    Codes are copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
-    """
+    """Return NumPy codes or a NumPy bundle as PyTorch's, with the same bits."""
     torch = require("torch", "to_torch")
     if isinstance(x, Codes):
         if is_tensor(x.turns):
             return x
+        # Copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
         signed = np.array(x.turns.view(np.int32 if x.bits == 32 else np.int64))
         return Codes(torch.from_numpy(signed))
     return x if is_tensor(operand(x)) else torch.from_numpy(np.ascontiguousarray(x))
@@ -66,13 +52,7 @@ def to_numpy(x: Any) -> Any:
 
 
 def to_fhrr(x: Any) -> Any:
-    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k.
-
-    Raises
-    ------
-    MissingPackageError
-        If torchhd is not installed.
-    """
+    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k."""
     try:
         from torchhd import FHRRTensor
     except ImportError:
@@ -118,8 +98,7 @@ def from_ssp(ssp: Any) -> Codes:
 def unit_rows(x: Any) -> Any:
     """Return codes or bundles (n, k) or (k,) as real rows (n, 2 k) or (2 k,) of length 1.
 
-    Real and imaginary parts lie side by side, so a product of two such rows is the similarity:
-    one real product instead of a complex one, half of the work. Rows of zeros stay.
+    A product of two such rows is the similarity: half of the work of a complex one.
     """
     if operand(x).ndim > 2:
         raise DataError(

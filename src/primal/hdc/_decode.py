@@ -16,8 +16,6 @@ from primal.hdc._capacity import DECODERS, capacity
 from primal.hdc._codes import phasors
 from primal.hdc._convert import float32_rows, to_numpy
 
-__all__ = ["Decoded", "decode", "decode_rows", "message_passing"]
-
 # Below this share of the bundle a residual is rounding: the bundle is explained.
 _EXPLAINED = 1e-4
 _ROUNDS = 15
@@ -88,12 +86,16 @@ def decode_rows(bundle: Any, matrix: np.ndarray, n_items: int, decoder: str) -> 
     """Return what :func:`decode` does, from codes as float32 rows of length 1."""
     searches = (_matched, _orthogonal, _subspace, _message)
     search = searches[DECODERS.index(one_of("decoder", decoder, DECODERS))]
-    s, (N, D) = _flat(bundle), matrix.shape
-    if len(s) != D:
+    z, (N, D) = phasors(to_numpy(bundle)), matrix.shape
+    if z.ndim != 1 or not np.isfinite(z).all():
+        raise DataError(f"a bundle is one row of finite complex numbers, got shape {z.shape}.")
+    if 2 * len(z) != D:
         raise DataError(
-            f"the bundle has {len(s) // 2} phases and the codes have {D // 2}: both must come "
+            f"the bundle has {len(z)} phases and the codes have {D // 2}: both must come "
             "from one space."
         )
+    # On the scale on which a code has length 1.
+    s = side_by_side(z, z.dtype).astype(np.float64) / math.sqrt(len(z))
     K = whole_number("n_items", n_items, least=1)
     if N < K:
         raise DataError(f"cannot find {K} items among {N}: pass all codes.")
@@ -110,14 +112,6 @@ def decode_rows(bundle: Any, matrix: np.ndarray, n_items: int, decoder: str) -> 
     return Decoded(
         chosen[order], weights[order], confidence[order], residual, most, beyond_capacity=most < K
     )
-
-
-def _flat(bundle: Any) -> np.ndarray:
-    """Return a bundle as float64 numbers on the scale on which a code has length 1."""
-    z = phasors(to_numpy(bundle))
-    if z.ndim != 1 or not np.isfinite(z).all():
-        raise DataError(f"a bundle is one row of finite complex numbers, got shape {z.shape}.")
-    return side_by_side(z, z.dtype).astype(np.float64) / math.sqrt(len(z))
 
 
 def _matched(matrix: np.ndarray, s: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:
@@ -197,9 +191,8 @@ def message_passing(
 ) -> np.ndarray:
     """Return the chance of every item to be in a sum s of D numbers.
 
-    Approximate message passing (Donoho, Maleki and Montanari). A round takes away what all chances
-    together explain, adds to the residual what it owes to the last round (Onsager's term, without
-    which the noise would not stay Gaussian), and makes the chances anew.
+    Approximate message passing (Donoho, Maleki and Montanari): what is `owed` is Onsager's term,
+    without which the noise would not stay Gaussian.
     """
     rest = s
     for _ in range(_MESSAGES):

@@ -13,15 +13,13 @@ from primal._checks import positive_scale, require_memory, whole_number
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.hdc._arrays import listed
+from primal.hdc._arrays import from_side_by_side, listed, softmax
 from primal.hdc._certificate import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
 from primal.hdc._storage import Stored, check_array, item_bytes, items_of
 from primal.hdc._vocabulary import Vocabulary
-
-__all__ = ["Cleaned", "ItemMemory"]
 
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
 _LARGEST_KEPT = 1 << 26
@@ -130,14 +128,7 @@ class ItemMemory(Stored):
         return self._places[key]
 
     def cleanup(self, queries: Any, *, top: int = 1) -> Cleaned:
-        """Return the items most similar to codes or bundles.
-
-        Parameters
-        ----------
-        queries : Codes or bundle of shape (k,) or (n, k)
-        top : int, default=1
-            How many items for each query.
-        """
+        """Return the `top` items most similar to each code or bundle, of shape (k,) or (n, k)."""
         rows = to_numpy(queries)
         single = operand(rows).ndim == 1
         rows = rows[None] if single else rows
@@ -156,6 +147,9 @@ class ItemMemory(Stored):
     def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
         """Return what a modern Hopfield network recalls: a softmax over all codes of the memory.
 
+        complex64 of the shape of `queries`, close to one code where one is far more similar than
+        all others, else to a mean.
+
         Parameters
         ----------
         queries : Codes or bundle of shape (k,) or (n, k)
@@ -165,11 +159,6 @@ class ItemMemory(Stored):
             standard deviation of chance similarities counts for a factor exp(4).
         steps : int, default=1
             How often the answer becomes the next query.
-
-        Returns
-        -------
-        patterns : complex64 array of the shape of `queries`
-            Close to one code where one is far more similar than all others, else to a mean.
         """
         z = phasors(to_numpy(queries))
         rows, matrix = z[None] if z.ndim == 1 else z, self._rows()
@@ -181,11 +170,9 @@ class ItemMemory(Stored):
         sharp = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
         state = recalled = float32_rows(rows)
         for _ in range(whole_number("steps", steps, least=1, most=1000)):
-            scores = sharp * (state @ matrix.T)
-            scores = np.exp(scores - scores.max(axis=1, keepdims=True))
-            scores /= scores.sum(axis=1, keepdims=True)
+            scores = softmax(sharp * (state @ matrix.T))
             recalled = (scores @ matrix) * np.float32(math.sqrt(rows.shape[1]))
-            state = float32_rows(np.ascontiguousarray(recalled).view(np.complex64))
+            state = float32_rows(from_side_by_side(recalled))
         return recalled.view(np.complex64).reshape(z.shape)
 
     def decode(self, bundle: Any, n_items: int, *, decoder: str = "message") -> Decoded:

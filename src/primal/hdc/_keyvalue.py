@@ -13,15 +13,13 @@ from primal._checks import one_of, require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc._algebra import bind, unbind
-from primal.hdc._arrays import side_by_side
+from primal.hdc._arrays import from_side_by_side, side_by_side
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import operand, phasors
 from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._space import Space
 from primal.hdc._storage import Stored, check_array
-
-__all__ = ["Crosstalk", "KeyValueMemory"]
 
 FORMS = ("matrix", "vector")
 
@@ -101,7 +99,7 @@ class KeyValueMemory(Stored):
         """Return the values of keys, with crosstalk: complex64 of the shape of `keys`."""
         u = self._rows(keys)
         if self.form == "matrix":
-            found = np.ascontiguousarray(float32_rows(u) @ self.state.T).view(np.complex64)
+            found = from_side_by_side(float32_rows(u) @ self.state.T)
         else:
             found = unbind(self.state, u).astype(np.complex64)
         return found.reshape(tuple(keys.shape))

@@ -15,8 +15,6 @@ from primal.hdc._vocabulary import Vocabulary
 from primal.kernels import KERNELS, kernel_matrix
 from primal.maps import KernelPrime
 
-__all__ = ["Reals"]
-
 # Frequencies are dealt out anew within runs of this length, for every role but the first. Runs of
 # the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of
 # frequencies of two roles are as good as independent ones (tests/hdc/test_numbers.py).
@@ -35,8 +33,7 @@ class Reals(Vocabulary):
 
     Parameters
     ----------
-    space : Space
-    role : str
+    space, role : Space, str
     d : int, default=1
         Numbers in a vector.
     kernel : str, default="rbf"
@@ -76,10 +73,7 @@ class Reals(Vocabulary):
         return table if self.order is None else table[self.order]
 
     def encode(self, x: Any) -> Codes:
-        """Return the codes of vectors of shape (..., d), uint32 of shape (..., k).
-
-        For d = 1 a plain number will do.
-        """
+        """Return the codes of vectors (..., d), uint32 (..., k); for d = 1 a number will do."""
         if self.d == 1 and isinstance(x, (int, float, np.generic)):
             x = [x]
         turns = self.map.turns(x)

@@ -1,4 +1,9 @@
-"""``factorize``: the factors of a product of codes, by a resonator network."""
+"""``factorize``: the factors of a product of codes, by a resonator network.
+
+Each factor is held as a mixture of its candidates. A round divides the product by the mixtures of
+all other factors, weighs the candidates by how similar they are to the quotient, and normalizes
+the new mixture (Frady, Kent, Olshausen and Sommer 2020).
+"""
 
 from __future__ import annotations
 
@@ -16,8 +21,6 @@ from primal.hdc._algebra import bind, normalize, similarity
 from primal.hdc._capacity import log_search_space
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import to_numpy
-
-__all__ = ["Factors", "factorize"]
 
 # A network that finds the factors does so within a few tens of rounds.
 _LONGEST_RUN = 40
@@ -60,13 +63,6 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
     steps : int, default=500
         Rounds at most.
 
-    Notes
-    -----
-    Each factor is held as a mixture of its candidates. A round divides the product by the
-    mixtures of all other factors, weighs the candidates by how similar they are to the quotient,
-    and normalizes the new mixture (Frady, Kent, Olshausen and Sommer 2020). Where the network
-    comes to rest in a wrong place, which shows, it starts again from other mixtures.
-
     Examples
     --------
     >>> from primal import hdc
@@ -98,7 +94,9 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
             match = float(similarity(z, bind(codes)))
             if match > best_match:
                 best, best_match = chosen, match
-            if match > clear or _still(estimates, codes):
+            # Every mixture has become one candidate: the network is at rest.
+            rest = min(similarity(e, c) for e, c in zip(estimates, codes, strict=True)) > 0.99
+            if match > clear or rest:
                 break
     beyond = log_combinations > log_search_space(2 * len(z))
     return Factors(best, best_match, best_match > clear, step, beyond)
@@ -135,8 +133,3 @@ def _update(f: int, z: np.ndarray, matrices: list[np.ndarray], estimates: list[n
     answers = (matrices[f].conj() @ (z * others.conj())).real
     estimates[f] = normalize(np.maximum(answers, 0.0).astype(np.float32) @ matrices[f])
     return int(answers.argmax())
-
-
-def _still(estimates: list[np.ndarray], codes: list[Codes]) -> bool:
-    """Whether every mixture has become one candidate."""
-    return min(similarity(e, c) for e, c in zip(estimates, codes, strict=True)) > 0.99

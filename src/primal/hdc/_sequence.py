@@ -13,7 +13,7 @@ from primal._checks import require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, unbind
-from primal.hdc._arrays import listed, side_by_side
+from primal.hdc._arrays import from_side_by_side, listed, side_by_side, softmax
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._convert import float32_rows, to_numpy
@@ -22,8 +22,6 @@ from primal.hdc._items import ItemMemory
 from primal.hdc._storage import Stored, check_array, item_bytes, items_of
 from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Vocabulary
-
-__all__ = ["Recalled", "SequenceMemory", "decode_slots"]
 
 # Below this share of the bundle a residual is rounding.
 _EXPLAINED = 1e-3
@@ -145,15 +143,9 @@ class SequenceMemory(Stored):
 def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     """Return the item of every slot of a bundle of slot times item, by message passing.
 
-    Each slot holds a chance for every item, a round takes away what all slots together explain,
-    and every slot is read again from what is left and its own part.
-
-    Parameters
-    ----------
-    bundle : complex array of shape (k,)
-    slots : Codes of shape (n, k)
-        Positions, or keys: one item is bound to each.
-    items : ItemMemory
+    The bundle has the shape (k,); the slots are Codes of shape (n, k), of positions or keys. Each
+    holds a chance for every item, a round takes away what all slots together explain, and every
+    slot is read again from what is left and its own part.
     """
     if not isinstance(items, ItemMemory) or not len(items):
         raise DataError("items must be an ItemMemory that is not empty.")
@@ -175,23 +167,14 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
         D,
         np.zeros((len(keys), len(items)), dtype=np.float32),
         read=lambda rest: side_by_side(rest * keys.conj()) @ matrix.T,
-        chance=lambda answers, variance: _softmax(answers / variance),
-        explain=lambda chances: (keys * _complex(chances @ matrix)).sum(axis=0),
+        chance=lambda answers, variance: softmax(answers / variance),
+        explain=lambda chances: (keys * from_side_by_side(chances @ matrix)).sum(axis=0),
         tolerance=1e-3,
     )
     chosen = chances.argmax(axis=1)
-    left = s - (keys * _complex(matrix[chosen])).sum(axis=0)
+    left = s - (keys * from_side_by_side(matrix[chosen])).sum(axis=0)
     residual = float(np.linalg.norm(left)) / length
     beyond = recall_accuracy(D, max(2, len(items)), len(keys)) < 0.99 and residual > _EXPLAINED
     found = [items.items[i] for i in chosen.tolist()]
     confidence = chances[np.arange(len(keys)), chosen].astype(np.float64)
     return Recalled(found, chosen, confidence, residual, beyond)
-
-
-def _softmax(scores: np.ndarray) -> np.ndarray:
-    weights = np.exp(scores - scores.max(axis=1, keepdims=True))
-    return weights / weights.sum(axis=1, keepdims=True)
-
-
-def _complex(rows: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(rows).view(np.complex64)

@@ -16,8 +16,6 @@ from primal.turns import BLOCK_SCALE, N_BLOCKS, block_increments, require_blocks
 if TYPE_CHECKING:
     from primal.hdc import Circular, Integers, Levels, Reals, Symbols, Thermometer
 
-__all__ = ["Space"]
-
 _FIELDS = ("D", "roles", "n_blocks", "sigma")
 
 

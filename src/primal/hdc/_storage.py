@@ -16,8 +16,6 @@ from primal._files import FolderFormat, parsed_json
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError, MissingPackageError
 
-__all__ = ["Stored", "check_array", "item_bytes", "items_of"]
-
 _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
 _LARGEST_READ = 1 << 26
@@ -33,8 +31,8 @@ class Stored(ABC):
     def spec(self) -> dict[str, Any]:
         """The JSON values from which :func:`primal.from_spec` makes a memory like this.
 
-        With all items of an :class:`ItemMemory`, which must be names, numbers or lists of numbers;
-        without pairs and sequences, which can be millions of numbers: :meth:`save` keeps those.
+        With all items of an :class:`ItemMemory`, without pairs and sequences: :meth:`save` keeps
+        those.
         """
         values = {name: _spec_value(getattr(self, name)) for name in self._parts}
         return make_spec(type(self).__name__, **values)
@@ -58,11 +56,6 @@ class Stored(ABC):
         """Write the memory into a folder, made if need be.
 
         A memory that is already there is replaced at one moment, other files are left alone.
-
-        Raises
-        ------
-        DataError
-            If an item is something else, or another program's ``memory.json`` is in the folder.
         """
         fields, arrays = self._fields()
         fields = {"type": type(self).__name__, **fields}

@@ -19,16 +19,6 @@ from primal.hdc._arrays import is_complex, listed
 from primal.hdc._codes import Codes, operand
 from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
 
-__all__ = [
-    "encode_graph",
-    "encode_record",
-    "encode_sequence",
-    "encode_tree",
-    "ngrams",
-    "path_code",
-    "places_beside",
-]
-
 
 def encode_record(
     fields: Mapping[str, Any], keys: Symbols, values: Vocabulary | Mapping[str, Vocabulary]
@@ -42,13 +32,8 @@ def encode_record(
         elsewhere, such as a record within a record.
     keys : Symbols
     values : vocabulary, or mapping from names of fields to vocabularies
-        One for all fields, or one for each, in other roles than the keys.
-
-    Raises
-    ------
-    DataError
-        Also for a number in a field whose vocabulary is one of names: it would be hashed, and
-        149.0 be no nearer to 149.1 than to anything else.
+        One for all fields, or one for each, in other roles than the keys. Names take no numbers:
+        hashed, 149.0 would be no nearer to 149.1 than to anything else.
 
     Examples
     --------
@@ -61,9 +46,6 @@ def encode_record(
     >>> found = cat / keys.encode("legs")
     >>> hdc.similarity(found, legs.encode([2, 4, 8])).round(1).tolist()
     [-0.0, 0.6, -0.0]
-    >>> weights = hdc.ItemMemory(kilos, [[w / 2] for w in range(20)])
-    >>> weights.cleanup(hdc.unbind(cat, keys.encode("weight"))).items  # the nearest of those asked
-    [[3.5]]
     """
     if not isinstance(fields, Mapping) or not fields:
         raise DataError(f"a record is a mapping of at least one field, got {fields!r}.")
@@ -87,8 +69,7 @@ def encode_sequence(
     ----------
     items : sequence
     positions : str, Symbols or Integers
-        A role, whose hashed positions are taken: they are unrelated, and long runs of them stay
-        apart. Or a vocabulary: :class:`Integers` where positions are to be shifted by binding.
+        As for :class:`SequenceMemory`.
     symbols : vocabulary
         Of the items, in another role. With levels of gray this encodes pictures.
     start : int, default=0
@@ -110,20 +91,11 @@ def encode_sequence(
 
 
 def ngrams(codes: Any, n: int = 3) -> Any:
-    """Return the bundle of all runs of n codes, each bound with the place in its run.
+    """Return the bundle of all runs of n of the m codes (..., m, k): complex, shape (..., k).
 
-    Parameters
-    ----------
-    codes : Codes or bundles of shape (..., m, k)
-        A sequence of m codes, of letters for instance, or of levels of a signal.
-    n : int, default=3
-
-    Returns
-    -------
-    bundle : complex array of shape (..., k)
-        The sum over i of the product over j of permute(codes[i + j], n - 1 - j), as torchhd
-        defines it. Permuting moves entries, so the bundle of a smaller space is no prefix of
-        that of a larger one; :class:`primal.sklearn.PrimeNgrams` has primes for each place.
+    It is the sum over i of the product over j of permute(codes[i + j], n - 1 - j), as torchhd
+    defines it. Permuting moves entries, so the bundle of a smaller space is no prefix of that of
+    a larger one; :class:`primal.sklearn.PrimeNgrams` has primes for each place.
 
     Examples
     --------

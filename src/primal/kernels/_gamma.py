@@ -12,15 +12,6 @@ from primal.errors import DataError, ParameterError
 from primal.kernels._kernel import KERNELS, checked_gamma
 from primal.turns import increments, static_turns
 
-__all__ = [
-    "column_means",
-    "dense_rows",
-    "median_gamma",
-    "resolved_gamma",
-    "scale_gamma",
-    "spread_rows",
-]
-
 # Rows whose distances give the median: half a million pairs.
 _MEDIAN_ROWS = 1000
 
@@ -81,6 +72,8 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
         variance = float(np.var(X, dtype=np.float64))
     if not variance > 0.0:
         return 1.0
+    if not variance < math.inf:
+        raise DataError("X has numbers too large for gamma='scale': scale X, or give a gamma.")
     return 1.0 / (X.shape[1] * (math.sqrt(variance) if kernel == "laplacian" else variance))
 
 

@@ -18,16 +18,6 @@ from primal.bases import BASES, Basis, auto_basis, matern_scales
 from primal.errors import ParameterError
 from primal.turns import prime_slice
 
-__all__ = [
-    "KERNELS",
-    "Kernel",
-    "checked_gamma",
-    "gamma_of_length",
-    "kernel_basis",
-    "kernel_matrix",
-    "resolved_basis",
-]
-
 # Of the scale of frequencies, radians per unit of x: far within the range of sigma, which a basis
 # makes of it with a factor of its own.
 _SCALE_RANGE = (1e-90, 1e90)

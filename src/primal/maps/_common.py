@@ -1,13 +1,19 @@
-"""What both maps share: layouts, output types, specs."""
+"""What all maps share: layouts, output types, read-only attributes, normalisation of rows."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from operator import attrgetter
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from primal._checks import one_of
+from primal.bases import fold_sum
 from primal.engines import row_blocks
+from primal.turns import row_exponents
+
+T = TypeVar("T")
 
 LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")
@@ -30,3 +36,38 @@ def output_dtype(dtype: object) -> np.dtype:
 def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     """Return slices of rows with about a million entries: converted copies stay at a few MB."""
     return row_blocks(n_rows, n_columns, _BLOCK_ENTRIES)
+
+
+def normalised(rows: np.ndarray) -> np.ndarray:
+    """Return rows of mean 0 and variance 1; constant rows become 0.
+
+    Sums in one fixed order: the same bits for a row on its own as in a batch.
+    """
+    d = rows.shape[1]
+    # In its own power of two first: squares of very large or small numbers leave float64.
+    scaled = np.ldexp(rows, -row_exponents(rows)[:, None])
+    centred = scaled - (fold_sum(scaled) / d)[:, None]
+    # The computed mean of equal numbers may differ from them by a rounding.
+    centred[rows.max(axis=1) == rows.min(axis=1)] = 0.0
+    deviation = np.sqrt(fold_sum(centred * centred) / d)
+    return centred / np.where(deviation > 0.0, deviation, 1.0)[:, None]
+
+
+class read_only(Generic[T]):
+    """A property that returns what is kept under another name, typed and with its own words."""
+
+    def __init__(self, path: str, doc: str) -> None:
+        self._get, self.__doc__ = attrgetter(path), doc
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._name = f"{owner.__name__}.{name}"
+
+    @overload
+    def __get__(self, instance: None, owner: type) -> read_only[T]: ...
+    @overload
+    def __get__(self, instance: object, owner: type) -> T: ...
+    def __get__(self, instance: object | None, owner: type) -> read_only[T] | T:
+        return self if instance is None else self._get(instance)
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        raise AttributeError(f"{self._name} cannot be changed: make a new map.")

@@ -29,14 +29,18 @@ from primal.errors import (
     ParameterError,
     PhaseWrapWarning,
 )
-from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype
-from primal.maps._normalise import normalised
+from primal.maps._common import (
+    LAYOUTS,
+    PRECISIONS,
+    blocks,
+    normalised,
+    output_dtype,
+    read_only,
+)
 from primal.turns import LARGEST_FAST_LOG2_TURNS, LARGEST_LOG2_TURNS
 
 if TYPE_CHECKING:
     from primal.decoding import Box, DecodePlan, Gaussian, Integers
-
-__all__ = ["DynamicPrime"]
 
 # Above this many inputs the paper's basis is warned about, if noise would grow this much when
 # it is inverted: its rows are then nearly parallel (with one frequency or two they are not).
@@ -77,11 +81,6 @@ class DynamicPrime:
         Shift and scale every row of x to mean 0 and variance 1 first (the paper's remedy for
         unnormalised inputs). Decoding then returns the normalised row.
 
-    Raises
-    ------
-    ParameterError, MemoryLimitError
-        If an argument is out of range.
-
     Warns
     -----
     ConditioningWarning
@@ -112,67 +111,34 @@ class DynamicPrime:
         primes: str = "consecutive",
         layer_norm: bool = False,
     ) -> None:
-        self._set(d, D, sigma, basis, layout, precision, primes, layer_norm)
+        made = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
+        self._keep(made, layout, precision, layer_norm)
         if self._basis.name == "paper" and self._basis.d > _LARGEST_PLAIN_D:
             self._warn_about_conditioning()
 
-    def _set(
-        self,
-        d: object,
-        D: object,
-        sigma: object,
-        basis: object,
-        layout: object,
-        precision: object,
-        primes: object,
-        layer_norm: object,
-    ) -> None:
-        """Check and keep all arguments; no table is made."""
+    def _keep(
+        self, basis: Basis, layout: object, precision: object, layer_norm: object = False
+    ) -> DynamicPrime:
+        """Check and keep what a map is made of; no table is made and nothing is warned about."""
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
-        if not isinstance(layer_norm, (bool, np.bool_)):
-            raise ParameterError(f"layer_norm must be True or False, got {layer_norm!r}.")
-        self._layer_norm = bool(layer_norm)
-        # Basis checks and converts sigma.
-        self._basis = Basis(basis, d, even_dimension(D) // 2, sigma, primes)  # type: ignore[arg-type]
+        self._layer_norm = flag("layer_norm", layer_norm)
+        self._basis = basis
+        return self
 
-    @classmethod
-    def _of(cls, basis: Basis, *, layout: str, precision: str) -> DynamicPrime:
-        """Return the map of a basis that was checked; nothing is warned about."""
-        made = object.__new__(cls)
-        made._basis, made._layout, made._precision = basis, layout, precision
-        made._layer_norm = False
-        return made
-
-    @property
-    def d(self) -> int:
-        """Number of inputs."""
-        return self._basis.d
+    d = read_only[int]("_basis.d", "Number of inputs.")
 
     @property
     def D(self) -> int:
         """Number of outputs."""
         return 2 * self._basis.n_frequencies
 
-    @property
-    def sigma(self) -> float | tuple[float, ...]:
-        """Scale of all frequencies, or of each."""
-        return self._basis.sigma
-
-    @property
-    def basis(self) -> Basis:
-        """The rule and the table of frequencies."""
-        return self._basis
-
-    @property
-    def layout(self) -> str:
-        """Order of the columns of z."""
-        return self._layout
-
-    @property
-    def precision(self) -> str:
-        """ "exact" or "fast"."""
-        return self._precision
+    sigma = read_only[float | tuple[float, ...]](
+        "_basis.sigma", "Scale of all frequencies, or of each."
+    )
+    basis = read_only[Basis]("_basis", "The rule and the table of frequencies.")
+    layout = read_only[str]("_layout", "Order of the columns of z.")
+    precision = read_only[str]("_precision", '"exact" or "fast".')
 
     def encode(
         self,
@@ -182,12 +148,12 @@ class DynamicPrime:
         out: np.ndarray | None = None,
         check: bool = False,
     ) -> np.ndarray:
-        """Return the features of x.
+        """Return the features of x, of shape (..., D).
 
         Parameters
         ----------
         x : array_like of shape (..., d)
-            float16, float32, float64 or integers; NaN and infinity are refused.
+            Real and finite; no phase may exceed 2**32 turns (2**20 with ``precision="fast"``).
         dtype : {"float32", "float64"}, default="float32"
             Type of the result. float64 features are exact to about 1e-15 at phases of a
             few turns.
@@ -197,22 +163,19 @@ class DynamicPrime:
         check : bool, default=False
             Warn with :class:`PhaseWrapWarning` when a phase reaches half a turn, beyond
             which the linear inverse fails.
-
-        Returns
-        -------
-        z : ndarray of shape (..., D)
-
-        Raises
-        ------
-        DataError
-            If x is not an array of real, finite numbers with d columns, or `out` does not fit.
-        DataError
-            If a phase may exceed 2**32 turns (2**20 with ``precision="fast"``).
         """
         rows, shape = self._checked_rows(x)
         target = output_array(out, (*shape, self.D), output_dtype(dtype))
-        if flag("check", check):
-            self._warn_about_wraps(self._regime(rows))
+        if flag("check", check) and (regime := self._regime(rows)).kind == "hash":
+            warnings.warn(
+                f"largest phase is {regime.peak_turns:.3g} turns, above 0.5, and "
+                f"{len(regime.rows)} of {regime.wraps.size} rows wrap: the linear inverse does not "
+                "hold for them. "
+                f"Lower sigma by a factor of {regime.peak_turns / 0.5:.3g}, or keep |x| below "
+                f"{self.bound:.3g}.",
+                PhaseWrapWarning,
+                stacklevel=2,
+            )
         flat = target.reshape(-1, self.D)
         if flat.dtype == np.float32:
             self._write_features(rows, flat, Finish(self._layout))
@@ -224,26 +187,16 @@ class DynamicPrime:
         return target
 
     def write_features(self, x: object, out: np.ndarray, finish: Finish) -> None:
-        """Write float32 features of x with another finish into `out`; for estimators.
+        """Write float32 features of x (n, d) with another finish into `out`; for estimators.
 
-        Parameters
-        ----------
-        x : array_like of shape (n, d)
-        out : ndarray of shape (n, columns), float32 or float64
-            From k to 2 k columns: the first (columns - k) frequencies have a sine.
-        finish : Finish
-            Layout, amplitude and offsets.
+        `out` has from k to 2 k columns: the first (columns - k) frequencies have a sine.
         """
-        rows, _ = self._checked_rows(x)
-        self._write_features(rows, out, finish)
+        self._write_features(self._checked_rows(x)[0], out, finish)
 
     def turns(self, x: object) -> np.ndarray:
         """Return the exact phases behind ``encode(x)``.
 
-        Returns
-        -------
-        turns : ndarray of shape (..., D / 2), dtype=uint32
-            Units of 2**-32 turn.
+        uint32 of shape (..., D / 2), in units of 2**-32 turn.
         """
         rows, shape = self._checked_rows(x)
         k = self._basis.n_frequencies
@@ -266,19 +219,12 @@ class DynamicPrime:
         Returns
         -------
         x : ndarray of shape (..., d), dtype=float64
-            NaN where some pair (cos, sin) is erased, so that it has no phase.
+            NaN, with a MisfitWarning, where some pair (cos, sin) is erased and has no phase.
 
         Raises
         ------
         NotInvertibleError
             If D < 2 d.
-        DataError
-            If z is not an array of real, finite numbers with D columns.
-
-        Warns
-        -----
-        MisfitWarning
-            When a row has no phases.
         """
         inverse = self._inverse
         cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
@@ -299,6 +245,7 @@ class DynamicPrime:
 
         Where :meth:`decode` fails as soon as one phase reaches half a turn, this resolves the
         whole turns of all phases. It needs to know roughly where x lies and how noisy codes are.
+        ``plan.decode(z)`` decodes; the plan's certificate can be read before any code is.
 
         Parameters
         ----------
@@ -314,18 +261,6 @@ class DynamicPrime:
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
             Called with (done, total), in hundredths of the set-up.
-
-        Returns
-        -------
-        plan : DecodePlan
-            ``plan.decode(z)`` decodes; its certificate can be read before any code is.
-
-        Raises
-        ------
-        ParameterError, DataError
-            If an argument is out of range or does not fit this map.
-        DataError
-            If phases are too long for float64 to hold them to the noise.
 
         Examples
         --------
@@ -367,39 +302,23 @@ class DynamicPrime:
     def grow(self, D: int, *, sigma: object = None) -> DynamicPrime:
         """Return the same map with more outputs.
 
-        The old frequencies come first, bit for bit; in the interleaved layout the old
-        features are a prefix of the new ones.
-
-        Parameters
-        ----------
-        D : int
-            Even, at least the present one.
-        sigma : sequence of floats, optional
-            The longer list, when sigma is one number per frequency.
+        The old frequencies come first, bit for bit; in the interleaved layout the old features are
+        a prefix of the new ones. Where sigma is one number per frequency, pass the longer list.
         """
         D = even_dimension(D)
         if D < self.D:
             raise ParameterError(f"a map of D = {self.D} cannot grow to {D}: ask for more.")
-        grown = object.__new__(DynamicPrime)
-        grown._layout, grown._precision = self._layout, self._precision
-        grown._layer_norm = self._layer_norm
-        grown._basis = self._basis.grow(D // 2, sigma)
-        return grown
+        basis = self._basis.grow(D // 2, sigma)
+        made = object.__new__(DynamicPrime)
+        return made._keep(basis, self._layout, self._precision, self._layer_norm)
 
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        return make_spec(
-            "DynamicPrime",
-            d=self.d,
-            D=self.D,
-            sigma=self._basis.spec["sigma"],
-            basis=self._basis.name,
-            primes=self._basis.primes,
-            layer_norm=self._layer_norm,
-            layout=self._layout,
-            precision=self._precision,
-        )
+        made = self._basis
+        arguments = (self.d, self.D, made.spec["sigma"], made.name, made.primes)
+        values = (*arguments, self._layer_norm, self._layout, self._precision)
+        return make_spec("DynamicPrime", **dict(zip(_FIELDS, values, strict=True)))
 
     @cached_property
     def fingerprint(self) -> str:
@@ -408,9 +327,11 @@ class DynamicPrime:
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> DynamicPrime:
-        made = object.__new__(cls)
-        made._set(**spec_fields("DynamicPrime", fields, _FIELDS))  # its maker has been warned
-        return made
+        given = spec_fields("DynamicPrime", fields, _FIELDS)
+        d, D, sigma, name, primes, layer_norm, layout, precision = (given[f] for f in _FIELDS)
+        basis = Basis(name, d, even_dimension(D) // 2, sigma, primes)
+        # Whoever made the spec has been warned.
+        return object.__new__(cls)._keep(basis, layout, precision, layer_norm)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, DynamicPrime) and self.spec == other.spec
@@ -433,7 +354,18 @@ class DynamicPrime:
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
         array, largest = sized_array("x", x, last=self.d)
         rows = array.reshape(-1, self.d)
-        self._check_range(rows, largest)
+        if isinstance(self._basis.table, HadamardTable):
+            return rows, array.shape[:-1]  # words wrap: phases of any length are exact
+        log2_limit = LARGEST_FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
+        allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
+        # A normalised row has no entry above sqrt(d).
+        if len(rows) and (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
+            worst = int(np.argmax(np.abs(rows))) // self.d
+            raise DataError(
+                f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
+                f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
+                f"{allowed:.3g}, or lower sigma (of a kernel: gamma)."
+            )
         return rows, array.shape[:-1]
 
     def _write_features(self, rows: np.ndarray, out: np.ndarray, finish: Finish) -> None:
@@ -452,20 +384,6 @@ class DynamicPrime:
         parts = (self._prepared(rows[block]) for block in blocks(len(rows), self.d))
         return measure_regime(self._basis, parts)
 
-    def _check_range(self, rows: np.ndarray, largest: float) -> None:
-        if isinstance(self._basis.table, HadamardTable):
-            return  # words wrap: phases of any length are exact
-        log2_limit = LARGEST_FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
-        allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
-        # A normalised row has no entry above sqrt(d).
-        if len(rows) and (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
-            worst = int(np.argmax(np.abs(rows))) // self.d
-            raise DataError(
-                f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
-                f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
-                f"{allowed:.3g}, or lower sigma (of a kernel: gamma)."
-            )
-
     def _warn_about_conditioning(self) -> None:
         at_least = self._basis.condition_number_at_least()
         if at_least <= _LARGEST_PLAIN_CONDITION:
@@ -478,15 +396,3 @@ class DynamicPrime:
             ConditioningWarning,
             stacklevel=3,
         )
-
-    def _warn_about_wraps(self, regime: Regime) -> None:
-        if regime.kind == "hash":
-            warnings.warn(
-                f"largest phase is {regime.peak_turns:.3g} turns, above 0.5, and "
-                f"{len(regime.rows)} of {regime.wraps.size} rows wrap: the linear inverse does not "
-                "hold for them. "
-                f"Lower sigma by a factor of {regime.peak_turns / 0.5:.3g}, or keep |x| below "
-                f"{self.bound:.3g}.",
-                PhaseWrapWarning,
-                stacklevel=3,
-            )

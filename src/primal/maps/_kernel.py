@@ -13,7 +13,7 @@ from primal._checks import flag, one_of, output_array, positive_scale, real_arra
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import linear_inverse, phases_of, warn_of_erased
-from primal.engines import Finish, row_blocks
+from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.kernels import (
     KERNELS,
@@ -23,7 +23,7 @@ from primal.kernels import (
     resolved_basis,
     spread_rows,
 )
-from primal.maps._common import LAYOUTS, PRECISIONS, output_dtype
+from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype, read_only
 from primal.maps._dynamic import DynamicPrime
 from primal.turns import increments, round_turns, static_turns
 
@@ -31,15 +31,11 @@ if TYPE_CHECKING:
     from primal.bases import Basis
     from primal.decoding import DecodePlan, Regime
 
-__all__ = ["FORMS", "KernelPrime"]
-
 FORMS = ("auto", "pair", "offset")
 _FIELDS = (
     *("d", "D", "kernel", "gamma", "basis", "form", "center", "layout", "precision"),
     "amplitude",
 )
-# Entries of a block of scaled rows: copies stay at a few MB.
-_BLOCK_ENTRIES = 1 << 20
 
 
 class KernelPrime:
@@ -72,11 +68,6 @@ class KernelPrime:
         Order of pairs: cos, sin, cos, sin, ..., or all cosines first. Only the first can grow.
     precision : {"exact", "fast"}, default="exact"
 
-    Raises
-    ------
-    ParameterError, MemoryLimitError
-        If an argument is out of range.
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -101,22 +92,6 @@ class KernelPrime:
         layout: str = "interleaved",
         precision: str = "exact",
     ) -> None:
-        self._set(d, D, kernel, gamma, basis, form, center, layout, precision, None)
-
-    def _set(
-        self,
-        d: object,
-        D: object,
-        kernel: object,
-        gamma: object,
-        basis: object,
-        form: object,
-        center: object,
-        layout: object,
-        precision: object,
-        amplitude: object,
-    ) -> None:
-        """Check and keep all arguments; no table is made."""
         self._d, self._D = whole_number("d", d, least=1), whole_number("D", D, least=1)
         self._kernel = one_of("kernel", kernel, KERNELS)
         checked = checked_gamma(gamma, self._d, self._kernel)
@@ -133,53 +108,23 @@ class KernelPrime:
             self._center = tuple(point.astype(np.float64).tolist())
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
-        own = math.sqrt(2.0 / self._D)
-        self._amplitude = own if amplitude is None else positive_scale("amplitude", amplitude)
+        self._amplitude = math.sqrt(2.0 / self._D)
 
-    @property
-    def d(self) -> int:
-        """Number of inputs."""
-        return self._d
-
-    @property
-    def D(self) -> int:
-        """Number of features."""
-        return self._D
-
-    @property
-    def kernel(self) -> str:
-        """Name of the kernel."""
-        return self._kernel
-
-    @property
-    def gamma(self) -> float | tuple[float, ...]:
-        """Scale of the kernel, or one for each input."""
-        return self._gamma
-
-    @property
-    def form(self) -> str:
-        """ "pair" or "offset"."""
-        return self._form
-
-    @property
-    def layout(self) -> str:
-        """Order of the columns of pairs."""
-        return self._layout
-
-    @property
-    def precision(self) -> str:
-        """ "exact" or "fast"."""
-        return self._precision
-
-    @property
-    def amplitude(self) -> float:
-        """Factor of every cosine and sine: sqrt(2 / D), kept when a map grows."""
-        return self._amplitude
-
-    @property
-    def center(self) -> tuple[float, ...] | None:
-        """What offsets are counted from; None for zero, and for pairs."""
-        return self._center
+    d = read_only[int]("_d", "Number of inputs.")
+    D = read_only[int]("_D", "Number of features.")
+    kernel = read_only[str]("_kernel", "Name of the kernel.")
+    gamma = read_only[float | tuple[float, ...]](
+        "_gamma", "Scale of the kernel, or one for each input."
+    )
+    form = read_only[str]("_form", '"pair" or "offset".')
+    layout = read_only[str]("_layout", "Order of the columns of pairs.")
+    precision = read_only[str]("_precision", '"exact" or "fast".')
+    amplitude = read_only[float](
+        "_amplitude", "Factor of every cosine and sine: sqrt(2 / D), kept when a map grows."
+    )
+    center = read_only[tuple[float, ...] | None](
+        "_center", "What offsets are counted from; None for zero, and for pairs."
+    )
 
     @cached_property
     def input_scales(self) -> np.ndarray | None:
@@ -194,11 +139,9 @@ class KernelPrime:
         pair = self._form == "pair"
         scale = 1.0 if self.input_scales is not None else KERNELS[self._kernel].scale(self._gamma)  # type: ignore[arg-type]
         k = (self._D + 1) // 2 if pair else self._D
-        return DynamicPrime._of(
-            kernel_basis(self._kernel, self._d, k, float(scale), basis=self._basis_name),
-            layout=self._layout if pair else "block",
-            precision=self._precision,
-        )
+        basis = kernel_basis(self._kernel, self._d, k, float(scale), basis=self._basis_name)
+        layout = self._layout if pair else "block"
+        return object.__new__(DynamicPrime)._keep(basis, layout, self._precision)
 
     @property
     def basis(self) -> Basis:
@@ -219,9 +162,7 @@ class KernelPrime:
 
             mean_i cos(w_i (x - y)) + mean_i cos(w_i (x + y - 2 c) + 2 b_i),
 
-        the kernel and a term that should vanish. Around c it does, since the offsets are spread
-        evenly; for x + y far from 2 c it is a sum of D unrelated cosines, of size 1 / sqrt(2 D),
-        and the same for all rows that are alike.
+        the kernel and a term that vanishes around c, since the offsets are spread evenly.
         """
         if self._form == "pair":
             return Finish(self._layout, self._amplitude)
@@ -234,7 +175,7 @@ class KernelPrime:
     def encode(
         self, x: object, *, dtype: object = "float32", out: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the features of x.
+        """Return the features of x, of shape (..., D).
 
         Parameters
         ----------
@@ -244,16 +185,6 @@ class KernelPrime:
             the real cosine times the amplitude.
         out : ndarray of shape (..., D), optional
             C-contiguous array of that type to write into.
-
-        Returns
-        -------
-        z : ndarray of shape (..., D)
-
-        Raises
-        ------
-        DataError
-            If x is not an array of real, finite numbers with d columns and phases in range, or
-            `out` does not fit.
         """
         array = real_array("x", x, last=self._d)
         target = output_array(out, (*array.shape[:-1], self._D), output_dtype(dtype))
@@ -261,7 +192,7 @@ class KernelPrime:
         if self.input_scales is None:
             self.map.write_features(rows, flat, self.finish)
         else:
-            for block in row_blocks(len(rows), self._d, _BLOCK_ENTRIES):
+            for block in blocks(len(rows), self._d):
                 self.map.write_features(self._scaled(rows[block]), flat[block], self.finish)
         return target
 
@@ -274,7 +205,7 @@ class KernelPrime:
         """Return x from features of any scale, by the pseudoinverse of the frequencies.
 
         Exact, up to rounding, if and only if no phase of x lay half a turn or more from that of
-        `around`.
+        `around`. Offset cosines, or fewer than d pairs, raise NotInvertibleError.
 
         Parameters
         ----------
@@ -285,17 +216,7 @@ class KernelPrime:
         Returns
         -------
         x : ndarray of shape (..., d), dtype=float64
-            NaN where some pair is erased, so that it has no phase.
-
-        Raises
-        ------
-        NotInvertibleError
-            For offset cosines, or fewer than d pairs.
-
-        Warns
-        -----
-        MisfitWarning
-            When a row has no phases.
+            NaN, with a MisfitWarning, where some pair is erased, so that it has no phase.
         """
         if self._form == "offset":
             raise NotInvertibleError(
@@ -379,12 +300,6 @@ class KernelPrime:
         rescale : bool, default=False
             The amplitude stays, so inner products approximate (D / old D) times the kernel. True
             sets it to sqrt(2 / D), which multiplies every old feature by one common factor.
-
-        Raises
-        ------
-        ParameterError
-            If D is smaller than the present one, or pairs are in block layout, where the sines
-            would move.
         """
         D = whole_number("D", D, least=1)
         if D < self._D:
@@ -395,8 +310,7 @@ class KernelPrime:
                 "layout='interleaved'."
             )
         amplitude = math.sqrt(2.0 / D) if flag("rescale", rescale) else self._amplitude
-        fields = self._fields() | {"D": D, "amplitude": amplitude}
-        return self._from_spec(fields)
+        return self._from_spec(self._fields() | {"D": D, "amplitude": amplitude})
 
     def with_amplitude(self, amplitude: float) -> KernelPrime:
         """Return the same map with another factor of every cosine and sine."""
@@ -418,8 +332,11 @@ class KernelPrime:
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> KernelPrime:
-        made = object.__new__(cls)
-        made._set(**spec_fields("KernelPrime", fields, _FIELDS))
+        given = spec_fields("KernelPrime", fields, _FIELDS)
+        amplitude = given.pop("amplitude")
+        made = cls(**given)
+        if amplitude is not None:
+            made._amplitude = positive_scale("amplitude", amplitude)
         return made
 
     def _fields(self) -> dict[str, Any]:

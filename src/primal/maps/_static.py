@@ -22,13 +22,11 @@ from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import have_phases, phases_of
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.maps._common import LAYOUTS, blocks, output_dtype
+from primal.maps._common import LAYOUTS, blocks, output_dtype, read_only
 from primal.turns import GRIDS, LARGEST_COUNT, SPACINGS, spaced_increments
 
 if TYPE_CHECKING:
     from primal.decoding import PositionDecoder
-
-__all__ = ["StaticPrime"]
 
 _FIELDS = ("D", "sigma", "start", "layout")
 # Entries of the codes compared at once while decoding, and of their similarities: 4 and 16 MB.
@@ -64,11 +62,6 @@ class StaticPrime:
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``.
 
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-
     Examples
     --------
     >>> import primal
@@ -103,35 +96,14 @@ class StaticPrime:
                 "primes below 2**32."
             )
 
-    @property
-    def D(self) -> int:
-        """Number of outputs."""
-        return self._D
-
-    @property
-    def sigma(self) -> float:
-        """Scale of the frequencies."""
-        return self._sigma
-
-    @property
-    def start(self) -> int:
-        """Index of the first prime."""
-        return self._start
-
-    @property
-    def layout(self) -> str:
-        """Order of the columns of a code."""
-        return self._layout
-
-    @property
-    def spacing(self) -> str:
-        """How frequencies are spread."""
-        return self._spacing
-
-    @property
-    def base(self) -> float:
-        """Ratio of the highest to the lowest frequency of a logarithmic spacing."""
-        return self._base
+    D = read_only[int]("_D", "Number of outputs.")
+    sigma = read_only[float]("_sigma", "Scale of the frequencies.")
+    start = read_only[int]("_start", "Index of the first prime.")
+    layout = read_only[str]("_layout", "Order of the columns of a code.")
+    spacing = read_only[str]("_spacing", "How frequencies are spread.")
+    base = read_only[float](
+        "_base", "Ratio of the highest to the lowest frequency of a logarithmic spacing."
+    )
 
     @cached_property
     def increments(self) -> np.ndarray:
@@ -152,9 +124,7 @@ class StaticPrime:
     ) -> np.ndarray:
         """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves).
 
-        Returns
-        -------
-        z : ndarray of shape (N, D), float32 or float64
+        Of shape (N, D), float32 or float64.
         """
         n = whole_number("N", N)
         first = _position("offset", offset)
@@ -170,7 +140,7 @@ class StaticPrime:
     def encode(
         self, t: object, *, dtype: object = "float32", out: np.ndarray | None = None
     ) -> np.ndarray:
-        """Return the codes of integer positions, in any order.
+        """Return the codes of integer positions, in any order: shape (*t.shape, D).
 
         Parameters
         ----------
@@ -179,17 +149,8 @@ class StaticPrime:
         dtype : {"float32", "float64"}, default="float32"
         out : ndarray of shape (*t.shape, D), optional
             C-contiguous array of that type to write into.
-
-        Returns
-        -------
-        z : ndarray of shape (*t.shape, D)
-
-        Raises
-        ------
-        DataError
-            If t holds anything but integers in range.
         """
-        array = positions(t)
+        array = positions(t, "t")
         target = output_array(out, (*array.shape, self._D), output_dtype(dtype))
         steps, flat = array.reshape(-1), target.reshape(-1, self._D)
         chosen = engine(n_phases=len(steps) * self._D // 2)
@@ -227,11 +188,8 @@ class StaticPrime:
         z : array_like of shape (..., D)
         n : int
             Number of positions to consider, at least 1.
-        return_similarity : bool, default=False
-            Also return the cosine similarity of the winner. It says how noisy the code is, not
-            whether another position is as similar.
-        return_certain : bool, default=False
-            Also return whether the position is certain.
+        return_similarity, return_certain : bool, default=False
+            Also return what is listed below.
 
         Returns
         -------
@@ -239,16 +197,15 @@ class StaticPrime:
             -1 where some pair (cos, sin) of the code is erased, so that it has no phase; and
             where n is above 2**24 and no position is certain.
         similarity : ndarray of shape (...), dtype=float64
-            Only with `return_similarity`; of the best position found, NaN for erased codes.
+            Cosine similarity of the best position found, NaN for erased codes. It says how noisy
+            the code is, not whether another position is as similar.
         certain : ndarray of shape (...), dtype=bool
-            Only with `return_certain`; whether fewer than 2**-18 other positions are expected to
-            fit as well: unrelated ones by chance, and those with similar codes, such as t + 1
-            where sigma is small, by how much worse they fit.
+            Whether fewer than 2**-18 other positions are expected to fit as well: unrelated ones
+            by chance, and those with similar codes, such as t + 1 where sigma is small, by how
+            much worse they fit.
 
         Raises
         ------
-        DataError
-            If z does not have D finite numbers in a row.
         NotInvertibleError
             If n is above 2**24 and too large for D / 2 phases, whatever the noise.
 

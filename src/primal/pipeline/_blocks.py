@@ -15,8 +15,6 @@ from primal.errors import DataError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._sources import Source, check_names, open_source, reading
 
-__all__ = ["Block", "Span", "read_span", "shard_spans", "split_span"]
-
 Key = tuple[int, int]  # file and number of a block
 
 
@@ -109,9 +107,8 @@ def read_span(
             yield Block(at, span.first, span.first * rows, None, str(error), True)
         return
     if source.n_rows is None:
-        yield from (
-            b for b in _uncounted(file, source, at, names, rows) if (at, b.number) not in done
-        )
+        blocks = _uncounted(file, source, at, names, rows)
+        yield from (block for block in blocks if (at, block.number) not in done)
         return
     n_blocks = max(1, -(-source.n_rows // rows))
     number, last = span.first, n_blocks if span.last is None else span.last
@@ -140,50 +137,42 @@ def _uncounted(
     file: InputFile, source: Source, at: int, names: list[str], rows: int
 ) -> Iterator[Block]:
     """Read from the start to the end, one table ahead to know which block ends the file."""
-    number, held, failure = 0, _empty(source.schema, names), ""
-    tables = _even(source.tables(names, 0, rows), rows, keep_rest=True)
-    try:
-        with reading(file.path):
-            for n_before, table in enumerate(tables):
-                if n_before:
-                    yield Block(at, number, number * rows, held, "", False)
-                    number += 1
-                held = table
-    except DataError as error:
-        failure = str(error)
+    number, held, failure = 0, None, ""
+
+    def until_failure() -> Iterator[pa.Table]:
+        nonlocal failure
+        try:
+            with reading(file.path):
+                yield from source.tables(names, 0, rows)
+        except DataError as error:
+            failure = str(error)
+
+    for table in _even(until_failure(), rows):
+        if held is not None:
+            yield Block(at, number, number * rows, held, "", False)
+            number += 1
+        held = table
+    held = _empty(source.schema, names) if held is None else held
     yield Block(at, number, number * rows, held, "", not failure)
     if failure:
         yield Block(at, number + 1, number * rows + held.num_rows, None, failure, True)
 
 
-def _even(
-    tables: Iterator[pa.Table], n_rows: int, *, keep_rest: bool = False
-) -> Iterator[pa.Table]:
-    """Return the same rows in tables of `n_rows`, the last one shorter.
-
-    With `keep_rest` the rows before a failure come first, then the failure.
-    """
+def _even(tables: Iterator[pa.Table], n_rows: int) -> Iterator[pa.Table]:
+    """Return the same rows in tables of `n_rows`, the last one shorter."""
     held: list[pa.Table] = []
     n_held = 0
-    failure: Exception | None = None
-    try:
-        for table in tables:
-            rest = table
-            while n_held + rest.num_rows >= n_rows:
-                taken = n_rows - n_held
-                yield pa.concat_tables([*held, rest.slice(0, taken)])
-                held, n_held, rest = [], 0, rest.slice(taken)
-            if rest.num_rows:
-                held.append(rest)
-                n_held += rest.num_rows
-    except Exception as error:
-        if not keep_rest:
-            raise
-        failure = error
+    for table in tables:
+        rest = table
+        while n_held + rest.num_rows >= n_rows:
+            taken = n_rows - n_held
+            yield pa.concat_tables([*held, rest.slice(0, taken)])
+            held, n_held, rest = [], 0, rest.slice(taken)
+        if rest.num_rows:
+            held.append(rest)
+            n_held += rest.num_rows
     if held:
         yield pa.concat_tables(held)
-    if failure is not None:
-        raise failure
 
 
 def _empty(schema: pa.Schema, names: list[str]) -> pa.Table:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -13,22 +12,11 @@ import pyarrow.parquet as pq
 from primal.errors import DataError, ParameterError
 from primal.pipeline._array_source import ARRAY
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._rows import check_type, column_array, width_of
+from primal.pipeline._rows import check_columns, column_array, width_of
 from primal.pipeline._sources import Source, check_names, listed, open_source, reading
-
-__all__ = ["FEATURES", "Columns", "checked_names", "find_columns"]
 
 # Column of the output.
 FEATURES = "features"
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Columns that hold x (one of lists, or d of numbers), d, and the types of kept columns."""
-
-    x: tuple[str, ...]
-    d: int
-    kept: pa.Schema
 
 
 def checked_names(what: str, given: object) -> tuple[str, ...]:
@@ -46,8 +34,8 @@ def find_columns(
     *,
     d: int | None = None,
     on_error: str = "raise",
-) -> Columns:
-    """Return the columns, as the first file has them that can be read and has values.
+) -> tuple[tuple[str, ...], int, pa.Schema]:
+    """Return the columns of x, d and the kept types, of the first file that has values.
 
     Patterns are names or such as ``"x*"``; none for files of one column or one matrix. Rows must
     have d numbers, by default as many as the first has. With ``on_error="raise"`` the first file
@@ -71,7 +59,7 @@ def find_columns(
             failure = failure or error
             continue
         if width:
-            return Columns(names, width, kept)
+            return names, width, kept
         # An empty file says nothing; the next one may.
         named = f"{file.path}: column {names[0]!r}"
         failure = failure or DataError(f"{named} holds no values, so their number is not known.")
@@ -97,8 +85,7 @@ def _chosen(patterns: tuple[str, ...], schema: pa.Schema, keep: tuple[str, ...])
             raise DataError(f"it has no column {pattern!r}, only {listed(schema.names)}")
         chosen |= dict.fromkeys(found)
     check_names(schema, chosen)
-    for name in chosen:
-        check_type(name, schema.field(name).type)
+    check_columns(schema, tuple(chosen))
     return tuple(chosen)
 
 

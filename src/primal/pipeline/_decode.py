@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -15,24 +15,18 @@ from primal._checks import callback, file_path, flag, whole_number
 from primal.decoding import Box, Gaussian, Integers
 from primal.errors import DataError, PhaseWrapWarning
 from primal.pipeline._array_source import ARRAY
-from primal.pipeline._blocks import Block, shard_spans
+from primal.pipeline._blocks import Block
 from primal.pipeline._columns import FEATURES
 from primal.pipeline._decoder import Decoded, row_decoder
-from primal.pipeline._encode import run_digest
 from primal.pipeline._engines import Local
-from primal.pipeline._folder import PartFolder
 from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import Job, Made, Progress
-from primal.pipeline._output import is_one_file, parts_folder, write_one_file
+from primal.pipeline._output import open_output, places
 from primal.pipeline._parquet import table_group
 from primal.pipeline._recipe import Recipe
-from primal.pipeline._record import Record
 from primal.pipeline._rows import column_array
 from primal.pipeline._run import make_parts
 from primal.pipeline._sources import open_source
-from primal.pipeline._stored import open_output
-
-__all__ = ["DecodeReport", "decode"]
 
 STATUS = "status"
 _DOUBTFUL = ("ambiguous", "failed")
@@ -80,10 +74,9 @@ def decode(
 ) -> DecodeReport:
     """Turn stored features back into x, with a verdict on every row.
 
-    When rows are encoded, their range is recorded, and whether a phase of any of them reached half
-    a turn. Where none did, the linear inverse is right; its answers are encoded again and
-    compared. Where some did, the lattice decoder resolves the wraps, with the range as its prior.
-    A run that was killed resumes when it is called again.
+    Where no phase wrapped when the rows were encoded, the linear inverse is right; where some did,
+    the lattice decoder resolves the wraps, with the recorded range of x as its prior. A run that
+    was killed resumes when it is called again.
 
     Parameters
     ----------
@@ -119,12 +112,6 @@ def decode(
     PhaseWrapWarning
         When rows are ambiguous or failed.
 
-    Notes
-    -----
-    ``unique``: no other x of the prior has these features. ``ambiguous``: x has them, but others
-    may as well. ``failed``: nothing was found that has them, and x is NaN. ``missing``: the row
-    has no features.
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -137,7 +124,7 @@ def decode(
     >>> bool(np.abs(np.load("back.npy") - x).max() < 1e-5)
     True
     """
-    one_file, target = is_one_file(dst), Path(dst)
+    target, folder = places(dst)
     flag("overwrite", overwrite)
     callback("progress", progress)
     record, paths = open_output(file_path("src", src), target)
@@ -151,7 +138,6 @@ def decode(
         "noise": noise if noise is None or isinstance(noise, str) else float(noise),
         "beam": whole_number("beam", beam, least=1),
     }
-    request = about | {"format": target.suffix, "inputs": [asdict(file) for file in files]}
     stored = open_source(files[0]).schema
     kept = pa.schema([stored.field(name) for name in recipe.keep])
     empty = Decoded(np.empty((0, recipe.map.d)), np.empty(0, bool), np.empty(0, "<U9"))
@@ -159,30 +145,13 @@ def decode(
         files,
         tuple([ARRAY] if paths[0].suffix == ".npy" else [*recipe.keep, FEATURES]),
         recipe.rows_per_part,
-        str(parts_folder(target).absolute()),
+        str(folder.absolute()),
         about,
-        run_digest(about, files),
         _table(kept.empty_table(), empty, recipe).schema,
         recipe,
         decoder,
     )
-
-    def finish(parts: PartFolder, whole: Record) -> None:
-        if one_file:
-            write_one_file(target, parts.path, whole, job.schema, request, job.npy_rows)
-            parts.remove()
-
-    outcome = make_parts(
-        job,
-        target,
-        request,
-        lambda: shard_spans(files, list(job.names), job.rows_per_part, (0, 1)),
-        Local(),
-        shared=False,
-        overwrite=overwrite,
-        progress=progress,
-        finish=finish,
-    )
+    outcome = make_parts(job, target, Local(), overwrite=overwrite, progress=progress)
     made = outcome.record
     report = DecodeReport(
         target, made.rows, made.statuses, outcome.resumed_rows, outcome.already_complete
@@ -202,7 +171,6 @@ def decode(
 
 @dataclass(frozen=True)
 class _DecodeJob(Job):
-    recipe: Recipe
     decoder: Callable[[pa.Table], Decoded]
 
     def make(self, block: Block) -> Made:

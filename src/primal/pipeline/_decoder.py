@@ -13,12 +13,10 @@ import pyarrow as pa
 from primal.decoding import code_phases, noise_turns, pseudoinverse
 from primal.errors import NotInvertibleError, SpecError
 from primal.pipeline._columns import FEATURES
-from primal.pipeline._extent import UNKNOWN, Extent
 from primal.pipeline._recipe import FLOATS, Recipe
+from primal.pipeline._record import UNKNOWN, Extent
 from primal.pipeline._rows import column_array
 from primal.turns import phases_to_turns
-
-__all__ = ["Decoded", "row_decoder"]
 
 # Without being asked, the lattice decoder is set up for at most as many inputs: a matter of
 # seconds (100 inputs 5 to 8 s, 128 inputs 13 s, 200 inputs 3 minutes).
@@ -114,19 +112,15 @@ def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:
         x = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse
         there = np.isfinite(x).all(axis=1)  # features that are erased have no phase
         x[~there] = 0.0
-        agree = there & (_misfit_turns(recipe, x, codes) <= _DEVIATIONS * noise)
+        if recipe.stored in FLOATS:
+            off = (codes.astype(np.float64) - m.encode(x)) / getattr(m, "amplitude", 1.0)
+            turn = 2.0 * math.pi
+        else:
+            off, turn = (codes - m.turns(x)).view(np.int32) * 2.0**-32, 1.0
+        misfit = np.sqrt(np.square(off).mean(axis=1)) / turn
+        agree = there & (misfit <= _DEVIATIONS * noise)
         agree &= ((x >= low - slack) & (x <= high + slack)).all(axis=1)
         x[~agree] = np.nan
         return x, np.where(agree, verdict, "failed")
 
     return by_inverse
-
-
-def _misfit_turns(recipe: Recipe, x: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Return how far stored features are from those of x: root mean square of a row, in turns."""
-    m = recipe.map
-    if recipe.stored in FLOATS:
-        off = (codes.astype(np.float64) - m.encode(x)) / getattr(m, "amplitude", 1.0)
-        return np.sqrt(np.square(off).mean(axis=1)) / (2.0 * math.pi)
-    off = (codes - m.turns(x)).view(np.int32) * 2.0**-32
-    return np.sqrt(np.square(off).mean(axis=1))

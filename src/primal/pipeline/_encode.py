@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import time
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-
 from primal._checks import callback, flag, one_of, whole_number
 from primal.errors import ParameterError
-from primal.pipeline._blocks import shard_spans
 from primal.pipeline._columns import FEATURES, checked_names, find_columns
 from primal.pipeline._engines import Local, Ray, checked_engine
-from primal.pipeline._inputs import InputFile, check_unchanged, find_inputs
+from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import EncodeJob, Progress
-from primal.pipeline._output import is_one_file, parts_folder, write_one_file
+from primal.pipeline._output import places
 from primal.pipeline._recipe import FLOATS, LARGEST_PART_ROWS, ON_ERROR, STORED, Recipe, core_map
-from primal.pipeline._record import Record, beside
-from primal.pipeline._rows import column_array
+from primal.pipeline._record import beside
 from primal.pipeline._run import Outcome, make_parts
-
-__all__ = ["EncodeReport", "encode", "npy_rows"]
 
 # Bytes of features in one part, when the number of rows is left open.
 _PART_BYTES = 1 << 24
@@ -125,15 +116,6 @@ def encode(
     -------
     report : EncodeReport
 
-    Raises
-    ------
-    DataError
-        For bad data, naming file, row and column.
-    ParameterError
-        For a bad option, or another output in the same place.
-    PrimalError
-        If the output cannot be written.
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -145,51 +127,33 @@ def encode(
     >>> pipeline.encode("points.npy", "features.parquet", m).already_complete
     True
     """
-    start = time.perf_counter()
-    one_file, target, map_ = is_one_file(dst), Path(dst), core_map(m)
+    start, (target, folder), map_ = time.perf_counter(), places(dst), core_map(m)
     flag("overwrite", overwrite)
     callback("progress", progress)
     keep, chosen = checked_names("keep", keep), checked_names("columns", columns)
-    i, n = _check_options(target, map_, keep, stored, on_error, shard)
+    shard = _check_options(target, map_, keep, stored, on_error, shard)
     if rows_per_part is not None:
         whole_number("rows_per_part", rows_per_part, least=1, most=LARGEST_PART_ROWS)
     where = checked_engine(engine, map_, stored)
     files = find_inputs(src, target)
-    found = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
-    rows = int(rows_per_part or _default_rows(map_))
-    recipe = Recipe(map_, stored, found.x, keep, on_error, rows)
-    request = recipe.as_json | {"format": target.suffix, "inputs": [asdict(file) for file in files]}
+    found, _, kept = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
+    # By default a power of two of rows whose features take about 16 MB, and their input no more.
+    rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * map_.D, 8 * map_.d)))
+    rows = int(rows_per_part or 1 << (rows.bit_length() - 1))
+    recipe = Recipe(map_, stored, found, keep, on_error, rows)
     job = EncodeJob(
         files,
-        tuple(dict.fromkeys((*found.x, *keep))),
+        tuple(dict.fromkeys((*found, *keep))),
         rows,
-        str(parts_folder(target).absolute()),
+        str(folder.absolute()),
         recipe.as_json,
-        run_digest(recipe.as_json, files),
-        recipe.schema(found.kept),
+        recipe.schema(kept),
         recipe,
-        found.kept,
+        kept,
         where.layer,
         where.device,
     )
-
-    def finish(parts: Any, record: Record) -> None:
-        check_unchanged(files)
-        if one_file:
-            write_one_file(target, parts.path, record, job.schema, request, npy_rows(recipe))
-            parts.remove()
-
-    outcome = make_parts(
-        job,
-        target,
-        request,
-        lambda: shard_spans(files, list(job.names), rows, (i, n)),
-        where,
-        shared=n > 1,
-        overwrite=overwrite,
-        progress=progress,
-        finish=finish,
-    )
+    outcome = make_parts(job, target, where, shard=shard, overwrite=overwrite, progress=progress)
     return report_of(target, outcome, time.perf_counter() - start)
 
 
@@ -209,32 +173,6 @@ def report_of(target: Path, outcome: Outcome, seconds: float) -> EncodeReport:
         outcome.already_complete,
         seconds,
     )
-
-
-def run_digest(about: dict[str, Any], files: tuple[InputFile, ...]) -> str:
-    """Return what parts of one run have in common: how they are made, from which files."""
-    inputs = [[Path(file.path).name, file.n_bytes] for file in files]
-    return hashlib.sha256(json.dumps([about, inputs], sort_keys=True).encode()).hexdigest()
-
-
-def npy_rows(recipe: Recipe) -> Any:
-    """Return the function from the table of a part to the rows of a ``.npy`` file."""
-
-    def rows(table: pa.Table) -> np.ndarray:
-        codes, valid = recipe.present(column_array(table, FEATURES))
-        if valid.all():
-            return codes
-        whole = np.full((len(valid), codes.shape[1]), np.nan, dtype=codes.dtype)
-        whole[valid] = codes
-        return whole
-
-    return rows
-
-
-def _default_rows(m: Any) -> int:
-    """Return a power of two of rows whose features take about 16 MB, and their input no more."""
-    rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * m.D, 8 * m.d)))
-    return 1 << (rows.bit_length() - 1)
 
 
 def _check_options(

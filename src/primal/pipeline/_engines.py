@@ -12,8 +12,6 @@ from primal._checks import one_of
 from primal.errors import EngineError, ParameterError
 from primal.pipeline._recipe import FLOATS, Recipe
 
-__all__ = ["Local", "Ray", "checked_engine"]
-
 
 @dataclass(frozen=True)
 class Local:
@@ -73,12 +71,14 @@ def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
         engine = Ray() if one_of("engine", engine, ("local", "ray")) == "ray" else Local()
     gpus = engine.num_gpus if isinstance(engine, Ray) else 0
     if not isinstance(gpus, (int, float)) or not 0 <= gpus < math.inf:
-        raise ParameterError(f"num_gpus must be a number, 0 or more, got {gpus!r}.")
+        raise ParameterError(f"num_gpus of engine must be a number, 0 or more, got {gpus!r}.")
     if gpus and engine.layer is None:
         raise ParameterError(
             "num_gpus is for workers with a layer: pass Ray(layer=..., num_gpus=1)."
         )
     if engine.layer is not None:
+        if not (callable(engine.layer) and hasattr(engine.layer, "to")):
+            raise ParameterError(f"layer of engine must be a PyTorch layer, got {engine.layer!r}.")
         if stored not in FLOATS:
             raise ParameterError(f"a layer makes floats, not {stored!r}: leave it out.")
         x, recipe = np.linspace(-1.0, 1.0, m.d)[None], Recipe(m, "float32", (), (), "raise", 1)

@@ -23,8 +23,6 @@ from primal.pipeline._job import Progress, complaint
 from primal.pipeline._recipe import ON_ERROR
 from primal.pipeline._rows import matrix
 
-__all__ = ["count_inputs", "scale_gamma"]
-
 # Values of one piece: 16 MB.
 _PIECE_VALUES = 1 << 21
 
@@ -53,7 +51,7 @@ def count_inputs(
     """
     one_of("on_error", on_error, ON_ERROR)
     names, kept = checked_names("columns", columns), checked_names("keep", keep)
-    return find_columns(find_inputs(src), names, kept, on_error=on_error).d
+    return find_columns(find_inputs(src), names, kept, on_error=on_error)[1]
 
 
 def scale_gamma(
@@ -76,11 +74,6 @@ def scale_gamma(
     progress : callable, optional
         Called with rows read and rows in all (None where only reading will tell).
 
-    Raises
-    ------
-    DataError
-        If there is no row, or a bad one and `on_error` is "raise".
-
     Examples
     --------
     >>> import numpy as np
@@ -92,9 +85,9 @@ def scale_gamma(
     one_of("kernel", kernel, KERNELS)
     callback("progress", progress)
     files = find_inputs(src)
-    found = find_columns(files, checked_names("columns", columns), on_error=on_error)
+    found, d, _ = find_columns(files, checked_names("columns", columns), on_error=on_error)
     count, mean, squares, n_read = 0, 0.0, 0.0, 0
-    piece_rows, names = max(256, _PIECE_VALUES // found.d), list(found.x)
+    piece_rows, names = max(256, _PIECE_VALUES // d), list(found)
     spans = shard_spans(files, names, piece_rows, (0, 1))
     total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
     for block in (b for span in spans for b in read_span(files, span, names, piece_rows)):
@@ -105,7 +98,7 @@ def scale_gamma(
         n_read += block.table.num_rows
         if progress is not None:
             progress(n_read, total)
-        x, problems = matrix(block.table, found.x, found.d)
+        x, problems = matrix(block.table, found, d)
         if problems and on_error == "raise":
             raise complaint(files[block.file].path, block.first_row, problems)
         x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
@@ -126,4 +119,4 @@ def scale_gamma(
         raise DataError("some values are too large to have a variance: give gamma as a number.")
     if not variance > 0.0:
         return 1.0
-    return 1.0 / (found.d * (math.sqrt(variance) if kernel == "laplacian" else variance))
+    return 1.0 / (d * (math.sqrt(variance) if kernel == "laplacian" else variance))

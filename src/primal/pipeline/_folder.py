@@ -15,6 +15,7 @@ import os
 import re
 import time
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,18 +28,6 @@ try:
     import fcntl
 except ImportError:  # not on this system
     fcntl = None  # type: ignore[assignment]
-
-__all__ = [
-    "MANIFEST",
-    "PartFolder",
-    "on_disk",
-    "part_keys",
-    "part_path",
-    "part_record",
-    "refuse_other",
-    "rejected_path",
-    "write_rejected",
-]
 
 MANIFEST = "_primal.json"
 # One file that is put together from parts, with its manifest and list of rejected rows.
@@ -87,18 +76,6 @@ def write_rejected(folder: Path, key: Key, lines: Iterable[tuple[str, ...]]) -> 
         stream.write(REJECTED_HEADER + text.getvalue().encode("utf-8", errors="replace"))
 
 
-def rejected_lists(folder: Path, record: Record) -> Iterator[bytes]:
-    """Return the list of rejected rows of all parts."""
-    yield REJECTED_HEADER
-    for f, number, *_, lost in record.parts:
-        if lost:
-            path = rejected_path(folder, (f, number))
-            try:
-                yield path.read_bytes().removeprefix(REJECTED_HEADER)
-            except FileNotFoundError:
-                raise DataError(f"{path} is missing: remove that part, and run again.") from None
-
-
 @contextlib.contextmanager
 def on_disk(dst: Path | str) -> Iterator[None]:
     """Turn a failure of the disk into a PrimalError that says how to resume."""
@@ -108,6 +85,7 @@ def on_disk(dst: Path | str) -> Iterator[None]:
         raise resumable(f"{dst} cannot be written: {error.strerror or error}") from error
 
 
+@dataclass
 class PartFolder:
     """The parts of one request, as a context manager that holds the lock.
 
@@ -116,25 +94,25 @@ class PartFolder:
     one request share it; `overwrite` replaces the parts of another request.
     """
 
-    def __init__(
-        self, path: Path, request: dict[str, Any], *, shared: bool = False, overwrite: bool = False
-    ) -> None:
-        self.path, self._request = path, request
-        self._shared, self._overwrite = shared, overwrite
-        # Whether an error is one of the rows that are being read, not of the parts that are there.
-        self.working = False
+    path: Path
+    request: dict[str, Any]
+    shared: bool = False
+    overwrite: bool = False
+    # Whether an error is one of the rows that are being read, not of the parts that are there.
+    working: bool = False
 
     def __enter__(self) -> PartFolder:
         with on_disk(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            self._lock, alone = _locked(self.path, self._shared)
+            self._lock, alone = _locked(self.path, self.shared)
             try:
                 self._claim(alone)
-                if self._shared and alone and fcntl is not None and self._lock is not None:
+                if self.shared and alone and fcntl is not None and self._lock is not None:
                     with contextlib.suppress(OSError):  # some network disks know no locks
                         fcntl.flock(self._lock, fcntl.LOCK_SH)
             except BaseException:
-                self._unlock()
+                if self._lock is not None:
+                    os.close(self._lock)
                 raise
         return self
 
@@ -143,10 +121,10 @@ class PartFolder:
         manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
         if MANIFEST in there:
             found = read_manifest(manifest)["request"]
-            if found == self._request:
+            if found == self.request:
                 return
-            if not self._overwrite:
-                refuse_other(self.path, found, self._request)
+            if not self.overwrite:
+                refuse_other(self.path, found, self.request)
             if not alone:
                 raise ParameterError(f"another run is writing {self.path} now: wait for it.")
             self._unlink(_PART, _LIST, _DRAFT)  # first: no part stands beside another's manifest
@@ -156,7 +134,7 @@ class PartFolder:
                 "output of primal. Choose another name."
             )
         with written_whole(manifest) as stream:
-            stream.write(manifest_text(self._request))
+            stream.write(manifest_text(self.request))
 
     def remove(self, keys: Iterable[Key] | None = None) -> None:
         """Remove some parts; without any named all of them, and the folder if it is then empty."""
@@ -172,7 +150,7 @@ class PartFolder:
 
     def tidy(self) -> None:
         """Remove what a kill left of a part, unless other shards may be writing one."""
-        if not self._shared:
+        if not self.shared:
             self._unlink(_DRAFT)
 
     def _unlink(self, *patterns: re.Pattern[str]) -> None:
@@ -188,16 +166,13 @@ class PartFolder:
 
     def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
         ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
-        gives_up = ours and self.working and not self._shared
+        gives_up = ours and self.working and not self.shared
         try:
             if gives_up and (isinstance(error, DataError) or not part_keys(self.path)):
                 self.remove()
         finally:
-            self._unlock()
-
-    def _unlock(self) -> None:
-        if self._lock is not None:
-            os.close(self._lock)
+            if self._lock is not None:
+                os.close(self._lock)
 
 
 def _locked(folder: Path, shared: bool) -> tuple[int | None, bool]:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import glob
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from primal.errors import DataError, ParameterError, PrimalError
+import pyarrow as pa
 
-__all__ = ["InputFile", "check_unchanged", "find_inputs", "resumable"]
+from primal.errors import DataError, ParameterError, PrimalError
 
 _FORMATS = {
     ".parquet": "parquet",
@@ -34,14 +35,28 @@ class InputFile:
     mtime_ns: int
 
 
+@dataclass(frozen=True)
+class Source:
+    """An open input file.
+
+    ``tables(names, first_row, n_rows)`` returns columns from a row on, in tables of any size;
+    `n_rows` is about how many rows the caller takes at a time. A source that cannot count its
+    rows starts at row 0 only.
+    """
+
+    schema: pa.Schema
+    tables: Callable[[list[str], int, int], Iterator[pa.Table]]
+    n_rows: int | None = None  # None where only reading the whole file would tell
+    run_rows: int = 1  # best read by one worker: fewer would decode the same bytes twice
+
+
 def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     """Return the files that `src` names, in the order of their paths, or of the sequence.
 
-    It is a file; a folder, searched with its folders for files of a known format (names that start
-    with "." or "_" are skipped); a pattern such as ``data/*.parquet``; or a sequence of files.
-    Folders and patterns skip what lies beside our outputs. The output, `dst`, must be none of them.
+    Folders skip names that start with "." or "_"; folders and patterns skip what lies beside our
+    outputs. The output, `dst`, must be none of the files.
     """
-    if not isinstance(src, (str, Path, list, tuple)):
+    if not isinstance(src, (str, Path, list, tuple)) or not src:  # "" would be the working folder
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
     try:
         paths = [Path(one) for one in src] if isinstance(src, (list, tuple)) else _listed(src)
@@ -90,16 +105,16 @@ def _listed(src: str | Path) -> list[Path]:
     path = Path(src)
     if path.is_dir():
         found = (one for one in path.rglob("*") if one.is_file() and _format(one))
-        shown = [one for one in found if not _is_hidden(one.relative_to(path))]
+        shown = [
+            one
+            for one in found
+            if not any(part.startswith((".", "_")) for part in one.relative_to(path).parts)
+        ]
         return sorted(one for one in shown if not _is_ours(one))
     if not path.exists() and glob.has_magic(str(src)):
         found = (Path(one) for one in glob.iglob(str(src), recursive=True))  # noqa: PTH207
         return sorted(one for one in found if not _is_ours(one))
     return [path]
-
-
-def _is_hidden(path: Path) -> bool:
-    return any(part.startswith((".", "_")) for part in path.parts)
 
 
 def _is_ours(path: Path) -> bool:

@@ -15,16 +15,13 @@ from primal.errors import DataError
 from primal.pipeline._array_source import ARRAY, open_npy
 from primal.pipeline._blocks import Span, read_span
 from primal.pipeline._columns import FEATURES
-from primal.pipeline._encode import run_digest
-from primal.pipeline._inputs import InputFile, find_inputs
+from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import EncodeJob
+from primal.pipeline._output import known_inputs, open_output
 from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import Record
 from primal.pipeline._rows import column_array
 from primal.pipeline._sources import reading
-from primal.pipeline._stored import known_inputs, open_output
-
-__all__ = ["Inspection", "inspect"]
 
 # Parts that are encoded again, spread evenly over the output.
 _SAMPLED_PARTS = 4
@@ -97,13 +94,6 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     -------
     inspection : Inspection
 
-    Raises
-    ------
-    DataError
-        If it was not made by :func:`encode`, or `source` is not its input.
-    ParameterError
-        If parts of a folder are missing.
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -120,11 +110,16 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     names, files = known_inputs(where)
     if source is not None:
         files = find_inputs(source)
-    if files and run_digest(record.about, files) != record.run:
-        if source is not None:
-            raise DataError(f"{source} is not what {path} was made from: names or sizes differ.")
-        files = ()
-    regime, sampled, wrong = _verify(record, recipe, paths, files) if files else (None, 0, 0)
+    kept = pa.schema([])
+    if files and recipe.keep:
+        schema = pq.read_schema(paths[0])
+        kept = pa.schema([schema.field(name) for name in recipe.keep])
+    read, rows = tuple(dict.fromkeys((*recipe.columns, *recipe.keep))), recipe.rows_per_part
+    job = EncodeJob(files, read, rows, "", record.about, recipe.schema(kept), recipe, kept)
+    same = job.run == record.run
+    if source is not None and not same:
+        raise DataError(f"{source} is not what {path} was made from: names or sizes differ.")
+    regime, sampled, wrong = _verify(record, job, paths) if files and same else (None, 0, 0)
     return Inspection(
         path=where,
         rows=record.rows,
@@ -145,16 +140,10 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
 
 
 def _verify(
-    record: Record, recipe: Recipe, paths: list[Path], files: tuple[InputFile, ...]
+    record: Record, job: EncodeJob, paths: list[Path]
 ) -> tuple[dict[str, Any] | None, int, int]:
     """Return the regime, the rows that were encoded again, and how many of them differ."""
-    kept = pa.schema([])
-    if recipe.keep:
-        schema = pq.read_schema(paths[0])
-        kept = pa.schema([schema.field(name) for name in recipe.keep])
-    names = tuple(dict.fromkeys((*recipe.columns, *recipe.keep)))
-    rows = recipe.rows_per_part
-    job = EncodeJob(files, names, rows, "", {}, "", recipe.schema(kept), recipe, kept)
+    recipe, files = job.recipe, job.files
     wraps, peaks, sampled, wrong = [], [], 0, 0
     filled = [place for place, part in enumerate(record.parts) if part[2]]
     spread = np.linspace(0, len(filled) - 1, min(len(filled), _SAMPLED_PARTS)).round()
@@ -162,15 +151,18 @@ def _verify(
         f, number, n_rows, *_ = record.parts[place]
         if f >= len(files):
             raise DataError(f"part {number} is of input file {f}, which there is none of.")
-        blocks = read_span(files, Span(f, number, None, None), list(names), rows)
+        blocks = read_span(files, Span(f, number, None, None), list(job.names), job.rows_per_part)
         block = next((block for block in blocks if block.number == number), None)
         if block is None or block.table is None:
             raise DataError(f"{files[f].path} has no block {number}, and part {number} is of it.")
-        codes, null, *_ = job.rows(block)
+        made = job.make(block)
+        if made.codes is None:
+            raise DataError(made.rejected[0][-1])
         stored, there = recipe.present(_stored(paths, record, place))
         sampled += n_rows
-        wrong += n_rows if len(codes) != len(there) else _n_different(codes, null, stored, there)
-        regime = recipe.map.regime(job.checked(block)[0])
+        same = len(made.codes) == len(there)
+        wrong += _n_different(made.codes, made.null, stored, there) if same else n_rows
+        regime = recipe.map.regime(made.x)
         wraps.append(regime.fraction_wrapped * n_rows)
         peaks.append(regime.peak_turns)
     if not sampled:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -15,16 +17,13 @@ from primal._files import written_whole
 from primal.errors import DataError
 from primal.pipeline._blocks import Block
 from primal.pipeline._columns import FEATURES
-from primal.pipeline._csv_source import MALFORMED
-from primal.pipeline._extent import Extent
 from primal.pipeline._folder import on_disk, part_path, write_rejected
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._parquet import RowGroup, feature_group, write_file
-from primal.pipeline._recipe import STORED, Recipe
-from primal.pipeline._record import METADATA_KEY, Record
+from primal.pipeline._recipe import Recipe
+from primal.pipeline._record import METADATA_KEY, Extent, Record
 from primal.pipeline._rows import Problem, check_columns, column_array, converted, matrix
-
-__all__ = ["EncodeJob", "Job", "Made", "Progress", "complaint"]
+from primal.pipeline._sources import MALFORMED
 
 # Called with rows done and rows in all, None while that is unknown.
 Progress = Callable[[int, int | None], None]
@@ -39,6 +38,9 @@ class Made:
     rejected: tuple[tuple[str, ...], ...] = ()  # file, row, column, value, reason
     extent: Extent | None = None  # of the rows that were encoded, where there are any
     statuses: dict[str, int] | None = None  # verdicts of a decoding
+    x: np.ndarray | None = None  # what an encoding read, zeros in bad rows
+    codes: np.ndarray | None = None  # what it stores
+    null: np.ndarray | None = None  # rows without codes
 
 
 @dataclass(frozen=True)
@@ -50,21 +52,25 @@ class Job:
     rows_per_part: int
     folder: str  # where parts go
     about: dict[str, Any]  # see Record
-    run: str
     schema: pa.Schema  # of a part
+    recipe: Recipe  # of the features
+
+    @cached_property
+    def run(self) -> str:
+        """What parts of one run have in common: how they are made, from which files."""
+        inputs = [[Path(file.path).name, file.n_bytes] for file in self.files]
+        return hashlib.sha256(json.dumps([self.about, inputs], sort_keys=True).encode()).hexdigest()
 
     def make(self, block: Block) -> Made:
         """Return the rows of a part."""
         raise NotImplementedError
 
-    def write(self, block: Block) -> Record:
-        """Make a part, write it, and return its record.
+    def npy_rows(self, table: pa.Table) -> np.ndarray:
+        """Return the rows of a ``.npy`` file from the table of a part."""
+        return self.recipe.npy_rows(table)
 
-        Raises
-        ------
-        DataError
-            For a bad row or an unreadable block, with ``on_error="raise"``.
-        """
+    def write(self, block: Block) -> Record:
+        """Make a part, write it, and return its record; DataError for a row that is refused."""
         made, folder, key = self.make(block), Path(self.folder), (block.file, block.number)
         part = (*key, made.rows, block.ends_file, len(made.rejected))
         record = Record(self.about, self.run, (part,), made.extent, made.statuses or {})
@@ -81,33 +87,21 @@ class Job:
 class EncodeJob(Job):
     """Parts of features; `layer` is a PyTorch module that makes floats in place of the map."""
 
-    recipe: Recipe
     kept: pa.Schema
     layer: Any = None
     device: str = "cpu"
 
     def make(self, block: Block) -> Made:
-        codes, null, kept, rejected, extent = self.rows(block)
-        if not len(codes):
-            return Made((), 0, rejected)
-        if null is None and self.recipe.on_error == "null":
-            null = np.zeros(len(codes), dtype=bool)
-        groups = (feature_group(FEATURES, kept, codes, null),)
-        return Made(groups, len(codes), rejected, extent)
-
-    def rows(self, block: Block) -> tuple[Any, ...]:
-        """Return the codes, which of them are null, the kept columns, and what was rejected."""
         path, recipe = self.files[block.file].path, self.recipe
         try:
             if block.table is None:
                 raise DataError(block.failure)
-            x, kept, problems = self.checked(block)
+            x, kept, problems = self._checked(block.table, path)
         except DataError as error:
             if recipe.on_error == "raise":
                 raise
             first = str(block.first_row) if block.first_row else ""
-            codes = np.empty((0, recipe.feature_type.list_size), dtype=STORED[recipe.stored])
-            return codes, None, self.kept.empty_table(), ((path, first, "", "", str(error)),), None
+            return Made((), 0, ((path, first, "", "", str(error)),))
         try:
             codes = recipe.codes(x, self.layer, self.device)
         except DataError:  # finite numbers are refused for their size only
@@ -116,29 +110,30 @@ class EncodeJob(Job):
             codes = recipe.codes(x, self.layer, self.device)
         if problems and recipe.on_error == "raise":
             raise complaint(path, block.first_row, problems)
-        null = None
-        if problems:
-            bad = np.zeros(len(x), dtype=bool)
-            bad[[p.row for p in problems]] = True
-            x = x[~bad]
-            if recipe.on_error == "null":
-                null = bad
-            else:
-                codes, kept = codes[~bad], [column.filter(pa.array(~bad)) for column in kept]
         rejected = tuple(
             (path, str(block.first_row + p.row), p.column, p.value, p.reason) for p in problems
         )
-        extent = Extent.of(x, recipe.frequencies)
-        return codes, null, pa.Table.from_arrays(kept, schema=self.kept), rejected, extent
+        bad = np.zeros(len(x), dtype=bool)
+        bad[[p.row for p in problems]] = True
+        if problems and recipe.on_error == "skip":
+            codes, kept = codes[~bad], [column.filter(pa.array(~bad)) for column in kept]
+        null = bad if recipe.on_error == "null" else None
+        if not len(codes):
+            return Made((), 0, rejected, x=x, codes=codes, null=null)
+        kept = pa.Table.from_arrays(kept, schema=self.kept)
+        groups = (feature_group(FEATURES, kept, codes, null),)
+        extent = Extent.of(x[~bad] if problems else x, recipe.frequencies)
+        return Made(groups, len(codes), rejected, extent, x=x, codes=codes, null=null)
 
-    def checked(self, block: Block) -> tuple[np.ndarray, list[pa.Array], list[Problem]]:
+    def _checked(
+        self, table: pa.Table, path: str
+    ) -> tuple[np.ndarray, list[pa.Array], list[Problem]]:
         """Return x of shape (n, d), the kept columns, and what is wrong with some rows."""
-        table, recipe = block.table, self.recipe
-        assert table is not None
+        recipe = self.recipe
         try:
             check_columns(table.schema, recipe.columns, recipe.map.d)
         except DataError as error:
-            raise DataError(f"{self.files[block.file].path}: {error}") from None
+            raise DataError(f"{path}: {error}") from None
         x, problems = matrix(table, recipe.columns, recipe.map.d)
         kept = []
         for field in self.kept:

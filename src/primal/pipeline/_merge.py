@@ -11,16 +11,13 @@ import pyarrow.parquet as pq
 
 from primal._checks import callback, file_path, flag
 from primal.errors import DataError, ParameterError
-from primal.pipeline._encode import EncodeReport, npy_rows, report_of
+from primal.pipeline._encode import EncodeReport, report_of
 from primal.pipeline._folder import MANIFEST, PartFolder
 from primal.pipeline._job import Progress
-from primal.pipeline._output import finished, is_one_file, parts_folder, write_one_file
+from primal.pipeline._output import finished, open_output, places, write_one_file
 from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import read_manifest
 from primal.pipeline._run import Outcome
-from primal.pipeline._stored import open_output
-
-__all__ = ["merge"]
 
 
 def merge(
@@ -47,13 +44,6 @@ def merge(
     -------
     report : EncodeReport
 
-    Raises
-    ------
-    ParameterError
-        If parts are missing.
-    DataError
-        If a part cannot be read or is of another run.
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -73,19 +63,19 @@ def merge(
     record, paths = open_output(folder, None if dst is None else file_path("dst", dst))
     if dst is None:
         return report_of(folder, Outcome(record, record.rows, True), time.perf_counter() - start)
-    if not is_one_file(dst):
+    target, work_folder = places(dst)
+    if work_folder == target:
         raise ParameterError(
             f"the folder is complete as it is; {dst} must end in .parquet or .npy."
         )
-    target, recipe = Path(dst), Recipe.from_json(record.about)
     request = read_manifest(folder / MANIFEST)["request"] | {"format": target.suffix}
     done = finished(target, request, overwrite)
     if done is None:
         # As it was written: Arrow's reader names some inner fields otherwise.
         written = base64.b64decode(pq.read_metadata(paths[0]).metadata[b"ARROW:schema"])
-        schema, rows = pa.ipc.read_schema(pa.py_buffer(written)), npy_rows(recipe)
-        with PartFolder(parts_folder(target), request) as work:
-            write_one_file(target, folder, record, schema, request, rows, progress)
+        schema, recipe = pa.ipc.read_schema(pa.py_buffer(written)), Recipe.from_json(record.about)
+        with PartFolder(work_folder, request) as work:
+            write_one_file(target, folder, record, schema, request, recipe.npy_rows, progress)
             work.remove()
     outcome = Outcome(done or record, 0, done is not None)
     return report_of(target, outcome, time.perf_counter() - start)

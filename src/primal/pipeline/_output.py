@@ -13,17 +13,21 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._checks import file_path
+from primal._checks import file_path, raised_as
 from primal._files import npy_header, open_regular, written_whole
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError, ParameterError, PrimalError
 from primal.pipeline._folder import (
+    MANIFEST,
     REJECTED_HEADER,
     WORK_FILES,
     on_disk,
+    part_keys,
     part_path,
+    part_record,
     refuse_other,
-    rejected_lists,
+    rejected_path,
 )
+from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import Progress
 from primal.pipeline._parquet import stored_groups, write_file
 from primal.pipeline._record import (
@@ -32,31 +36,23 @@ from primal.pipeline._record import (
     beside,
     manifest_text,
     read_manifest,
+    read_record,
 )
 
-__all__ = ["finished", "is_one_file", "parts_folder", "write_one_file"]
 
-_FILES = (".parquet", ".npy")
-
-
-def is_one_file(dst: object) -> bool:
-    """Return whether an output is one file; else it is a folder of parts."""
+def places(dst: object) -> tuple[Path, Path]:
+    """Return an output, and the folder of its parts, which for one file is there for a while."""
     path = file_path("dst", dst)
-    if path.suffix in _FILES:
+    if path.suffix in (".parquet", ".npy"):
         if path.is_dir():
             raise ParameterError(f"{dst} is a folder: choose another name for one file.")
-        return True
+        return path, beside(path, "primal-part")
     if path.suffix and not (str(dst).endswith(os.sep) or path.is_dir()):
         raise ParameterError(
             f"the output must end in .parquet or .npy, or have no suffix to be a folder of parts, "
             f"got {path.name!r}."
         )
-    return False
-
-
-def parts_folder(dst: Path) -> Path:
-    """Return the folder of the parts of an output, which for one file is there for a while."""
-    return beside(dst, "primal-part") if dst.suffix in _FILES else dst
+    return path, path
 
 
 def finished(dst: Path, request: dict[str, Any], overwrite: bool) -> Record | None:
@@ -105,7 +101,7 @@ def write_one_file(
     returns the rows of a part in a ``.npy`` file.
     """
     more: dict[str, Any] = {}
-    whole, manifest, rejected = (parts_folder(dst) / name for name in WORK_FILES)
+    whole, manifest, rejected = (beside(dst, "primal-part") / name for name in WORK_FILES)
 
     def paths() -> Iterator[Path]:
         n_done = 0
@@ -133,7 +129,11 @@ def write_one_file(
             stream.write(manifest_text(request, record=record.as_json(), output=output))
         if record.rejected:
             with written_whole(rejected) as stream:
-                stream.writelines(rejected_lists(folder, record))
+                stream.write(REJECTED_HEADER)
+                for path in (rejected_path(folder, part[:2]) for part in record.parts if part[4]):
+                    if not path.exists():
+                        raise DataError(f"{path} is missing: remove that part, and run again.")
+                    stream.write(path.read_bytes().removeprefix(REJECTED_HEADER))
             rejected.replace(beside(dst, "rejected.csv"))
         elif _is_list(beside(dst, "rejected.csv")):  # of an earlier output
             beside(dst, "rejected.csv").unlink()
@@ -141,6 +141,52 @@ def write_one_file(
         dst.unlink(missing_ok=True)
         manifest.replace(beside(dst, "manifest.json"))
         whole.replace(dst)
+
+
+def open_output(path: Path, dst: Path | None = None) -> tuple[Record, list[Path]]:
+    """Return the record of an output that is complete, and the files of its rows.
+
+    `dst` is where something will be made of them, which must not be among them.
+    """
+    if not path.is_dir():
+        return read_record(path), [path]
+    if dst is not None and path.resolve() in dst.resolve().parents:
+        raise ParameterError(f"{dst} lies inside of {path}: write it to another folder.")
+    inputs = read_manifest(path / MANIFEST)["request"]["inputs"]
+    keys = part_keys(path)
+    records = [part_record(path, keys[0])] if keys else []
+    records += [part_record(path, key, records[0].run) for key in keys[1:]]
+    last = {record.parts[0][0]: record.parts[0][1] for record in records if record.parts[0][3]}
+    expected = {(f, n) for f in range(len(inputs)) for n in range(last.get(f, -1) + 1)}
+    missing = sorted(expected - set(keys))
+    said = [f"part {n} of input file {f}" for f, n in missing[:5]]
+    if n_unfinished := len(set(range(len(inputs))) - set(last)):
+        said.insert(0, f"the last parts of {n_unfinished} input files")
+    if said:
+        more = f", and {len(missing) - 5} more" if len(missing) > 5 else ""
+        raise ParameterError(
+            f"{path} is not complete, {len(keys)} parts are there and these are missing: "
+            f"{', '.join(said)}{more}. Run the same command again, or the shards that are missing."
+        )
+    if set(keys) != expected:
+        raise ParameterError(f"{path} holds more parts than its input has: remove it.")
+    return Record.joined(records), [part_path(path, key) for key in keys]
+
+
+def known_inputs(path: Path) -> tuple[list[str], tuple[InputFile, ...]]:
+    """Return the names of the inputs of an output, and the files if all are as they were."""
+    manifest = path / MANIFEST if path.is_dir() else beside(path, "manifest.json")
+    try:
+        listed: list[dict[str, Any]] = read_manifest(manifest)["request"]["inputs"]
+        with raised_as(DataError, "the manifest is damaged"):
+            files = tuple(InputFile(**one) for one in listed)
+            names = [Path(file.path).name for file in files]
+    except DataError:
+        return [], ()
+    try:
+        return names, files if files == find_inputs([file.path for file in files]) else ()
+    except PrimalError:
+        return names, ()
 
 
 def _is_list(path: Path) -> bool:

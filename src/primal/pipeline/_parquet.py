@@ -24,8 +24,6 @@ import pyarrow.parquet as pq
 
 from primal.errors import DataError
 
-__all__ = ["RowGroup", "feature_group", "stored_groups", "table_group", "write_file"]
-
 Fields = dict[int, tuple[int, Any]]
 _MAGIC = b"PAR1"
 _PAGE_BYTES = 1 << 20  # of values, about: what a reader holds at a time

@@ -20,11 +20,9 @@ from primal.errors import EngineError, PrimalError
 from primal.pipeline._blocks import Span, read_span, split_span
 from primal.pipeline._engines import Ray
 from primal.pipeline._folder import MANIFEST
-from primal.pipeline._inputs import InputFile, check_unchanged, resumable
+from primal.pipeline._inputs import check_unchanged, resumable
 from primal.pipeline._job import Job
 from primal.pipeline._record import Key, Record
-
-__all__ = ["run_on_ray"]
 
 # Parts of one task, at least: 64 MB of features.
 _TASK_PARTS = 4
@@ -66,31 +64,25 @@ def _made(shared: tuple[Job, frozenset[Key]], span: Span, here: str) -> list[Any
     found: list[Any] = []
     try:
         os.chdir(here)  # that of the caller, for paths that begin there
-        _check_seen(job, job.files[span.file])
+        file = job.files[span.file]
+        try:
+            check_unchanged((file,))
+            seen = (Path(job.folder) / MANIFEST).is_file()
+        except PrimalError:
+            seen = False
+        if not seen:
+            raise EngineError(
+                f"a worker on {socket.gethostname()} does not see {file.path} and {job.folder} as "
+                "they are here: every node must have the input and the output at the same path."
+            )
         for block in read_span(job.files, span, list(job.names), job.rows_per_part, done):
             found.append(job.write(block))
     except (PrimalError, OSError) as error:
         # Ray would stop at the error that comes first in time. As a value it waits for its turn,
         # and the first in the order of the rows is raised, as without Ray.
-        known = (
-            error if isinstance(error, PrimalError) else EngineError(f"a worker failed: {error}")
-        )
-        found.append(known)
+        ours = isinstance(error, PrimalError)
+        found.append(error if ours else EngineError(f"a worker failed: {error}"))
     return found
-
-
-def _check_seen(job: Job, file: InputFile) -> None:
-    """Raise EngineError unless this node sees the input and the output as the caller does."""
-    try:
-        check_unchanged((file,))
-        seen = (Path(job.folder) / MANIFEST).is_file()
-    except PrimalError:
-        seen = False
-    if not seen:
-        raise EngineError(
-            f"a worker on {socket.gethostname()} does not see {file.path} and {job.folder} as they "
-            "are here: every node must have the input and the output at the same path."
-        )
 
 
 def _records(ray: Any, reference: Any) -> list[Record]:

@@ -16,9 +16,8 @@ from primal._extras import require
 from primal._specs import from_spec
 from primal.errors import DataError, EngineError, ParameterError, SpecError
 from primal.pipeline._columns import FEATURES
+from primal.pipeline._rows import column_array
 from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
-
-__all__ = ["FLOATS", "LARGEST_PART_ROWS", "ON_ERROR", "STORED", "Recipe", "core_map"]
 
 ON_ERROR = ("raise", "skip", "null")
 # What is stored of a row, and the NumPy type of one stored value.
@@ -124,7 +123,20 @@ class Recipe:
         if layer is None:
             self.map.encode(x, out=z)
         else:
-            _write_from(layer, device, x, z)
+            torch = require("torch", "a layer")
+            try:
+                with torch.inference_mode():
+                    # float64 holds every type that is read, and NumPy's memory may be read-only.
+                    made = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
+                    if made.dtype != torch.float32:
+                        raise EngineError(
+                            f"the layer makes {made.dtype}: pass it dtype=torch.float32."
+                        )
+                    torch.from_numpy(z).copy_(made)
+            except (RuntimeError, AssertionError) as error:  # the latter from one without CUDA
+                raise EngineError(
+                    f"engine with device {device!r} cannot be used: {error}"
+                ) from None
         return z if self.stored == "float32" else z.astype(np.float16)
 
     def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
@@ -143,22 +155,17 @@ class Recipe:
             codes = codes[there]
         return codes, valid
 
+    def npy_rows(self, table: pa.Table) -> np.ndarray:
+        """Return the rows of a ``.npy`` file from the table of a part, NaN for nulls."""
+        codes, valid = self.present(column_array(table, FEATURES))
+        if valid.all():
+            return codes
+        whole = np.full((len(valid), codes.shape[1]), np.nan, dtype=codes.dtype)
+        whole[valid] = codes
+        return whole
+
 
 @lru_cache(maxsize=4)
 def _map(spec_json: str) -> Any:
     """Return the map of a spec; kept, since every part of an output has the same one."""
     return core_map(from_spec(json.loads(spec_json)))
-
-
-def _write_from(layer: Any, device: str, x: np.ndarray, out: np.ndarray) -> None:
-    """Write the features of x that a PyTorch module makes on a device."""
-    torch = require("torch", "a layer")
-    try:
-        with torch.inference_mode():
-            # float64 holds every type that is read, and NumPy's memory may be read-only.
-            z = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
-            if z.dtype != torch.float32:
-                raise EngineError(f"the layer makes {z.dtype}: pass it dtype=torch.float32.")
-            torch.from_numpy(out).copy_(z)
-    except (RuntimeError, AssertionError) as error:  # the latter from a PyTorch without CUDA
-        raise EngineError(f"device {device!r} cannot be used: {error}") from None

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib.metadata
 import json
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -17,19 +16,13 @@ import pyarrow.parquet as pq
 
 from primal._checks import raised_as, whole_number
 from primal._files import npy_header, open_regular, parsed_json, read_json
-from primal.errors import DataError, ParameterError, SpecError
-from primal.pipeline._extent import UNKNOWN, Extent
+from primal.decoding import Box
+from primal.errors import DataError, SpecError
 
-__all__ = [
-    "METADATA_KEY",
-    "Key",
-    "Record",
-    "beside",
-    "check_complete",
-    "read_manifest",
-    "read_record",
-]
-
+try:
+    _PRIMAL_VERSION = importlib.metadata.version("primal-features")
+except importlib.metadata.PackageNotFoundError:  # run from its source folder
+    _PRIMAL_VERSION = "not installed"
 METADATA_KEY = b"primal"
 _VERSION = 1
 # A manifest lists every input file, and a record every part.
@@ -37,6 +30,78 @@ _LARGEST_JSON = 1 << 26
 _FORMAT = "primal pipeline"
 
 Key = tuple[int, int]  # file and number of a block
+# The first rows that are looked at; where phases wrap, these nearly always show it.
+_FIRST_ROWS = 16
+# Phases looked at together after that: 1 MB, which stays in a processor's cache.
+_BLOCK_PHASES = 1 << 18
+# The box is this much wider than the range, so that no row lies on its edge.
+_WIDER = 2.0**-20
+
+
+@dataclass(frozen=True)
+class Extent:
+    """The range of the rows x that were encoded, and whether a phase wrapped: decoding needs both.
+
+    Features alone cannot prove that no phase wrapped, since a wrapped one looks like any other.
+    """
+
+    low: tuple[float, ...]  # range of each input; empty where it is not known
+    high: tuple[float, ...]
+    wraps: bool  # whether the phase of some row reaches half a turn, or may do so
+
+    @classmethod
+    def of(cls, x: np.ndarray, frequencies: np.ndarray | None) -> Extent | None:
+        """Return the extent of finite rows of shape (n, d); None if there are none.
+
+        Without the frequencies of the phases, in turns per unit of x, nothing is known.
+        """
+        if not len(x) or frequencies is None:
+            return UNKNOWN if len(x) else None
+        low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
+        wraps = _wraps(x, frequencies, np.maximum(-low, high))
+        return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)
+
+    @classmethod
+    def joined(cls, parts: Iterable[Extent | None]) -> Extent | None:
+        """Return the extent of the rows of all parts, whatever their order."""
+        filled = [part for part in parts if part is not None]
+        if not filled:
+            return None
+        if not all(part.low for part in filled):
+            return UNKNOWN
+        low = np.min([part.low for part in filled], axis=0)
+        high = np.max([part.high for part in filled], axis=0)
+        wraps = any(part.wraps for part in filled)
+        return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)
+
+    @property
+    def range(self) -> tuple[np.ndarray, np.ndarray]:
+        """Smallest and largest x, infinite where they are not known."""
+        if not self.low:
+            return np.array(-np.inf), np.array(np.inf)
+        return np.array(self.low), np.array(self.high)
+
+    @property
+    def box(self) -> Box | None:
+        """A box that holds every row well inside; None where the range is not known."""
+        if not self.low:
+            return None
+        low, high = self.range
+        center, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
+        # A constant column has no width, and a box needs one.
+        least = np.maximum(np.abs(center), half.max()) * _WIDER
+        return Box(np.maximum(half * (1.0 + _WIDER), np.where(least > 0.0, least, _WIDER)), center)
+
+    @classmethod
+    def from_json(cls, values: Any) -> Extent | None:
+        """Return the extent of a list of its fields, None for None."""
+        if values is None:
+            return None
+        low, high, wraps = values
+        return cls(tuple(map(float, low)), tuple(map(float, high)), bool(wraps))
+
+
+UNKNOWN = Extent((), (), True)
 
 
 @dataclass(frozen=True)
@@ -76,7 +141,7 @@ class Record:
     def as_json(self) -> dict[str, Any]:
         return {
             "version": _VERSION,
-            "primal": _primal_version(),
+            "primal": _PRIMAL_VERSION,
             **self.about,
             "run": self.run,
             "parts": [[f, n, rows, int(ends), lost] for f, n, rows, ends, lost in self.parts],
@@ -103,6 +168,29 @@ class Record:
                 Extent.from_json(values.get("extent", astuple(UNKNOWN))),
                 statuses,
             )
+
+
+def _wraps(x: np.ndarray, frequencies: np.ndarray, largest_x: np.ndarray) -> bool:
+    """Return whether a phase of some row reaches half a turn; True also where rounding hides it."""
+    largest = float((np.abs(frequencies) @ largest_x).max())
+    if largest < 0.5 * (1.0 - 2.0**-40):  # no x in this range wraps
+        return False
+    # In float32, which takes half the time, on inputs scaled to at most 1. Two factors and d
+    # terms are rounded, by less than this in all.
+    limit = 0.5 - (frequencies.shape[1] + 4) * 2.0**-23 * largest
+    if not limit > 0.0:
+        return True
+    scale = np.where(largest_x > 0.0, largest_x, 1.0)
+    turns = (frequencies * scale).T.astype(np.float32)
+    step = max(1, _BLOCK_PHASES // len(frequencies))
+    for first in (0, *range(_FIRST_ROWS, len(x), step)):
+        rows = x[first : first + (step if first else _FIRST_ROWS)]
+        scaled = (rows / scale).astype(np.float32)
+        # A few rows without BLAS: its threads, once started, would take turns with the engine's.
+        phases = scaled @ turns if first else np.einsum("ij,jk->ik", scaled, turns)
+        if max(phases.max(), -phases.min()) >= limit:
+            return True
+    return False
 
 
 def read_record(path: Path) -> Record:
@@ -142,14 +230,6 @@ def read_record(path: Path) -> Record:
     return record
 
 
-@cache
-def _primal_version() -> str:
-    try:
-        return importlib.metadata.version("primal-features")
-    except importlib.metadata.PackageNotFoundError:  # run from its source folder
-        return "not installed"
-
-
 def beside(dst: Path, what: str) -> Path:
     """Return the path of a file that belongs to an output: ``DST.what``."""
     return dst.with_name(f"{dst.name}.{what}")
@@ -157,7 +237,11 @@ def beside(dst: Path, what: str) -> Path:
 
 def manifest_text(request: dict[str, Any], **more: Any) -> bytes:
     """Return a manifest: what was asked for, and by which versions."""
-    versions = {"primal": _primal_version(), "numpy": np.__version__, "pyarrow": pa.__version__}
+    versions = {
+        "primal": _PRIMAL_VERSION,
+        "numpy": np.__version__,
+        "pyarrow": pa.__version__,
+    }
     values = {"format": _FORMAT, "version": _VERSION, "request": request, "versions": versions}
     return json.dumps(values | more, indent=1).encode() + b"\n"
 
@@ -170,24 +254,3 @@ def read_manifest(path: Path) -> dict[str, Any]:
     if found.get("format") != _FORMAT or found.get("version") != _VERSION or not sound:
         raise DataError(f"{path} is no manifest of this version of primal, or is damaged.")
     return found
-
-
-def check_complete(keys: Collection[Key], last: Collection[Key], n_files: int, where: Path) -> None:
-    """Raise ParameterError unless every file has its parts from 0 to the one that ends it."""
-    expected = {
-        (f, number)
-        for f in range(n_files)
-        for number in range(1 + max((n for g, n in last if g == f), default=-1))
-    }
-    unfinished = sorted(set(range(n_files)) - {f for f, _ in last})
-    missing = sorted(expected - set(keys))
-    if unfinished or missing:
-        said = [f"the last parts of {len(unfinished)} input files"] if unfinished else []
-        said += [f"part {n} of input file {f}" for f, n in missing[:5]]
-        more = f", and {len(missing) - 5} more" if len(missing) > 5 else ""
-        raise ParameterError(
-            f"{where} is not complete, {len(keys)} parts are there and these are missing: "
-            f"{', '.join(said)}{more}. Run the same command again, or the shards that are missing."
-        )
-    if set(keys) != expected:
-        raise ParameterError(f"{where} holds more parts than its input has: remove it.")

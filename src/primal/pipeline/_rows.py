@@ -11,16 +11,6 @@ import pyarrow.compute as pc
 
 from primal.errors import DataError
 
-__all__ = [
-    "Problem",
-    "check_columns",
-    "check_type",
-    "column_array",
-    "converted",
-    "matrix",
-    "width_of",
-]
-
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
 _CACHED_VALUES = 1 << 16
@@ -44,32 +34,36 @@ def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarra
     number. There is at most one problem for each row, in the order of the rows.
     """
     arrays = [column_array(table, name) for name in columns]
+    names: tuple[str, ...] = columns
     if len(arrays) == 1 and _is_list(arrays[0].type):
         x, problems = _from_lists(arrays[0], columns[0], d)
-        names = [f"{columns[0]}[{j}]" for j in range(d)]
+        names = tuple(f"{columns[0]}[{j}]" for j in range(d))
     else:
-        parts, problems = [], []
-        for name, array in zip(columns, arrays, strict=True):
-            values, bad = _numbers(array)
-            parts.append(values)
-            problems += [Problem(row, name, shown, reason) for row, shown, reason in bad]
-        x = _side_by_side(parts, table.num_rows)
-        names = list(columns)
+        found = [_numbers(array, name) for name, array in zip(columns, arrays, strict=True)]
+        problems = [problem for _, bad in found for problem in bad]
+        x = np.empty(
+            (table.num_rows, len(found)), dtype=np.result_type(*(values for values, _ in found))
+        )
+        # A few rows at a time, which stay in the processor's cache.
+        step = max(16, _CACHED_VALUES // len(found))
+        for first in range(0, len(x), step):
+            for j, (values, _) in enumerate(found):
+                x[first : first + step, j] = values[first : first + step]
     finite = np.isfinite(x)
     if not finite.all():
         for row, j in np.argwhere(~finite).tolist():
             problems.append(Problem(row, names[j], str(x[row, j]), "not a finite number"))
         x = np.where(finite, x, x.dtype.type(0.0))
-    return x, _first_of_each_row(problems)
+    first_of_row = {problem.row: problem for problem in reversed(problems)}
+    return x, [first_of_row[row] for row in sorted(first_of_row)]
 
 
 def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:
     """Return a column in another type; values that it cannot hold become null, and a problem."""
     if array.type == target:
         return array, []
-    found, bad = _cast(array, target)
-    bad += _changed(array, found, {index for index, _, _ in bad})
-    return found, [Problem(row, name, shown, reason) for row, shown, reason in bad]
+    found, bad = _cast(array, target, name)
+    return found, bad + _changed(array, found, name, {problem.row for problem in bad})
 
 
 def column_array(table: pa.Table, name: str) -> pa.Array:
@@ -87,19 +81,16 @@ def width_of(kind: pa.DataType) -> int | None:
     return None if _is_list(kind) else 1
 
 
-def check_type(name: str, kind: pa.DataType) -> None:
-    """Raise DataError unless a column of this type can hold numbers."""
-    inner = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
+def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> None:
+    """Raise DataError unless columns are of types that hold numbers, d in a row if given."""
     known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    if not any(test(inner) for test in (*known, _is_text, pa.types.is_null)):
-        raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
-
-
-def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int) -> None:
-    """Raise DataError unless columns are of types that hold d numbers of a row."""
     for name in columns:
         kind = schema.field(name).type
-        check_type(name, kind)
+        inner = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
+        if not any(test(inner) for test in (*known, _is_text, pa.types.is_null)):
+            raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
+        if d is None:
+            continue
         alone, plain = len(columns) == 1, width_of(kind) == 1
         if (alone and plain and d > 1) or not (alone or plain):
             wanted = f"lists of {d} numbers" if alone else "numbers"
@@ -123,16 +114,16 @@ def _from_lists(array: pa.Array, name: str, d: int) -> tuple[np.ndarray, list[Pr
     fits = lengths == d
     problems = []
     for row in np.flatnonzero(~fits).tolist():
-        if lengths[row] < 0:
-            problems.append(Problem(row, name, "null", "missing"))
-        else:
-            shown = _shown(array[row].as_py())
-            problems.append(Problem(row, name, shown, f"{lengths[row]} values, {d} expected"))
+        shown, reason = "null", "missing"
+        if lengths[row] >= 0:
+            shown, reason = _shown(array[row].as_py()), f"{lengths[row]} values, {d} expected"
+        problems.append(Problem(row, name, shown, reason))
     whole = bool(fits.all())
-    values, bad = _numbers((array if whole else array.filter(pa.array(fits))).flatten())
+    values, bad = _numbers((array if whole else array.filter(pa.array(fits))).flatten(), name)
     rows = np.flatnonzero(fits)
-    for flat, shown, reason in bad:
-        problems.append(Problem(int(rows[flat // d]), f"{name}[{flat % d}]", shown, reason))
+    for one in bad:
+        row, entry = int(rows[one.row // d]), f"{name}[{one.row % d}]"
+        problems.append(Problem(row, entry, one.value, one.reason))
     if whole:
         return values.reshape(-1, d), problems
     x = np.zeros((len(array), d), dtype=values.dtype)
@@ -140,40 +131,38 @@ def _from_lists(array: pa.Array, name: str, d: int) -> tuple[np.ndarray, list[Pr
     return x, problems
 
 
-def _numbers(array: pa.Array) -> tuple[np.ndarray, list[tuple[int, str, str]]]:
-    """Return values as float32 or float64, and (index, value, reason) of those that are none."""
-    bad: list[tuple[int, str, str]] = []
+def _numbers(array: pa.Array, name: str) -> tuple[np.ndarray, list[Problem]]:
+    """Return values as float32 or float64, and those that are none."""
+    bad: list[Problem] = []
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_floating(array.type):
         plain = array
     elif pa.types.is_integer(array.type):
-        plain, bad = _exact_integers(array)
+        plain, bad = _exact_integers(array, name)
     else:
-        plain, bad = _cast(array, pa.float64())
+        plain, bad = _cast(array, pa.float64(), name)
     if plain.null_count:
-        known = {index for index, _, _ in bad}
+        known = {problem.row for problem in bad}
         missing = np.flatnonzero(plain.is_null().to_numpy(zero_copy_only=False)).tolist()
-        bad += [(index, "null", "missing") for index in missing if index not in known]
+        bad += [Problem(row, name, "null", "missing") for row in missing if row not in known]
         plain = pc.fill_null(plain, pa.scalar(0.0).cast(plain.type))
     values = plain.to_numpy(zero_copy_only=False)
     narrow = values.dtype in (np.float16, np.float32)
     return values.astype(np.float32 if narrow else np.float64, copy=False), bad
 
 
-def _exact_integers(array: pa.Array) -> tuple[pa.Array, list[tuple[int, str, str]]]:
+def _exact_integers(array: pa.Array, name: str) -> tuple[pa.Array, list[Problem]]:
     filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
-    if not len(filled) or max(int(filled.max()), -int(filled.min())) <= _LARGEST_EXACT_INTEGER:
-        return pa.array(filled.astype(np.float64), mask=array.is_null().to_numpy(False)), []
     large = (filled > _LARGEST_EXACT_INTEGER) | (filled < -_LARGEST_EXACT_INTEGER)
     reason = "an integer beyond 2**53, which float64 cannot hold"
-    bad = [(index, str(filled[index]), reason) for index in np.flatnonzero(large).tolist()]
+    bad = [Problem(row, name, str(filled[row]), reason) for row in np.flatnonzero(large).tolist()]
     mask = large | array.is_null().to_numpy(zero_copy_only=False)
     return pa.array(filled.astype(np.float64), mask=mask), bad
 
 
-def _cast(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, list[tuple[int, str, str]]]:
-    """Return values in another type, null where that fails, with (index, value, reason)."""
+def _cast(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:
+    """Return values in another type, null where that fails, and those that failed."""
     if _is_text(array.type) and not _is_text(target):
         array = pc.call_function("utf8_trim_whitespace", [array.cast(pa.large_string())])
     try:
@@ -183,17 +172,17 @@ def _cast(array: pa.Array, target: pa.DataType) -> tuple[pa.Array, list[tuple[in
     values: list[Any] = []
     bad = []
     wanted = "not a number" if pa.types.is_floating(target) else f"not of the type {target}"
-    for index, value in enumerate(array):
+    for row, value in enumerate(array):
         try:
-            values.append(value.cast(target))
+            values.append(value.cast(target).as_py())
         except _NO_CAST:
             values.append(None)
-            bad.append((index, _shown(value.as_py()), wanted))
-    return pa.array([None if v is None else v.as_py() for v in values], target), bad
+            bad.append(Problem(row, name, _shown(value.as_py()), wanted))
+    return pa.array(values, target), bad
 
 
-def _changed(before: pa.Array, after: pa.Array, known: set[int]) -> list[tuple[int, str, str]]:
-    """Return (index, value, reason) of values that another type holds, but not as they were.
+def _changed(before: pa.Array, after: pa.Array, name: str, known: set[int]) -> list[Problem]:
+    """Return the values that another type holds, but not as they were.
 
     Rounding of floats is none; text that became a number is compared as that number.
     """
@@ -210,25 +199,9 @@ def _changed(before: pa.Array, after: pa.Array, known: set[int]) -> list[tuple[i
         return []
     lost = np.flatnonzero(~pc.fill_null(same, True).to_numpy(zero_copy_only=False)).tolist()
     reason = f"not of the type {after.type}"
-    return [(row, _shown(before[row].as_py()), reason) for row in lost if row not in known]
-
-
-def _side_by_side(columns: list[np.ndarray], n: int) -> np.ndarray:
-    """Return columns as a matrix; a few rows at a time, which stay in the processor's cache."""
-    x = np.empty((n, len(columns)), dtype=np.result_type(*columns))
-    step = max(16, _CACHED_VALUES // len(columns))
-    for first in range(0, n, step):
-        rows = slice(first, first + step)
-        for j, values in enumerate(columns):
-            x[rows, j] = values[rows]
-    return x
-
-
-def _first_of_each_row(problems: list[Problem]) -> list[Problem]:
-    first: dict[int, Problem] = {}
-    for problem in problems:
-        first.setdefault(problem.row, problem)
-    return [first[row] for row in sorted(first)]
+    return [
+        Problem(row, name, _shown(before[row].as_py()), reason) for row in lost if row not in known
+    ]
 
 
 def _shown(value: object) -> str:

@@ -16,13 +16,6 @@ import numpy as np
 from primal._checks import one_of, real_array
 from primal.errors import DataError
 
-__all__ = [
-    "expected_similarity",
-    "hamming_from_kernel",
-    "kernel_from_hamming",
-    "similarity_variance",
-]
-
 # Points on the turn that a code can name.
 _GRID_POINTS = {"bits": 4, "uint8-phase": 1 << 8, "uint16-phase": 1 << 16}
 # Below this spread (in turns) a normal phase difference never reaches half a turn: six sigma.

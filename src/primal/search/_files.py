@@ -13,11 +13,8 @@ from primal._checks import one_of, raised_as, require_memory
 from primal._extras import require
 from primal._files import FolderFormat, open_regular, parsed_json
 from primal.errors import DataError, MissingPackageError, ParameterError, PrimalError
-from primal.search._encoder import Map, checked_map
 from primal.search._rows import Ids
-from primal.search._stored import STORED, is_waves, n_columns
-
-__all__ = ["load", "read_parquet", "save"]
+from primal.search._stored import STORED, Map, checked_map, is_waves, n_columns
 
 # A small JSON file that names the arrays beside it.
 _FORMAT = FolderFormat("index.json", "primal index", 3)
@@ -61,13 +58,19 @@ def read_parquet(path: Path, column: str) -> tuple[Map, str, Iterator[np.ndarray
     if not paths:
         raise DataError(f"{path} is a folder without Parquet files.")
     m, stored = _described_by(_opened(paths[0], column), paths[0])
+    width = n_columns(stored, m.D // 2) * STORED[stored].itemsize
 
     def groups() -> Iterator[np.ndarray]:
         for one in paths:
             file = _opened(one, column)
             if _described_by(file, one) != (m, stored):
                 raise DataError(f"{one} has other codes than {paths[0]}: index them apart.")
-            yield from _groups(file, column, m.D // 2, stored, one)
+            with _unreadable(one):
+                for number in range(file.num_row_groups):
+                    n_rows = file.metadata.row_group(number).num_rows
+                    require_memory(n_rows * width, f"a group of {n_rows} rows of {one}")
+                    group = file.read_row_group(number, columns=[column])
+                    yield _codes(group.column(0), m.D // 2, stored, one)
 
     return m, stored, groups()
 
@@ -97,18 +100,6 @@ def _described_by(file: Any, path: Path) -> tuple[Map, str]:
         ) from None
     with raised_as(DataError, f"the metadata of {path} are wrong", keep=(MissingPackageError,)):
         return checked_map(spec), one_of("stored", stored, STORED)
-
-
-def _groups(
-    file: Any, column: str, n_frequencies: int, stored: str, path: Path
-) -> Iterator[np.ndarray]:
-    width = n_columns(stored, n_frequencies) * STORED[stored].itemsize
-    with _unreadable(path):
-        for number in range(file.num_row_groups):
-            n_rows = file.metadata.row_group(number).num_rows
-            require_memory(n_rows * width, f"a group of {n_rows} rows of {path}")
-            group = file.read_row_group(number, columns=[column])
-            yield _codes(group.column(0), n_frequencies, stored, path)
 
 
 def _codes(column: Any, n_frequencies: int, stored: str, path: Path) -> np.ndarray:

@@ -12,12 +12,9 @@ from primal._checks import file_path, flag, one_of, whole_number
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
 from primal.search import _files
-from primal.search._encoder import checked_map, encoded
 from primal.search._rows import Ids, Rows
 from primal.search._scan import chosen_engine, nearest, scorer
-from primal.search._stored import STORED, checked_codes, n_columns
-
-__all__ = ["Index", "Neighbors"]
+from primal.search._stored import STORED, checked_codes, checked_map, encoded, n_columns
 
 
 class Neighbors(NamedTuple):
@@ -48,11 +45,6 @@ class Index:
         What encodes vectors. It is rebuilt from its spec, never stored.
     stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}, default="bits"
         What a row holds, in bytes for k = D / 2 frequencies: k / 4, k, 2 k, 4 k or 8 k.
-
-    Raises
-    ------
-    ParameterError, SpecError
-        If m or stored is none of these.
 
     Examples
     --------
@@ -95,12 +87,6 @@ class Index:
 
         A file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map)
         and ``stored``, as the pipeline writes it.
-
-        Raises
-        ------
-        DataError, MissingPackageError
-            If a file has no such column or metadata, or they do not fit each other; without
-            pyarrow.
         """
         m, stored, parts = _files.read_parquet(file_path("path", path), column)
         index = cls(m, stored=stored)
@@ -112,15 +98,7 @@ class Index:
     def load(cls, folder: str | Path, *, verify: bool = False) -> Index:
         """Return the index saved in a folder; its codes stay on disk, mapped into memory.
 
-        Parameters
-        ----------
-        verify : bool, default=False
-            Read all codes once and compare their digest with the one saved.
-
-        Raises
-        ------
-        DataError
-            If the folder holds no index, or a damaged one.
+        `verify` reads all codes once and compares their digest with the one saved.
         """
         m, stored, codes, ids = _files.load(
             file_path("folder", folder), verify=flag("verify", verify)
@@ -177,11 +155,6 @@ class Index:
         ids : array_like of n integers, optional
             Whole numbers from 0 on by which a search names the rows, each once in the index. By
             default they count on: 0, 1, 2, ..., or from the largest there has been.
-
-        Raises
-        ------
-        DataError
-            If x does not fit the map, or an id is there already.
         """
         self._append(np.atleast_2d(self.encode(x)), ids)
 
@@ -193,15 +166,7 @@ class Index:
         """Remove rows; the ids of the others stay, and theirs are not given again.
 
         It copies the rows of the same part of the index, up to all of them: remove many at once.
-
-        Parameters
-        ----------
-        ids : int or array_like of integers
-
-        Raises
-        ------
-        DataError
-            For an id that no row has; then nothing is removed.
+        An id that no row has raises DataError, and then nothing is removed.
         """
         kept = np.ones(len(self), dtype=bool)
         kept[self._ids.rows_of(ids)] = False
@@ -224,17 +189,6 @@ class Index:
         engine : {"auto", "numpy", "numba"}, default="auto"
             Numba counts bits, NumPy searches all codes; results are the same. ``"auto"`` is Numba
             for bits where it is installed, else NumPy.
-
-        Returns
-        -------
-        neighbors : Neighbors
-            The pair ``similarities, ids``, arrays of shape (n_queries, n_neighbors), or
-            (n_neighbors,) for one query.
-
-        Raises
-        ------
-        DataError, EngineError
-            If x does not fit the map; if the engine cannot search these codes, or is not there.
         """
         return self.search_codes(self.encode(x), n_neighbors, engine=engine)
 
@@ -298,5 +252,5 @@ class Index:
         return checked_codes("codes", rows, self._stored, self._k), single
 
     def _neighbors(self, rows: np.ndarray, similarities: np.ndarray, single: bool) -> Neighbors:
-        found = Neighbors(similarities, self._ids.at(rows))
-        return Neighbors(found.similarities[0], found.ids[0]) if single else found
+        ids = self._ids.at(rows)
+        return Neighbors(similarities[0], ids[0]) if single else Neighbors(similarities, ids)

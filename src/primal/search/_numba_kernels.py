@@ -8,8 +8,6 @@ import numpy as np
 from numba import njit, types
 from numba.extending import intrinsic
 
-__all__ = ["hamming", "lookup", "nearest_bits"]
-
 _kernel = njit(cache=True, nogil=True)
 # Rows compared with every query before the next ones are read: 32 KB of 256-bit codes.
 _ROWS_AT_ONCE = 1024

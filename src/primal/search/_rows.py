@@ -7,8 +7,6 @@ import numpy as np
 from primal._checks import raised_as
 from primal.errors import DataError
 
-__all__ = ["Ids", "Rows"]
-
 # Parts below this many rows are joined when more rows come, so that there are never many.
 _PART_ROWS = 1 << 16
 _LARGEST_ID = 2**63 - 2  # one more must fit, for the next row
@@ -48,11 +46,9 @@ class Rows:
 
     def remove(self, kept: np.ndarray) -> None:
         """Keep the rows where `kept`, an array of bool, is True; parts that keep all stay."""
-        parts, first = self.parts, 0
-        self.parts = []
+        parts, self.parts = self.parts, []
         for part in parts:
-            mine = kept[first : first + len(part)]
-            first += len(part)
+            mine, kept = kept[: len(part)], kept[len(part) :]
             self.append(part if mine.all() else part[mine])
 
 
@@ -72,14 +68,12 @@ class Ids:
     @classmethod
     def restored(cls, values: np.ndarray | None, next_id: object, n_rows: int) -> Ids:
         """Return ids from what `stored` returned, and `next`; reject what cannot be some."""
-        ids = cls()
+        ids, given, most = cls(), None, n_rows
         if values is not None:
             if values.shape != (n_rows, 8) or values.dtype != np.uint8:
                 raise DataError(f"{values.dtype} {values.shape} are not the ids of {n_rows} rows.")
-            ids.append(n_rows, np.ascontiguousarray(values).view("<i8")[:, 0])
-        else:
-            ids.append(n_rows)
-        most = n_rows if values is None else _LARGEST_ID + 1
+            given, most = np.ascontiguousarray(values).view("<i8")[:, 0], _LARGEST_ID + 1
+        ids.append(n_rows, given)
         if type(next_id) is not int or not ids.next <= next_id <= most:
             raise DataError(f"the next id must be from {ids.next} to {most}, got {next_id!r}.")
         ids.next = next_id

@@ -7,7 +7,7 @@ was computed. Among equal scores the lower index wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 
 import numpy as np
 
@@ -26,8 +26,7 @@ from primal.search._similarity import (
 )
 from primal.search._stored import is_phases, words
 
-__all__ = ["chosen_engine", "nearest", "scorer"]
-
+RowsAt = Callable[[np.ndarray], np.ndarray]  # the rows of an array of indices
 # Queries at once: bounds the memory of a search whatever their number.
 _QUERIES_AT_ONCE = 256
 # Scores in one block: 8 MB of float32.
@@ -60,7 +59,7 @@ def nearest(
             indices[some], similarities[some] = _by_numba(rows, queries[some], n_frequencies, n)
             continue
         found_by = scorer(queries[some], stored, n_frequencies)
-        indices[some], scores = _nearest_rows(found_by, rows.parts, n, len(queries[some]))
+        indices[some], scores = _nearest_rows(found_by, rows, n, len(queries[some]))
         similarities[some] = found_by.similarity(scores)
     return indices, similarities
 
@@ -112,10 +111,7 @@ class Scorer:
         return scores
 
     def exact_at(
-        self,
-        query_numbers: np.ndarray,
-        places: np.ndarray,
-        rows_at: Callable[[np.ndarray], np.ndarray],
+        self, query_numbers: np.ndarray, places: np.ndarray, rows_at: RowsAt
     ) -> np.ndarray:
         """Return the exact scores of pairs of a query and a row, a few MB of rows at a time."""
         scores = np.empty(len(places))
@@ -124,12 +120,11 @@ class Scorer:
         return scores
 
     def best_of(
-        self, candidates: np.ndarray, n: int, rows_at: Callable[[np.ndarray], np.ndarray]
+        self, candidates: np.ndarray, n: int, rows_at: RowsAt
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return the indices and exact scores of the n best of some candidates for each query.
 
-        `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query, and
-        `rows_at` gives the rows of an array of indices.
+        `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query.
         """
         numbers = np.repeat(np.arange(len(candidates)), candidates.shape[1])
         exact = self.exact_at(numbers, candidates.ravel(), rows_at).reshape(candidates.shape)
@@ -145,16 +140,13 @@ def scorer(queries: np.ndarray, stored: str, n_frequencies: int) -> Scorer:
 
 
 def _nearest_rows(
-    found_by: Scorer, parts: Sequence[np.ndarray], n: int, n_queries: int
+    found_by: Scorer, all_rows: Rows, n: int, n_queries: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices and exact scores of the n best rows of every query, best first.
-
-    `parts` are all rows of the index, in order, n or more; results have shape (n_queries, n).
-    """
+    """Return the indices and exact scores of the n best rows, of n or more, of every query."""
     indices = np.full((n_queries, n), -1, dtype=np.int64)
     scores = np.full((n_queries, n), -np.inf)
     margin = 2.0 * found_by.screen_error
-    for first, rows in _blocks(parts, n_queries):
+    for first, rows in _blocks(all_rows, n_queries):
         screened = found_by.screen(rows)
         least = scores[:, -1] - margin
         if np.isinf(least).any() and len(rows) > n:
@@ -163,36 +155,24 @@ def _nearest_rows(
             least = np.maximum(least, own - margin)
         query_numbers, places = np.nonzero(screened >= least[:, None])
         exact = found_by.exact_at(query_numbers, places, rows.__getitem__)
-        indices, scores = _merged(indices, scores, query_numbers, first + places, exact, n)
+        # The best n of each query after these candidates, ordered by score, then index.
+        query = np.concatenate([np.repeat(np.arange(n_queries), n), query_numbers])
+        index = np.concatenate([indices.ravel(), first + places])
+        score = np.concatenate([scores.ravel(), exact])
+        order = np.lexsort((index, -score, query))
+        starts = np.searchsorted(query[order], np.arange(n_queries))
+        best = order[starts[:, None] + np.arange(n)]
+        indices, scores = index[best], score[best]
     return indices, scores
 
 
-def _blocks(parts: Sequence[np.ndarray], n_queries: int) -> Iterator[tuple[int, np.ndarray]]:
+def _blocks(all_rows: Rows, n_queries: int) -> Iterator[tuple[int, np.ndarray]]:
     """Yield blocks of rows with the index of their first."""
     first = 0
-    for part in parts:
+    for part in all_rows.parts:
         for rows in row_blocks(len(part), n_queries, _BLOCK_SCORES):
             yield first + rows.start, np.ascontiguousarray(part[rows])
         first += len(part)
-
-
-def _merged(
-    indices: np.ndarray,
-    scores: np.ndarray,
-    query_numbers: np.ndarray,
-    new_indices: np.ndarray,
-    new_scores: np.ndarray,
-    n: int,
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return the best n of each query after new candidates, ordered by score, then index."""
-    n_queries, n_old = indices.shape
-    query = np.concatenate([np.repeat(np.arange(n_queries), n_old), query_numbers])
-    index = np.concatenate([indices.ravel(), new_indices])
-    score = np.concatenate([scores.ravel(), new_scores])
-    order = np.lexsort((index, -score, query))
-    starts = np.searchsorted(query[order], np.arange(n_queries))
-    best = order[starts[:, None] + np.arange(n)]
-    return index[best], score[best]
 
 
 class _BitScorer(Scorer):
@@ -214,10 +194,9 @@ class _BitScorer(Scorer):
 
 
 class _PhaseScorer(Scorer):
-    """Sums of looked-up cosines, screened by a matrix product of waves.
+    """Sums of looked-up cosines, screened by a float32 matrix product of waves.
 
-    Looking up costs a step for every query, row and frequency; as waves, a block of rows is
-    looked up once for all queries and the rest is a float32 product.
+    Looking up costs a step for every query, row and frequency; waves one for every row.
     """
 
     def __init__(self, queries: np.ndarray) -> None:

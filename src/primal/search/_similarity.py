@@ -19,14 +19,6 @@ from primal.search._accuracy import kernel_from_hamming
 from primal.search._stored import checked_codes, is_phases, words
 from primal.turns import waves
 
-__all__ = [
-    "TABLE_UNIT",
-    "cosine_table",
-    "hamming_distances",
-    "similarity",
-    "similarity_of_distances",
-]
-
 # Cosines in the table are whole numbers of this: 2**33 terms fit into 64 bits.
 TABLE_UNIT = 2.0**-30
 # Entries of the largest temporary array of NumPy's ways: a few MB.
@@ -53,11 +45,6 @@ def similarity(
         Estimates of mean_j cos(2 pi difference_j), the cosine similarity of the waves: for
         phases the cosine of their difference, looked up; for bits what
         :func:`kernel_from_hamming` makes of the number of bits that differ.
-
-    Raises
-    ------
-    DataError, ParameterError
-        If an array does not hold that, or a and b have different columns.
 
     Examples
     --------

@@ -1,14 +1,27 @@
-"""What a row of codes may hold: names, types, and the checks of arrays of them."""
+"""What a row of codes may hold, the checks of arrays of them, and how vectors become codes."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 import numpy as np
 
-from primal._checks import one_of, real_array, whole_number
-from primal.errors import DataError
+from primal._checks import one_of, positions, raised_as, real_array, whole_number
+from primal._specs import from_spec
+from primal.engines import row_blocks, wave_columns
+from primal.errors import DataError, MissingPackageError, ParameterError, SpecError
+from primal.maps import DynamicPrime, KernelPrime, StaticPrime
+from primal.turns import (
+    phases_to_bits,
+    phases_to_uint8,
+    phases_to_uint16,
+    round_turns,
+    static_turns,
+    waves,
+)
 
-__all__ = ["STORED", "checked_codes", "is_phases", "is_waves", "n_columns", "words"]
-
+Map = DynamicPrime | KernelPrime | StaticPrime
 # The type of one entry.
 STORED = {
     "bits": np.dtype(np.uint8),
@@ -16,6 +29,13 @@ STORED = {
     "uint16-phase": np.dtype(np.uint16),
     "float16": np.dtype(np.float16),
     "float32": np.dtype(np.float32),
+}
+# Phases made at once: 16 MB.
+_BLOCK_PHASES = 1 << 22
+_COMPACT = {
+    "bits": phases_to_bits,
+    "uint8-phase": phases_to_uint8,
+    "uint16-phase": phases_to_uint16,
 }
 # float16 waves have a squared length within 0.1 % of k.
 _LENGTH_TOLERANCE = 0.01
@@ -60,9 +80,12 @@ def checked_codes(name: str, value: object, stored: str, n_frequencies: int | No
                 f"{name} stored as {stored!r} must have {n_columns(stored, k)} columns for {k} "
                 f"frequencies, got {value.shape[1]}."
             )
-        if stored == "bits":
-            _check_padding(name, value, k)
-        elif is_waves(stored):
+        if stored == "bits" and 2 * k % 8 and (value[:, -1] >> (2 * k % 8)).any():
+            raise DataError(
+                f"{name} has bits set beyond the last of {2 * k}: pass what phases_to_bits "
+                "returned."
+            )
+        if is_waves(stored):
             _check_lengths(name, value, k)
     return np.ascontiguousarray(value)
 
@@ -71,14 +94,6 @@ def words(bits: np.ndarray) -> np.ndarray:
     """Return rows of bytes as the widest unsigned integers that fit, without a copy."""
     dtype = next(word for word in _WORDS if bits.shape[1] % np.dtype(word).itemsize == 0)
     return bits.view(dtype)
-
-
-def _check_padding(name: str, value: np.ndarray, k: int) -> None:
-    used = 2 * k % 8
-    if used and len(value) and int(value[:, -1].max()) >> used:
-        raise DataError(
-            f"{name} has bits set beyond the last of {2 * k}: pass what phases_to_bits returned."
-        )
 
 
 def _check_lengths(name: str, value: np.ndarray, k: int) -> None:
@@ -90,3 +105,50 @@ def _check_lengths(name: str, value: np.ndarray, k: int) -> None:
             f"row {wrong[0]} of {name} has the squared length {squares[wrong[0]] * k:.4g} and "
             f"waves of {k} frequencies have {k}: pass what a map's encode returned."
         )
+
+
+def checked_map(m: Any) -> Map:
+    """Return a map whose phases come in pairs of cosine and sine: given, by spec, or fitted."""
+    if isinstance(m, Mapping):
+        with raised_as(SpecError, "m is not the spec of a map", keep=(MissingPackageError,)):
+            rebuilt = from_spec(m)
+        if not isinstance(rebuilt, Map):
+            raise SpecError(f"an index needs the spec of a map, got that of a {m['type']}.")
+        return checked_map(rebuilt)
+    m = getattr(m, "map_", m)
+    if not isinstance(m, Map):
+        raise ParameterError(
+            "m must be a map (DynamicPrime, KernelPrime or StaticPrime), its spec, or fitted "
+            f"PrimeFeatures, got {type(m).__name__}."
+        )
+    if isinstance(m, KernelPrime) and (m.form != "pair" or m.D % 2):
+        raise ParameterError(
+            f"codes are made from pairs of cosine and sine, got {m.D} features of form "
+            f"{m.form!r}: use an even number and form='pair'."
+        )
+    return m
+
+
+def encoded(m: Map, x: object, stored: str) -> np.ndarray:
+    """Return the codes of raw vectors, (n, columns) or (columns,) for one, made block by block."""
+    if isinstance(m, StaticPrime):
+        array, wanted, ndim = positions(x), "(n,) or ()", 0
+    else:
+        array, wanted, ndim = real_array("x", x, last=m.d), f"(n, {m.d}) or ({m.d},)", 1
+    if array.ndim not in (ndim, ndim + 1):
+        raise DataError(f"x must have shape {wanted}, got {array.shape}.")
+    single = array.ndim == ndim
+    array = array[None] if single else array
+    k = m.D // 2
+    out = np.empty((len(array), n_columns(stored, k)), dtype=STORED[stored])
+    for rows in row_blocks(len(array), k, _BLOCK_PHASES):
+        if isinstance(m, StaticPrime):
+            turns = round_turns(static_turns(array[rows].astype(np.uint64), m.increments))
+        else:
+            turns = m.turns(array[rows])
+        if stored in _COMPACT:
+            out[rows] = _COMPACT[stored](turns)
+        else:
+            cos, sin = wave_columns(out[rows], m.layout)
+            cos[...], sin[...] = waves(turns)
+    return out[0] if single else out

@@ -16,8 +16,6 @@ from primal.codebooks import Codebook, CodebookCertificate, codebook
 from primal.errors import ParameterError
 from primal.sklearn._contract import checked_by_host, validate_data
 
-__all__ = ["PrimeDictionary"]
-
 _ALGORITHMS = ("omp", "lasso_lars", "lasso_cd", "lars", "threshold")
 _BY_COUNT = ("omp", "lars")
 
@@ -28,19 +26,14 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     The atoms are the codes of :func:`primal.codebooks.codebook`: unit vectors with a certified
     coherence mu. Rows made of fewer than (1 + 1/mu) / 2 atoms are recovered exactly by
     orthogonal matching pursuit and by basis pursuit (Tropp 2004; Donoho and Elad 2003).
-    Typical rows of many more atoms are, too; only for those up to `guaranteed_sparsity_` is it
-    certain.
-
-    In compressive sensing a row of X holds the measurements and its sparse code is the signal.
 
     Parameters
     ----------
     n_components : int, optional
         Number of atoms; by default four for each column of X.
     kind : str, default="auto"
-        Kind of codebook: ``"auto"`` is the one with the smallest certified coherence,
-        ``"static"`` the paper's StaticPrime, ``"shadow"`` primes chosen for a small one; see
-        :func:`primal.codebooks.codebook`.
+        Kind of codebook, see :func:`primal.codebooks.codebook`: ``"auto"`` is the one with the
+        smallest certified coherence.
     transform_algorithm : {"omp", "lasso_lars", "lasso_cd", "lars", "threshold"}, default="omp"
         As in :class:`sklearn.decomposition.SparseCoder`.
     transform_n_nonzero_coefs : int, optional
@@ -101,22 +94,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         self.positive_code = positive_code
 
     def fit(self, X: Any, y: Any = None) -> PrimeDictionary:
-        """Make the dictionary for the number of columns of X; its values are not used.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-        y : ignored
-
-        Returns
-        -------
-        self : PrimeDictionary
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range, or the kind does not exist at this size.
-        """
+        """Make the dictionary for the number of columns of X (n, d); its values are not used."""
         X = validate_data(self, X, dtype=np.float64)
         d = X.shape[1]
         one_of("transform_algorithm", self.transform_algorithm, _ALGORITHMS)
@@ -126,7 +104,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
                 "'lasso_cd', 'lasso_lars' or 'threshold'."
             )
         n_atoms = 4 * d if self.n_components is None else self.n_components
-        n_atoms = whole_number("n_components", n_atoms, least=1)
+        n_atoms = whole_number("n_components", n_atoms, least=1, most=1 << 48)
         if self.transform_n_nonzero_coefs is not None:
             whole_number("transform_n_nonzero_coefs", self.transform_n_nonzero_coefs, least=1)
         self.codebook_: Codebook = codebook(n_atoms, d, kind=self.kind)
@@ -134,39 +112,29 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the sparse code of every row.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, d)
-
-        Returns
-        -------
-        code : ndarray of shape (n, n_components)
-        """
+        """Return the sparse code of every row of X (n, d): ndarray of shape (n, n_components)."""
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if self.transform_algorithm == "omp" and self.transform_alpha is not None:
             code = np.asarray(orthogonal_mp(self.components_.T, X.T, tol=self.transform_alpha))
             return code.T.reshape(len(X), len(self.components_))
+        n_nonzero_coefs = None
+        if self.transform_algorithm in _BY_COUNT:
+            n_nonzero_coefs = max(1, self.guaranteed_sparsity_)
+            if self.transform_n_nonzero_coefs is not None:
+                n_nonzero_coefs = min(self.transform_n_nonzero_coefs, *self.components_.shape)
         return sparse_encode(
             X,
             self.components_,
             algorithm=self.transform_algorithm,  # type: ignore[bad-argument-type]  # checked
-            n_nonzero_coefs=self._n_nonzero_coefs(),
+            n_nonzero_coefs=n_nonzero_coefs,
             alpha=self.transform_alpha,
             max_iter=self.transform_max_iter,
             positive=self.positive_code,
         )
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return the rows that codes stand for: code @ components_.
-
-        Raises
-        ------
-        ParameterError
-            If X does not have `n_components` columns.
-        """
+        """Return the rows that codes of shape (n, n_components) stand for: X @ components_."""
         check_is_fitted(self)
         with checked_by_host("X"):
             code = check_array(X, dtype=np.float64, input_name="X")
@@ -176,19 +144,15 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
         return code @ self.components_
 
-    def _n_nonzero_coefs(self) -> int | None:
-        if self.transform_algorithm not in _BY_COUNT:
-            return None
-        if self.transform_n_nonzero_coefs is not None:
-            return min(self.transform_n_nonzero_coefs, *self.components_.shape)
-        return max(1, self.guaranteed_sparsity_)
-
     def _make_atoms(self) -> None:
         codes = self.codebook_.encode(np.arange(self.codebook_.N), dtype="float64")
         self.components_ = codes / np.linalg.norm(codes, axis=1, keepdims=True)
         self.certificate_: CodebookCertificate = self.codebook_.certificate
-        most = min(self.components_.shape)
-        self.guaranteed_sparsity_ = _guaranteed(self.certificate_, most)
+        # The largest whole number below (1 + 1/mu) / 2.
+        most, mu = min(self.components_.shape), self.certificate_.coherence
+        if 2 * most * mu > 1.0:
+            most = min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)
+        self.guaranteed_sparsity_ = most if self.certificate_.exact else 0
 
     @property
     def _n_features_out(self) -> int:
@@ -209,11 +173,3 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
             self.codebook_ = from_spec(state["codebook_"])
             self._make_atoms()
-
-
-def _guaranteed(certificate: CodebookCertificate, most: int) -> int:
-    """Return the largest whole number below (1 + 1/mu) / 2, at most `most`."""
-    if not certificate.exact:
-        return 0
-    mu = certificate.coherence
-    return most if 2 * most * mu <= 1.0 else min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)

@@ -19,13 +19,10 @@ from primal.engines import row_blocks
 from primal.errors import ParameterError, SpecError
 from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
 from primal.maps import KernelPrime
-from primal.sklearn._arrays import numpy_and_back
-from primal.sklearn._contract import checked_by_host, validate_data
+from primal.sklearn._contract import checked_by_host, numpy_and_back, validate_data
 from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
 from primal.sklearn._specs import SpecMixin, columns
 from primal.sklearn._weights import weighted_rows
-
-__all__ = ["PrimeFeatures", "fitted_features", "transformed"]
 
 _DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
@@ -37,9 +34,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     """Approximate a kernel by cosines and sines of prime frequencies.
 
     The inner product of two rows of the result approximates the kernel of the two rows of X.
-    Nothing is drawn: frequencies are quantiles of fractions of prime roots, and one set of
-    parameters has one set of features, on every machine.
-
     Takes the arguments of :class:`sklearn.kernel_approximation.RBFSampler`, with the same
     meaning. Two defaults differ: RBFSampler has gamma=1.0 and n_components=100.
 
@@ -48,13 +42,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     n_components : int, default=1024
         Number of features D; odd numbers are allowed.
     kernel : str, default="rbf"
-        ``"rbf"``: exp(-gamma |t|**2), with t = x - y.
-        ``"laplacian"``: exp(-gamma sum_j |t_j|).
-        ``"cauchy"``: prod_j 1 / (1 + gamma t_j**2).
-        ``"matern12"``, ``"matern32"``, ``"matern52"``: Matern kernels of smoothness 1/2, 3/2
-        and 5/2, of length scale 1 / sqrt(2 gamma).
-        ``"prime"``: the paper's multi-scale frequencies; no closed form, and gamma is the
-        scale of the coarsest one.
+        ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"matern12"``, ``"matern32"``, ``"matern52"``
+        or ``"prime"``; :class:`primal.KernelPrime` has the formulas. The last has no closed form,
+        and gamma is the scale of its coarsest frequency.
     gamma : "scale", "median", float or array_like of shape (d,), default="scale"
         ``"scale"`` is 1 / (d Var X), as scikit-learn means it; ``"median"`` makes the median
         distance between rows the length scale; an array has one value for each column
@@ -63,41 +53,28 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ``"table"``, ``"kronecker"``, ``"orthogonal"``, and ``"signed"`` or ``"paper"`` for the
         prime kernel. ``"auto"`` looks at the kernel and at d alone.
     form : {"auto", "pair", "offset"}, default="auto"
-        Pairs of cosine and sine, or one cosine with an offset for each frequency. ``"auto"``
-        takes pairs from D = 2 d on.
     layout : {"interleaved", "block"}, default="interleaved"
-        Order of pairs: cos, sin, cos, sin, ..., or all cosines first. Only the first can grow.
     precision : {"exact", "fast"}, default="exact"
-        ``"exact"``: the same bits on every machine and for every batch. ``"fast"``: one
-        float64 matrix product, bits not promised.
+        As in :class:`primal.KernelPrime`.
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
 
     Attributes
     ----------
-    gamma_ : float or ndarray of shape (d,)
-        The gamma in use.
-    basis_ : str
-        The basis in use.
-    form_ : {"pair", "offset"}
-        The form in use.
+    gamma_, basis_, form_ : float or ndarray of shape (d,), str, {"pair", "offset"}
+        Those in use.
     center_ : ndarray of shape (d,), dtype=float64, or None
         Where the offsets of offset cosines are counted from: the mean of X, rounded to a
         millionth of each column's range. None for pairs.
     amplitude_ : float
         Factor of every cosine and sine: sqrt(2 / D) at the time of `fit`; `grow` keeps it.
-    data_min_, data_max_ : ndarray of shape (d,), dtype=float64
-        Range of the data seen.
-    n_samples_seen_ : int
-        Rows seen.
-    n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+    data_min_, data_max_, n_samples_seen_ : ndarray of shape (d,), dtype=float64, and int
+        Range and number of the rows seen.
     map_ : KernelPrime
         The map: ``map_.encode(X)`` are the features.
     inverse_certificate_ : InverseCertificate
-        Whether `inverse_transform` holds for the range of the data seen.
-    safe_gamma_ : float or ndarray of shape (d,)
-        Largest gamma at which it does.
+        Whether `inverse_transform` holds for the range of the data seen; `safe_gamma_` is the
+        largest gamma at which it does.
     condition_number_ : float
         Of the frequencies: how much the inverse can amplify noise.
 
@@ -145,24 +122,10 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrimeFeatures:
-        """Choose gamma from X and note the range of X.
+        """Choose gamma from X (n, d), which may be sparse or a tensor, and note its range.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix, tensor} of shape (n, d)
-        y : ignored
-        sample_weight : array_like of shape (n,), optional
-            A row of weight w counts like w equal rows in gamma="scale" and `center_`; one of
-            weight 0 is not looked at.
-
-        Returns
-        -------
-        self : PrimeFeatures
-
-        Raises
-        ------
-        ParameterError
-            If a parameter is out of range.
+        A row with the `sample_weight` w counts like w equal rows in gamma="scale" and `center_`;
+        one of weight 0 is not looked at.
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
@@ -188,16 +151,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of X.
+        """Return the features of X (n, d), which may be sparse or a tensor.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix, tensor} of shape (n, d)
-
-        Returns
-        -------
-        Z : ndarray or tensor of shape (n, n_components)
-            float32 for float32 input, else float64.
+        An ndarray or tensor of shape (n, n_components): float32 for float32 input, else float64.
         """
         check_is_fitted(self)
         X, back = numpy_and_back(X)
@@ -206,31 +162,12 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     @property
     def inverse_transform(self) -> Callable[[Any], Any]:
-        """Return the points whose features these are.
+        """Return the points (n, d) whose features (n, n_components), of any scale, these are.
 
         A fitted estimator has this method only if its features can be inverted, as scikit-learn
-        wants it: ``hasattr(features, "inverse_transform")`` asks.
-
-        Parameters
-        ----------
-        X : {array_like, tensor} of shape (n, n_components)
-            Features, of any scale.
-
-        Returns
-        -------
-        x : ndarray or tensor of shape (n, d)
-            float32 for float32 features, else float64.
-
-        Raises
-        ------
-        NotInvertibleError
-            If `inverse_certificate_` says that the fitted range has no inverse. The message
-            names the gamma that would do.
-
-        Warns
-        -----
-        PhaseWrapWarning
-            When a row decodes to a point beyond the certified range.
+        wants it: ``hasattr(features, "inverse_transform")`` asks. Otherwise the
+        NotInvertibleError names the gamma that would do. A PhaseWrapWarning says that a row
+        decodes to a point beyond the certified range.
         """
         if hasattr(self, "n_samples_seen_"):
             require_invertible(self.inverse_certificate_)
@@ -256,19 +193,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         n_components : int
             At least the present number.
         rescale : bool, default=False
-            The amplitude stays that of the fit, so the inner product of rows now approximates
-            (n_components / old number) times the kernel. True sets it to sqrt(2 / D) again,
-            which multiplies every old feature by one common factor.
-
-        Returns
-        -------
-        grown : PrimeFeatures
-
-        Raises
-        ------
-        ParameterError
-            If it is smaller than the present number, or pairs are in block layout, where the
-            sines would move.
+            The amplitude stays that of the fit, so inner products now approximate (n_components /
+            old number) times the kernel. True sets it to sqrt(2 / D) again: one common factor.
         """
         check_is_fitted(self)
         grown = copy.copy(self)
@@ -279,21 +205,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix, tensor} of shape (n, d)
-        n_pairs : int, default=160_000
-            Number of entries of the kernel matrix to compare; sqrt(n_pairs) rows are taken,
-            spread evenly over X.
-
-        Returns
-        -------
-        error : float
-
-        Raises
-        ------
-        ParameterError
-            For the prime kernel, which has no closed form.
+        sqrt(n_pairs) rows are compared, spread evenly over X (n, d), which may be sparse or a
+        tensor. The prime kernel has no closed form and raises ParameterError.
         """
         check_is_fitted(self)
         X = self._validated(numpy_and_back(X)[0], reset=False)
@@ -360,14 +273,11 @@ def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
 
 
 def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:
-    """Return the features that an estimator's own parameters name, fitted to X.
-
-    Their offsets are counted from zero: with gamma as a number they do not depend on the rows
-    that come first.
-    """
+    """Return the features that an estimator's own parameters name, fitted to X."""
     names = ("n_components", "kernel", "gamma", "basis", "form", "precision")
     features = PrimeFeatures(**{name: getattr(estimator, name) for name in names})
     features.fit(X, sample_weight=weights)
+    # Offsets are counted from zero: with gamma as a number, whatever rows come first.
     features._set_map(features._new_map(features.n_features_in_, features.gamma_, None))
     return features
 
@@ -375,9 +285,7 @@ def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -
 def _rounded_center(
     X: Any, weights: np.ndarray | None, low: np.ndarray, high: np.ndarray
 ) -> np.ndarray:
-    """Return the mean of every column, rounded to a step of 2**-20 of its width or less.
-
-    So the last digits of a sum, which depend on its order, do not show in the features.
-    """
+    """Return the mean of every column, rounded to a step of 2**-20 of its width or less."""
+    # So the last digits of a sum, which depend on its order, do not show in the features.
     step = np.ldexp(1.0, np.frexp(high - low)[1] - 21)
     return np.where(high > low, np.rint(column_means(X, weights) / step) * step, low)

@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from primal._checks import whole_number
 from primal._hash import stable_position
 from primal.maps import StaticPrime
-from primal.sklearn._codes import code_map, code_names, column_codes
+from primal.sklearn._codes import ColumnCodes
 from primal.sklearn._contract import validate_data
-from primal.sklearn._specs import SpecMixin, columns
+from primal.sklearn._specs import columns
 
-__all__ = ["HashCertificate", "PrimeHasher"]
-
+# Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
+_MOST_COMPONENTS = 1 << 48
 # Codes compared at once.
 _BLOCK_CODES = 2048
 
@@ -37,7 +38,7 @@ class HashCertificate:
     coherence: float
 
 
-class PrimeHasher(SpecMixin, TransformerMixin, BaseEstimator):
+class PrimeHasher(ColumnCodes):
     """Give every category a nearly orthogonal code without a dictionary.
 
     A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
@@ -52,14 +53,9 @@ class PrimeHasher(SpecMixin, TransformerMixin, BaseEstimator):
     Attributes
     ----------
     certificates_ : list of HashCertificate
-        One for each column.
+        One for each column, made when asked for: n**2 D / 2 multiplications for n categories.
     map_ : StaticPrime
         The map behind the codes.
-
-    Notes
-    -----
-    The certificate compares all pairs of n different categories: n**2 D / 2 multiplications,
-    made when it is asked for.
 
     Examples
     --------
@@ -73,28 +69,15 @@ class PrimeHasher(SpecMixin, TransformerMixin, BaseEstimator):
     [(3, 0.123), (2, 0.124)]
     """
 
-    n_features_in_: int
     _fitted_names = ("_seen",)
 
     def __init__(self, n_components: int = 64) -> None:
         self.n_components = n_components
 
     def fit(self, X: Any, y: Any = None) -> PrimeHasher:
-        """Note the categories of every column.
-
-        Parameters
-        ----------
-        X : array_like of shape (n, n_columns)
-            Strings, numbers, None, NaN or pandas.NA.
-        y : ignored
-
-        Raises
-        ------
-        DataError
-            If X holds values of another kind.
-        """
+        """Note the categories of every column: strings, numbers, None, NaN or pandas.NA."""
         positions = _positions(self._validated(X, reset=True))
-        self.map_ = code_map(self.n_components)
+        self.map_ = self._map()
         self._seen = [np.unique(column) for column in positions.T]
         return self
 
@@ -109,30 +92,32 @@ class PrimeHasher(SpecMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of every column side by side.
+        """Return the codes of every column side by side; one of even length has the norm 1.
 
-        Returns
-        -------
-        Z : ndarray of shape (n, n_columns * n_components), dtype=float32
-            A code of even length has the norm 1.
+        float32 of shape (n, n_columns * n_components).
         """
         check_is_fitted(self)
-        return column_codes(
-            self.map_, self.n_components, _positions(self._validated(X, reset=False))
-        )
+        return self._codes(_positions(self._validated(X, reset=False)))
 
     @property
     def certificates_(self) -> list[HashCertificate]:
         check_is_fitted(self)
-        return [_certify(self.map_, self.n_components, seen) for seen in self._seen]
+        return [_certify(self._codes(seen[:, None])) for seen in self._seen]
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the name of the input column and the number of the feature, as "city_0"."""
-        check_is_fitted(self)
-        return code_names(self, self.n_components, input_features)
+    def _map(self) -> StaticPrime:
+        D = whole_number("n_components", self.n_components, least=1, most=_MOST_COMPONENTS)
+        # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
+        return StaticPrime(D + D % 2, layout="interleaved")
+
+    def _codes(self, t: np.ndarray) -> np.ndarray:
+        """Return float32 codes of positions (n, n_columns), one block of features a column."""
+        D = self.n_components
+        Z = self.map_.encode(np.ascontiguousarray(t))[..., :D].reshape(len(t), -1)
+        Z *= np.float32(math.sqrt(2.0 / D))
+        return Z
 
     def _restore(self, fitted: dict[str, Any]) -> None:
-        self.map_ = code_map(self.n_components)
+        self.map_ = self._map()
         self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
         self.n_features_in_ = len(self._seen)
 
@@ -140,11 +125,9 @@ class PrimeHasher(SpecMixin, TransformerMixin, BaseEstimator):
         return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
-        tags.input_tags.categorical = True
+        tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
-        tags.transformer_tags.preserves_dtype = []
         return tags
 
 
@@ -161,8 +144,7 @@ def _positions(X: np.ndarray) -> np.ndarray:
     return positions
 
 
-def _certify(s: StaticPrime, n_components: int, positions: np.ndarray) -> HashCertificate:
-    codes = column_codes(s, n_components, positions[:, None])
+def _certify(codes: np.ndarray) -> HashCertificate:
     worst = 0.0
     for first in range(0, len(codes), _BLOCK_CODES):
         similarities = codes[first : first + _BLOCK_CODES] @ codes.T

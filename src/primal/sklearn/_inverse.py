@@ -11,8 +11,6 @@ from primal.errors import NotInvertibleError, PhaseWrapWarning
 from primal.kernels import KERNELS
 from primal.maps import KernelPrime
 
-__all__ = ["InverseCertificate", "certify", "invert", "require_invertible"]
-
 
 @dataclass(frozen=True, eq=False)
 class InverseCertificate:
@@ -83,17 +81,21 @@ def require_invertible(certificate: InverseCertificate) -> None:
 
 
 def invert(m: KernelPrime, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
-    """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted.
-
-    Warns
-    -----
-    PhaseWrapWarning
-        When a row decodes to a point outside of the range in which phases cannot wrap.
-    MisfitWarning
-        When a pair of features is erased, so that it has no phase; that row of x is NaN.
-    """
+    """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted."""
     x = m.decode(Z, around=certificate.center)
-    _warn_outside(x - certificate.center, certificate)
+    limit = certificate.reach * certificate.half_widths
+    # A constant column has no width: allow for rounding of the features.
+    offsets = np.abs(np.nan_to_num(x - certificate.center))
+    excess = offsets - limit - 1e-4 * (1.0 + certificate.half_widths)
+    if excess.size and excess.max() > 0.0:
+        row, column = np.unravel_index(int(excess.argmax()), excess.shape)
+        warnings.warn(
+            f"row {row} decodes to a point outside of the certified range in column {column}: "
+            "its x may lie elsewhere, a phase may have wrapped. Fit on data that covers it, or "
+            "lower gamma.",
+            PhaseWrapWarning,
+            stacklevel=3,
+        )
     return x
 
 
@@ -110,18 +112,3 @@ def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray)
             f"gamma = {shown} or less would do (safe_gamma_)."
         )
     return ""
-
-
-def _warn_outside(offsets: np.ndarray, certificate: InverseCertificate) -> None:
-    limit = certificate.reach * certificate.half_widths
-    # A constant column has no width: allow for rounding of the features.
-    excess = np.abs(np.nan_to_num(offsets)) - limit - 1e-4 * (1.0 + certificate.half_widths)
-    if excess.size and excess.max() > 0.0:
-        row, column = np.unravel_index(int(excess.argmax()), excess.shape)
-        warnings.warn(
-            f"row {row} decodes to a point outside of the certified range in column {column}: "
-            "its x may lie elsewhere, a phase may have wrapped. Fit on data that covers it, or "
-            "lower gamma.",
-            PhaseWrapWarning,
-            stacklevel=4,
-        )

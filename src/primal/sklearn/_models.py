@@ -20,20 +20,13 @@ from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
 from primal.sklearn._moments import rounded
 from primal.sklearn._weights import weighted_rows
 
-__all__ = ["PrimeClassifier", "PrimeModel"]
-
 # Rows whose features are held at once, in features: 32 MB of float64.
 _BLOCK_FEATURES = 1 << 22
 _DTYPES = (np.float64, np.float32)
 
 
 class PrimeModel(BaseEstimator, metaclass=ABCMeta):
-    """A learner on prime features, which keeps sums over rows and can go on adding to them.
-
-    A subclass starts its sums (`_start`), adds rows to them (`_add`), widens them for more
-    features (`_widen`) and answers for rows of features (`_answers`). Its targets are what
-    `_targets` makes of y.
-    """
+    """A learner on prime features, which keeps sums over rows and can go on adding to them."""
 
     features_: PrimeFeatures
     n_features_in_: int
@@ -69,7 +62,8 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
         """Return the value of every target for rows of features, shape (n, m)."""
 
     @abstractmethod
-    def _targets(self, y: np.ndarray) -> np.ndarray: ...
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        """Return what y means to the sums."""
 
     def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         """Replace the sums by those of more features, from all rows seen so far."""
@@ -141,11 +135,7 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
 
 
 class PrimeClassifier(ClassifierMixin, PrimeModel):
-    """A learner of labels; ones never seen before become new classes.
-
-    Targets are the places of labels in `classes_`. A subclass moves its sums to the places of
-    more classes in `_spread`.
-    """
+    """A learner of labels; targets are their places in `classes_`."""
 
     classes_: np.ndarray
 

@@ -18,8 +18,6 @@ from scipy import linalg
 from primal._checks import require_memory
 from primal.errors import DataError
 
-__all__ = ["Moments", "Solution", "rounded"]
-
 _BITS = 18
 # A sum of this many products of 2**36 stays within 2**53.
 _BLOCK_ROWS = 1 << 16
@@ -81,20 +79,9 @@ class Moments:
         )
 
     def add(self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Add rows: a rank-n update of the Gram matrix.
+        """Add rows Q (n, D) from :func:`rounded`, with targets Y (n, m) and positive weights (n,).
 
-        Parameters
-        ----------
-        Q : ndarray of shape (n, D), dtype=float64
-            From :func:`rounded`.
-        Y : ndarray of shape (n, m), dtype=float64
-        weights : ndarray of shape (n,), dtype=float64, optional
-            Positive. Sums with whole numbers up to 2**16 are exact.
-
-        Raises
-        ------
-        DataError
-            Past 2**26 rows, where exact sums could overflow.
+        A rank-n update of the Gram matrix; sums with whole weights up to 2**16 are exact.
         """
         exact = self.gram.dtype == np.int64 and _are_counts(weights)
         n_new = len(Q) if weights is None else weights.sum()
@@ -132,18 +119,7 @@ class Moments:
     ) -> Moments:
         """Return the sums with new features appended; the block of the old ones is kept.
 
-        Parameters
-        ----------
-        Q : ndarray of shape (n_rows, D_new), dtype=float64
-            All features, old ones first, of the rows that were added before, in any order.
-        Y : ndarray of shape (n_rows, m)
-        weights : ndarray of shape (n_rows,), optional
-            As they were added.
-
-        Raises
-        ------
-        DataError
-            If the rows are not those that were added before.
+        Q holds all features, old ones first, of the rows that were added before, in any order.
         """
         old, kind = len(self.gram), self.gram.dtype
         counted = Q if weights is None else Q * weights[:, None]
@@ -175,11 +151,8 @@ class Moments:
         The last solutions are kept until rows are added.
         """
         key = (alpha, amplitude)
-        if key not in self._solutions:
-            self._solutions[key] = self._solved(alpha, amplitude)
-        return self._solutions[key]
-
-    def _solved(self, alpha: float | str, amplitude: float) -> Solution:
+        if key in self._solutions:
+            return self._solutions[key]
         unit = amplitude * 2.0**-_BITS
         feature_means = self.feature_sums * (unit / self.n_rows)
         target_means = self.target_sums / self.n_rows
@@ -197,7 +170,8 @@ class Moments:
             penalty = float(alpha)
             gram[np.diag_indices_from(gram)] += penalty
             coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
-        return Solution(penalty, coef, target_means - feature_means @ coef)
+        self._solutions[key] = Solution(penalty, coef, target_means - feature_means @ coef)
+        return self._solutions[key]
 
 
 def _are_counts(weights: np.ndarray | None) -> bool:

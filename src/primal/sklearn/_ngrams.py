@@ -22,8 +22,6 @@ from primal.turns import (
     waves,
 )
 
-__all__ = ["PrimeNgrams"]
-
 _BLOCK_PHASES = 1 << 22
 
 
@@ -66,14 +64,7 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     def transform(self, X: Any) -> np.ndarray:
         """Return vectors of length 1, or 0 for texts of fewer than n letters.
 
-        Parameters
-        ----------
-        X : sequence of str
-
-        Returns
-        -------
-        Z : ndarray of shape (n_texts, n_components), dtype=float32
-            Real parts, then imaginary parts.
+        float32 of shape (n_texts, n_components): real parts, then imaginary parts.
         """
         if not hasattr(self, "_n_features_out"):
             self.fit(X)
@@ -82,10 +73,9 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
         k = self._n_features_out // 2
         Z = np.zeros((len(texts), 2 * k), dtype=np.float32)
         for some in row_blocks(len(ngrams), k, _BLOCK_PHASES):
-            for half, wave in zip(
-                (Z[:, :k], Z[:, k:]), waves(self._turns(ngrams[some])), strict=True
-            ):
-                half += counts[:, some] @ wave
+            cos, sin = waves(self._turns(ngrams[some]))
+            Z[:, :k] += counts[:, some] @ cos
+            Z[:, k:] += counts[:, some] @ sin
         norms = np.linalg.norm(Z, axis=1, keepdims=True)
         return Z / np.where(norms > 0.0, norms, np.float32(1.0))
 

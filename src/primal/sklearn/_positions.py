@@ -7,18 +7,15 @@ from typing import Any
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import raised_as, whole_number
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import StaticPrime
-from primal.sklearn._codes import code_names
+from primal.sklearn._codes import ColumnCodes
 from primal.sklearn._contract import checked_by_host, validate_data
-from primal.sklearn._specs import SpecMixin, columns
+from primal.sklearn._specs import columns
 from primal.turns import GRIDS
-
-__all__ = ["PrimePositions"]
 
 # Beyond this a float no longer holds every integer.
 _LARGEST_EXACT_FLOAT = 2.0**53
@@ -28,7 +25,7 @@ _DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
-class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
+class PrimePositions(ColumnCodes):
     """Give every integer of every column a code: ``primal.StaticPrime`` for tables.
 
     Each column becomes `n_components` cosines and sines, the bits of
@@ -70,7 +67,6 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
     array([  0,   1, 364])
     """
 
-    n_features_in_: int
     _fitted_names = ("data_min_", "data_max_")
 
     def __init__(
@@ -89,23 +85,12 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
         self.base = base
 
     def fit(self, X: Any, y: Any = None) -> PrimePositions:
-        """Check the parameters and note the range of every column.
+        """Check the parameters and note the range of every column of X (n, n_columns).
 
-        Parameters
-        ----------
-        X : array_like of shape (n, n_columns)
-            Integers, or floats that are whole numbers.
-        y : ignored
-
-        Raises
-        ------
-        DataError
-            If X holds anything but whole numbers that fit; for dates the message says how to
-            count them.
+        X holds integers, or floats that are whole numbers; for dates the error says how to count.
         """
         t = self._validated(X, reset=True)
-        D = whole_number("n_components", self.n_components, least=1)
-        self.map_ = self._map(D + D % 2)
+        self.map_ = self._map()
         self.data_min_, self.data_max_ = t.min(axis=0), t.max(axis=0)
         return self
 
@@ -119,12 +104,7 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of every column side by side.
-
-        Returns
-        -------
-        Z : ndarray of shape (n, n_columns * n_components), dtype=float32
-        """
+        """Return the codes of every column side by side: float32, (n, n_columns * n_components)."""
         check_is_fitted(self)
         t = np.ascontiguousarray(self._validated(X, reset=False))
         return self.map_.encode(t)[..., : self.n_components].reshape(len(t), -1)
@@ -132,18 +112,9 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return for each code the integer of the fitted range whose code is most similar.
 
-        All integers between `data_min_` and `data_max_` of a column are tried.
-
-        Returns
-        -------
-        t : ndarray of shape (n, n_columns), dtype=int64
-
-        Raises
-        ------
-        DataError
-            If a code is erased, or too noisy for a range of more than 2**24 integers.
-        NotInvertibleError
-            If n_components is 1, or odd with a spacing that follows from it.
+        int64 of shape (n, n_columns). A code that is erased, or too noisy for a range of more than
+        2**24 integers, raises DataError; an n_components of 1, or an odd one with a spacing that
+        follows from it, NotInvertibleError.
         """
         check_is_fitted(self)
         with checked_by_host("X"):
@@ -169,19 +140,16 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
             found[:, j] = low + steps
         return found
 
-    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
-        """Return the name of the input column and the number of the feature, as "day_0"."""
-        check_is_fitted(self)
-        return code_names(self, self.n_components, input_features)
-
     def _restore(self, fitted: dict[str, Any]) -> None:
-        D = whole_number("n_components", self.n_components, least=1)
-        self.map_ = self._map(D + D % 2)
+        self.map_ = self._map()
         self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
         self.n_features_in_ = len(self.data_min_)
         self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
 
-    def _map(self, D: int) -> StaticPrime:
+    def _map(self, D: int | None = None) -> StaticPrime:
+        if D is None:
+            D = whole_number("n_components", self.n_components, least=1)
+            D += D % 2
         options = {"sigma": self.sigma, "start": self.start, "base": self.base}
         return StaticPrime(D, layout="interleaved", spacing=self.spacing, **options)  # type: ignore[bad-argument-type]
 
@@ -211,12 +179,6 @@ class PrimePositions(SpecMixin, TransformerMixin, BaseEstimator):
                 f"{row}, column {column}: round them, or use PrimeFeatures for real numbers."
             )
         return whole.astype(np.int64)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
-        tags.input_tags.categorical = True
-        tags.transformer_tags.preserves_dtype = []
-        return tags
 
 
 def _date_type(X: Any) -> str:

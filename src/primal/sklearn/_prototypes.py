@@ -7,12 +7,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import require_memory, whole_number
+from primal._checks import require_memory, require_work, whole_number
 from primal.errors import DataError
 from primal.sklearn._models import PrimeClassifier
 from primal.turns import increments, static_turns
-
-__all__ = ["PrimeCentroidClassifier", "PrimeOnlineClassifier"]
 
 
 class _Prototypes(PrimeClassifier):
@@ -26,14 +24,9 @@ class _Prototypes(PrimeClassifier):
         return self._fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Add rows; labels never seen before become new classes.
+        """Add rows X (n, d) with labels y (n,); labels never seen before become new classes.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix} of shape (n, d)
-        y : array_like of shape (n,)
-        classes : array_like, optional
-            Labels to expect; not needed.
+        `classes` may hold labels to expect; it is not needed.
         """
         return self._partial_fit(X, y, classes=classes)
 
@@ -62,7 +55,9 @@ class _Prototypes(PrimeClassifier):
 class PrimeCentroidClassifier(_Prototypes):
     """Classify by the class whose sum of prime features is the most similar.
 
-    The oldest classifier of hyperdimensional computing: one addition for each row.
+    The oldest classifier of hyperdimensional computing: one addition for each row. Features are
+    rounded to multiples of 2**-18 and summed as integers: with gamma given as a number, the model
+    does not depend on the order of rows or classes, to the bit.
 
     Parameters
     ----------
@@ -74,19 +69,12 @@ class PrimeCentroidClassifier(_Prototypes):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels seen, sorted.
-    features_ : PrimeFeatures
-        The fitted feature map.
+    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
+        Labels seen, sorted; the fitted feature map.
     class_sums_ : ndarray of shape (n_classes, n_components), dtype=int64
         Sums of features in units of 2**-18, exact.
     prototypes_ : ndarray of shape (n_classes, n_components)
         The sums, of length 1.
-
-    Notes
-    -----
-    Features are rounded to multiples of 2**-18 and summed as integers. With gamma given as a
-    number, the model does not depend on the order of rows or classes, to the bit.
 
     Examples
     --------
@@ -107,17 +95,7 @@ class PrimeCentroidClassifier(_Prototypes):
     def grow(self, n_components: int, X: Any, y: Any) -> Self:
         """Return the model with more features; the sums of old ones are the same.
 
-        Parameters
-        ----------
-        n_components : int
-            At least the present number.
-        X, y
-            All rows seen so far, in any order.
-
-        Raises
-        ------
-        DataError
-            If X and y are not the rows seen so far.
+        X and y are all rows seen so far, in any order; others are refused.
         """
         return self._grown(n_components, X, y)
 
@@ -159,8 +137,7 @@ class PrimeOnlineClassifier(_Prototypes):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-    features_ : PrimeFeatures
+    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
     prototypes_ : ndarray of shape (n_classes, n_components)
         Vectors of length 1.
     n_errors_ : list of int
@@ -204,15 +181,17 @@ class PrimeOnlineClassifier(_Prototypes):
         self.n_errors_: list[int] = []
 
     def _learn(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        self._pass_over(X, targets, whole_number("epochs", self.epochs, least=1))
+        self._add(X, targets, weights, whole_number("epochs", self.epochs, least=1))
 
-    def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        self._pass_over(X, targets, 1)
-
-    def _pass_over(self, X: Any, targets: np.ndarray, n_passes: int) -> None:
+    def _add(
+        self, X: Any, targets: np.ndarray, weights: np.ndarray | None, n_passes: int = 1
+    ) -> None:
         size = whole_number("batch_size", self.batch_size, least=1)
         shape = (X.shape[0], self.n_components)
         require_memory(4 * shape[0] * shape[1], f"features of shape {shape}")
+        # A pass over a few rows takes as long as this many multiplications.
+        n_steps = n_passes * ((1 << 16) + shape[0] * shape[1] * len(self.classes_))
+        require_work(n_steps, f"epochs = {n_passes} of {shape[0]} rows")
         Z = np.empty(shape, dtype=np.float32)
         for rows in self._blocks(X):
             Z[rows] = self.features_.transform(X[rows])

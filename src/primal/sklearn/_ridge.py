@@ -13,10 +13,9 @@ from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale, require_memory
+from primal.errors import DataError
 from primal.sklearn._models import PrimeClassifier, PrimeModel
 from primal.sklearn._moments import Moments, Solution
-
-__all__ = ["PrimeRidgeClassifier", "PrimeRidgeRegressor"]
 
 
 class _Ridge(PrimeModel):
@@ -52,19 +51,8 @@ class _Ridge(PrimeModel):
         """Return the model with more features; sums over pairs of old ones are kept.
 
         The result is the model that `fit` with more features gives (and the same form), for less
-        work: bit for bit, for a classifier. This model stays as it is.
-
-        Parameters
-        ----------
-        n_components : int
-            At least the present number.
-        X, y, sample_weight
-            All rows seen so far, in any order, with their weights.
-
-        Raises
-        ------
-        DataError
-            If X is not the data seen so far.
+        work: bit for bit, for a classifier. This model stays as it is. X, y and sample_weight are
+        all rows seen so far, in any order; others are refused.
         """
         return self._grown(n_components, X, y, sample_weight)
 
@@ -90,7 +78,9 @@ class _Ridge(PrimeModel):
         return Moments.empty(self.n_components, n_targets)
 
     def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        Y = self._columns(targets)
+        Y, n_targets = self._columns(targets), self._moments.cross.shape[1]
+        if Y.shape[1] != n_targets:
+            raise DataError(f"y has {Y.shape[1]} targets, and the model was fitted on {n_targets}.")
         for rows in self._blocks(X):
             own = None if weights is None else weights[rows]
             self._moments.add(self._whole_features(X[rows]), Y[rows], own)
@@ -126,10 +116,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 
     Attributes
     ----------
-    classes_ : ndarray of shape (n_classes,)
-        Labels seen, sorted.
-    features_ : PrimeFeatures
-        The fitted feature map.
+    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
+        Labels seen, sorted; the fitted feature map.
     coef_ : ndarray of shape (n_classes, n_components)
         One row for each class, also when there are two.
     intercept_ : ndarray of shape (n_classes,)
@@ -142,10 +130,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     fitting in any order and in any parts, class by class for instance, gives the same model as
     fitting at once, bit for bit.
 
-    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too: weights that
-    add up to much more or less than the number of rows act on the penalty. Sums with whole-number
-    weights up to 65536 are exact, so repeating a row and doubling its weight give one model; with
-    other weights they are rounded.
+    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole
+    weights up to 65536 are exact, with other weights they are rounded.
 
     Examples
     --------
@@ -163,24 +149,15 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows; labels never seen before become new classes.
+        """Add rows X (n, d) with labels y (n,) and weights (n,); new labels become new classes.
 
-        Parameters
-        ----------
-        X : {array_like, sparse matrix} of shape (n, d)
-        y : array_like of shape (n,)
-        classes : array_like, optional
-            Labels to expect; not needed.
-        sample_weight : array_like of shape (n,), optional
+        `classes` may hold labels to expect; it is not needed.
         """
         return self._partial_fit(X, y, sample_weight, classes)
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities, shape (n, n_classes).
-
-        The regression of membership estimates the probability itself, and its estimates add
-        up to one; negative ones are set to zero and the rest scaled.
-        """
+        """Return probabilities, shape (n, n_classes): estimates, negative ones set to zero."""
+        # The regression of membership estimates the probability itself; estimates add up to one.
         clipped = np.maximum(self._values(X), 0.0)
         return clipped / clipped.sum(axis=1, keepdims=True)
 
@@ -197,6 +174,9 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     """Regress by ridge regression on prime features.
 
+    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
+    fitted in different orders agree to rounding. Weights act as in the classifier.
+
     Parameters
     ----------
     n_components, alpha, kernel, gamma, basis, form, precision
@@ -204,17 +184,9 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
 
     Attributes
     ----------
-    features_ : PrimeFeatures
-        The fitted feature map.
-    coef_ : ndarray of shape (n_targets, n_components)
-    intercept_ : ndarray of shape (n_targets,)
-    alpha_ : float
-        The penalty in use.
-
-    Notes
-    -----
-    The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Weights act as in the classifier.
+    features_, alpha_ : PrimeFeatures, float
+        The fitted feature map and the penalty in use.
+    coef_, intercept_ : ndarray of shape (n_targets, n_components) and (n_targets,)
 
     Examples
     --------

@@ -12,8 +12,6 @@ from sklearn.utils.validation import check_is_fitted
 from primal._specs import make_spec, spec_fields
 from primal.errors import SpecError
 
-__all__ = ["SpecMixin", "columns"]
-
 
 class SpecMixin(BaseEstimator):
     """A transformer that is made again from its parameters and a few fitted attributes.

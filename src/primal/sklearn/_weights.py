@@ -9,19 +9,14 @@ import numpy as np
 
 from primal.errors import DataError
 
-__all__ = ["row_weights", "weighted_rows"]
 
-
-def row_weights(sample_weight: Any, n: int) -> np.ndarray | None:
-    """Return weights of n rows as float64, None where all rows count alike.
-
-    Raises
-    ------
-    DataError
-        If they are not n finite numbers, one of them is negative, or none is positive.
-    """
+def weighted_rows(
+    sample_weight: Any, X: Any, y: np.ndarray | None = None
+) -> tuple[Any, Any, np.ndarray | None]:
+    """Return X, y and their weights without the rows of weight 0."""
     if sample_weight is None:
-        return None
+        return X, y, None
+    n = X.shape[0]
     if isinstance(sample_weight, numbers.Real):
         sample_weight = np.full(n, sample_weight)
     try:
@@ -40,15 +35,7 @@ def row_weights(sample_weight: Any, n: int) -> np.ndarray | None:
         )
     if not weights.any():
         raise DataError("sample_weight is zero in every row: one at least must be positive.")
-    return weights
-
-
-def weighted_rows(
-    sample_weight: Any, X: Any, y: np.ndarray | None = None
-) -> tuple[Any, Any, np.ndarray | None]:
-    """Return X, y and their weights without the rows of weight 0."""
-    weights = row_weights(sample_weight, X.shape[0])
-    if weights is None or weights.all():
+    if weights.all():
         return X, y, weights
     kept = np.flatnonzero(weights)
     return X[kept], None if y is None else y[kept], weights[kept]

@@ -127,18 +127,16 @@ def _over_phases(
 
     with single_threaded_blas():
         for part in _thread_blocks(len(points), k):
-            over_rows(part.stop - part.start, _least_rows(k), partial(piece, part.start))
+            over_rows(
+                part.stop - part.start, max(1, _LEAST_PHASES // k), partial(piece, part.start)
+            )
 
 
 def _thread_blocks(n_rows: int, k: int) -> Iterator[slice]:
     """Yield slices of rows that keep engines from taking more threads than PyTorch may."""
     allowed = torch.get_num_threads()
-    few = (allowed + 1) * _least_rows(k) - 1
+    few = (allowed + 1) * max(1, _LEAST_PHASES // k) - 1
     return row_blocks(n_rows, 1, n_rows if allowed >= n_threads() else few)
-
-
-def _least_rows(k: int) -> int:
-    return max(1, _LEAST_PHASES // k)
 
 
 def _points(x: Tensor) -> np.ndarray:

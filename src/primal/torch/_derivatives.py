@@ -17,7 +17,6 @@ import torch
 from torch import Tensor
 
 from primal.torch import _operators as operators
-from primal.torch._backend import use_engines, use_kernels
 from primal.torch._eager import Finish, pairs, split_pairs
 
 # Rows of the result stay in registers of the gradient kernel: beyond this they do not fit.
@@ -133,7 +132,8 @@ def _may_fuse(gradient: Tensor, x: Tensor) -> bool:
     """Whether one operator serves: it is itself not differentiable and works in float32."""
     if torch.is_grad_enabled() or torch.float64 in (x.dtype, gradient.dtype):
         return False
-    return use_engines(x) or (use_kernels(x) and x.shape[-1] <= _MOST_FUSED_INPUTS)
+    few = x.shape[-1] <= _MOST_FUSED_INPUTS
+    return operators.use_engines(x) or (few and operators.use_kernels(x))
 
 
 def _batched_gradient(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:

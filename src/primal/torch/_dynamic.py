@@ -225,10 +225,8 @@ class DynamicPrime(PrimeLayer):
         self._add_parameters()
 
     def _options(self) -> dict[str, Any]:
-        learned = {
-            name: getattr(self, name) for name in ("learnable_scale", "learnable_frequencies")
-        }
-        return super()._options() | learned
+        names = ("learnable_scale", "learnable_frequencies")
+        return super()._options() | {name: getattr(self, name) for name in names}
 
     def _frequencies_on(self, device: torch.device) -> Tensor:
         values = _operators.frequencies(self._table.key, device=device)

@@ -102,13 +102,15 @@ def _hadamard_features(x: Tensor, table: HadamardTensors, k: int, finish: Finish
 
 def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
     """Return features of x (n, d) from float64 frequencies (k, d) and one matrix product."""
-    bits = 64 if finish.wide else 32
-    shift = quarter_shift(finish.quarter_turns, bits)
+    shift = quarter_shift(finish.quarter_turns, 64 if finish.wide else 32)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         phases = x[rows].double() @ frequencies.T
         valid = phases.abs() < LARGEST_FAST_TURNS  # false for NaN
-        cos, sin = waves(_fast_turns(torch.where(valid, phases, 0.0), bits) + shift)
+        phases = torch.where(valid, phases, 0.0)
+        # 2**63 itself does not fit into int64; its half does.
+        turns = ((phases - phases.round()) * 2.0 ** (62 if finish.wide else 32)).round().long()
+        cos, sin = waves((turns << 2 if finish.wide else turns.int()) + shift)
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
 
     return _in_blocks(block, len(x), frequencies, finish)
@@ -121,15 +123,6 @@ def row_exponents(x: Tensor, x_limit: float) -> Tensor:
     """
     largest = torch.linalg.vector_norm(x, torch.inf, dim=1).double()
     return torch.where(largest <= x_limit, torch.frexp(largest).exponent, INVALID_EXPONENT)
-
-
-def _fast_turns(phases: Tensor, bits: int) -> Tensor:
-    """Return float64 phases in turns as int32 or int64 fixed-point turns."""
-    fraction = phases - phases.round()
-    if bits == 32:
-        return (fraction * 2.0**32).round().long().int()
-    # 2**63 itself does not fit into int64; its half does.
-    return (fraction * 2.0**62).round().long() << 2
 
 
 def quarter_shift(quarter_turns: int, bits: int = 32) -> int:

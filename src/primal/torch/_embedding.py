@@ -10,8 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError
-from primal.torch._dynamic import DynamicPrime
-from primal.torch._eager import waves
+from primal.torch import functional as F
+from primal.torch._eager import split_pairs, waves
+from primal.torch._tables import frequency_table
 
 _KINDS = ("Symbols", "Integers", "Reals", "Levels", "Thermometer", "Circular")
 
@@ -57,7 +58,8 @@ class Embedding(nn.Module):
             raise DataError(f"an embedding needs a vocabulary, got {type(vocabulary).__name__}.")
         if items is None and self._kind == "Symbols":
             raise DataError("tensors hold no names: pass items=[...] and embed their places.")
-        if items is not None and not isinstance(items, (Sequence, np.ndarray)):
+        zero_axes = isinstance(items, np.ndarray) and items.ndim == 0
+        if items is not None and (zero_axes or not isinstance(items, (Sequence, np.ndarray))):
             raise DataError(f"items must be a sequence, got {type(items).__name__} {items!r}.")
         self.vocabulary = vocabulary
         self.items = None if items is None else list(items)
@@ -84,8 +86,8 @@ class Embedding(nn.Module):
             places = torch.round((periods - periods.floor()) * 2.0**32).long()
             turns = places[..., None] * tables["frequencies"]
             return _phasors((turns + tables["base"]).int())
-        pairs = tables["features"](x)
-        z = torch.complex(pairs[..., ::2], pairs[..., 1::2])
+        pairs = F.dynamic_prime(x, tables["frequencies"], dtype=torch.float32)
+        z = torch.complex(*split_pairs(pairs, interleaved=False))
         return z[..., tables["order"]] if "order" in tables else z
 
     def extra_repr(self) -> str:
@@ -104,18 +106,8 @@ class Embedding(nn.Module):
             tables: dict[str, Any] = {
                 name: torch.from_numpy(array.copy()).to(device) for name, array in arrays
             }
-            if self._kind == "Reals":  # a layer which no cast of this one reaches
-                basis = self.vocabulary.map.basis
-                tables["features"] = DynamicPrime(
-                    basis.d,
-                    2 * basis.n_frequencies,
-                    basis.sigma,
-                    basis=basis.name,
-                    primes=basis.primes,
-                    layout="interleaved",
-                    device=device,
-                    dtype=torch.float32,
-                )
+            if self._kind == "Reals":
+                tables["frequencies"] = frequency_table(self.vocabulary.map.basis)
             self._made[device] = tables
         return self._made[device]
 

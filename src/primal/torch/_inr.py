@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from primal._checks import flag, one_of, require_memory, whole_number
+from primal._checks import flag, one_of, real_number, require_memory, whole_number
 from primal.errors import ParameterError
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
@@ -35,11 +35,9 @@ def sampling_sigma(samples_per_unit: float) -> float:
     >>> sampling_sigma(64)
     2.0
     """
-    if not (isinstance(samples_per_unit, (int, float)) and 0 < samples_per_unit < math.inf):
-        raise ParameterError(
-            f"samples_per_unit must be a positive number, got {samples_per_unit!r}."
-        )
-    return SHARE_OF_NYQUIST * samples_per_unit / 2.0
+    # Within these the sigma that follows is one that a basis takes.
+    rate = real_number("samples_per_unit", samples_per_unit, above=1e-90, below=1e90)
+    return SHARE_OF_NYQUIST * rate / 2.0
 
 
 class Sine(nn.Module):

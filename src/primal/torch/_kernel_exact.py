@@ -12,16 +12,20 @@ import torch
 import triton.language as tl
 
 from primal.torch._eager import INVALID_EXPONENT, Finish, row_exponents
-from primal.torch._kernel_phases import (
+from primal.torch._kernel_parts import (
     MOST_PLAIN_INPUTS,
     Tile,
     float64_sum,
+    jit,
+    next_power_of_two,
+    quotient,
     rounded_turns,
     tile,
     tile_for,
+    wave_pair,
+    write_pair,
 )
 from primal.torch._kernel_settle import dense_kernel, list_unsure, sparse_kernel
-from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pair, write_pair
 from primal.torch._tables import SharedTable
 from primal.turns import digit_widths
 

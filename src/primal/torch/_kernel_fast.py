@@ -1,17 +1,29 @@
-"""Triton kernels of fast features: phases from one float64 sum, waves to float32 accuracy.
+"""Triton kernels of fast features and of their gradient: phases from one float64 sum.
 
-Nothing of the size of the batch times the frequencies is held beside the output. Which kernel
+Nothing of the size of the batch times the frequencies is held beside the features. Which kernel
 serves which number of inputs, and its tiles, were the fastest on an H200.
 """
 
 from __future__ import annotations
 
+import math
+
 import torch
 import triton.language as tl
 
 from primal.torch._eager import Finish, quarter_shift
-from primal.torch._kernel_phases import MOST_PLAIN_INPUTS, fast_turns, float64_sum, tile, tile_for
-from primal.torch._kernel_waves import fast_pair, jit, next_power_of_two, quotient, write_pair
+from primal.torch._kernel_parts import (
+    MOST_PLAIN_INPUTS,
+    fast_pair,
+    fast_turns,
+    float64_sum,
+    jit,
+    next_power_of_two,
+    quotient,
+    tile,
+    tile_for,
+    write_pair,
+)
 
 # Up to this many inputs the kernel is bound by the memory it writes.
 _MOST_FEW_INPUTS = 4
@@ -141,3 +153,65 @@ def write_fast(
         tiling = (d <= MOST_PLAIN_INPUTS, t.rows, t.columns, t.depth)
         options = {"num_warps": t.num_warps, "num_stages": t.num_stages}
         tiled_kernel[grid](x, frequencies, out, *sizes, *tiling, **options)
+
+
+@jit
+def gradient_kernel(
+    gradient, x, frequencies, narrow_frequencies, out, n_rows, shift, factor,
+    N_FREQUENCIES: tl.constexpr, N_INPUTS: tl.constexpr, INTERLEAVED: tl.constexpr,
+    ROWS: tl.constexpr, COLUMNS: tl.constexpr, INPUTS: tl.constexpr,
+):  # fmt: skip
+    """Write `factor` times the gradient of x for one block of rows.
+
+    For each block of frequencies the phases are made again, the waves a quarter turn on
+    multiplied with the gradient that came in, and their product with the frequencies added up.
+    """
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    j = tl.arange(0, INPUTS)
+    inside = (rows[:, None] < n_rows) & (j[None, :] < N_INPUTS)
+    points = tl.load(x + rows[:, None] * N_INPUTS + j[None, :], inside, other=0).to(tl.float64)
+    line = gradient + rows[:, None] * (2 * N_FREQUENCIES)
+    total = tl.zeros((ROWS, INPUTS), tl.float32)
+    for first in range(0, N_FREQUENCIES, COLUMNS):
+        columns = first + tl.arange(0, COLUMNS)
+        entry = columns[:, None] * N_INPUTS + j[None, :]
+        known = (columns[:, None] < N_FREQUENCIES) & (j[None, :] < N_INPUTS)
+        table = tl.load(frequencies + entry, known, other=0)
+        narrow = tl.load(narrow_frequencies + entry, known, other=0)
+        phases = tl.dot(points, tl.trans(table), out_dtype=tl.float64)
+        turns, valid = fast_turns(phases)
+        cos, sin = fast_pair(turns + shift, valid)
+        here = (rows[:, None] < n_rows) & (columns[None, :] < N_FREQUENCIES)
+        if INTERLEAVED:
+            both = 2 * first + tl.arange(0, 2 * COLUMNS)
+            mask = (rows[:, None] < n_rows) & (both[None, :] < 2 * N_FREQUENCIES)
+            pair = tl.load(line + both[None, :], mask, other=0)
+            of_cos, of_sin = tl.split(tl.reshape(pair, (ROWS, COLUMNS, 2)))
+        else:
+            of_cos = tl.load(line + columns[None, :], here, other=0)
+            of_sin = tl.load(line + N_FREQUENCIES + columns[None, :], here, other=0)
+        of_phase = of_cos.to(tl.float32) * cos + of_sin.to(tl.float32) * sin
+        total = tl.dot(of_phase, narrow, total, input_precision="tf32x3")
+    total = total * factor
+    tl.store(out + rows[:, None] * N_INPUTS + j[None, :], total.to(out.dtype.element_ty), inside)
+
+
+def write_input_gradient(
+    gradient: torch.Tensor,
+    x: torch.Tensor,
+    frequencies: torch.Tensor,
+    out: torch.Tensor,
+    finish: Finish,
+) -> None:
+    """Write the gradient of x (n, d) into `out`; `gradient` is that of the features."""
+    (n, d), k = x.shape, frequencies.shape[0]
+    rows = columns = 32
+    # A conversion in every tile would cost more than the second read of the frequencies.
+    tables = (frequencies, frequencies.float())
+    factors = (quarter_shift(finish.quarter_turns + 1), 2.0 * math.pi * finish.amplitude)
+    tiling = (rows, columns, max(16, next_power_of_two(d)))
+    gradient_kernel[(quotient(n, rows),)](
+        *(gradient, x, *tables, out, n, *factors, k, d, finish.interleaved, *tiling),
+        num_warps=2,
+        num_stages=2,
+    )

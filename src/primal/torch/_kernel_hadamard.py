@@ -12,7 +12,7 @@ import triton.language as tl
 
 from primal.torch._eager import Finish
 from primal.torch._hadamard import HadamardTensors
-from primal.torch._kernel_waves import jit, quotient, wave_pair, write_pair
+from primal.torch._kernel_parts import jit, quotient, wave_pair, write_pair
 
 # Rows and warps of a program, by the rows of a block (found on an H200).
 _PLANS = {64: (16, 4), 128: (8, 4), 256: (2, 2), 512: (1, 2), 1024: (1, 4), 2048: (1, 4)}

@@ -12,7 +12,7 @@ from __future__ import annotations
 import triton.language as tl
 
 from primal.torch._eager import INVALID_EXPONENT
-from primal.torch._kernel_waves import jit, wave_pair, write_pair
+from primal.torch._kernel_parts import jit, wave_pair, write_pair
 from primal.turns import DEEP_BITS
 
 _INVALID = tl.constexpr(INVALID_EXPONENT)

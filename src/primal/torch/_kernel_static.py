@@ -6,7 +6,7 @@ import torch
 import triton.language as tl
 
 from primal.torch._eager import Finish
-from primal.torch._kernel_waves import jit, next_power_of_two, quotient, wave_pair, write_pair
+from primal.torch._kernel_parts import jit, next_power_of_two, quotient, wave_pair, write_pair
 
 _HALF = tl.constexpr(1 << 31)
 

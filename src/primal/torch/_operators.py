@@ -1,6 +1,11 @@
 """Custom operators: opaque to compilers, so that nobody fuses or reorders what they compute.
 
-Each works on tensors of any leading shape and picks kernels, engines or plain PyTorch inside.
+Each works on tensors of any leading shape and picks who computes. The environment variable
+``PRIMAL_TORCH`` decides: ``auto`` (the default) takes Triton kernels for CUDA tensors when Triton
+is installed, the loops of :mod:`primal.engines` for tensors on the CPU, else plain PyTorch;
+``eager`` takes plain PyTorch for all; ``triton`` takes kernels for all (for tensors on the CPU
+this needs Triton's interpreter, ``TRITON_INTERPRET=1``).
+
 A fixed table comes as its key (see ``_tables``): graphs hold no frequencies. Where PyTorch needs
 frequencies or increments as tensors, they are fresh copies, which a compiler may overwrite.
 
@@ -9,15 +14,20 @@ every order come from three operators.
 """
 
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
+import importlib.util
+import os
+from functools import cache
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from primal.errors import EngineError
 from primal.torch import _compiled, _eager
-from primal.torch._backend import on_device, use_engines, use_kernels
 from primal.torch._eager import Finish
 from primal.torch._tables import n_increments, shared_increments, shared_table
+
+_BACKENDS = ("auto", "eager", "triton")
 
 
 @torch.library.custom_op("primal::increments", mutates_args=())
@@ -60,7 +70,7 @@ def range_codes(
         from primal.torch._kernels import write_range
 
         out = increments.new_empty((n, 2 * increments.shape[0]), dtype=dtype)
-        with on_device(increments):
+        with torch.cuda.device_of(increments):
             write_range(first, increments, out, interleaved)
         return out
     positions = torch.arange(n, device=increments.device) + first
@@ -105,7 +115,7 @@ def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> T
     if not finish.wide and aligned and use_kernels(flat):
         from primal.torch import _kernels
 
-        with on_device(flat):
+        with torch.cuda.device_of(flat):
             if hadamard is not None:
                 _kernels.write_hadamard(flat, hadamard, out, finish)
             else:
@@ -135,11 +145,42 @@ def input_gradient(
         from primal.torch._kernels import write_input_gradient
 
         out = torch.empty_like(flat)
-        with on_device(flat):
+        with torch.cuda.device_of(flat):
             write_input_gradient(incoming, flat, wide, out, finish)
     else:
         out = _compiled.input_gradient(incoming, flat, wide, finish)
     return out.to(x.dtype).view(x.shape)
+
+
+def use_kernels(tensor: torch.Tensor) -> bool:
+    """Whether Triton kernels take this tensor."""
+    wish = _wish()
+    if wish == "triton" and not _has_triton():
+        raise EngineError(
+            "PRIMAL_TORCH is 'triton' and Triton is not installed: pip install triton, or "
+            "remove the environment variable."
+        )
+    return wish == "triton" or (wish == "auto" and tensor.is_cuda and _has_triton())
+
+
+def use_engines(tensor: torch.Tensor) -> bool:
+    """Whether :mod:`primal.engines` takes this tensor."""
+    return tensor.device.type == "cpu" and _wish() == "auto"
+
+
+def _wish() -> str:
+    wish = os.environ.get("PRIMAL_TORCH") or "auto"
+    if wish not in _BACKENDS:
+        raise EngineError(
+            f"PRIMAL_TORCH must be one of {', '.join(_BACKENDS)}, got {wish!r}: "
+            "correct or remove the environment variable."
+        )
+    return wish
+
+
+@cache
+def _has_triton() -> bool:
+    return importlib.util.find_spec("triton") is not None
 
 
 def _rows(x: Tensor) -> Tensor:

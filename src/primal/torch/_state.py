@@ -107,7 +107,9 @@ class PrimeStateCell(nn.Module):
         self.in_features, self.out_features, self.spacing = self.d, self.d_out, spacing
         self.time_constant = positive_scale("time_constant", time_constant)
         n_parameters = self.n_channels * (2 * self.d + 2 * self.d_out + 1)
-        require_memory(4 * n_parameters, f"a cell with n_channels = {self.n_channels}")
+        require_memory(
+            4 * n_parameters, f"a cell with n_channels = {self.n_channels}, d_out = {self.d_out}"
+        )
         options = {"device": checked_device(device), "dtype": output_dtype(dtype)}
         self.input_map = nn.Linear(self.d, 2 * self.n_channels, bias=False, **options)
         self.output_map = nn.Linear(2 * self.n_channels, self.d_out, **options)

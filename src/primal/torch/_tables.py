@@ -139,13 +139,8 @@ class SharedTable:
         arrays = (rows.mantissas, rows.exponents, rows.values, errors)
         return TableTensors(*(torch.from_numpy(array.copy()).to(device) for array in arrays))
 
-    def __copy__(self) -> SharedTable:
-        return self
-
-    def __deepcopy__(self, memo: dict) -> SharedTable:
-        return self
-
     def __reduce__(self) -> tuple[Callable, tuple]:
+        """Say how it is made again, by a pickle or a copy: in this process it is the same one."""
         if self.basis is None:
             return frequency_table, (self._source,)
         return shared_table, (self.key,)

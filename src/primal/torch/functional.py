@@ -83,7 +83,14 @@ def static_prime_range(
     n = whole_number("n", n)
     if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
         offset = whole_number("offset", offset, least=-(2**63))
-    increments = _checked_increments(increments)
+    if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
+        raise DataError(
+            f"increments must be a tensor of int64, got {_kind(increments)}: use increment_tensor."
+        )
+    if increments.ndim != 1 or increments.layout != torch.strided:
+        raise DataError(
+            f"increments must have one axis and be dense, got shape {tuple(increments.shape)}."
+        )
     require_memory(8 * n * increments.numel(), f"the codes of n = {n} positions")
     if not (offset >= -(2**63) and offset + n <= 2**63):
         raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}.")
@@ -153,7 +160,12 @@ def dynamic_prime_fast(
     `frequencies` (k, d) are turns per unit of x. Differentiable in x and in the frequencies, any
     number of times. A phase of 2**20 turns or more has NaN features.
     """
-    x = checked_points(x, _checked_matrix("frequencies", frequencies).shape[1])
+    if not isinstance(frequencies, Tensor) or not frequencies.is_floating_point():
+        raise DataError(f"frequencies must be a floating tensor, got {_kind(frequencies)}.")
+    if frequencies.ndim != 2 or frequencies.layout != torch.strided:
+        shape = tuple(frequencies.shape)
+        raise DataError(f"frequencies must be a dense matrix, got shape {shape}.")
+    x = checked_points(x, frequencies.shape[1])
     check_device("frequencies", frequencies, x)
     return _features(x, frequencies, (0,), layout, dtype, amplitude)
 
@@ -195,6 +207,10 @@ def _features(
     return _derivatives.features(x, source, *quarter_turns, *finish)
 
 
+def _kind(value: object) -> str:
+    return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
+
+
 def _checked_increments(increments: Tensor) -> Tensor:
     if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
         raise DataError(
@@ -213,7 +229,3 @@ def _checked_matrix(name: str, matrix: Tensor) -> Tensor:
     if matrix.ndim != 2 or matrix.layout != torch.strided:
         raise DataError(f"{name} must be a dense matrix, got shape {tuple(matrix.shape)}.")
     return matrix
-
-
-def _kind(value: object) -> str:
-    return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__

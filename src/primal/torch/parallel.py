@@ -42,8 +42,10 @@ class PrimeParallel(ParallelStyle):
                 f'PrimeParallel needs layout="interleaved", got {module.layout!r}: in the block '
                 "layout the cosine and the sine of a frequency belong to different ranks."
             )
-        first, last = _own_range(module.frequency_range[1], device_mesh)
-        module.keep_frequencies(first, last)
+        # Chunks as DTensor cuts them.
+        n, rank = module.frequency_range[1], device_mesh.get_local_rank()
+        chunk = -(-n // device_mesh.size())
+        module.keep_frequencies(min(rank * chunk, n), min((rank + 1) * chunk, n))
         _distribute_parameters(module, device_mesh)
         module.register_forward_pre_hook(lambda _, inputs: (_local_input(inputs[0], device_mesh),))
         module.register_forward_hook(lambda _, __, z: self._output(z, device_mesh))
@@ -53,13 +55,6 @@ class PrimeParallel(ParallelStyle):
         if self.use_local_output:
             return z
         return DTensor.from_local(z, mesh, [Shard(z.ndim - 1)], run_check=False)
-
-
-def _own_range(n: int, mesh: DeviceMesh) -> tuple[int, int]:
-    """Return this rank's frequencies: chunks as DTensor cuts them."""
-    chunk = -(-n // mesh.size())
-    rank = mesh.get_local_rank()
-    return min(rank * chunk, n), min((rank + 1) * chunk, n)
 
 
 def _distribute_parameters(module: nn.Module, mesh: DeviceMesh) -> None:

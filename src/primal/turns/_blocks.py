@@ -21,8 +21,6 @@ from primal.errors import ParameterError
 from primal.turns._increments import floor_roots
 from primal.turns._primes import LARGEST_COUNT, prime_slice
 
-__all__ = ["BLOCK_SCALE", "N_BLOCKS", "block_increments", "require_blocks"]
-
 N_BLOCKS = 16
 _GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0
 # At the paper's scale, 1, frequencies near whole numbers are missing: sqrt(p) is near m only if

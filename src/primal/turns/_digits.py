@@ -30,24 +30,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-__all__ = [
-    "DEEP_BITS",
-    "FREQUENCY_BITS",
-    "LARGEST_FAST_LOG2_TURNS",
-    "LARGEST_LOG2_TURNS",
-    "DigitWidths",
-    "Terms",
-    "balanced_digits",
-    "combine_sums",
-    "digit_units",
-    "digit_widths",
-    "integer_rows",
-    "level_errors",
-    "product_error",
-    "row_exponents",
-    "term_shift",
-]
-
 # Rows of frequencies are integers in units of 2**(g - 62), rows of x in units of 2**(a - 62).
 FREQUENCY_BITS = 62
 # Beyond 2**32 turns the 62 bits of a frequency no longer fix the phase to 2**-29 turn.

@@ -10,8 +10,6 @@ from primal._checks import positive_scale, require_memory, whole_number
 from primal.turns._primes import prime_slice
 from primal.turns._roots import exact_floor, scaled_roots
 
-__all__ = ["floor_roots", "increments"]
-
 # Arrays of this many elements stay in cache through the hundred steps of a root.
 _CHUNK = 1 << 14
 

@@ -6,8 +6,6 @@ import numpy as np
 
 from primal._checks import fixed_point
 
-__all__ = ["round_turns", "static_turns"]
-
 
 def static_turns(positions: np.ndarray, increments: np.ndarray) -> np.ndarray:
     """Return the phase of every frequency at integer positions.

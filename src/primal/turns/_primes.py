@@ -14,8 +14,6 @@ from primal._checks import require_memory, whole_number
 from primal._forks import fork_safe_lock
 from primal.errors import ParameterError
 
-__all__ = ["primes"]
-
 # The table holds primes as uint32: PrimePi(2**32) = 203,280,221.
 LARGEST_COUNT = 203_280_221
 _SEGMENT = 1 << 20  # odd numbers in one segment

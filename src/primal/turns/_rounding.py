@@ -12,14 +12,6 @@ from primal._checks import one_of
 from primal.errors import DataError
 from primal.turns._waves import waves
 
-__all__ = [
-    "phases_to_bits",
-    "phases_to_turns",
-    "phases_to_uint8",
-    "phases_to_uint16",
-    "phases_to_waves",
-]
-
 _QUARTER = np.uint32(1 << 30)
 _HALF = np.uint32(1 << 31)
 _WAVE_DTYPES = ("float32", "float64", "float16")

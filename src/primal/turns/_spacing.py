@@ -11,8 +11,6 @@ from primal.errors import ParameterError
 from primal.turns._increments import floor_roots, increments
 from primal.turns._primes import prime_slice
 
-__all__ = ["GRIDS", "SPACINGS", "spaced_increments"]
-
 # Spacings whose frequencies depend on how many there are: codes of these cannot grow.
 GRIDS = ("log", "rotary")
 SPACINGS = (*GRIDS, "raw", "kronecker")

@@ -17,8 +17,6 @@ import numpy as np
 
 from primal._checks import fixed_point
 
-__all__ = ["Cosine32", "Cosine64", "Sine32", "Sine64", "waves"]
-
 
 class Cosine32:
     """cos(pi t / 4) = 1 + t**2 (c0 + c1 t**2 + ...) in float32."""
@@ -84,63 +82,87 @@ class Sine64:
 def waves(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the cosine and sine of phases given in fixed-point turns.
 
-        Parameters
-        ----------
-        turns : ndarray of uint32 or uint64, any shape
-            Units of 2**-32 or 2**-64 turn.
+    Parameters
+    ----------
+    turns : ndarray of uint32 or uint64, any shape
+        Units of 2**-32 or 2**-64 turn.
 
-        Returns
-        -------
-        cos, sin : ndarray of float32 (from uint32) or float64 (from uint64)
-            Within 1.3e-7 (float32) or 4e-16 (float64) of the true values, exact at the four
-            quadrant points; the cosine is an even function of the phase, the sine odd.
+    Returns
+    -------
+    cos, sin : ndarray of float32 (from uint32) or float64 (from uint64)
+        Within 1.3e-7 (float32) or 4e-16 (float64) of the true values, exact at the four
+        quadrant points; the cosine is an even function of the phase, the sine odd.
 
-        Examples
-        --------
-        >>> import numpy as np
-
-    from primal._checks import fixed_point
-        >>> from primal.turns import waves
-        >>> quarter = np.array([0, 2**30, 2**31, 3 * 2**30], dtype=np.uint32)
-        >>> cos, sin = waves(quarter)
-        >>> cos.astype(int), sin.astype(int)
-        (array([ 1,  0, -1,  0]), array([ 0,  1,  0, -1]))
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.turns import waves
+    >>> quarter = np.array([0, 2**30, 2**31, 3 * 2**30], dtype=np.uint32)
+    >>> cos, sin = waves(quarter)
+    >>> cos.astype(int), sin.astype(int)
+    (array([ 1,  0, -1,  0]), array([ 0,  1,  0, -1]))
     """
     fixed_point("turns", turns, np.uint32, np.uint64)
-    narrow = turns.dtype == np.uint32
-    bits = 32 if narrow else 64
-    unsigned = turns.dtype.type
-    to_quadrant = unsigned(bits - 2)
-    quadrant = (turns + unsigned(1 << (bits - 3))) >> to_quadrant
-    rest = (turns - (quadrant << to_quadrant)).view(np.int32 if narrow else np.int64)
-    cosine, sine = _octant32(rest) if narrow else _octant64(rest)
+    k, octant = (_WORDS32, _octant32) if turns.dtype == np.uint32 else (_WORDS64, _octant64)
+    quadrant = (turns + k.eighth) >> k.to_quadrant
+    rest = (turns - (quadrant << k.to_quadrant)).view(k.signed)
+    cosine, sine = octant(rest)
 
-    odd = (quadrant & unsigned(1)).astype(bool)
+    odd = (quadrant & k.one).astype(bool)
     cos = np.where(odd, sine, cosine)
     sin = np.where(odd, cosine, sine)
     # The second bit of a quadrant is the sign; shifted to the top, higher bits fall off.
-    to_sign, one = unsigned(bits - 2), unsigned(1)
+    sin_sign = quadrant & k.two
+    quadrant += k.one
+    quadrant &= k.two
     cos_bits, sin_bits = cos.view(turns.dtype), sin.view(turns.dtype)
-    cos_bits ^= ((quadrant + one) & unsigned(2)) << to_sign
-    sin_bits ^= (quadrant & unsigned(2)) << to_sign
+    cos_bits ^= quadrant << k.to_quadrant
+    sin_bits ^= sin_sign << k.to_quadrant
     return cos, sin
+
+
+class _Words:
+    """Constants of one width, made once: for a single row they cost as much as the arithmetic."""
+
+    def __init__(self, bits: int) -> None:
+        self.signed = np.dtype(f"int{bits}")
+        values = (1 << (bits - 3), bits - 2, 1, 2)
+        self.eighth, self.to_quadrant, self.one, self.two = _constants(f"uint{bits}", *values)
+
+
+def _constants(dtype: str, *values: float) -> tuple[np.ndarray, ...]:
+    return tuple(np.array(value, dtype) for value in values)
+
+
+_WORDS32, _WORDS64 = _Words(32), _Words(64)
+_TAIL, _SIGN = _constants("int32", (1 << Sine32.tail_bits) - 1, -(2**31))
+_UNIT32, _ONE32, _HEAD, _REST, _WHOLE = _constants(
+    "float32", 2.0**-29, 1.0, Sine32.head, Sine32.rest, Sine32.whole
+)
+_COSINE32 = _constants("float32", *Cosine32.coefficients)
+_SINE32 = _constants("float32", *Sine32.coefficients)
+_COSINE64 = _constants("float64", *Cosine64.coefficients)
+_SINE64 = _constants("float64", *Sine64.coefficients)
 
 
 def _octant32(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (cos, sin) of int32 rests of at most 2**29, in units of 2**-32 turn."""
-    unit = np.float32(2.0**-29)
     size = np.abs(rest)
-    tail = size & np.int32((1 << Sine32.tail_bits) - 1)
-    t_head = (size - tail).astype(np.float32) * unit
-    t_tail = tail.astype(np.float32) * unit
-    t = size.astype(np.float32) * unit
+    tail = size & _TAIL
+    size -= tail
+    t_head, t_tail = size.astype(np.float32), tail.astype(np.float32)
+    t = t_head + t_tail  # both are exact: rounded once, as the whole size would be
+    for part in (t_head, t_tail, t):
+        part *= _UNIT32
     y = t * t
-    cosine = _horner(Cosine32.coefficients, y) * y + np.float32(1)
-    linear = t_head * np.float32(Sine32.rest) + t_tail * np.float32(Sine32.whole)
-    small = linear + (t * y) * _horner(Sine32.coefficients, y)
-    sine = t_head * np.float32(Sine32.head) + small
+    cosine = _horner(_COSINE32, y) * y
+    cosine += _ONE32
+    linear = t_head * _REST + t_tail * _WHOLE
+    linear += (t * y) * _horner(_SINE32, y)
+    sine = t_head * _HEAD
+    sine += linear
     sign = sine.view(np.int32)
-    sign ^= rest & np.int32(-(2**31))
+    sign ^= rest & _SIGN
     return cosine, sine
 
 
@@ -148,15 +170,14 @@ def _octant64(rest: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return (cos, sin) of int64 rests of at most 2**61, in units of 2**-64 turn."""
     t = rest.astype(np.float64) * 2.0**-61
     y = t * t
-    cosine = _horner(Cosine64.coefficients, y) * y + 1.0
-    return cosine, _horner(Sine64.coefficients, y) * t
+    cosine = _horner(_COSINE64, y) * y + 1.0
+    return cosine, _horner(_SINE64, y) * t
 
 
-def _horner(coefficients: tuple[float, ...], y: np.ndarray) -> np.ndarray:
-    floating = y.dtype.type
-    value = y * floating(coefficients[-1])
-    value += floating(coefficients[-2])
+def _horner(coefficients: tuple[np.ndarray, ...], y: np.ndarray) -> np.ndarray:
+    value = y * coefficients[-1]
+    value += coefficients[-2]
     for coefficient in coefficients[-3::-1]:
         value *= y
-        value += floating(coefficient)
+        value += coefficient
     return value

@@ -1,4 +1,7 @@
-"""Settings of every test: hypothesis draws the same examples on every run."""
+"""Settings of every test: hypothesis draws the same examples on every run.
+
+Not in tests/: pytest would put that folder on the path, where tests/torch passes for PyTorch.
+"""
 
 import os
 
