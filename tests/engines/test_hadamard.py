@@ -1,51 +1,14 @@
 """The basis ``hadamard`` against its definition in Python integers, on every engine."""
 
-import math
-from fractions import Fraction
-
 import numpy as np
 import pytest
+from exact_reference import defined_turns, hadamard_word, rounded
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primal
 from primal.bases import Basis, HadamardTable, transform
 from primal.engines import Finish, engine, installed_engines
-
-
-def word(x, scale, bits):
-    """sign(x) floor(|x| scale 2**bits + 1/2), not yet wrapped."""
-    size = math.floor(Fraction(abs(x)) * Fraction(scale) * 2**bits + Fraction(1, 2))
-    return size if x >= 0 else -size
-
-
-def hadamard_product(values):
-    return [
-        sum(v if (i & j).bit_count() % 2 == 0 else -v for j, v in enumerate(values))
-        for i in range(len(values))
-    ]
-
-
-def defined_turns(table, row, bits):
-    """The phases of the definition as whole numbers of 2**-bits turn."""
-    k, d = table.shape
-    signs = [[-1 if mask else 1 for mask in one] for one in table.signs.tolist()]
-    X = [word(float(x), table.scale, bits) for x in row] + [0] * (table.m - d)
-
-    def signed(values, which):
-        return [s * v for s, v in zip(signs[which], values, strict=True)]
-
-    first = hadamard_product(signed(X, 0))
-    turns = []
-    for b in range(table.n_blocks):
-        once = hadamard_product(signed(first, 1 + 2 * b))
-        turns += hadamard_product(signed(once, 2 + 2 * b))
-    factors = table.factors.tolist()
-    return [turn * factor % 2**bits for turn, factor in zip(turns, factors, strict=True)][:k]
-
-
-def rounded(turns, bits, to):
-    return [(turn + (1 << (bits - to - 1))) >> (bits - to) & (2**to - 1) for turn in turns]
 
 
 @pytest.fixture(params=installed_engines())
@@ -62,7 +25,8 @@ def test_turns_are_those_of_the_definition(chosen, d, k, scale):
     turns = np.empty((3, k), dtype=np.uint32)
     chosen.dynamic_turns(table, x, turns)
     for row, found in zip(x, turns, strict=True):
-        assert found.tolist() == rounded(defined_turns(table, row, 64), 64, 32)
+        expected = rounded(defined_turns(table, row[None]))[0]
+        np.testing.assert_array_equal(found, expected)
 
 
 @pytest.mark.parametrize(("d", "k"), [(5, 64), (70, 140)])
@@ -73,8 +37,7 @@ def test_float64_features_come_from_128_bits(chosen, d, k, scale):
     out = np.empty((2, 2 * k))
     chosen.dynamic(table, x, out, "block")
     for row, found in zip(x, out, strict=True):
-        turns = np.array(rounded(defined_turns(table, row, 128), 128, 64), dtype=np.uint64)
-        cos, sin = primal.turns.waves(turns)
+        cos, sin = primal.turns.waves(defined_turns(table, row[None], wide=True)[0])
         np.testing.assert_array_equal(found, np.concatenate([cos, sin]))
 
 
@@ -88,7 +51,7 @@ def test_words_are_exact(x, sigma, bits):
     table = HadamardTable("hadamard", 1, 1, sigma)
     high, low = table.words(np.array([[x]]), bits)
     found = int(high[0, 0]) if bits == 64 else (int(high[0, 0]) << 64) + int(low[0, 0])
-    assert found == word(x, table.scale, bits) % 2**bits
+    assert found == hadamard_word(x, table.scale, bits) % 2**bits
 
 
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(1e-100, 1e100))
@@ -104,8 +67,8 @@ def test_engines_have_the_same_words(x, sigma):
 def test_transform_is_the_matrix():
     rows = np.random.default_rng(0).integers(-(2**62), 2**62, (3, 64))
     found = transform(rows.astype(np.uint64))
-    for row, got in zip(rows.tolist(), found.tolist(), strict=True):
-        assert got == [value % 2**64 for value in hadamard_product(row)]
+    H = np.array([[(-1) ** (i & j).bit_count() for j in range(64)] for i in range(64)], object)
+    assert found.tolist() == (rows.astype(object) @ H % 2**64).tolist()
 
 
 @pytest.mark.parametrize("n", [1, 3, 17, 100])

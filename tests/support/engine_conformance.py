@@ -71,7 +71,7 @@ class EngineConformance:
         return out
 
     def oracle_dynamic(self, basis, x, layout="block", dtype=np.float32):
-        turns = defined_turns(basis.table, x)
+        turns = defined_turns(basis.table, x, wide=dtype == np.float64)
         return columns(waves(rounded(turns) if dtype == np.float32 else turns), layout)
 
     def oracle_static(self, increments, positions, layout="block", dtype=np.float32):

@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 
-from primal.bases import Basis, FrequencyTable
+from primal.bases import Basis, FrequencyTable, HadamardTable
 
 PRECISION = 200
 
@@ -41,12 +41,17 @@ def exact_phases(basis: Basis, x: np.ndarray) -> list[list[mpmath.mpf]]:
         return [[mpmath.fdot(row, f) for f in frequencies] for row in rows]
 
 
-def defined_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
+def defined_turns(
+    table: FrequencyTable | HadamardTable, x: np.ndarray, *, wide: bool = False
+) -> np.ndarray:
     """The 64-bit turns of every row and frequency, by the definition and nothing else.
 
+    `wide` is for the basis `hadamard`, whose float64 features come from words of 128 bits.
     With 2**a above every |x_j| and frequencies F_j * 2**(g - 62), the phase is
     floor(sum_j X_j F_j * 2**(a + g - 60)) mod 2**64, where X_j is x_j * 2**(62 - a) rounded.
     """
+    if isinstance(table, HadamardTable):
+        return _hadamard_turns(table, x, 128 if wide else 64)
     F = table.mantissas.astype(object)
     turns = np.empty((len(x), len(F)), dtype=np.uint64)
     for r, row in enumerate(x.tolist()):
@@ -58,6 +63,29 @@ def defined_turns(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
             shifted = int(total) << shift if shift >= 0 else int(total) >> -shift
             turns[r, i] = shifted % 2**64
     return turns
+
+
+def _hadamard_turns(table: HadamardTable, x: np.ndarray, bits: int) -> np.ndarray:
+    """H S3 H S2 H S1 X times the factors of its rows, as one matrix of Python integers."""
+    k, d = table.shape
+    i = np.arange(table.m)
+    H = 1 - 2 * (np.bitwise_count(i[:, None] & i) % 2).astype(np.int64)
+    signs = np.where(table.signs == 0, 1, -1)
+    blocks = [
+        H * signs[2 + 2 * b] @ H * signs[1 + 2 * b] @ H * signs[0] for b in range(table.n_blocks)
+    ]
+    F = np.concatenate(blocks).astype(object) * table.factors.astype(object)[:, None]
+    F = F[table.skip : table.skip + k, :d]
+    X = np.array([[hadamard_word(v, table.scale, bits) for v in row] for row in x.tolist()], object)
+    half = 1 << (bits - 64) >> 1
+    turns = (X.reshape(len(x), d) @ F.T + half) // 2 ** (bits - 64) % 2**64
+    return turns.astype(np.uint64)
+
+
+def hadamard_word(x: float, scale: float, bits: int) -> int:
+    """sign(x) floor(|x| scale 2**bits + 1/2), not yet wrapped."""
+    size = math.floor(Fraction(abs(x)) * Fraction(scale) * 2**bits + Fraction(1, 2))
+    return size if x >= 0 else -size
 
 
 def rounded(turns: np.ndarray) -> np.ndarray:

@@ -4,21 +4,26 @@ Inputs are scaled to 64-bit words, transformed and scaled again. Only turns modu
 the words may wrap: every step is exact, in any order, on any machine. With m a power of two,
 H the m x m matrix of +1 and -1 whose entry (i, j) is the parity of i & j, and b = j // m:
 
-    X_i    = sign(x_i) floor(|x_i| c 2**64 + 1/2)      c = sigma / (2**8 m); zero for i >= d
+    X_i    = sign(x_i) floor(|x_i| c 2**64 + 1/2)      c = sigma / (2**f m); zero for i >= d
     Y      = H S3_b H S2_b (H S1 X)                    mod 2**64
     turn_j = k_j Y_(j mod m)                           mod 2**64, in units of 2**-64 turn
 
 S1, S2_b, S3_b are signs: minus where the fraction of M sqrt(p) is below 1/2, a prime for each. The
 first round is the same for all blocks. Rows of H S3 H S2 H S1 are orthogonal and m**1.5 long;
-k_j = round(2**8 r_j / sqrt(m)) gives them the length r_j of Gaussian vectors in m dimensions, of
-which x has d. The rounding of X moves a phase by less than 2**-65 times the sum of its d
-frequencies in units of c: at most 2**-57 m sqrt(d) r_j turns, and 2**-121 m sqrt(d) r_j with the
-128-bit words that float64 features take.
+k_j = round(2**f r_j / sqrt(m)) gives them the length r_j of Gaussian vectors in m dimensions, of
+which x has d.
+
+Frequencies are whole numbers of c, so some shifts of x, from about 2**f / (8 sigma) on, change
+every phase by whole turns: no decoder can tell such inputs apart. More fraction bits f make them
+rarer, and the rounding of X larger: it moves a phase by at most 2**-65 m sqrt(d m) k_j turns
+(2**-129 with the 128-bit words of float64 features), by less than 2**-36 in the mean square with
+f = 28 - ceil(1.5 log2(m)), or 8 if that is more.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 
 import numpy as np
 
@@ -39,7 +44,6 @@ HADAMARD_KERNELS = {
 }
 # With fewer rows there are too few patterns of signs, and the kernel error does not fall.
 _LEAST_ROWS = 64
-_FRACTION_BITS = 8
 _HALF_TURN = np.uint64(1 << 63)
 
 
@@ -66,7 +70,8 @@ class HadamardTable:
         self.shape, self.skip = (k, d), 0
         self.m = m = max(_LEAST_ROWS, 1 << (d - 1).bit_length())
         self.n_blocks = -(-k // m)
-        self.scale = sigma / (m << _FRACTION_BITS)
+        fraction_bits = max(8, 28 - math.ceil(1.5 * math.log2(m)))
+        self.scale = sigma / (m << fraction_bits)
         rounds = 1 + 2 * self.n_blocks
         fractions = scrambled_fractions(prime_slice(0, rounds * m))
         self.signs = np.where(fractions < _HALF_TURN, ~np.uint64(0), np.uint64(0)).reshape(-1, m)
@@ -75,13 +80,14 @@ class HadamardTable:
         if degrees:
             lengths = lengths * matern_scales(degrees, k, prime_index=d + 2)
         self.factors = np.zeros(self.n_blocks * m, dtype=np.uint64)
-        self.factors[:k] = np.maximum(np.rint(lengths * (1 << _FRACTION_BITS)), 1.0)
+        self.factors[:k] = np.maximum(np.rint(lengths * (1 << fraction_bits)), 1.0)
         self.signs.flags.writeable = self.factors.flags.writeable = False
 
     def rows(self, first: int, last: int) -> HadamardTable:
         """Return the table of frequencies first..last-1, of the blocks that hold them."""
         made = copy.copy(self)
-        made.__dict__.pop("dense", None)
+        for name in ("dense", "largest_l1_norm"):
+            made.__dict__.pop(name, None)
         begin, end = (self.skip + first) // self.m, -(-(self.skip + last) // self.m)
         made.shape, made.n_blocks = (last - first, self.shape[1]), end - begin
         made.skip = self.skip + first - begin * self.m
@@ -147,6 +153,11 @@ class HadamardTable:
     @property
     def l1_norms(self) -> np.ndarray:
         return self.dense.l1_norms
+
+    @cached_property
+    def largest_l1_norm(self) -> float:
+        """No less than that of any row, without the matrix: rows have length factor m**1.5 c."""
+        return math.sqrt(self.shape[1]) * self.m**1.5 * float(self.factors.max()) * self.scale
 
     @property
     def mantissas(self) -> np.ndarray:

@@ -66,7 +66,7 @@ class FrequencyTable:
 
     @cached_property
     def largest_l1_norm(self) -> float:
-        return float(self.l1_norms.max())
+        return float(self.l1_norms.max(initial=0.0))
 
     @cached_property
     def widths(self) -> DigitWidths:

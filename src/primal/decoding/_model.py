@@ -8,6 +8,7 @@ without noise; nothing else distinguishes them.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -24,6 +25,8 @@ from primal.turns import FREQUENCY_BITS
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.
 _PROFILE_RATIO = 1.03
 _MOST_EXTRA_ROWS = 96
+# Deviations of the noise by which a phase must vary, given others, to show a new direction of x.
+_LEAST_NEW_DEVIATION = 4.0
 _FACTOR_BITS = 60
 
 
@@ -66,10 +69,28 @@ class PhaseModel:
 
     @cached_property
     def order(self) -> np.ndarray:
-        """Rows from the least varying phase on: they have the fewest whole turns to find."""
+        """Rows from the least varying phase on: they have the fewest whole turns to find.
+
+        A row that is a combination of those before it, up to the noise, waits until they span all
+        of x: frequencies of the basis ``hadamard`` have few bits, and do happen to be that.
+        """
         lengths = np.sqrt(np.square(self.spread).sum(axis=1))
         # Equal lengths must not be ordered by the rounding of this machine.
-        return np.argsort(np.rint(np.log2(lengths) * 1024.0), kind="stable")
+        order = np.argsort(np.rint(np.log2(lengths) * 1024.0), kind="stable")
+        r = self.spread.shape[1]
+        directions = np.zeros((0, r))
+        first = np.zeros(len(order), dtype=bool)
+        for place, row in enumerate(order):
+            rest = self.spread[row]
+            for _ in range(2):  # the second time removes the rounding of the first
+                rest = rest - (directions @ rest) @ directions
+            size = math.sqrt(float(rest @ rest))
+            first[place] = size > _LEAST_NEW_DEVIATION * self.noise_turns
+            if first[place]:
+                directions = np.concatenate([directions, rest[None] / size])
+            if len(directions) == r:
+                break
+        return np.concatenate([order[first], order[~first]])
 
     @property
     def n_whole(self) -> int:

@@ -13,7 +13,7 @@ import numpy as np
 from primal._checks import even_dimension, flag, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
-from primal.bases import Basis, HadamardTable
+from primal.bases import Basis
 from primal.decoding import (
     Regime,
     linear_inverse,
@@ -354,8 +354,6 @@ class DynamicPrime:
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
         array, largest = sized_array("x", x, last=self.d)
         rows = array.reshape(-1, self.d)
-        if isinstance(self._basis.table, HadamardTable):
-            return rows, array.shape[:-1]  # words wrap: phases of any length are exact
         log2_limit = LARGEST_FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
         allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
         # A normalised row has no entry above sqrt(d).

@@ -84,7 +84,7 @@ class SharedTable:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
         if isinstance(self.rows, HadamardTable):
             return float(np.finfo(np.float64).max)  # words wrap: phases of any length are exact
-        longest = self._once("longest", lambda: float(self.rows.l1_norms.max(initial=0.0)))
+        longest = self._once("longest", lambda: self.rows.largest_l1_norm)
         return 2.0**LARGEST_LOG2_TURNS / max(longest, 2.0**-900)
 
     @property
