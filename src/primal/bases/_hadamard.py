@@ -33,6 +33,7 @@ from primal.bases._gaussian import chi_lengths
 from primal.bases._laws import matern_scales
 from primal.bases._roots import scrambled_fractions
 from primal.bases._table import FrequencyTable
+from primal.errors import NotInvertibleError
 from primal.turns import prime_slice
 
 # 2 nu of the Matern kernels, whose rows have other lengths; 0 for the Gaussian one.
@@ -45,6 +46,7 @@ HADAMARD_KERNELS = {
 # With fewer rows there are too few patterns of signs, and the kernel error does not fall.
 _LEAST_ROWS = 64
 _HALF_TURN = np.uint64(1 << 63)
+_DERIVED = ("dense", "largest_l1_norm", "float_signs", "weights", "inverse_weights")
 
 
 class HadamardTable:
@@ -86,7 +88,7 @@ class HadamardTable:
     def rows(self, first: int, last: int) -> HadamardTable:
         """Return the table of frequencies first..last-1, of the blocks that hold them."""
         made = copy.copy(self)
-        for name in ("dense", "largest_l1_norm"):
+        for name in _DERIVED:
             made.__dict__.pop(name, None)
         begin, end = (self.skip + first) // self.m, -(-(self.skip + last) // self.m)
         made.shape, made.n_blocks = (last - first, self.shape[1]), end - begin
@@ -107,20 +109,48 @@ class HadamardTable:
         """
         return scaled_words(x, self.scale, bits)
 
-    def inverse(self, phases: np.ndarray) -> np.ndarray:
-        """Return x (n, d) from phases (n, k) in turns that did not wrap, k at least m.
+    @cached_property
+    def float_signs(self) -> np.ndarray:
+        """The signs as +1.0 and -1.0."""
+        return np.where(self.signs == 0, 1.0, -1.0)
 
-        The transform of every whole block, backwards, and their mean.
+    @cached_property
+    def weights(self) -> np.ndarray:
+        """k_j c, the factors of the rows of H S3 H S2 H S1, float64; zero outside of k."""
+        weights = self.factors * self.scale
+        weights[: self.skip] = 0.0
+        weights[self.skip + self.shape[0] :] = 0.0
+        return weights
+
+    @cached_property
+    def inverse_weights(self) -> np.ndarray:
+        """What to multiply phases (k,) with, to decode them by `adjoint`; zero outside whole blocks.
+
+        Rows of a block are orthogonal, m**1.5 k_j c long, and x is the mean over the blocks.
         """
-        d, n_whole = self.shape[1], self.shape[0] // self.m
-        signs = 1.0 - 2.0 * (self.signs & np.uint64(1)).astype(np.float64)
-        total = np.zeros((len(phases), self.m))
-        for b in range(n_whole):
-            some = slice(b * self.m, (b + 1) * self.m)
-            part = transform(phases[:, some] / self.factors[some]) * signs[2 + 2 * b]
-            total += transform(part) * signs[1 + 2 * b]
-        x = transform(total)[:, :d] * signs[0, :d]
-        return x / (n_whole * float(self.m) ** 3 * self.scale)
+        n_whole = 0 if self.skip else self.shape[0] // self.m
+        if n_whole == 0:
+            raise NotInvertibleError(
+                f"decoding by the transform needs whole blocks of {self.m} frequencies, got "
+                f"{self.shape[0]}."
+            )
+        weights = np.zeros(self.shape[0])
+        whole = slice(0, n_whole * self.m)
+        weights[whole] = 1.0 / (np.square(self.weights[whole]) * (n_whole * float(self.m) ** 3))
+        return weights
+
+    def adjoint(self, v: np.ndarray) -> np.ndarray:
+        """Return v @ frequencies for rows v (n, k), float64 of shape (n, d), by the transform."""
+        k, d = self.shape
+        total = np.zeros((len(v), self.m))
+        for b in range(self.n_blocks):
+            first, last = b * self.m - self.skip, (b + 1) * self.m - self.skip
+            part = np.zeros((len(v), self.m))
+            inside = slice(max(first, 0), min(last, k))
+            part[:, inside.start - first : inside.stop - first] = v[:, inside]
+            part = transform(part * self.weights[b * self.m : (b + 1) * self.m])
+            total += transform(part * self.float_signs[2 + 2 * b]) * self.float_signs[1 + 2 * b]
+        return transform(total)[:, :d] * self.float_signs[0, :d]
 
     @cached_property
     def dense(self) -> FrequencyTable:

@@ -97,7 +97,8 @@ def linear_inverse(basis: Basis) -> Callable[[np.ndarray], np.ndarray]:
     """
     table = basis.table
     if isinstance(table, HadamardTable) and basis.n_frequencies >= table.m:
-        return lambda phases: table.inverse(phases.reshape(-1, phases.shape[-1])).reshape(
+        weights = table.inverse_weights
+        return lambda phases: table.adjoint((phases * weights).reshape(-1, len(weights))).reshape(
             *phases.shape[:-1], basis.d
         )
     inverse = pseudoinverse(basis).T

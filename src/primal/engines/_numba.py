@@ -114,6 +114,16 @@ class NumbaEngine(NumpyEngine):
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
+    def adjoint(self, table: HadamardTable, v: np.ndarray, out: np.ndarray) -> None:
+        weights, signs = (a.astype(v.dtype) for a in (table.weights, table.float_signs))
+        over_rows(
+            len(v),
+            _least_rows(table.shape[0]),
+            lambda first, last: hadamard.adjoint(
+                v[first:last], weights, signs, table.skip, out[first:last]
+            ),
+        )
+
 
 def _hadamard_arguments(table: HadamardTable, x: np.ndarray) -> tuple[Any, ...]:
     """Return what its kernels take: the bits of x, the scale in two whole numbers, the table."""

@@ -230,3 +230,38 @@ def wide_features(x_bits, scale, signs, factors, skip, k, block, out):
                     tile[c, b * m + j] = y[j, c] * factor + (middle >> _S32) + top
         for c in range(some):
             write_row64(tile[c, skip : skip + k], block, out[start + c])
+
+
+@_kernel
+def adjoint(v, weights, signs, skip, out):
+    """Write rows of v times the frequencies, the transform backwards, in their own type."""
+    (n, k), m = v.shape, signs.shape[1]
+    rows, d = tile_rows(m), out.shape[1]
+    y, total = np.empty((m, rows), dtype=v.dtype), np.empty((m, rows), dtype=v.dtype)
+    for start in range(0, n, rows):
+        some = min(rows, n - start)
+        total[:] = 0
+        for b in range((signs.shape[0] - 1) // 2):
+            for j in range(m):
+                column = b * m + j - skip
+                if 0 <= column < k:
+                    weight = weights[b * m + j]
+                    for c in range(some):
+                        y[j, c] = v[start + c, column] * weight
+                    y[j, some:] = 0
+                else:
+                    y[j] = 0
+            _transform(y)
+            for j in range(m):
+                sign = signs[2 + 2 * b, j]
+                for c in range(rows):
+                    y[j, c] *= sign
+            _transform(y)
+            for j in range(m):
+                sign = signs[1 + 2 * b, j]
+                for c in range(rows):
+                    total[j, c] += y[j, c] * sign
+        _transform(total)
+        for i in range(d):
+            for c in range(some):
+                out[start + c, i] = total[i, c] * signs[0, i]

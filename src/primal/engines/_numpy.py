@@ -113,6 +113,11 @@ class NumpyEngine:
         for rows in row_blocks(len(x), table.shape[0]):
             out[rows] = rounded_turns(table, x[rows])
 
+    def adjoint(self, table: HadamardTable, v: np.ndarray, out: np.ndarray) -> None:
+        """Write v (n, k) times the frequencies into `out` (n, d), both float32 or float64."""
+        for rows in row_blocks(len(v), table.shape[0]):
+            out[rows] = table.adjoint(v[rows])
+
 
 def exact_turns(table: Table, x: np.ndarray) -> np.ndarray:
     """Return the phases of a block of rows by the definition in ``primal.turns._digits``.

@@ -24,6 +24,8 @@ from primal.torch._tables import SharedTable
 
 # Phases in one block: with their waves and gradients they stay in the second-level cache.
 _BLOCK_PHASES = 1 << 15
+# Phases of a gradient by transforms at once, for all threads.
+_BLOCK_GRADIENTS = 1 << 19
 # Fewer phases than this are not worth a second thread, here and in the engines.
 _LEAST_PHASES = 1 << 16
 
@@ -40,11 +42,7 @@ def positions_features(positions: Tensor, increments: Tensor, finish: Finish) ->
 
 def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the exact features of x (n, d), n > 0; NaN for rows that have none."""
-    points = _points(x)
-    valid = None
-    if not max(-float(points.min()), float(points.max())) <= table.x_limit:  # true for NaN
-        valid = np.abs(points).max(axis=1) <= table.x_limit
-        points = np.where(valid[:, None], points, 0.0)
+    points, valid = _valid_points(x, table.x_limit)
     k, own = table.shape[0], engines.Finish(finish.layout, finish.amplitude)
     out = _empty_rows(len(points), k, finish)
     chosen = engine(n_phases=len(points) * k)
@@ -101,6 +99,27 @@ def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Fin
     return torch.from_numpy(out)
 
 
+def transform_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
+    """Return the float32 gradient of `exact_features` for a table of ``hadamard``, n > 0."""
+    incoming, k = gradient.float().numpy(), table.shape[0]
+    points, valid = _valid_points(x, table.x_limit)
+    out = np.empty(points.shape, dtype=np.float32)
+    quarter = np.full(k, 1 << 30, dtype=np.uint32)
+    later = engines.Finish(finish.layout, 1.0, quarter)
+    chosen = engine(n_phases=len(points) * k)
+    for part in _thread_blocks(len(points), k):
+        for block in row_blocks(part.stop - part.start, k, _BLOCK_GRADIENTS):
+            rows = slice(part.start + block.start, part.start + block.stop)
+            waves = np.empty((block.stop - block.start, 2 * k), dtype=np.float32)
+            chosen.features(table.rows, points[rows], waves, later)
+            waves *= incoming[rows]
+            chosen.adjoint(table.rows, np.add(*wave_columns(waves, finish.layout)), out[rows])
+    out *= 2.0 * math.pi * finish.amplitude
+    if valid is not None:
+        out[~valid] = np.nan
+    return torch.from_numpy(out)
+
+
 def _over_phases(
     x: Tensor,
     frequencies: Tensor,
@@ -137,6 +156,15 @@ def _thread_blocks(n_rows: int, k: int) -> Iterator[slice]:
     allowed = torch.get_num_threads()
     few = (allowed + 1) * max(1, _LEAST_PHASES // k) - 1
     return row_blocks(n_rows, 1, n_rows if allowed >= n_threads() else few)
+
+
+def _valid_points(x: Tensor, x_limit: float) -> tuple[np.ndarray, np.ndarray | None]:
+    """Return rows that can be encoded, zero in place of others, and which are, or None for all."""
+    points = _points(x)
+    if max(-float(points.min()), float(points.max())) <= x_limit:  # not for NaN
+        return points, None
+    valid = np.abs(points).max(axis=1) <= x_limit
+    return np.where(valid[:, None], points, 0.0), valid
 
 
 def _points(x: Tensor) -> np.ndarray:

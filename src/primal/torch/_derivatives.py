@@ -11,11 +11,13 @@ compiled and exported code sees the operators, which carry the same backward for
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from primal.torch import _hadamard
 from primal.torch import _operators as operators
 from primal.torch._eager import Finish, pairs, split_pairs
 
@@ -74,69 +76,98 @@ class _Features(torch.autograd.Function):
         return torch.stack([features(r, f, *rest) for r, f in zip(rows, each, strict=True)]), 0
 
 
-def _saved(ctx: Any) -> tuple[Tensor, Tensor]:
-    """Return x and the frequencies."""
+def _saved(ctx: Any) -> tuple[Tensor, Tensor | str]:
+    """Return x and the frequencies, or the key of a table that is a transform."""
     if ctx.key is None:
         return ctx.saved_tensors
     (x,) = ctx.saved_tensors
+    if operators.is_transform(ctx.key):
+        return x, ctx.key
     return x, operators.frequencies(ctx.key, device=x.device)
 
 
 def _gradients(
-    gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Finish, needs: tuple[bool, ...]
+    gradient: Tensor, x: Tensor, source: Tensor | str, finish: Finish, needs: tuple[bool, ...]
 ) -> tuple[Tensor | None, Tensor | None]:
     """Return the gradients of x and of the frequencies, those that are needed."""
-    if needs == (True, False) and _may_fuse(gradient, x):
-        return operators.input_gradient(gradient, x, frequencies, *finish[:3]), None
-    work, waves = _next_waves(x, frequencies, finish)
+    if needs == (True, False) and _may_fuse(gradient, x, source):
+        if isinstance(source, str):
+            return operators.transform_gradient(gradient, x, source, *finish[1:3]), None
+        return operators.input_gradient(gradient, x, source, *finish[:3]), None
+    work, waves = _next_waves(x, source, finish)
     of_cos, of_sin = split_pairs(gradient.to(work), finish.interleaved)
     cos, sin = split_pairs(waves, finish.interleaved)
     of_phase = (2.0 * math.pi) * (of_cos * cos + of_sin * sin)
     of_x = of_frequencies = None
     with torch.autocast(x.device.type, enabled=False):
         if needs[0]:
-            of_x = (of_phase @ frequencies.to(work)).to(x.dtype)
-        if needs[1]:
+            of_x = _adjoint(of_phase, source, x.shape[-1]).to(x.dtype)
+        if needs[1] and isinstance(source, Tensor):
             rows, points = of_phase.flatten(0, -2), x.to(work).flatten(0, -2)
-            of_frequencies = (rows.mT @ points).to(frequencies.dtype)
+            of_frequencies = (rows.mT @ points).to(source.dtype)
     return of_x, of_frequencies
 
 
 def _tangent(
     x: Tensor,
-    frequencies: Tensor,
+    source: Tensor | str,
     x_tangent: Tensor | None,
     frequency_tangent: Tensor | None,
     finish: Finish,
 ) -> Tensor:
     """Return how features move when x and the frequencies do."""
-    work, waves = _next_waves(x, frequencies, finish)
+    work, waves = _next_waves(x, source, finish)
     with torch.autocast(x.device.type, enabled=False):
         of_phase = torch.zeros_like(split_pairs(waves, finish.interleaved)[0])
         if x_tangent is not None:
-            of_phase = of_phase + x_tangent.to(work) @ frequencies.to(work).mT
+            of_phase = of_phase + _product(x_tangent.to(work), source)
         if frequency_tangent is not None:
             of_phase = of_phase + x.to(work) @ frequency_tangent.to(work).mT
     of_phase = (2.0 * math.pi) * of_phase
     return (pairs(of_phase, of_phase, finish.interleaved) * waves).to(finish.dtype)
 
 
-def _next_waves(x: Tensor, frequencies: Tensor, finish: Finish) -> tuple[torch.dtype, Tensor]:
+def _next_waves(x: Tensor, source: Tensor | str, finish: Finish) -> tuple[torch.dtype, Tensor]:
     """Return the type to work in, and features a quarter turn on in it."""
     work = torch.float64 if torch.float64 in (x.dtype, finish.dtype) else torch.float32
+    if isinstance(source, str):
+        same = features(x, source, finish.amplitude, finish.interleaved, work)
+        cos, sin = split_pairs(same, finish.interleaved)
+        return work, pairs(-sin, cos, finish.interleaved)
     later = finish._replace(quarter_turns=finish.quarter_turns + 1, dtype=work)
-    return work, features(x, frequencies, *later)
+    return work, features(x, source, *later)
 
 
-def _may_fuse(gradient: Tensor, x: Tensor) -> bool:
+def _product(x: Tensor, source: Tensor | str) -> Tensor:
+    """Return x (..., d) times the frequencies, (..., k)."""
+    if isinstance(source, Tensor):
+        return x @ source.to(x.dtype).mT
+    rows = operators.transform_rows(source, device=x.device)
+    return _hadamard.product(x, rows, *operators.transform_columns(source))
+
+
+def _adjoint(of_phase: Tensor, source: Tensor | str, d: int) -> Tensor:
+    """Return values (..., k) times the frequencies, (..., d)."""
+    if isinstance(source, Tensor):
+        return of_phase @ source.to(of_phase.dtype)
+    rows = operators.transform_rows(source, device=of_phase.device)
+    return _hadamard.adjoint(of_phase, rows, d, operators.transform_columns(source)[1])
+
+
+def _may_fuse(gradient: Tensor, x: Tensor, source: Tensor | str) -> bool:
     """Whether one operator serves: it is itself not differentiable and works in float32."""
     if torch.is_grad_enabled() or torch.float64 in (x.dtype, gradient.dtype):
         return False
-    few = x.shape[-1] <= _MOST_FUSED_INPUTS
+    if isinstance(source, str):  # whole blocks only, for kernels
+        few = operators.transform_columns(source)[1] == 0
+    else:
+        few = x.shape[-1] <= _MOST_FUSED_INPUTS
     return operators.use_engines(x) or (few and operators.use_kernels(x))
 
 
-def _batched_gradient(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
+def _batched_gradient(
+    operator: Any, info: Any, in_dims: tuple[Any, ...], *arguments: Any
+) -> tuple[Tensor, int]:
     """Rule of `vmap` for the fused gradient: x and the gradient get one more leading axis."""
     gradient, x, *rest = arguments
     n = info.batch_size
@@ -144,10 +175,11 @@ def _batched_gradient(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> t
         value.expand(n, *value.shape) if dim is None else value.movedim(dim, 0)
         for value, dim in zip((gradient, x), in_dims[:2], strict=True)
     )
-    return operators.input_gradient(gradient, x, *rest), 0
+    return operator(gradient, x, *rest), 0
 
 
 for _operator in (operators.exact_features, operators.fast_features):
     _operator.register_autograd(_Features.backward, setup_context=_Features.setup_context)
     _operator.register_vmap(_Features.vmap)
-operators.input_gradient.register_vmap(_batched_gradient)
+for _operator in (operators.input_gradient, operators.transform_gradient):
+    _operator.register_vmap(partial(_batched_gradient, _operator))

@@ -191,7 +191,7 @@ class DynamicPrime(PrimeLayer):
             wide = torch.promote_types(x.dtype, torch.float32)
             wide = wide if x.is_floating_point() else torch.float64
             x = x.to(wide) * self._parameter("scale", x).to(wide)
-        if self.precision == "fast":
+        if self.precision == "fast" and (self._learns_frequencies or not self._is_transform):
             return F.dynamic_prime_fast(x, self._frequencies_on(x.device), **options)
         if self._input_scales is not None:
             x = x.double() * self._input_scales_on(x.device)
@@ -200,17 +200,25 @@ class DynamicPrime(PrimeLayer):
     def decode(self, z: Tensor) -> Tensor:
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
         z = checked_points(z, 2 * self._table.shape[0], "z")
-        learned = self.learnable_frequencies or self.learnable_scale == "frequency"
-        if learned:
+        if self._learns_frequencies:
             inverse = torch.linalg.pinv(self._frequencies_on(z.device))
         else:
             inverse = _operators.inverse_frequencies(self._table.key, device=z.device)
         x = F.decode_prime(z, inverse, layout=self.layout)
-        if self._input_scales is not None and not learned:
+        if self._input_scales is not None and not self._learns_frequencies:
             x = x / self._input_scales_on(z.device).to(x.dtype)
         if self.learnable_scale in ("scalar", "input"):
             x = x / self._parameter("scale", x).to(x.dtype)
         return x
+
+    @property
+    def _learns_frequencies(self) -> bool:
+        return self.learnable_frequencies or self.learnable_scale == "frequency"
+
+    @property
+    def _is_transform(self) -> bool:
+        """Whether exact features are made without a matrix, and so faster than others."""
+        return _operators.is_transform(self._table.key)
 
     def reset_parameters(self) -> None:
         """Set what is learned back to the prime frequencies."""

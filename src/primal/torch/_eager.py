@@ -93,7 +93,7 @@ def _hadamard_features(x: Tensor, table: HadamardTensors, k: int, finish: Finish
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         points = x[rows].double()
-        valid = points.isfinite().all(dim=1, keepdim=True)
+        valid = (points.abs() <= table.x_limit).all(dim=1, keepdim=True)  # not for NaN
         cos, sin = waves(turns_of(torch.where(valid, points, 0.0), table))
         return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
 

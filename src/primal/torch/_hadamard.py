@@ -14,6 +14,7 @@ import torch
 from torch import Tensor
 
 from primal.bases import HadamardTable
+from primal.turns import LARGEST_LOG2_TURNS
 
 _LOW32 = (1 << 32) - 1
 _TOP = -(1 << 63)
@@ -27,6 +28,7 @@ class HadamardTensors(NamedTuple):
     scale_mantissa: int  # scale = mantissa 2**exponent, of 53 bits
     scale_exponent: int
     columns: slice  # of all rows of the blocks
+    x_limit: float  # rows with a larger number have no features
 
     @classmethod
     def of(cls, table: HadamardTable, device: torch.device) -> HadamardTensors:
@@ -35,7 +37,8 @@ class HadamardTensors(NamedTuple):
         signs, factors = (torch.from_numpy(a.view(np.int64).copy()).to(device) for a in arrays)
         mantissa = int(math.ldexp(fraction, 53))
         columns = slice(table.skip, table.skip + table.shape[0])
-        return cls(signs, factors, mantissa, exponent - 53, columns)
+        limit = 2.0**LARGEST_LOG2_TURNS / table.largest_l1_norm
+        return cls(signs, factors, mantissa, exponent - 53, columns, limit)
 
 
 def rounded_turns(x: Tensor, table: HadamardTensors) -> Tensor:
@@ -97,13 +100,39 @@ def _wide_signed(high: Tensor, low: Tensor, signs: Tensor) -> tuple[Tensor, Tens
 
 
 def _transform(rows: Tensor) -> Tensor:
-    n, m = rows.shape
+    shape, m = rows.shape, rows.shape[-1]
     half = 1
     while half < m:
-        a, b = rows.view(n, m // (2 * half), 2, half).unbind(2)
-        rows = torch.stack((a + b, a - b), dim=2).view(n, m)
+        a, b = rows.reshape(*shape[:-1], m // (2 * half), 2, half).unbind(-2)
+        rows = torch.stack((a + b, a - b), dim=-2).reshape(shape)
         half *= 2
     return rows
+
+
+def product(x: Tensor, rows: Tensor, k: int, skip: int) -> Tensor:
+    """Return x (..., d) times the frequencies, (..., k); `rows` are `SharedTable.transform_rows`.
+
+    Plain operations in the type of x: they can be differentiated any number of times.
+    """
+    first, second, third, weights = _rounds(rows, x.dtype)
+    padded = torch.nn.functional.pad(x, (0, len(first) - x.shape[-1]))
+    y = _transform(_transform(padded * first)[..., None, :] * second)
+    return (_transform(y * third) * weights).flatten(-2)[..., skip : skip + k]
+
+
+def adjoint(v: Tensor, rows: Tensor, d: int, skip: int) -> Tensor:
+    """Return v (..., k) times the frequencies, (..., d): `product` backwards."""
+    first, second, third, weights = _rounds(rows, v.dtype)
+    after = weights.numel() - skip - v.shape[-1]
+    y = torch.nn.functional.pad(v, (skip, after)).unflatten(-1, weights.shape)
+    y = _transform(_transform(y * weights) * third) * second
+    return (_transform(y.sum(dim=-2)) * first)[..., :d]
+
+
+def _rounds(rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Return S1 (m,), and S2, S3 and the weights of all blocks, (n_blocks, m)."""
+    rows = rows.to(dtype)
+    return rows[0], rows[1::3], rows[2::3], rows[3::3]
 
 
 def _wide_transform(high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:

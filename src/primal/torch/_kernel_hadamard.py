@@ -7,6 +7,8 @@ of registers that one ends with is the one the next begins with.
 
 from __future__ import annotations
 
+import math
+
 import torch
 import triton.language as tl
 
@@ -74,7 +76,7 @@ def _words(x, scale_mantissa, scale_exponent):
 
 @jit
 def hadamard_kernel(
-    x, signs, factors, out, n_rows, n_frequencies, scale_mantissa, scale_exponent,
+    x, signs, factors, out, n_rows, n_frequencies, scale_mantissa, scale_exponent, x_limit,
     amplitude, N_BLOCKS: tl.constexpr, N_INPUTS: tl.constexpr, INTERLEAVED: tl.constexpr,
     SCALED: tl.constexpr, ROWS: tl.constexpr, M: tl.constexpr, LOG_M: tl.constexpr,
 ):  # fmt: skip
@@ -85,8 +87,7 @@ def hadamard_kernel(
     points = tl.load(x + rows[:, None] * N_INPUTS + columns[None, :], inside, other=0).to(
         tl.float64
     )
-    # A number less itself is zero if it is finite, else NaN.
-    valid = tl.sum((points - points != 0).to(tl.int32), axis=1) == 0
+    valid = tl.sum((tl.abs(points) <= x_limit).to(tl.int32), axis=1) == M  # not for NaN
     words = _words(points, scale_mantissa, scale_exponent)
     first = _transform(_signed(words, tl.load(signs + columns)), ROWS, M, LOG_M, True)
     for block in range(N_BLOCKS):
@@ -110,9 +111,80 @@ def write_hadamard(
     rows, num_warps = _PLANS.get(m, _LARGE_PLAN)
     hadamard_kernel[(quotient(n, rows),)](
         *(x, table.signs, table.factors, out, n, out.shape[1] // 2),
-        *(table.scale_mantissa, table.scale_exponent, finish.amplitude),
+        *(table.scale_mantissa, table.scale_exponent, table.x_limit, finish.amplitude),
         *(table.signs.shape[0] // 2, d, finish.interleaved, finish.amplitude != 1.0),
         *(rows, m, m.bit_length() - 1),
+        num_warps=num_warps,
+        num_stages=1,
+        enable_fp_fusion=False,
+    )
+
+
+@jit
+def gradient_kernel(
+    gradient, x, signs, factors, out, n_rows, n_frequencies, scale_mantissa, scale_exponent,
+    x_limit, scale, N_BLOCKS: tl.constexpr, N_INPUTS: tl.constexpr, INTERLEAVED: tl.constexpr,
+    ROWS: tl.constexpr, M: tl.constexpr, LOG_M: tl.constexpr,
+):  # fmt: skip
+    """Write `scale` times the gradient of x for a few rows.
+
+    The phases are made again; what comes in goes the same way backwards, in float32.
+    """
+    rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, M)
+    inside = (rows < n_rows)[:, None] & (columns < N_INPUTS)[None, :]
+    points = tl.load(x + rows[:, None] * N_INPUTS + columns[None, :], inside, other=0).to(
+        tl.float64
+    )
+    valid = tl.sum((tl.abs(points) <= x_limit).to(tl.int32), axis=1) == M  # not for NaN
+    words = _words(points, scale_mantissa, scale_exponent)
+    first = _transform(_signed(words, tl.load(signs + columns)), ROWS, M, LOG_M, True)
+    line = gradient + rows[:, None] * (2 * n_frequencies)
+    total = tl.zeros((ROWS, M), tl.float32)
+    for block in range(N_BLOCKS):
+        second = tl.load(signs + (1 + 2 * block) * M + columns)
+        third = tl.load(signs + (2 + 2 * block) * M + columns)
+        y = _transform(_signed(first, second), ROWS, M, LOG_M, False)
+        y = _transform(_signed(y, third), ROWS, M, LOG_M, True)
+        factor = tl.load(factors + block * M + columns)
+        turns = ((y * factor[None, :] + (1 << 31)) >> 32).to(tl.int32)
+        cos, sin = wave_pair(turns, valid[:, None])
+        if INTERLEAVED:
+            both = 2 * block * M + tl.arange(0, 2 * M)
+            mask = (rows[:, None] < n_rows) & (both[None, :] < 2 * n_frequencies)
+            pair = tl.load(line + both[None, :], mask, other=0)
+            of_cos, of_sin = tl.split(tl.reshape(pair, (ROWS, M, 2)))
+        else:
+            place = block * M + columns
+            here = (rows[:, None] < n_rows) & (place[None, :] < n_frequencies)
+            of_cos = tl.load(line + place[None, :], here, other=0)
+            of_sin = tl.load(line + n_frequencies + place[None, :], here, other=0)
+        back = of_sin.to(tl.float32) * cos - of_cos.to(tl.float32) * sin
+        back = _transform(back * factor.to(tl.float32)[None, :], ROWS, M, LOG_M, False)
+        back = _transform(back * (2 * third + 1).to(tl.float32)[None, :], ROWS, M, LOG_M, True)
+        total += back * (2 * second + 1).to(tl.float32)[None, :]
+    total = _transform(total, ROWS, M, LOG_M, False)
+    total = total * (2 * tl.load(signs + columns) + 1).to(tl.float32)[None, :] * scale
+    tl.store(
+        out + rows[:, None] * N_INPUTS + columns[None, :], total.to(out.dtype.element_ty), inside
+    )
+
+
+def write_hadamard_gradient(
+    gradient: torch.Tensor,
+    x: torch.Tensor,
+    table: HadamardTensors,
+    out: torch.Tensor,
+    finish: Finish,
+) -> None:
+    """Write the gradient of x (n, d) into `out`; `gradient` is that of the features."""
+    (n, d), m = x.shape, table.signs.shape[1]
+    rows, num_warps = _PLANS.get(m, _LARGE_PLAN)
+    scale = 2.0 * math.pi * finish.amplitude * table.scale_mantissa * 2.0**table.scale_exponent
+    gradient_kernel[(quotient(n, rows),)](
+        *(gradient, x, table.signs, table.factors, out, n, gradient.shape[1] // 2),
+        *(table.scale_mantissa, table.scale_exponent, table.x_limit, scale),
+        *(table.signs.shape[0] // 2, d, finish.interleaved, rows, m, m.bit_length() - 1),
         num_warps=num_warps,
         num_stages=1,
         enable_fp_fusion=False,

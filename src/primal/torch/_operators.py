@@ -22,6 +22,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from primal.bases import HadamardTable
 from primal.errors import EngineError
 from primal.torch import _compiled, _eager
 from primal.torch._eager import Finish
@@ -45,10 +46,27 @@ def frequencies(table: str, device: torch.device) -> Tensor:
     return shared.on(device).frequencies.clone()
 
 
+def is_transform(table: str) -> bool:
+    """Whether the frequencies of a table's key are a transform, the basis ``hadamard``."""
+    return isinstance(shared_table(table).rows, HadamardTable)
+
+
+def transform_columns(table: str) -> tuple[int, int]:
+    """Return how many columns of all blocks a table of ``hadamard`` has, and the first of them."""
+    shared = shared_table(table)
+    return shared.shape[0], shared.rows.skip
+
+
 @torch.library.custom_op("primal::inverse_frequencies", mutates_args=())
 def inverse_frequencies(table: str, device: torch.device) -> Tensor:
     """Return the pseudoinverse of the frequencies of a table's key, float64 of shape (d, k)."""
     return torch.from_numpy(shared_table(table).inverse.copy()).to(device)
+
+
+@torch.library.custom_op("primal::transform_rows", mutates_args=())
+def transform_rows(table: str, device: torch.device) -> Tensor:
+    """Return signs and weights of a table of ``hadamard``, float64 (1 + 3 n_blocks, m)."""
+    return torch.from_numpy(shared_table(table).transform_rows.copy()).to(device)
 
 
 @torch.library.custom_op("primal::static_codes", mutates_args=())
@@ -152,6 +170,28 @@ def input_gradient(
     return out.to(x.dtype).view(x.shape)
 
 
+@torch.library.custom_op("primal::transform_gradient", mutates_args=())
+def transform_gradient(
+    gradient: Tensor, x: Tensor, table: str, amplitude: float, interleaved: bool
+) -> Tensor:
+    """Return the gradient of `exact_features` of a table of ``hadamard`` with respect to x."""
+    flat = _rows(x)
+    incoming = gradient.detach().reshape(flat.shape[0], -1).contiguous()
+    shared, finish = shared_table(table), Finish(0, amplitude, interleaved, flat.dtype)
+    if not (flat.numel() and shared.shape[0]):
+        out = torch.zeros_like(flat)
+    elif use_kernels(flat):
+        from primal.torch._kernels import write_hadamard_gradient
+
+        out = torch.empty_like(flat)
+        with torch.cuda.device_of(flat):
+            hadamard = shared.hadamard_on(flat.device)
+            write_hadamard_gradient(incoming, flat, hadamard, out, finish)
+    else:
+        out = _compiled.transform_gradient(incoming, flat, shared, finish)
+    return out.to(x.dtype).view(x.shape)
+
+
 def use_kernels(tensor: torch.Tensor) -> bool:
     """Whether Triton kernels take this tensor."""
     wish = _wish()
@@ -216,6 +256,12 @@ exact_features.register_fake(
 )
 fast_features.register_fake(lambda x, table, *rest: _features_like(x, table.shape[0], rest[-1]))
 input_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
+transform_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
+transform_rows.register_fake(
+    lambda table, device: torch.empty(
+        shared_table(table).transform_rows.shape, dtype=torch.float64, device=device
+    )
+)
 static_codes.register_vmap(
     lambda info, in_dims, t, *rest: (static_codes(t.movedim(in_dims[0], 0), *rest), 0)
 )

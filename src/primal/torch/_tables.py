@@ -82,8 +82,6 @@ class SharedTable:
     @property
     def x_limit(self) -> float:
         """Largest |x_j| for which no phase can pass 2**32 turns."""
-        if isinstance(self.rows, HadamardTable):
-            return float(np.finfo(np.float64).max)  # words wrap: phases of any length are exact
         longest = self._once("longest", lambda: self.rows.largest_l1_norm)
         return 2.0**LARGEST_LOG2_TURNS / max(longest, 2.0**-900)
 
@@ -99,6 +97,16 @@ class SharedTable:
             return None
         make = partial(HadamardTensors.of, rows, device)
         return self._once(("hadamard", device), lambda: _apart(make))
+
+    @property
+    def transform_rows(self) -> np.ndarray:
+        """S1, then S2, S3 and the weights of each block of ``hadamard``, float64 of m columns."""
+        rows = self.rows
+        if not isinstance(rows, HadamardTable):
+            raise TypeError("only the basis hadamard is a transform")
+        signs, weights = rows.float_signs, rows.weights.reshape(-1, rows.m)
+        blocks = zip(signs[1::2], signs[2::2], weights, strict=True)
+        return np.concatenate([signs[:1], *(np.stack(block) for block in blocks)])
 
     def on(self, device: torch.device) -> TableTensors:
         """Return the table as tensors on a device, where it stays."""
