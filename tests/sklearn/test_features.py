@@ -81,11 +81,11 @@ def test_auto_basis_looks_at_the_kernel_and_d():
     def name(kernel, d, D=8):
         return PrimeFeatures(D, kernel=kernel).fit(np.ones((2, d))).basis_
 
-    assert [name("rbf", d) for d in (1, 5, 6, 40)] == ["kronecker"] * 2 + ["orthogonal"] * 2
+    assert [name("rbf", d) for d in (1, 6, 7, 40)] == ["kronecker"] * 2 + ["hadamard"] * 2
     assert [name("cauchy", d) for d in (1, 5, 6, 40)] == ["kronecker"] * 4
-    assert [name("matern32", d) for d in (1, 40)] == ["orthogonal"] * 2
+    assert [name("matern32", d) for d in (1, 40)] == ["hadamard"] * 2
     assert [name("prime", d) for d in (1, 40)] == ["signed"] * 2
-    assert name("rbf", 6, 1000) == name("rbf", 6, 1)
+    assert name("rbf", 7, 1000) == name("rbf", 7, 1)
 
 
 def test_auto_form_takes_pairs_from_twice_the_inputs_on():
@@ -306,14 +306,24 @@ def test_safe_gamma_is_safe_and_tight(kernel):
     np.testing.assert_allclose(inside.inverse_transform(inside.transform(X)), X, atol=atol)
 
 
-@pytest.mark.parametrize(("d", "gamma"), [(2, 0.5), (16, 1.5e-2), (64, 1.2e-3), (512, 1.9e-5)])
-def test_inverse_error_from_float32_features(d, gamma):
+@pytest.mark.parametrize(
+    ("d", "D", "gamma"),
+    [(2, 4, 0.5), (16, 128, 1.2e-2), (64, 128, 1.2e-3), (100, 256, 4e-4), (512, 1024, 1.9e-5)],
+)
+def test_inverse_error_from_float32_features(d, D, gamma):
     x = np.random.default_rng(d).uniform(-1.0, 1.0, (50, d)).astype(np.float32)
-    features = PrimeFeatures(2 * d, gamma=gamma).fit(x)
+    features = PrimeFeatures(D, gamma=gamma).fit(x)
     assert 0.0 < features.inverse_certificate_.margin_turns < 0.1  # near the bound
     Z = features.transform(x)
     assert Z.dtype == np.float32
     assert np.square(features.inverse_transform(Z) - x).mean() <= 1e-10 * x.var()
+
+
+def test_frequencies_that_leave_a_direction_open_are_not_inverted():
+    x = np.random.default_rng(0).uniform(-1.0, 1.0, (50, 16))
+    features = PrimeFeatures(32, gamma=1e-3).fit(x)
+    with pytest.raises(primal.errors.NotInvertibleError, match=r"16 frequencies.*use D = 128"):
+        features.inverse_transform(features.transform(x))
 
 
 def test_inverse_with_a_gamma_for_each_column():

@@ -34,9 +34,9 @@ _GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
 }
 BASES = (*_EXACT, *_GAUSSIAN, "hadamard")
 _UNIT_TABLES = _GAUSSIAN | LAWS
-# Up to here one prime for each input is more even than orthogonal blocks; above it correlated
-# inputs can line up with it (``docs/gallery/kernel_error.py``).
-_LARGEST_KRONECKER = 5
+# Up to here one prime for each input is more even than orthogonal rows, whatever the inputs;
+# above it correlated ones can line up with it (``tools/auto_rule.py``).
+_LARGEST_KRONECKER = 6
 
 
 _AUTO_LAWS = ("gaussian", "mixture", "product", "prime")
@@ -60,7 +60,7 @@ def auto_basis(d: int, law: str = "gaussian") -> str:
         return "kronecker"
     # Columns of ``kronecker`` go together badly with one more sequence, that of the lengths of a
     # mixture: with unequal scales at d = 4 its error was twice that of independent draws.
-    return "orthogonal" if law == "mixture" or d > _LARGEST_KRONECKER else "kronecker"
+    return "hadamard" if law == "mixture" or d > _LARGEST_KRONECKER else "kronecker"
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,11 @@ class Basis:
 
     Parameters
     ----------
-    name : {"paper", "signed", "table", "kronecker", "orthogonal", "auto"}
-        ``"auto"`` becomes ``"kronecker"`` for d <= 5 and ``"orthogonal"`` above. The bases of
-        other kernels are ``"table-laplacian"``, ``"kronecker-laplacian"``, ``"table-cauchy"``
-        and ``"kronecker-cauchy"``.
+    name : {"paper", "signed", "table", "kronecker", "orthogonal", "hadamard", "auto"}
+        ``"auto"`` becomes ``"kronecker"`` for d <= 6 and ``"hadamard"`` above (``"orthogonal"``
+        with one sigma for each frequency). The bases of other kernels are ``"table-laplacian"``,
+        ``"kronecker-laplacian"``, ``"table-cauchy"``, ``"kronecker-cauchy"``,
+        ``"hadamard-matern12"``, ``"hadamard-matern32"`` and ``"hadamard-matern52"``.
     d : int
         Number of inputs.
     n_frequencies : int
@@ -113,6 +114,8 @@ class Basis:
         name = one_of("basis", self.name, (*BASES, *LAWS, *HADAMARD_KERNELS, "auto"))
         if name == "auto":
             name = auto_basis(d)
+            if name == "hadamard" and not np.isscalar(self.sigma):
+                name = "orthogonal"
         if one_of("primes", self.primes, SAMPLINGS) == "log" and name not in _EXACT:
             raise ParameterError(
                 f'primes="log" goes with basis "paper" or "signed", got basis {name!r}: its '
@@ -123,7 +126,10 @@ class Basis:
         hadamard = name in HADAMARD_KERNELS
         require_memory(8 * 6 * (4 * (d + k) if hadamard else d * k), what)
         if hadamard and not np.isscalar(self.sigma):
-            raise ParameterError(f"basis {name!r} takes one sigma for all frequencies.")
+            raise ParameterError(
+                f"basis {name!r} takes one sigma for all frequencies, got {self.sigma!r:.60}: pass "
+                'one, or basis="orthogonal".'
+            )
         for field, value in (("d", d), ("n_frequencies", k), ("name", name)):
             object.__setattr__(self, field, value)
         object.__setattr__(self, "sigma", scales(self.sigma, k))

@@ -124,7 +124,7 @@ class HadamardTable:
 
     @cached_property
     def inverse_weights(self) -> np.ndarray:
-        """What to multiply phases (k,) with, to decode them by `adjoint`; zero outside whole blocks.
+        """What to multiply phases (k,) with to decode them by `adjoint`; zero past whole blocks.
 
         Rows of a block are orthogonal, m**1.5 k_j c long, and x is the mean over the blocks.
         """

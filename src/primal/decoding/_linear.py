@@ -112,7 +112,15 @@ def pseudoinverse(basis: Basis) -> np.ndarray:
             f"decoding needs D >= 2 d, got D = {2 * basis.n_frequencies} and d = {basis.d}: "
             f"use D = {2 * basis.d} or more."
         )
-    return np.linalg.pinv(basis.frequencies, rcond=2.0**-50)
+    left, sizes, right = np.linalg.svd(basis.frequencies, full_matrices=False)
+    if sizes[-1] <= 2.0**-50 * sizes[0]:
+        table = basis.table
+        enough = 2 * table.m if isinstance(table, HadamardTable) else 2 * len(left) + 2
+        raise NotInvertibleError(
+            f"the {len(left)} frequencies of basis {basis.name!r} leave a direction of x open, "
+            f"d = {basis.d}: use D = {enough} or more, or another basis."
+        )
+    return (right.T / sizes) @ left.T
 
 
 def warn_of_erased(x: np.ndarray, *, stacklevel: int) -> None:

@@ -14,7 +14,7 @@ from primal._checks import flag, one_of
 from primal.bases import Basis
 from primal.errors import DataError, ParameterError
 from primal.maps import LAYOUTS, PRECISIONS
-from primal.torch import _operators
+from primal.torch import _hadamard, _operators
 from primal.torch import functional as F
 from primal.torch._inputs import check_device, checked_points
 from primal.torch._layer import PrimeLayer
@@ -200,11 +200,17 @@ class DynamicPrime(PrimeLayer):
     def decode(self, z: Tensor) -> Tensor:
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
         z = checked_points(z, 2 * self._table.shape[0], "z")
-        if self._learns_frequencies:
-            inverse = torch.linalg.pinv(self._frequencies_on(z.device))
+        key = self._table.key
+        if not self._learns_frequencies and _operators.has_whole_block(key):
+            rows = _operators.transform_rows(key, device=z.device)
+            x = _hadamard.inverse(F.phases_of(z, self.layout), rows, self.d)
+            x = x if z.dtype == torch.float64 else x.float()
         else:
-            inverse = _operators.inverse_frequencies(self._table.key, device=z.device)
-        x = F.decode_prime(z, inverse, layout=self.layout)
+            if self._learns_frequencies:
+                inverse = torch.linalg.pinv(self._frequencies_on(z.device))
+            else:
+                inverse = _operators.inverse_frequencies(key, device=z.device)
+            x = F.decode_prime(z, inverse, layout=self.layout)
         if self._input_scales is not None and not self._learns_frequencies:
             x = x / self._input_scales_on(z.device).to(x.dtype)
         if self.learnable_scale in ("scalar", "input"):

@@ -129,6 +129,18 @@ def adjoint(v: Tensor, rows: Tensor, d: int, skip: int) -> Tensor:
     return (_transform(y.sum(dim=-2)) * first)[..., :d]
 
 
+def inverse(phases: Tensor, rows: Tensor, d: int) -> Tensor:
+    """Return x (..., d) from phases (..., k) in turns that did not wrap, by the whole blocks.
+
+    Rows of a block are orthogonal and m**1.5 times their weights long; x is the mean over blocks.
+    """
+    weights = _rounds(rows, phases.dtype)[3]
+    m = weights.shape[1]
+    n_whole = phases.shape[-1] // m
+    whole = phases[..., : n_whole * m] / weights[:n_whole].flatten() ** 2
+    return adjoint(whole, rows[: 1 + 3 * n_whole], d, 0) / (n_whole * float(m) ** 3)
+
+
 def _rounds(rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     """Return S1 (m,), and S2, S3 and the weights of all blocks, (n_blocks, m)."""
     rows = rows.to(dtype)

@@ -57,6 +57,12 @@ def transform_columns(table: str) -> tuple[int, int]:
     return shared.shape[0], shared.rows.skip
 
 
+def has_whole_block(table: str) -> bool:
+    """Whether a table of ``hadamard`` begins with a block and has all of it."""
+    rows = shared_table(table).rows
+    return isinstance(rows, HadamardTable) and rows.skip == 0 and rows.shape[0] >= rows.m
+
+
 @torch.library.custom_op("primal::inverse_frequencies", mutates_args=())
 def inverse_frequencies(table: str, device: torch.device) -> Tensor:
     """Return the pseudoinverse of the frequencies of a table's key, float64 of shape (d, k)."""

@@ -185,10 +185,14 @@ def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> 
         )
     z = checked_points(z, 2 * k, "z")
     check_device("pseudoinverse", pseudoinverse, z)
-    cos, sin = split_pairs(z.double(), is_interleaved(layout))
-    phases = torch.atan2(sin, cos) / (2.0 * math.pi)
-    x = phases @ pseudoinverse.mT.double()
+    x = phases_of(z, layout) @ pseudoinverse.mT.double()
     return x if z.dtype == torch.float64 else x.float()
+
+
+def phases_of(z: Tensor, layout: str) -> Tensor:
+    """Return the phases of features (..., 2 k) in turns within half a turn of 0, float64."""
+    cos, sin = split_pairs(z.double(), is_interleaved(layout))
+    return torch.atan2(sin, cos) / (2.0 * math.pi)
 
 
 def _features(
