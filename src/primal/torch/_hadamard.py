@@ -23,8 +23,8 @@ _TOP = -(1 << 63)
 class HadamardTensors(NamedTuple):
     """A table on a device: signs of the rounds (0 or -1), row factors, and the scale."""
 
-    signs: Tensor  # int64 of shape (1 + 2 n_blocks, m)
-    factors: Tensor  # int64 of shape (n_blocks m,)
+    signs: Tensor  # int8 of shape (1 + 2 n_blocks, m): kernels read them for every few rows
+    factors: Tensor  # int32 of shape (n_blocks m,)
     scale_mantissa: int  # scale = mantissa 2**exponent, of 53 bits
     scale_exponent: int
     columns: slice  # of all rows of the blocks
@@ -33,8 +33,8 @@ class HadamardTensors(NamedTuple):
     @classmethod
     def of(cls, table: HadamardTable, device: torch.device) -> HadamardTensors:
         fraction, exponent = math.frexp(table.scale)
-        arrays = (table.signs, table.factors)
-        signs, factors = (torch.from_numpy(a.view(np.int64).copy()).to(device) for a in arrays)
+        arrays = (table.signs.astype(np.int8), table.factors.astype(np.int32))
+        signs, factors = (torch.from_numpy(array).to(device) for array in arrays)
         mantissa = int(math.ldexp(fraction, 53))
         columns = slice(table.skip, table.skip + table.shape[0])
         limit = 2.0**LARGEST_LOG2_TURNS / table.largest_l1_norm

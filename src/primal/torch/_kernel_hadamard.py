@@ -18,33 +18,36 @@ import triton.language as tl
 
 from primal.torch._eager import Finish
 from primal.torch._hadamard import HadamardTensors
-from primal.torch._kernel_parts import fast_pair, jit, quotient, wave_pair
+from primal.torch._kernel_parts import fast_pair, jit, quotient, wave_pair, write_pair
 
 # By the rows of a block: rows and warps of a program, and log2 of A, B and C (found on an H200).
 _PLANS = {
-    64: (16, 4, 3, 3, 0),
-    128: (16, 4, 4, 3, 0),
-    256: (8, 4, 4, 4, 0),
-    512: (4, 2, 5, 4, 0),
-    1024: (4, 4, 5, 5, 0),
-    2048: (1, 4, 4, 4, 3),
-    4096: (1, 8, 4, 4, 4),
+    64: (8, 2, 3, 3, 0),
+    128: (8, 2, 4, 3, 0),
+    256: (2, 2, 3, 3, 2),
+    512: (1, 2, 3, 3, 3),
+    1024: (1, 4, 4, 3, 3),
+    2048: (1, 8, 4, 4, 3),
+    4096: (1, 8, 3, 5, 4),
 }
 _LARGE_PLAN = (1, 8)
 
 
 @jit
+def _step(flat, HALF: tl.constexpr):
+    """Return sums and differences of entries HALF apart along the first of two axes."""
+    pairs = tl.reshape(flat, (flat.shape[0] // (2 * HALF), 2, HALF, flat.shape[1]))
+    p, q = tl.split(tl.permute(pairs, (0, 2, 3, 1)))
+    both = tl.permute(tl.join(p + q, p - q), (0, 3, 1, 2))
+    return tl.reshape(both, flat.shape)
+
+
+@jit
 def _group(y, LOG: tl.constexpr):
-    """Return sums and differences along the first of four axes, of 2**LOG entries."""
-    a: tl.constexpr = y.shape[0]
-    rest: tl.constexpr = y.shape[1] * y.shape[2] * y.shape[3]
-    flat = tl.reshape(y, (a, rest))
+    """Return the transform along the first of four axes, of 2**LOG entries."""
+    flat = tl.reshape(y, (y.shape[0], y.shape[1] * y.shape[2] * y.shape[3]))
     for step in tl.static_range(LOG):
-        half: tl.constexpr = 1 << step
-        pairs = tl.reshape(flat, (a // (2 * half), 2, half, rest))
-        p, q = tl.split(tl.permute(pairs, (0, 2, 3, 1)))
-        both = tl.permute(tl.join(p + q, p - q), (0, 3, 1, 2))
-        flat = tl.reshape(both, (a, rest))
+        flat = _step(flat, 1 << step)
     return tl.reshape(flat, y.shape)
 
 
@@ -81,14 +84,17 @@ def _turned_columns(A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
     if C > 0:
         c = tl.arange(0, 1 << C)[:, None, None, None]
         a = tl.arange(0, 1 << A)[None, None, :, None] << (B + C)
-        return a + c + (tl.arange(0, 1 << B)[None, None, None, :] << C)
-    b = tl.arange(0, 1 << B)[:, None, None, None]
-    return b + (tl.arange(0, 1 << A)[None, None, None, :] << B)
+        columns = a + c + (tl.arange(0, 1 << B)[None, None, None, :] << C)
+    else:
+        b = tl.arange(0, 1 << B)[:, None, None, None]
+        columns = b + (tl.arange(0, 1 << A)[None, None, None, :] << B)
+    return columns
 
 
 @jit
 def _signed(y, signs):
-    return (y ^ signs) - signs
+    wide = signs.to(tl.int64)
+    return (y ^ wide) - wide
 
 
 @jit
@@ -140,15 +146,18 @@ def _first_round(
 
 
 @jit
-def _block_turns(first, signs, factors, block, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
-    """Return the int32 turns of a block of frequencies, (A, rows, B, C)."""
+def _block_turns(
+    first, signs, factors, block, ROWS: tl.constexpr,
+    A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
+):  # fmt: skip
+    """Return the int32 turns of a block of frequencies, (rows, m), in the order of memory."""
     M: tl.constexpr = 1 << (A + B + C)
-    columns = _columns(A, B, C)
-    y = _there(_signed(first, tl.load(signs + (1 + 2 * block) * M + columns)), A, B, C)
+    y = _there(_signed(first, tl.load(signs + (1 + 2 * block) * M + _columns(A, B, C))), A, B, C)
     third = tl.load(signs + (2 + 2 * block) * M + _turned_columns(A, B, C))
     y = _back(_signed(y, third), A, B, C)
-    factor = tl.load(factors + block * M + columns)
-    return ((y * factor + (1 << 31)) >> 32).to(tl.int32)
+    y = tl.reshape(tl.permute(y, (1, 0, 2, 3)), (ROWS, M))
+    factor = tl.load(factors + block * M + tl.arange(0, M)).to(tl.int64)
+    return ((y * factor[None, :] + (1 << 31)) >> 32).to(tl.int32)
 
 
 @jit
@@ -158,28 +167,17 @@ def hadamard_kernel(
     SCALED: tl.constexpr, ROWS: tl.constexpr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """Write the features of a few rows."""
+    M: tl.constexpr = 1 << (A + B + C)
     rows = tl.program_id(0).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     first, valid = _first_round(
         x, signs, rows, n_rows, scale_mantissa, scale_exponent, x_limit, N_INPUTS, A, B, C
     )
-    row = rows[None, :, None, None]
-    line = out + row * (2 * n_frequencies)
     for block in range(N_BLOCKS):
-        turns = _block_turns(first, signs, factors, block, A, B, C)
-        cos, sin = wave_pair(turns, valid[None, :, None, None])
-        if SCALED:
-            cos, sin = cos * amplitude, sin * amplitude
-        place = (block << (A + B + C)) + _columns(A, B, C)
-        inside = (row < n_rows) & (place < n_frequencies)
-        kind = out.dtype.element_ty
-        if INTERLEAVED:
-            one = tl.arange(0, 2)[None, None, None, None, :]
-            both = tl.join(cos, sin).to(kind)
-            start = tl.expand_dims(line + 2 * place, 4)
-            tl.store(start + one, both, tl.expand_dims(inside, 4))
-        else:
-            tl.store(line + place, cos.to(kind), inside)
-            tl.store(line + n_frequencies + place, sin.to(kind), inside)
+        turns = _block_turns(first, signs, factors, block, ROWS, A, B, C)
+        cos, sin = wave_pair(turns, valid[:, None])
+        write_pair(
+            out, cos, sin, rows, block * M, n_rows, n_frequencies, amplitude, INTERLEAVED, SCALED, M
+        )  # fmt: skip
 
 
 @jit
@@ -197,30 +195,32 @@ def gradient_kernel(
     first, valid = _first_round(
         x, signs, rows, n_rows, scale_mantissa, scale_exponent, x_limit, N_INPUTS, A, B, C
     )
-    row = rows[None, :, None, None]
-    line = gradient + row * (2 * n_frequencies)
+    line = gradient + rows[:, None] * (2 * n_frequencies)
     columns, turned = _columns(A, B, C), _turned_columns(A, B, C)
     total = tl.zeros(first.shape, tl.float32)
     for block in range(N_BLOCKS):
-        turns = _block_turns(first, signs, factors, block, A, B, C)
-        cos, sin = fast_pair(turns, valid[None, :, None, None])
-        place = block * M + columns
-        inside = (row < n_rows) & (place < n_frequencies)
+        turns = _block_turns(first, signs, factors, block, ROWS, A, B, C)
+        cos, sin = fast_pair(turns, valid[:, None])
+        place = block * M + tl.arange(0, M)
         if INTERLEAVED:
-            one = tl.arange(0, 2)[None, None, None, None, :]
-            start = tl.expand_dims(line + 2 * place, 4)
-            pair = tl.load(start + one, tl.expand_dims(inside, 4), other=0)
-            of_cos, of_sin = tl.split(pair)
+            both = 2 * block * M + tl.arange(0, 2 * M)
+            mask = (rows[:, None] < n_rows) & (both[None, :] < 2 * n_frequencies)
+            pair = tl.load(line + both[None, :], mask, other=0)
+            of_cos, of_sin = tl.split(tl.reshape(pair, (ROWS, M, 2)))
         else:
-            of_cos = tl.load(line + place, inside, other=0)
-            of_sin = tl.load(line + n_frequencies + place, inside, other=0)
+            here = (rows[:, None] < n_rows) & (place[None, :] < n_frequencies)
+            of_cos = tl.load(line + place[None, :], here, other=0)
+            of_sin = tl.load(line + n_frequencies + place[None, :], here, other=0)
         back = of_sin.to(tl.float32) * cos - of_cos.to(tl.float32) * sin
-        back = _there(back * tl.load(factors + place).to(tl.float32), A, B, C)
+        back = back * tl.load(factors + place).to(tl.float32)[None, :]
+        back = tl.permute(tl.reshape(back, (ROWS, 1 << A, 1 << B, 1 << C)), (1, 0, 2, 3))
+        back = _there(back, A, B, C)
         third = tl.load(signs + (2 + 2 * block) * M + turned)
         back = _back(back * (2 * third + 1).to(tl.float32), A, B, C)
         second = tl.load(signs + (1 + 2 * block) * M + columns)
         total += back * (2 * second + 1).to(tl.float32)
     of_x = _there(total, A, B, C) * (2 * tl.load(signs + turned) + 1).to(tl.float32) * scale
+    row = rows[None, :, None, None]
     inside = (row < n_rows) & (turned < N_INPUTS)
     tl.store(out + row * N_INPUTS + turned, of_x.to(out.dtype.element_ty), inside)
 
