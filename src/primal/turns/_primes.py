@@ -36,14 +36,7 @@ def primes(n: int, *, start: int = 0) -> np.ndarray:
     Returns
     -------
     primes : ndarray of shape (n,), dtype=uint64
-
-    Raises
-    ------
-    ParameterError
-        If `n` or `start` is negative, not a whole number, or ``start + n`` is beyond
-        the 203,280,221 primes below 2**32.
-    MemoryLimitError
-        If the table would not fit into this machine's memory.
+        There are 203,280,221 below 2**32; beyond them is a ParameterError.
 
     Examples
     --------
@@ -112,12 +105,10 @@ def _sieve(low: int, high: int) -> list[np.ndarray]:
             multiple = max(p * p, (first + p - 1) // p * p)
             multiple += p * (multiple % 2 == 0)
             is_prime[(multiple - first) // 2 :: p] = False
-        found = 2 * np.flatnonzero(is_prime) + first
-        pieces.append(found.astype(np.uint32))
+        pieces.append((2 * np.flatnonzero(is_prime) + first).astype(np.uint32))
     if low <= _STAMPED[-1]:  # the stamp crossed out its own primes
         own = np.array([p for p in _STAMPED if low <= p < high], dtype=np.uint32)
-        without_one = pieces[0][pieces[0] > 1]
-        pieces[0] = np.union1d(own, without_one)
+        pieces[0] = np.union1d(own, pieces[0][pieces[0] > 1])
     return pieces
 
 
