@@ -85,26 +85,14 @@ def make_spec(kind: str, /, **fields: object) -> dict[str, Any]:
 
 
 def spec_fields(kind: str, fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of a spec, which have to be exactly these.
-
-    Raises
-    ------
-    SpecError
-        If one is missing or extra.
-    """
+    """Return the fields of a spec, which have to be exactly these."""
     names = list(names)
     missing = [name for name in names if name not in fields]
     extra = [name for name in fields if name not in names]
     if missing or extra:
-        problems = [
-            f"{verb} {', '.join(some)}"
-            for verb, some in (("lacks", missing), ("has", extra))
-            if some
-        ]
-        raise SpecError(
-            f"the spec {' and '.join(problems)}; a {kind} has exactly the fields "
-            f"{', '.join(names)}."
-        )
+        found = (("lacks", missing), ("has", extra))
+        problems = " and ".join(f"{verb} {', '.join(some)}" for verb, some in found if some)
+        raise SpecError(f"the spec {problems}; a {kind} has exactly the fields {', '.join(names)}.")
     return dict(fields)
 
 
