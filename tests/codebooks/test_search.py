@@ -12,13 +12,8 @@ from primal.codebooks import bounds, codebook
 from primal.codebooks._auto import candidates
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import cyclotomic_target
-from primal.codebooks._shadow import (
-    Shadow,
-    ShadowError,
-    shadow_primes,
-    shipped_design,
-    shipped_lines,
-)
+from primal.codebooks._numbers import ShadowError, shadow_primes
+from primal.codebooks._shadow import Shadow, shipped_design, shipped_lines
 
 # Ratios of cyclotomic shadows to Welch's bound, as first measured; designs must not be worse
 # by more than 0.02.

@@ -10,12 +10,11 @@ from dataclasses import replace
 from primal._checks import callback, flag, one_of, positive_scale, raised_as, whole_number
 from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
-from primal.codebooks._chirp import Alltop, PrimeChirp
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
-from primal.codebooks._prime_codes import Offset, Static
-from primal.codebooks._rational import Orthonormal, Paley, Singer
-from primal.codebooks._shadow import Shadow, shipped_design
-from primal.codebooks._stored import Gaussian, RandomFrequencies
+from primal.codebooks._phase_codes import Offset, RandomFrequencies, Static
+from primal.codebooks._rational import Alltop, Orthonormal, Paley, Singer
+from primal.codebooks._shadow import PrimeChirp, Shadow, shipped_design
+from primal.codebooks._stored import Gaussian
 from primal.codebooks._tuned import Tuned, Weighted
 from primal.errors import ParameterError, PrimalError
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._phase_codes import bases_rms
+from primal.codebooks._metrics import bases_rms
 from primal.engines import row_blocks
 from primal.errors import ParameterError
 

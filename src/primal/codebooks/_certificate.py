@@ -77,6 +77,7 @@ class CodebookCertificate(Evidence):
         """Return the evidence of a construction with every bound beside it."""
         best = bounds.best(N, D, field)
         return cls(
+            **vars(evidence),
             kind=kind,
             N=N,
             D=D,
@@ -86,7 +87,6 @@ class CodebookCertificate(Evidence):
             ratio=optimality_ratio(evidence.coherence, N, D),
             best_bound=best.value,
             best_bound_name=best.name,
-            **vars(evidence),
         )
 
     def as_json(self) -> dict[str, object]:
@@ -131,7 +131,7 @@ def verify(book: Any, n_pairs: int | None, *, full: bool) -> Verification:
         return Verification(0, full, 0.0, None, claim.coherence == 0.0)
     attained = True
     if claim.pair is not None:
-        (reached,) = pair_cosines(book, *np.array(claim.pair)[:, None])
+        (reached,) = _pair_cosines(book, *np.array(claim.pair)[:, None])
         attained = bool(abs(reached - claim.coherence) < _TOLERANCE)
     if full:
         found = gram_statistics(book, bins=1)
@@ -142,21 +142,23 @@ def verify(book: Any, n_pairs: int | None, *, full: bool) -> Verification:
     n_pairs = whole_number("n_pairs", _DEFAULT_PAIRS if n_pairs is None else n_pairs, least=1)
     require_memory(64 * n_pairs, f"{n_pairs} pairs")
     require_work(4 * n_pairs * book.D, f"{n_pairs} pairs of codes")
-    pairs = sampled_pairs(book.N, n_pairs)
-    cosines = pair_cosines(book, *pairs)
-    largest, pair = float(cosines.max()), tuple(pairs[:, cosines.argmax()].tolist())
+    largest, pair, _ = sampled_statistics(book, n_pairs)
     within = not claim.exact or largest <= claim.coherence + _TOLERANCE
     return Verification(n_pairs, False, largest, pair, attained and within)
 
 
-def sampled_pairs(N: int, n_pairs: int) -> np.ndarray:
-    """Return pairs i < j < N that look unordered, the same every time, int64 of shape (2, n)."""
-    first = scrambled(0, n_pairs) % np.uint64(N)
-    step = scrambled(1 << 40, n_pairs) % np.uint64(N - 1) + np.uint64(1)
-    return np.sort(np.stack([first, (first + step) % np.uint64(N)]).astype(np.int64), axis=0)
+def sampled_statistics(book: Any, n_pairs: int) -> tuple[float, tuple[int, int], float]:
+    """Return the largest |cosine| of pairs that are the same every time, its pair, and the RMS."""
+    N = np.uint64(book.N)
+    first = scrambled(0, n_pairs) % N
+    step = scrambled(1 << 40, n_pairs) % (N - np.uint64(1)) + np.uint64(1)
+    pairs = np.sort(np.stack([first, (first + step) % N]).astype(np.int64), axis=0)
+    cosines = _pair_cosines(book, *pairs)
+    i, j = pairs[:, cosines.argmax()].tolist()
+    return float(cosines.max()), (i, j), float(np.sqrt(np.square(cosines).mean()))
 
 
-def pair_cosines(book: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+def _pair_cosines(book: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return the |cosines| of pairs of codes, float64."""
     wide = "complex128" if book.field == "complex" else "float64"
     found = np.empty(len(i))

@@ -162,6 +162,13 @@ def rms_from_energy(energy: float, N: int) -> float:
     return math.sqrt(max(0.0, energy - N) / (N * (N - 1))) if N > 1 else 0.0
 
 
+def bases_rms(N: int, size: int) -> float:
+    """Return the RMS cosine of N codes that fill one orthonormal basis of `size` after another."""
+    bases, rest = divmod(N, size)
+    # The frame operator is `bases` times the identity and a projection of rank `rest`.
+    return rms_from_energy(float(bases * bases * size + 2 * bases * rest + rest), N)
+
+
 def optimality_ratio(coherence: float, N: int, D: int) -> float:
     """Return coherence over Welch's bound: 1 is perfect.
 

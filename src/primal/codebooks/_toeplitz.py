@@ -130,6 +130,7 @@ def _sine_ratio(turns: np.ndarray, N: int) -> np.ndarray:
 def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray | None) -> float:
     """Return sum_mn w_m w_n F_N(left_m - right_n), which is symmetric in m and n."""
     k = len(left)
+    require_work(10 * k**2, f"the RMS of codes of {k} phases")
     w = np.full(k, 1.0 / k) if weights is None else weights
     total = 0.0
     step = max(1, (1 << 18) // k)

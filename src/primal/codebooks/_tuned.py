@@ -18,7 +18,7 @@ from primal._extras import require
 from primal._parallel import single_threaded_blas
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
-from primal.codebooks._prime_codes import PrimeCodes, n_primes
+from primal.codebooks._phase_codes import PrimeCodes, n_primes
 from primal.codebooks._toeplitz import lag_cosines
 from primal.errors import PrimalError, SpecError
 from primal.turns import floor_roots, prime_slice, round_turns, waves
@@ -146,7 +146,6 @@ class Weighted(PrimeCodes):
                 "the weights of a codebook must be one number for each prime, none of them "
                 "negative, with sum 1."
             )
-        self.amplitudes = np.sqrt(self.weights)
         self.lower_bound = float(lower_bound)
 
     @classmethod
