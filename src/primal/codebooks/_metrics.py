@@ -69,11 +69,6 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     dtype : {"float64", "float32"}, default="float64"
         Precision of the cosines; float32 takes half the time and is off by about 1e-7.
 
-    Raises
-    ------
-    DataError
-        If there are fewer than two rows, or a row is all zeros.
-
     Examples
     --------
     >>> import primal

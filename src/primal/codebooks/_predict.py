@@ -35,12 +35,6 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
         Codes whose similarity depends on the lag alone, such as StaticPrime; or independent
         random directions.
 
-    Notes
-    -----
-    With T(x) the probability that one similarity exceeds x, P(coherence <= x) is
-    (1 - 2 T(x))**(N - 1) for ``"toeplitz"`` and (1 - 2 T(x))**(N (N - 1) / 2) for
-    ``"gaussian"``. Leading orders: sqrt(2 ln(2 N) / D) and sqrt(4 ln(N) / D).
-
     Examples
     --------
     >>> from primal.codebooks import predict_coherence

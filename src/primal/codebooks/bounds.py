@@ -65,8 +65,6 @@ def orthoplex(N: int, D: int, field: str = "real") -> float:
 def levenshtein(N: int, D: int, field: str = "real") -> float:
     """Return Levenshtein's bound, which equals Welch's for small N and passes it later.
 
-    Notes
-    -----
     In t = 2 mu**2 - 1, with mu the coherence, Q_n^(a,b) the Jacobi polynomials scaled to 1 at t = 1
     and R_i the dimensions of the harmonic spaces of the projective space, N is at most
 

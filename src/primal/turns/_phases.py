@@ -98,14 +98,9 @@ def phases_to_bits(turns: np.ndarray) -> np.ndarray:
     Returns
     -------
     bits : ndarray of uint8, shape (..., ceil(2 k / 8))
-        Bit i is 1 where output i is >= 0, in the order cos, sin, cos, sin, ...; bit i is bit
-        i % 8 of byte i // 8 (``bitorder="little"``), and what is left of the last byte is 0.
-
-    Notes
-    -----
-    The bits are those of ``waves(turns) >= 0``, also at the quadrant points: an exact zero
-    counts as positive, whichever sign the float zero has. In integers the cosine is >= 0
-    from -1/4 to 1/4 turn and the sine from 0 to 1/2 turn, both ends included.
+        Bit i is 1 where output i is >= 0, also for an exact zero of either sign, in the order cos,
+        sin, cos, sin, ...; bit i is bit i % 8 of byte i // 8 (``bitorder="little"``), and what is
+        left of the last byte is 0.
 
     Examples
     --------

@@ -73,14 +73,6 @@ def spaced_increments(
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``, roughly.
 
-    Notes
-    -----
-    For ``"log"`` let g_j = base**(-j / k) / (2 pi), in turns. s_j is the whole number that
-    brings g_j**2 * 4**s_j into [2**16, 2**18), and p_j the smallest prime above it that no
-    smaller j has taken. With base 10,000 and k up to 1,024 a frequency is off its grid point by
-    less than one part in 4,000. The primes are distinct, so the frequencies are independent
-    over the rationals.
-
     Examples
     --------
     >>> from primal.turns import spaced_increments
@@ -129,7 +121,11 @@ def _grid_base(base: float) -> Decimal:
 
 
 def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
-    """Return the primes p_j and the exponents s_j of the logarithmic grid."""
+    """Return the primes p_j and the exponents s_j of the logarithmic grid.
+
+    With g_j = base**(-j / k) / (2 pi), in turns, s_j is the whole number that brings
+    g_j**2 * 4**s_j into [2**16, 2**18), and p_j the smallest prime above it not yet taken.
+    """
     if k > _LARGEST_LOG_COUNT:
         raise ParameterError(
             f"a logarithmic grid has at most {_LARGEST_LOG_COUNT} frequencies, got {k} "
