@@ -1,7 +1,5 @@
 """Checks at the public edge: each returns a clean value or raises a clear error."""
 
-from __future__ import annotations
-
 import math
 import operator
 import os

@@ -1,7 +1,5 @@
 """Optional packages: which extra brings each, and the one sentence said when it is missing."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 

@@ -1,7 +1,5 @@
 """A hash of names and numbers that is the same in every process and on every machine."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import numbers

@@ -7,8 +7,6 @@ Each thread makes its own matrix products, so the BLAS library must not start th
 own meanwhile: they would spin on the processors that ours need (seen: ten times slower).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor

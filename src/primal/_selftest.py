@@ -1,7 +1,5 @@
 """Known answers: does this machine, with this engine, make the golden bits?"""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -4,8 +4,6 @@ A spec is ``{"type": "StaticPrime", "version": 1, ...}``. The type is the name o
 which makes the object from the other fields with its class method ``_from_spec(fields)``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json

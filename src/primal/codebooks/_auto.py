@@ -1,7 +1,5 @@
 """``codebook``: N and D in, the best certified codebook out; and the kinds by name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress

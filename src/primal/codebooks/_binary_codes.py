@@ -5,8 +5,6 @@ D' = 2**m; each form f_j thus gives an orthonormal basis, and the standard basis
 similar codes of different forms can be follows from the rank of f_i + f_j.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Callable

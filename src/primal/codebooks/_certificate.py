@@ -1,9 +1,7 @@
 """What is known about a codebook, how it is known, and whether its codes agree."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -73,7 +71,7 @@ class CodebookCertificate(Evidence):
     best_bound_name: str
 
     @classmethod
-    def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> CodebookCertificate:
+    def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> Self:
         """Return the evidence of a construction with every bound beside it."""
         best = bounds.best(N, D, field)
         return cls(

@@ -6,8 +6,6 @@ Its similarities are constant on cosets: n numbers tell all lags 1, ..., P - 1, 
 makes a search possible.
 """
 
-from __future__ import annotations
-
 import math
 import time
 from collections.abc import Callable, Iterator

@@ -3,8 +3,6 @@
 Nothing here holds an N x N matrix: blocks of the Gram matrix are made, read and dropped.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

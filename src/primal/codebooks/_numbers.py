@@ -5,8 +5,6 @@ frequencies there are primes that follow it as closely as N codes can tell: with
 |frac sqrt(p) - a| <= delta the cosine at lag l moves by at most 2 pi l delta.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress

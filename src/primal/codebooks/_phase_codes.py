@@ -4,11 +4,10 @@
 primes; they differ in which primes they take and in how these are weighted.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
 from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
@@ -191,7 +190,7 @@ class Offset(Static):
     kind = "offset"
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Offset:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         n_offsets = _DEFAULT_OFFSETS if budget.steps is None else budget.steps
         k = n_primes(D, field)
         what = f"a search of {n_offsets} starts for {N} codes"

@@ -5,8 +5,6 @@ cosines of uniform phases. That is a heuristic: it is exact for no codebook, and
 percent for StaticPrime and for random frequencies (docs/codebooks.md has the comparison).
 """
 
-from __future__ import annotations
-
 import math
 import operator
 

@@ -4,8 +4,6 @@ These are the ceilings that prime codes are measured against; their coherence is
 form. A phase u / P is reduced in integers and then cut to 64 bits.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterable
 from functools import cache

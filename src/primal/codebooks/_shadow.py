@@ -4,13 +4,11 @@ Common sizes of shadows need no search: ``designs.txt``, made by ``tools/design_
 their targets.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
@@ -46,7 +44,7 @@ class Shadow(PrimeCodes):
     target: Target | None = None  # of cosets, where it was made from them
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Shadow:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         shipped = shipped_design(N, D, field)
         if shipped is not None and budget.steps is None and budget.seconds is None:
             return cls(N, D, field, shipped.primes, shipped.view)
@@ -66,7 +64,7 @@ class Shadow(PrimeCodes):
         return min(found, key=lambda codes: codes._coherence())
 
     @classmethod
-    def of_cosets(cls, N: int, D: int, field: str, budget: SearchBudget) -> Shadow:
+    def of_cosets(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         """Return a shadow of the best union of cyclotomic cosets, one real code for each position.
 
         When no union has exactly D / 2 frequencies, a slightly smaller one is padded with zeros.
@@ -76,7 +74,7 @@ class Shadow(PrimeCodes):
         return cls.of_target(N, D, field, cyclotomic_target(N, smaller, budget))
 
     @classmethod
-    def of_target(cls, N: int, D: int, field: str, target: Target) -> Shadow:
+    def of_target(cls, N: int, D: int, field: str, target: Target) -> Self:
         """Return the shadow of a union of cosets."""
         frequencies = [u / target.P for u in target.numerators]
         (primes,) = tightest_shadow([frequencies], N, signed=False)
@@ -85,7 +83,7 @@ class Shadow(PrimeCodes):
         return codes
 
     @classmethod
-    def of_singer(cls, N: int, D: int, field: str, budget: SearchBudget | None = None) -> Shadow:
+    def of_singer(cls, N: int, D: int, field: str, budget: SearchBudget | None = None) -> Self:
         """Return a shadow of a perfect difference set: phasors, or real codes z and i z."""
         q = singer_order("shadow", N, D, field)
         modulus = q * q + q + 1
@@ -123,7 +121,7 @@ class PrimeChirp(PhaseCodes):
         self._g = floor_roots(np.array(self.primes_b, dtype=np.uint64), 1.0, 64)
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> PrimeChirp:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         k = largest_order("chirp", N, D, field, lambda k: k * (k + 1), least=3)
         # What the certificate takes: the frame operator and its factors.
         require_memory(96 * k**2, f"a certificate of chirps of {k} phases")

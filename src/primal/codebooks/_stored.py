@@ -3,8 +3,6 @@
 Only ``gaussian`` and ``random-frequency`` use random numbers in this library, and they need a seed.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -5,8 +5,6 @@ for cosines and sines it is the real part. N codes therefore have N - 1 differen
 products, not N (N - 1) / 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 

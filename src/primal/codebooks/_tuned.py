@@ -5,11 +5,9 @@ sharpness. The greedy part is the method of conditional expectations: it derando
 bound. Amplitudes are optimal, by linear programming.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -43,7 +41,7 @@ class Tuned(PrimeCodes):
     kind, _fields, _options = "tuned", ("real",), ("primes",)
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Tuned:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         k = n_primes(D, "real")
         pool = prime_slice(0, max(_POOL, 3 * k))
         require_memory(12 * len(pool) * N, f"the cosines of {len(pool)} primes at {N} lags")
@@ -149,7 +147,7 @@ class Weighted(PrimeCodes):
         self.lower_bound = float(lower_bound)
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Weighted:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         k = n_primes(D, "real")
         require_memory(32 * N + 256 * k * k, f"a linear programme of {k} weights for {N} codes")
         primes = prime_slice(0, k)

@@ -4,8 +4,6 @@ Coherence is the largest |cosine| between two of the vectors. D counts real numb
 ``field="real"`` and complex ones for ``field="complex"``.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from itertools import product

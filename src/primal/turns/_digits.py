@@ -23,8 +23,6 @@ Most phases need much less. An approximation with a proven error decides how a p
 computed exactly. See `product_error` and `level_errors`.
 """
 
-from __future__ import annotations
-
 from itertools import product
 from typing import NamedTuple
 

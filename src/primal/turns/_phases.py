@@ -5,8 +5,6 @@ they too have one bit pattern on every machine. Few bits hide nothing: phases ar
 themselves.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from primal._checks import fixed_point, one_of

@@ -4,8 +4,6 @@ A segmented sieve over the odd numbers. Segments of one megabyte stay in cache, 
 a pattern of the smallest primes is stamped in instead of being sieved.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -7,8 +7,6 @@ root, V - n**2, is never larger than 2 n, so it survives the wrap-around of V - 
 and each further group of 32 digits follows from that remainder by one division.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

@@ -10,8 +10,6 @@ primes are shuffled, the same way for every number of frequencies: frequency j o
 the next would otherwise be almost the same.
 """
 
-from __future__ import annotations
-
 import math
 from decimal import Decimal, localcontext
 from functools import lru_cache

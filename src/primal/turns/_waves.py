@@ -9,8 +9,6 @@ t = rest / (eighth of a turn). Polynomials give cos(pi t / 4) and sin(pi t / 4);
 swaps and negates them.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
