@@ -27,8 +27,6 @@ _ROOMS = {
     **dict.fromkeys(("ItemMemory", "KeyValueMemory", "SequenceMemory", "Space"), "hdc"),
     **dict.fromkeys(("PrimeFeatures", "PrimeHasher", "PrimePositions"), "sklearn"),
 }
-# The meaning of the fields of a type; 1 where nothing else is said.
-_VERSIONS: dict[str, int] = {}
 
 
 def from_spec(spec: Mapping[str, object]) -> Any:
@@ -65,10 +63,10 @@ def from_spec(spec: Mapping[str, object]) -> Any:
             f"this version of primal does not know specs of type {kind!r:.40}; the type of a spec "
             f"is one of {', '.join(sorted(_ROOMS))}."
         )
-    found, known = spec.get("version"), _VERSIONS.get(kind, 1)
-    if type(found) is not int or found != known:
+    found = spec.get("version")
+    if type(found) is not int or found != 1:
         raise SpecError(
-            f"this version of primal knows version {known} of the spec of a {kind}, got "
+            f"this version of primal knows version 1 of the spec of a {kind}, got "
             f"{found!r:.40}: install the version of primal that wrote it."
         )
     room = importlib.import_module(f"primal.{_ROOMS[kind]}")
@@ -79,7 +77,7 @@ def from_spec(spec: Mapping[str, object]) -> Any:
 
 def make_spec(kind: str, /, **fields: object) -> dict[str, Any]:
     """Return the spec of an object whose class is called `kind`."""
-    return {"type": kind, "version": _VERSIONS.get(kind, 1), **fields}
+    return {"type": kind, "version": 1, **fields}
 
 
 def spec_fields(kind: str, fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

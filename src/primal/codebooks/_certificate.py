@@ -19,11 +19,7 @@ _BLOCK_ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a construction can say about its own codes; a certificate adds the bounds.
-
-    `pair` holds indices i < j of two codes that attain the coherence, None when there is no pair
-    or all pairs are orthogonal; `lag` is j - i in steps of a Toeplitz code, where it has one.
-    """
+    """What a construction can say about its own codes; a certificate adds the bounds."""
 
     coherence: float
     pair: tuple[int, int] | None
@@ -43,7 +39,7 @@ class CodebookCertificate(Evidence):
         Largest |cosine| between two codes before they are rounded to the output type, correct to
         1e-12 (float32 moves a cosine by less than 1e-6); a lower estimate of it unless `exact`.
     pair : tuple of int or None
-        Indices of two codes that attain it.
+        Indices i < j of two codes that attain it; None where all are orthogonal.
     rms : float
         Root mean square of all cosines.
     proof : str
@@ -158,9 +154,8 @@ def sampled_statistics(book: Any, n_pairs: int) -> tuple[float, tuple[int, int],
 
 def _pair_cosines(book: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return the |cosines| of pairs of codes, float64."""
-    wide = "complex128" if book.field == "complex" else "float64"
     found = np.empty(len(i))
     for rows in row_blocks(len(i), book.D, _BLOCK_ENTRIES):
-        left, right = book.encode(i[rows], dtype=wide), book.encode(j[rows], dtype=wide)
+        left, right = book._wide(i[rows]), book._wide(j[rows])
         found[rows] = np.abs(np.einsum("nd,nd->n", left.conj(), right))
     return found

@@ -183,12 +183,9 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
 
 def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int, bool]:
     """Return a function that fetches rows i..j-1, and N, D, whether they are complex."""
-    if hasattr(codes, "certificate"):  # a Codebook makes its rows when asked
+    is_book = hasattr(codes, "certificate")  # a Codebook makes its rows when asked
+    if is_book:
         N, D, is_complex = codes.N, codes.D, codes.field == "complex"
-
-        def fetch(first: int, last: int) -> np.ndarray:
-            wide = "complex128" if is_complex else "float64"
-            return codes.encode(np.arange(first, last), dtype=wide)
     else:
         with raised_as(DataError, "codes must be a matrix of numbers"):
             array = np.asarray(codes)
@@ -198,12 +195,12 @@ def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int,
                 f"{array.shape} of {array.dtype}."
             )
         (N, D), is_complex = array.shape, array.dtype.kind == "c"
-
-        def fetch(first: int, last: int) -> np.ndarray:
-            return array[first:last]
-
     if N < 2:
         raise DataError(f"a Gram statistic needs two codes or more, got {N}.")
+
+    def fetch(first: int, last: int) -> np.ndarray:
+        return codes._wide(np.arange(first, last)) if is_book else array[first:last]
+
     return fetch, N, D, is_complex
 
 

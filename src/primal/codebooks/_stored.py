@@ -91,7 +91,7 @@ def polished(
         )
     callback("progress", progress)
     require_work(steps * N**3, f"polishing with steps = {steps}")
-    codes = book.encode(np.arange(N), dtype="complex128" if book.field == "complex" else "float64")
+    codes = book._wide(np.arange(N))
     target = 1.15 * welch(N, D)
     gram = codes.conj() @ codes.T
     best, lowest = codes, _coherence(gram)

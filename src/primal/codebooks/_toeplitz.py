@@ -87,10 +87,8 @@ def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     The Fejer identity: with F_N(x) = sin(pi N x)**2 / sin(pi x)**2 the sum is
     1/2 sum_mn w_m w_n [F_N(f_m - f_n) + F_N(f_m + f_n)], whatever N is.
     """
-    return 0.5 * (
-        _fejer_sum(increments, increments, N, weights)
-        + _fejer_sum(increments, np.uint64(0) - increments, N, weights)
-    )
+    mirrored = _fejer_sum(increments, np.uint64(0) - increments, N, weights)
+    return 0.5 * (_fejer_sum(increments, increments, N, weights) + mirrored)
 
 
 def phasor_energy(increments: np.ndarray, N: int) -> float:

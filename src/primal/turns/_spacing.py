@@ -91,9 +91,14 @@ def spaced_increments(
             f'start chooses primes for spacing "raw" and "kronecker", got {start} with '
             f'"{spacing}", whose frequencies follow from its grid: leave it out.'
         )
+    ratio = positive_scale("base", base)
+    if not 1.0 < ratio <= _LARGEST_BASE:
+        raise ParameterError(
+            f"base must lie above 1 and up to 1e15, got {base!r}: for example 1e4."
+        )
     if spacing == "rotary":
-        return _rotary_increments(k, _grid_base(base), sigma)
-    p, exponents = _grid_primes(k, _grid_base(base))
+        return _rotary_increments(k, Decimal(ratio), sigma)
+    p, exponents = _grid_primes(k, Decimal(ratio))
     return floor_roots(p, np.ldexp(sigma, -exponents), 64)
 
 
@@ -107,15 +112,6 @@ def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
         logarithm = base.ln()
         exact = [unit * (logarithm * -j / k).exp() for j in range(k)]
         return np.array([int(v.to_integral_value()) % 2**64 for v in exact], dtype=np.uint64)
-
-
-def _grid_base(base: float) -> Decimal:
-    number = positive_scale("base", base)
-    if not 1.0 < number <= _LARGEST_BASE:
-        raise ParameterError(
-            f"base must lie above 1 and up to 1e15, got {base!r}: for example 1e4."
-        )
-    return Decimal(number)
 
 
 def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
