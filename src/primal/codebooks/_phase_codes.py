@@ -11,7 +11,7 @@ from typing import Self
 
 import numpy as np
 
-from primal._checks import one_of, require_memory, require_work, whole_number
+from primal._checks import even_dimension, one_of, require_memory, require_work, whole_number
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._metrics import rms_from_energy
@@ -247,13 +247,7 @@ def n_primes(D: int, field: str) -> int:
     """Return how many phases fill a code: D complex numbers, or D / 2 cosines and sines."""
     if field == "complex":
         return D
-    if D % 2:
-        raise ParameterError(
-            f"D must be even (cosines and sines come in pairs), got {D}: use "
-            f"{f'{D - 1} or ' if D > 1 else ''}{D + 1}, or kind='auto', which may leave one "
-            "entry zero."
-        )
-    return D // 2
+    return even_dimension(D, or_else=", or kind='auto', which may leave one entry zero") // 2
 
 
 def _window_sums(values: np.ndarray, k: int) -> np.ndarray:

@@ -38,8 +38,6 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     >>> from primal.codebooks import predict_coherence
     >>> round(predict_coherence(1000, 64), 5), round(predict_coherence(1000, 64, 0.95), 5)
     (0.41678, 0.49243)
-    >>> round(predict_coherence(1000, 64, model="gaussian"), 5)
-    0.55776
     """
     N = whole_number("N", N, least=2)
     D = _dimension(D, model)
@@ -62,8 +60,6 @@ def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
     >>> from primal.codebooks import capacity
     >>> round(math.log10(capacity(1024, 0.2)), 1)
     9.7
-    >>> round(math.log10(capacity(1024, 0.2, model="gaussian")), 1)
-    5.1
     """
     D = _dimension(D, model)
     coherence = real_number("coherence", coherence, above=0.0, below=1.0)
