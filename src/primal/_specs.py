@@ -36,14 +36,7 @@ def from_spec(spec: Mapping[str, object]) -> Any:
     ----------
     spec : mapping
         The `spec` of a map, codebook, space, vocabulary, memory, index or estimator, for instance
-        read back from JSON.
-
-    Raises
-    ------
-    SpecError
-        If the type or its version is unknown, or a field is missing, extra or wrong.
-    MissingPackageError
-        If the type lives in a room whose package is not installed.
+        read back from JSON. Anything wrong in it is a SpecError.
 
     Examples
     --------

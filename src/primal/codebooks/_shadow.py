@@ -265,9 +265,6 @@ def shipped_lines() -> dict[tuple[int, int, str], str]:
     source = Path(__file__).with_name("designs.txt")
     if not source.is_file():  # while the table itself is being made
         return {}
-    table = {}
-    for line in source.read_text(encoding="ascii").splitlines():
-        if not line.startswith("#"):
-            N, D, field = line.split(maxsplit=3)[:3]
-            table[int(N), int(D), field] = line
-    return table
+    lines = [ln for ln in source.read_text(encoding="ascii").splitlines() if ln[0] != "#"]
+    sizes = [line.split(maxsplit=3)[:3] for line in lines]
+    return {(int(N), int(D), field): ln for (N, D, field), ln in zip(sizes, lines, strict=True)}
