@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from primal.errors import DataError
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._sources import Source, check_names, open_source, reading
+from primal.pipeline._sources import Source, open_source, reading
 
 Key = tuple[int, int]  # file and number of a block
 
@@ -59,9 +59,7 @@ def shard_spans(
     (i, n), spans = shard, []
     for index, file in enumerate(files):
         try:
-            source = open_source(file)
-            check_names(source.schema, names)
-            n_rows = source.n_rows
+            n_rows = open_source(file, names).n_rows
         except DataError:
             n_rows = None
         if n_rows is None:
@@ -99,9 +97,7 @@ def read_span(
     """
     file, at = files[span.file], span.file
     try:
-        source = open_source(file)
-        with reading(file.path):
-            check_names(source.schema, names)
+        source = open_source(file, names)
     except DataError as error:
         if (at, span.first) not in done:
             yield Block(at, span.first, span.first * rows, None, str(error), True)

@@ -1,23 +1,36 @@
-"""``encode``: from tables on disk to features on disk."""
+"""``encode``, from tables on disk to features on disk, and ``merge`` of what shards wrote."""
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from primal._checks import callback, flag, one_of, whole_number
-from primal.errors import ParameterError
-from primal.pipeline._columns import FEATURES, checked_names, find_columns
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from primal._checks import callback, file_path, flag, one_of, whole_number
+from primal.errors import DataError, ParameterError
 from primal.pipeline._engines import Local, Ray, checked_engine
+from primal.pipeline._folder import MANIFEST, PartFolder
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import EncodeJob, Progress
-from primal.pipeline._output import places
-from primal.pipeline._recipe import FLOATS, LARGEST_PART_ROWS, ON_ERROR, STORED, Recipe, core_map
-from primal.pipeline._record import beside
-from primal.pipeline._run import Outcome, make_parts
+from primal.pipeline._job import (
+    FLOATS,
+    LARGEST_PART_ROWS,
+    ON_ERROR,
+    STORED,
+    EncodeJob,
+    Progress,
+    Recipe,
+    core_map,
+)
+from primal.pipeline._output import finished, open_output, places, write_one_file
+from primal.pipeline._record import Record, beside, read_manifest
+from primal.pipeline._rows import FEATURES, checked_names, find_columns
+from primal.pipeline._run import make_parts
 
 # Bytes of features in one part, when the number of rows is left open.
 _PART_BYTES = 1 << 24
@@ -141,38 +154,101 @@ def encode(
     rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * map_.D, 8 * map_.d)))
     rows = int(rows_per_part or 1 << (rows.bit_length() - 1))
     recipe = Recipe(map_, stored, found, keep, on_error, rows)
+    about = {
+        "spec": map_.spec,
+        "fingerprint": map_.fingerprint,
+        "stored": stored,
+        "columns": list(found),
+        "keep": list(keep),
+        "on_error": on_error,
+        "rows_per_part": rows,
+    }
+    read, features = tuple(dict.fromkeys((*found, *keep))), recipe.feature_type
+    schema = pa.schema([*kept, pa.field(FEATURES, features, nullable=on_error == "null")])
     job = EncodeJob(
-        files,
-        tuple(dict.fromkeys((*found, *keep))),
-        rows,
-        str(folder.absolute()),
-        recipe.as_json,
-        recipe.schema(kept),
-        recipe,
-        kept,
-        where.layer,
-        where.device,
+        *(files, read, rows, str(folder.absolute()), about, schema, recipe),
+        *(kept, where.layer, where.device),
     )
-    outcome = make_parts(job, target, where, shard=shard, overwrite=overwrite, progress=progress)
-    return report_of(target, outcome, time.perf_counter() - start)
+    made = make_parts(job, target, where, shard=shard, overwrite=overwrite, progress=progress)
+    return _report(target, *made, start)
 
 
-def report_of(target: Path, outcome: Outcome, seconds: float) -> EncodeReport:
-    """Return the report on an output."""
-    record = outcome.record
-    one_file = target.suffix in (".parquet", ".npy")
+def _report(
+    target: Path, record: Record, resumed_rows: int, already_complete: bool, start: float
+) -> EncodeReport:
+    one_file, rejected = target.suffix in (".parquet", ".npy"), record.rejected
     lists = beside(target, "rejected.csv") if one_file else target / "_rejected"
     return EncodeReport(
         target,
         record.rows,
-        record.rejected,
-        lists if record.rejected else None,
+        rejected,
+        lists if rejected else None,
         record.about["fingerprint"],
         record.about["spec"],
-        outcome.resumed_rows,
-        outcome.already_complete,
-        seconds,
+        resumed_rows,
+        already_complete,
+        time.perf_counter() - start,
     )
+
+
+def merge(
+    src: str | Path,
+    dst: str | Path | None = None,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> EncodeReport:
+    """Check that a folder holds the parts of all shards, and put them together if asked for.
+
+    Parameters
+    ----------
+    src : path
+        The folder that ``encode(..., shard=(i, n))`` wrote into, for every i.
+    dst : path, optional
+        One file, ``.parquet`` or ``.npy``, with the bytes of an encoding that was never cut into
+        shards. The folder stays.
+    overwrite : bool, default=False
+    progress : callable, optional
+        Called with rows done and rows in all.
+
+    Returns
+    -------
+    report : EncodeReport
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal import pipeline
+    >>> np.save("points.npy", np.linspace(-1.0, 1.0, 300).reshape(100, 3))
+    >>> m = primal.KernelPrime(3, 8, gamma=0.1)
+    >>> for i in range(2):
+    ...     _ = pipeline.encode("points.npy", "shards", m, rows_per_part=10, shard=(i, 2))
+    >>> pipeline.merge("shards", "whole.parquet").rows
+    100
+    """
+    start, folder = time.perf_counter(), file_path("src", src)
+    flag("overwrite", overwrite)
+    callback("progress", progress)
+    if not folder.is_dir():
+        raise DataError(f"{src} is no folder of parts: name the one that the shards wrote into.")
+    record, paths = open_output(folder, None if dst is None else file_path("dst", dst))
+    if dst is None:
+        return _report(folder, record, record.rows, True, start)
+    target, work_folder = places(dst)
+    if work_folder == target:
+        raise ParameterError(
+            f"the folder is complete as it is; {dst} must end in .parquet or .npy."
+        )
+    request = read_manifest(folder / MANIFEST)["request"] | {"format": target.suffix}
+    done = finished(target, request, overwrite)
+    if done is None:
+        # As it was written: Arrow's reader names some inner fields otherwise.
+        written = base64.b64decode(pq.read_metadata(paths[0]).metadata[b"ARROW:schema"])
+        schema, recipe = pa.ipc.read_schema(pa.py_buffer(written)), Recipe.from_json(record.about)
+        with PartFolder(work_folder, request) as work:
+            write_one_file(target, folder, record, schema, request, recipe.npy_rows, progress)
+            work.remove()
+    return _report(target, done or record, 0, done is not None, start)
 
 
 def _check_options(

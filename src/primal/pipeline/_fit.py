@@ -17,11 +17,9 @@ from primal.bases import fold_sum
 from primal.errors import DataError
 from primal.kernels import KERNELS
 from primal.pipeline._blocks import read_span, shard_spans
-from primal.pipeline._columns import checked_names, find_columns
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import Progress, complaint
-from primal.pipeline._recipe import ON_ERROR
-from primal.pipeline._rows import matrix
+from primal.pipeline._job import ON_ERROR, Progress, complaint
+from primal.pipeline._rows import checked_names, find_columns, matrix
 
 # Values of one piece: 16 MB.
 _PIECE_VALUES = 1 << 21

@@ -12,16 +12,13 @@ import pyarrow.parquet as pq
 
 from primal._checks import file_path
 from primal.errors import DataError
-from primal.pipeline._array_source import ARRAY, open_npy
 from primal.pipeline._blocks import Span, read_span
-from primal.pipeline._columns import FEATURES
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import EncodeJob
+from primal.pipeline._job import EncodeJob, Recipe
 from primal.pipeline._output import known_inputs, open_output
-from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import Record
-from primal.pipeline._rows import column_array
-from primal.pipeline._sources import reading
+from primal.pipeline._rows import FEATURES, column_array
+from primal.pipeline._sources import ARRAY, open_arrays, reading
 
 # Parts that are encoded again, spread evenly over the output.
 _SAMPLED_PARTS = 4
@@ -115,7 +112,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
         schema = pq.read_schema(paths[0])
         kept = pa.schema([schema.field(name) for name in recipe.keep])
     read, rows = tuple(dict.fromkeys((*recipe.columns, *recipe.keep))), recipe.rows_per_part
-    job = EncodeJob(files, read, rows, "", record.about, recipe.schema(kept), recipe, kept)
+    job = EncodeJob(files, read, rows, "", record.about, kept, recipe, kept)
     same = job.run == record.run
     if source is not None and not same:
         raise DataError(f"{source} is not what {path} was made from: names or sizes differ.")
@@ -178,7 +175,7 @@ def _stored(paths: list[Path], record: Record, place: int) -> pa.Array:
     path = paths[place] if len(paths) == len(rows) else paths[0]
     with reading(str(path)):
         if path.suffix == ".npy":
-            tables = open_npy(str(path)).tables([ARRAY], sum(rows[:place]), rows[place])
+            tables = open_arrays(str(path)).tables([ARRAY], sum(rows[:place]), rows[place])
             return column_array(next(tables), ARRAY)
         group = sum(n > 0 for n in rows[:place]) if path is paths[0] and len(paths) == 1 else 0
         return column_array(pq.ParquetFile(path).read_row_group(group, [FEATURES]), FEATURES)

@@ -27,8 +27,9 @@ from primal.errors import DataError
 Fields = dict[int, tuple[int, Any]]
 _MAGIC = b"PAR1"
 _PAGE_BYTES = 1 << 20  # of values, about: what a reader holds at a time
-# Types of Thrift.
+# Types of Thrift, and that of lengths, which no field has.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 3, 4, 5, 6, 8, 9, 12
+_VARINT = 0
 # Numbers of the format (parquet.thrift): physical types, encodings, codecs.
 _PHYSICAL = {"float32": 4, "float16": 7, "uint8": 1, "uint16": 1}
 _PLAIN, _RLE, _BYTE_STREAM_SPLIT, _UNCOMPRESSED, _ZSTD = 0, 3, 9, 0, 6
@@ -50,7 +51,8 @@ def write_file(stream: BinaryIO, schema: pa.Schema, groups: Iterable[RowGroup]) 
         start = stream.tell()
         for piece in group.pieces:
             stream.write(piece)
-        _shift(group.fields, start - len(_MAGIC))
+        if start > len(_MAGIC):
+            _shift(group.fields, start - len(_MAGIC))
         if len(described) <= _LARGEST_ORDINAL:
             group.fields[7] = (_I16, len(described))
         described.append(group.fields)
@@ -149,16 +151,22 @@ def _shift(group: Fields, by: int) -> None:
 def _page(codes: np.ndarray, null: np.ndarray | None) -> tuple[list[Any], int]:
     """Return the header and the pieces of a data page, and its size unpacked, header apart."""
     n, width = codes.shape
-    whole = _varint(2) + b"\0" + (_varint(2 * width - 2) + b"\1" if width > 1 else b"")
+    whole = (
+        _thrift(2, _VARINT)
+        + b"\0"
+        + (_thrift(2 * width - 2, _VARINT) + b"\1" if width > 1 else b"")
+    )
     if null is None or not null.any():
         there = 1 if null is None else 2
-        repetition, definition = whole * n, _varint(2 * n * width) + bytes([there])
+        repetition, definition = whole * n, _thrift(2 * n * width, _VARINT) + bytes([there])
     else:
         codes, absent = codes[~null], null.tolist()
-        repetition = b"".join(_varint(2) + b"\0" if one else whole for one in absent)
+        repetition = b"".join(_thrift(2, _VARINT) + b"\0" if one else whole for one in absent)
         runs = [(one, sum(1 for _ in rows)) for one, rows in groupby(absent)]
         definition = b"".join(
-            _varint(2 * size) + b"\0" if one else _varint(2 * size * width) + b"\2"
+            _thrift(2 * size, _VARINT) + b"\0"
+            if one
+            else _thrift(2 * size * width, _VARINT) + b"\2"
             for one, size in runs
         )
     levels = b"".join(len(one).to_bytes(4, "little") + one for one in (repetition, definition))
@@ -183,14 +191,18 @@ def _value(data: Iterator[int], kind: int = _STRUCT) -> Any:
     if kind in (_TRUE, _FALSE, _BYTE):  # a boolean outside of a field has its own byte
         byte = next(data)
         return byte if kind == _BYTE else byte == _TRUE
-    if kind in (_I16, _I32, _I64):
-        number = _next_varint(data)
-        return (number >> 1) ^ -(number & 1)
+    if kind in (_VARINT, _I16, _I32, _I64):
+        number = shift = 0
+        while (byte := next(data)) >= 128:
+            number |= (byte & 127) << shift
+            shift += 7
+        number |= byte << shift
+        return number if kind == _VARINT else (number >> 1) ^ -(number & 1)
     if kind == _BINARY:
-        return bytes(islice(data, _next_varint(data)))
+        return bytes(islice(data, _value(data, _VARINT)))
     if kind == _LIST:
         head = next(data)
-        size = head >> 4 if head >> 4 != 15 else _next_varint(data)
+        size = head >> 4 if head >> 4 != 15 else _value(data, _VARINT)
         return head & 15, [_value(data, head & 15) for _ in range(size)]
     fields: Fields = {}
     number = 0
@@ -201,27 +213,23 @@ def _value(data: Iterator[int], kind: int = _STRUCT) -> Any:
     return fields
 
 
-def _next_varint(data: Iterator[int]) -> int:
-    number = shift = 0
-    while (byte := next(data)) >= 128:
-        number |= (byte & 127) << shift
-        shift += 7
-    return number | byte << shift
-
-
 def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
     """Return a value of Thrift as bytes."""
     if kind in (_TRUE, _FALSE):
         return bytes([_TRUE if value else _FALSE])
     if kind == _BYTE:
         return bytes([value])
-    if kind in (_I16, _I32, _I64):
-        return _varint((value << 1) ^ (value >> 63))
+    if kind in (_VARINT, _I16, _I32, _I64):  # seven bits to a byte, the lowest first
+        number, out = value if kind == _VARINT else (value << 1) ^ (value >> 63), bytearray()
+        while number >= 128:
+            out.append(number & 127 | 128)
+            number >>= 7
+        return bytes([*out, number])
     if kind == _BINARY:
-        return _varint(len(value)) + value
+        return _thrift(len(value), _VARINT) + value
     if kind == _LIST:
         element, values = value
-        size = b"" if len(values) < 15 else _varint(len(values))
+        size = b"" if len(values) < 15 else _thrift(len(values), _VARINT)
         head = bytes([min(len(values), 15) << 4 | element]) + size
         return head + b"".join(_thrift(item, element) for item in values)
     out, last = bytearray(), 0
@@ -237,12 +245,3 @@ def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
         out += b"" if boolean else _thrift(item, inner)
         last = number
     return bytes(out) + b"\0"
-
-
-def _varint(number: int) -> bytes:
-    """Return a whole number, seven bits to a byte, the lowest first."""
-    out = bytearray()
-    while number >= 128:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])

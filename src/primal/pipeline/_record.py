@@ -58,7 +58,10 @@ class Extent:
         if not len(x) or frequencies is None:
             return UNKNOWN if len(x) else None
         low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
-        wraps = _wraps(x, frequencies, np.maximum(-low, high))
+        largest_x = np.maximum(-low, high)
+        largest = float((np.abs(frequencies) @ largest_x).max())
+        wraps = not largest < 0.5 * (1.0 - 2.0**-40)  # else no x in this range does
+        wraps = wraps and _wraps(x, frequencies, largest_x, largest)
         return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)
 
     @classmethod
@@ -170,11 +173,8 @@ class Record:
             )
 
 
-def _wraps(x: np.ndarray, frequencies: np.ndarray, largest_x: np.ndarray) -> bool:
+def _wraps(x: np.ndarray, frequencies: np.ndarray, largest_x: np.ndarray, largest: float) -> bool:
     """Return whether a phase of some row reaches half a turn; True also where rounding hides it."""
-    largest = float((np.abs(frequencies) @ largest_x).max())
-    if largest < 0.5 * (1.0 - 2.0**-40):  # no x in this range wraps
-        return False
     # In float32, which takes half the time, on inputs scaled to at most 1. Two factors and d
     # terms are rounded, by less than this in all.
     limit = 0.5 - (frequencies.shape[1] + 4) * 2.0**-23 * largest

@@ -1,19 +1,26 @@
-"""From a table to a matrix of numbers, and the rows that do not fit into one."""
+"""Which columns of a table are encoded; their matrix of numbers, and rows that do not fit."""
 
 from __future__ import annotations
 
+import fnmatch
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from primal.errors import DataError
+from primal.errors import DataError, ParameterError
+from primal.pipeline._inputs import InputFile
+from primal.pipeline._sources import ARRAY, Source, check_names, listed, open_source, reading
 
+# Column of the output.
+FEATURES = "features"
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
 _CACHED_VALUES = 1 << 16
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _NO_CAST = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
 
@@ -27,6 +34,123 @@ class Problem:
     reason: str
 
 
+def checked_names(what: str, given: object) -> tuple[str, ...]:
+    """Return names given as one, several or None, which stands for none."""
+    names = () if given is None else (given,) if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple)) or not all(isinstance(one, str) for one in names):
+        raise ParameterError(f"{what} must be a name or a list of names, got {given!r}.")
+    return tuple(names)
+
+
+def find_columns(
+    files: tuple[InputFile, ...],
+    patterns: tuple[str, ...],
+    keep: tuple[str, ...] = (),
+    *,
+    d: int | None = None,
+    on_error: str = "raise",
+) -> tuple[tuple[str, ...], int, pa.Schema]:
+    """Return the columns of x, d and the kept types, of the first file that has values.
+
+    Patterns are names or such as ``"x*"``; none for files of one column or one matrix. Rows must
+    have d numbers, by default as many as the first has. With ``on_error="raise"`` the first file
+    must be the one.
+    """
+    failure: DataError | None = None
+    for file in files:
+        try:
+            source = open_source(file)
+            with reading(file.path):
+                schema = source.schema
+                names = _chosen(patterns, schema, keep)
+                check_names(schema, keep)
+                kept = pa.schema([(name, _known_type(schema.field(name).type)) for name in keep])
+                if keep:
+                    try:
+                        pq.ParquetWriter(pa.BufferOutputStream(), kept).close()
+                    except pa.ArrowException as error:
+                        raise DataError(
+                            f"a kept column has a type that Parquet does not hold: {error}"
+                        ) from None
+                widths = [width_of(schema.field(name).type) for name in names]
+                if len(names) > 1 and any(width not in (0, 1) for width in widths):
+                    raise DataError(
+                        f"take one column of lists, or several of numbers: {listed(names)}"
+                    )
+                width = len(names) if len(names) > 1 or widths[0] == 0 else widths[0]
+                if width is None:  # lists of another length than d are bad rows
+                    width = d or _first_length(source, names[0])
+                elif d is not None and width != d:
+                    raise DataError(
+                        f"{listed(names)} hold {width} numbers in a row, and the map takes {d}"
+                    )
+        except DataError as error:
+            if on_error == "raise":
+                raise
+            failure = failure or error
+            continue
+        if width:
+            return names, width, kept
+        # An empty file says nothing; the next one may.
+        named = f"{file.path}: column {names[0]!r}"
+        failure = failure or DataError(f"{named} holds no values, so their number is not known.")
+    if len(files) == 1 and failure is not None:
+        raise failure
+    raise DataError(f"none of the {len(files)} files can be read; the first: {failure}")
+
+
+def _chosen(patterns: tuple[str, ...], schema: pa.Schema, keep: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the columns that patterns name, each once, in the order of the patterns."""
+    if not patterns:
+        matrices = [field.name for field in schema if pa.types.is_fixed_size_list(field.type)]
+        if matrices != [ARRAY] and len(schema.names) != 1:
+            raise DataError(f"say which columns to encode; it has {listed(schema.names)}")
+        patterns = (schema.names[0],)
+    chosen: dict[str, None] = {}
+    for pattern in patterns:
+        found = [pattern] if pattern in schema.names else []
+        found = found or [
+            name for name in schema.names if fnmatch.fnmatchcase(name, pattern) and name not in keep
+        ]
+        if not found:
+            raise DataError(f"it has no column {pattern!r}, only {listed(schema.names)}")
+        chosen |= dict.fromkeys(found)
+    check_names(schema, chosen)
+    check_columns(schema, tuple(chosen))
+    return tuple(chosen)
+
+
+def _first_length(source: Source, name: str) -> int:
+    """Return the length of the first list that is not empty, 0 where there is none."""
+    for table in source.tables([name], 0, 1024):
+        lengths = pc.call_function("list_value_length", [column_array(table, name)])
+        full = lengths.filter(pc.call_function("greater", [lengths, 0]))
+        if len(full):
+            return full[0].as_py()
+    return 0
+
+
+def _known_type(kind: pa.DataType) -> Any:
+    """Return a type that holds the same values, and that Parquet and Arrow's functions know.
+
+    Categories are numbered with room for those of other files, and views (what Polars writes)
+    become plain text or bytes.
+    """
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(pa.int32(), _known_type(kind.value_type), kind.ordered)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(_known_type(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_known_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(part.name, _known_type(part.type)) for part in kind])
+    return kind
+
+
 def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarray, list[Problem]]:
     """Return the numbers of one column of lists, or of d columns, and what is wrong with them.
 
@@ -35,7 +159,7 @@ def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarra
     """
     arrays = [column_array(table, name) for name in columns]
     names: tuple[str, ...] = columns
-    if len(arrays) == 1 and _is_list(arrays[0].type):
+    if len(arrays) == 1 and width_of(arrays[0].type) != 0:
         x, problems = _from_lists(arrays[0], columns[0], d)
         names = tuple(f"{columns[0]}[{j}]" for j in range(d))
     else:
@@ -74,37 +198,26 @@ def column_array(table: pa.Table, name: str) -> pa.Array:
     return pa.concat_arrays(chunks) if chunks else pa.array([], table.schema.field(name).type)
 
 
-def width_of(kind: pa.DataType) -> int | None:
-    """Return how many numbers a value of this type holds; None where each value may differ."""
-    if pa.types.is_fixed_size_list(kind):
-        return kind.list_size
-    return None if _is_list(kind) else 1
-
-
 def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> None:
     """Raise DataError unless columns are of types that hold numbers, d in a row if given."""
     known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
     for name in columns:
-        kind = schema.field(name).type
-        inner = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
-        if not any(test(inner) for test in (*known, _is_text, pa.types.is_null)):
+        kind, alone = schema.field(name).type, len(columns) == 1
+        width = width_of(kind)
+        inner = kind.value_type if width != 0 or pa.types.is_dictionary(kind) else kind
+        if not any(test(inner) for test in (*known, *_TEXT, pa.types.is_null)):
             raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
-        if d is None:
-            continue
-        alone, plain = len(columns) == 1, width_of(kind) == 1
-        if (alone and plain and d > 1) or not (alone or plain):
+        plain = width in (0, 1)
+        if d is not None and ((alone and plain and d > 1) or not (alone or plain)):
             wanted = f"lists of {d} numbers" if alone else "numbers"
             raise DataError(f"column {name!r} has the type {kind}, not {wanted}.")
 
 
-def _is_list(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in tests)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
+def width_of(kind: pa.DataType) -> int | None:
+    """Return the length of lists of a type, None where each may differ, 0 for a plain value."""
+    if pa.types.is_fixed_size_list(kind):
+        return kind.list_size
+    return None if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 0
 
 
 def _from_lists(array: pa.Array, name: str, d: int) -> tuple[np.ndarray, list[Problem]]:
@@ -159,6 +272,10 @@ def _exact_integers(array: pa.Array, name: str) -> tuple[pa.Array, list[Problem]
     bad = [Problem(row, name, str(filled[row]), reason) for row in np.flatnonzero(large).tolist()]
     mask = large | array.is_null().to_numpy(zero_copy_only=False)
     return pa.array(filled.astype(np.float64), mask=mask), bad
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in _TEXT)
 
 
 def _cast(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:

@@ -6,14 +6,14 @@ import contextlib
 from collections import deque
 from collections.abc import Collection, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from primal._parallel import n_threads
 from primal.errors import PrimalError
 from primal.pipeline._blocks import Span, read_span, shard_spans
-from primal.pipeline._engines import Local, Ray
-from primal.pipeline._folder import PartFolder, part_keys, part_record
+from primal.pipeline._engines import Local, Ray, run_on_ray
+from primal.pipeline._folder import DRAFT, PartFolder, part_keys, part_record
 from primal.pipeline._inputs import check_unchanged
 from primal.pipeline._job import Job, Progress
 from primal.pipeline._output import finished, places, write_one_file
@@ -24,15 +24,6 @@ _MOST_WORKERS = 4
 _READ_AHEAD = 2
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The record of everything that was asked for, and what an earlier run had made of it."""
-
-    record: Record
-    resumed_rows: int
-    already_complete: bool
-
-
 def make_parts(
     job: Job,
     dst: Path,
@@ -41,8 +32,12 @@ def make_parts(
     overwrite: bool,
     progress: Progress | None,
     shard: tuple[int, int] = (0, 1),
-) -> Outcome:
-    """Make the parts of a shard that are not there yet, and one file of them if that is asked."""
+) -> tuple[Record, int, bool]:
+    """Make the parts of a shard that are not there yet, and one file of them if that is asked.
+
+    Returns the record of all of them, how many rows an earlier run had made, and whether nothing
+    was left to do.
+    """
     target, folder = places(dst)
     inputs = [asdict(file) for file in job.files]
     request = job.about | {"format": target.suffix, "inputs": inputs}
@@ -52,7 +47,7 @@ def make_parts(
             if folder.is_dir():  # of a run that was killed at its very end
                 with contextlib.suppress(PrimalError), PartFolder(folder, request) as left:
                     left.remove()
-            return Outcome(record, 0, True)
+            return record, 0, True
     with PartFolder(folder, request, shard[1] > 1, overwrite) as parts:
         spans = shard_spans(job.files, list(job.names), job.rows_per_part, shard)
         by_file = {span.file: span for span in spans}
@@ -72,8 +67,6 @@ def make_parts(
         total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
         resumed = n_done = sum(record.rows for record in records.values())
         if isinstance(engine, Ray) and left:
-            from primal.pipeline._ray import run_on_ray
-
             made = run_on_ray(job, left, frozenset(records), engine)
         else:
             made = _run_here(job, left, frozenset(records))
@@ -83,12 +76,13 @@ def make_parts(
             if progress is not None:
                 progress(n_done, total)
         whole = Record.joined(records.values()) if records else Record(job.about, job.run, ())
-        parts.tidy()
+        if not parts.shared:  # other shards may be writing one
+            parts.unlink(DRAFT)  # what a kill left of a part
         check_unchanged(job.files)
         if folder != target:
             write_one_file(target, folder, whole, job.schema, request, job.npy_rows)
             parts.remove()
-    return Outcome(whole, resumed, not left and folder == target)
+    return whole, resumed, not left and folder == target
 
 
 def _run_here(job: Job, spans: list[Span], done: Collection[Key]) -> Iterator[Record]:
