@@ -14,8 +14,8 @@ from click.testing import CliRunner
 from pipeline_helpers import encode
 
 from primal import DynamicPrime, pipeline
-from primal.cli._decode import decode as decode_command
 from primal.cli._encode import encode as encode_command
+from primal.cli._outputs import decode as decode_command
 from primal.decoding import Box, measure_regime
 from primal.errors import PhaseWrapWarning, SpecError
 from primal.pipeline._record import UNKNOWN, Extent, read_record

@@ -158,8 +158,10 @@ def decode(
         recipe,
         decoder,
     )
-    made, *rest = make_parts(job, target, Local(), overwrite=overwrite, progress=progress)
-    report = DecodeReport(target, made.rows, made.statuses, *rest)
+    made, resumed, complete = make_parts(
+        job, target, Local(), overwrite=overwrite, progress=progress
+    )
+    report = DecodeReport(target, made.rows, made.statuses, resumed, complete)
     if report.doubtful:
         counts = ", ".join(f"{report.statuses.get(one, 0)} {one}" for one in _DOUBTFUL)
         shown = "they are NaN" if target.suffix == ".npy" else f"see the column {STATUS!r}"
