@@ -144,10 +144,38 @@ def encode(
     flag("overwrite", overwrite)
     callback("progress", progress)
     keep, chosen = checked_names("keep", keep), checked_names("columns", columns)
-    shard = _check_options(target, map_, keep, stored, on_error, shard)
+    one_of("stored", stored, STORED)
+    one_of("on_error", on_error, ON_ERROR)
+    if stored not in FLOATS and (getattr(map_, "form", "pair") != "pair" or map_.D % 2):
+        raise ParameterError(
+            f"{stored} needs pairs of cosine and sine, and m has {map_.D} features of form "
+            f"{getattr(map_, 'form', 'pair')!r}: use an even number and form='pair'."
+        )
+    if FEATURES in keep:
+        raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
+    if len(set(keep)) < len(keep):
+        raise ParameterError(f"keep names a column twice: {', '.join(keep)}.")
+    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
+        raise ParameterError(f"shard must be a pair (i, n), got {shard!r}.")
+    i, n = whole_number("shard", shard[0]), whole_number("the number of shards", shard[1], least=1)
+    if i >= n:
+        raise ParameterError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
+    if n > 1 and target.suffix in (".parquet", ".npy"):
+        raise ParameterError(
+            f"shards write into one folder: give dst without the suffix {target.suffix}, and put "
+            "the parts together with merge."
+        )
+    if target.suffix == ".npy" and keep:
+        raise ParameterError("a .npy file holds features only: write Parquet to keep columns.")
+    if target.suffix == ".npy" and on_error == "null" and stored not in FLOATS:
+        raise ParameterError(
+            f"{stored} codes in a .npy file have no value for a missing row: write Parquet, or "
+            "skip such rows."
+        )
     if rows_per_part is not None:
         whole_number("rows_per_part", rows_per_part, least=1, most=LARGEST_PART_ROWS)
-    where = checked_engine(engine, map_, stored)
+    plain = isinstance(engine, (str, Local)) and engine in ("local", Local())
+    where = Local() if plain else checked_engine(engine, map_, stored)
     files = find_inputs(src, target)
     found, _, kept = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
     # By default a power of two of rows whose features take about 16 MB, and their input no more.
@@ -169,7 +197,7 @@ def encode(
         *(files, read, rows, str(folder.absolute()), about, schema, recipe),
         *(kept, where.layer, where.device),
     )
-    made = make_parts(job, target, where, shard=shard, overwrite=overwrite, progress=progress)
+    made = make_parts(job, target, where, shard=(i, n), overwrite=overwrite, progress=progress)
     return _report(target, *made, start)
 
 
@@ -249,38 +277,3 @@ def merge(
             write_one_file(target, folder, record, schema, request, recipe.npy_rows, progress)
             work.remove()
     return _report(target, done or record, 0, done is not None, start)
-
-
-def _check_options(
-    target: Path, m: Any, keep: tuple[str, ...], stored: str, on_error: str, shard: object
-) -> tuple[int, int]:
-    """Return the shard; raise ParameterError for options that are wrong or do not go together."""
-    one_of("stored", stored, STORED)
-    one_of("on_error", on_error, ON_ERROR)
-    if stored not in FLOATS and (getattr(m, "form", "pair") != "pair" or m.D % 2):
-        raise ParameterError(
-            f"{stored} needs pairs of cosine and sine, and m has {m.D} features of form "
-            f"{getattr(m, 'form', 'pair')!r}: use an even number and form='pair'."
-        )
-    if FEATURES in keep:
-        raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
-    if len(set(keep)) < len(keep):
-        raise ParameterError(f"keep names a column twice: {', '.join(keep)}.")
-    if not isinstance(shard, (tuple, list)) or len(shard) != 2:
-        raise ParameterError(f"shard must be a pair (i, n), got {shard!r}.")
-    i, n = whole_number("shard", shard[0]), whole_number("the number of shards", shard[1], least=1)
-    if i >= n:
-        raise ParameterError(f"shard must be i/n with i from 0 to n - 1, got {i}/{n}.")
-    if n > 1 and target.suffix in (".parquet", ".npy"):
-        raise ParameterError(
-            f"shards write into one folder: give dst without the suffix {target.suffix}, and put "
-            "the parts together with merge."
-        )
-    if target.suffix == ".npy" and keep:
-        raise ParameterError("a .npy file holds features only: write Parquet to keep columns.")
-    if target.suffix == ".npy" and on_error == "null" and stored not in FLOATS:
-        raise ParameterError(
-            f"{stored} codes in a .npy file have no value for a missing row: write Parquet, or "
-            "skip such rows."
-        )
-    return i, n

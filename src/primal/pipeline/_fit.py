@@ -96,9 +96,10 @@ def scale_gamma(
         n_read += block.table.num_rows
         if progress is not None:
             progress(n_read, total)
-        x, problems = matrix(block.table, found, d)
+        path = files[block.file].path
+        x, problems = matrix(block.table, found, d, path)
         if problems and on_error == "raise":
-            raise complaint(files[block.file].path, block.first_row, problems)
+            raise complaint(path, block.first_row, problems)
         x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
         if not len(x):
             continue

@@ -9,8 +9,6 @@ shards of one run, keeps others out; where a disk knows no locks the manifest st
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import os
 import re
 import time
@@ -33,16 +31,15 @@ MANIFEST = "_primal.json"
 # One file that is put together from parts, with its manifest and list of rejected rows.
 WORK_FILES = ("_whole", "_manifest.json", "_rejected.csv")
 REJECTED_HEADER = b"file,row,column,value,reason\n"
+# Files of a part, and of its rejected rows, by file and number of its block.
+PART_NAME = "part-{:05}-{:06}.parquet"
+LIST_NAME = "_rejected/part-{:05}-{:06}.csv"
 _PART = re.compile(r"part-(\d{5,9})-(\d{6,15})\.parquet")
 _LIST = re.compile(r"part-\d{5,9}-\d{6,15}\.csv")
 # What a run that was killed left of a file.
 DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
 # Tries of a shard to get the lock, 10 ms apart: another one may be starting.
 _TRIES = 1000
-
-
-def part_path(folder: Path, key: Key) -> Path:
-    return folder / f"part-{key[0]:05}-{key[1]:06}.parquet"
 
 
 def part_keys(folder: Path) -> list[Key]:
@@ -53,25 +50,11 @@ def part_keys(folder: Path) -> list[Key]:
 
 def part_record(folder: Path, key: Key, run: str | None = None) -> Record:
     """Return the record of a part, which must be one of this run."""
-    path = part_path(folder, key)
+    path = folder / PART_NAME.format(*key)
     record = read_record(path)
     if (run or record.run) != record.run or [part[:2] for part in record.parts] != [key]:
         raise DataError(f"{path} is a part of another run: remove it, and run again.")
     return record
-
-
-def rejected_path(folder: Path, key: Key) -> Path:
-    return folder / "_rejected" / f"{part_path(folder, key).stem}.csv"
-
-
-def write_rejected(folder: Path, key: Key, lines: Iterable[tuple[str, ...]]) -> None:
-    """List the rejected rows of a part; the part itself comes later."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    path = rejected_path(folder, key)
-    path.parent.mkdir(exist_ok=True)
-    with written_whole(path) as stream:
-        stream.write(REJECTED_HEADER + text.getvalue().encode("utf-8", errors="replace"))
 
 
 @contextlib.contextmanager
@@ -132,8 +115,8 @@ class PartFolder:
     def remove(self, keys: Iterable[Key] | None = None) -> None:
         """Remove some parts; without any named all of them, and the folder if it is then empty."""
         for key in keys or ():
-            part_path(self.path, key).unlink(missing_ok=True)
-            rejected_path(self.path, key).unlink(missing_ok=True)
+            (self.path / PART_NAME.format(*key)).unlink(missing_ok=True)
+            (self.path / LIST_NAME.format(*key)).unlink(missing_ok=True)
         if keys is None:
             self.unlink(_PART, _LIST, DRAFT)
             for name in (*WORK_FILES, MANIFEST):

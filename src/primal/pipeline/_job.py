@@ -6,7 +6,9 @@ again. A job is a recipe and everything else that making a part takes.
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
 import threading
 from collections.abc import Callable
@@ -24,11 +26,11 @@ from primal._files import written_whole
 from primal._specs import from_spec
 from primal.errors import DataError, EngineError, ParameterError, SpecError
 from primal.pipeline._blocks import Block
-from primal.pipeline._folder import on_disk, part_path, write_rejected
+from primal.pipeline._folder import LIST_NAME, PART_NAME, REJECTED_HEADER, on_disk
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._parquet import RowGroup, feature_group, write_file
 from primal.pipeline._record import METADATA_KEY, Extent, Record
-from primal.pipeline._rows import FEATURES, Problem, check_columns, column_array, converted, matrix
+from primal.pipeline._rows import FEATURES, Problem, column_array, converted, matrix
 from primal.pipeline._sources import MALFORMED
 from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
@@ -91,14 +93,6 @@ class Recipe:
                 one_of("on_error", values["on_error"], ON_ERROR),
                 whole_number("rows_per_part", values["rows_per_part"], least=1, most=2**48),
             )
-
-    @cached_property
-    def frequencies(self) -> np.ndarray | None:
-        """In turns per unit of x, of shape (k, d); None where phases are not those of x alone."""
-        m, spec = self.map, self.map.spec
-        if spec.get("layer_norm") or spec.get("form") == "offset":
-            return None
-        return m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
 
     @cached_property
     def feature_type(self) -> Any:
@@ -218,9 +212,14 @@ class Job:
         record = Record(self.about, self.run, (part,), made.extent, made.statuses or {})
         metadata = {METADATA_KEY: json.dumps(record.as_json()).encode()}
         with on_disk(self.folder):
-            if made.rejected:
-                write_rejected(folder, key, made.rejected)
-            with written_whole(part_path(folder, key)) as stream:
+            if made.rejected:  # listed first: a part stands for a list that is there
+                text, path = io.StringIO(), folder / LIST_NAME.format(*key)
+                csv.writer(text, lineterminator="\n").writerows(made.rejected)
+                path.parent.mkdir(exist_ok=True)
+                with written_whole(path) as stream:
+                    lines = text.getvalue().encode("utf-8", errors="replace")
+                    stream.write(REJECTED_HEADER + lines)
+            with written_whole(folder / PART_NAME.format(*key)) as stream:
                 write_file(stream, self.schema.with_metadata(metadata), made.groups)
         return record
 
@@ -238,17 +237,13 @@ class EncodeJob(Job):
         try:
             if block.table is None:
                 raise DataError(block.failure)
-            try:
-                check_columns(block.table.schema, recipe.columns, recipe.map.d)
-            except DataError as error:
-                raise DataError(f"{path}: {error}") from None
+            table, kept = block.table, []
+            x, problems = matrix(table, recipe.columns, recipe.map.d, path)
         except DataError as error:
             if recipe.on_error == "raise":
                 raise
             first = str(block.first_row) if block.first_row else ""
             return Made((), 0, ((path, first, "", "", str(error)),))
-        table, kept = block.table, []
-        x, problems = matrix(table, recipe.columns, recipe.map.d)
         for field in self.kept:
             column, bad = converted(column_array(table, field.name), field.type, field.name)
             kept.append(column)
@@ -281,7 +276,11 @@ class EncodeJob(Job):
             return Made((), 0, rejected, x=x, codes=codes, null=null)
         kept = pa.Table.from_arrays(kept, schema=self.kept)
         groups = (feature_group(FEATURES, kept, codes, null),)
-        extent = Extent.of(x[~bad] if problems else x, recipe.frequencies)
+        m, spec = recipe.map, self.about["spec"]
+        frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
+        if spec.get("layer_norm") or spec.get("form") == "offset":  # phases of more than x
+            frequencies = None
+        extent = Extent.of(x[~bad] if problems else x, frequencies)
         return Made(groups, len(codes), rejected, extent, x=x, codes=codes, null=null)
 
     def _too_large(self, x: np.ndarray) -> list[Problem]:

@@ -76,19 +76,50 @@ def feature_group(
     group: Fields = {1: (_LIST, (_STRUCT, [])), 2: (_I64, 0), 5: (_I64, at), 6: (_I64, 0)}
     (data,), group = table_group(kept) if kept.num_columns else ((b"",), group)
     width, packed = codes.shape[1], codes.dtype.kind == "u"
+    encoding = _BYTE_STREAM_SPLIT if packed else _PLAIN
     n_stored = n_unpacked = 0
     pieces: list[Any] = [data]
+    # Levels of one list, and of a row without one: runs of 0, the first of a row, and of 1.
+    absent = _thrift(2, _VARINT) + b"\0"
+    whole = absent + (_thrift(2 * width - 2, _VARINT) + b"\1" if width > 1 else b"")
     page_rows = max(1, _PAGE_BYTES // (width * max(4, codes.itemsize)))
     for first in range(0, len(codes), page_rows):
-        rows = slice(first, first + page_rows)
-        page, unpacked = _page(codes[rows], None if null is None else null[rows])
-        pieces += page
-        n_stored += sum(len(piece) for piece in page)
-        n_unpacked += len(page[0]) + unpacked
+        part = codes[first : first + page_rows]
+        gone = None if null is None else null[first : first + page_rows]
+        n_values, runs, repetition = part.size, [(False, len(part))], whole * len(part)
+        if gone is not None and gone.any():
+            part = part[~gone]
+            n_values = part.size + int(gone.sum())
+            runs = [(one, sum(1 for _ in rows)) for one, rows in groupby(gone.tolist())]
+            repetition = b"".join((absent if one else whole) * size for one, size in runs)
+        there = b"\1" if null is None else b"\2"
+        definition = b"".join(
+            _thrift(2 * size, _VARINT) + b"\0"
+            if one
+            else _thrift(2 * size * width, _VARINT) + there
+            for one, size in runs
+        )
+        levels = b"".join(len(one).to_bytes(4, "little") + one for one in (repetition, definition))
+        little = np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<"))
+        values = little.reshape(-1).view(np.uint8).data
+        page, unpacked = [levels, values], len(levels) + len(values)
+        if packed:
+            # Parquet keeps small integers in 32 bits. Bytes of each place apart, zeros pack to
+            # nothing.
+            places = np.frombuffer(values, dtype=np.uint8).reshape(-1, part.itemsize).T
+            content = levels + places.tobytes() + bytes((4 - part.itemsize) * part.size)
+            page, unpacked = [pa.compress(content, "zstd", asbytes=True)], len(content)
+        n_bytes = sum(len(piece) for piece in page)
+        data_page = {1: (_I32, n_values), 2: (_I32, encoding), 3: (_I32, _RLE), 4: (_I32, _RLE)}
+        sizes = {2: (_I32, unpacked), 3: (_I32, n_bytes)}
+        header = _thrift({1: (_I32, 0), **sizes, 5: (_STRUCT, data_page)})
+        pieces += [header, *page]
+        n_stored += len(header) + n_bytes
+        n_unpacked += len(header) + unpacked
     n_null = 0 if null is None else int(null.sum())
     metadata = {
         1: (_I32, _PHYSICAL[codes.dtype.name]),
-        2: (_LIST, (_I32, [_RLE, _BYTE_STREAM_SPLIT if packed else _PLAIN])),
+        2: (_LIST, (_I32, [_RLE, encoding])),
         3: (_LIST, (_BINARY, [name.encode(), b"list", b"element"])),
         4: (_I32, _ZSTD if packed else _UNCOMPRESSED),
         5: (_I64, (len(codes) - n_null) * width + n_null),
@@ -146,44 +177,6 @@ def _shift(group: Fields, by: int) -> None:
         for number in numbers:
             if fields.get(number, (_I64, 0))[1]:
                 fields[number] = (_I64, fields[number][1] + by)
-
-
-def _page(codes: np.ndarray, null: np.ndarray | None) -> tuple[list[Any], int]:
-    """Return the header and the pieces of a data page, and its size unpacked, header apart."""
-    n, width = codes.shape
-    whole = (
-        _thrift(2, _VARINT)
-        + b"\0"
-        + (_thrift(2 * width - 2, _VARINT) + b"\1" if width > 1 else b"")
-    )
-    if null is None or not null.any():
-        there = 1 if null is None else 2
-        repetition, definition = whole * n, _thrift(2 * n * width, _VARINT) + bytes([there])
-    else:
-        codes, absent = codes[~null], null.tolist()
-        repetition = b"".join(_thrift(2, _VARINT) + b"\0" if one else whole for one in absent)
-        runs = [(one, sum(1 for _ in rows)) for one, rows in groupby(absent)]
-        definition = b"".join(
-            _thrift(2 * size, _VARINT) + b"\0"
-            if one
-            else _thrift(2 * size * width, _VARINT) + b"\2"
-            for one, size in runs
-        )
-    levels = b"".join(len(one).to_bytes(4, "little") + one for one in (repetition, definition))
-    little = np.ascontiguousarray(codes, dtype=codes.dtype.newbyteorder("<"))
-    values, encoding = little.reshape(-1).view(np.uint8).data, _PLAIN
-    pieces: list[Any] = [levels, values]
-    n_unpacked = len(levels) + len(values)
-    if codes.dtype.kind == "u":
-        # Parquet keeps small integers in 32 bits. Bytes of each place apart, zeros pack to nothing.
-        places = np.frombuffer(values, dtype=np.uint8).reshape(-1, codes.itemsize).T
-        unpacked = levels + places.tobytes() + bytes((4 - codes.itemsize) * codes.size)
-        pieces, encoding = [pa.compress(unpacked, "zstd", asbytes=True)], _BYTE_STREAM_SPLIT
-        n_unpacked = len(unpacked)
-    n_values = codes.size + (n - len(codes))
-    data_page = {1: (_I32, n_values), 2: (_I32, encoding), 3: (_I32, _RLE), 4: (_I32, _RLE)}
-    sizes = {2: (_I32, n_unpacked), 3: (_I32, sum(len(piece) for piece in pieces))}
-    return [_thrift({1: (_I32, 0), **sizes, 5: (_STRUCT, data_page)}), *pieces], n_unpacked
 
 
 def _value(data: Iterator[int], kind: int = _STRUCT) -> Any:

@@ -62,7 +62,23 @@ def find_columns(
             source = open_source(file)
             with reading(file.path):
                 schema = source.schema
-                names = _chosen(patterns, schema, keep)
+                if not patterns:
+                    lists = [one.name for one in schema if pa.types.is_fixed_size_list(one.type)]
+                    if lists != [ARRAY] and len(schema.names) != 1:
+                        raise DataError(
+                            f"say which columns to encode; it has {listed(schema.names)}"
+                        )
+                names = ()
+                for pattern in patterns or schema.names[:1]:
+                    matching = [one for one in schema.names if fnmatch.fnmatchcase(one, pattern)]
+                    found = [one for one in matching if one not in keep]
+                    found = [pattern] if pattern in schema.names else found
+                    if not found:
+                        only = listed(schema.names)
+                        raise DataError(f"it has no column {pattern!r}, only {only}")
+                    names = tuple(dict.fromkeys((*names, *found)))
+                check_names(schema, names)
+                widths = _widths(schema, names)
                 check_names(schema, keep)
                 kept = pa.schema([(name, _known_type(schema.field(name).type)) for name in keep])
                 if keep:
@@ -72,7 +88,6 @@ def find_columns(
                         raise DataError(
                             f"a kept column has a type that Parquet does not hold: {error}"
                         ) from None
-                widths = [width_of(schema.field(name).type) for name in names]
                 if len(names) > 1 and any(width not in (0, 1) for width in widths):
                     raise DataError(
                         f"take one column of lists, or several of numbers: {listed(names)}"
@@ -97,27 +112,6 @@ def find_columns(
     if len(files) == 1 and failure is not None:
         raise failure
     raise DataError(f"none of the {len(files)} files can be read; the first: {failure}")
-
-
-def _chosen(patterns: tuple[str, ...], schema: pa.Schema, keep: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the columns that patterns name, each once, in the order of the patterns."""
-    if not patterns:
-        matrices = [field.name for field in schema if pa.types.is_fixed_size_list(field.type)]
-        if matrices != [ARRAY] and len(schema.names) != 1:
-            raise DataError(f"say which columns to encode; it has {listed(schema.names)}")
-        patterns = (schema.names[0],)
-    chosen: dict[str, None] = {}
-    for pattern in patterns:
-        found = [pattern] if pattern in schema.names else []
-        found = found or [
-            name for name in schema.names if fnmatch.fnmatchcase(name, pattern) and name not in keep
-        ]
-        if not found:
-            raise DataError(f"it has no column {pattern!r}, only {listed(schema.names)}")
-        chosen |= dict.fromkeys(found)
-    check_names(schema, chosen)
-    check_columns(schema, tuple(chosen))
-    return tuple(chosen)
 
 
 def _first_length(source: Source, name: str) -> int:
@@ -151,15 +145,22 @@ def _known_type(kind: pa.DataType) -> Any:
     return kind
 
 
-def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarray, list[Problem]]:
+def matrix(
+    table: pa.Table, columns: tuple[str, ...], d: int, path: str = ""
+) -> tuple[np.ndarray, list[Problem]]:
     """Return the numbers of one column of lists, or of d columns, and what is wrong with them.
 
     x is float32 or float64 of shape (n, d), with 0 in place of everything that is not a finite
-    number. There is at most one problem for each row, in the order of the rows.
+    number. There is at most one problem for each row, in the order of the rows. DataError, which
+    names the file, for columns that do not hold d numbers in a row.
     """
+    try:
+        widths = _widths(table.schema, columns, d)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
     arrays = [column_array(table, name) for name in columns]
     names: tuple[str, ...] = columns
-    if len(arrays) == 1 and width_of(arrays[0].type) != 0:
+    if widths[0] != 0 and len(arrays) == 1:
         x, problems = _from_lists(arrays[0], columns[0], d)
         names = tuple(f"{columns[0]}[{j}]" for j in range(d))
     else:
@@ -198,12 +199,18 @@ def column_array(table: pa.Table, name: str) -> pa.Array:
     return pa.concat_arrays(chunks) if chunks else pa.array([], table.schema.field(name).type)
 
 
-def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> None:
-    """Raise DataError unless columns are of types that hold numbers, d in a row if given."""
+def _widths(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> list[int | None]:
+    """Return the length of lists in each column, None where it may differ, 0 for plain values.
+
+    DataError unless they are of types that hold numbers, d in a row if given.
+    """
     known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    widths: list[int | None] = []
     for name in columns:
         kind, alone = schema.field(name).type, len(columns) == 1
-        width = width_of(kind)
+        width = kind.list_size if pa.types.is_fixed_size_list(kind) else 0
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            width = None
         inner = kind.value_type if width != 0 or pa.types.is_dictionary(kind) else kind
         if not any(test(inner) for test in (*known, *_TEXT, pa.types.is_null)):
             raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
@@ -211,13 +218,8 @@ def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int | None = N
         if d is not None and ((alone and plain and d > 1) or not (alone or plain)):
             wanted = f"lists of {d} numbers" if alone else "numbers"
             raise DataError(f"column {name!r} has the type {kind}, not {wanted}.")
-
-
-def width_of(kind: pa.DataType) -> int | None:
-    """Return the length of lists of a type, None where each may differ, 0 for a plain value."""
-    if pa.types.is_fixed_size_list(kind):
-        return kind.list_size
-    return None if pa.types.is_list(kind) or pa.types.is_large_list(kind) else 0
+        widths.append(width)
+    return widths
 
 
 def _from_lists(array: pa.Array, name: str, d: int) -> tuple[np.ndarray, list[Problem]]:
