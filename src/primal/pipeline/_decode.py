@@ -17,14 +17,13 @@ from primal._checks import callback, file_path, flag, whole_number
 from primal.decoding import Box, Gaussian, Integers, code_phases, noise_turns, pseudoinverse
 from primal.errors import DataError, NotInvertibleError, PhaseWrapWarning, SpecError
 from primal.pipeline._blocks import Block
-from primal.pipeline._engines import Local
+from primal.pipeline._engines import Local, make_parts
 from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import FLOATS, Job, Made, Progress, Recipe
 from primal.pipeline._output import open_output, places
 from primal.pipeline._parquet import table_group
 from primal.pipeline._record import UNKNOWN, Extent
 from primal.pipeline._rows import FEATURES, column_array
-from primal.pipeline._run import make_parts
 from primal.pipeline._sources import ARRAY, open_source
 from primal.turns import phases_to_turns
 
@@ -39,6 +38,9 @@ _MOST_INPUTS = 128
 _DEVIATIONS = 6.0
 
 _Codes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+# x of shape (n, d), NaN where decoding failed or there was nothing to decode; which rows have
+# features; and "unique", "ambiguous" or "failed" for each, "missing" without features.
+_Decoded = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -147,7 +149,7 @@ def decode(
     }
     stored = open_source(files[0]).schema
     kept = pa.schema([stored.field(name) for name in recipe.keep])
-    empty = Decoded(np.empty((0, recipe.map.d)), np.empty(0, bool), np.empty(0, "<U9"))
+    empty = np.empty((0, recipe.map.d)), np.empty(0, bool), np.empty(0, "<U9")
     job = _DecodeJob(
         files,
         tuple([ARRAY] if paths[0].suffix == ".npy" else [*recipe.keep, FEATURES]),
@@ -177,16 +179,15 @@ def decode(
 
 @dataclass(frozen=True)
 class _DecodeJob(Job):
-    decoder: Callable[[pa.Table], Decoded]
+    decoder: Callable[[pa.Table], _Decoded]
 
     def make(self, block: Block) -> Made:
         if block.table is None:
             raise DataError(block.failure)
         table = block.table.rename_columns([*self.recipe.keep, FEATURES])
         decoded = self.decoder(table)
-        groups = (table_group(_table(table, decoded, self.recipe)),) if len(decoded.x) else ()
-        statuses = dict(Counter(decoded.status.tolist()))
-        return Made(groups, len(decoded.x), statuses=statuses)
+        groups = (table_group(_table(table, decoded, self.recipe)),) if len(table) else ()
+        return Made(groups, len(table), statuses=dict(Counter(decoded[2].tolist())))
 
     def npy_rows(self, table: pa.Table) -> np.ndarray:
         """Return x from the table of a part, with NaN in every row that is not unique."""
@@ -203,18 +204,16 @@ class _DecodeJob(Job):
         return x
 
 
-def _table(table: pa.Table, made: Decoded, recipe: Recipe) -> pa.Table:
+def _table(table: pa.Table, decoded: _Decoded, recipe: Recipe) -> pa.Table:
     """Return kept columns, decoded ones in the shape that they were read from, and the verdict."""
     columns, names = [table.column(name) for name in recipe.keep], list(recipe.keep)
-    if len(recipe.columns) == made.x.shape[1]:
-        by_column = (pa.array(np.ascontiguousarray(x), mask=~made.valid) for x in made.x.T)
-        decoded = [*zip(recipe.columns, by_column, strict=True)]
+    x, valid, status = decoded
+    if len(recipe.columns) == x.shape[1]:
+        made = [pa.array(np.ascontiguousarray(one), mask=~valid) for one in x.T]
     else:
-        values, mask = pa.array(made.x.reshape(-1)), None
-        mask = None if made.valid.all() else pa.array(~made.valid)
-        lists = pa.FixedSizeListArray.from_arrays(values, made.x.shape[1], mask=mask)
-        decoded = [(recipe.columns[0], lists)]
-    for name, column in (*decoded, (STATUS, pa.array(made.status))):
+        mask = None if valid.all() else pa.array(~valid)
+        made = [pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), x.shape[1], mask=mask)]
+    for name, column in zip((*recipe.columns, STATUS), (*made, pa.array(status)), strict=True):
         while name in names:
             name = f"{name}_decoded"
         columns.append(column)
@@ -222,18 +221,9 @@ def _table(table: pa.Table, made: Decoded, recipe: Recipe) -> pa.Table:
     return pa.table(columns, names=names)
 
 
-@dataclass(frozen=True)
-class Decoded:
-    """Rows of a table."""
-
-    x: np.ndarray  # (n, d), NaN where decoding failed or there was nothing to decode
-    valid: np.ndarray  # which rows have features
-    status: np.ndarray  # "unique", "ambiguous" or "failed"; "missing" without features
-
-
 def row_decoder(
     recipe: Recipe, extent: Extent | None, *, prior: Any, noise: str | float | None, beam: int
-) -> Callable[[pa.Table], Decoded]:
+) -> Callable[[pa.Table], _Decoded]:
     """Return the function from stored rows to decoded ones.
 
     `extent` is what was recorded of the rows when they were encoded.
@@ -251,14 +241,14 @@ def row_decoder(
     noise = recipe.stored.removesuffix("-phase") if noise is None else noise
     by_codes = _by_codes(recipe, extent, prior, noise, beam)
 
-    def decoded(table: pa.Table) -> Decoded:
+    def decoded(table: pa.Table) -> _Decoded:
         codes, valid = recipe.present(column_array(table, FEATURES))
         if recipe.stored not in FLOATS:
             codes = phases_to_turns(codes)
         x = np.full((len(valid), m.d), np.nan)
         status = np.full(len(valid), "missing", dtype="<U9")
         x[valid], status[valid] = by_codes(codes)
-        return Decoded(x, valid, status)
+        return x, valid, status
 
     return decoded
 

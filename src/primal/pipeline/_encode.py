@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from primal._checks import callback, file_path, flag, one_of, whole_number
 from primal.errors import DataError, ParameterError
-from primal.pipeline._engines import Local, Ray, checked_engine
+from primal.pipeline._engines import Local, Ray, checked_engine, make_parts
 from primal.pipeline._folder import MANIFEST, PartFolder
 from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import (
@@ -30,7 +30,6 @@ from primal.pipeline._job import (
 from primal.pipeline._output import finished, open_output, places, write_one_file
 from primal.pipeline._record import Record, beside, read_manifest
 from primal.pipeline._rows import FEATURES, checked_names, find_columns
-from primal.pipeline._run import make_parts
 
 # Bytes of features in one part, when the number of rows is left open.
 _PART_BYTES = 1 << 24

@@ -184,11 +184,31 @@ def matrix(
 
 
 def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:
-    """Return a column in another type; values that it cannot hold become null, and a problem."""
+    """Return a column in another type; values that it cannot hold become null, and a problem.
+
+    So do values that it holds, but not as they were. Rounding of floats is none; text that became
+    a number is compared as that number.
+    """
     if array.type == target:
         return array, []
     found, bad = _cast(array, target, name)
-    return found, bad + _changed(array, found, name, {problem.row for problem in bad})
+    if _is_text(array.type) or pa.types.is_nested(array.type):
+        return found, bad
+    try:
+        if pa.types.is_floating(target):
+            finite = pc.call_function("is_finite", [array.cast(pa.float64())])
+            held = pc.call_function("is_finite", [found])
+            same = pc.call_function("or", [pc.call_function("invert", [finite]), held])
+        else:
+            same = pc.call_function("equal", [found.cast(array.type), array])
+    except _NO_CAST:
+        return found, bad
+    lost = np.flatnonzero(~pc.fill_null(same, True).to_numpy(zero_copy_only=False)).tolist()
+    reason, known = f"not of the type {target}", {problem.row for problem in bad}
+    bad += [
+        Problem(row, name, _shown(array[row].as_py()), reason) for row in lost if row not in known
+    ]
+    return found, bad
 
 
 def column_array(table: pa.Table, name: str) -> pa.Array:
@@ -254,7 +274,13 @@ def _numbers(array: pa.Array, name: str) -> tuple[np.ndarray, list[Problem]]:
     if pa.types.is_floating(array.type):
         plain = array
     elif pa.types.is_integer(array.type):
-        plain, bad = _exact_integers(array, name)
+        filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+        large = (filled > _LARGEST_EXACT_INTEGER) | (filled < -_LARGEST_EXACT_INTEGER)
+        reason = "an integer beyond 2**53, which float64 cannot hold"
+        rows = np.flatnonzero(large).tolist()
+        bad = [Problem(row, name, str(filled[row]), reason) for row in rows]
+        mask = large | array.is_null().to_numpy(zero_copy_only=False)
+        plain = pa.array(filled.astype(np.float64), mask=mask)
     else:
         plain, bad = _cast(array, pa.float64(), name)
     if plain.null_count:
@@ -265,15 +291,6 @@ def _numbers(array: pa.Array, name: str) -> tuple[np.ndarray, list[Problem]]:
     values = plain.to_numpy(zero_copy_only=False)
     narrow = values.dtype in (np.float16, np.float32)
     return values.astype(np.float32 if narrow else np.float64, copy=False), bad
-
-
-def _exact_integers(array: pa.Array, name: str) -> tuple[pa.Array, list[Problem]]:
-    filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
-    large = (filled > _LARGEST_EXACT_INTEGER) | (filled < -_LARGEST_EXACT_INTEGER)
-    reason = "an integer beyond 2**53, which float64 cannot hold"
-    bad = [Problem(row, name, str(filled[row]), reason) for row in np.flatnonzero(large).tolist()]
-    mask = large | array.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(filled.astype(np.float64), mask=mask), bad
 
 
 def _is_text(kind: pa.DataType) -> bool:
@@ -298,29 +315,6 @@ def _cast(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, li
             values.append(None)
             bad.append(Problem(row, name, _shown(value.as_py()), wanted))
     return pa.array(values, target), bad
-
-
-def _changed(before: pa.Array, after: pa.Array, name: str, known: set[int]) -> list[Problem]:
-    """Return the values that another type holds, but not as they were.
-
-    Rounding of floats is none; text that became a number is compared as that number.
-    """
-    if _is_text(before.type) or pa.types.is_nested(before.type):
-        return []
-    try:
-        if pa.types.is_floating(after.type):
-            finite = pc.call_function("is_finite", [before.cast(pa.float64())])
-            held = pc.call_function("is_finite", [after])
-            same = pc.call_function("or", [pc.call_function("invert", [finite]), held])
-        else:
-            same = pc.call_function("equal", [after.cast(before.type), before])
-    except _NO_CAST:
-        return []
-    lost = np.flatnonzero(~pc.fill_null(same, True).to_numpy(zero_copy_only=False)).tolist()
-    reason = f"not of the type {after.type}"
-    return [
-        Problem(row, name, _shown(before[row].as_py()), reason) for row in lost if row not in known
-    ]
 
 
 def _shown(value: object) -> str:

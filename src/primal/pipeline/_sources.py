@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import codecs
 import errno
-import io
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -166,12 +165,19 @@ def _open_csv(path: str) -> Source:
     def opened(
         names: list[str] | None, text: list[str], malformed: dict[int, str]
     ) -> csv.CSVStreamingReader:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+
         def note(row: csv.InvalidRow) -> str:
             malformed[row.number - 2] = row.text  # counted from 1, and the names are a line too
             return "skip"
 
+        def checked(data: pa.Buffer) -> pa.Buffer:
+            decoder.decode(data, final=not data.size)
+            return data
+
         return csv.open_csv(
-            _CheckedText(path),
+            # Arrow checks the columns that it converts, but not the malformed lines it hands over.
+            pa.TransformInputStream(pa.input_stream(path), checked),
             # Only without threads are malformed lines counted.
             read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
             parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
@@ -201,29 +207,6 @@ def _open_csv(path: str) -> Source:
             yield _with_malformed(reader.schema.empty_table(), malformed, at)[0]
 
     return Source(schema, tables)
-
-
-class _CheckedText(io.RawIOBase):
-    """The bytes of a file, decompressed, which must be UTF-8.
-
-    Arrow checks the columns that it converts, but not the malformed lines that it hands over.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._opened = pa.input_stream(path)
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._opened.read(None if size < 0 else size)
-        self._decoder.decode(data, final=not data)
-        return data
-
-    def close(self) -> None:
-        self._opened.close()
-        super().close()
 
 
 def _with_malformed(table: pa.Table, malformed: dict[int, str], at: int) -> tuple[pa.Table, int]:
