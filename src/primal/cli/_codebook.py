@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -262,7 +262,12 @@ def _plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: P
     figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
     axis.set_prop_cycle(color=plt.get_cmap("tab20").colors)
     for kind, coherence in found.items():
-        points = [(n, coherence)] if kind in _SEARCHING else _growth(kind, sizes, d, field)
+        points = [(n, coherence)] if kind in _SEARCHING else []
+        seed = _SEED if kind in _RANDOM else None
+        for size in () if kind in _SEARCHING else sizes:
+            with suppress(PrimalError):  # not every kind has every size
+                book = make_codebook(size, d, kind=kind, field=field, seed=seed)
+                points.append((size, book.certificate.coherence))
         axis.plot(*zip(*points, strict=True), marker="o" if kind in _SEARCHING else ".", label=kind)
     axis.plot(
         sizes, [bounds.best(size, d, field).value for size in sizes], "k--", label="best bound"
@@ -275,19 +280,6 @@ def _plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: P
     figure.legend(loc="outside right upper", fontsize="small")
     written_figure(figure, path)
     plt.close(figure)
-
-
-def _growth(kind: str, sizes: list[int], d: int, field: str) -> list[tuple[int, float]]:
-    """Return (N, coherence) at those sizes that the kind has."""
-    points = []
-    for size in sizes:
-        try:
-            seed = _SEED if kind in _RANDOM else None
-            book = make_codebook(size, d, kind=kind, field=field, seed=seed)
-            points.append((size, book.certificate.coherence))
-        except PrimalError:
-            continue
-    return points
 
 
 def _pyplot() -> Any:

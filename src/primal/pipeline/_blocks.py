@@ -30,10 +30,6 @@ class Span:
     last: int | None
     n_rows: int | None
 
-    def holds(self, key: Key) -> bool:
-        """Whether a block is one of these, given by its file and number."""
-        return key[0] == self.file and self.first <= key[1] < (self.last or 2**62)
-
 
 @dataclass(frozen=True)
 class Block:
@@ -122,7 +118,7 @@ def read_span(
                 else:
                     if source.n_rows:
                         raise DataError("it holds fewer rows than it says")
-                    yield Block(at, 0, 0, _empty(source.schema, names), "", True)
+                    yield Block(at, 0, 0, source.schema.empty_table().select(names), "", True)
                     return
         except DataError as error:
             yield Block(at, number, number * rows, None, str(error), number + 1 == n_blocks)
@@ -148,7 +144,7 @@ def _uncounted(
             yield Block(at, number, number * rows, held, "", False)
             number += 1
         held = table
-    held = _empty(source.schema, names) if held is None else held
+    held = source.schema.empty_table().select(names) if held is None else held
     yield Block(at, number, number * rows, held, "", not failure)
     if failure:
         yield Block(at, number + 1, number * rows + held.num_rows, None, failure, True)
@@ -169,7 +165,3 @@ def _even(tables: Iterator[pa.Table], n_rows: int) -> Iterator[pa.Table]:
             n_held += rest.num_rows
     if held:
         yield pa.concat_tables(held)
-
-
-def _empty(schema: pa.Schema, names: list[str]) -> pa.Table:
-    return pa.schema([schema.field(name) for name in names]).empty_table()

@@ -239,7 +239,20 @@ def row_decoder(
     if extent is not None and extent.low and not len(extent.low) == len(extent.high) == m.d:
         raise SpecError(f"the range in the file is not one of {m.d} inputs: was it changed?")
     noise = recipe.stored.removesuffix("-phase") if noise is None else noise
-    by_codes = _by_codes(recipe, extent, prior, noise, beam)
+    # Of rows that are there: linear where nothing wraps, else the lattice.
+    plan: Any = None
+    linear = scales = plan
+    if prior is not None:
+        plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
+    else:
+        linear = _linear(recipe, extent, noise_turns(noise))
+        scales = getattr(m, "input_scales", None)
+        if extent is not None and extent.low and extent.wraps and m.d <= _MOST_INPUTS:
+            behind, box = m, extent.box
+            if scales is not None:  # the map behind m takes x times these
+                low, high = (tuple((end * scales).tolist()) for end in extent.range)
+                behind, box = m.map, Extent(low, high, True).box
+            plan = behind.decode_plan(prior=box, noise=noise, beam=beam)
 
     def decoded(table: pa.Table) -> _Decoded:
         codes, valid = recipe.present(column_array(table, FEATURES))
@@ -247,34 +260,15 @@ def row_decoder(
             codes = phases_to_turns(codes)
         x = np.full((len(valid), m.d), np.nan)
         status = np.full(len(valid), "missing", dtype="<U9")
-        x[valid], status[valid] = by_codes(codes)
+        if plan is None:
+            x[valid], status[valid] = linear(codes)
+        else:
+            result = plan.decode(codes, check=False)  # the verdict on every row is reported
+            x[valid] = result.x if scales is None else result.x / scales
+            status[valid] = result.status
         return x, valid, status
 
     return decoded
-
-
-def _by_codes(
-    recipe: Recipe, extent: Extent | None, prior: Any, noise: str | float, beam: int
-) -> _Codes:
-    """Return the decoder of rows that are there: linear where nothing wraps, else the lattice."""
-    m, scales = recipe.map, getattr(recipe.map, "input_scales", None)
-    if prior is not None:
-        plan, scales = m.decode_plan(prior=prior, noise=noise, beam=beam), None
-    else:
-        linear = _linear(recipe, extent, noise_turns(noise))
-        if extent is None or not extent.low or not extent.wraps or m.d > _MOST_INPUTS:
-            return linear
-        if scales is None:
-            plan = m.decode_plan(prior=extent.box, noise=noise, beam=beam)
-        else:  # the map behind m takes x times these
-            low, high = (tuple((end * scales).tolist()) for end in extent.range)
-            plan = m.map.decode_plan(prior=Extent(low, high, True).box, noise=noise, beam=beam)
-
-    def by_lattice(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        result = plan.decode(codes, check=False)  # the verdict on every row is reported
-        return result.x if scales is None else result.x / scales, result.status
-
-    return by_lattice
 
 
 def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:

@@ -203,7 +203,8 @@ def encode(
 def _report(
     target: Path, record: Record, resumed_rows: int, already_complete: bool, start: float
 ) -> EncodeReport:
-    one_file, rejected = target.suffix in (".parquet", ".npy"), record.rejected
+    one_file = target.suffix in (".parquet", ".npy")
+    rejected = sum(part[4] for part in record.parts)
     lists = beside(target, "rejected.csv") if one_file else target / "_rejected"
     return EncodeReport(
         target,

@@ -144,9 +144,12 @@ def make_parts(
             return record, 0, True
     with PartFolder(folder, request, shard[1] > 1, overwrite) as parts:
         spans = shard_spans(job.files, list(job.names), job.rows_per_part, shard)
-        by_file = {span.file: span for span in spans}
-        ours = [k for k in part_keys(folder) if k[0] in by_file and by_file[k[0]].holds(k)]
-        records = {key: part_record(folder, key, job.run) for key in ours}
+        ranges = {span.file: (span.first, span.last or 2**62) for span in spans}
+        records = {}
+        for f, n in part_keys(folder):
+            first, last = ranges.get(f, (0, 0))
+            if first <= n < last:
+                records[f, n] = part_record(folder, (f, n), job.run)
         ends = {f: n + 1 for (f, n), record in records.items() if record.parts[0][3]}
         left = [
             span

@@ -122,7 +122,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
         rows=record.rows,
         n_bytes=sum(one.stat().st_size for one in paths),
         parts=len(record.parts),
-        rejected=record.rejected,
+        rejected=sum(part[4] for part in record.parts),
         stored=recipe.stored,
         columns=recipe.columns,
         keep=recipe.keep,
@@ -142,7 +142,8 @@ def _verify(
     """Return the regime, the rows that were encoded again, and how many of them differ."""
     recipe, files = job.recipe, job.files
     wraps, peaks, sampled, wrong = [], [], 0, 0
-    filled = [place for place, part in enumerate(record.parts) if part[2]]
+    counts = [part[2] for part in record.parts]
+    filled = [place for place, n_rows in enumerate(counts) if n_rows]
     spread = np.linspace(0, len(filled) - 1, min(len(filled), _SAMPLED_PARTS)).round()
     for place in [filled[int(i)] for i in spread]:
         f, number, n_rows, *_ = record.parts[place]
@@ -155,7 +156,16 @@ def _verify(
         made = job.make(block)
         if made.codes is None:
             raise DataError(made.rejected[0][-1])
-        stored, there = recipe.present(_stored(paths, record, place))
+        path = paths[place] if len(paths) == len(counts) else paths[0]
+        with reading(str(path)):
+            if path.suffix == ".npy":
+                tables = open_arrays(str(path)).tables([ARRAY], sum(counts[:place]), n_rows)
+                features = column_array(next(tables), ARRAY)
+            else:
+                group = sum(n > 0 for n in counts[:place]) if len(paths) == 1 else 0
+                table = pq.ParquetFile(path).read_row_group(group, [FEATURES])
+                features = column_array(table, FEATURES)
+        stored, there = recipe.present(features)
         sampled += n_rows
         same = len(made.codes) == len(there)
         wrong += _n_different(made.codes, made.null, stored, there) if same else n_rows
@@ -167,18 +177,6 @@ def _verify(
     kind, share = "hash" if max(peaks) >= 0.5 else "manifold", sum(wraps) / sampled
     found = {"kind": kind, "fraction_wrapped": share, "peak_turns": max(peaks)}
     return found, sampled, wrong
-
-
-def _stored(paths: list[Path], record: Record, place: int) -> pa.Array:
-    """Return the features of one part as they are in the output."""
-    rows = [part[2] for part in record.parts]
-    path = paths[place] if len(paths) == len(rows) else paths[0]
-    with reading(str(path)):
-        if path.suffix == ".npy":
-            tables = open_arrays(str(path)).tables([ARRAY], sum(rows[:place]), rows[place])
-            return column_array(next(tables), ARRAY)
-        group = sum(n > 0 for n in rows[:place]) if path is paths[0] and len(paths) == 1 else 0
-        return column_array(pq.ParquetFile(path).read_row_group(group, [FEATURES]), FEATURES)
 
 
 def _n_different(

@@ -82,7 +82,6 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Recipe:
-        """Return the recipe of a record; see `encode`."""
         with raised_as(SpecError, "the description of the map is damaged"):
             columns, keep = (tuple(map(str, values[name])) for name in ("columns", "keep"))
             return cls(
@@ -198,11 +197,9 @@ class Job:
         return hashlib.sha256(json.dumps([self.about, inputs], sort_keys=True).encode()).hexdigest()
 
     def make(self, block: Block) -> Made:
-        """Return the rows of a part."""
         raise NotImplementedError
 
     def npy_rows(self, table: pa.Table) -> np.ndarray:
-        """Return the rows of a ``.npy`` file from the table of a part."""
         return self.recipe.npy_rows(table)
 
     def write(self, block: Block) -> Record:

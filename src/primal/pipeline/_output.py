@@ -127,7 +127,7 @@ def write_one_file(
         output = {"bytes": whole.stat().st_size, **more}
         with written_whole(manifest) as stream:
             stream.write(manifest_text(request, record=record.as_json(), output=output))
-        if record.rejected:
+        if any(part[4] for part in record.parts):
             with written_whole(rejected) as stream:
                 stream.write(REJECTED_HEADER)
                 for f, n in (part[:2] for part in record.parts if part[4]):

@@ -207,7 +207,6 @@ def _value(data: Iterator[int], kind: int = _STRUCT) -> Any:
 
 
 def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
-    """Return a value of Thrift as bytes."""
     if kind in (_TRUE, _FALSE):
         return bytes([_TRUE if value else _FALSE])
     if kind == _BYTE:

@@ -99,7 +99,6 @@ class Extent:
 
     @classmethod
     def from_json(cls, values: Any) -> Extent | None:
-        """Return the extent of a list of its fields, None for None."""
         if values is None:
             return None
         low, high, wraps = values
@@ -126,10 +125,6 @@ class Record:
     @property
     def rows(self) -> int:
         return sum(part[2] for part in self.parts)
-
-    @property
-    def rejected(self) -> int:
-        return sum(part[4] for part in self.parts)
 
     @classmethod
     def joined(cls, records: Iterable[Record]) -> Record:
@@ -162,7 +157,6 @@ class Record:
 
     @classmethod
     def from_json(cls, values: Any) -> Record:
-        """Return the record that :meth:`as_json` described."""
         if not isinstance(values, dict) or values.get("version") != _VERSION:
             raise SpecError(f"this version of primal reads outputs of version {_VERSION} only.")
         own = ("version", "primal", "run", "parts", "extent", "statuses")

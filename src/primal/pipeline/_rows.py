@@ -212,7 +212,6 @@ def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array
 
 
 def column_array(table: pa.Table, name: str) -> pa.Array:
-    """Return a column as one array."""
     chunks = table.column(name).chunks
     if len(chunks) == 1:
         return chunks[0]

@@ -95,7 +95,6 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names for a message, the first twenty of them."""
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
@@ -282,7 +281,6 @@ class _Stored:
         return element if self.width is None else pa.list_(element, self.width)
 
     def column(self, opened: Any, first: int, last: int) -> pa.Array:
-        """Return rows first to last."""
         width = self.width or 1
         if self.fortran and self.width is not None:
             found = np.empty((last - first, width), dtype=self.dtype)
