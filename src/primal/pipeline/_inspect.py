@@ -10,13 +10,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._checks import file_path
-from primal.errors import DataError
+from primal._checks import file_path, raised_as
+from primal.errors import DataError, PrimalError
 from primal.pipeline._blocks import Span, read_span
-from primal.pipeline._inputs import find_inputs
+from primal.pipeline._folder import MANIFEST
+from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import EncodeJob, Recipe
-from primal.pipeline._output import known_inputs, open_output
-from primal.pipeline._record import Record
+from primal.pipeline._output import open_output
+from primal.pipeline._record import Record, beside, read_manifest
 from primal.pipeline._rows import FEATURES, column_array
 from primal.pipeline._sources import ARRAY, open_arrays, reading
 
@@ -104,7 +105,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     where = file_path("path", path)
     record, paths = open_output(where)
     recipe = Recipe.from_json(record.about)
-    names, files = known_inputs(where)
+    names, files = _known_inputs(where)
     if source is not None:
         files = find_inputs(source)
     kept = pa.schema([])
@@ -134,6 +135,22 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
         sampled_rows=sampled,
         wrong_rows=wrong,
     )
+
+
+def _known_inputs(path: Path) -> tuple[list[str], tuple[InputFile, ...]]:
+    """Return the names of the inputs of an output, and the files if all are as they were."""
+    manifest = path / MANIFEST if path.is_dir() else beside(path, "manifest.json")
+    try:
+        listed: list[dict[str, Any]] = read_manifest(manifest)["request"]["inputs"]
+        with raised_as(DataError, "the manifest is damaged"):
+            files = tuple(InputFile(**one) for one in listed)
+            names = [Path(file.path).name for file in files]
+    except DataError:
+        return [], ()
+    try:
+        return names, files if files == find_inputs([file.path for file in files]) else ()
+    except PrimalError:
+        return names, ()
 
 
 def _verify(

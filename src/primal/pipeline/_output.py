@@ -13,9 +13,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._checks import file_path, raised_as
+from primal._checks import file_path
 from primal._files import npy_header, open_regular, written_whole
-from primal.errors import DataError, ParameterError, PrimalError
+from primal.errors import DataError, ParameterError
 from primal.pipeline._folder import (
     LIST_NAME,
     MANIFEST,
@@ -27,7 +27,6 @@ from primal.pipeline._folder import (
     part_record,
     refuse_other,
 )
-from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import Progress
 from primal.pipeline._parquet import stored_groups, write_file
 from primal.pipeline._record import (
@@ -172,22 +171,6 @@ def open_output(path: Path, dst: Path | None = None) -> tuple[Record, list[Path]
     if set(keys) != expected:
         raise ParameterError(f"{path} holds more parts than its input has: remove it.")
     return Record.joined(records), [path / PART_NAME.format(*key) for key in keys]
-
-
-def known_inputs(path: Path) -> tuple[list[str], tuple[InputFile, ...]]:
-    """Return the names of the inputs of an output, and the files if all are as they were."""
-    manifest = path / MANIFEST if path.is_dir() else beside(path, "manifest.json")
-    try:
-        listed: list[dict[str, Any]] = read_manifest(manifest)["request"]["inputs"]
-        with raised_as(DataError, "the manifest is damaged"):
-            files = tuple(InputFile(**one) for one in listed)
-            names = [Path(file.path).name for file in files]
-    except DataError:
-        return [], ()
-    try:
-        return names, files if files == find_inputs([file.path for file in files]) else ()
-    except PrimalError:
-        return names, ()
 
 
 def _is_list(path: Path) -> bool:
