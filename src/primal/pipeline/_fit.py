@@ -89,15 +89,18 @@ def scale_gamma(
     spans = shard_spans(files, names, piece_rows, (0, 1))
     total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
     for block in (b for span in spans for b in read_span(files, span, names, piece_rows)):
-        if block.table is None:
-            if on_error == "raise":
+        path = files[block.file].path
+        try:
+            if block.table is None:
                 raise DataError(block.failure)
+            x, problems = matrix(block.table, found, d, path)
+        except DataError:
+            if on_error == "raise":
+                raise
             continue
         n_read += block.table.num_rows
         if progress is not None:
             progress(n_read, total)
-        path = files[block.file].path
-        x, problems = matrix(block.table, found, d, path)
         if problems and on_error == "raise":
             raise complaint(path, block.first_row, problems)
         x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
