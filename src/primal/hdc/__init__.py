@@ -12,36 +12,35 @@ they can do.
 from primal.hdc._algebra import (
     bind,
     bundle,
+    from_fhrr,
+    from_ssp,
     identity,
     inverse,
+    nearest_code,
     negative,
     normalize,
     permute,
     power,
     similarity,
     similarity_matrix,
-    unbind,
-)
-from primal.hdc._capacity import capacity, matched_accuracy, recall_accuracy
-from primal.hdc._certificate import LawCertificate, SimilarityCertificate, certify
-from primal.hdc._codes import Codes, phasors
-from primal.hdc._convert import (
-    from_fhrr,
-    from_ssp,
-    nearest_code,
     to_fhrr,
     to_numpy,
     to_ssp,
     to_torch,
+    unbind,
 )
-from primal.hdc._decode import Decoded, decode
+from primal.hdc._capacity import (
+    LawCertificate,
+    SimilarityCertificate,
+    capacity,
+    certify,
+    matched_accuracy,
+    recall_accuracy,
+)
+from primal.hdc._codes import Codes, phasors
+from primal.hdc._decode import Decoded, Factors, decode, factorize
 from primal.hdc._items import Cleaned, ItemMemory
-from primal.hdc._keyvalue import Crosstalk, KeyValueMemory
-from primal.hdc._levels import Circular, Levels, Thermometer
-from primal.hdc._reals import Reals
-from primal.hdc._resonator import Factors, factorize
-from primal.hdc._sequence import Recalled, SequenceMemory, decode_slots
-from primal.hdc._space import Space
+from primal.hdc._numbers import Circular, Levels, Reals, Thermometer
 from primal.hdc._structures import (
     encode_graph,
     encode_record,
@@ -50,7 +49,8 @@ from primal.hdc._structures import (
     ngrams,
     path_code,
 )
-from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
+from primal.hdc._superposed import Crosstalk, KeyValueMemory, Recalled, SequenceMemory, decode_slots
+from primal.hdc._vocabulary import Integers, Space, Symbols, Vocabulary
 
 # fmt: off
 __all__ = [

@@ -13,10 +13,10 @@ from primal._checks import positive_scale, require_memory, whole_number
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import DataError
+from primal.hdc._algebra import float32_rows, to_numpy
 from primal.hdc._arrays import from_side_by_side, listed, softmax
-from primal.hdc._certificate import SimilarityCertificate, certify
+from primal.hdc._capacity import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
-from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
 from primal.hdc._storage import Stored, check_array, item_bytes, items_of
 from primal.hdc._vocabulary import Vocabulary

@@ -13,8 +13,8 @@ from primal._checks import one_of, raised_as, require_memory
 from primal._extras import require
 from primal._files import FolderFormat, open_regular, parsed_json
 from primal.errors import DataError, MissingPackageError, ParameterError, PrimalError
+from primal.search._codes import STORED, Map, checked_map, is_waves, n_columns
 from primal.search._rows import Ids
-from primal.search._stored import STORED, Map, checked_map, is_waves, n_columns
 
 # A small JSON file that names the arrays beside it.
 _FORMAT = FolderFormat("index.json", "primal index", 3)

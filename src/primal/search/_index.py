@@ -12,9 +12,9 @@ from primal._checks import file_path, flag, one_of, whole_number
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
 from primal.search import _files
+from primal.search._codes import STORED, checked_codes, checked_map, encoded, n_columns
 from primal.search._rows import Ids, Rows
 from primal.search._scan import chosen_engine, nearest, scorer
-from primal.search._stored import STORED, checked_codes, checked_map, encoded, n_columns
 
 
 class Neighbors(NamedTuple):

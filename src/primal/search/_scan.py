@@ -17,14 +17,15 @@ from primal._parallel import over_rows
 from primal.engines import ENGINES, row_blocks
 from primal.engines import engine as phase_engine
 from primal.errors import EngineError
-from primal.search._rows import Rows
-from primal.search._similarity import (
+from primal.search._codes import (
     TABLE_UNIT,
     cosine_table,
     hamming_distances,
+    is_phases,
     similarity_of_distances,
+    words,
 )
-from primal.search._stored import is_phases, words
+from primal.search._rows import Rows
 
 RowsAt = Callable[[np.ndarray], np.ndarray]  # the rows of an array of indices
 # Queries at once: bounds the memory of a search whatever their number.

@@ -19,10 +19,15 @@ from primal.engines import row_blocks
 from primal.errors import ParameterError, SpecError
 from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
 from primal.maps import KernelPrime
-from primal.sklearn._contract import checked_by_host, numpy_and_back, validate_data
+from primal.sklearn._contract import (
+    SpecMixin,
+    checked_by_host,
+    columns,
+    numpy_and_back,
+    validate_data,
+    weighted_rows,
+)
 from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
-from primal.sklearn._specs import SpecMixin, columns
-from primal.sklearn._weights import weighted_rows
 
 _DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;

@@ -15,10 +15,9 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import raised_as
 from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.sklearn._contract import checked_by_host, validate_data
+from primal.sklearn._contract import checked_by_host, validate_data, weighted_rows
 from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
 from primal.sklearn._moments import rounded
-from primal.sklearn._weights import weighted_rows
 
 # Rows whose features are held at once, in features: 32 MB of float64.
 _BLOCK_FEATURES = 1 << 22
