@@ -24,11 +24,9 @@ from primal.hdc._codes import Codes, combine, fit, operand, phasors
 def bind(*codes: Any) -> Any:
     """Return the product of codes: the sum of their phases. For two, ``a * b``.
 
-    Parameters
-    ----------
-    *codes : Codes or bundles of shape (..., k)
-        Two or more, broadcast against each other; or a list of them; or one stack of shape
-        (..., n, k), which is multiplied along its axis n. The product of codes is one too.
+    Takes two or more Codes or bundles of shape (..., k), broadcast against each other, or a list of
+    them; or one stack of shape (..., n, k), multiplied along its axis n. The product of codes is
+    one.
 
     Examples
     --------
@@ -92,15 +90,9 @@ def power(a: Any, r: float) -> Codes:
 def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
     """Return the sum of codes, complex of shape (..., k), similar to each. For two, ``a + b``.
 
-    Parameters
-    ----------
-    *codes : Codes or bundles of shape (..., k)
-        Two or more, broadcast against each other; or a list of them; or one stack of shape
-        (..., n, k), which is summed along its axis n.
-    weights : array_like of shape (n,), optional
-        Factor of each of the n summands; for a stack also of shape (..., n).
-    normalize : bool, default=False
-        Give every entry the length 1 afterwards. The result holds fewer items: decode raw sums.
+    Takes what :func:`bind` does; `weights` of shape (n,), for a stack also (..., n), are factors of
+    the n summands. `normalize` gives every entry the length 1 afterwards; the result holds fewer
+    items: decode raw sums.
 
     Examples
     --------

@@ -27,18 +27,9 @@ from primal.hdc._codes import Codes, operand, phasors
 class SimilarityCertificate:
     """How similar the codes of n items are at worst: every pair is accounted for.
 
-    Attributes
-    ----------
-    n : int
-        Number of items.
-    coherence : float
-        Largest |cosine similarity| between two of them; 0 for fewer than two.
-    pair : tuple of int or None
-        Places of two items that attain it.
-    rms : float
-        Root mean square of all of them; sqrt(1 / D) for independent codes.
-    welch : float
-        No n codes of this length have a smaller coherence.
+    `coherence` is the largest |cosine similarity| of two of them, 0 for fewer than two, and `pair`
+    their places; `rms` the root mean square of all, sqrt(1 / D) for independent codes. No n codes
+    of this length have a coherence below `welch`.
     """
 
     n: int
@@ -50,18 +41,10 @@ class SimilarityCertificate:
 
 @dataclass(frozen=True)
 class LawCertificate:
-    """How far the similarities of n codes are from the law they are made for.
+    """How far the similarities of n codes are from the law they are made for, over all pairs.
 
-    Attributes
-    ----------
-    n : int
-        Number of codes; all pairs of them were compared.
-    worst : float
-        Largest |similarity - law| of two of them; 0 for fewer than two.
-    pair : tuple of int or None
-        Places of two codes that attain it.
-    rms : float
-        Root mean square over all pairs. Phases drawn at random would have about sqrt(1 / D).
+    `worst` is the largest |similarity - law| of two of them, 0 for fewer than two, and `pair` their
+    places; `rms` the root mean square, about sqrt(1 / D) for phases drawn at random.
     """
 
     n: int

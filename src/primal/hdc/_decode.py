@@ -31,12 +31,9 @@ class Decoded:
 
     Attributes
     ----------
-    indices : ndarray of shape (K,), dtype=int64
-        Places of the items in the list given.
-    weights : ndarray of shape (K,), dtype=float64
-        How much of each: its answer in the matched filter, its least-squares weight otherwise.
-    confidence : ndarray of shape (K,), dtype=float64
-        Chance that the item is in the bundle, from its weight and the noise that is left.
+    indices, weights, confidence : ndarray of shape (K,), dtype=int64, float64, float64
+        Places of the items in the list given; how much of each, its answer in the matched filter
+        or its least-squares weight; the chance that it is in the bundle, from weight and noise.
     residual : float
         Length of what the items do not explain, relative to the bundle.
     capacity, beyond_capacity : int, bool
@@ -263,18 +260,10 @@ _LONGEST_RUN = 40
 class Factors:
     """Factors found by a resonator network.
 
-    Attributes
-    ----------
-    indices : tuple of int
-        Place of each factor in its list.
-    confidence : float
-        Similarity of the product of these factors with the input: 1 for a clean product.
-    found : bool
-        Whether that is clearly above what the best wrong combination has by chance.
-    steps : int
-        Rounds taken, over all starts.
-    beyond_capacity : bool
-        Whether there are more combinations than can be searched: about k**2 / 2.
+    `indices` are the places of the factors in their lists; `confidence` the similarity of their
+    product with the input, 1 for a clean product; `found` whether that is clearly above what the
+    best wrong combination has by chance; `steps` the rounds taken, over all starts;
+    `beyond_capacity` whether there are more combinations than can be searched, about k**2 / 2.
     """
 
     indices: tuple[int, ...]
@@ -285,7 +274,7 @@ class Factors:
 
 
 def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Factors:
-    """Return which codes, one from each list, were bound to a product.
+    """Return which codes, one from each list, were bound to a product, by a resonator network.
 
     Parameters
     ----------
@@ -294,7 +283,9 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
     domains : sequence of Codes of shape (n_f, k)
         Candidates for each factor, two lists or more, of different roles.
     steps : int, default=500
-        Rounds at most.
+        Rounds at most. A round divides the product by the mixtures of all other factors, weighs the
+        candidates of one by how similar they are to the quotient, and normalizes their new mixture
+        (Frady, Kent, Olshausen and Sommer 2020).
 
     Examples
     --------

@@ -28,14 +28,10 @@ _BLOCK_ENTRIES = 1 << 22
 
 @dataclass(frozen=True, eq=False)
 class Cleaned:
-    """The items nearest to some queries.
+    """The items nearest to a query, the best first, or a list of such lists for n queries.
 
-    Attributes
-    ----------
-    items : list
-        For one query its best items, the best first; for n queries a list of n such lists.
-    indices, similarities : ndarray of shape (top,) or (n, top), dtype=int64 and float32
-        Their places in the memory and cosine similarities.
+    `indices` (int64) and `similarities` (float32, cosines), of shape (top,) or (n, top), are their
+    places in the memory and how near they are.
     """
 
     items: list
@@ -46,15 +42,8 @@ class Cleaned:
 class ItemMemory(Stored):
     """Items of a vocabulary, growing in number and in dimensions.
 
-    Parameters
-    ----------
-    vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular
-    items : sequence, default=()
-
-    Attributes
-    ----------
-    items : list
-    codes : Codes of shape (n, k), uint32
+    The vocabulary is any of a :class:`Space`; `items` is the list of them, `codes` are theirs,
+    uint32 of shape (n, k).
 
     Examples
     --------
@@ -147,18 +136,10 @@ class ItemMemory(Stored):
     def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
         """Return what a modern Hopfield network recalls: a softmax over all codes of the memory.
 
-        complex64 of the shape of `queries`, close to one code where one is far more similar than
-        all others, else to a mean.
-
-        Parameters
-        ----------
-        queries : Codes or bundle of shape (k,) or (n, k)
-            Of any length.
-        beta : float, optional
-            Sharpness, for cosine similarities; by default 4 sqrt(D), where a difference of one
-            standard deviation of chance similarities counts for a factor exp(4).
-        steps : int, default=1
-            How often the answer becomes the next query.
+        complex64 of the shape of `queries`, (k,) or (n, k), close to one code where one is far more
+        similar than all others, else to a mean. `beta` is the sharpness for cosine similarities, by
+        default 4 sqrt(D), where a difference of one standard deviation of chance similarities
+        counts for a factor exp(4). `steps` is how often the answer becomes the next query.
         """
         z = phasors(to_numpy(queries))
         rows, matrix = z[None] if z.ndim == 1 else z, self._rows()

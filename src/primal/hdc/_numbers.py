@@ -31,19 +31,10 @@ class Reals(Vocabulary):
 
     The fractional power of d base codes, taken on the frequencies of :class:`primal.KernelPrime`:
     encode(x + y) is bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates
-    kernel(x - y). Every role has the frequencies in an order of its own: the similarity of products
-    of two roles is the product of the kernels. Codes of numbers near 0 are near the identity in
-    every role: bind each with a key before bundling several.
-
-    Parameters
-    ----------
-    space, role : Space, str
-    d : int, default=1
-        Numbers in a vector.
-    kernel : str, default="rbf"
-        "rbf", "laplacian", "cauchy", "matern12", "matern32", "matern52" or "prime".
-    gamma : float, default=1.0
-        Scale of the kernel, as in scikit-learn: "rbf" is exp(-gamma |x - y|**2).
+    kernel(x - y), of which "rbf" is exp(-gamma |x - y|**2). Every role has the frequencies in an
+    order of its own: the similarity of products of two roles is the product of the kernels. Codes
+    of numbers near 0 are near the identity in every role: bind each with a key before bundling
+    several.
 
     Examples
     --------
@@ -181,17 +172,8 @@ class Levels(_Steps):
     """Numbers of a range in n steps: neighbors are alike, the two ends unrelated.
 
     Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
-    do not divide evenly. Where it shall be a kernel, take :class:`Reals`.
-
-    Parameters
-    ----------
-    space, role : Space, str
-    low, high : float
-        The range.
-    n : int
-        Steps, at least 2: their values are evenly spaced from low to high.
-    clip : bool, default=False
-        Whether numbers outside of the range count as its ends; refused otherwise.
+    do not divide evenly. Where it shall be a kernel, take :class:`Reals`. With `clip` numbers
+    outside of the range count as its ends; they are refused otherwise.
 
     Examples
     --------
@@ -225,16 +207,10 @@ class Thermometer(_Steps):
 
 @dataclass(frozen=True)
 class Circular(Vocabulary):
-    """Numbers on a circle: similarity falls linearly to 0 on the opposite side.
+    """Numbers on a circle of length `period`: similarity falls linearly to 0 on the opposite side.
 
     Phase j of the angle x is m_j x / period turns, m_j a whole number, on top of the phases of a
     name. encode(y) / encode(x) depends on y - x alone, and turns any other code by as much.
-
-    Parameters
-    ----------
-    space, role : Space, str
-    period : float
-        Length of the circle: 360 for degrees, 24 for hours.
 
     Examples
     --------

@@ -25,15 +25,10 @@ def encode_record(
 ) -> np.ndarray:
     """Return the bundle of key times value over the fields of a record.
 
-    Parameters
-    ----------
-    fields : mapping
-        From names of fields to their values, or to codes and bundles of shape (k,) made
-        elsewhere, such as a record within a record.
-    keys : Symbols
-    values : vocabulary, or mapping from names of fields to vocabularies
-        One for all fields, or one for each, in other roles than the keys. Names take no numbers:
-        hashed, 149.0 would be no nearer to 149.1 than to anything else.
+    `fields` maps names to values, or to codes and bundles of shape (k,) made elsewhere, such as a
+    record within a record. `values` is one vocabulary for all fields, or a mapping with one for
+    each, in other roles than the keys. Names take no numbers: hashed, 149.0 would be no nearer to
+    149.1 than to anything else.
 
     Examples
     --------
@@ -65,14 +60,8 @@ def encode_sequence(
 ) -> np.ndarray:
     """Return the bundle of position times item over a sequence, positions counted from `start`.
 
-    Parameters
-    ----------
-    items : sequence
-    positions : str, Symbols or Integers
-        As for :class:`SequenceMemory`.
-    symbols : vocabulary
-        Of the items, in another role. With levels of gray this encodes pictures.
-    start : int, default=0
+    Positions are those of :class:`SequenceMemory`; `symbols` is a vocabulary in another role. With
+    levels of gray this encodes pictures.
 
     Examples
     --------

@@ -29,13 +29,8 @@ FORMS = ("matrix", "vector")
 class Crosstalk:
     """How much of other values a recall brings along, relative to the length of the value.
 
-    Attributes
-    ----------
-    measured : float
-        Root mean square over the pairs looked at.
-    predicted : float
-        sqrt((P - 1) / D) in a matrix and sqrt(P - 1) in a vector, for P pairs whose keys are
-        as similar as independent codes.
+    `measured` is the root mean square over the pairs looked at; `predicted`, for P pairs whose keys
+    are as similar as independent codes, sqrt((P - 1) / D) in a matrix and sqrt(P - 1) in a vector.
     """
 
     measured: float
@@ -43,21 +38,14 @@ class Crosstalk:
 
 
 class KeyValueMemory(Stored):
-    """Key and value codes, superposed.
+    """`n_pairs` pairs of key and value codes, superposed in one array `state`.
 
     Parameters
     ----------
     space : Space
     form : {"matrix", "vector"}, default="matrix"
-        "matrix" is the paper's memory, the sum of outer products v u^T, with D**2 numbers; a
-        "vector" the sum of products, with D: far noisier, for keys and values of two roles.
-
-    Attributes
-    ----------
-    n_pairs : int
-        Pairs stored.
-    state : ndarray
-        float32 of shape (D, D), or complex64 of shape (k,).
+        "matrix" is the paper's memory, the sum of outer products v u^T, float32 of shape (D, D); a
+        "vector" the sum of products, complex64 (k,): far noisier, for keys and values of two roles.
 
     Examples
     --------
@@ -178,16 +166,10 @@ _EXPLAINED = 1e-3
 class Recalled:
     """Items read from slots of a bundle.
 
-    Attributes
-    ----------
-    items : list
-    indices, confidence : ndarray of shape (n,), dtype=int64 and float64
-        Their places among the items to choose from; the chance of each to be right.
-    residual : float
-        Length of what the items do not explain, relative to the bundle.
-    beyond_capacity : bool
-        Whether plain reading would be right less than 99 times in 100, and the items found do not
-        explain the bundle either.
+    `indices` (n,) are their places among the items to choose from, `confidence` (n,) the chance of
+    each to be right; `residual` is the length of what they do not explain, relative to the bundle.
+    `beyond_capacity` says that plain reading would be right less than 99 times in 100, and that the
+    items found do not explain the bundle either.
     """
 
     items: list
@@ -198,7 +180,7 @@ class Recalled:
 
 
 class SequenceMemory(Stored):
-    """A growing sequence of items in one vector: the sum of position times item.
+    """A growing sequence of items in one vector `state` (k,): the sum of position times item.
 
     Parameters
     ----------
@@ -207,11 +189,6 @@ class SequenceMemory(Stored):
         :class:`Symbols` keep long sequences apart, :class:`Integers` can be shifted by binding.
     items : ItemMemory
         What the sequence is made of.
-
-    Attributes
-    ----------
-    length : int
-    state : complex64 array of shape (k,)
 
     Examples
     --------

@@ -150,13 +150,9 @@ _BLOCK_PHASES = 1 << 22
 
 @dataclass(frozen=True)
 class Vocabulary(ABC):
-    """What all vocabularies have: a space, a role in it, and codes of values.
+    """What all vocabularies have: a space, one of its roles, and codes of values.
 
-    Parameters
-    ----------
-    space : Space
-    role : str
-        One of the roles of the space. Codes of different roles can be bound.
+    Codes of different roles can be bound.
     """
 
     space: Space
@@ -244,17 +240,10 @@ class Integers(Vocabulary):
     """
 
     def encode(self, numbers: Any, *, bits: int = 32) -> Codes:
-        """Return the codes of whole numbers within [-2**63, 2**63].
+        """Return the codes of whole numbers within [-2**63, 2**63], of any shape: (*shape, k).
 
-        Parameters
-        ----------
-        numbers : array_like of int, any shape
-        bits : {32, 64}, default=32
-            64 keeps the exact phases: then encode(s + t) is bind(encode(s), encode(t)).
-
-        Returns
-        -------
-        codes : Codes of shape (*numbers.shape, k), uint32 or uint64
+        uint32 or, for bits=64, uint64: these are the exact phases, with which encode(s + t) is
+        bind(encode(s), encode(t)).
         """
         if whole_number("bits", bits) not in (32, 64):
             raise ParameterError(f"bits must be 32 or 64, got {bits!r}.")

@@ -26,22 +26,13 @@ _BISECTIONS = 60
 
 
 def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
-    """Return the mean similarity of the codes of two phases a given difference apart.
+    """Return the mean similarity of the codes of two phases a given difference apart, in turns.
 
-    Parameters
-    ----------
-    difference_turns : array_like
-        Differences of phase, in turns.
-    stored : {"bits", "uint8-phase", "uint16-phase"}
-
-    Returns
-    -------
-    mean : ndarray of the same shape, dtype=float64
-        The cosine interpolated linearly between the points of the grid, for a first phase that is
-        uniform over its cell. For sign bits this is the triangle wave 1 - 4 |difference|, the
-        Hamming similarity. Averaged over differences, the cosine shrinks by
-        (sin(pi h) / (pi h))**2 with h the step of the grid: by 5.0e-5 for uint8, to 8 / pi**2 of
-        itself for bits.
+    The cosine interpolated linearly between the points of the grid, float64, for a first phase that
+    is uniform over its cell and codes stored as "bits", "uint8-phase" or "uint16-phase". For sign
+    bits this is the triangle wave 1 - 4 |difference|, the Hamming similarity. Averaged over
+    differences, the cosine shrinks by (sin(pi h) / (pi h))**2 with h the step of the grid: by
+    5.0e-5 for uint8, to 8 / pi**2 of itself for bits.
 
     Examples
     --------

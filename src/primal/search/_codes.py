@@ -170,7 +170,11 @@ _BLOCK_ENTRIES = 1 << 18
 def similarity(
     a: np.ndarray, b: np.ndarray, stored: str, *, n_frequencies: int | None = None
 ) -> np.ndarray:
-    """Return the similarity of every row of a with every row of b.
+    """Return the similarity of every row of a with every row of b, float64 of shape (n, m).
+
+    Estimates of mean_j cos(2 pi difference_j), the cosine similarity of the waves: for phases the
+    cosine of their difference, looked up; for bits what :func:`kernel_from_hamming` makes of the
+    number of bits that differ.
 
     Parameters
     ----------
@@ -180,13 +184,6 @@ def similarity(
     stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
     n_frequencies : int, optional
         Number k of frequencies; needed for bits when 2 k is not a multiple of 8.
-
-    Returns
-    -------
-    similarity : ndarray of shape (n, m), dtype=float64
-        Estimates of mean_j cos(2 pi difference_j), the cosine similarity of the waves: for
-        phases the cosine of their difference, looked up; for bits what
-        :func:`kernel_from_hamming` makes of the number of bits that differ.
 
     Examples
     --------

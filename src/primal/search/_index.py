@@ -20,12 +20,9 @@ from primal.search._scan import chosen_engine, nearest, scorer
 class Neighbors(NamedTuple):
     """What a search found, in the order of FAISS and scikit-learn: ``similarities, ids``.
 
-    Attributes
-    ----------
-    similarities : ndarray of shape (n_queries, n), or (n,) for one query, dtype=float64
-        Estimates of the cosine similarity of the waves (see :func:`similarity`), largest first.
-    ids : ndarray of the same shape, dtype=int64
-        Of the rows; among equally similar ones those that were added first.
+    Of shape (n_queries, n), or (n,) for one query. Similarities (float64) are estimates of the
+    cosine similarity of the waves, largest first (see :func:`similarity`); ids (int64) are those of
+    the rows, among equally similar ones those that were added first.
     """
 
     similarities: np.ndarray
@@ -147,14 +144,10 @@ class Index:
         return len(self._rows)
 
     def add(self, x: object, ids: object = None) -> None:
-        """Append raw vectors.
+        """Append raw vectors (n, d) or (d,), or for a StaticPrime integers of shape (n,) or ().
 
-        Parameters
-        ----------
-        x : array_like of shape (n, d) or (d,), for a StaticPrime integers of shape (n,) or ()
-        ids : array_like of n integers, optional
-            Whole numbers from 0 on by which a search names the rows, each once in the index. By
-            default they count on: 0, 1, 2, ..., or from the largest there has been.
+        `ids` are whole numbers from 0 on by which a search names the rows, each once in the index.
+        By default they count on: 0, 1, 2, ..., or from the largest there has been.
         """
         self._append(np.atleast_2d(self.encode(x)), ids)
 
@@ -178,17 +171,11 @@ class Index:
         return encoded(self._map, x, self._stored)
 
     def search(self, x: object, n_neighbors: int = 10, *, engine: str = "auto") -> Neighbors:
-        """Return the nearest rows of raw vectors.
+        """Return the nearest rows of raw vectors, of the shapes that :meth:`add` takes.
 
-        Parameters
-        ----------
-        x : array_like of shape (n_queries, d), or (d,) for one query; for a StaticPrime integers
-            of shape (n_queries,) or ()
-        n_neighbors : int, default=10
-            An index of fewer rows returns them all.
-        engine : {"auto", "numpy", "numba"}, default="auto"
-            Numba counts bits, NumPy searches all codes; results are the same. ``"auto"`` is Numba
-            for bits where it is installed, else NumPy.
+        An index of fewer than `n_neighbors` rows returns them all. The engines "numba", which
+        counts bits only, and "numpy", which searches all codes, give the same results; "auto" is
+        Numba for bits where it is installed.
         """
         return self.search_codes(self.encode(x), n_neighbors, engine=engine)
 
@@ -205,14 +192,9 @@ class Index:
     def rerank(self, x: object, candidates: object, n_neighbors: int = 10) -> Neighbors:
         """Return the nearest among given rows: the second look after a coarser index.
 
-        Parameters
-        ----------
-        x : array_like of shape (n_queries, d), or (d,) for one query
-        candidates : array_like of integers, shape (n_queries, n_candidates), or (n_candidates,)
-            Ids of rows, without repetition in a row; for instance what `search` of an index of
-            the same vectors as bits returned.
-        n_neighbors : int, default=10
-            Fewer candidates are all returned.
+        `candidates` (n_queries, n_candidates), or (n_candidates,) for one query, are ids of rows,
+        without repetition in a row: for instance what `search` of an index of the same vectors as
+        bits returned. Fewer than `n_neighbors` are all returned.
 
         Examples
         --------

@@ -66,9 +66,9 @@ class PrimePositions(ColumnCodes):
     """Give every integer of every column a code: ``primal.StaticPrime`` for tables.
 
     Each column becomes `n_components` cosines and sines, the bits of
-    :class:`primal.torch.PrimePositions`. The inner product of two codes over n_components / 2
-    is their cosine similarity. By default close integers have similar codes (a time, a count);
-    with ``spacing="raw"`` all codes are nearly orthogonal (a key, an index, a bucket).
+    :class:`primal.torch.PrimePositions`. The inner product of two codes over n_components / 2 is
+    their cosine similarity. By default close integers have similar codes (a time, a count); with
+    ``spacing="raw"`` all codes are nearly orthogonal (a key, an index, a bucket).
 
     Parameters
     ----------
@@ -77,12 +77,9 @@ class PrimePositions(ColumnCodes):
     spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
         How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` are
         the codes of the paper, of which a shorter one is a prefix of a longer one.
-    sigma : float, default=1.0
-        Scale of the frequencies.
-    start : int, default=0
-        Index of the first prime, for ``"raw"`` and ``"kronecker"``.
-    base : float, default=10000.0
-        Ratio of the highest to the lowest frequency, for ``"log"`` and ``"rotary"``.
+    sigma, start, base : float, int, float
+        Scale of the frequencies; index of the first prime, for ``"raw"`` and ``"kronecker"``; ratio
+        of the highest to the lowest frequency, for ``"log"`` and ``"rotary"``.
 
     Attributes
     ----------
@@ -244,14 +241,10 @@ _BLOCK_CODES = 2048
 
 @dataclass(frozen=True)
 class HashCertificate:
-    """How far apart the codes of the categories of one column are: every pair was compared.
+    """How far apart the codes of the `n_values` categories of one column are.
 
-    Attributes
-    ----------
-    n_values : int
-        Number of different categories seen.
-    coherence : float
-        Largest |cosine similarity| between the codes of two of them; 0 for fewer than two.
+    `coherence` is the largest |cosine similarity| of two of them, over all pairs; 0 for fewer than
+    two.
     """
 
     n_values: int
@@ -262,20 +255,10 @@ class PrimeHasher(ColumnCodes):
     """Give every category a nearly orthogonal code without a dictionary.
 
     A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
-    code of :class:`primal.StaticPrime`. Values never seen before have codes too. The
-    certificate says how similar the codes of the fitted categories are at worst.
-
-    Parameters
-    ----------
-    n_components : int, default=64
-        Length of a code.
-
-    Attributes
-    ----------
-    certificates_ : list of HashCertificate
-        One for each column, made when asked for: n**2 D / 2 multiplications for n categories.
-    map_ : StaticPrime
-        The map behind the codes.
+    code of length `n_components` of :class:`primal.StaticPrime`, `map_`. Values never seen before
+    have codes too. `certificates_`, a HashCertificate for each column, say how similar the codes of
+    the fitted categories are at worst; made when asked for, with n**2 D / 2 multiplications for n
+    of them.
 
     Examples
     --------

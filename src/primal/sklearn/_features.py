@@ -38,29 +38,23 @@ _BLOCK_FEATURES = 1 << 22
 class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Approximate a kernel by cosines and sines of prime frequencies.
 
-    The inner product of two rows of the result approximates the kernel of the two rows of X.
-    Takes the arguments of :class:`sklearn.kernel_approximation.RBFSampler`, with the same
-    meaning. Two defaults differ: RBFSampler has gamma=1.0 and n_components=100.
+    The inner product of two rows of the result approximates the kernel of the two rows of X. Takes
+    the arguments of :class:`sklearn.kernel_approximation.RBFSampler`, with the same meaning. Two
+    defaults differ: RBFSampler has gamma=1.0 and n_components=100. Features are computed in float32
+    and returned in the type of X; float32 and float64 input of equal value give equal features. A
+    pickle holds parameters and a few numbers.
 
     Parameters
     ----------
     n_components : int, default=1024
         Number of features D; odd numbers are allowed.
-    kernel : str, default="rbf"
-        ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"matern12"``, ``"matern32"``, ``"matern52"``
-        or ``"prime"``; :class:`primal.KernelPrime` has the formulas. The last has no closed form,
-        and gamma is the scale of its coarsest frequency.
     gamma : "scale", "median", float or array_like of shape (d,), default="scale"
         ``"scale"`` is 1 / (d Var X), as scikit-learn means it; ``"median"`` makes the median
         distance between rows the length scale; an array has one value for each column
         (automatic relevance determination).
-    basis : str, default="auto"
-        ``"table"``, ``"kronecker"``, ``"orthogonal"``, and ``"signed"`` or ``"paper"`` for the
-        prime kernel. ``"auto"`` looks at the kernel and at d alone.
-    form : {"auto", "pair", "offset"}, default="auto"
-    layout : {"interleaved", "block"}, default="interleaved"
-    precision : {"exact", "fast"}, default="exact"
-        As in :class:`primal.KernelPrime`.
+    kernel, basis, form, layout, precision
+        As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
+        ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency.
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
 
@@ -77,16 +71,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Range and number of the rows seen.
     map_ : KernelPrime
         The map: ``map_.encode(X)`` are the features.
-    inverse_certificate_ : InverseCertificate
-        Whether `inverse_transform` holds for the range of the data seen; `safe_gamma_` is the
-        largest gamma at which it does.
-    condition_number_ : float
-        Of the frequencies: how much the inverse can amplify noise.
-
-    Notes
-    -----
-    Features are computed in float32 and returned in the type of X; float32 and float64 input
-    of equal value give equal features. A pickle holds parameters and a few numbers.
+    inverse_certificate_, safe_gamma_, condition_number_ : InverseCertificate, float, float
+        Whether `inverse_transform` holds for the range of the data seen; the largest gamma at
+        which it does; how much it can amplify noise.
 
     Examples
     --------
@@ -193,13 +180,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def grow(self, n_components: int, *, rescale: bool = False) -> PrimeFeatures:
         """Return fitted features with more columns; the old ones keep theirs and every bit.
 
-        Parameters
-        ----------
-        n_components : int
-            At least the present number.
-        rescale : bool, default=False
-            The amplitude stays that of the fit, so inner products now approximate (n_components /
-            old number) times the kernel. True sets it to sqrt(2 / D) again: one common factor.
+        The amplitude stays that of the fit, so inner products now approximate (n_components / old
+        number) times the kernel. `rescale` sets it to sqrt(2 / D) again: one common factor.
         """
         check_is_fitted(self)
         grown = copy.copy(self)

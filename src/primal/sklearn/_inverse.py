@@ -16,19 +16,17 @@ from primal.maps import KernelPrime
 class InverseCertificate:
     """Whether features can be turned back into x, and the numbers that show it.
 
-    Phases are read relative to those of the middle of the fitted range, so that only the
-    width of the range counts. No phase of an x in the range lies `peak_turns` or more from
-    the middle's, and some x reaches it.
+    Phases are read relative to those of the middle of the fitted range, so that only the width of
+    the range counts.
 
     Attributes
     ----------
-    invertible : bool
-        True when pairs of every input direction are there and no phase can wrap.
-    reason : str
-        Why not, and what to change; empty when invertible.
+    invertible, reason : bool, str
+        True when pairs of every input direction are there and no phase can wrap; otherwise why not,
+        and what to change.
     peak_turns : float
-        Largest distance of a phase from the middle's over the fitted range; below 0.5 none
-        can wrap.
+        Largest distance of a phase from the middle's over the fitted range, which some x reaches;
+        below 0.5 none can wrap.
     center, half_widths : ndarray of shape (d,), dtype=float64
         The fitted range: every x with |x - center| <= half_widths.
     safe_gamma : float or ndarray of shape (d,)

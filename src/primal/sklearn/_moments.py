@@ -41,20 +41,11 @@ def rounded(Z: np.ndarray) -> np.ndarray:
 
 @dataclass(eq=False)
 class Moments:
-    """Sums over rows of features and targets.
+    """Sums over `n_rows` rows of features and targets, each counted as often as its weight says.
 
-    Attributes
-    ----------
-    n_rows : int or float
-        Rows, each counted as often as its weight says.
-    gram : ndarray of shape (D, D), dtype=int64
-        Sum of products of features, units of 2**-36. Once weights come that are not whole
-        numbers it is float64, and so are the sums of features.
-    feature_sums : ndarray of shape (D,), dtype=int64
-        Units of 2**-18.
-    cross : ndarray of shape (D, m), dtype=float64
-        Sum of feature times target, units of 2**-18; exact for targets 0 and 1.
-    target_sums, target_squares : ndarray of shape (m,), dtype=float64
+    Sums of products of features, in units of 2**-36, and of features, in units of 2**-18, are
+    int64; float64 once weights come that are not whole numbers. `cross` (D, m), the sum of feature
+    times target in units of 2**-18, is float64, and exact for targets 0 and 1.
     """
 
     n_rows: int | float

@@ -61,20 +61,15 @@ class PrimeCentroidClassifier(_Prototypes):
 
     Parameters
     ----------
-    n_components : int, default=1024
-        Number of features D.
-    kernel, gamma, basis, form, precision
-        As in :class:`PrimeFeatures`. When data come in parts, gamma="scale" and "median" look at
-        the first part only: pass a number to make the order irrelevant.
+    n_components, kernel, gamma, basis, form, precision
+        As in :class:`PrimeRidgeClassifier`.
 
     Attributes
     ----------
     classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
         Labels seen, sorted; the fitted feature map.
-    class_sums_ : ndarray of shape (n_classes, n_components), dtype=int64
-        Sums of features in units of 2**-18, exact.
-    prototypes_ : ndarray of shape (n_classes, n_components)
-        The sums, of length 1.
+    class_sums_, prototypes_ : ndarray of shape (n_classes, n_components), dtype=int64 and float64
+        Sums of features in units of 2**-18, exact; the same, of length 1.
 
     Examples
     --------
@@ -120,34 +115,29 @@ class PrimeOnlineClassifier(_Prototypes):
     """Prototypes of prime features, corrected where they answer wrongly.
 
     Every row z of class y that is taken for class w moves two prototypes: (1 - cos(z, C_y)) z is
-    added to C_y and (1 - cos(z, C_w)) z is subtracted from C_w. This is the rule of OnlineHD; a
-    row that is nearly right moves little. All prototypes start at zero, and only their
-    directions matter: there is no learning rate to choose.
+    added to C_y and (1 - cos(z, C_w)) z is subtracted from C_w. This is the rule of OnlineHD; a row
+    that is nearly right moves little. All prototypes start at zero, and only their directions
+    matter: there is no learning rate to choose.
+
+    No random numbers: pass e takes rows in the order of the fractions of i sqrt(p_e), p_e the prime
+    of number e. Unlike the centroid and the ridge read-out the model depends on the order in which
+    parts arrive, forgets, and cannot grow.
 
     Parameters
     ----------
-    n_components : int, default=1024
-        Number of features D.
     epochs : int, default=20
         Passes of `fit`; `partial_fit` makes one.
     batch_size : int, default=32
         Rows that are judged by the same prototypes.
-    kernel, gamma, basis, form, precision
+    n_components, kernel, gamma, basis, form, precision
         As in :class:`PrimeFeatures`.
 
     Attributes
     ----------
-    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
-    prototypes_ : ndarray of shape (n_classes, n_components)
-        Vectors of length 1.
+    classes_, features_, prototypes_
+        As in :class:`PrimeCentroidClassifier`.
     n_errors_ : list of int
         Wrong rows of every pass.
-
-    Notes
-    -----
-    No random numbers: pass e takes rows in the order of the fractions of i sqrt(p_e), p_e the
-    prime of number e. Unlike the centroid and the ridge read-out the model depends on the order
-    in which parts arrive, forgets, and cannot grow.
 
     Examples
     --------

@@ -103,6 +103,12 @@ class _Ridge(PrimeModel):
 class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """Classify by ridge regression of class membership on prime features.
 
+    Sums are exact integers. With gamma given as a number, fitting in any order and in any parts,
+    class by class for instance, gives the same model as fitting at once, bit for bit.
+
+    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole
+    weights up to 65536 are exact, with other weights they are rounded.
+
     Parameters
     ----------
     n_components : int, default=1024
@@ -116,22 +122,10 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 
     Attributes
     ----------
-    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
-        Labels seen, sorted; the fitted feature map.
-    coef_ : ndarray of shape (n_classes, n_components)
+    classes_, features_, alpha_ : ndarray of shape (n_classes,), PrimeFeatures, float
+        Labels seen, sorted; the fitted feature map; the penalty in use.
+    coef_, intercept_ : ndarray of shape (n_classes, n_components) and (n_classes,)
         One row for each class, also when there are two.
-    intercept_ : ndarray of shape (n_classes,)
-    alpha_ : float
-        The penalty in use.
-
-    Notes
-    -----
-    Sums are exact integers (see ``primal.sklearn._moments``). With gamma given as a number,
-    fitting in any order and in any parts, class by class for instance, gives the same model as
-    fitting at once, bit for bit.
-
-    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole
-    weights up to 65536 are exact, with other weights they are rounded.
 
     Examples
     --------
@@ -175,18 +169,8 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     """Regress by ridge regression on prime features.
 
     The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Weights act as in the classifier.
-
-    Parameters
-    ----------
-    n_components, alpha, kernel, gamma, basis, form, precision
-        As in :class:`PrimeRidgeClassifier`.
-
-    Attributes
-    ----------
-    features_, alpha_ : PrimeFeatures, float
-        The fitted feature map and the penalty in use.
-    coef_, intercept_ : ndarray of shape (n_targets, n_components) and (n_targets,)
+    fitted in different orders agree to rounding. Parameters, weights and attributes are those of
+    :class:`PrimeRidgeClassifier`, with a row of `coef_` for each target.
 
     Examples
     --------
