@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import datetime
 import math
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import raised_as, whole_number
@@ -19,6 +20,17 @@ from primal.maps import StaticPrime
 from primal.sklearn._contract import SpecMixin, checked_by_host, columns, validate_data
 from primal.turns import GRIDS
 
+# Beyond this a float no longer holds every integer.
+_LARGEST_EXACT_FLOAT = 2.0**53
+_LARGEST_POSITION = 2**63 - 1
+# How NumPy, pandas and polars write the types of columns of dates and durations.
+_DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
+_DATES = (datetime.date, datetime.time, datetime.timedelta)
+# Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
+_MOST_COMPONENTS = 1 << 48
+# Codes compared at once.
+_BLOCK_CODES = 2048
+
 
 class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
     """A transformer of every column to `n_components` features, side by side."""
@@ -26,23 +38,54 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
     n_components: int
     n_features_in_: int
 
+    @abstractmethod
+    def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
+        """Return the whole number that every entry of X stands for, int64."""
+
+    @abstractmethod
+    def _note(self, t: np.ndarray, *, first: bool) -> None:
+        """Note the positions of a batch."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters and note what the columns of X (n, n_columns) hold.
+
+        Positions are integers, or floats that are whole numbers; for dates the error says how to
+        count. Categories are strings, numbers, None, NaN or pandas.NA.
+        """
+        t = self._positions(X, reset=True)
+        self.map_ = self._map(self.n_components)
+        self._note(t, first=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Note what one more batch holds; the first call fits. Codes do not change."""
+        if not hasattr(self, "map_"):
+            return self.fit(X)
+        self._note(self._positions(X, reset=False), first=False)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the codes of every column side by side: float32, (n, n_columns * n_components).
+
+        Those of categories have the norm 1, if their length is even.
+        """
+        check_is_fitted(self)
+        return self._codes(self._positions(X, reset=False))
+
+    def _codes(self, t: np.ndarray) -> np.ndarray:
+        codes = self.map_.encode(np.ascontiguousarray(t))
+        return codes[..., : self.n_components].reshape(len(t), -1)
+
+    def _map(self, D: int, **options: Any) -> StaticPrime:
+        D = whole_number("n_components", D, least=1, most=_MOST_COMPONENTS)
+        # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
+        return StaticPrime(D + D % 2, layout="interleaved", **options)
+
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the name of the input column and the number of the feature, as "city_0"."""
         check_is_fitted(self)
-        fitted = getattr(self, "feature_names_in_", None)
-        names = fitted
-        if input_features is not None:
-            with raised_as(DataError, "input_features must be names"):
-                names = np.asarray(input_features, dtype=object)
-            if names.shape != (self.n_features_in_,):
-                raise DataError(
-                    f"input_features should have length equal to the number of columns, "
-                    f"{self.n_features_in_}, got shape {names.shape}."
-                )
-            if fitted is not None and not np.array_equal(fitted, names):
-                raise DataError("input_features is not equal to feature_names_in_: pass None.")
-        if names is None:
-            names = [f"x{j}" for j in range(self.n_features_in_)]
+        with checked_by_host("input_features"):
+            names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)  # type: ignore[bad-argument-type]
         return np.array(
             [f"{name}_{i}" for name in names for i in range(self.n_components)], dtype=object
         )
@@ -52,14 +95,6 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
         tags.input_tags.categorical = True
         tags.transformer_tags.preserves_dtype = []
         return tags
-
-
-# Beyond this a float no longer holds every integer.
-_LARGEST_EXACT_FLOAT = 2.0**53
-_LARGEST_POSITION = 2**63 - 1
-# How NumPy, pandas and polars write the types of columns of dates and durations.
-_DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
-_DATES = (datetime.date, datetime.time, datetime.timedelta)
 
 
 class PrimePositions(ColumnCodes):
@@ -118,30 +153,10 @@ class PrimePositions(ColumnCodes):
         self.start = start
         self.base = base
 
-    def fit(self, X: Any, y: Any = None) -> PrimePositions:
-        """Check the parameters and note the range of every column of X (n, n_columns).
-
-        X holds integers, or floats that are whole numbers; for dates the error says how to count.
-        """
-        t = self._validated(X, reset=True)
-        self.map_ = self._map()
-        self.data_min_, self.data_max_ = t.min(axis=0), t.max(axis=0)
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None) -> PrimePositions:
-        """Widen the range by one more batch; the first call fits."""
-        if not hasattr(self, "map_"):
-            return self.fit(X)
-        t = self._validated(X, reset=False)
-        self.data_min_ = np.minimum(self.data_min_, t.min(axis=0))
-        self.data_max_ = np.maximum(self.data_max_, t.max(axis=0))
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of every column side by side: float32, (n, n_columns * n_components)."""
-        check_is_fitted(self)
-        t = np.ascontiguousarray(self._validated(X, reset=False))
-        return self.map_.encode(t)[..., : self.n_components].reshape(len(t), -1)
+    def _note(self, t: np.ndarray, *, first: bool) -> None:
+        low, high = t.min(axis=0), t.max(axis=0)
+        self.data_min_ = low if first else np.minimum(self.data_min_, low)
+        self.data_max_ = high if first else np.maximum(self.data_max_, high)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
         """Return for each code the integer of the fitted range whose code is most similar.
@@ -175,19 +190,16 @@ class PrimePositions(ColumnCodes):
         return found
 
     def _restore(self, fitted: dict[str, Any]) -> None:
-        self.map_ = self._map()
+        self.map_ = self._map(self.n_components)
         self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
         self.n_features_in_ = len(self.data_min_)
         self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
 
-    def _map(self, D: int | None = None) -> StaticPrime:
-        if D is None:
-            D = whole_number("n_components", self.n_components, least=1)
-            D += D % 2
+    def _map(self, D: int, **_: Any) -> StaticPrime:
         options = {"sigma": self.sigma, "start": self.start, "base": self.base}
-        return StaticPrime(D, layout="interleaved", spacing=self.spacing, **options)  # type: ignore[bad-argument-type]
+        return super()._map(D, spacing=self.spacing, **options)
 
-    def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
+    def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         try:
             array = validate_data(self, X, dtype="numeric", reset=reset)
             whole = array if array.dtype.kind in "iub" else np.rint(array)
@@ -233,12 +245,6 @@ def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:
     return np.stack([z.real, z.imag], axis=-1).reshape(len(z), -1)
 
 
-# Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
-_MOST_COMPONENTS = 1 << 48
-# Codes compared at once.
-_BLOCK_CODES = 2048
-
-
 @dataclass(frozen=True)
 class HashCertificate:
     """How far apart the codes of the `n_values` categories of one column are.
@@ -277,74 +283,42 @@ class PrimeHasher(ColumnCodes):
     def __init__(self, n_components: int = 64) -> None:
         self.n_components = n_components
 
-    def fit(self, X: Any, y: Any = None) -> PrimeHasher:
-        """Note the categories of every column: strings, numbers, None, NaN or pandas.NA."""
-        positions = _positions(self._validated(X, reset=True))
-        self.map_ = self._map()
-        self._seen = [np.unique(column) for column in positions.T]
-        return self
-
-    def partial_fit(self, X: Any, y: Any = None) -> PrimeHasher:
-        """Note the categories of one more batch; the first call fits. Codes do not change."""
-        if not hasattr(self, "map_"):
-            return self.fit(X)
-        positions = _positions(self._validated(X, reset=False))
-        self._seen = [
-            np.union1d(old, new) for old, new in zip(self._seen, positions.T, strict=True)
-        ]
-        return self
-
-    def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of every column side by side; one of even length has the norm 1.
-
-        float32 of shape (n, n_columns * n_components).
-        """
-        check_is_fitted(self)
-        return self._codes(_positions(self._validated(X, reset=False)))
-
     @property
     def certificates_(self) -> list[HashCertificate]:
         check_is_fitted(self)
         return [_certify(self._codes(seen[:, None])) for seen in self._seen]
 
-    def _map(self) -> StaticPrime:
-        D = whole_number("n_components", self.n_components, least=1, most=_MOST_COMPONENTS)
-        # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
-        return StaticPrime(D + D % 2, layout="interleaved")
-
     def _codes(self, t: np.ndarray) -> np.ndarray:
-        """Return float32 codes of positions (n, n_columns), one block of features a column."""
-        D = self.n_components
-        Z = self.map_.encode(np.ascontiguousarray(t))[..., :D].reshape(len(t), -1)
-        Z *= np.float32(math.sqrt(2.0 / D))
+        Z = super()._codes(t)
+        Z *= np.float32(math.sqrt(2.0 / self.n_components))
         return Z
 
     def _restore(self, fitted: dict[str, Any]) -> None:
-        self.map_ = self._map()
+        self.map_ = self._map(self.n_components)
         self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
         self.n_features_in_ = len(self._seen)
 
-    def _validated(self, X: Any, *, reset: bool) -> np.ndarray:
-        return validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+    def _note(self, t: np.ndarray, *, first: bool) -> None:
+        old = [t[:0, 0]] * t.shape[1] if first else self._seen
+        self._seen = [np.union1d(*pair) for pair in zip(old, t.T, strict=True)]
+
+    def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
+        X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+        positions = np.empty(X.shape, dtype=np.int64)
+        for j, column in enumerate(X.T):
+            known: dict[object, int] = {}  # each different value of a column is hashed once
+            for i, value in enumerate(column.tolist()):
+                key = (type(value), value)
+                if key not in known:
+                    known[key] = stable_position(value)
+                positions[i, j] = known[key]
+        return positions
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.string = True
         tags.input_tags.allow_nan = True
         return tags
-
-
-def _positions(X: np.ndarray) -> np.ndarray:
-    """Return the positions of every entry, each different value of a column hashed once."""
-    positions = np.empty(X.shape, dtype=np.int64)
-    for j, column in enumerate(X.T):
-        known: dict[object, int] = {}
-        for i, value in enumerate(column.tolist()):
-            key = (type(value), value)
-            if key not in known:
-                known[key] = stable_position(value)
-            positions[i, j] = known[key]
-    return positions
 
 
 def _certify(codes: np.ndarray) -> HashCertificate:

@@ -8,7 +8,7 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
@@ -71,21 +71,20 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
     def _meet(self, y: np.ndarray, classes: Any) -> None:
         """Make room for targets that have not been seen before."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        X, y, weights = self._checked(X, y, sample_weight, reset=True)
-        self._begin(X, y, weights)
-        self._learn(X, self._targets(y), weights)
-        return self
-
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
-        first = not hasattr(self, "features_")
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None, part: bool = False
+    ) -> Self:
+        first = not (part and hasattr(self, "features_"))
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
-            self._begin(X, y, weights)
+            self.features_ = fitted_features(self, X, weights)
+            self._start(y)
         else:
             self.features_.partial_fit(X)
-        self._meet(y, classes)
-        self._add(X, self._targets(y), weights)
+        if part:
+            self._meet(y, classes)
+        learn = self._add if part else self._learn
+        learn(X, self._targets(y), weights)
         return self
 
     def _grown(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -96,10 +95,6 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
         grown.n_components = n_components
         grown._widen(X, grown._targets(y), weights)
         return grown
-
-    def _begin(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
-        self.features_ = fitted_features(self, X, weights)
-        self._start(y)
 
     def _learn(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         self._add(X, targets, weights)
@@ -125,6 +120,9 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=_DTYPES, reset=reset, **self._y_options
         )
+        if is_classifier(self):
+            with checked_by_host("y"):
+                check_classification_targets(y)
         return weighted_rows(sample_weight, X, y)
 
     def __sklearn_tags__(self) -> Any:
@@ -140,7 +138,7 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
 
     @abstractmethod
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
-        """Make the sums those of more classes; the present ones go to `places`."""
+        """Make the sums those of more classes; those at present, if any, go to `places`."""
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the value of each class, (n, n_classes); for two classes the difference, (n,)."""
@@ -152,9 +150,9 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         best = self._values(X).argmax(axis=1)
         return self.classes_[best]
 
-    def _begin(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
+    def _start(self, y: np.ndarray) -> None:
         self.classes_ = np.unique(y)
-        super()._begin(X, y, weights)
+        self._spread(len(self.classes_), np.empty(0, dtype=np.int64))
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
         with raised_as(DataError, "classes must be labels such as y holds", keep=()):
@@ -168,11 +166,3 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         if not np.isin(y, self.classes_).all():
             raise DataError("y holds labels that the model has not seen: use partial_fit first.")
         return np.searchsorted(self.classes_, y)
-
-    def _checked(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        X, y, weights = super()._checked(X, y, sample_weight, reset=reset)
-        with checked_by_host("y"):
-            check_classification_targets(y)
-        return X, y, weights

@@ -28,19 +28,17 @@ class _Prototypes(PrimeClassifier):
 
         `classes` may hold labels to expect; it is not needed.
         """
-        return self._partial_fit(X, y, classes=classes)
+        return self._fit(X, y, classes=classes, part=True)
 
     @property
     def prototypes_(self) -> np.ndarray:
         check_is_fitted(self)
         return _unit_rows(self._sums.astype(np.float64))
 
-    def _start(self, y: np.ndarray) -> None:
-        self._sums = self._zeros(len(self.classes_))
-
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
         wider = self._zeros(n_classes)
-        wider[places] = self._sums
+        if len(places):
+            wider[places] = self._sums
         self._sums = wider
 
     def _zeros(self, n_classes: int) -> np.ndarray:

@@ -78,26 +78,23 @@ class _Ridge(PrimeModel):
         return Moments.empty(self.n_components, n_targets)
 
     def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        Y, n_targets = self._columns(targets), self._moments.cross.shape[1]
-        if Y.shape[1] != n_targets:
-            raise DataError(f"y has {Y.shape[1]} targets, and the model was fitted on {n_targets}.")
+        n_targets = self._moments.cross.shape[1]
+        if targets.shape[1] != n_targets:
+            raise DataError(
+                f"y has {targets.shape[1]} targets, and the model was fitted on {n_targets}."
+            )
         for rows in self._blocks(X):
             own = None if weights is None else weights[rows]
-            self._moments.add(self._whole_features(X[rows]), Y[rows], own)
+            self._moments.add(self._whole_features(X[rows]), targets[rows], own)
 
     def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         n = self.n_components
         require_memory(8 * n * (n + X.shape[0]), f"a regression on {n} features")
-        features = self._whole_features(X)
-        self._moments = self._moments.with_features(features, self._columns(targets), weights)
+        self._moments = self._moments.with_features(self._whole_features(X), targets, weights)
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         solution = self._solution()
         return Z @ solution.coef + solution.intercept
-
-    def _columns(self, targets: np.ndarray) -> np.ndarray:
-        """Return what is regressed on, shape (n, m)."""
-        return targets
 
 
 class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
@@ -147,7 +144,7 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 
         `classes` may hold labels to expect; it is not needed.
         """
-        return self._partial_fit(X, y, sample_weight, classes)
+        return self._fit(X, y, sample_weight, classes=classes, part=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities, shape (n, n_classes): estimates, negative ones set to zero."""
@@ -155,14 +152,14 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         clipped = np.maximum(self._values(X), 0.0)
         return clipped / clipped.sum(axis=1, keepdims=True)
 
-    def _start(self, y: np.ndarray) -> None:
-        self._moments = self._new_moments(len(self.classes_))
-
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
-        self._moments = self._moments.with_targets(n_classes, places)
+        first = not len(places)
+        self._moments = (
+            self._new_moments(n_classes) if first else self._moments.with_targets(n_classes, places)
+        )
 
-    def _columns(self, targets: np.ndarray) -> np.ndarray:
-        return np.eye(len(self.classes_))[targets]
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        return np.eye(len(self.classes_))[super()._targets(y)]
 
 
 class PrimeRidgeRegressor(RegressorMixin, _Ridge):
@@ -186,7 +183,7 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fits."""
-        return self._partial_fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, part=True)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the estimates, of the shape that y had in `fit`."""
