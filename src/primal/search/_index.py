@@ -11,10 +11,9 @@ import numpy as np
 from primal._checks import file_path, flag, one_of, whole_number
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
-from primal.search import _files
 from primal.search._codes import STORED, checked_codes, checked_map, encoded, n_columns
-from primal.search._rows import Ids, Rows
-from primal.search._scan import chosen_engine, nearest, scorer
+from primal.search._rows import Ids, Rows, load, read_parquet, save
+from primal.search._scan import best_of, chosen_engine, nearest, scorer
 
 
 class Neighbors(NamedTuple):
@@ -85,7 +84,7 @@ class Index:
         A file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map)
         and ``stored``, as the pipeline writes it.
         """
-        m, stored, parts = _files.read_parquet(file_path("path", path), column)
+        m, stored, parts = read_parquet(file_path("path", path), column)
         index = cls(m, stored=stored)
         for part in parts:
             index.add_codes(part)
@@ -97,9 +96,7 @@ class Index:
 
         `verify` reads all codes once and compares their digest with the one saved.
         """
-        m, stored, codes, ids = _files.load(
-            file_path("folder", folder), verify=flag("verify", verify)
-        )
+        m, stored, codes, ids = load(file_path("folder", folder), verify=flag("verify", verify))
         index = cls(m, stored=stored)
         index._rows.append(codes)
         index._ids = ids
@@ -113,7 +110,7 @@ class Index:
         an ``index.json`` of another program raises DataError.
         """
         path = file_path("folder", folder)
-        _files.save(path, self._map, self._stored, self._rows.parts, self._ids)
+        save(path, self._map, self._stored, self._rows.parts, self._ids)
 
     @property
     def stored(self) -> str:
@@ -216,9 +213,8 @@ class Index:
                 f"x, got an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
             )
         n = min(whole_number("n_neighbors", n_neighbors, least=1), rows.shape[1])
-        found_by = scorer(queries, self._stored, self._k)
-        found, scores = found_by.best_of(rows, n, self._rows.at)
-        return self._neighbors(found, found_by.similarity(scores), single)
+        found = best_of(scorer(queries, self._stored, self._k), rows, n, self._rows)
+        return self._neighbors(*found, single)
 
     def __repr__(self) -> str:
         return f"Index({self._map!r}, stored={self._stored!r}, n_rows={len(self)})"
