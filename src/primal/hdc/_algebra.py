@@ -17,7 +17,7 @@ import numpy as np
 from primal._checks import flag, real_array, require_memory, whole_number
 from primal._extras import require
 from primal.errors import DataError, MissingPackageError, ParameterError
-from primal.hdc._arrays import is_tensor, nearest_turns, side_by_side
+from primal.hdc._arrays import is_tensor, nearest_turns, on_host, side_by_side
 from primal.hdc._codes import Codes, combine, fit, operand, phasors
 
 
@@ -252,10 +252,7 @@ def to_torch(x: Any) -> Any:
 def to_numpy(x: Any) -> Any:
     """Return PyTorch's codes or a bundle as NumPy's, with the same bits."""
     if isinstance(x, Codes):
-        if not is_tensor(x.turns):
-            return x
-        signed = x.turns.detach().cpu().numpy()
-        return Codes(signed.view(np.uint32 if x.bits == 32 else np.uint64))
+        return Codes(on_host(x.turns)) if is_tensor(x.turns) else x
     return x.detach().resolve_conj().cpu().numpy() if is_tensor(operand(x)) else x
 
 

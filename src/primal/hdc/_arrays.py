@@ -52,11 +52,16 @@ def is_complex(x: Any) -> bool:
     return is_tensor(x) and x.dtype.is_complex
 
 
+def on_host(turns: Any) -> np.ndarray:
+    """Return the phases of a tensor as NumPy's, with the same bits."""
+    unsigned = np.uint32 if turn_bits(turns) == 32 else np.uint64
+    return turns.detach().cpu().numpy().view(unsigned)
+
+
 def turn_phasors(turns: Any) -> Any:
     """Return exp(2 pi i turns): complex64 from 32-bit phases, complex128 from 64-bit ones."""
     if is_tensor(turns):  # by way of the host, whose bits they are to have
-        unsigned = np.uint32 if turn_bits(turns) == 32 else np.uint64
-        z = turn_phasors(turns.detach().cpu().numpy().view(unsigned))
+        z = turn_phasors(on_host(turns))
         return sys.modules["torch"].from_numpy(z).to(turns.device)
     out = np.empty(turns.shape, dtype=np.complex64 if turns.itemsize == 4 else np.complex128)
 
@@ -104,23 +109,16 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 def turn_power(turns: Any, exponent: float) -> Any:
     """Return phases times a number; see :func:`primal.hdc.power` for what that means."""
-    bits = turn_bits(turns)
-    whole = math.floor(exponent)
-    fraction = exponent - whole
-    kept = min(bits, 52)  # a float64 product holds that many
     if is_tensor(turns):
-        import torch
-
-        half = 1 << (bits - 1)
-        result = turns * ((whole + half) % (2 * half) - half)
-        if fraction:
-            part = torch.round(turns.double() * (fraction * 2.0 ** (kept - bits)))
-            result = result + (part.long() << (bits - kept)).to(turns.dtype)
-        return result
+        made = turn_power(on_host(turns), exponent).view(f"i{turns.itemsize}")
+        return sys.modules["torch"].from_numpy(made).to(turns.device)
+    bits = turn_bits(turns)
+    kept = min(bits, 52)  # a float64 product holds that many
+    whole = math.floor(exponent)
     result = turns * turns.dtype.type(whole % (1 << bits))
-    if fraction:
+    if exponent != whole:
         signed = turns.view(np.int32 if bits == 32 else np.int64)
-        part = np.rint(signed * (fraction * 2.0 ** (kept - bits)))
+        part = np.rint(signed * ((exponent - whole) * 2.0 ** (kept - bits)))
         result += (part.astype(np.int64) << (bits - kept)).astype(turns.dtype)
     return result
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import even_dimension, one_of, require_memory, whole_number
-from primal.codebooks import GramStatistics, bounds, gram_statistics, toeplitz_statistics
+from primal.codebooks import GramStatistics, bounds, gram_statistics
 from primal.errors import DataError, ParameterError
 from primal.hdc._algebra import float32_rows, to_numpy
 from primal.hdc._arrays import side_by_side
@@ -37,6 +37,11 @@ class SimilarityCertificate:
     pair: tuple[int, int] | None
     rms: float
     welch: float
+
+    @classmethod
+    def of(cls, found: GramStatistics) -> SimilarityCertificate:
+        """Return what statistics of all pairs say."""
+        return cls(found.N, found.coherence, found.pair, found.rms, bounds.welch(found.N, found.D))
 
 
 @dataclass(frozen=True)
@@ -60,14 +65,7 @@ def certify(codes: Any) -> SimilarityCertificate:
     if len(codes) < 2:
         return SimilarityCertificate(len(codes), 0.0, None, 0.0, 0.0)
     z = phasors(to_numpy(codes))
-    return _certificate(gram_statistics(side_by_side(z, z.dtype), bins=1))
-
-
-def certify_numbers(increments: np.ndarray, n: int) -> SimilarityCertificate:
-    """Return how similar the codes of 0, ..., n - 1 are, from the n - 1 differences."""
-    if whole_number("n", n, most=2**40) < 2:
-        return SimilarityCertificate(n, 0.0, None, 0.0, 0.0)
-    return _certificate(toeplitz_statistics(increments, n, bins=1))
+    return SimilarityCertificate.of(gram_statistics(side_by_side(z, z.dtype), bins=1))
 
 
 def certify_law(codes: Codes, law: np.ndarray) -> LawCertificate:
@@ -81,11 +79,6 @@ def certify_law(codes: Codes, law: np.ndarray) -> LawCertificate:
     i, j = np.unravel_index(gaps.argmax(), gaps.shape)
     rms = float(np.sqrt(np.square(gaps).sum() / (n * (n - 1))))
     return LawCertificate(n, float(gaps[i, j]), (int(i), int(j)), rms)
-
-
-def _certificate(found: GramStatistics) -> SimilarityCertificate:
-    welch = bounds.welch(found.N, found.D)
-    return SimilarityCertificate(found.N, found.coherence, found.pair, found.rms, welch)
 
 
 DECODERS = ("matched", "orthogonal", "subspace", "message")

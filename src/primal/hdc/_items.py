@@ -56,7 +56,7 @@ class ItemMemory(Stored):
     ['owl']
     """
 
-    _parts = ("vocabulary", "items")
+    __match_args__ = ("vocabulary", "items")
 
     def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] = ()) -> None:
         if not isinstance(vocabulary, Vocabulary):

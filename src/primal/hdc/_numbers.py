@@ -268,11 +268,6 @@ def circular_frequencies(k: int) -> np.ndarray:
     """Return k whole numbers: 0 half of the time, else odd, +-m with a share of 4 / (pi m)**2.
 
     As in the Fourier series 1/2 + 4 / pi**2 (cos t + cos(3 t) / 9 + ...) of 1 - |t| / pi.
-
-    Examples
-    --------
-    >>> circular_frequencies(12).tolist()
-    [0, -1, 0, -1, 0, 0, 1, 0, 1, 0, 1, -7]
     """
     fractions = even_fractions(k) / 2.0**64
     # sqrt(2) keeps fractions below 1 - 0.35 / k, so the table is long enough.

@@ -22,26 +22,30 @@ _LARGEST_READ = 1 << 26
 _LINES = 4096
 
 
-class Stored(ABC):
-    """A memory with a spec of what it is made of, and a folder for what it holds besides."""
+class Described:
+    """What its `__match_args__`, attributes and arguments of the constructor, make again."""
 
-    _parts: ClassVar[tuple[str, ...]]  # arguments of the constructor and attributes
+    __match_args__: tuple[str, ...] = ()
+    _as_spec: ClassVar[tuple[str, ...]] = ()  # which of them a spec holds as specs only
 
     @property
     def spec(self) -> dict[str, Any]:
-        """The JSON values from which :func:`primal.from_spec` makes a memory like this.
+        """The JSON values from which :func:`primal.from_spec` makes something like this.
 
-        With all items of an :class:`ItemMemory`, without pairs and sequences: :meth:`save` keeps
-        those.
+        With all items of an :class:`ItemMemory`, without pairs and sequences: `save` keeps those.
         """
-        values = {name: _spec_value(getattr(self, name)) for name in self._parts}
+        values = {name: _spec_value(getattr(self, name)) for name in self.__match_args__}
         return make_spec(type(self).__name__, **values)
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        found = spec_fields(cls.__name__, fields, cls._parts)
-        values = (found[name] for name in cls._parts)
-        return cls(*(from_spec(v) if isinstance(v, Mapping) else v for v in values))
+        found = spec_fields(cls.__name__, fields, cls.__match_args__)
+        parts = {n: v for n, v in found.items() if isinstance(v, Mapping) or n in cls._as_spec}
+        return cls(**found | {name: from_spec(value) for name, value in parts.items()})
+
+
+class Stored(Described, ABC):
+    """A memory with a spec of what it is made of, and a folder for what it holds besides."""
 
     @abstractmethod
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -99,7 +103,7 @@ def item_bytes(items: Iterable[Any]) -> np.ndarray:
 
 
 def _spec_value(value: Any) -> Any:
-    if isinstance(value, list):
+    if isinstance(value, (list, tuple)):
         return [json.loads(line) for line in _item_lines(value)]
     return value.spec if hasattr(value, "spec") else value
 

@@ -59,7 +59,7 @@ class KeyValueMemory(Stored):
     ['Rome']
     """
 
-    _parts = ("space", "form")
+    __match_args__ = ("space", "form")
 
     def __init__(self, space: Space, form: str = "matrix") -> None:
         if not isinstance(space, Space):
@@ -204,7 +204,7 @@ class SequenceMemory(Stored):
     'v'
     """
 
-    _parts = ("positions", "items")
+    __match_args__ = ("positions", "items")
 
     def __init__(self, positions: str | Vocabulary, items: ItemMemory) -> None:
         if not isinstance(items, ItemMemory):

@@ -2,37 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, positive_scale, whole_number
-from primal._specs import make_spec, spec_fields
+from primal._checks import (
+    even_dimension,
+    one_of,
+    positions,
+    positive_scale,
+    raised_as,
+    require_memory,
+    whole_number,
+)
+from primal._hash import stable_position
+from primal.codebooks import toeplitz_statistics
+from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
-from primal.turns import BLOCK_SCALE, N_BLOCKS, block_increments, require_blocks
+from primal.hdc._arrays import listed
+from primal.hdc._capacity import SimilarityCertificate, certify
+from primal.hdc._codes import Codes
+from primal.hdc._storage import Described
+from primal.turns import (
+    BLOCK_SCALE,
+    N_BLOCKS,
+    block_increments,
+    require_blocks,
+    round_turns,
+    static_turns,
+)
 
 if TYPE_CHECKING:
-    from primal.hdc import Circular, Integers, Levels, Reals, Symbols, Thermometer
-from abc import ABC, abstractmethod
-from dataclasses import fields
-from typing import Self
+    from primal.hdc import Circular, Levels, Reals, Thermometer
 
-from primal._checks import positions, raised_as, require_memory
-from primal._hash import stable_position
-from primal._specs import from_spec
-from primal.engines import row_blocks
-from primal.hdc._arrays import listed
-from primal.hdc._capacity import SimilarityCertificate, certify, certify_numbers
-from primal.hdc._codes import Codes
-from primal.turns import round_turns, static_turns
-
-_FIELDS = ("D", "roles", "n_blocks", "sigma")
+_BLOCK_PHASES = 1 << 22
 
 
 @dataclass(frozen=True)
-class Space:
+class Space(Described):
     """D real numbers in a vector, k = D / 2 phases, and a block of primes for every role.
 
     Parameters
@@ -134,22 +144,9 @@ class Space:
             raise ParameterError(f"a space of D = {self.D} cannot grow to {D}: ask for more.")
         return replace(self, D=D)
 
-    @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this space."""
-        fields = {name: getattr(self, name) for name in _FIELDS}
-        return make_spec("Space", **fields | {"roles": list(self.roles)})
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> Space:
-        return cls(**spec_fields("Space", fields, _FIELDS))
-
-
-_BLOCK_PHASES = 1 << 22
-
 
 @dataclass(frozen=True)
-class Vocabulary(ABC):
+class Vocabulary(Described, ABC):
     """What all vocabularies have: a space, one of its roles, and codes of values.
 
     Codes of different roles can be bound.
@@ -157,6 +154,7 @@ class Vocabulary(ABC):
 
     space: Space
     role: str
+    _as_spec = ("space",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
@@ -170,17 +168,6 @@ class Vocabulary(ABC):
     def grow(self, D: int) -> Self:
         """Return the vocabulary with more dimensions; old codes are prefixes of the new ones."""
         return replace(self, space=self.space.grow(D))
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return make_spec(type(self).__name__, **values | {"space": self.space.spec})
-
-    @classmethod
-    def _from_spec(cls, values: Mapping[str, Any]) -> Self:
-        made = spec_fields(cls.__name__, values, (f.name for f in fields(cls)))
-        return cls(**made | {"space": from_spec(made["space"])})
 
 
 @dataclass(frozen=True)
@@ -254,7 +241,10 @@ class Integers(Vocabulary):
 
     def certificate(self, n: int) -> SimilarityCertificate:
         """Return how similar the codes of 0, ..., n - 1 are, from the n - 1 differences."""
-        return certify_numbers(self.space.increments(self.role), n)
+        if whole_number("n", n, most=2**40) < 2:
+            return SimilarityCertificate(n, 0.0, None, 0.0, 0.0)
+        found = toeplitz_statistics(self.space.increments(self.role), n, bins=1)
+        return SimilarityCertificate.of(found)
 
 
 def position_turns(

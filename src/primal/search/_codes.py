@@ -213,8 +213,9 @@ def similarity(
         k = n_frequencies or 4 * a.shape[1]
         return similarity_of_distances(k)[hamming_distances(words(a), words(b))]
     if is_phases(stored):
-        sums = pair_sums(a, b, cosine_table(a.dtype))
-        return sums * (TABLE_UNIT / a.shape[1])
+        table, out = cosine_table(a.dtype), np.zeros((len(a), len(b)), dtype=np.int64)
+        _summed(a, b, out, "lookup", lambda x, y: table[x - y], (table,))
+        return out * (TABLE_UNIT / a.shape[1])
     return a.astype(np.float64) @ b.astype(np.float64).T / (a.shape[1] / 2)
 
 
@@ -241,12 +242,6 @@ def hamming_distances(a: np.ndarray, b: np.ndarray, engine_name: str | None = No
     """Return the number of bits in which rows of words differ, int32 of shape (n, m)."""
     out = np.zeros((len(a), len(b)), dtype=np.int32)
     return _summed(a, b, out, "hamming", lambda x, y: np.bitwise_count(x ^ y), (), engine_name)
-
-
-def pair_sums(a: np.ndarray, b: np.ndarray, table: np.ndarray) -> np.ndarray:
-    """Return sum_j table[a_j - b_j] for all pairs of rows, int64 of shape (n, m)."""
-    out = np.zeros((len(a), len(b)), dtype=np.int64)
-    return _summed(a, b, out, "lookup", lambda x, y: table[x - y], (table,))
 
 
 def _summed(

@@ -192,13 +192,7 @@ class PrimeOnlineClassifier(_Prototypes):
 
 
 def scattered(n: int, pass_number: int) -> np.ndarray:
-    """Return 0 ... n - 1 in the order of the fractions of i sqrt(p), p the prime of that number.
-
-    Examples
-    --------
-    >>> scattered(8, 0).tolist()
-    [0, 5, 3, 1, 6, 4, 2, 7]
-    """
+    """Return 0 ... n - 1 in the order of the fractions of i sqrt(p), p the prime of that number."""
     turns = static_turns(np.arange(n, dtype=np.uint64), increments(1, start=pass_number))
     return np.argsort(turns[:, 0], kind="stable")
 
