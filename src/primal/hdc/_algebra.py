@@ -1,7 +1,5 @@
 """The algebra of phasor codes, and codes in other forms.
 
-Binding adds phases, bundling adds complex numbers. Every function takes
-:class:`primal.hdc.Codes` (integer phases) and bundles (complex numbers) of NumPy or PyTorch.
 Between codes, binding is integer arithmetic that wraps: it is associative and commutative, and
 inverses are exact, to the last bit.
 """

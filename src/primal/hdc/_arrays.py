@@ -46,7 +46,6 @@ def turn_bits(x: Any) -> int:
 
 
 def is_complex(x: Any) -> bool:
-    """Whether x is an array or a tensor of complex numbers."""
     if isinstance(x, np.ndarray):
         return x.dtype in _COMPLEX
     return is_tensor(x) and x.dtype.is_complex
@@ -102,7 +101,6 @@ def from_side_by_side(rows: np.ndarray) -> np.ndarray:
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Return weights of every row that add up to 1."""
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)
 

@@ -40,7 +40,6 @@ class SimilarityCertificate:
 
     @classmethod
     def of(cls, found: GramStatistics) -> SimilarityCertificate:
-        """Return what statistics of all pairs say."""
         return cls(found.N, found.coherence, found.pair, found.rms, bounds.welch(found.N, found.D))
 
 
@@ -92,16 +91,11 @@ _EVOLUTION = 1000
 def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99) -> int:
     """Return the largest number of items that a decoder finds again in one bundle.
 
-    Parameters
-    ----------
-    D, N : int
-        Real dimensions, even; items to choose from.
-    decoder : {"matched", "orthogonal", "subspace", "message", "resonator"}, default="message"
-        As for :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes,
-        each from N candidates, that :func:`primal.hdc.factorize` finds.
-    accuracy : float, default=0.99
-        Share of the items to be found, strictly between 0 and 1; of the matched filter alone,
-        since pursuits break down within a few items.
+    D counts real dimensions, N items to choose from. The decoders are those of
+    :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes, each from N
+    candidates, that :func:`primal.hdc.factorize` finds. `accuracy`, strictly between 0 and 1, is
+    the share of the items that the matched filter is to find; pursuits break down within a few
+    items.
 
     Examples
     --------

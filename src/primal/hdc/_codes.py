@@ -26,14 +26,10 @@ class Codes:
     ``a ** r`` the power, ``-a`` the negative, and ``a + b`` the bundle. Bundles are plain complex
     arrays, in which ``*`` and ``+`` mean the same; codes and bundles mix.
 
-    Codes do not turn into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``. Indices,
-    iteration and ``len`` go over all axes but the last: a code is not taken apart.
-
-    Parameters
-    ----------
-    turns : array of shape (..., k)
-        Phases: NumPy uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as
-        a PyTorch tensor of int32 or int64. Not copied; read-only if it is NumPy's.
+    `turns` are NumPy uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as a
+    PyTorch tensor of int32 or int64. Not copied; read-only if they are NumPy's. Codes do not turn
+    into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``. Indices, iteration and
+    ``len`` go over all axes but the last: a code is not taken apart.
 
     Examples
     --------

@@ -27,17 +27,14 @@ _DAMPING = 0.3
 
 @dataclass(frozen=True, eq=False)
 class Decoded:
-    """What a decoder found in a bundle, the surest item first.
+    """What a decoder found in a bundle, the surest item first; arrays have the shape (K,).
 
-    Attributes
-    ----------
-    indices, weights, confidence : ndarray of shape (K,), dtype=int64, float64, float64
-        Places of the items in the list given; how much of each, its answer in the matched filter
-        or its least-squares weight; the chance that it is in the bundle, from weight and noise.
-    residual : float
-        Length of what the items do not explain, relative to the bundle.
-    capacity, beyond_capacity : int, bool
-        What :func:`primal.hdc.capacity` says of such bundles; whether more was asked for.
+    `indices` (int64) are the places of the items in the list given; `weights` (float64) how much of
+    each, its answer in the matched filter and its least-squares weight otherwise; `confidence`
+    (float64) the chance that it is in the bundle, from its weight and the noise that is left.
+    `residual` is the length of what the items do not explain, relative to the bundle, `capacity`
+    what :func:`primal.hdc.capacity` says of such bundles, `beyond_capacity` whether more was asked
+    for.
     """
 
     indices: np.ndarray
@@ -56,14 +53,12 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     bundle : complex array of shape (k,)
         A raw sum, with weights of about 1; noise may be on top of it.
     codes : Codes of shape (N, k)
-        All items that may be in it. :class:`primal.hdc.ItemMemory` has them as `codes`.
-    n_items : int
-        How many items to find.
+        All items that may be in it, of which `n_items` are looked for.
     decoder : {"message", "subspace", "orthogonal", "matched"}, default="message"
-        "matched" takes the items most similar to the bundle. "orthogonal" (matching pursuit)
-        takes one item at a time and removes what it explains. "subspace" (pursuit) improves a
-        whole set in rounds. "message" (passing) weighs all items at once, knowing that weights
-        are 0 or about 1, and then pursues: it decodes the fullest bundles.
+        "matched" takes the items most similar to the bundle, "orthogonal" (matching pursuit) one at
+        a time and removes what it explains; "subspace" (pursuit) improves a whole set in rounds.
+        "message" (passing) weighs all items at once, knowing that weights are 0 or about 1, then
+        pursues: it decodes the fullest bundles.
 
     Examples
     --------
@@ -276,16 +271,11 @@ class Factors:
 def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Factors:
     """Return which codes, one from each list, were bound to a product, by a resonator network.
 
-    Parameters
-    ----------
-    product : Codes or bundle of shape (k,)
-        May carry noise, or other products bundled with it.
-    domains : sequence of Codes of shape (n_f, k)
-        Candidates for each factor, two lists or more, of different roles.
-    steps : int, default=500
-        Rounds at most. A round divides the product by the mixtures of all other factors, weighs the
-        candidates of one by how similar they are to the quotient, and normalizes their new mixture
-        (Frady, Kent, Olshausen and Sommer 2020).
+    The product, of shape (k,), may carry noise, or other products bundled with it. `domains` are
+    Codes of shape (n_f, k), candidates for each of two factors or more, of different roles. Each of
+    at most `steps` rounds divides the product by the mixtures of all other factors, weighs the
+    candidates by how similar they are to the quotient, and normalizes the new mixture (Frady, Kent,
+    Olshausen and Sommer 2020).
 
     Examples
     --------
@@ -327,7 +317,6 @@ def factorize(product: Any, domains: Sequence[Any], *, steps: int = 500) -> Fact
 
 
 def _domains(domains: Any, k: int) -> list[Codes]:
-    """Return the candidates of each factor, as NumPy codes of shape (n, k)."""
     listed = isinstance(domains, Sequence) and all(isinstance(c, Codes) for c in domains)
     if not listed or len(domains) < 2:
         raise DataError(f"domains must be two or more Codes of {k} phases, got {domains!r}.")

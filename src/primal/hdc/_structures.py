@@ -188,7 +188,6 @@ def places_beside(symbols: Vocabulary, positions: Any) -> Symbols | Integers:
 def _value_code(
     name: str, value: Any, keys: Symbols, given: Mapping[str, Vocabulary]
 ) -> Codes | np.ndarray:
-    """Return the code of one field of a record."""
     if isinstance(value, Codes) or is_complex(value):
         if value.ndim != 1:
             raise DataError(f"field {name!r} must hold one code, got shape {tuple(value.shape)}.")

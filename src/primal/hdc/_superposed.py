@@ -17,8 +17,7 @@ from primal.hdc._arrays import from_side_by_side, listed, side_by_side, softmax
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._decode import message_passing
-from primal.hdc._items import Cleaned, ItemMemory
-from primal.hdc._storage import Stored, check_array, item_bytes, items_of
+from primal.hdc._items import Cleaned, ItemMemory, Stored, check_array, item_bytes, items_of
 from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Space, Vocabulary
 
@@ -40,12 +39,9 @@ class Crosstalk:
 class KeyValueMemory(Stored):
     """`n_pairs` pairs of key and value codes, superposed in one array `state`.
 
-    Parameters
-    ----------
-    space : Space
-    form : {"matrix", "vector"}, default="matrix"
-        "matrix" is the paper's memory, the sum of outer products v u^T, float32 of shape (D, D); a
-        "vector" the sum of products, complex64 (k,): far noisier, for keys and values of two roles.
+    In the form "matrix", the paper's memory, it is the sum of outer products v u^T, float32 of
+    shape (D, D); as a "vector" the sum of products, complex64 of shape (k,): far noisier, for keys
+    and values of two roles.
 
     Examples
     --------
@@ -182,13 +178,9 @@ class Recalled:
 class SequenceMemory(Stored):
     """A growing sequence of items in one vector `state` (k,): the sum of position times item.
 
-    Parameters
-    ----------
-    positions : str, Symbols or Integers
-        A role, other than that of the items, whose hashed positions are taken; or a vocabulary:
-        :class:`Symbols` keep long sequences apart, :class:`Integers` can be shifted by binding.
-    items : ItemMemory
-        What the sequence is made of.
+    `positions` is a role, other than that of the items, whose hashed positions are taken; or a
+    vocabulary: :class:`Symbols` keep long sequences apart, :class:`Integers` can be shifted by
+    binding.
 
     Examples
     --------

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
@@ -19,13 +20,13 @@ from primal._checks import (
     whole_number,
 )
 from primal._hash import stable_position
+from primal._specs import from_spec, make_spec, spec_fields
 from primal.codebooks import toeplitz_statistics
 from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
 from primal.hdc._arrays import listed
 from primal.hdc._capacity import SimilarityCertificate, certify
 from primal.hdc._codes import Codes
-from primal.hdc._storage import Described
 from primal.turns import (
     BLOCK_SCALE,
     N_BLOCKS,
@@ -41,21 +42,35 @@ if TYPE_CHECKING:
 _BLOCK_PHASES = 1 << 22
 
 
+class Described:
+    """What its `__match_args__`, attributes and arguments of the constructor, make again."""
+
+    __match_args__: tuple[str, ...] = ()
+    _as_spec: ClassVar[tuple[str, ...]] = ()  # which of them a spec holds as specs only
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` makes something like this.
+
+        With all items of an :class:`ItemMemory`, without pairs and sequences: `save` keeps those.
+        """
+        values = {name: _spec_value(getattr(self, name)) for name in self.__match_args__}
+        return make_spec(type(self).__name__, **values)
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        found = spec_fields(cls.__name__, fields, cls.__match_args__)
+        parts = {n: v for n, v in found.items() if isinstance(v, Mapping) or n in cls._as_spec}
+        return cls(**found | {name: from_spec(value) for name, value in parts.items()})
+
+
 @dataclass(frozen=True)
 class Space(Described):
     """D real numbers in a vector, k = D / 2 phases, and a block of primes for every role.
 
-    Parameters
-    ----------
-    D : int
-        Even.
-    roles : sequence of str, default=("item",)
-        Names, each with its own block of primes. Codes of different roles can be bound; codes
-        do not change when roles are added at the end.
-    n_blocks : int, default=16
-        Blocks that the primes are dealt out to: the largest number of roles.
-    sigma : float, optional
-        Scale of the frequencies, by default 1 / sqrt(golden ratio); 1.0 is that of the paper.
+    Codes of different roles can be bound; codes do not change when roles are added at the end. The
+    primes are dealt out to `n_blocks` blocks, the largest number of roles. `sigma` is the scale of
+    the frequencies, by default 1 / sqrt(golden ratio); 1.0 is that of the paper.
 
     Examples
     --------
@@ -260,3 +275,25 @@ def position_turns(
     for rows in row_blocks(len(numbers), k, _BLOCK_PHASES):
         turns[rows] = round_turns(static_turns(wrapped[rows], increments))
     return turns
+
+
+def _spec_value(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [json.loads(line) for line in item_lines(value)]
+    return value.spec if hasattr(value, "spec") else value
+
+
+def item_lines(items: Iterable[Any]) -> list[str]:
+    try:
+        return [json.dumps(item, default=_plain) for item in items]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(
+            f"items are saved as names, numbers or lists of numbers: {error}."
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return what NumPy holds as Python's own; json calls this for what it does not know."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"got {value!r} of type {type(value).__name__}")

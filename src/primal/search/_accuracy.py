@@ -1,10 +1,9 @@
 """What compact codes lose: the mean and the variance of their similarity, in closed form.
 
-Rounding phases to a grid of c points on the turn makes the difference of two codes one of the
-two multiples of 1/c next to the true difference. When the first phase is uniform over its
-cell, which of the two it is has the probabilities of linear interpolation. The expected cosine
-is therefore the cosine interpolated linearly between c points. Sign bits are the case c = 4:
-cosine and sine signs name the quadrant, and crossing into the next one flips one bit.
+Rounding phases to a grid of c points on the turn makes the difference of two codes one of the two
+multiples of 1/c next to the true difference, for a first phase uniform over its cell with the
+probabilities of linear interpolation: so the expected cosine is interpolated between c points. Sign
+bits are the case c = 4: crossing into the next quadrant flips one bit.
 """
 
 from __future__ import annotations

@@ -60,7 +60,6 @@ def is_waves(stored: str) -> bool:
 
 
 def n_columns(stored: str, n_frequencies: int) -> int:
-    """Return the number of entries of a code of k frequencies."""
     if stored == "bits":
         return -(-2 * n_frequencies // 8)
     return n_frequencies if is_phases(stored) else 2 * n_frequencies
@@ -176,14 +175,9 @@ def similarity(
     cosine of their difference, looked up; for bits what :func:`kernel_from_hamming` makes of the
     number of bits that differ.
 
-    Parameters
-    ----------
-    a, b : ndarray of shape (n, columns) and (m, columns)
-        Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
-        ``encode`` make them.
-    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
-    n_frequencies : int, optional
-        Number k of frequencies; needed for bits when 2 k is not a multiple of 8.
+    Rows are codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
+    ``encode`` make them, and `stored` says which: "bits", "uint8-phase", "uint16-phase", "float16"
+    or "float32". The number k of frequencies is needed for bits when 2 k is not a multiple of 8.
 
     Examples
     --------

@@ -31,16 +31,14 @@ class Neighbors(NamedTuple):
 class Index:
     """Rows of codes that can be searched with raw vectors.
 
-    Every search looks at every row and is exact for the codes: what is lost is lost in the
-    codes (see :func:`expected_similarity`). A code is no secret: whoever has the spec can
-    turn phases back into vectors.
+    Every search looks at every row and is exact for the codes: what is lost is lost in the codes
+    (see :func:`expected_similarity`). A code is no secret: whoever has the spec can turn phases
+    back into vectors.
 
-    Parameters
-    ----------
-    m : DynamicPrime, KernelPrime, StaticPrime, the spec of one, or fitted PrimeFeatures
-        What encodes vectors. It is rebuilt from its spec, never stored.
-    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}, default="bits"
-        What a row holds, in bytes for k = D / 2 frequencies: k / 4, k, 2 k, 4 k or 8 k.
+    The map `m`, a DynamicPrime, KernelPrime or StaticPrime, its spec, or fitted PrimeFeatures,
+    encodes vectors; it is rebuilt from its spec, never stored. A row of "bits", "uint8-phase",
+    "uint16-phase", "float16" or "float32" takes k / 4, k, 2 k, 4 k or 8 k bytes for k = D / 2
+    frequencies.
 
     Examples
     --------

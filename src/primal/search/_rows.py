@@ -43,7 +43,6 @@ class Rows:
             parts[-1] = np.concatenate([parts[-1], last])
 
     def at(self, indices: np.ndarray) -> np.ndarray:
-        """Return the rows with these indices, in their order."""
         ends = np.cumsum([len(part) for part in self.parts])
         owners = np.searchsorted(ends, indices, side="right")
         out = np.empty((len(indices), self.parts[0].shape[1]), dtype=self.parts[0].dtype)
@@ -53,7 +52,6 @@ class Rows:
         return out
 
     def remove(self, kept: np.ndarray) -> None:
-        """Keep the rows where `kept`, an array of bool, is True; parts that keep all stay."""
         parts, self.parts = self.parts, []
         for part in parts:
             mine, kept = kept[: len(part)], kept[len(part) :]
@@ -114,7 +112,6 @@ class Ids:
         self.next = max(self.next, int(new.max(initial=-1)) + 1)
 
     def at(self, rows: np.ndarray) -> np.ndarray:
-        """Return the ids of rows, in an array of the same shape."""
         if self._stored is None or not rows.size:
             return rows
         return self._stored.at(rows.ravel())[:, 0].reshape(rows.shape)
@@ -135,7 +132,6 @@ class Ids:
         return order[near].reshape(wanted.shape)
 
     def remove(self, kept: np.ndarray) -> None:
-        """Keep the rows where `kept`, an array of bool, is True."""
         self._stored = Rows(self.values[kept][:, None])
         self._sorted = None
 
@@ -173,7 +169,6 @@ _METADATA_KEY = b"primal"
 
 
 def save(folder: Path, m: Map, stored: str, parts: Sequence[np.ndarray], ids: Ids) -> None:
-    """Write an index into a folder, in place of one that is there."""
     none = np.empty((0, n_columns(stored, m.D // 2)), dtype=STORED[stored])
     arrays = {"codes": parts or [none]}
     if ids.stored is not None:
@@ -254,7 +249,6 @@ def _described_by(file: Any, path: Path) -> tuple[Map, str]:
 
 
 def _codes(column: Any, n_frequencies: int, stored: str, path: Path) -> np.ndarray:
-    """Return a chunked column of lists as rows of codes."""
     columns, dtype = n_columns(stored, n_frequencies), STORED[stored]
     array = column.combine_chunks()
     flat = np.empty(0, dtype=dtype)

@@ -112,7 +112,6 @@ class Scorer(NamedTuple):
 
 
 def scorer(queries: np.ndarray, stored: str, n_frequencies: int) -> Scorer:
-    """Return the scorer of these queries."""
     if stored == "bits":
         return _bit_scorer(words(queries), n_frequencies)
     return _phase_scorer(queries) if is_phases(stored) else _wave_scorer(queries)

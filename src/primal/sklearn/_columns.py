@@ -100,15 +100,15 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
 class PrimePositions(ColumnCodes):
     """Give every integer of every column a code: ``primal.StaticPrime`` for tables.
 
-    Each column becomes `n_components` cosines and sines, the bits of
-    :class:`primal.torch.PrimePositions`. The inner product of two codes over n_components / 2 is
-    their cosine similarity. By default close integers have similar codes (a time, a count); with
-    ``spacing="raw"`` all codes are nearly orthogonal (a key, an index, a bucket).
+    Each column becomes `n_components` cosines and sines (of an odd number the last sine is left
+    out), the bits of :class:`primal.torch.PrimePositions`. The inner product of two codes over
+    n_components / 2 is their cosine similarity. By default close integers have similar codes (a
+    time, a count); with ``spacing="raw"`` all codes are nearly orthogonal (a key, an index, a
+    bucket).
 
     Parameters
     ----------
     n_components : int, default=64
-        Length of a code; of an odd one the last sine is left out.
     spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
         How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` are
         the codes of the paper, of which a shorter one is a prefix of a longer one.
@@ -118,10 +118,8 @@ class PrimePositions(ColumnCodes):
 
     Attributes
     ----------
-    data_min_, data_max_ : ndarray of shape (n_columns,), dtype=int64
-        Range of each column seen; `inverse_transform` looks for integers in it.
-    map_ : StaticPrime
-        The map behind the codes.
+    data_min_, data_max_, map_ : ndarray of shape (n_columns,), dtype=int64, and StaticPrime
+        Range of each column seen, in which `inverse_transform` looks for integers; the map.
 
     Examples
     --------

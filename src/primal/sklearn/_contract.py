@@ -145,7 +145,6 @@ def columns(name: str, values: Any, dtype: type, n: int | None = None) -> np.nda
 
 
 def _plain(value: Any) -> Any:
-    """Return numbers, names and lists as JSON has them."""
     if hasattr(value, "spec"):
         return value.spec
     if isinstance(value, (list, tuple)):

@@ -43,11 +43,9 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     ----------
     components_, codebook_ : ndarray of shape (n_components, d), dtype=float64, and Codebook
         The atoms, and the codebook behind them.
-    certificate_ : CodebookCertificate
-        Of their largest cosine.
-    guaranteed_sparsity_ : int
-        Number of atoms up to which recovery is certain; 0 when two atoms may be parallel, or
-        when the certificate comes from a sample of the pairs.
+    certificate_, guaranteed_sparsity_ : CodebookCertificate, int
+        Of their largest cosine; number of atoms up to which recovery is certain, 0 when two atoms
+        may be parallel, or when the certificate comes from a sample of the pairs.
 
     Examples
     --------

@@ -1,9 +1,8 @@
 """Sums from which a ridge regression follows in closed form, exact where that is possible.
 
-Features lie in [-1, 1]. Rounded to multiples of 2**-18 they are whole numbers whose products
-float64 adds without error, so the Gram matrix is a matrix of exact integers. Sums of integers
-do not depend on their order: batches, classes and machines can come in any order and give
-the same matrix, bit for bit.
+Features, rounded to multiples of 2**-18, are whole numbers whose products float64 adds without
+error: the Gram matrix is one of integers. Their sums do not depend on the order in which batches,
+classes and machines come, bit for bit.
 """
 
 from __future__ import annotations

@@ -57,17 +57,9 @@ class PrimeCentroidClassifier(_Prototypes):
     rounded to multiples of 2**-18 and summed as integers: with gamma given as a number, the model
     does not depend on the order of rows or classes, to the bit.
 
-    Parameters
-    ----------
-    n_components, kernel, gamma, basis, form, precision
-        As in :class:`PrimeRidgeClassifier`.
-
-    Attributes
-    ----------
-    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
-        Labels seen, sorted; the fitted feature map.
-    class_sums_, prototypes_ : ndarray of shape (n_classes, n_components), dtype=int64 and float64
-        Sums of features in units of 2**-18, exact; the same, of length 1.
+    Parameters, `classes_` and `features_` are those of :class:`PrimeRidgeClassifier`, without
+    alpha. `class_sums_` (n_classes, n_components) are exact, int64 in units of 2**-18;
+    `prototypes_` the same with length 1.
 
     Examples
     --------
@@ -123,19 +115,15 @@ class PrimeOnlineClassifier(_Prototypes):
 
     Parameters
     ----------
-    epochs : int, default=20
-        Passes of `fit`; `partial_fit` makes one.
-    batch_size : int, default=32
-        Rows that are judged by the same prototypes.
+    epochs, batch_size : int, default=20 and 32
+        Passes of `fit`, of which `partial_fit` makes one; rows judged by the same prototypes.
     n_components, kernel, gamma, basis, form, precision
         As in :class:`PrimeFeatures`.
 
     Attributes
     ----------
-    classes_, features_, prototypes_
-        As in :class:`PrimeCentroidClassifier`.
-    n_errors_ : list of int
-        Wrong rows of every pass.
+    classes_, features_, prototypes_, n_errors_
+        As in :class:`PrimeCentroidClassifier`; a list of the numbers of wrong rows of every pass.
 
     Examples
     --------

@@ -1,8 +1,4 @@
-"""``PrimeRidgeClassifier`` and ``PrimeRidgeRegressor``: learning in closed form.
-
-No gradients and no epochs: a model is a sum over rows and one linear system. Sums can be
-continued, so new rows, new classes and new features are added without starting again.
-"""
+"""``PrimeRidgeClassifier`` and ``PrimeRidgeRegressor``: sums over rows and one linear system."""
 
 from __future__ import annotations
 
@@ -101,10 +97,9 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """Classify by ridge regression of class membership on prime features.
 
     Sums are exact integers. With gamma given as a number, fitting in any order and in any parts,
-    class by class for instance, gives the same model as fitting at once, bit for bit.
-
-    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole
-    weights up to 65536 are exact, with other weights they are rounded.
+    class by class for instance, gives the same model as fitting at once, bit for bit. A row with
+    the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole weights up
+    to 65536 are exact, with other weights they are rounded.
 
     Parameters
     ----------
