@@ -1,58 +1,30 @@
 """Hyperdimensional computing with phasor codes from primes: small vectors, real decoders.
 
-*Algebra*: :class:`Codes` with operators, :func:`bind`, :func:`bundle` and their kin.
-*Vocabularies*: :class:`Space` deals out primes to roles and makes :class:`Symbols`,
-:class:`Integers`, :class:`Reals`, :class:`Levels`, :class:`Thermometer` and :class:`Circular`;
-``encode_*`` and :func:`ngrams` build structures, :class:`primal.torch.Embedding` is a layer.
-*Memories*: :class:`ItemMemory`, :class:`KeyValueMemory`, :class:`SequenceMemory`. *Decoders*:
-:func:`decode`, :func:`decode_slots`, :func:`factorize`; :func:`capacity` says beforehand what
-they can do.
+:class:`Codes` have the operators of the algebra. A :class:`Space` deals out primes to roles and
+makes vocabularies; ``encode_*`` and :func:`ngrams` build structures. Memories hold items, pairs and
+sequences; :func:`decode`, :func:`decode_slots` and :func:`factorize` read them, and
+:func:`capacity` says beforehand what they can do. :class:`primal.torch.Embedding` is a layer.
 """
 
+# isort: off
+# fmt: off
 from primal.hdc._algebra import (
-    bind,
-    bundle,
-    from_fhrr,
-    from_ssp,
-    identity,
-    inverse,
-    nearest_code,
-    negative,
-    normalize,
-    permute,
-    power,
-    similarity,
-    similarity_matrix,
-    to_fhrr,
-    to_numpy,
-    to_ssp,
-    to_torch,
-    unbind,
+    bind, bundle, from_fhrr, from_ssp, identity, inverse, nearest_code, negative, normalize,
+    permute, power, similarity, similarity_matrix, to_fhrr, to_numpy, to_ssp, to_torch, unbind,
 )
 from primal.hdc._capacity import (
-    LawCertificate,
-    SimilarityCertificate,
-    capacity,
-    certify,
-    matched_accuracy,
-    recall_accuracy,
+    LawCertificate, SimilarityCertificate, capacity, certify, matched_accuracy, recall_accuracy,
 )
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._decode import Decoded, Factors, decode, factorize
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._numbers import Circular, Levels, Reals, Thermometer
 from primal.hdc._structures import (
-    encode_graph,
-    encode_record,
-    encode_sequence,
-    encode_tree,
-    ngrams,
-    path_code,
+    encode_graph, encode_record, encode_sequence, encode_tree, ngrams, path_code,
 )
 from primal.hdc._superposed import Crosstalk, KeyValueMemory, Recalled, SequenceMemory, decode_slots
 from primal.hdc._vocabulary import Integers, Space, Symbols, Vocabulary
 
-# fmt: off
 __all__ = [
     "Circular", "Cleaned", "Codes", "Crosstalk", "Decoded", "Factors", "Integers",
     "ItemMemory", "KeyValueMemory", "LawCertificate", "Levels", "Reals", "Recalled",

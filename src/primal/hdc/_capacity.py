@@ -22,6 +22,13 @@ from primal.hdc._algebra import float32_rows, to_numpy
 from primal.hdc._arrays import side_by_side
 from primal.hdc._codes import Codes, operand, phasors
 
+DECODERS = ("matched", "orthogonal", "subspace", "message")
+_GRID = np.linspace(-9.0, 9.0, 1201)
+# Subspace pursuit solves for twice as many items as it looks for, with D equations.
+_LARGEST_SHARE = 0.45
+# Rounds of state evolution; it is over long before, except at the very threshold.
+_EVOLUTION = 1000
+
 
 @dataclass(frozen=True)
 class SimilarityCertificate:
@@ -78,14 +85,6 @@ def certify_law(codes: Codes, law: np.ndarray) -> LawCertificate:
     i, j = np.unravel_index(gaps.argmax(), gaps.shape)
     rms = float(np.sqrt(np.square(gaps).sum() / (n * (n - 1))))
     return LawCertificate(n, float(gaps[i, j]), (int(i), int(j)), rms)
-
-
-DECODERS = ("matched", "orthogonal", "subspace", "message")
-_GRID = np.linspace(-9.0, 9.0, 1201)
-# Subspace pursuit solves for twice as many items as it looks for, with D equations.
-_LARGEST_SHARE = 0.45
-# Rounds of state evolution; it is over long before, except at the very threshold.
-_EVOLUTION = 1000
 
 
 def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99) -> int:

@@ -23,6 +23,8 @@ _ROUNDS = 15
 # Message passing: undamped, it diverges for codes whose similarity depends on the lag alone.
 _MESSAGES = 120
 _DAMPING = 0.3
+# A network that finds the factors does so within a few tens of rounds.
+_LONGEST_RUN = 40
 
 
 @dataclass(frozen=True, eq=False)
@@ -245,10 +247,6 @@ def _posterior(weights: np.ndarray, variance: Any, prior: float) -> np.ndarray:
     odds = math.log(prior / (1.0 - prior)) if prior < 1.0 else math.inf
     with np.errstate(over="ignore"):
         return 1.0 / (1.0 + np.exp(-(odds + (weights - 0.5) / variance)))
-
-
-# A network that finds the factors does so within a few tens of rounds.
-_LONGEST_RUN = 40
 
 
 @dataclass(frozen=True, eq=False)

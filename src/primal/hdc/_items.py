@@ -28,6 +28,9 @@ _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
 _LARGEST_READ = 1 << 26
 _LINES = 4096
+# Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
+_LARGEST_KEPT = 1 << 26
+_BLOCK_ENTRIES = 1 << 22
 
 
 class Stored(Described, ABC):
@@ -96,11 +99,6 @@ def items_of(saved: np.ndarray, n: int) -> list[Any]:
     if len(items) != n or saved.ndim != 1 or saved.dtype != np.uint8:
         raise DataError(f"the spec asks for {n} items, the file holds {len(items)}.")
     return items
-
-
-# Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
-_LARGEST_KEPT = 1 << 26
-_BLOCK_ENTRIES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)

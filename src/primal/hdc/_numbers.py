@@ -23,6 +23,8 @@ from primal.turns import increments, static_turns
 # the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of
 # frequencies of two roles are as good as independent ones (tests/hdc/test_numbers.py).
 _RUN = 32
+# So many periods on, float64 just holds 2**-32 of one.
+_LARGEST_PERIODS = 2.0**20
 
 
 @dataclass(frozen=True)
@@ -90,10 +92,6 @@ class Reals(Vocabulary):
         runs = self.space.grow(2 * n).increments(self.role).reshape(-1, _RUN)
         order = np.argsort(runs, axis=1, kind="stable") + np.arange(0, n, _RUN)[:, None]
         return order.reshape(-1)[: self.space.k]
-
-
-# So many periods on, float64 just holds 2**-32 of one.
-_LARGEST_PERIODS = 2.0**20
 
 
 @dataclass(frozen=True)

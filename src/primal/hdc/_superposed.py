@@ -22,6 +22,8 @@ from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Space, Vocabulary
 
 FORMS = ("matrix", "vector")
+# Below this share of the bundle a residual is rounding.
+_EXPLAINED = 1e-3
 
 
 @dataclass(frozen=True)
@@ -152,10 +154,6 @@ class KeyValueMemory(Stored):
                 f"codes of this memory have {self.space.k} phases, got shape {rows.shape}."
             )
         return rows[None] if rows.ndim == 1 else rows
-
-
-# Below this share of the bundle a residual is rounding.
-_EXPLAINED = 1e-3
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,6 +47,10 @@ _COMPACT = {
 # float16 waves have a squared length within 0.1 % of k.
 _LENGTH_TOLERANCE = 0.01
 _WORDS = (np.uint64, np.uint32, np.uint16, np.uint8)
+# Cosines in the table are whole numbers of this: 2**33 terms fit into 64 bits.
+TABLE_UNIT = 2.0**-30
+# Entries of the largest temporary array of NumPy's ways: a few MB.
+_BLOCK_ENTRIES = 1 << 18
 
 
 def is_phases(stored: str) -> bool:
@@ -158,12 +162,6 @@ def encoded(m: Map, x: object, stored: str) -> np.ndarray:
             cos, sin = wave_columns(out[rows], m.layout)
             cos[...], sin[...] = waves(turns)
     return out[0] if single else out
-
-
-# Cosines in the table are whole numbers of this: 2**33 terms fit into 64 bits.
-TABLE_UNIT = 2.0**-30
-# Entries of the largest temporary array of NumPy's ways: a few MB.
-_BLOCK_ENTRIES = 1 << 18
 
 
 def similarity(

@@ -79,8 +79,8 @@ class Index:
     def from_parquet(cls, path: str | Path, *, column: str = "features") -> Index:
         """Return an index of a column of codes in a Parquet file, or a folder of them.
 
-        A file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map)
-        and ``stored``, as the pipeline writes it.
+        Its schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map) and
+        ``stored``, as the pipeline writes it.
         """
         m, stored, parts = read_parquet(file_path("path", path), column)
         index = cls(m, stored=stored)
@@ -103,9 +103,8 @@ class Index:
     def save(self, folder: str | Path) -> None:
         """Write the spec, the codes and the ids into a folder, made if need be.
 
-        An index that is already there is replaced at one moment: a reader finds the old one
-        or the new one, also when writing is cut short. Other files in the folder are left alone;
-        an ``index.json`` of another program raises DataError.
+        An index that is already there is replaced at one moment, also when writing is cut short.
+        Other files are left alone; an ``index.json`` of another program raises DataError.
         """
         path = file_path("folder", folder)
         save(path, self._map, self._stored, self._rows.parts, self._ids)
@@ -153,8 +152,8 @@ class Index:
     def remove(self, ids: object) -> None:
         """Remove rows; the ids of the others stay, and theirs are not given again.
 
-        It copies the rows of the same part of the index, up to all of them: remove many at once.
-        An id that no row has raises DataError, and then nothing is removed.
+        It copies up to all rows: remove many at once. An id that no row has raises DataError, and
+        then nothing is removed.
         """
         kept = np.ones(len(self), dtype=bool)
         kept[self._ids.rows_of(ids)] = False

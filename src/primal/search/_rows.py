@@ -18,6 +18,9 @@ from primal.search._codes import STORED, Map, checked_map, is_waves, n_columns
 # Parts below this many rows are joined when more rows come, so that there are never many.
 _PART_ROWS = 1 << 16
 _LARGEST_ID = 2**63 - 2  # one more must fit, for the next row
+# A small JSON file that names the arrays beside it.
+_FORMAT = FolderFormat("index.json", "primal index", 3)
+_METADATA_KEY = b"primal"
 
 
 class Rows:
@@ -161,11 +164,6 @@ def _whole_numbers(ids: object, name: str = "ids") -> np.ndarray:
             f"{name} must be whole numbers below 2**63 - 1, got {array.dtype}: {ids!r:.60}"
         )
     return array.astype(np.int64)
-
-
-# A small JSON file that names the arrays beside it.
-_FORMAT = FolderFormat("index.json", "primal index", 3)
-_METADATA_KEY = b"primal"
 
 
 def save(folder: Path, m: Map, stored: str, parts: Sequence[np.ndarray], ids: Ids) -> None:

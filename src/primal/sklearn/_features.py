@@ -30,6 +30,11 @@ from primal.sklearn._contract import (
     weighted_rows,
 )
 
+_DTYPES = (np.float64, np.float32)
+# Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
+# more, and sparse rows made dense take too much memory.
+_BLOCK_FEATURES = 1 << 22
+
 
 @dataclass(frozen=True, eq=False)
 class InverseCertificate:
@@ -80,12 +85,6 @@ class _NoInverseError(NotInvertibleError, AttributeError):
     """Raised where a method is looked up, so ``hasattr`` says whether there is an inverse."""
 
 
-def require_invertible(certificate: InverseCertificate) -> None:
-    """Raise NotInvertibleError, which is an AttributeError here, if the certificate says so."""
-    if not certificate.invertible:
-        raise _NoInverseError(f"these features cannot be inverted: {certificate.reason}")
-
-
 def invert(m: KernelPrime, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
     """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted."""
     x = m.decode(Z, around=certificate.center)
@@ -118,12 +117,6 @@ def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray)
             f"gamma = {shown} or less would do (safe_gamma_)."
         )
     return ""
-
-
-_DTYPES = (np.float64, np.float32)
-# Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
-# more, and sparse rows made dense take too much memory.
-_BLOCK_FEATURES = 1 << 22
 
 
 class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
@@ -225,8 +218,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
         """Note the range of one more batch; the first call fits.
 
-        Gamma and the center come from the first batch and stay: others would change features
-        that are already in use.
+        Gamma and the center come from the first batch: others would change features already in use.
         """
         if not hasattr(self, "n_samples_seen_"):
             return self.fit(X)
@@ -252,8 +244,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         NotInvertibleError names the gamma that would do. A PhaseWrapWarning says that a row
         decodes to a point beyond the certified range.
         """
-        if hasattr(self, "n_samples_seen_"):
-            require_invertible(self.inverse_certificate_)
+        if hasattr(self, "n_samples_seen_") and not self.inverse_certificate_.invertible:
+            reason = self.inverse_certificate_.reason
+            raise _NoInverseError(f"these features cannot be inverted: {reason}")
         return self._inverse_transform
 
     def _inverse_transform(self, X: Any) -> Any:

@@ -147,8 +147,7 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of the largest value, shape (n,)."""
-        best = self._values(X).argmax(axis=1)
-        return self.classes_[best]
+        return self.classes_[self._values(X).argmax(axis=1)]
 
     def _start(self, y: np.ndarray) -> None:
         self.classes_ = np.unique(y)

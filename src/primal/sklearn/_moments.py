@@ -136,9 +136,8 @@ class Moments:
     def solve(self, alpha: float | str, amplitude: float) -> Solution:
         """Return the ridge regression of the targets on `amplitude` times the features.
 
-        The intercept is free of the penalty. With alpha="gcv" the penalty is the one of
-        `_ALPHAS` with the least generalised cross-validation error, which the sums determine.
-        The last solutions are kept until rows are added.
+        The intercept is free of the penalty. With alpha="gcv" the sums determine which of `_ALPHAS`
+        has the least generalised cross-validation error. Solutions are kept until rows are added.
         """
         key = (alpha, amplitude)
         if key in self._solutions:

@@ -33,7 +33,8 @@ class _Prototypes(PrimeClassifier):
     @property
     def prototypes_(self) -> np.ndarray:
         check_is_fitted(self)
-        return _unit_rows(self._sums.astype(np.float64))
+        sums = self._sums.astype(np.float64)
+        return sums / _lengths(sums)
 
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
         wider = self._zeros(n_classes)
@@ -187,7 +188,7 @@ def scattered(n: int, pass_number: int) -> np.ndarray:
 
 def _correct(prototypes: np.ndarray, Z: np.ndarray, targets: np.ndarray) -> int:
     """Move the prototypes of wrongly classified rows; return how many rows those are."""
-    found = _cosines(Z, _unit_rows(prototypes))
+    found = _cosines(Z, prototypes / _lengths(prototypes))
     guess = found.argmax(axis=1)
     wrong = np.flatnonzero(guess != targets)
     steps = np.zeros((len(wrong), len(prototypes)))
@@ -201,10 +202,6 @@ def _correct(prototypes: np.ndarray, Z: np.ndarray, targets: np.ndarray) -> int:
 def _cosines(Z: np.ndarray, prototypes: np.ndarray) -> np.ndarray:
     """Return the cosine similarity of rows of features with prototypes of length 1."""
     return (Z @ prototypes.T) / _lengths(Z)
-
-
-def _unit_rows(rows: np.ndarray) -> np.ndarray:
-    return rows / _lengths(rows)
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:

@@ -38,8 +38,7 @@ class _Ridge(PrimeModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X of shape (n, d), targets y of shape (n,) and weights of that shape.
 
-        A row with the `sample_weight` w counts like w equal rows. For a regressor y may also have
-        the shape (n, m).
+        A row with the `sample_weight` w counts like w equal rows. A regressor also takes y (n, m).
         """
         return self._fit(X, y, sample_weight)
 
