@@ -15,7 +15,7 @@ import numpy as np
 from primal._checks import flag, real_array, require_memory, whole_number
 from primal._extras import require
 from primal.errors import DataError, MissingPackageError, ParameterError
-from primal.hdc._arrays import is_tensor, nearest_turns, on_host, side_by_side
+from primal.hdc._arrays import is_tensor, library, nearest_turns, on_host, side_by_side
 from primal.hdc._codes import Codes, combine, fit, operand, phasors
 
 
@@ -145,10 +145,9 @@ def similarity(a: Any, b: Any) -> Any:
 
 
 def similarity_matrix(a: Any, b: Any) -> Any:
-    """Return the cosine similarity of every row of `a` with every row of `b`.
+    """Return the cosine similarity of every row of `a` with every row of `b`, shape (n, m).
 
-    For operands of shape (n, k) or (k,) and (m, k) or (k,) the result has the shape (n, m),
-    without the axis of what is one row.
+    For operands of shape (k,) the result lacks their axis.
 
     Examples
     --------
@@ -207,12 +206,9 @@ def _factors(weights: Any, z: Any, n: int | None = None) -> Any:
 
 
 def _normalized(z: Any) -> Any:
-    size = abs(z)
-    if is_tensor(z):
-        import torch
-
-        return torch.where(size > 0, z / size.clamp_min(torch.finfo(size.dtype).tiny), 1.0)
-    return np.where(size > 0, z / np.maximum(size, np.finfo(size.dtype).tiny), z.dtype.type(1))
+    size, lib = abs(z), library(z)
+    unit = z / size.clip(min=lib.finfo(size.dtype).tiny)
+    return lib.where(size > 0, unit, lib.ones_like(z))
 
 
 def _wide(x: Any) -> Any:
@@ -309,9 +305,7 @@ def unit_rows(x: Any) -> Any:
         )
     z = phasors(x)
     if is_tensor(z):
-        import torch
-
-        rows = torch.view_as_real(z.resolve_conj().contiguous()).flatten(-2)
+        rows = library(z).view_as_real(z.resolve_conj().contiguous()).flatten(-2)
     else:
         rows = side_by_side(z, z.dtype)
     if isinstance(x, Codes):  # the length is known

@@ -30,6 +30,11 @@ def is_tensor(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def library(x: object) -> Any:
+    """Return torch for its tensors, else numpy."""
+    return sys.modules["torch"] if is_tensor(x) else np
+
+
 def listed(name: str, values: Any) -> list:
     """Return the members of a sequence, an array or another iterable; mappings are refused."""
     single = isinstance(values, Mapping) or getattr(values, "ndim", 1) == 0
@@ -73,11 +78,11 @@ def turn_phasors(turns: Any) -> Any:
 
 def nearest_turns(z: Any) -> Any:
     """Return the phases of complex numbers: 32-bit from complex64, 64-bit from complex128."""
-    library: Any = sys.modules["torch"] if is_tensor(z) else np
-    narrow = z.dtype == library.complex64
-    real, imaginary = (library.asarray(part, dtype=library.float64) for part in (z.real, z.imag))
-    scaled = library.arctan2(imaginary, real) / (2.0 * math.pi) * 2.0**32
-    nearest = library.round(scaled)
+    lib = library(z)
+    narrow = z.dtype == lib.complex64
+    real, imaginary = (lib.asarray(part, dtype=lib.float64) for part in (z.real, z.imag))
+    scaled = lib.arctan2(imaginary, real) / (2.0 * math.pi) * 2.0**32
+    nearest = lib.round(scaled)
     # 2**63 itself does not fit into int64: the last 32 bits come from the rest.
     rest = (scaled - nearest) * 2.0**32
     if is_tensor(z):

@@ -129,9 +129,7 @@ def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
 
 
 def matched_accuracy(D: int, N: int, K: int) -> float:
-    """Return the share of K bundled items that the matched filter is expected to find.
-
-    D counts real dimensions, N items to choose from, K items in the bundle, each of weight 1.
+    """Return the share of K bundled items of N that the matched filter is expected to find.
 
     Examples
     --------
@@ -156,10 +154,9 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
 
 
 def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float:
-    """Return how often the right one of N values is the best match after a recall.
+    """Return how often the right one of N values is the best match after a recall of a pair.
 
-    D counts real dimensions, N values to choose from, n_pairs pairs stored; the form, "vector" or
-    "matrix", is that of :class:`primal.hdc.KeyValueMemory`.
+    The form, "vector" or "matrix", is that of :class:`primal.hdc.KeyValueMemory`.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from primal.errors import DataError
 from primal.hdc._arrays import (
     is_complex,
     is_tensor,
+    library,
     over_entries,
     turn_bits,
     turn_phasors,
@@ -77,11 +78,7 @@ class Codes:
             shapes = [member.shape for member in members]
             raise DataError(f"stack takes codes of one shape, got {shapes}.")
         turns = [member.turns for member in members]
-        if is_tensor(turns[0]):
-            import torch
-
-            return Codes(torch.stack(turns))
-        return Codes(np.stack(turns))
+        return Codes(library(turns[0]).stack(turns))
 
     @property
     def turns(self) -> Any:

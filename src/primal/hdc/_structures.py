@@ -1,8 +1,4 @@
-"""Records, sequences, n-grams, graphs and trees as one vector each.
-
-Every structure is a bundle of products. Unbinding brings a part back, up to the noise of the
-others; :class:`primal.hdc.ItemMemory` cleans that up.
-"""
+"""Records, sequences, n-grams, graphs and trees as one vector each: bundles of products."""
 
 from __future__ import annotations
 
@@ -160,8 +156,8 @@ def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabula
 def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
     """Return the code of a path from the root: uint32 of shape (k,).
 
-    The branch taken at depth i is permuted i times, so that (0, 1) and (1, 0) differ; branches
-    count from 1 inside, because the code of the integer 0 is the identity and would not show.
+    The branch at depth i is permuted i times, so that (0, 1) and (1, 0) differ; branches count from
+    1 inside, because the code of the integer 0 is the identity and would not show.
     """
     if not isinstance(branches, (Symbols, Integers)):
         raise DataError(f"branches must be Symbols or Integers, got {type(branches).__name__}.")

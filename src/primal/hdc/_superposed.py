@@ -114,8 +114,7 @@ class KeyValueMemory(Stored):
     def noise_turns(self) -> float:
         """Standard deviation of a phase of what `retrieve` returns, in turns, by prediction.
 
-        The `noise` of :meth:`primal.DynamicPrime.decode_plan`, when values are codes of real
-        vectors, for a matrix that is not full.
+        The `noise` of :meth:`primal.DynamicPrime.decode_plan`, for codes of real vectors as values.
         """
         # Crosstalk has equal parts along the value, which do no harm, and across it.
         return min(0.25, self.predicted_crosstalk / math.sqrt(2.0) / (2.0 * math.pi))

@@ -51,10 +51,6 @@ class Index:
     >>> similarities, ids = index.search(x[7] + 0.1, 3)
     >>> similarities.round(3), ids
     (array([1.   , 0.951, 0.944]), array([7, 8, 6]))
-    >>> index.remove([7])
-    >>> index.add(x[7], ids=1007)
-    >>> index.search(x[7], 2).ids
-    array([1007,    8])
     >>> len(index), index.bytes_per_row
     (100, 128)
     """

@@ -64,9 +64,8 @@ class Rows:
 class Ids:
     """Whole numbers of rows, each once, in the order of the rows; `next` is what the next row gets.
 
-    A row that is given none gets the number after the largest that there has ever been, so the
-    number of a row that was removed is not used again. As long as nobody gives or removes any,
-    they are the numbers of the rows, and nothing is stored.
+    It is the number after the largest that there has ever been: that of a removed row is not used
+    again. As long as nobody gives or removes any, they are the numbers of rows, and not stored.
     """
 
     def __init__(self) -> None:
@@ -192,10 +191,7 @@ def load(folder: Path, *, verify: bool) -> tuple[Map, str, np.ndarray, Ids]:
 
 
 def read_parquet(path: Path, column: str) -> tuple[Map, str, Iterator[np.ndarray]]:
-    """Return the map, what is stored and the codes, one array for each row group.
-
-    The parts of a folder, ``*.parquet``, must all say the same of their codes.
-    """
+    """Return the map, what is stored, and the codes of each row group, which must agree on both."""
     if not isinstance(column, str):
         raise ParameterError(f"column must be a name, got {column!r}.")
     paths = sorted(path.glob("[!_]*.parquet")) if path.is_dir() else [path]

@@ -120,10 +120,7 @@ def scorer(queries: np.ndarray, stored: str, n_frequencies: int) -> Scorer:
 def best_of(
     found_by: Scorer, candidates: np.ndarray, n: int, rows: Rows
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the n best of some candidates for each query, and their similarities.
-
-    `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query.
-    """
+    """Return the n best of the candidates (n_queries, n_candidates), and their similarities."""
     numbers = np.repeat(np.arange(len(candidates)), candidates.shape[1])
     exact = found_by.exact_at(numbers, candidates.ravel(), rows.at).reshape(candidates.shape)
     order = np.lexsort((candidates, -exact), axis=1)[:, :n]

@@ -65,10 +65,7 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: Any) -> np.ndarray:
-        """Return the codes of every column side by side: float32, (n, n_columns * n_components).
-
-        Those of categories have the norm 1, if their length is even.
-        """
+        """Return the codes of every column side by side: float32, (n, n_columns * n_components)."""
         check_is_fitted(self)
         return self._codes(self._positions(X, reset=False))
 
@@ -157,11 +154,11 @@ class PrimePositions(ColumnCodes):
         self.data_max_ = high if first else np.maximum(self.data_max_, high)
 
     def inverse_transform(self, X: Any) -> np.ndarray:
-        """Return for each code the integer of the fitted range whose code is most similar.
+        """Return for each code the integer of the fitted range whose code is most similar, int64.
 
-        int64 of shape (n, n_columns). A code that is erased, or too noisy for a range of more than
-        2**24 integers, raises DataError; an n_components of 1, or an odd one with a spacing that
-        follows from it, NotInvertibleError.
+        A code that is erased, or too noisy for a range of more than 2**24 integers, raises
+        DataError; an n_components of 1, or an odd one with a spacing that follows from it,
+        NotInvertibleError.
         """
         check_is_fitted(self)
         with checked_by_host("X"):
@@ -259,10 +256,10 @@ class PrimeHasher(ColumnCodes):
     """Give every category a nearly orthogonal code without a dictionary.
 
     A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
-    code of length `n_components` of :class:`primal.StaticPrime`, `map_`. Values never seen before
-    have codes too. `certificates_`, a HashCertificate for each column, say how similar the codes of
-    the fitted categories are at worst; made when asked for, with n**2 D / 2 multiplications for n
-    of them.
+    code of length `n_components` of :class:`primal.StaticPrime`, `map_`, of norm 1 if that is even.
+    Values never seen before have codes too. `certificates_`, a HashCertificate for each column, say
+    how similar the codes of the fitted categories are at worst; made when asked for, with n**2 D /
+    2 multiplications for n of them.
 
     Examples
     --------

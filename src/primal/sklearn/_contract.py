@@ -45,8 +45,7 @@ def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> An
 def numpy_and_back(X: Any) -> tuple[Any, Callable[[np.ndarray], Any]]:
     """Return X as something NumPy knows, and the function that takes results back.
 
-    Tensors and other arrays of the array API come back in their own library and on their own
-    device, having passed through the memory of the host. What NumPy or pandas made stays.
+    Tensors and other arrays of the array API come back in their own library, on their own device.
     """
     # Whoever passes a tensor has imported torch; nobody else should pay for it.
     torch = sys.modules.get("torch")
@@ -97,10 +96,7 @@ def weighted_rows(
 
 
 class SpecMixin(BaseEstimator):
-    """A transformer that is made again from its parameters and a few fitted attributes.
-
-    A subclass names those attributes and takes them back in `_restore`.
-    """
+    """A transformer made again from its parameters and its `_fitted_names` (`_restore`)."""
 
     _fitted_names: ClassVar[tuple[str, ...]]
 

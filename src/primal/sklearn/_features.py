@@ -30,10 +30,10 @@ from primal.sklearn._contract import (
     weighted_rows,
 )
 
-_DTYPES = (np.float64, np.float32)
+DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
 # more, and sparse rows made dense take too much memory.
-_BLOCK_FEATURES = 1 << 22
+BLOCK_FEATURES = 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,10 +226,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of X (n, d), which may be sparse or a tensor.
-
-        An ndarray or tensor of shape (n, n_components): float32 for float32 input, else float64.
-        """
+        """Return the features (n, n_components) of X (n, d), which may be sparse or a tensor."""
         check_is_fitted(self)
         X, back = numpy_and_back(X)
         X = self._validated(X, reset=False)
@@ -253,7 +250,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         X, back = numpy_and_back(X)
         with checked_by_host("X"):
-            Z = check_array(X, dtype=_DTYPES, input_name="X")
+            Z = check_array(X, dtype=DTYPES, input_name="X")
         if Z.shape[1] != self._n_features_out:
             raise ParameterError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
@@ -276,8 +273,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
 
-        sqrt(n_pairs) rows are compared, spread evenly over X (n, d), which may be sparse or a
-        tensor. The prime kernel has no closed form and raises ParameterError.
+        sqrt(n_pairs) rows are compared, spread evenly over X (n, d). The prime kernel, without
+        closed form, raises ParameterError.
         """
         check_is_fitted(self)
         X = self._validated(numpy_and_back(X)[0], reset=False)
@@ -326,7 +323,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_samples_seen_ += X.shape[0]
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
@@ -338,7 +335,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
     """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
     out = np.empty((X.shape[0], m.D), dtype=dtype)
-    for rows in row_blocks(len(out), m.D, _BLOCK_FEATURES):
+    for rows in row_blocks(len(out), m.D, BLOCK_FEATURES):
         m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
     return out
 

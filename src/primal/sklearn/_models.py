@@ -16,12 +16,20 @@ from primal._checks import raised_as
 from primal.engines import row_blocks
 from primal.errors import DataError
 from primal.sklearn._contract import checked_by_host, validate_data, weighted_rows
-from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
-from primal.sklearn._moments import rounded
+from primal.sklearn._features import (
+    BLOCK_FEATURES,
+    DTYPES,
+    PrimeFeatures,
+    fitted_features,
+    transformed,
+)
 
-# Rows whose features are held at once, in features: 32 MB of float64.
-_BLOCK_FEATURES = 1 << 22
-_DTYPES = (np.float64, np.float32)
+BITS = 18  # of a rounded feature
+
+
+def rounded(Z: np.ndarray) -> np.ndarray:
+    """Return features in [-1, 1] as whole numbers in units of 2**-18, float64."""
+    return np.rint(Z.astype(np.float64) * 2.0**BITS)
 
 
 class PrimeModel(BaseEstimator, metaclass=ABCMeta):
@@ -102,12 +110,12 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
     def _values(self, X: Any) -> np.ndarray:
         """Return the value of every target for every row of X, shape (n, m)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
         parts = [self._answers(self.features_.transform(X[rows])) for rows in self._blocks(X)]
         return np.concatenate(parts)
 
     def _blocks(self, X: Any) -> Iterator[slice]:
-        return row_blocks(X.shape[0], self.n_components, _BLOCK_FEATURES)
+        return row_blocks(X.shape[0], self.n_components, BLOCK_FEATURES)
 
     def _whole_features(self, X: Any) -> np.ndarray:
         """Return features without their amplitude, as whole numbers in units of 2**-18."""
@@ -118,7 +126,7 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=_DTYPES, reset=reset, **self._y_options
+            self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset, **self._y_options
         )
         if is_classifier(self):
             with checked_by_host("y"):

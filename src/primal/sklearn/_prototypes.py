@@ -24,10 +24,7 @@ class _Prototypes(PrimeClassifier):
         return self._fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Add rows X (n, d) with labels y (n,); labels never seen before become new classes.
-
-        `classes` may hold labels to expect; it is not needed.
-        """
+        """Add rows X (n, d) with labels y (n,); labels never seen, also of `classes`, are added."""
         return self._fit(X, y, classes=classes, part=True)
 
     @property
