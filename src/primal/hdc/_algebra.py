@@ -69,8 +69,8 @@ def power(a: Any, r: float) -> Codes:
     """Return `a` bound with itself r times, for any real r with |r| below 2**53. Also ``a ** r``.
 
     A whole r multiplies integers that wrap: the result is exact. For other r each phase is read
-    within half a turn of zero, multiplied by r and rounded: within 2**-32 turn for 32-bit codes
-    and 2**-52 turn for 64-bit ones. For real numbers take :class:`primal.hdc.Reals`.
+    within half a turn of zero, multiplied by r and rounded: within 2**-32 turn for 32-bit codes and
+    2**-52 turn for 64-bit ones. For real numbers take :class:`primal.hdc.Reals`.
 
     Examples
     --------

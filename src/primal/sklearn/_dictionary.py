@@ -29,10 +29,9 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Parameters
     ----------
-    n_components : int, optional
-        Number of atoms; by default four for each column of X.
-    kind : str, default="auto"
-        Kind of codebook; ``"auto"`` is the one with the smallest certified coherence.
+    n_components, kind : int, str
+        Number of atoms, by default four for each column of X; kind of codebook, of which ``"auto"``
+        is the one with the smallest certified coherence.
     transform_algorithm : {"omp", "lasso_lars", "lasso_cd", "lars", "threshold"}, default="omp"
     transform_n_nonzero_coefs, transform_alpha, transform_max_iter, positive_code
         As in :class:`sklearn.decomposition.SparseCoder`, but the default number of atoms for each
@@ -41,11 +40,11 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
 
     Attributes
     ----------
-    components_, codebook_ : ndarray of shape (n_components, d), dtype=float64, and Codebook
-        The atoms, and the codebook behind them.
-    certificate_, guaranteed_sparsity_ : CodebookCertificate, int
-        Of their largest cosine; number of atoms up to which recovery is certain, 0 when two atoms
-        may be parallel, or when the certificate comes from a sample of the pairs.
+    components_, codebook_, certificate_
+        The atoms, float64 of shape (n_components, d); their codebook and its certificate.
+    guaranteed_sparsity_ : int
+        Number of atoms up to which recovery is certain; 0 when two atoms may be parallel, or
+        when the certificate comes from a sample of the pairs.
 
     Examples
     --------

@@ -155,7 +155,8 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of the largest value, shape (n,)."""
-        return self.classes_[self._values(X).argmax(axis=1)]
+        best = self._values(X).argmax(axis=1)  # says so if there are no classes_ yet
+        return self.classes_[best]
 
     def _start(self, y: np.ndarray) -> None:
         self.classes_ = np.unique(y)

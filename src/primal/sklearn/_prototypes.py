@@ -111,17 +111,9 @@ class PrimeOnlineClassifier(_Prototypes):
     of number e. Unlike the centroid and the ridge read-out the model depends on the order in which
     parts arrive, forgets, and cannot grow.
 
-    Parameters
-    ----------
-    epochs, batch_size : int, default=20 and 32
-        Passes of `fit`, of which `partial_fit` makes one; rows judged by the same prototypes.
-    n_components, kernel, gamma, basis, form, precision
-        As in :class:`PrimeFeatures`.
-
-    Attributes
-    ----------
-    classes_, features_, prototypes_, n_errors_
-        As in :class:`PrimeCentroidClassifier`; a list of the numbers of wrong rows of every pass.
+    `fit` makes `epochs` passes, `partial_fit` one; `batch_size` rows are judged by the same
+    prototypes. Other parameters and attributes are those of :class:`PrimeCentroidClassifier`,
+    without sums; `n_errors_` is a list of the number of wrong rows of every pass.
 
     Examples
     --------

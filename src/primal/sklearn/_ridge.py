@@ -66,10 +66,7 @@ class Moments:
         )
 
     def add(self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> None:
-        """Add rows Q (n, D) from :func:`rounded`, with targets Y (n, m) and positive weights (n,).
-
-        A rank-n update of the Gram matrix; sums with whole weights up to 2**16 are exact.
-        """
+        """Add rows Q (n, D), targets Y (n, m) and weights (n,), exactly if these are whole."""
         exact = self.gram.dtype == np.int64 and _are_counts(weights)
         n_new = len(Q) if weights is None else weights.sum()
         n_rows = self.n_rows + (int(n_new) if exact else float(n_new))
@@ -321,10 +318,7 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows X (n, d) with labels y (n,) and weights (n,); new labels become new classes.
-
-        `classes` may hold labels to expect; it is not needed.
-        """
+        """Add rows X (n, d), labels y (n,) and weights (n,); labels never seen are added."""
         return self._fit(X, y, sample_weight, classes=classes, part=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
