@@ -144,8 +144,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 
     Attributes
     ----------
-    gamma_, basis_, form_ : float or ndarray of shape (d,), str, {"pair", "offset"}
-        Those in use.
+    gamma_, basis_, form_, map_ : float or ndarray of shape (d,), str, str, KernelPrime
+        Those in use; ``map_.encode(X)`` are the features.
     center_ : ndarray of shape (d,), dtype=float64, or None
         Where the offsets of offset cosines are counted from: the mean of X, rounded to a
         millionth of each column's range. None for pairs.
@@ -153,8 +153,6 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Factor of every cosine and sine: sqrt(2 / D) at the time of `fit`; `grow` keeps it.
     data_min_, data_max_, n_samples_seen_ : ndarray of shape (d,), dtype=float64, and int
         Range and number of the rows seen.
-    map_ : KernelPrime
-        The map: ``map_.encode(X)`` are the features.
     inverse_certificate_, safe_gamma_, condition_number_ : InverseCertificate, float, float
         Whether `inverse_transform` holds for the range of the data seen; the largest gamma at
         which it does; how much it can amplify noise.
