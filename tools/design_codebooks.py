@@ -42,7 +42,7 @@ def design(size: tuple[int, int, str]) -> tuple[Design, str]:
     coherence = f"{codes.certificate.coherence:.9f}"
     target = codes.target
     numbers = () if target is None else (target.P, target.h, *target.cosets)
-    found = Design(N, D, field, codes.view, float(coherence), codes.primes.tolist())
+    found = Design(codes.view, float(coherence), codes.primes.tolist())
     return found, " ".join(map(str, (N, D, field, coherence, *numbers)))
 
 

@@ -23,7 +23,7 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from primal import DynamicPrime, pipeline
-from primal.pipeline._recipe import STORED
+from primal.pipeline._job import STORED
 
 _ROWS = 5000
 

@@ -20,7 +20,7 @@ import numpy as np
 
 import primal
 from primal import hdc
-from primal.cli._codebook_files import write as write_codebook
+from primal.cli._codebook import write as write_codebook
 from primal.codebooks import codebook
 from primal.decoding import _cache
 from primal.search import Index

@@ -1,7 +1,5 @@
 """Checks at the public edge: each returns a clean value or raises a clear error."""
 
-from __future__ import annotations
-
 import math
 import operator
 import os
@@ -14,12 +12,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from primal.errors import (
-    DataError,
-    MemoryLimitError,
-    ParameterError,
-    PrimalError,
-)
+from primal.errors import DataError, MemoryLimitError, ParameterError, PrimalError
 
 T = TypeVar("T")
 # Beyond this a float64 no longer holds every integer.
@@ -79,13 +72,14 @@ def whole_number(name: str, value: object, *, least: int = 0, most: int | None =
     return number
 
 
-def even_dimension(D: object) -> int:
-    """Return D as an even int of at least 2."""
+def even_dimension(D: object, *, or_else: str = "") -> int:
+    """Return D as an even int of at least 2; the advice for an odd one may end with `or_else`."""
     number = whole_number("D", D, least=1)
     if number % 2:
         alternatives = f"{number - 1} or {number + 1}" if number > 1 else "2"
         raise ParameterError(
-            f"D must be even (cosines and sines come in pairs), got {number}: use {alternatives}."
+            f"D must be even (cosines and sines come in pairs), got {number}: use {alternatives}"
+            f"{or_else}."
         )
     return number
 
@@ -164,21 +158,10 @@ def fixed_point(name: str, value: object, *dtypes: type, ndim: int | None = None
 
 def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     """Return sigma as one float, or as one float per frequency, each from 1e-100 to 1e100."""
-    checked = _scales(sigma, n_frequencies)
-    smallest, largest = _SCALE_RANGE
-    for value in checked if isinstance(checked, tuple) else (checked,):
-        if not smallest <= value <= largest:
-            raise ParameterError(
-                f"sigma must be from {smallest:g} to {largest:g}, got {value!r}: scale x instead."
-            )
-    return checked
-
-
-def _scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     if isinstance(sigma, np.ndarray) and sigma.ndim == 0:
         sigma = sigma.item()
     if not isinstance(sigma, (Sequence, np.ndarray)) or isinstance(sigma, (str, bytes)):
-        return positive_scale("sigma", sigma)
+        return _in_range(positive_scale("sigma", sigma))
     nested = any(np.ndim(value) for value in sigma)
     if nested or len(sigma) != n_frequencies:
         shape = np.shape(sigma) if isinstance(sigma, np.ndarray) else (len(sigma),)
@@ -186,21 +169,24 @@ def _scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
             f"sigma must be one number or one per frequency (D/2 = {n_frequencies}), "
             f"got {'nested values' if nested else 'values'} of shape {shape}."
         )
-    return tuple(positive_scale(f"sigma[{i}]", value) for i, value in enumerate(sigma))
+    return tuple(_in_range(positive_scale(f"sigma[{i}]", v)) for i, v in enumerate(sigma))
+
+
+def _in_range(sigma: float) -> float:
+    smallest, largest = _SCALE_RANGE
+    if not smallest <= sigma <= largest:
+        raise ParameterError(
+            f"sigma must be from {smallest:g} to {largest:g}, got {sigma!r}: scale x instead."
+        )
+    return sigma
 
 
 def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarray:
     """Return `value` as an array of finite real numbers, its last axis of length `last`.
 
     The array keeps its type (float16, float32, float64, integers or booleans, all of which
-    convert to float64 without rounding) and is not copied.
-
-    Raises
-    ------
-    DataError
-        For text, objects, ragged lists or complex numbers; for a wrong last axis;
-        for NaN, infinity or masked values (naming the first row and column); for
-        integers beyond 2**53, which float64 cannot hold.
+    convert to float64 without rounding) and is not copied. Integers beyond 2**53, which float64
+    cannot hold, and masked values are refused too.
     """
     return sized_array(name, value, last=last)[0]
 
@@ -243,7 +229,7 @@ def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> N
     That is masked values, and, if it becomes one of floats, integers beyond 2**53: in an array,
     in a list, or in a column of a table whose other columns are floats.
     """
-    _refuse_masked(name, value, DataError)
+    _refuse_masked(name, value)
     if not as_floats:
         return
     if isinstance(value, (list, tuple)):
@@ -256,14 +242,8 @@ def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> N
 
 
 def positions(value: object, name: str = "positions") -> np.ndarray:
-    """Return integer positions as an array of a NumPy integer type, not copied if it is one.
-
-    Raises
-    ------
-    DataError
-        For non-integers, masked values, and integers outside [-2**63, 2**63].
-    """
-    _refuse_masked(name, value, DataError)
+    """Return integer positions as an array of a NumPy integer type, not copied if it is one."""
+    _refuse_masked(name, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
@@ -332,7 +312,7 @@ def _as_numeric(name: str, value: object) -> np.ndarray:
     if type(value) is np.ndarray:
         array = value
     else:
-        _refuse_masked(name, value, DataError)
+        _refuse_masked(name, value)
         with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
             array = np.asarray(value)
     if array.dtype.kind not in "fiub":
@@ -357,8 +337,8 @@ def _refuse_large_integers(name: str, values: Iterable[object]) -> None:
             )
 
 
-def _refuse_masked(name: str, value: object, error: type[PrimalError]) -> None:
-    """Raise `error` for a masked array, or a list of them, if any of its values is missing."""
+def _refuse_masked(name: str, value: object) -> None:
+    """Raise DataError for a masked array, or a list of them, if any of its values is missing."""
     masked = sys.modules.get("numpy.ma")  # before it is imported there are no masked arrays
     if masked is None or type(value) is np.ndarray:
         return
@@ -366,7 +346,7 @@ def _refuse_masked(name: str, value: object, error: type[PrimalError]) -> None:
         if isinstance(part, masked.MaskedArray) and masked.is_masked(part):
             mask = masked.getmaskarray(part)
             first = np.unravel_index(np.argmax(mask), mask.shape)
-            raise error(
+            raise DataError(
                 f"{name} is masked: {np.count_nonzero(mask)} of {mask.size} values are missing, "
                 f"the first at {_place(first)}: remove or fill them before encoding."
             )

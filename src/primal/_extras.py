@@ -1,7 +1,5 @@
 """Optional packages: which extra brings each, and the one sentence said when it is missing."""
 
-from __future__ import annotations
-
 import importlib
 from typing import Any
 
@@ -26,27 +24,10 @@ def install_hint(package: str, extra: str | None = None) -> str:
 
 
 def require(module: str, what: str, *, extra: str | None = None) -> Any:
-    """Import an optional module and return it.
+    """Import an optional module and return it, or raise MissingPackageError.
 
-    Parameters
-    ----------
-    module : str
-        Such as ``"pyarrow.parquet"``.
-    what : str
-        What needs it, the subject of the sentence.
-    extra : str, optional
-        The extra to install, where another than the usual one has it too.
-
-    Raises
-    ------
-    MissingPackageError
-        If it is not installed, or cannot be imported; the message says which.
-
-    Examples
-    --------
-    >>> from primal._extras import require
-    >>> require("numpy.linalg", "this example").__name__
-    'numpy.linalg'
+    `what` needs it, the subject of the sentence; `extra` is given where another than the usual
+    one has it too.
     """
     try:
         return importlib.import_module(module)

@@ -13,8 +13,6 @@ half-way. Three such things were seen to hang children, or the fork itself:
 A fork waits for one block of rows or for one compilation, never for a whole batch.
 """
 
-from __future__ import annotations
-
 # Their own locks are taken by a fork too, and whoever loads Numba needs them: hooks that were
 # registered later run earlier, so these must be there before ours.
 import concurrent.futures.thread  # noqa: F401

@@ -1,7 +1,5 @@
 """A hash of names and numbers that is the same in every process and on every machine."""
 
-from __future__ import annotations
-
 import hashlib
 import math
 import numbers
@@ -19,26 +17,11 @@ def stable_position(value: object) -> int:
 
     Python's own ``hash`` of a string changes from run to run. Here the number is the first 63
     bits of the SHA-256 of the value's text. Equal numbers of different types (1, 1.0, True)
-    have one position; the text "1" has another. This spreads values evenly and says nothing
-    about security.
+    have one position; the text "1" has another; None, NaN, pandas.NA and NaT are one category,
+    "missing". This spreads values evenly and says nothing about security.
 
-    Parameters
-    ----------
-    value : str, bytes, number, None, NaN or pandas.NA
-        None, NaN, pandas.NA and NaT are one category, "missing".
-
-    Raises
-    ------
-    DataError
-        For values of another type.
-
-    Examples
-    --------
-    >>> from primal._hash import stable_position
-    >>> stable_position("Paris")
-    3694107836461558954
-    >>> stable_position(7) == stable_position(7.0) != stable_position("7")
-    True
+    >>> stable_position("Paris"), stable_position(7) == stable_position(7.0) != stable_position("7")
+    (3694107836461558954, True)
     """
     digest = hashlib.sha256(_text(value)).digest()
     return int.from_bytes(digest[:8], "big") >> 1

@@ -7,8 +7,6 @@ Each thread makes its own matrix products, so the BLAS library must not start th
 own meanwhile: they would spin on the processors that ours need (seen: ten times slower).
 """
 
-from __future__ import annotations
-
 import os
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -43,8 +41,12 @@ def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) ->
         return
     edges = [n_rows * i // n_pieces for i in range(n_pieces + 1)]
     pieces = list(pairwise(edges))
+    global _pool
+    if _pool is None:
+        # More workers than pieces cost nothing: they start when there is work for them.
+        _pool = ThreadPoolExecutor(max_workers=256, thread_name_prefix="primal")
     # The calling thread takes the first piece: one switch less.
-    waiting = [_get_pool().submit(work, *piece) for piece in pieces[1:]]
+    waiting = [_pool.submit(work, *piece) for piece in pieces[1:]]
     try:
         work(*pieces[0])
     finally:
@@ -119,20 +121,13 @@ def _lift() -> None:
 
 
 def _set_limits(limits: list[tuple[Any, int]]) -> None:
+    # threadpoolctl obeys only the first thread that ever set the limit of OpenBLAS, and ignores all
+    # others in silence. Our lock already keeps threads apart: any of them may change it.
     for library, n in limits:
-        _free_control(library)  # this may be another thread than the one before
+        free = getattr(library, "clear_controlling_thread", lambda force: None)
+        free(force=True)
         library.set_num_threads(n)
-        _free_control(library)
-
-
-def _free_control(library: Any) -> None:
-    """Let any thread change the limit of a BLAS library.
-
-    threadpoolctl obeys only the first thread that ever set the limit of OpenBLAS, and ignores
-    all others in silence. Our lock already keeps threads apart.
-    """
-    if hasattr(library, "clear_controlling_thread"):
-        library.clear_controlling_thread(force=True)
+        free(force=True)
 
 
 @cache
@@ -142,14 +137,6 @@ def _blas_libraries() -> list[Any]:
     except ImportError:
         return []
     return [lib for lib in ThreadpoolController().lib_controllers if lib.user_api == "blas"]
-
-
-def _get_pool() -> ThreadPoolExecutor:
-    global _pool
-    if _pool is None:
-        # More workers than pieces cost nothing: they start when there is work for them.
-        _pool = ThreadPoolExecutor(max_workers=256, thread_name_prefix="primal")
-    return _pool
 
 
 def _limit_again() -> None:

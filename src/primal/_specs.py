@@ -4,8 +4,6 @@ A spec is ``{"type": "StaticPrime", "version": 1, ...}``. The type is the name o
 which makes the object from the other fields with its class method ``_from_spec(fields)``.
 """
 
-from __future__ import annotations
-
 import hashlib
 import importlib
 import json
@@ -29,8 +27,6 @@ _ROOMS = {
     **dict.fromkeys(("ItemMemory", "KeyValueMemory", "SequenceMemory", "Space"), "hdc"),
     **dict.fromkeys(("PrimeFeatures", "PrimeHasher", "PrimePositions"), "sklearn"),
 }
-# The meaning of the fields of a type; 1 where nothing else is said.
-_VERSIONS: dict[str, int] = {}
 
 
 def from_spec(spec: Mapping[str, object]) -> Any:
@@ -40,14 +36,7 @@ def from_spec(spec: Mapping[str, object]) -> Any:
     ----------
     spec : mapping
         The `spec` of a map, codebook, space, vocabulary, memory, index or estimator, for instance
-        read back from JSON.
-
-    Raises
-    ------
-    SpecError
-        If the type or its version is unknown, or a field is missing, extra or wrong.
-    MissingPackageError
-        If the type lives in a room whose package is not installed.
+        read back from JSON. Anything wrong in it is a SpecError.
 
     Examples
     --------
@@ -67,10 +56,10 @@ def from_spec(spec: Mapping[str, object]) -> Any:
             f"this version of primal does not know specs of type {kind!r:.40}; the type of a spec "
             f"is one of {', '.join(sorted(_ROOMS))}."
         )
-    found, known = spec.get("version"), _VERSIONS.get(kind, 1)
-    if type(found) is not int or found != known:
+    found = spec.get("version")
+    if type(found) is not int or found != 1:
         raise SpecError(
-            f"this version of primal knows version {known} of the spec of a {kind}, got "
+            f"this version of primal knows version 1 of the spec of a {kind}, got "
             f"{found!r:.40}: install the version of primal that wrote it."
         )
     room = importlib.import_module(f"primal.{_ROOMS[kind]}")
@@ -81,30 +70,18 @@ def from_spec(spec: Mapping[str, object]) -> Any:
 
 def make_spec(kind: str, /, **fields: object) -> dict[str, Any]:
     """Return the spec of an object whose class is called `kind`."""
-    return {"type": kind, "version": _VERSIONS.get(kind, 1), **fields}
+    return {"type": kind, "version": 1, **fields}
 
 
 def spec_fields(kind: str, fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:
-    """Return the fields of a spec, which have to be exactly these.
-
-    Raises
-    ------
-    SpecError
-        If one is missing or extra.
-    """
+    """Return the fields of a spec, which have to be exactly these."""
     names = list(names)
     missing = [name for name in names if name not in fields]
     extra = [name for name in fields if name not in names]
     if missing or extra:
-        problems = [
-            f"{verb} {', '.join(some)}"
-            for verb, some in (("lacks", missing), ("has", extra))
-            if some
-        ]
-        raise SpecError(
-            f"the spec {' and '.join(problems)}; a {kind} has exactly the fields "
-            f"{', '.join(names)}."
-        )
+        found = (("lacks", missing), ("has", extra))
+        problems = " and ".join(f"{verb} {', '.join(some)}" for verb, some in found if some)
+        raise SpecError(f"the spec {problems}; a {kind} has exactly the fields {', '.join(names)}.")
     return dict(fields)
 
 

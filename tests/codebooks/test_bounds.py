@@ -7,8 +7,8 @@ import pytest
 
 import primal
 from primal.codebooks import bounds, capacity, lag_cosines, predict_coherence
-from primal.codebooks._predict import log_mean_cosine_tail
-from primal.codebooks._special import jacobi, largest_jacobi_zero, log_beta_tail, scaled_bessel
+from primal.codebooks._predict import log_beta_tail, log_mean_cosine_tail, scaled_bessel
+from primal.codebooks.bounds import jacobi, largest_jacobi_zero
 
 
 @pytest.mark.parametrize("s", [0.0, 1e-6, 0.1, 1.0, 7.5, 39.9, 40.1, 500.0, 5e4])

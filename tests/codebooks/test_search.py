@@ -12,13 +12,9 @@ from primal.codebooks import bounds, codebook
 from primal.codebooks._auto import candidates
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import cyclotomic_target
-from primal.codebooks._shadow import (
-    Shadow,
-    ShadowError,
-    shadow_primes,
-    shipped_design,
-    shipped_lines,
-)
+from primal.codebooks._numbers import ShadowError, shadow_primes
+from primal.codebooks._shadow import Shadow, shipped_design, shipped_lines
+from primal.errors import MemoryLimitError, ParameterError
 
 # Ratios of cyclotomic shadows to Welch's bound, as first measured; designs must not be worse
 # by more than 0.02.
@@ -100,7 +96,8 @@ def test_shipped_designs_are_distinct_primes_and_rebuild():
     for N, D, field in sizes:
         design = shipped_design(N, D, field)
         assert len(set(design.primes)) == len(design.primes) <= D
-        assert (design.N, design.D, design.field) == (N, D, field)
+        book = codebook(N, D, kind="shadow", field=field)
+        assert (book.primes.tolist(), book.view) == (design.primes, design.view)
     assert shipped_design(101, 16, "real") is None
     from primal.codebooks._numbers import is_prime
 
@@ -116,6 +113,21 @@ def test_a_search_is_reproducible_and_keeps_its_budget():
     assert max(told) <= 300
     assert told == sorted(told)
     assert cyclotomic_target(250, 32, SearchBudget(10**9, 0.2)).coherence < 1.0
+
+
+@pytest.mark.parametrize("kind", ["auto", "offset", "shadow", "tuned", "weighted"])
+def test_a_search_without_end_is_refused(kind):
+    with pytest.raises(ParameterError) as caught:
+        codebook(1000, 64, kind=kind, steps=10**15)
+    assert str(caught.value) == "steps must be at most 1073741824, got 1000000000000000."
+
+
+def test_starts_beyond_a_day_or_beyond_memory_are_refused(monkeypatch):
+    with pytest.raises(ParameterError, match="1000000000 starts for 100000 codes needs"):
+        codebook(10**5, 64, kind="offset", steps=10**9)
+    monkeypatch.setattr("primal._checks.total_memory", lambda: 10**8)
+    with pytest.raises(MemoryLimitError, match="a search of 1000000 starts for 2 codes needs"):
+        codebook(2, 64, kind="offset", steps=10**6)
 
 
 def test_a_target_has_the_coherence_that_it_claims():

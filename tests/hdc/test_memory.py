@@ -12,7 +12,7 @@ import pytest
 import primal
 from primal import hdc
 from primal.decoding import Box
-from primal.hdc import _items, _storage
+from primal.hdc import _items
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ class TestItemMemory:
     @pytest.mark.parametrize("mapped", [False, True])
     def test_files(self, words, tmp_path, monkeypatch, mapped):
         if mapped:
-            monkeypatch.setattr(_storage, "_LARGEST_READ", 0)
+            monkeypatch.setattr(_items, "_LARGEST_READ", 0)
         words.save(tmp_path / "memory")
         again = hdc.ItemMemory.load(tmp_path / "memory")
         assert isinstance(again.codes.turns, np.memmap) == mapped
@@ -219,7 +219,7 @@ class TestKeyValueMemory:
         assert again.add(keys[0], values[1]).n_pairs == 11
 
     def test_a_mapped_matrix_can_be_added_to(self, tmp_path, monkeypatch):
-        monkeypatch.setattr(_storage, "_LARGEST_READ", 0)
+        monkeypatch.setattr(_items, "_LARGEST_READ", 0)
         keys, values = self.codes(3)
         hdc.KeyValueMemory(self.space).add(keys, values).save(tmp_path)
         again = hdc.KeyValueMemory.load(tmp_path)

@@ -101,7 +101,7 @@ class TestCircular:
         )
 
     def test_frequencies_follow_the_fourier_series_of_a_triangle(self):
-        from primal.hdc._levels import circular_frequencies
+        from primal.hdc._numbers import circular_frequencies
 
         m = circular_frequencies(20_000)
         assert np.mean(m == 0) == pytest.approx(0.5, abs=1e-3)

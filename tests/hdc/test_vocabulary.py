@@ -230,12 +230,12 @@ except primal.errors.MissingPackageError as error:
 
 
 def test_a_space_too_large_is_refused_before_anything_is_made(monkeypatch):
-    from primal.turns import _blocks
+    from primal.turns import _spacing
 
     def never(*_):
         raise AssertionError("primes were asked for")
 
-    monkeypatch.setattr(_blocks, "prime_slice", never)
+    monkeypatch.setattr(_spacing, "prime_slice", never)
     for D, n_blocks in ((10**9, 16), (2**40, 16), (10**6, 2**31), (8, 2**31)):
         with pytest.raises(primal.errors.ParameterError, match="203,280,221 below"):
             hdc.Space(D, n_blocks=n_blocks)

@@ -322,7 +322,7 @@ class TestFolder:
 
 
 # Nothing can be promised of an interrupt that meets what cleans up after one.
-_CLEANING = ("settle", "drafted", "_settled_by_signals", "_locked")
+_CLEANING = ("settle", "drafted", "_locked")
 
 
 class _Interrupting:

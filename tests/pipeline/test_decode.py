@@ -14,11 +14,11 @@ from click.testing import CliRunner
 from pipeline_helpers import encode
 
 from primal import DynamicPrime, pipeline
-from primal.cli._decode import decode as decode_command
 from primal.cli._encode import encode as encode_command
+from primal.cli._outputs import decode as decode_command
 from primal.decoding import Box, measure_regime
 from primal.errors import PhaseWrapWarning, SpecError
-from primal.pipeline._record import UNKNOWN, Extent, read_record
+from primal.pipeline._record import UNKNOWN, Extent, Record, read_record
 
 # How far a decoded x may be from the true one, times the scale of x.
 TOLERANCES = {"float32": 1e-5, "float16": 0.02, "uint16-phase": 1e-3, "uint8-phase": 0.3}
@@ -26,6 +26,11 @@ TOLERANCES = {"float32": 1e-5, "float16": 0.02, "uint16-phase": 1e-3, "uint8-pha
 
 def normal(n, d, seed=0):
     return np.random.default_rng(seed).standard_normal((n, d))
+
+
+def joined_extent(extents):
+    records = [Record({}, "", ((0, n, 1, False, 0),), one) for n, one in enumerate(extents)]
+    return Record.joined(records).extent
 
 
 def run(command, *arguments):
@@ -141,7 +146,7 @@ class TestWhatIsNoted:
     def test_no_rows_have_no_extent(self):
         basis = DynamicPrime(4, 16, 0.01, basis="auto").basis
         assert Extent.of(np.empty((0, 4)), basis.frequencies) is None
-        assert Extent.joined([None, None]) is None
+        assert joined_extent([None, None]) is None
         encoded(np.full((5, 3), np.nan), dim=8, sigma=0.1, on_error="null")
         assert pipeline.decode("out.parquet", "back.npy").statuses == {"missing": 5}
 
@@ -155,8 +160,8 @@ class TestWhatIsNoted:
     def test_joined_in_any_order(self):
         a, b = Extent((0.0, -1.0), (1.0, 1.0), False), Extent((-2.0, 0.0), (0.5, 3.0), True)
         joined = Extent((-2.0, -1.0), (1.0, 3.0), True)
-        assert Extent.joined([a, None, b]) == Extent.joined([b, a]) == joined
-        assert Extent.joined([a, UNKNOWN, b]) == UNKNOWN
+        assert joined_extent([a, None, b]) == joined_extent([b, a]) == joined
+        assert joined_extent([a, UNKNOWN, b]) == UNKNOWN
         assert Extent.from_json(json.loads(json.dumps(astuple(joined)))) == joined
 
     def test_shards_that_wrap_and_do_not(self):

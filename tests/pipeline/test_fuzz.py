@@ -250,7 +250,7 @@ class TestPlaces:
         source.chmod(0)
         if os.access(source, os.R_OK):  # the superuser may read everything
             monkeypatch.setattr("primal.pipeline._blocks.open_source", _denied)
-            monkeypatch.setattr("primal.pipeline._columns.open_source", _denied)
+            monkeypatch.setattr("primal.pipeline._rows.open_source", _denied)
         assert "in." in self.refused(source, tmp_path / "out.parquet")
 
     def test_outputs_that_cannot_be_written(self, tmp_path):
@@ -270,7 +270,7 @@ class TestPlaces:
         ]
 
 
-def _denied(file):
+def _denied(file, names=()):
     from primal.pipeline._sources import reading
 
     with reading(file.path):

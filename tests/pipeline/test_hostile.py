@@ -16,7 +16,7 @@ from pipeline_helpers import OPTIONS, Stop, arrow_file, encode, merged, points, 
 from primal import PrimalError, pipeline
 from primal.decoding import Box
 from primal.errors import DataError, ParameterError, PhaseWrapWarning
-from primal.pipeline import _array_source
+from primal.pipeline import _sources
 from primal.pipeline._record import beside
 
 
@@ -180,7 +180,7 @@ class TestTheSystemFails:
     def test_no_row_is_given_up_for_it(self, tmp_path, monkeypatch, failure, on_error):
         source, out = tmp_path / "in.npy", tmp_path / "out.parquet"
         np.save(source, points(400))
-        original, calls = _array_source._Stored._items, []
+        original, calls = _sources._Stored._items, []
 
         def items(*arguments):
             calls.append(arguments)
@@ -188,7 +188,7 @@ class TestTheSystemFails:
                 raise failure
             return original(*arguments)
 
-        monkeypatch.setattr(_array_source._Stored, "_items", items)
+        monkeypatch.setattr(_sources._Stored, "_items", items)
         with pytest.raises(PrimalError, match="cannot be read now") as caught:
             encode(source, out, **OPTIONS, on_error=on_error)
         assert not isinstance(caught.value, DataError)

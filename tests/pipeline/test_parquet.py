@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from primal.pipeline import _parquet
-from primal.pipeline._columns import FEATURES
 from primal.pipeline._parquet import (
     _thrift,
     _value,
@@ -21,6 +20,7 @@ from primal.pipeline._parquet import (
     table_group,
     write_file,
 )
+from primal.pipeline._rows import FEATURES
 
 DTYPES = ("float32", "float16", "uint8", "uint16")
 

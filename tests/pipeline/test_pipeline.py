@@ -584,3 +584,11 @@ class TestMatrix:
         x, problems = matrix(pa.table({"v": fixed}), ("v",), 2)
         np.testing.assert_array_equal(x, [[0, 0], [3, 4]])
         assert [p.row for p in problems] == [0]
+
+
+def test_gamma_of_files_one_of_which_has_other_columns(tmp_path):
+    pq.write_table(pa.table({"v": [0.0, 2.0], "w": [4.0, 2.0]}), tmp_path / "a.parquet")
+    pq.write_table(pa.table({"v": [[0.0, 1.0]], "w": [1.0]}), tmp_path / "b.parquet")
+    assert pipeline.scale_gamma(tmp_path, columns=["v", "w"], on_error="skip") == 0.25
+    with pytest.raises(DataError, match=r"b\.parquet: column 'v' has the type list"):
+        pipeline.scale_gamma(tmp_path, columns=["v", "w"])

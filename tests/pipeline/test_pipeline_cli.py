@@ -12,10 +12,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
-from primal.cli._decode import decode
 from primal.cli._encode import encode, progress_text
-from primal.cli._inspect import inspect
-from primal.cli._merge import merge
+from primal.cli._outputs import decode, inspect, merge
 from primal.errors import MissingPackageError, ParameterError
 
 IN = ["in.parquet", "o.npy", "--columns", "u,w", "--dim", 8]

@@ -90,7 +90,7 @@ class TestResuming:
     def test_parts_that_are_missing_are_made_again(self, source, tmp_path, whole, lost, n_rows):
         out = tmp_path / whole.name
         folder = begin(source, out, N_PARTS)
-        _folder.part_path(folder, lost).unlink()
+        (folder / _folder.PART_NAME.format(*lost)).unlink()
         report = encode(source, out, **kept(out))
         assert report.resumed_rows == report.rows - n_rows
         assert_same(out, whole)
@@ -248,13 +248,13 @@ class TestSamePlace:
         out = tmp_path / "out"
         encode(source, out, **OPTIONS)
         before = contents(out)
-        part = _folder.part_path(out, (0, 0))
+        part = out / _folder.PART_NAME.format(0, 0)
         changed = part.stat().st_mtime_ns
         report = encode(source, out, overwrite=True, **OPTIONS)
         assert (report.already_complete, report.resumed_rows) == (False, 0)
         assert part.stat().st_mtime_ns > changed
         assert contents(out) == before
-        _folder.part_path(out, (0, 1)).unlink()
+        (out / _folder.PART_NAME.format(0, 1)).unlink()
         assert encode(source, out, overwrite=True, **OPTIONS).resumed_rows > 0
         assert contents(out) == before
 
@@ -384,7 +384,7 @@ class TestShards:
         with pytest.raises(ParameterError, match="D = 8 there, 10 asked"):
             encode(source, out, shard=(1, 3), **(OPTIONS | {"dim": 10}))
         encode(source, out, shard=(1, 3), **OPTIONS)
-        part = _folder.part_path(out, (0, 2))
+        part = out / _folder.PART_NAME.format(0, 2)
         good = part.read_bytes()
         part.unlink()
         with pytest.raises(ParameterError, match="part 2 of input file 0"):

@@ -11,8 +11,8 @@ import pytest
 import primal
 from primal.engines import installed_engines
 from primal.search import Index, similarity
+from primal.search._codes import similarity_of_distances
 from primal.search._rows import Rows
-from primal.search._similarity import similarity_of_distances
 from primal.turns import phases_to_bits
 
 KINDS = ["bits", "uint8-phase", "uint16-phase", "float16", "float32"]

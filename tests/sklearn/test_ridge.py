@@ -19,7 +19,7 @@ from sklearn.datasets import load_diabetes, load_digits, load_iris
 from sklearn.linear_model import Ridge
 
 from primal.sklearn import PrimeRidgeClassifier, PrimeRidgeRegressor
-from primal.sklearn._moments import Moments
+from primal.sklearn._ridge import Moments
 
 X, Y = load_iris(return_X_y=True)
 DX, DY = load_diabetes(return_X_y=True)

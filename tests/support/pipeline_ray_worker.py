@@ -30,7 +30,7 @@ from ray.cluster_utils import Cluster
 
 from primal import DynamicPrime, pipeline
 from primal.errors import DataError, EngineError, MissingPackageError
-from primal.pipeline import _ray
+from primal.pipeline import _engines
 
 MAP = DynamicPrime(4, 64, 0.1, basis="auto", layout="interleaved")
 OPTIONS = {"columns": "x*", "keep": "id", "rows_per_part": 500}
@@ -83,7 +83,7 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
     notes.mkdir()
     at_the_kill = []
 
-    plain = _ray._made
+    plain = _engines._made
 
     def noted_task(shared: Any, span: Any, here: str) -> list[Any]:
         """Slow, and leaves a note of every task that it begins and of every one that it ends."""
@@ -109,7 +109,7 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
             at_the_kill.extend(noted("begun"))
             cluster.remove_node(victim, allow_graceful=False)
 
-    _ray._made = noted_task
+    _engines._made = noted_task
     remote = folder / "killed.parquet"
     try:
         report = pipeline.encode(
@@ -122,7 +122,7 @@ def one_killed(folder: Path, sources: list[Path], local: Path) -> dict:
             **OPTIONS,
         )
     finally:
-        _ray._made = plain
+        _engines._made = plain
     begun = noted("begun")
     return {
         "same_bytes": local.read_bytes() == remote.read_bytes(),

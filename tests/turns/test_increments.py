@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import primal
-from primal.turns._increments import floor_roots
+from primal.turns import floor_roots
 
 # FIPS 180-4, sections 5.3.5 (SHA-512: primes 2..19) and 5.3.4 (SHA-384: primes 23..53).
 SHA_512 = """

@@ -104,7 +104,7 @@ def test_an_interrupt_leaves_the_table_usable(monkeypatch):
     with pytest.raises(KeyboardInterrupt):
         table.first(50_000)
     np.testing.assert_array_equal(table.first(50_000)[:50_000], primal.primes(50_000))
-    assert len(calls) == 2
+    assert calls.count(calls[0]) == 2
 
 
 @pytest.mark.parametrize(

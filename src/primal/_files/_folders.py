@@ -59,8 +59,10 @@ class FolderFormat:
         it was: a DataError for a manifest that is somebody else's or would be too large to read
         back, an OSError for what the system reports, such as a full disk.
         """
-        path = folder / self.manifest
-        if os.path.lexists(path) and not self._is_ours(path):
+        path, found = folder / self.manifest, None
+        with contextlib.suppress(DataError):
+            found = read_json(path).get("format")
+        if os.path.lexists(path) and found != self.format:
             raise DataError(
                 f"{path} is there and is no {self.format}: choose another folder, or remove it."
             )
@@ -128,18 +130,19 @@ class FolderFormat:
             raise DataError(f"{path} does not list its arrays.")
         return {name: _record(value, path) for name, value in arrays.items()}
 
-    def _is_ours(self, path: Path) -> bool:
-        with contextlib.suppress(DataError):
-            return read_json(path).get("format") == self.format
-        return False
-
     def _own_arrays(self, folder: Path) -> list[Path]:
-        """Return the arrays that the manifest of a folder names, those that are what it says."""
-        try:
-            records = self._records(read_json(folder / self.manifest), folder)
-        except DataError:
-            return []
-        return [folder / r.file for r in records.values() if _is_as_recorded(folder / r.file, r)]
+        """Return the arrays that the manifest of a folder names, those that are what it says.
+
+        By size and header; none behind a link.
+        """
+        found = []
+        with contextlib.suppress(DataError):
+            for record in self._records(read_json(folder / self.manifest), folder).values():
+                path = folder / record.file
+                with contextlib.suppress(OSError, DataError), _opened(path, record):
+                    if not path.is_symlink():
+                        found.append(path)
+        return found
 
 
 class _ArrayRecord(NamedTuple):
@@ -217,13 +220,6 @@ def _opened(path: Path, record: _ArrayRecord) -> Iterator[BinaryIO]:
                 "or cut short; save again."
             )
         yield stream
-
-
-def _is_as_recorded(path: Path, record: _ArrayRecord) -> bool:
-    """Whether a file, not one behind a link, is the array of a record by its size and header."""
-    with contextlib.suppress(OSError, DataError), _opened(path, record):
-        return not path.is_symlink()
-    return False
 
 
 @contextmanager

@@ -16,6 +16,7 @@ import threading
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
 from typing import Any, BinaryIO
@@ -74,6 +75,7 @@ def npy_header(dtype: np.dtype, shape: Sequence[int]) -> bytes:
     )
 
 
+@dataclass(eq=False)
 class Draft:
     """Files of one save: all of them appear, or none does.
 
@@ -82,12 +84,11 @@ class Draft:
     from then on `settle` removes what the save has replaced.
     """
 
-    def __init__(self) -> None:
-        self._process = os.getpid()
-        self._moves: list[tuple[Path, Path]] = []
-        self._replaced: Sequence[Path] = ()
-        self._durable = False
-        self._deciding = False
+    _process: int = field(default_factory=os.getpid)
+    _moves: list[tuple[Path, Path]] = field(default_factory=list)
+    _replaced: Sequence[Path] = ()
+    _durable: bool = False
+    _deciding: bool = False
 
     @contextmanager
     def open(self, path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
@@ -144,24 +145,12 @@ _live: set[Draft] = set()
 
 @contextmanager
 def drafted() -> Iterator[Draft]:
-    """Yield a draft that is settled at the end, whatever ends it."""
-    draft = Draft()
-    with _settled_by_signals():
-        try:
-            _live.add(draft)
-            yield draft
-        finally:
-            draft.settle()
-            _live.discard(draft)
+    """Yield a draft that is settled at the end, whatever ends it.
 
-
-@contextmanager
-def _settled_by_signals() -> Iterator[None]:
-    """Let a signal that would end the process settle all drafts first; it ends it all the same.
-
-    Handlers of the program are left alone, and Python allows one in the main thread only.
+    A signal that would end the process settles all drafts first; it ends it all the same. Handlers
+    of the program are left alone, and Python allows one in the main thread only.
     """
-    ours = []
+    draft, ours = Draft(), []
     try:
         if threading.current_thread() is threading.main_thread():
             for number in _ENDING_SIGNALS:
@@ -169,11 +158,16 @@ def _settled_by_signals() -> Iterator[None]:
                     with contextlib.suppress(ValueError):  # another interpreter of this process
                         signal.signal(number, _settle_and_end)
                         ours.append(number)
-        yield
+        _live.add(draft)
+        yield draft
     finally:
-        for number in ours:
-            if signal.getsignal(number) is _settle_and_end:
-                signal.signal(number, signal.SIG_DFL)
+        try:
+            draft.settle()
+            _live.discard(draft)
+        finally:
+            for number in ours:
+                if signal.getsignal(number) is _settle_and_end:
+                    signal.signal(number, signal.SIG_DFL)
 
 
 def _settle_and_end(number: int, frame: FrameType | None) -> None:

@@ -1,4 +1,4 @@
-"""The command ``primal``; one file for each of its commands, loaded when it is called."""
+"""The command ``primal``; the files of its commands are loaded when one is called."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ import primal
 
 __all__ = ["main"]
 
-# Commands and the modules that hold them; each module has one click command of that name.
+# Commands and the modules that hold them, as click commands of these names.
 _COMMANDS = {
     "doctor": "primal.cli._doctor",
     "codebook": "primal.cli._codebook",
     "encode": "primal.cli._encode",
-    "decode": "primal.cli._decode",
-    "inspect": "primal.cli._inspect",
-    "merge": "primal.cli._merge",
+    "decode": "primal.cli._outputs",
+    "inspect": "primal.cli._outputs",
+    "merge": "primal.cli._outputs",
 }
 # Other packages add commands under this name; the studies of this repository do.
 _ENTRY_POINTS = "primal.commands"

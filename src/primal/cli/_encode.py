@@ -24,13 +24,6 @@ from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
 _STORED = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
 
 
-def _shard(ctx: click.Context, param: click.Parameter, value: str) -> tuple[int, int]:
-    i, slash, n = value.partition("/")
-    if not (slash and i.isdecimal() and n.isdecimal()):
-        raise click.BadParameter(f"{value!r} is not of the form i/n, for instance 0/7.", ctx, param)
-    return int(i), int(n)
-
-
 def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
     kind = click.Choice(list(choices))
     return click.option(name, type=kind, default=default, show_default=True, **more)
@@ -51,9 +44,7 @@ def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
 @_choice("--stored", _STORED, "float32", help="What is stored of a row: floats, phases or signs.")
 @click.option("--keep", default="", help="Columns to pass through, with commas.")
 @click.option("--rows-per-part", type=int, help="Rows of one part.  [default: about 16 MB]")
-@click.option(
-    "--shard", metavar="I/N", default="0/1", callback=_shard, help="Make the parts of shard i/n."
-)
+@click.option("--shard", metavar="I/N", default="0/1", help="Make the parts of shard i/n.")
 @_choice(
     "--on-error", ("raise", "skip", "null"), "raise", help="Bad rows: stop, leave out, write null."
 )
@@ -72,34 +63,62 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
 
     For instance: primal encode data/ features --columns "x*" --keep id --dim 512 --fit
     """
+    i, slash, n = given["shard"].partition("/")
+    if not (slash and i.isdecimal() and n.isdecimal()):
+        wrong = f"{given['shard']!r} is not of the form i/n, for instance 0/7."
+        raise click.BadParameter(wrong, param_hint="'--shard'")
     source = src[0] if len(src) == 1 else list(src)
-    names = {
-        key: [name.strip() for name in given[key].split(",") if name.strip()]
+    gamma, sigma, device, gpus = (given[key] for key in ("gamma", "sigma", "device", "num_gpus"))
+    columns, keep = (
+        [name.strip() for name in given[key].split(",") if name.strip()]
         for key in ("columns", "keep")
-    }
+    )
     with running(quiet or as_json) as (pipeline, progress):
-        options = {"columns": names["columns"], "on_error": given["on_error"]}
-        d = pipeline.count_inputs(source, keep=names["keep"], **options)
-        gamma = _gamma(given)
+        options = {"columns": columns, "on_error": given["on_error"]}
+        d = pipeline.count_inputs(source, keep=keep, **options)
+        if given["fit"]:
+            if gamma not in (None, "scale"):
+                raise ParameterError(f"--fit takes gamma from the data: leave out --gamma {gamma}.")
+            gamma = "scale"
+        if (sigma is None) == (gamma is None):
+            raise ParameterError(
+                "give either --sigma (scale of the map's frequencies) or --gamma (of a kernel; "
+                f"--fit takes it from the data), got sigma = {sigma!r} and gamma = {gamma!r}."
+            )
+        if sigma is not None and given["kernel"] != "rbf":
+            raise ParameterError("--kernel goes with --gamma or --fit, not with --sigma.")
         if gamma == "scale":
             told = None if progress is None else lambda *rows: progress(*rows, label="fit")
             kernel = given["kernel"]
             gamma = pipeline.scale_gamma(source, kernel=kernel, progress=told, **options)
+        try:
+            gamma = None if gamma is None else float(gamma)
+        except ValueError:
+            raise ParameterError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
         form = {key: given[key] for key in ("basis", "layout", "precision")}
         m: Any = (
-            DynamicPrime(d, given["dim"], given["sigma"], **form)
+            DynamicPrime(d, given["dim"], sigma, **form)
             if gamma is None
             else KernelPrime(d, given["dim"], given["kernel"], gamma, form="pair", **form)
         )
+        on_ray, address = given["engine"] == "ray", given["address"]
+        if (address is not None or gpus) and not on_ray:
+            raise ParameterError(
+                "--address and --num-gpus are for --engine ray; --device for local."
+            )
+        if on_ray and device != "cpu":
+            raise ParameterError(f"with --engine ray pass --num-gpus instead of --device {device}.")
+        layer = _layer(m, device) if gpus or device != "cpu" else None
         report = pipeline.encode(
             source,
             dst,
             m,
-            keep=names["keep"],
-            engine=_engine(pipeline, m, given),
+            keep=keep,
+            shard=(int(i), int(n)),
+            engine=pipeline.Ray(address, gpus, layer) if on_ray else pipeline.Local(layer, device),
             progress=progress,
             **options,
-            **{key: given[key] for key in ("stored", "rows_per_part", "shard", "overwrite")},
+            **{key: given[key] for key in ("stored", "rows_per_part", "overwrite")},
         )
     if as_json:
         values = asdict(report) | {"gamma": gamma}
@@ -119,41 +138,12 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
     click.echo(f"  fingerprint {report.fingerprint}")
 
 
-def _gamma(given: dict[str, Any]) -> Any:
-    """Return gamma as a number, "scale" or None."""
-    gamma, sigma = given["gamma"], given["sigma"]
-    if given["fit"]:
-        if gamma not in (None, "scale"):
-            raise ParameterError(f"--fit takes gamma from the data: leave out --gamma {gamma}.")
-        gamma = "scale"
-    if (sigma is None) == (gamma is None):
-        raise ParameterError(
-            "give either --sigma (scale of the map's frequencies) or --gamma (of a kernel; --fit "
-            f"takes it from the data), got sigma = {sigma!r} and gamma = {gamma!r}."
-        )
-    if sigma is not None and given["kernel"] != "rbf":
-        raise ParameterError("--kernel goes with --gamma or --fit, not with --sigma.")
-    try:
-        return gamma if gamma in (None, "scale") else float(gamma)
-    except ValueError:
-        raise ParameterError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
-
-
-def _engine(pipeline: ModuleType, m: Any, given: dict[str, Any]) -> Any:
-    """Return where parts are made, with a layer of PyTorch if a GPU is to make the features."""
-    address, gpus, device = given["address"], given["num_gpus"], given["device"]
-    on_ray = given["engine"] == "ray"
-    if (address is not None or gpus) and not on_ray:
-        raise ParameterError("--address and --num-gpus are for --engine ray; --device for local.")
-    if on_ray and device != "cpu":
-        raise ParameterError(f"with --engine ray pass --num-gpus instead of --device {device}.")
-    layer = None
-    if gpus or device != "cpu":
-        torch = require("torch", f"--device {device}")
-        layers = importlib.import_module("primal.torch")
-        kind = layers.DynamicPrime if isinstance(m, DynamicPrime) else layers.PrimeFeatures
-        layer = kind.from_map(m, dtype=torch.float32)
-    return pipeline.Ray(address, gpus, layer) if on_ray else pipeline.Local(layer, device)
+def _layer(m: Any, device: str) -> Any:
+    """Return the layer of PyTorch that makes the features of a map."""
+    torch = require("torch", f"--device {device}")
+    layers = importlib.import_module("primal.torch")
+    kind = layers.DynamicPrime if isinstance(m, DynamicPrime) else layers.PrimeFeatures
+    return kind.from_map(m, dtype=torch.float32)
 
 
 @contextmanager

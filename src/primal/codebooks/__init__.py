@@ -16,7 +16,6 @@ from primal.codebooks._metrics import (
     toeplitz_statistics,
 )
 from primal.codebooks._predict import capacity, predict_coherence
-from primal.codebooks._toeplitz import fejer as fejer
 from primal.codebooks._toeplitz import lag_cosines
 
 # The other names are for rooms of this package.

@@ -1,7 +1,5 @@
 """``codebook``: N and D in, the best certified codebook out; and the kinds by name."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from contextlib import suppress
@@ -10,12 +8,11 @@ from dataclasses import replace
 from primal._checks import callback, flag, one_of, positive_scale, raised_as, whole_number
 from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
-from primal.codebooks._chirp import Alltop, PrimeChirp
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
-from primal.codebooks._prime_codes import Offset, Static
-from primal.codebooks._rational import Orthonormal, Paley, Singer
-from primal.codebooks._shadow import Shadow, shipped_design
-from primal.codebooks._stored import Gaussian, RandomFrequencies
+from primal.codebooks._phase_codes import Offset, RandomFrequencies, Static
+from primal.codebooks._rational import Alltop, Orthonormal, Paley, Singer
+from primal.codebooks._shadow import PrimeChirp, Shadow, shipped_design
+from primal.codebooks._stored import Gaussian
 from primal.codebooks._tuned import Tuned, Weighted
 from primal.errors import ParameterError, PrimalError
 
@@ -39,6 +36,8 @@ _LARGEST_SEARCH_N, _LARGEST_SEARCH_D = 20_000, 4096
 # A shorter search than that of kind="shadow": one or two seconds.
 _AUTO_STEPS = 6000
 _LARGEST_OFFSET_WORK = 3e7
+# A step of a shadow takes 0.03 to 0.1 ms and more: this many are about a day of work.
+_MOST_STEPS = 1 << 30
 
 
 def codebook(
@@ -73,17 +72,11 @@ def codebook(
     seed : int, optional
         Of the random references ``"gaussian"`` and ``"random-frequency"``, which need one.
     steps : int, optional
-        Budget of a search. What a step is depends on the kind.
+        Budget of a search, at most 2**30. What a step is depends on the kind.
     seconds : float, optional
         A second limit for ``"shadow"``; with it the result depends on the machine.
     progress : callable, optional
         Called with (done, total) steps by searches.
-
-    Raises
-    ------
-    ParameterError, MemoryLimitError
-        If N or D does not fit the kind (the message names sizes that do) or this machine, an option
-        does not fit the others, or `max_coherence` is below what a bound allows or what was found.
 
     Examples
     --------
@@ -111,15 +104,13 @@ def codebook(
                 "fewer codes or a larger D."
             )
     if steps is not None:
-        steps = whole_number("steps", steps, least=1)
+        steps = whole_number("steps", steps, least=1, most=_MOST_STEPS)
     if seconds is not None:
         seconds = positive_scale("seconds", seconds)
     budget = SearchBudget(steps, seconds, callback("progress", progress) or SearchBudget.progress)
+    if seed is not None and (kind == "auto" or "seed" not in KINDS[kind]._options):
+        raise ParameterError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
     if kind == "auto":
-        if seed is not None:
-            raise ParameterError(
-                f"kind 'auto' has nothing random in it, got seed={seed!r}: drop it."
-            )
         book = _best(N, D, field, growable, budget)
     else:
         book = _make(N, D, kind, field, budget, seed)
@@ -207,6 +198,4 @@ def _make(
         raise ParameterError(f"kind {kind!r} has real codes only, got field={field!r}.")
     if "seed" in found._options:
         return found(N, D, field, seed)  # type: ignore[call-arg]
-    if seed is not None:
-        raise ParameterError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
     return found._design(N, D, field, budget)

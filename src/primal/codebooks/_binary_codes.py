@@ -5,10 +5,9 @@ D' = 2**m; each form f_j thus gives an orthonormal basis, and the standard basis
 similar codes of different forms can be follows from the rank of f_i + f_j.
 """
 
-from __future__ import annotations
-
 import math
 from abc import abstractmethod
+from collections.abc import Callable
 from functools import cache
 from typing import NamedTuple
 
@@ -16,7 +15,7 @@ import numpy as np
 
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._phase_codes import bases_rms
+from primal.codebooks._metrics import bases_rms
 from primal.engines import row_blocks
 from primal.errors import ParameterError
 
@@ -29,6 +28,7 @@ class BinaryCodes(Codebook):
 
     parity: int  # m is even (0) or odd (1)
     least_m: int
+    n_forms: Callable[[int], int]  # by m
     _fields = ("real",)
 
     def __init__(self, N: int, D: int, field: str = "real") -> None:
@@ -52,18 +52,9 @@ class BinaryCodes(Codebook):
             )
         self.bipolar = self.size == D and self.n_forms(self.m) * self.size >= N
 
-    @staticmethod
-    @abstractmethod
-    def n_forms(m: int) -> int:
-        """Return the number of forms."""
-
     @abstractmethod
     def form(self, j: int) -> np.ndarray:
         """Return form number j at every x, as uint8 of shape (2**m,)."""
-
-    @abstractmethod
-    def worst_pair(self) -> tuple[float, tuple[int, int]]:
-        """Return the coherence of more than 2**m codes, and two codes that attain it."""
 
     @classmethod
     def capacity(cls, m: int) -> int:
@@ -77,12 +68,10 @@ class BinaryCodes(Codebook):
         """Return the entries times sqrt(2**m), int8 of shape (n, 2**m); none of the basis."""
         x = np.arange(self.size, dtype=np.uint32)
         result = np.empty((len(indices), self.size), dtype=np.int8)
-        forms: dict[int, np.ndarray] = {}
+        form = cache(self.form)
         for row, index in enumerate(indices.tolist()):
             j, b = divmod(index, self.size)
-            if j not in forms:
-                forms[j] = self.form(j)
-            bits = forms[j] ^ (np.bitwise_count(x & np.uint32(b)) & np.uint8(1))
+            bits = form(j) ^ (np.bitwise_count(x & np.uint32(b)) & np.uint8(1))
             result[row] = 1 - 2 * bits.astype(np.int8)
         return result
 
@@ -102,41 +91,47 @@ class BinaryCodes(Codebook):
         if self.size >= self.N:
             return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
         proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"
-        return Evidence(*self.worst_pair(), rms, proof)
+        return Evidence(*self._worst_pair(), rms, proof)
+
+    def _worst_pair(self) -> tuple[float, tuple[int, int]]:
+        """Return the coherence of more than 2**m codes, and two codes that attain it."""
+        # Sums of forms have at most two sizes above zero: the first large one is the largest.
+        n_used = min(-(-self.N // self.size), self.n_forms(self.m))
+        for j in range(self._n_unbiased(), n_used):
+            for i in range(j):
+                spectrum = np.abs(walsh_spectrum(self.form(i) ^ self.form(j)))
+                b = int(spectrum.argmax())
+                if spectrum[b] > 1.2 * math.sqrt(self.size):
+                    return float(spectrum[b]) / self.size, (i * self.size + b, j * self.size)
+        return 1.0 / math.sqrt(self.size), (0, self.size)
+
+    def _n_unbiased(self) -> int:
+        """Return how many forms come first whose bases are mutually unbiased: all of Kerdock's."""
+        return 1 << (self.m - 1)
 
 
 class Kerdock(BinaryCodes):
     """Every two bases are mutually unbiased: all their cosines are +-1 / sqrt(D')."""
 
     kind, parity, least_m = "kerdock", 0, 2
-
-    @staticmethod
-    def n_forms(m: int) -> int:
-        return 1 << (m - 1)
+    n_forms = staticmethod(lambda m: 1 << (m - 1))
 
     def form(self, j: int) -> np.ndarray:
         return _kerdock_form(self.m, j)
-
-    def worst_pair(self) -> tuple[float, tuple[int, int]]:
-        return 1.0 / math.sqrt(self.size), (0, self.size)
 
 
 class Gold(BinaryCodes):
     """Forms Tr(a x**3), m odd: cosines are 0 or +-sqrt(2 / D')."""
 
     kind, parity, least_m = "gold", 1, 3
-
-    @staticmethod
-    def n_forms(m: int) -> int:
-        return 1 << m
+    n_forms = staticmethod(lambda m: 1 << m)
 
     def form(self, j: int) -> np.ndarray:
         field = binary_field(self.m)
         return field.trace[field.scaled(j)[field.power(3)]]
 
-    def worst_pair(self) -> tuple[float, tuple[int, int]]:
-        b = int(np.abs(walsh_spectrum(self.form(1))).argmax())
-        return math.sqrt(2.0 / self.size), (b, self.size)
+    def _n_unbiased(self) -> int:
+        return 1
 
 
 class DelsarteGoethals(BinaryCodes):
@@ -146,27 +141,13 @@ class DelsarteGoethals(BinaryCodes):
     """
 
     kind, parity, least_m = "delsarte-goethals", 0, 4
-
-    @staticmethod
-    def n_forms(m: int) -> int:
-        return 1 << (2 * m - 2)
+    n_forms = staticmethod(lambda m: 1 << (2 * m - 2))
 
     def form(self, j: int) -> np.ndarray:
         b, a = divmod(j, 1 << (self.m - 1))
         field = binary_field(self.m - 1)
         cubic = field.trace[field.scaled(b)[field.power(3)]]
         return _kerdock_form(self.m, a) ^ np.repeat(cubic, 2)
-
-    def worst_pair(self) -> tuple[float, tuple[int, int]]:
-        n_kerdock = 1 << (self.m - 1)
-        n_used = min(-(-self.N // self.size), self.n_forms(self.m))
-        for j in range(n_kerdock, n_used):
-            for i in range(j):
-                spectrum = np.abs(walsh_spectrum(self.form(i) ^ self.form(j)))
-                if spectrum.max() > 1.5 * math.sqrt(self.size):
-                    b = int(spectrum.argmax())
-                    return 2.0 / math.sqrt(self.size), (i * self.size + b, j * self.size)
-        return 1.0 / math.sqrt(self.size), (0, self.size)
 
 
 def walsh_spectrum(bits: np.ndarray) -> np.ndarray:
@@ -221,7 +202,7 @@ def binary_field(n: int) -> BinaryField:
     The polynomial is the smallest primitive one, so that the tables are always the same.
     """
     size = 1 << n
-    powers = next(found for tail in range(1, size, 2) if (found := _powers(size | tail, n)))
+    powers = next(found for tail in range(1, size, 2) if (found := _powers(size | tail, size)))
     exp = np.array(powers, dtype=np.int64)
     log = np.zeros(size, dtype=np.int64)
     log[exp] = np.arange(size - 1)
@@ -232,15 +213,14 @@ def binary_field(n: int) -> BinaryField:
     return field._replace(trace=trace.astype(np.uint8))
 
 
-def _powers(polynomial: int, n: int) -> list[int]:
+def _powers(polynomial: int, size: int) -> list[int]:
     """Return 1, x, x**2, ... modulo a polynomial, or nothing if x is not primitive."""
-    size = 1 << n
     powers, element = [], 1
-    for _ in range(size - 1):
+    while len(powers) < size:
         powers.append(element)
         element <<= 1
         if element & size:
             element ^= polynomial
         if element == 1:
             break
-    return powers if element == 1 and len(powers) == size - 1 else []
+    return powers if len(powers) == size - 1 else []

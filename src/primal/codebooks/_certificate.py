@@ -1,9 +1,7 @@
 """What is known about a codebook, how it is known, and whether its codes agree."""
 
-from __future__ import annotations
-
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -21,11 +19,7 @@ _BLOCK_ENTRIES = 1 << 20
 
 @dataclass(frozen=True)
 class Evidence:
-    """What a construction can say about its own codes; a certificate adds the bounds.
-
-    `pair` holds indices i < j of two codes that attain the coherence, None when there is no pair
-    or all pairs are orthogonal; `lag` is j - i in steps of a Toeplitz code, where it has one.
-    """
+    """What a construction can say about its own codes; a certificate adds the bounds."""
 
     coherence: float
     pair: tuple[int, int] | None
@@ -45,7 +39,7 @@ class CodebookCertificate(Evidence):
         Largest |cosine| between two codes before they are rounded to the output type, correct to
         1e-12 (float32 moves a cosine by less than 1e-6); a lower estimate of it unless `exact`.
     pair : tuple of int or None
-        Indices of two codes that attain it.
+        Indices i < j of two codes that attain it; None where all are orthogonal.
     rms : float
         Root mean square of all cosines.
     proof : str
@@ -73,10 +67,11 @@ class CodebookCertificate(Evidence):
     best_bound_name: str
 
     @classmethod
-    def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> CodebookCertificate:
+    def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> Self:
         """Return the evidence of a construction with every bound beside it."""
         best = bounds.best(N, D, field)
         return cls(
+            **vars(evidence),
             kind=kind,
             N=N,
             D=D,
@@ -86,7 +81,6 @@ class CodebookCertificate(Evidence):
             ratio=optimality_ratio(evidence.coherence, N, D),
             best_bound=best.value,
             best_bound_name=best.name,
-            **vars(evidence),
         )
 
     def as_json(self) -> dict[str, object]:
@@ -131,7 +125,7 @@ def verify(book: Any, n_pairs: int | None, *, full: bool) -> Verification:
         return Verification(0, full, 0.0, None, claim.coherence == 0.0)
     attained = True
     if claim.pair is not None:
-        (reached,) = pair_cosines(book, *np.array(claim.pair)[:, None])
+        (reached,) = _pair_cosines(book, *np.array(claim.pair)[:, None])
         attained = bool(abs(reached - claim.coherence) < _TOLERANCE)
     if full:
         found = gram_statistics(book, bins=1)
@@ -142,25 +136,26 @@ def verify(book: Any, n_pairs: int | None, *, full: bool) -> Verification:
     n_pairs = whole_number("n_pairs", _DEFAULT_PAIRS if n_pairs is None else n_pairs, least=1)
     require_memory(64 * n_pairs, f"{n_pairs} pairs")
     require_work(4 * n_pairs * book.D, f"{n_pairs} pairs of codes")
-    pairs = sampled_pairs(book.N, n_pairs)
-    cosines = pair_cosines(book, *pairs)
-    largest, pair = float(cosines.max()), tuple(pairs[:, cosines.argmax()].tolist())
+    largest, pair, _ = sampled_statistics(book, n_pairs)
     within = not claim.exact or largest <= claim.coherence + _TOLERANCE
     return Verification(n_pairs, False, largest, pair, attained and within)
 
 
-def sampled_pairs(N: int, n_pairs: int) -> np.ndarray:
-    """Return pairs i < j < N that look unordered, the same every time, int64 of shape (2, n)."""
-    first = scrambled(0, n_pairs) % np.uint64(N)
-    step = scrambled(1 << 40, n_pairs) % np.uint64(N - 1) + np.uint64(1)
-    return np.sort(np.stack([first, (first + step) % np.uint64(N)]).astype(np.int64), axis=0)
+def sampled_statistics(book: Any, n_pairs: int) -> tuple[float, tuple[int, int], float]:
+    """Return the largest |cosine| of pairs that are the same every time, its pair, and the RMS."""
+    N = np.uint64(book.N)
+    first = scrambled(0, n_pairs) % N
+    step = scrambled(1 << 40, n_pairs) % (N - np.uint64(1)) + np.uint64(1)
+    pairs = np.sort(np.stack([first, (first + step) % N]).astype(np.int64), axis=0)
+    cosines = _pair_cosines(book, *pairs)
+    i, j = pairs[:, cosines.argmax()].tolist()
+    return float(cosines.max()), (i, j), float(np.sqrt(np.square(cosines).mean()))
 
 
-def pair_cosines(book: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+def _pair_cosines(book: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
     """Return the |cosines| of pairs of codes, float64."""
-    wide = "complex128" if book.field == "complex" else "float64"
     found = np.empty(len(i))
     for rows in row_blocks(len(i), book.D, _BLOCK_ENTRIES):
-        left, right = book.encode(i[rows], dtype=wide), book.encode(j[rows], dtype=wide)
+        left, right = book._wide(i[rows]), book._wide(j[rows])
         found[rows] = np.abs(np.einsum("nd,nd->n", left.conj(), right))
     return found

@@ -115,6 +115,10 @@ class Codebook(ABC):
         self._write(flat, out)
         return out.reshape(*wanted.shape, self.D)
 
+    def _wide(self, indices: np.ndarray) -> np.ndarray:
+        """Return codes in double precision."""
+        return self.encode(indices, dtype=_DTYPES[self.field][1])
+
     def __getitem__(self, index: object) -> np.ndarray:
         """Return code i, or the codes of a slice."""
         if isinstance(index, slice):

@@ -6,11 +6,9 @@ Its similarities are constant on cosets: n numbers tell all lags 1, ..., P - 1, 
 makes a search possible.
 """
 
-from __future__ import annotations
-
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import accumulate, repeat
 
@@ -64,13 +62,25 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
         raise ParameterError(
             f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or kind='tuned'."
         )
-    clock = _Clock(budget)
+    steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
+    end = time.monotonic() + (math.inf if budget.seconds is None else budget.seconds)
+    done = 0
+
+    def another_step() -> bool:
+        nonlocal done
+        if done >= steps or time.monotonic() > end:
+            return False
+        done += 1
+        if done % 64 == 0 or done == steps:
+            budget.progress(done, steps)
+        return True
+
     searches = [_Search(P, h, D) for P, h in options]
     n_rounds = (len(options).bit_length() + 1) // 2  # until less than one would be left
     for number in range(n_rounds):
-        share = max(1, (clock.steps - clock.done) // (n_rounds - number) // len(searches))
+        share = max(1, (steps - done) // (n_rounds - number) // len(searches))
         for search in searches:
-            search.run(share, clock)
+            search.run(share, another_step)
         searches.sort(key=lambda search: (search.coherence, search.P, search.h))
         searches = searches[: max(1, len(searches) // 4)]
     return searches[0].target()
@@ -100,24 +110,6 @@ def _sizes_that_work(N: int, D: int) -> list[int]:
     return [size for size in (below, above) if size is not None]
 
 
-class _Clock:
-    """Counts steps, and stops early when a time was given."""
-
-    def __init__(self, budget: SearchBudget) -> None:
-        self.steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
-        self.done, self._progress = 0, budget.progress
-        self._end = time.monotonic() + (math.inf if budget.seconds is None else budget.seconds)
-
-    def tick(self) -> bool:
-        """Count one step; False when there are none left."""
-        if self.done >= self.steps or time.monotonic() > self._end:
-            return False
-        self.done += 1
-        if self.done % 64 == 0 or self.done == self.steps:
-            self._progress(self.done, self.steps)
-        return True
-
-
 class _Search:
     """Local search over unions of cosets for one P and h; keeps its best between runs."""
 
@@ -129,13 +121,13 @@ class _Search:
         self._walk: Iterator[None] | None = None
         self.coherence, self.best = np.inf, np.zeros(0, dtype=np.int64)
 
-    def run(self, steps: int, clock: _Clock) -> None:
-        """Take up to `steps` steps from where the last run stopped."""
+    def run(self, steps: int, another_step: Callable[[], bool]) -> None:
+        """Take up to `steps` steps, while there is another one, from where the last run stopped."""
         if self._walk is None:
             self._walk = self._exchanges()
             next(self._walk)
         for _ in range(steps):
-            if not clock.tick():
+            if not another_step():
                 return
             if next(self._walk, self) is self:  # nothing is left to try from these starts
                 self._walk = None

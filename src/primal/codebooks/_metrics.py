@@ -3,8 +3,6 @@
 Nothing here holds an N x N matrix: blocks of the Gram matrix are made, read and dropped.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -68,11 +66,6 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
         Bins of the histogram over [-1, 1], or over [0, 1] for complex codes.
     dtype : {"float64", "float32"}, default="float64"
         Precision of the cosines; float32 takes half the time and is off by about 1e-7.
-
-    Raises
-    ------
-    DataError
-        If there are fewer than two rows, or a row is all zeros.
 
     Examples
     --------
@@ -162,6 +155,13 @@ def rms_from_energy(energy: float, N: int) -> float:
     return math.sqrt(max(0.0, energy - N) / (N * (N - 1))) if N > 1 else 0.0
 
 
+def bases_rms(N: int, size: int) -> float:
+    """Return the RMS cosine of N codes that fill one orthonormal basis of `size` after another."""
+    bases, rest = divmod(N, size)
+    # The frame operator is `bases` times the identity and a projection of rank `rest`.
+    return rms_from_energy(float(bases * bases * size + 2 * bases * rest + rest), N)
+
+
 def optimality_ratio(coherence: float, N: int, D: int) -> float:
     """Return coherence over Welch's bound: 1 is perfect.
 
@@ -183,12 +183,9 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
 
 def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int, bool]:
     """Return a function that fetches rows i..j-1, and N, D, whether they are complex."""
-    if hasattr(codes, "certificate"):  # a Codebook makes its rows when asked
+    is_book = hasattr(codes, "certificate")  # a Codebook makes its rows when asked
+    if is_book:
         N, D, is_complex = codes.N, codes.D, codes.field == "complex"
-
-        def fetch(first: int, last: int) -> np.ndarray:
-            wide = "complex128" if is_complex else "float64"
-            return codes.encode(np.arange(first, last), dtype=wide)
     else:
         with raised_as(DataError, "codes must be a matrix of numbers"):
             array = np.asarray(codes)
@@ -198,12 +195,12 @@ def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int,
                 f"{array.shape} of {array.dtype}."
             )
         (N, D), is_complex = array.shape, array.dtype.kind == "c"
-
-        def fetch(first: int, last: int) -> np.ndarray:
-            return array[first:last]
-
     if N < 2:
         raise DataError(f"a Gram statistic needs two codes or more, got {N}.")
+
+    def fetch(first: int, last: int) -> np.ndarray:
+        return codes._wide(np.arange(first, last)) if is_book else array[first:last]
+
     return fetch, N, D, is_complex
 
 

@@ -1,25 +1,34 @@
-"""Codes made of phases, and what the lags of Toeplitz codes tell about all pairs."""
+"""Codes made of phases, what the lags of Toeplitz codes tell about all pairs, and simple kinds.
 
-from __future__ import annotations
+``static``, ``offset``, ``tuned``, ``weighted`` and ``shadow`` are Toeplitz codes of square roots of
+primes; they differ in which primes they take and in how these are weighted.
+"""
 
 import math
 from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Self
 
 import numpy as np
 
-from primal._checks import require_work
+from primal._checks import even_dimension, one_of, require_memory, require_work, whole_number
 from primal.codebooks._certificate import Evidence
-from primal.codebooks._codebook import Codebook
+from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
-from primal.engines import row_blocks
-from primal.turns import round_turns, static_turns, waves
+from primal.engines import engine, row_blocks
+from primal.errors import ParameterError, SpecError
+from primal.turns import floor_roots, prime_slice, round_turns, static_turns, waves
 
 # What becomes of the phases of a code: cosines and sines with one code for each position; one
 # complex number for each phase; or two real codes for each position, z and i z.
-VIEWS = ("real", "phasor", "paired")
+_VIEWS = ("real", "phasor", "paired")
 _QUARTER_TURN = np.uint64(1 << 62)
 _BLOCK_PHASES = 1 << 17
+# Starts that are compared, and the bytes that each takes meanwhile.
+_DEFAULT_OFFSETS = 1000
+_BYTES_PER_OFFSET = 100
+_BLOCK_ENTRIES = 1 << 20
 
 
 class PhaseCodes(Codebook):
@@ -30,7 +39,6 @@ class PhaseCodes(Codebook):
 
     k: int
     real_view: str = "real"
-    amplitudes: np.ndarray | None = None  # float64 of shape (k,); by default k**-1/2 each
 
     def __init__(self, N: int, D: int, field: str) -> None:
         super().__init__(N, D, field)
@@ -45,42 +53,169 @@ class PhaseCodes(Codebook):
         """Number of positions that the N codes take."""
         return -(-self.N // 2) if self.view == "paired" else self.N
 
+    def split(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return positions and quarter turns of uint64 indices: code 2 t + 1 is i times 2 t."""
+        if self.view == "paired":
+            return indices >> np.uint64(1), indices & np.uint64(1)
+        return indices, np.zeros_like(indices)
+
+    def sizes(self, products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return the cosine that counts of every product, and where it is the imaginary part."""
+        real, imaginary = np.abs(products.real), np.abs(products.imag)
+        if self.view == "paired":
+            return np.maximum(real, imaginary), imaginary > real
+        sizes = np.abs(products) if self.view == "phasor" else real
+        return sizes, np.zeros(products.shape, dtype=bool)
+
     def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
         for rows in row_blocks(len(indices), self.k, _BLOCK_PHASES):
             self._write_block(indices[rows].astype(np.uint64), out[rows])
 
     def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
-        positions, quarters = split_view(indices, self.view)
-        turns = self.turns(positions) + quarters[:, None] * _QUARTER_TURN
-        write_phases(turns, out, self.amplitudes)
+        positions, quarters = self.split(indices)
+        write_phases(self.turns(positions) + quarters[:, None] * _QUARTER_TURN, out)
 
 
 class ToeplitzCodes(PhaseCodes):
     """Position t has the phases t times the increments, in units of 2**-64 turn."""
 
     increments: np.ndarray
-    weights: np.ndarray | None = None  # squares of the amplitudes, with sum 1
+    weights: np.ndarray | None = None  # squares of the amplitudes, with sum 1; by default equal
 
     def turns(self, positions: np.ndarray) -> np.ndarray:
         return static_turns(positions, self.increments)
 
     def _evidence(self) -> Evidence:
-        return lag_evidence(self.increments, self.N, self.view, self.weights)
+        """Return exact evidence, by looking at every lag."""
+        N, increments, n_positions = self.N, self.increments, self.n_positions
+        if self.view == "real":
+            energy = real_energy(increments, N, self.weights)
+        elif self.view == "phasor":
+            energy = phasor_energy(increments, N)
+        else:  # z and i z together double the frame operator of z
+            energy = 2.0 * phasor_energy(increments, N // 2) if N > 1 else 0.0
+        coherence, lag, turned, last_row = 0.0, None, False, 0.0
+        for first, products in lag_products(increments, n_positions, self.weights):
+            products = products[1:] if first == 0 else products
+            if not len(products):
+                continue
+            last_row += float(np.square(np.abs(products)).sum())
+            sizes, imaginary = self.sizes(products)
+            peak = float(sizes.max())
+            if peak > coherence + 1e-12:
+                at = int(np.argmax(sizes > peak - 1e-12))
+                coherence, lag, turned = peak, max(first, 1) + at, bool(imaginary[at])
+        if self.view == "paired" and N % 2:
+            energy += 2.0 * last_row + 1.0  # the odd code out has the products at every lag
+        pair = None
+        if lag is not None:
+            # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
+            pair = (int(turned), 2 * lag) if self.view == "paired" else (0, lag)
+        proof = f"all lags: each of the {n_positions - 1} was computed in float64"
+        return Evidence(coherence, pair, rms_from_energy(energy, N), proof, lag)
 
 
-def split_view(indices: np.ndarray, view: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions and quarter turns of uint64 indices: code 2 t + 1 is i times code 2 t."""
-    if view == "paired":
-        return indices >> np.uint64(1), indices & np.uint64(1)
-    return indices, np.zeros_like(indices)
+class RandomFrequencies(ToeplitzCodes):
+    """Toeplitz codes with uniform frequencies: StaticPrime without primes."""
+
+    kind, _options = "random-frequency", ("seed",)
+
+    def __init__(self, N: int, D: int, field: str, seed: object) -> None:
+        super().__init__(N, D, field)
+        self.seed = checked_seed(self.kind, seed)
+        self.k = n_primes(D, field)
+        require_memory(16 * self.k, f"{self.k} frequencies")
+        rng = np.random.default_rng(self.seed)
+        self.increments = rng.integers(0, 2**64, self.k, dtype=np.uint64)
 
 
-def write_phases(turns: np.ndarray, out: np.ndarray, amplitudes: np.ndarray | None) -> None:
+class PrimeCodes(ToeplitzCodes):
+    """Position t has the phases t * sqrt(p), for primes p, from a sieve or in a list to be checked.
+
+    The view of a real code may be "paired" too.
+    """
+
+    def __init__(self, N: int, D: int, field: str, primes: object, view: str | None = None) -> None:
+        super().__init__(N, D, field)
+        self.view = self.view if view is None else one_of("view", view, _VIEWS)
+        if (self.view == "phasor") != (field == "complex"):
+            raise SpecError(f"codes of field {field!r} have no view {view!r}.")
+        if not isinstance(primes, np.ndarray):
+            primes = np.array(checked_primes(primes, D if field == "complex" else D // 2))
+        self.primes = primes.astype(np.uint64)
+        self.increments, self.k = floor_roots(self.primes, 1.0, 64), len(self.primes)
+
+    def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
+        if self.view == "paired":
+            super()._write_block(indices, out)
+            return
+        # The engine writes cosine and sine side by side: a real code, or complex numbers.
+        real = np.dtype(np.float32 if out.dtype in (np.float32, np.complex64) else np.float64)
+        codes = np.empty((len(indices), 2 * self.k), dtype=real)
+        engine().static(self.increments, indices, codes, "interleaved")
+        if self.weights is None:
+            codes *= real.type(1.0 / math.sqrt(self.k))
+        else:
+            codes *= np.repeat(np.sqrt(self.weights), 2).astype(real)
+        flat = codes.view(out.dtype)
+        out[:, : flat.shape[1]] = flat
+        out[:, flat.shape[1] :] = 0
+
+
+class Static(PrimeCodes):
+    """Consecutive primes from number `start` on: the paper's StaticPrime."""
+
+    kind, _options, growable = "static", ("start",), True
+
+    def __init__(self, N: int, D: int, field: str, start: int = 0) -> None:
+        self.start = whole_number("start", start)
+        primes = prime_slice(self.start, self.start + n_primes(D, field))
+        super().__init__(N, D, field, primes)
+
+    def grow(self, *, N: int | None = None, D: int | None = None) -> Codebook:
+        N, D = check_sizes(self.N if N is None else N, self.D if D is None else D)
+        for name, old, new in (("N", self.N, N), ("D", self.D, D)):
+            if new < old:
+                raise ParameterError(f"{name} = {old} cannot grow to {new}: ask for more.")
+        return type(self)(N, D, self.field, self.start)
+
+
+class Offset(Static):
+    """The start in 0, ..., steps - 1 with the smallest coherence at N.
+
+    A start is chosen for N codes; with many more its advantage is gone. Late starts are bad:
+    roots of neighboring primes far out are almost equal.
+    """
+
+    kind = "offset"
+
+    @classmethod
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
+        n_offsets = _DEFAULT_OFFSETS if budget.steps is None else budget.steps
+        k = n_primes(D, field)
+        what = f"a search of {n_offsets} starts for {N} codes"
+        require_work(10 * N * (n_offsets + k), what)
+        require_memory(_BYTES_PER_OFFSET * (n_offsets + k), what)
+        # The sums of all starts come from running sums over the primes, so that a thousand starts
+        # cost little more than one list of n_offsets + k primes.
+        increments = floor_roots(prime_slice(0, n_offsets + k - 1), 1.0, 64)
+        worst = np.zeros(n_offsets)
+        for rows in row_blocks(N - 1, len(increments), _BLOCK_ENTRIES):
+            lags = np.arange(1 + rows.start, 1 + rows.stop, dtype=np.uint64)
+            cos, sin = waves(lags[:, None] * increments)
+            sums = _window_sums(cos, k)
+            values = np.hypot(sums, _window_sums(sin, k)) if field == "complex" else np.abs(sums)
+            np.maximum(worst, values.max(axis=0), out=worst)
+            budget.progress(1 + rows.stop, N)
+        return cls(N, D, field, int(worst.argmin()))
+
+
+def write_phases(turns: np.ndarray, out: np.ndarray) -> None:
     """Write unit vectors with the given phases into `out`, real or complex, zeros behind."""
     k = turns.shape[1]
     narrow = out.dtype in (np.float32, np.complex64)
     cos, sin = waves(round_turns(turns) if narrow else turns)
-    scale = unit_amplitudes(k, amplitudes).astype(cos.dtype)
+    scale = cos.dtype.type(1.0 / math.sqrt(k))
     if out.dtype.kind == "c":
         out[:, :k].real, out[:, :k].imag = cos * scale, sin * scale
         out[:, k:] = 0
@@ -89,58 +224,35 @@ def write_phases(turns: np.ndarray, out: np.ndarray, amplitudes: np.ndarray | No
         out[:, 2 * k :] = 0
 
 
-def unit_amplitudes(k: int, amplitudes: np.ndarray | None) -> np.ndarray:
-    """Return the amplitudes, or k**-1/2 each: either way their squares have the sum 1."""
-    return np.full(k, 1.0 / math.sqrt(k)) if amplitudes is None else amplitudes
+def checked_seed(kind: str, seed: object) -> int:
+    """Return the seed of a random reference, which needs one."""
+    if seed is None:
+        raise ParameterError(
+            f"kind {kind!r} is a random reference and needs a seed: for instance seed=42."
+        )
+    return whole_number("seed", seed)
 
 
-def lag_evidence(
-    increments: np.ndarray, N: int, view: str, weights: np.ndarray | None = None
-) -> Evidence:
-    """Return exact evidence for N Toeplitz codes, by looking at every lag.
-
-    Weights, squares of the amplitudes, are for the view "real" only.
-    """
-    n_positions = -(-N // 2) if view == "paired" else N
-    require_work(10 * len(increments) ** 2, f"the RMS of codes of {len(increments)} phases")
-    coherence, lag, turned, last_row = 0.0, None, False, 0.0
-    for first, products in lag_products(increments, n_positions, weights):
-        products = products[1:] if first == 0 else products
-        if not len(products):
-            continue
-        last_row += float(np.square(np.abs(products)).sum())
-        sizes, imaginary = sizes_in_view(products, view)
-        peak = float(sizes.max())
-        if peak > coherence + 1e-12:
-            at = int(np.argmax(sizes > peak - 1e-12))
-            coherence, lag, turned = peak, max(first, 1) + at, bool(imaginary[at])
-    if view == "real":
-        energy = real_energy(increments, N, weights)
-    elif view == "phasor":
-        energy = phasor_energy(increments, N)
-    else:
-        # z and i z together double the frame operator of z; an odd code out adds its own row,
-        # whose products are those at every lag.
-        energy = 2.0 * phasor_energy(increments, N // 2) if N > 1 else 0.0
-        energy += 2.0 * last_row + 1.0 if N % 2 else 0.0
-    pair = None
-    if lag is not None:
-        # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
-        pair = (int(turned), 2 * lag) if view == "paired" else (0, lag)
-    proof = f"all lags: each of the {n_positions - 1} was computed in float64"
-    return Evidence(coherence, pair, rms_from_energy(energy, N), proof, lag)
+def checked_primes(values: object, most: int) -> list[int]:
+    """Return a list of at most so many distinct primes, for instance of a spec."""
+    if not isinstance(values, Sequence) or isinstance(values, str) or not 0 < len(values) <= most:
+        raise SpecError(f"the primes of a codebook must be a list of at most {most}.")
+    numbers = [whole_number("a prime of a codebook", value, least=2) for value in values]
+    if len(set(numbers)) != len(numbers) or max(numbers) >= 2**32:
+        raise SpecError("the primes of a codebook must be distinct and below 2**32.")
+    return numbers
 
 
-def sizes_in_view(products: np.ndarray, view: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return the cosine that counts of every product, and where it is the imaginary part."""
-    real, imaginary = np.abs(products.real), np.abs(products.imag)
-    if view == "paired":
-        return np.maximum(real, imaginary), imaginary > real
-    return np.abs(products) if view == "phasor" else real, np.zeros(products.shape, dtype=bool)
+def n_primes(D: int, field: str) -> int:
+    """Return how many phases fill a code: D complex numbers, or D / 2 cosines and sines."""
+    if field == "complex":
+        return D
+    return even_dimension(D, or_else=", or kind='auto', which may leave one entry zero") // 2
 
 
-def bases_rms(N: int, size: int) -> float:
-    """Return the RMS cosine of N codes that fill one orthonormal basis of `size` after another."""
-    bases, rest = divmod(N, size)
-    # The frame operator is `bases` times the identity and a projection of rank `rest`.
-    return rms_from_energy(float(bases * bases * size + 2 * bases * rest + rest), N)
+def _window_sums(values: np.ndarray, k: int) -> np.ndarray:
+    """Return the sums of k neighbors along the last axis."""
+    running = np.cumsum(values, axis=1)
+    sums = running[:, k - 1 :].copy()
+    sums[:, 1:] -= running[:, :-k]
+    return sums

@@ -1,12 +1,11 @@
-"""Kinds ``orthonormal``, ``singer`` and ``paley``: phases that are fractions u / P.
+"""Kinds ``orthonormal``, ``singer``, ``paley`` and ``alltop``: phases that are fractions u / P.
 
 These are the ceilings that prime codes are measured against; their coherence is known in closed
 form. A phase u / P is reduced in integers and then cut to 64 bits.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Iterable
 from functools import cache
 
 import numpy as np
@@ -14,10 +13,10 @@ import numpy as np
 from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._metrics import bases_rms, rms_from_energy
 from primal.codebooks._numbers import largest_order, prime_at_least, prime_at_most, scrambled
-from primal.codebooks._phase_codes import PhaseCodes, lag_evidence, write_phases
-from primal.codebooks._toeplitz import phasor_energy
+from primal.codebooks._phase_codes import PhaseCodes, ToeplitzCodes, write_phases
+from primal.codebooks._toeplitz import phasor_energy, real_energy
 from primal.errors import ParameterError
 from primal.turns import round_turns, waves
 
@@ -59,7 +58,7 @@ class Orthonormal(Codebook):
             return
         t, n = indices.astype(np.uint64)[:, None], np.arange(self.D, dtype=np.uint64)
         if self.field == "complex":
-            write_phases(rational_turns(t * n % np.uint64(self.D), self.D), out, None)
+            write_phases(rational_turns(t * n % np.uint64(self.D), self.D), out)
             return
         # Cosine transform: cos(2 pi t (2 n + 1) / (4 D)), the constant row by itself.
         period = np.uint64(4 * self.D)
@@ -72,15 +71,13 @@ class Orthonormal(Codebook):
         return Evidence(0.0, None, 0.0, "closed form: rows of an orthogonal matrix")
 
 
-class RationalCodes(PhaseCodes):
-    """Position t has the phases t u / P, for a list of numerators u."""
+class RationalCodes(ToeplitzCodes):
+    """Position t has the phases t u / P, for a list of numerators u, each cut to 64 bits."""
 
-    modulus: int
-    numerators: np.ndarray
-
-    @property
-    def k(self) -> int:  # type: ignore[override]
-        return len(self.numerators)
+    def _set_fractions(self, numerators: Iterable[int], modulus: int) -> None:
+        self.numerators, self.modulus = np.array(list(numerators), dtype=np.uint64), modulus
+        self.increments = rational_turns(self.numerators, modulus)
+        self.k = len(self.increments)
 
     def turns(self, positions: np.ndarray) -> np.ndarray:
         p = np.uint64(self.modulus)
@@ -98,14 +95,12 @@ class Singer(RationalCodes):
     def __init__(self, N: int, D: int, field: str) -> None:
         super().__init__(N, D, field)
         self.q = singer_order(self.kind, N, D, field)
-        self.modulus = self.q * self.q + self.q + 1
-        self.numerators = np.array(difference_set(self.q), dtype=np.uint64)
+        self._set_fractions(difference_set(self.q), self.q * self.q + self.q + 1)
 
     def _evidence(self) -> Evidence:
-        increments = rational_turns(self.numerators, self.modulus)
         if self.view == "paired" or self.N < 2:
-            return lag_evidence(increments, self.N, self.view)
-        rms = rms_from_energy(phasor_energy(increments, self.N), self.N)
+            return super()._evidence()
+        rms = rms_from_energy(phasor_energy(self.increments, self.N), self.N)
         proof = f"closed form: perfect difference set of order {self.q}"
         return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), rms, proof, lag=1)
 
@@ -125,10 +120,9 @@ class Paley(RationalCodes):
                 f"kind 'paley' has {modulus or 0} codes in D = {D}, got N = {N}: "
                 f"{most}D = {(least - 1) // 2}, which holds {least}."
             )
-        self.modulus = modulus
         require_memory(100 * modulus, f"the residues modulo {modulus}")
         residues = {r * r % modulus for r in range(1, modulus)}
-        self.numerators = np.array(sorted(r for r in residues if 2 * r < modulus), dtype=np.uint64)
+        self._set_fractions(sorted(r for r in residues if 2 * r < modulus), modulus)
         # The cosine at every lag that is not a quadratic residue; at residues it is smaller.
         self._largest = 1.0 / (math.sqrt(modulus) - 1.0)
         self._worst_lag = next(r for r in range(2, modulus) if r not in residues)
@@ -137,12 +131,69 @@ class Paley(RationalCodes):
         return self._evidence().coherence if self._worst_lag >= self.N else self._largest
 
     def _evidence(self) -> Evidence:
-        found = lag_evidence(rational_turns(self.numerators, self.modulus), self.N, "real")
         lag = self._worst_lag
         if lag >= self.N:
-            return found
+            return super()._evidence()
+        rms = rms_from_energy(real_energy(self.increments, self.N), self.N)
         proof = f"closed form: quadratic Gauss sum modulo {self.modulus}"
-        return Evidence(self._largest, (0, lag), found.rms, proof, lag)
+        return Evidence(self._largest, (0, lag), rms, proof, lag)
+
+
+class Alltop(PhaseCodes):
+    """Position a k + b has the phases ((n + a)**3 + b n) / k, n = 0, ..., k - 1, k >= 5 prime.
+
+    Each a gives an orthonormal basis; between bases every |inner product| is 1 / sqrt(k). Real
+    codes are z and i z.
+    """
+
+    kind, real_view = "alltop", "paired"
+
+    def __init__(self, N: int, D: int, field: str) -> None:
+        super().__init__(N, D, field)
+        self.k = largest_order(self.kind, N, D, field, lambda k: k * k, least=5)
+        if self.view == "paired" and 2 * self.k < N:
+            require_memory(96 * self.k**2, f"the products of two bases of {self.k} codes")
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        k = np.uint64(self.k)
+        a, b = positions[:, None] // k, positions[:, None] % k
+        n = np.arange(self.k, dtype=np.uint64)
+        m = (n + a) % k
+        return rational_turns((m * m % k * m + b * n) % k, self.k)
+
+    def _evidence(self) -> Evidence:
+        size = 2 * self.k if self.view == "paired" else self.k
+        rms = bases_rms(self.N, size)
+        if size >= self.N:
+            return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
+        phasor = self.view == "phasor"
+        worst, pair = (1.0 / math.sqrt(self.k), (0, size)) if phasor else self._worst_part()
+        return Evidence(worst, pair, rms, f"closed form: quadratic Gauss sums modulo {self.k}")
+
+    def _worst_part(self) -> tuple[float, tuple[int, int]]:
+        """Return the largest |real or imaginary part| of a product, and two codes with it.
+
+        No part can exceed 1 / sqrt(k), so the first that reaches it ends the search; about
+        every second pair of bases has one.
+        """
+        worst, pair = 0.0, (0, 0)
+        for high in range(1, -(-self.n_positions // self.k)):
+            upper = self._phasors(high * self.k, min((high + 1) * self.k, self.n_positions))
+            for low in range(high):
+                products = self._phasors(low * self.k, (low + 1) * self.k).conj() @ upper.T
+                for turned, part in enumerate((products.real, products.imag)):
+                    i, j = np.unravel_index(int(np.abs(part).argmax()), part.shape)
+                    if abs(part[i, j]) > worst + 1e-12:
+                        worst = float(abs(part[i, j]))
+                        first, second = low * self.k + int(i), high * self.k + int(j)
+                        pair = (2 * first + turned, 2 * second)
+                if worst > 1.0 / math.sqrt(self.k) - 1e-12:
+                    return worst, pair
+        return worst, pair
+
+    def _phasors(self, first: int, last: int) -> np.ndarray:
+        angles = 2.0 * np.pi * (self.turns(np.arange(first, last, dtype=np.uint64)) * 2.0**-64)
+        return (np.cos(angles) + 1j * np.sin(angles)) / math.sqrt(self.k)
 
 
 @cache

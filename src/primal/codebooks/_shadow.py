@@ -1,37 +1,37 @@
-"""Kind ``shadow``: primes whose square roots have the fractions of a designed set of frequencies.
+"""Kinds ``shadow`` and ``chirp``: primes whose square roots have the fractions of a design.
 
-The fractions of square roots of primes are dense, so for any list of target frequencies there
-are primes that follow it as closely as N codes can tell: with |frac sqrt(p) - a| <= delta the
-cosine at lag l moves by at most 2 pi l delta.
-
-Common sizes need no search: ``designs.txt``, made by ``tools/design_codebooks.py``, has their
-targets.
+Common sizes of shadows need no search: ``designs.txt``, made by ``tools/design_codebooks.py``, has
+their targets.
 """
 
-from __future__ import annotations
-
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Self
 
 import numpy as np
 
+from primal._checks import require_memory
+from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import Target, coset_options, cyclotomic_target
-from primal.codebooks._numbers import is_prime
-from primal.codebooks._prime_codes import PrimeCodes
+from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._numbers import largest_order, tightest_shadow
+from primal.codebooks._phase_codes import PhaseCodes, PrimeCodes, checked_primes
 from primal.codebooks._rational import difference_set, singer_order
-from primal.errors import ParameterError, PrimalError
+from primal.codebooks._toeplitz import dirichlet, phasors
+from primal.errors import ParameterError, PrimalError, SpecError
+from primal.turns import floor_roots
 
-# Largest lag times delta, from tight to loose: the tightest that has primes below 2**32 wins.
-_TOLERANCES = (0.001, 0.003, 0.01, 0.02, 0.05)
-_LARGEST_WHOLE_PART = 65535  # p < 2**32
-_FIRST_SCAN = 256
 # The frequencies are fractions u / P with P >= N and P > D, and searching for them goes through all
 # sizes near D.
 _LARGEST_N, _LARGEST_D = 2**31, 2**17
+# A common shift of the targets, in units of 1 / P. One half would put a target next to the
+# fraction 1/2, which only very large primes have.
+_SHIFT = 0.382
+# Differences of chirps that are looked at together.
+_ROWS = 64
 
 
 class Shadow(PrimeCodes):
@@ -44,7 +44,7 @@ class Shadow(PrimeCodes):
     target: Target | None = None  # of cosets, where it was made from them
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Shadow:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         shipped = shipped_design(N, D, field)
         if shipped is not None and budget.steps is None and budget.seconds is None:
             return cls(N, D, field, shipped.primes, shipped.view)
@@ -64,7 +64,7 @@ class Shadow(PrimeCodes):
         return min(found, key=lambda codes: codes._coherence())
 
     @classmethod
-    def of_cosets(cls, N: int, D: int, field: str, budget: SearchBudget) -> Shadow:
+    def of_cosets(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         """Return a shadow of the best union of cyclotomic cosets, one real code for each position.
 
         When no union has exactly D / 2 frequencies, a slightly smaller one is padded with zeros.
@@ -74,7 +74,7 @@ class Shadow(PrimeCodes):
         return cls.of_target(N, D, field, cyclotomic_target(N, smaller, budget))
 
     @classmethod
-    def of_target(cls, N: int, D: int, field: str, target: Target) -> Shadow:
+    def of_target(cls, N: int, D: int, field: str, target: Target) -> Self:
         """Return the shadow of a union of cosets."""
         frequencies = [u / target.P for u in target.numerators]
         (primes,) = tightest_shadow([frequencies], N, signed=False)
@@ -83,7 +83,7 @@ class Shadow(PrimeCodes):
         return codes
 
     @classmethod
-    def of_singer(cls, N: int, D: int, field: str, budget: SearchBudget | None = None) -> Shadow:
+    def of_singer(cls, N: int, D: int, field: str, budget: SearchBudget | None = None) -> Self:
         """Return a shadow of a perfect difference set: phasors, or real codes z and i z."""
         q = singer_order("shadow", N, D, field)
         modulus = q * q + q + 1
@@ -95,13 +95,129 @@ class Shadow(PrimeCodes):
         return cls(N, D, field, primes, "phasor" if field == "complex" else "paired")
 
 
+class PrimeChirp(PhaseCodes):
+    """Codes of two lists of k primes, for the largest prime k that D has room for.
+
+    Position a k + b has the phases a sqrt(p_n) + b sqrt(q_n), where the fractions of sqrt(p_n) and
+    sqrt(q_n) shadow n**2 / k and n / k: quadratic chirps. The k**2 phasors then have |inner
+    products| close to 1 / sqrt(k) or 0. Real codes are z and i z; the standard basis comes last:
+    there are 2 k**2 + 2 k real or k**2 + k complex codes.
+    """
+
+    kind, real_view, _options = "chirp", "paired", ("primes_a", "primes_b")
+
+    def __init__(self, N: int, D: int, field: str, primes_a: object, primes_b: object) -> None:
+        super().__init__(N, D, field)
+        copies = 1 if field == "complex" else 2
+        self.primes_a, self.primes_b = (
+            checked_primes(primes, D // copies) for primes in (primes_a, primes_b)
+        )
+        self.k = k = len(self.primes_a)
+        if len(self.primes_b) != k or copies * (k * k + k) < N:
+            raise SpecError(
+                f"a chirp needs two lists of primes of one length, long enough for N = {N}."
+            )
+        self._f = floor_roots(np.array(self.primes_a, dtype=np.uint64), 1.0, 64)
+        self._g = floor_roots(np.array(self.primes_b, dtype=np.uint64), 1.0, 64)
+
+    @classmethod
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
+        k = largest_order("chirp", N, D, field, lambda k: k * (k + 1), least=3)
+        # What the certificate takes: the frame operator and its factors.
+        require_memory(96 * k**2, f"a certificate of chirps of {k} phases")
+        squares = [((n * n % k) + _SHIFT) / k for n in range(k)]
+        lines = [(n + _SHIFT) / k for n in range(k)]
+        first, second = tightest_shadow([squares, lines], k, signed=True)
+        return cls(N, D, field, first, second)
+
+    def turns(self, positions: np.ndarray) -> np.ndarray:
+        k = np.uint64(self.k)
+        return positions[:, None] // k * self._f + positions[:, None] % k * self._g
+
+    def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
+        super()._write_block(indices, out)
+        positions, quarters = self.split(indices)
+        for row in np.flatnonzero(positions >= np.uint64(self.k**2)).tolist():
+            n = int(positions[row]) - self.k**2
+            out[row] = 0
+            out[row, n if self.view == "phasor" else 2 * n + int(quarters[row])] = 1
+
+    def _evidence(self) -> Evidence:
+        coherence, pair = 0.0, None
+        for first_da, products in self._differences():
+            sizes, turned = self.sizes(products)
+            row, column = np.unravel_index(int(sizes.argmax()), sizes.shape)
+            if sizes[row, column] > coherence + 1e-12:
+                coherence = float(sizes[row, column])
+                da, db = first_da + int(row), int(column) - (self.k - 1)
+                pair = (max(0, -db), da * self.k + max(0, db))
+                if self.view == "paired":
+                    pair = (2 * pair[0] + int(turned[row, column]), 2 * pair[1])
+        if self.n_positions > self.k**2 and 1.0 / math.sqrt(self.k) > coherence:
+            # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
+            coherence = 1.0 / math.sqrt(self.k)
+            pair = (0, self.k**2 * (1 + (self.view == "paired")))
+        rms = rms_from_energy(self._energy(), self.N)
+        n_chirps = min(self.n_positions, self.k**2)
+        proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
+        return Evidence(coherence, pair, rms, proof)
+
+    def _differences(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Yield the products at differences (da, db) that occur, in rows da = first, ...
+
+        Column c stands for db = c - (k - 1). Differences that no two positions have, and those
+        that repeat others with the sign turned, are zero.
+        """
+        k = self.k
+        last_a, last_b = divmod(min(self.n_positions, k * k) - 1, k)
+        db = np.arange(-(k - 1), k).astype(np.int64).view(np.uint64)
+        fine = phasors(db[:, None] * self._g) / k
+        for first in range(0, last_a + 1, _ROWS):
+            da = np.arange(first, min(first + _ROWS, last_a + 1), dtype=np.uint64)
+            products = phasors(da[:, None] * self._f) @ fine.T
+            if first == 0:
+                products[0, :k] = 0
+                if last_a == 0:
+                    products[0, k + last_b :] = 0
+            if da[-1] == last_a and last_a > 0:
+                products[-1, k + last_b :] = 0
+            yield first, products
+
+    def _energy(self) -> float:
+        """Return the sum of squares of the Gram matrix, from the k x k frame operator."""
+        if self.view == "phasor":
+            return float(np.square(np.abs(self._frame_operator(self.N))).sum())
+        operator = self._frame_operator(self.N // 2)
+        energy = 2.0 * float(np.square(np.abs(operator)).sum())
+        if self.N % 2:  # one code without its turned twin
+            z = np.zeros((1, 2 * self.k))
+            self._write_block(np.array([self.N - 1], dtype=np.uint64), z)
+            code = z[0, 0::2] + 1j * z[0, 1::2]
+            energy += 2.0 * float((code.conj() @ operator @ code).real) + 1.0
+        return energy
+
+    def _frame_operator(self, n_positions: int) -> np.ndarray:
+        """Return the sum of z z^H over the first positions: geometric sums in both indices."""
+        k = self.k
+        n_chirps = min(n_positions, k * k)
+        whole, rest = divmod(n_chirps, k)
+        f = self._f[:, None] - self._f[None, :]
+        g = self._g[:, None] - self._g[None, :]
+        total = dirichlet(f, whole) * dirichlet(g, k)
+        total += phasors(f * np.uint64(whole)) * dirichlet(g, rest)
+        total /= k
+        basis = np.arange(n_positions - n_chirps)
+        total[basis, basis] += 1.0
+        return total
+
+
 def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
     """Return the common shift, in units of 1 / P, that keeps targets furthest from 0 and 1/2.
 
     A shift turns every code by a common phase and changes no |inner product|. Only very large
     primes have square roots next to whole or half numbers.
     """
-    shifts = np.arange(modulus) + 0.382
+    shifts = np.arange(modulus) + _SHIFT
     # On a circle of half a turn both are one point; a shift moves it into a gap of the targets.
     circle = modulus / 2
     targets = np.sort(residues % circle)
@@ -120,9 +236,6 @@ def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
 class Design(NamedTuple):
     """A shadow that was found before; its coherence is recomputed by the certificate."""
 
-    N: int
-    D: int
-    field: str
     view: str
     coherence: float
     primes: list[int]
@@ -139,7 +252,7 @@ def shipped_design(N: int, D: int, field: str) -> Design | None:
         codes = Shadow.of_target(N, D, field, Target(P, h, tuple(cosets), float(coherence)))
     else:
         codes = Shadow.of_singer(N, D, field)
-    return Design(N, D, field, codes.view, float(coherence), codes.primes.tolist())
+    return Design(codes.view, float(coherence), codes.primes.tolist())
 
 
 @cache
@@ -152,75 +265,6 @@ def shipped_lines() -> dict[tuple[int, int, str], str]:
     source = Path(__file__).with_name("designs.txt")
     if not source.is_file():  # while the table itself is being made
         return {}
-    table = {}
-    for line in source.read_text(encoding="ascii").splitlines():
-        if not line.startswith("#"):
-            N, D, field = line.split(maxsplit=3)[:3]
-            table[int(N), int(D), field] = line
-    return table
-
-
-class ShadowError(PrimalError):
-    """No prime below 2**32 comes close enough to a target frequency."""
-
-
-def tightest_shadow(
-    families: Sequence[Iterable[float]], n_lags: int, *, signed: bool
-) -> list[list[int]]:
-    """Return primes, all different, for families of targets, at the tightest tolerance."""
-    for c in _TOLERANCES:
-        used: set[int] = set()
-        try:
-            return [shadow_primes(f, c / n_lags, signed=signed, used=used) for f in families]
-        except ShadowError:
-            if c == _TOLERANCES[-1]:
-                raise
-    raise AssertionError("unreachable")
-
-
-def shadow_primes(
-    targets: Iterable[float], delta: float, *, signed: bool, used: set[int] | None = None
-) -> list[int]:
-    """Return, for each target in order, the smallest unused prime below 2**32 that shadows it.
-
-    Targets are frequencies in turns, `delta` is the largest distance between one and the fraction
-    of sqrt(p). Without a sign a and 1 - a do not differ, as for cosines and sines of one position.
-    Primes found are added to those `used`.
-    """
-    used = set() if used is None else used
-    chosen = []
-    for a in (target % 1.0 for target in targets):
-        sides = (a,) if signed else (min(a, 1.0 - a), 1.0 - min(a, 1.0 - a))
-        chosen.append(_first_prime(sides, delta, used))
-        used.add(chosen[-1])
-    return chosen
-
-
-def _first_prime(sides: tuple[float, ...], delta: float, used: set[int]) -> int:
-    low, high = 0, _FIRST_SCAN
-    while low <= _LARGEST_WHOLE_PART:
-        for p in _near_squares(sides, delta, low, min(high, _LARGEST_WHOLE_PART + 1)):
-            if p not in used and is_prime(p):
-                return p
-        low, high = high, 2 * high
-    raise ShadowError(
-        f"no unused prime below 2**32 has a square root within {delta:.2g} turn of the "
-        f"fraction {sides[0]:.9f}: ask for fewer codes."
-    )
-
-
-def _near_squares(sides: tuple[float, ...], delta: float, low: int, high: int) -> list[int]:
-    """Return the integers below 2**32 with frac sqrt within delta of a side, rising.
-
-    The whole parts of the roots are in [low, high).
-    """
-    roots = (np.arange(low, high, dtype=np.float64)[:, None] + np.array(sides)).reshape(-1)
-    first = np.ceil(np.square(roots - delta)).astype(np.int64)
-    last = np.floor(np.square(roots + delta)).astype(np.int64)
-    found = []
-    for at in np.flatnonzero(last >= first).tolist():
-        for m in range(max(2, int(first[at])), int(last[at]) + 1):
-            # The squares above are rounded: ask again, at the root itself.
-            if m < 2**32 and abs(math.sqrt(m) - roots[at]) <= delta:
-                found.append(m)
-    return found
+    lines = [ln for ln in source.read_text(encoding="ascii").splitlines() if ln[0] != "#"]
+    sizes = [line.split(maxsplit=3)[:3] for line in lines]
+    return {(int(N), int(D), field): ln for (N, D, field), ln in zip(sizes, lines, strict=True)}

@@ -1,22 +1,18 @@
-"""Codes kept as a matrix, and the random references that others are compared with.
+"""Codes kept as a matrix: kind ``gaussian``, and what polishing returns.
 
-``gaussian`` and ``random-frequency`` are the only place in the library that uses random numbers,
-and they need a seed.
+Only ``gaussian`` and ``random-frequency`` use random numbers in this library, and they need a seed.
 """
-
-from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
 
-from primal._checks import callback, require_memory, require_work, whole_number
+from primal._checks import callback, require_memory, require_work
 from primal._parallel import single_threaded_blas
-from primal.codebooks._certificate import Evidence, pair_cosines, sampled_pairs
+from primal.codebooks._certificate import Evidence, sampled_statistics
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import gram_statistics
-from primal.codebooks._phase_codes import ToeplitzCodes
-from primal.codebooks._prime_codes import n_primes
+from primal.codebooks._phase_codes import checked_seed
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError, SpecError
 
@@ -46,12 +42,9 @@ class StoredCodes(Codebook):
             found = gram_statistics(self.matrix, bins=1)
             proof = f"all pairs: each of the {n_pairs} was computed in float64"
             return Evidence(found.coherence, found.pair, found.rms, proof)
-        pairs = sampled_pairs(self.N, N_SAMPLED)
-        cosines = pair_cosines(self, *pairs)
-        rms = float(np.sqrt(np.square(cosines).mean()))
-        pair = tuple(pairs[:, cosines.argmax()].tolist())
+        largest, pair, rms = sampled_statistics(self, N_SAMPLED)
         proof = f"sampled pairs: {N_SAMPLED} of {n_pairs}"
-        return Evidence(float(cosines.max()), pair, rms, proof, exact=False)
+        return Evidence(largest, pair, rms, proof, exact=False)
 
 
 class _Polished(StoredCodes):
@@ -73,7 +66,7 @@ class Gaussian(StoredCodes):
     kind, _options = "gaussian", ("seed",)
 
     def __init__(self, N: int, D: int, field: str, seed: object) -> None:
-        self.seed = _checked_seed(self.kind, seed)
+        self.seed = checked_seed(self.kind, seed)
         rng = np.random.default_rng(self.seed)
         require_memory(24 * N * D, f"a matrix of {N} x {D}")
         matrix = rng.standard_normal((N, D))
@@ -81,28 +74,6 @@ class Gaussian(StoredCodes):
             matrix = matrix + 1j * rng.standard_normal((N, D))
         matrix /= np.linalg.norm(matrix, axis=1)[:, None]
         super().__init__(matrix)
-
-
-class RandomFrequencies(ToeplitzCodes):
-    """Toeplitz codes with uniform frequencies: StaticPrime without primes."""
-
-    kind, _options = "random-frequency", ("seed",)
-
-    def __init__(self, N: int, D: int, field: str, seed: object) -> None:
-        super().__init__(N, D, field)
-        self.seed = _checked_seed(self.kind, seed)
-        self.k = n_primes(D, field)
-        require_memory(16 * self.k, f"{self.k} frequencies")
-        rng = np.random.default_rng(self.seed)
-        self.increments = rng.integers(0, 2**64, self.k, dtype=np.uint64)
-
-
-def _checked_seed(kind: str, seed: object) -> int:
-    if seed is None:
-        raise ParameterError(
-            f"kind {kind!r} is a random reference and needs a seed: for instance seed=42."
-        )
-    return whole_number("seed", seed)
 
 
 def polished(
@@ -120,7 +91,7 @@ def polished(
         )
     callback("progress", progress)
     require_work(steps * N**3, f"polishing with steps = {steps}")
-    codes = book.encode(np.arange(N), dtype="complex128" if book.field == "complex" else "float64")
+    codes = book._wide(np.arange(N))
     target = 1.15 * welch(N, D)
     gram = codes.conj() @ codes.T
     best, lowest = codes, _coherence(gram)

@@ -5,8 +5,6 @@ for cosines and sines it is the real part. N codes therefore have N - 1 differen
 products, not N (N - 1) / 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 
@@ -89,10 +87,8 @@ def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     The Fejer identity: with F_N(x) = sin(pi N x)**2 / sin(pi x)**2 the sum is
     1/2 sum_mn w_m w_n [F_N(f_m - f_n) + F_N(f_m + f_n)], whatever N is.
     """
-    return 0.5 * (
-        _fejer_sum(increments, increments, N, weights)
-        + _fejer_sum(increments, np.uint64(0) - increments, N, weights)
-    )
+    mirrored = _fejer_sum(increments, np.uint64(0) - increments, N, weights)
+    return 0.5 * (_fejer_sum(increments, increments, N, weights) + mirrored)
 
 
 def phasor_energy(increments: np.ndarray, N: int) -> float:
@@ -130,6 +126,7 @@ def _sine_ratio(turns: np.ndarray, N: int) -> np.ndarray:
 def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray | None) -> float:
     """Return sum_mn w_m w_n F_N(left_m - right_n), which is symmetric in m and n."""
     k = len(left)
+    require_work(10 * k**2, f"the RMS of codes of {k} phases")
     w = np.full(k, 1.0 / k) if weights is None else weights
     total = 0.0
     step = max(1, (1 << 18) // k)

@@ -5,11 +5,9 @@ sharpness. The greedy part is the method of conditional expectations: it derando
 bound. Amplitudes are optimal, by linear programming.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -18,7 +16,7 @@ from primal._extras import require
 from primal._parallel import single_threaded_blas
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
-from primal.codebooks._prime_codes import PrimeCodes, n_primes
+from primal.codebooks._phase_codes import PrimeCodes, n_primes
 from primal.codebooks._toeplitz import lag_cosines
 from primal.errors import PrimalError, SpecError
 from primal.turns import floor_roots, prime_slice, round_turns, waves
@@ -43,83 +41,58 @@ class Tuned(PrimeCodes):
     kind, _fields, _options = "tuned", ("real",), ("primes",)
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Tuned:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         k = n_primes(D, "real")
         pool = prime_slice(0, max(_POOL, 3 * k))
         require_memory(12 * len(pool) * N, f"the cosines of {len(pool)} primes at {N} lags")
-        search = _PoolSearch(pool, k, N, budget)
         with single_threaded_blas():  # bound by memory: a second thread only waits
-            search.fill()
-            for sharpness in _SHARPNESS:
-                search.exchange(sharpness)
-        return cls(N, D, field, sorted(int(pool[i]) for i in search.best))
+            best = _tuned_choice(pool, k, N, budget)
+        return cls(N, D, field, sorted(pool[best].tolist()))
 
 
-class _PoolSearch:
-    """State of a search: cosines of the pool at all lags, the choice, and its sums."""
-
-    def __init__(self, pool: np.ndarray, k: int, N: int, budget: SearchBudget) -> None:
-        self.k, self.done, self._progress = k, 0, budget.progress
-        self.steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
-        lags = np.arange(1, max(N, 2), dtype=np.uint64)
-        increments = floor_roots(pool, 1.0, 64)
-        self.cosines = np.empty((len(pool), len(lags)), dtype=np.float32)
-        for row, increment in enumerate(increments):
-            self.cosines[row] = waves(round_turns(lags * increment))[0]
-        self.beta = math.sqrt(4.0 * math.log(2.0 * N) / k)
-        self.chosen = [-1] * k
-        self.sums = np.zeros(len(lags), dtype=np.float64)
-        self.best: list[int] = []
-        self.coherence = math.inf
-
-    def fill(self) -> None:
-        """Place k primes, each where it costs least."""
-        rising, falling = self._penalties(self.beta)
-        for place in range(self.k):
-            self._place(place, rising, falling, self.beta)
-        self._keep()
-
-    def exchange(self, sharpness: float) -> None:
-        """Remove and replace one prime after the other, until nothing changes."""
-        if self.done >= self.steps:
-            return
-        beta = sharpness * self.beta
-        rising, falling = self._penalties(beta)
-        self.chosen = list(self.best)
-        self.sums = self.cosines[self.chosen].sum(axis=0, dtype=np.float64)
-        for _ in range(50):
-            before = list(self.chosen)
-            for place in range(self.k):
-                if self.done >= self.steps:
-                    return
-                self.sums -= self.cosines[self.chosen[place]]
-                self.chosen[place] = -1
-                self._place(place, rising, falling, beta)
-                self._keep()
-            if self.chosen == before:
-                return
-
-    def _penalties(self, beta: float) -> tuple[np.ndarray, np.ndarray]:
-        rising = np.exp(np.float32(beta) * self.cosines)
-        return rising, np.reciprocal(rising)
-
-    def _place(self, place: int, rising: np.ndarray, falling: np.ndarray, beta: float) -> None:
-        """Put the unused prime with the smallest sum of cosh(beta g) at `place`."""
-        shift = float(np.abs(self.sums).max())
-        up = np.exp(beta * (self.sums - shift)).astype(np.float32)
-        down = np.exp(-beta * (self.sums + shift)).astype(np.float32)
-        cost = rising @ up + falling @ down
-        cost[[i for i in self.chosen if i >= 0]] = np.inf
-        winner = int(cost.argmin())
-        self.chosen[place] = winner
-        self.sums += self.cosines[winner]
-        self.done += 1
-        self._progress(min(self.done, self.steps), self.steps)
-
-    def _keep(self) -> None:
-        coherence = float(np.abs(self.sums).max())
-        if coherence < self.coherence - 1e-6:
-            self.coherence, self.best = coherence, list(self.chosen)
+def _tuned_choice(pool: np.ndarray, k: int, N: int, budget: SearchBudget) -> list[int]:
+    """Return k places in the pool, filled one after the other and then exchanged."""
+    steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
+    lags = np.arange(1, max(N, 2), dtype=np.uint64)
+    cosines = np.empty((len(pool), len(lags)), dtype=np.float32)
+    for row, increment in enumerate(floor_roots(pool, 1.0, 64)):
+        cosines[row] = waves(round_turns(lags * increment))[0]
+    chosen, sums = [-1] * k, np.zeros(len(lags))
+    best, lowest, done = chosen, math.inf, 0
+    # The first round fills all places, whatever the number of steps.
+    for number, sharpness in enumerate((1.0, *_SHARPNESS)):
+        if number:
+            if done >= steps:
+                break
+            chosen = list(best)
+            sums = cosines[chosen].sum(axis=0, dtype=np.float64)
+        beta = sharpness * math.sqrt(4.0 * math.log(2.0 * N) / k)
+        rising = np.exp(np.float32(beta) * cosines)
+        falling = np.reciprocal(rising)
+        for _ in range(50 if number else 1):
+            before = list(chosen)
+            for place in range(k):
+                if number:
+                    if done >= steps:
+                        return best
+                    sums -= cosines[chosen[place]]
+                    chosen[place] = -1
+                # The unused prime with the smallest sum of cosh(beta g) takes the place.
+                shift = float(np.abs(sums).max())
+                up = np.exp(beta * (sums - shift)).astype(np.float32)
+                down = np.exp(-beta * (sums + shift)).astype(np.float32)
+                cost = rising @ up + falling @ down
+                cost[[i for i in chosen if i >= 0]] = np.inf
+                chosen[place] = int(cost.argmin())
+                sums += cosines[chosen[place]]
+                done += 1
+                budget.progress(min(done, steps), steps)
+                reached = float(np.abs(sums).max())
+                if -1 not in chosen and reached < lowest - 1e-6:
+                    lowest, best = reached, list(chosen)
+            if chosen == before:
+                break
+    return best
 
 
 class Weighted(PrimeCodes):
@@ -146,11 +119,10 @@ class Weighted(PrimeCodes):
                 "the weights of a codebook must be one number for each prime, none of them "
                 "negative, with sum 1."
             )
-        self.amplitudes = np.sqrt(self.weights)
         self.lower_bound = float(lower_bound)
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Weighted:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
         k = n_primes(D, "real")
         require_memory(32 * N + 256 * k * k, f"a linear programme of {k} weights for {N} codes")
         primes = prime_slice(0, k)

@@ -4,14 +4,14 @@ Coherence is the largest |cosine| between two of the vectors. D counts real numb
 ``field="real"`` and complex ones for ``field="complex"``.
 """
 
-from __future__ import annotations
-
 import math
+from collections.abc import Callable
 from itertools import product
 from typing import NamedTuple
 
+import numpy as np
+
 from primal._checks import one_of, whole_number
-from primal.codebooks._special import bisect, jacobi, largest_jacobi_zero
 
 __all__ = ["FIELDS", "Bound", "best", "levenshtein", "orthoplex", "welch"]
 
@@ -63,8 +63,6 @@ def orthoplex(N: int, D: int, field: str = "real") -> float:
 def levenshtein(N: int, D: int, field: str = "real") -> float:
     """Return Levenshtein's bound, which equals Welch's for small N and passes it later.
 
-    Notes
-    -----
     In t = 2 mu**2 - 1, with mu the coherence, Q_n^(a,b) the Jacobi polynomials scaled to 1 at t = 1
     and R_i the dimensions of the harmonic spaces of the projective space, N is at most
 
@@ -134,3 +132,46 @@ def _harmonics(D: int, degree: int, field: str) -> int:
     if field == "real":
         return math.comb(D + 2 * degree - 1, 2 * degree)
     return math.comb(D + degree - 1, degree) ** 2
+
+
+def jacobi(n: int, a: float, b: float, t: float) -> float:
+    """Return the Jacobi polynomial P_n^(a,b)(t) divided by its value at 1."""
+    if n == 0:
+        return 1.0
+    before, here = 1.0, 1.0 + (a + b + 2.0) * (t - 1.0) / (2.0 * (a + 1.0))
+    for i in range(1, n):
+        s = 2.0 * i + a + b
+        grow = 2.0 * (i + a + 1.0) * (i + a + b + 1.0) * s
+        middle = (s + 1.0) * (a * a - b * b) + s * (s + 1.0) * (s + 2.0) * t
+        here, before = (middle * here - 2.0 * i * (i + b) * (s + 2.0) * before) / grow, here
+    return here
+
+
+def largest_jacobi_zero(n: int, a: float, b: float) -> float:
+    """Return the largest zero of P_n^(a,b), or -1 for n = 0."""
+    if n == 0:
+        return -1.0
+    i = np.arange(n, dtype=np.float64)
+    s = 2.0 * i + a + b
+    with np.errstate(invalid="ignore", divide="ignore"):  # the first ones are set below
+        diagonal = (b * b - a * a) / (s * (s + 2.0))
+        beside = 4.0 * i * (i + a) * (i + b) * (i + a + b) / (s * s * (s + 1.0) * (s - 1.0))
+    diagonal[0] = (b - a) / (a + b + 2.0)
+    beside = beside[1:]
+    if n > 1:
+        beside[0] = 4.0 * (1.0 + a) * (1.0 + b) / ((2.0 + a + b) ** 2 * (3.0 + a + b))
+    matrix = np.diag(diagonal) + np.diag(np.sqrt(beside), 1) + np.diag(np.sqrt(beside), -1)
+    return float(np.linalg.eigvalsh(matrix)[-1])
+
+
+def bisect(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return a root of a function that is negative at `low` and positive at `high`."""
+    while high - low > 1e-15 * max(abs(low), abs(high)):
+        middle = 0.5 * (low + high)
+        if not low < middle < high:
+            break
+        if f(middle) < 0:
+            low = middle
+        else:
+            high = middle
+    return 0.5 * (low + high)

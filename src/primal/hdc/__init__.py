@@ -1,58 +1,30 @@
 """Hyperdimensional computing with phasor codes from primes: small vectors, real decoders.
 
-*Algebra*: :class:`Codes` with operators, :func:`bind`, :func:`bundle` and their kin.
-*Vocabularies*: :class:`Space` deals out primes to roles and makes :class:`Symbols`,
-:class:`Integers`, :class:`Reals`, :class:`Levels`, :class:`Thermometer` and :class:`Circular`;
-``encode_*`` and :func:`ngrams` build structures, :class:`primal.torch.Embedding` is a layer.
-*Memories*: :class:`ItemMemory`, :class:`KeyValueMemory`, :class:`SequenceMemory`. *Decoders*:
-:func:`decode`, :func:`decode_slots`, :func:`factorize`; :func:`capacity` says beforehand what
-they can do.
+:class:`Codes` have the operators of the algebra. A :class:`Space` deals out primes to roles and
+makes vocabularies; ``encode_*`` and :func:`ngrams` build structures. Memories hold items, pairs and
+sequences; :func:`decode`, :func:`decode_slots` and :func:`factorize` read them, and
+:func:`capacity` says beforehand what they can do. :class:`primal.torch.Embedding` is a layer.
 """
 
-from primal.hdc._algebra import (
-    bind,
-    bundle,
-    identity,
-    inverse,
-    negative,
-    normalize,
-    permute,
-    power,
-    similarity,
-    similarity_matrix,
-    unbind,
-)
-from primal.hdc._capacity import capacity, matched_accuracy, recall_accuracy
-from primal.hdc._certificate import LawCertificate, SimilarityCertificate, certify
-from primal.hdc._codes import Codes, phasors
-from primal.hdc._convert import (
-    from_fhrr,
-    from_ssp,
-    nearest_code,
-    to_fhrr,
-    to_numpy,
-    to_ssp,
-    to_torch,
-)
-from primal.hdc._decode import Decoded, decode
-from primal.hdc._items import Cleaned, ItemMemory
-from primal.hdc._keyvalue import Crosstalk, KeyValueMemory
-from primal.hdc._levels import Circular, Levels, Thermometer
-from primal.hdc._reals import Reals
-from primal.hdc._resonator import Factors, factorize
-from primal.hdc._sequence import Recalled, SequenceMemory, decode_slots
-from primal.hdc._space import Space
-from primal.hdc._structures import (
-    encode_graph,
-    encode_record,
-    encode_sequence,
-    encode_tree,
-    ngrams,
-    path_code,
-)
-from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
-
+# isort: off
 # fmt: off
+from primal.hdc._algebra import (
+    bind, bundle, from_fhrr, from_ssp, identity, inverse, nearest_code, negative, normalize,
+    permute, power, similarity, similarity_matrix, to_fhrr, to_numpy, to_ssp, to_torch, unbind,
+)
+from primal.hdc._capacity import (
+    LawCertificate, SimilarityCertificate, capacity, certify, matched_accuracy, recall_accuracy,
+)
+from primal.hdc._codes import Codes, phasors
+from primal.hdc._decode import Decoded, Factors, decode, factorize
+from primal.hdc._items import Cleaned, ItemMemory
+from primal.hdc._numbers import Circular, Levels, Reals, Thermometer
+from primal.hdc._structures import (
+    encode_graph, encode_record, encode_sequence, encode_tree, ngrams, path_code,
+)
+from primal.hdc._superposed import Crosstalk, KeyValueMemory, Recalled, SequenceMemory, decode_slots
+from primal.hdc._vocabulary import Integers, Space, Symbols, Vocabulary
+
 __all__ = [
     "Circular", "Cleaned", "Codes", "Crosstalk", "Decoded", "Factors", "Integers",
     "ItemMemory", "KeyValueMemory", "LawCertificate", "Levels", "Reals", "Recalled",

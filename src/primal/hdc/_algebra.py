@@ -1,32 +1,30 @@
-"""The algebra of phasor codes: binding adds phases, bundling adds complex numbers.
+"""The algebra of phasor codes, and codes in other forms.
 
-Every function takes :class:`primal.hdc.Codes` (integer phases) and bundles (complex numbers) of
-NumPy or PyTorch. Between codes, binding is integer arithmetic that wraps: it is associative and
-commutative, and inverses are exact, to the last bit.
+Between codes, binding is integer arithmetic that wraps: it is associative and commutative, and
+inverses are exact, to the last bit.
 """
 
 from __future__ import annotations
 
+import math
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from primal._checks import flag, require_memory, whole_number
-from primal.errors import DataError
-from primal.hdc._arrays import is_tensor
+from primal._checks import flag, real_array, require_memory, whole_number
+from primal._extras import require
+from primal.errors import DataError, MissingPackageError, ParameterError
+from primal.hdc._arrays import is_tensor, library, nearest_turns, on_host, side_by_side
 from primal.hdc._codes import Codes, combine, fit, operand, phasors
-from primal.hdc._convert import unit_rows
 
 
 def bind(*codes: Any) -> Any:
     """Return the product of codes: the sum of their phases. For two, ``a * b``.
 
-    Parameters
-    ----------
-    *codes : Codes or bundles of shape (..., k)
-        Two or more, broadcast against each other; or a list of them; or one stack of shape
-        (..., n, k), which is multiplied along its axis n. The product of codes is one too.
+    Takes two or more Codes or bundles of shape (..., k), broadcast against each other, or a list of
+    them; or one stack of shape (..., n, k), multiplied along its axis n. The product of codes is
+    one.
 
     Examples
     --------
@@ -71,8 +69,8 @@ def power(a: Any, r: float) -> Codes:
     """Return `a` bound with itself r times, for any real r with |r| below 2**53. Also ``a ** r``.
 
     A whole r multiplies integers that wrap: the result is exact. For other r each phase is read
-    within half a turn of zero, multiplied by r and rounded: within 2**-32 turn for 32-bit codes
-    and 2**-52 turn for 64-bit ones. For real numbers take :class:`primal.hdc.Reals`.
+    within half a turn of zero, multiplied by r and rounded: within 2**-32 turn for 32-bit codes and
+    2**-52 turn for 64-bit ones. For real numbers take :class:`primal.hdc.Reals`.
 
     Examples
     --------
@@ -90,15 +88,9 @@ def power(a: Any, r: float) -> Codes:
 def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
     """Return the sum of codes, complex of shape (..., k), similar to each. For two, ``a + b``.
 
-    Parameters
-    ----------
-    *codes : Codes or bundles of shape (..., k)
-        Two or more, broadcast against each other; or a list of them; or one stack of shape
-        (..., n, k), which is summed along its axis n.
-    weights : array_like of shape (n,), optional
-        Factor of each of the n summands; for a stack also of shape (..., n).
-    normalize : bool, default=False
-        Give every entry the length 1 afterwards. The result holds fewer items: decode raw sums.
+    Takes what :func:`bind` does; `weights` of shape (n,), for a stack also (..., n), are factors of
+    the n summands. `normalize` gives every entry the length 1 afterwards; the result holds fewer
+    items: decode raw sums.
 
     Examples
     --------
@@ -153,10 +145,9 @@ def similarity(a: Any, b: Any) -> Any:
 
 
 def similarity_matrix(a: Any, b: Any) -> Any:
-    """Return the cosine similarity of every row of `a` with every row of `b`.
+    """Return the cosine similarity of every row of `a` with every row of `b`, shape (n, m).
 
-    For operands of shape (n, k) or (k,) and (m, k) or (k,) the result has the shape (n, m),
-    without the axis of what is one row.
+    For operands of shape (k,) the result lacks their axis.
 
     Examples
     --------
@@ -215,14 +206,117 @@ def _factors(weights: Any, z: Any, n: int | None = None) -> Any:
 
 
 def _normalized(z: Any) -> Any:
-    size = abs(z)
-    if is_tensor(z):
-        import torch
-
-        return torch.where(size > 0, z / size.clamp_min(torch.finfo(size.dtype).tiny), 1.0)
-    return np.where(size > 0, z / np.maximum(size, np.finfo(size.dtype).tiny), z.dtype.type(1))
+    size, lib = abs(z), library(z)
+    unit = z / size.clip(min=lib.finfo(size.dtype).tiny)
+    return lib.where(size > 0, unit, lib.ones_like(z))
 
 
 def _wide(x: Any) -> Any:
     """Return an array as float64, so that sums over many entries do not round; tensors stay."""
     return x if is_tensor(x) else x.astype(np.float64, copy=False)
+
+
+def nearest_code(bundle: Any) -> Codes:
+    """Return the codes whose phases are those of a bundle, lengths forgotten.
+
+    32-bit turns come from complex64, 64-bit ones from complex128; 0 where the bundle is 0.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.hdc import nearest_code
+    >>> nearest_code(np.array([3 + 0j, 2j], dtype=np.complex64)).turns.tolist()
+    [0, 1073741824]
+    """
+    return bundle if isinstance(bundle, Codes) else Codes(nearest_turns(operand(bundle)))
+
+
+def to_torch(x: Any) -> Any:
+    """Return NumPy codes or a NumPy bundle as PyTorch's, with the same bits."""
+    torch = require("torch", "to_torch")
+    if isinstance(x, Codes):
+        if is_tensor(x.turns):
+            return x
+        # Copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
+        signed = np.array(x.turns.view(np.int32 if x.bits == 32 else np.int64))
+        return Codes(torch.from_numpy(signed))
+    return x if is_tensor(operand(x)) else torch.from_numpy(np.ascontiguousarray(x))
+
+
+def to_numpy(x: Any) -> Any:
+    """Return PyTorch's codes or a bundle as NumPy's, with the same bits."""
+    if isinstance(x, Codes):
+        return Codes(on_host(x.turns)) if is_tensor(x.turns) else x
+    return x.detach().resolve_conj().cpu().numpy() if is_tensor(operand(x)) else x
+
+
+def to_fhrr(x: Any) -> Any:
+    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k."""
+    try:
+        from torchhd import FHRRTensor
+    except ImportError:
+        raise MissingPackageError(
+            "FHRR tensors are torchhd's, which is not installed: pip install torch-hd."
+        ) from None
+    return to_torch(phasors(x)).as_subclass(FHRRTensor)
+
+
+def from_fhrr(tensor: Any) -> Codes:
+    """Return the codes of an FHRR tensor: uint32, or uint64 from complex128.
+
+    Phases are rounded to the nearest 2**-32 turn and lengths are forgotten; codes that came from
+    :func:`to_fhrr` are back within 2**-24 turn, the precision of complex64.
+    """
+    if not is_tensor(tensor) or not tensor.dtype.is_complex:
+        raise DataError(f"an FHRR tensor holds complex numbers, got {type(tensor).__name__}.")
+    return nearest_code(to_numpy(tensor))
+
+
+def to_ssp(x: Any) -> np.ndarray:
+    """Return codes or bundles as real spatial semantic pointers: float64 of shape (..., 2 k + 1).
+
+    The phases are the positive half of a spectrum, with 1 in front; binding becomes circular
+    convolution and similarity (2 k s + 1) / (2 k + 1).
+    """
+    z = to_numpy(phasors(x)).astype(np.complex128)
+    spectrum = np.concatenate([np.ones((*z.shape[:-1], 1)), z], axis=-1)
+    return np.fft.irfft(spectrum, n=2 * z.shape[-1] + 1, axis=-1)
+
+
+def from_ssp(ssp: Any) -> Codes:
+    """Return the codes of spatial semantic pointers of odd length: uint32, lengths forgotten."""
+    array = real_array("ssp", ssp).astype(np.float64)
+    if array.ndim == 0 or array.shape[-1] % 2 == 0 or array.shape[-1] < 3:
+        raise ParameterError(
+            f"ssp must have 2 k + 1 numbers for k phases, got shape {array.shape}."
+        )
+    spectrum = np.fft.rfft(array, axis=-1)[..., 1:]
+    return nearest_code(spectrum.astype(np.complex64))
+
+
+def unit_rows(x: Any) -> Any:
+    """Return codes or bundles (n, k) or (k,) as real rows (n, 2 k) or (2 k,) of length 1.
+
+    A product of two such rows is the similarity: half of the work of a complex one.
+    """
+    if operand(x).ndim > 2:
+        raise DataError(
+            f"expected rows of shape (n, k) or one of shape (k,), got {tuple(x.shape)}."
+        )
+    z = phasors(x)
+    if is_tensor(z):
+        rows = library(z).view_as_real(z.resolve_conj().contiguous()).flatten(-2)
+    else:
+        rows = side_by_side(z, z.dtype)
+    if isinstance(x, Codes):  # the length is known
+        return rows * (1.0 / math.sqrt(x.k))
+    lengths = (rows**2).sum(-1)[..., None] ** 0.5
+    return rows / (lengths + (lengths == 0))
+
+
+def float32_rows(x: Any) -> np.ndarray:
+    """Return :func:`unit_rows` of rows (n, k), of either library, as a NumPy array of float32."""
+    rows = to_numpy(x)
+    if operand(rows).ndim != 2:
+        raise DataError(f"expected rows of shape (n, k), got {tuple(rows.shape)}.")
+    return unit_rows(rows).astype(np.float32, copy=False)

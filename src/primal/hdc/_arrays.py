@@ -30,6 +30,11 @@ def is_tensor(x: object) -> bool:
     return torch is not None and isinstance(x, torch.Tensor)
 
 
+def library(x: object) -> Any:
+    """Return torch for its tensors, else numpy."""
+    return sys.modules["torch"] if is_tensor(x) else np
+
+
 def listed(name: str, values: Any) -> list:
     """Return the members of a sequence, an array or another iterable; mappings are refused."""
     single = isinstance(values, Mapping) or getattr(values, "ndim", 1) == 0
@@ -46,17 +51,21 @@ def turn_bits(x: Any) -> int:
 
 
 def is_complex(x: Any) -> bool:
-    """Whether x is an array or a tensor of complex numbers."""
     if isinstance(x, np.ndarray):
         return x.dtype in _COMPLEX
     return is_tensor(x) and x.dtype.is_complex
 
 
+def on_host(turns: Any) -> np.ndarray:
+    """Return the phases of a tensor as NumPy's, with the same bits."""
+    unsigned = np.uint32 if turn_bits(turns) == 32 else np.uint64
+    return turns.detach().cpu().numpy().view(unsigned)
+
+
 def turn_phasors(turns: Any) -> Any:
     """Return exp(2 pi i turns): complex64 from 32-bit phases, complex128 from 64-bit ones."""
     if is_tensor(turns):  # by way of the host, whose bits they are to have
-        unsigned = np.uint32 if turn_bits(turns) == 32 else np.uint64
-        z = turn_phasors(turns.detach().cpu().numpy().view(unsigned))
+        z = turn_phasors(on_host(turns))
         return sys.modules["torch"].from_numpy(z).to(turns.device)
     out = np.empty(turns.shape, dtype=np.complex64 if turns.itemsize == 4 else np.complex128)
 
@@ -69,11 +78,11 @@ def turn_phasors(turns: Any) -> Any:
 
 def nearest_turns(z: Any) -> Any:
     """Return the phases of complex numbers: 32-bit from complex64, 64-bit from complex128."""
-    library: Any = sys.modules["torch"] if is_tensor(z) else np
-    narrow = z.dtype == library.complex64
-    real, imaginary = (library.asarray(part, dtype=library.float64) for part in (z.real, z.imag))
-    scaled = library.arctan2(imaginary, real) / (2.0 * math.pi) * 2.0**32
-    nearest = library.round(scaled)
+    lib = library(z)
+    narrow = z.dtype == lib.complex64
+    real, imaginary = (lib.asarray(part, dtype=lib.float64) for part in (z.real, z.imag))
+    scaled = lib.arctan2(imaginary, real) / (2.0 * math.pi) * 2.0**32
+    nearest = lib.round(scaled)
     # 2**63 itself does not fit into int64: the last 32 bits come from the rest.
     rest = (scaled - nearest) * 2.0**32
     if is_tensor(z):
@@ -97,30 +106,22 @@ def from_side_by_side(rows: np.ndarray) -> np.ndarray:
 
 
 def softmax(scores: np.ndarray) -> np.ndarray:
-    """Return weights of every row that add up to 1."""
     weights = np.exp(scores - scores.max(axis=1, keepdims=True))
     return weights / weights.sum(axis=1, keepdims=True)
 
 
 def turn_power(turns: Any, exponent: float) -> Any:
     """Return phases times a number; see :func:`primal.hdc.power` for what that means."""
-    bits = turn_bits(turns)
-    whole = math.floor(exponent)
-    fraction = exponent - whole
-    kept = min(bits, 52)  # a float64 product holds that many
     if is_tensor(turns):
-        import torch
-
-        half = 1 << (bits - 1)
-        result = turns * ((whole + half) % (2 * half) - half)
-        if fraction:
-            part = torch.round(turns.double() * (fraction * 2.0 ** (kept - bits)))
-            result = result + (part.long() << (bits - kept)).to(turns.dtype)
-        return result
+        made = turn_power(on_host(turns), exponent).view(f"i{turns.itemsize}")
+        return sys.modules["torch"].from_numpy(made).to(turns.device)
+    bits = turn_bits(turns)
+    kept = min(bits, 52)  # a float64 product holds that many
+    whole = math.floor(exponent)
     result = turns * turns.dtype.type(whole % (1 << bits))
-    if fraction:
+    if exponent != whole:
         signed = turns.view(np.int32 if bits == 32 else np.int64)
-        part = np.rint(signed * (fraction * 2.0 ** (kept - bits)))
+        part = np.rint(signed * ((exponent - whole) * 2.0 ** (kept - bits)))
         result += (part.astype(np.int64) << (bits - kept)).astype(turns.dtype)
     return result
 

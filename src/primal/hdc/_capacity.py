@@ -1,7 +1,7 @@
-"""How many items a bundle can hold, before any bundle is made.
+"""How similar codes are at worst, and how many items a bundle can hold.
 
-Codes are taken as unit vectors in R**D that look independent: the inner product of two has mean 0
-and variance 1 / D. :func:`primal.codebooks.capacity` asks how many codes there can be.
+Capacities take codes as unit vectors in R**D that look independent: the inner product of two has
+mean 0 and variance 1 / D. :func:`primal.codebooks.capacity` asks how many codes there can be.
 """
 
 from __future__ import annotations
@@ -9,12 +9,18 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
 from primal._checks import even_dimension, one_of, require_memory, whole_number
-from primal.errors import ParameterError
+from primal.codebooks import GramStatistics, bounds, gram_statistics
+from primal.errors import DataError, ParameterError
+from primal.hdc._algebra import float32_rows, to_numpy
+from primal.hdc._arrays import side_by_side
+from primal.hdc._codes import Codes, operand, phasors
 
 DECODERS = ("matched", "orthogonal", "subspace", "message")
 _GRID = np.linspace(-9.0, 9.0, 1201)
@@ -24,19 +30,71 @@ _LARGEST_SHARE = 0.45
 _EVOLUTION = 1000
 
 
+@dataclass(frozen=True)
+class SimilarityCertificate:
+    """How similar the codes of n items are at worst: every pair is accounted for.
+
+    `coherence` is the largest |cosine similarity| of two of them, 0 for fewer than two, and `pair`
+    their places; `rms` the root mean square of all, sqrt(1 / D) for independent codes. No n codes
+    of this length have a coherence below `welch`.
+    """
+
+    n: int
+    coherence: float
+    pair: tuple[int, int] | None
+    rms: float
+    welch: float
+
+    @classmethod
+    def of(cls, found: GramStatistics) -> SimilarityCertificate:
+        return cls(found.N, found.coherence, found.pair, found.rms, bounds.welch(found.N, found.D))
+
+
+@dataclass(frozen=True)
+class LawCertificate:
+    """How far the similarities of n codes are from the law they are made for, over all pairs.
+
+    `worst` is the largest |similarity - law| of two of them, 0 for fewer than two, and `pair` their
+    places; `rms` the root mean square, about sqrt(1 / D) for phases drawn at random.
+    """
+
+    n: int
+    worst: float
+    pair: tuple[int, int] | None
+    rms: float
+
+
+def certify(codes: Any) -> SimilarityCertificate:
+    """Return how similar codes or bundles of shape (n, k) are; compares all pairs, in blocks."""
+    if operand(codes).ndim != 2:
+        raise DataError(f"certify takes rows of shape (n, k), got {tuple(codes.shape)}.")
+    if len(codes) < 2:
+        return SimilarityCertificate(len(codes), 0.0, None, 0.0, 0.0)
+    z = phasors(to_numpy(codes))
+    return SimilarityCertificate.of(gram_statistics(side_by_side(z, z.dtype), bins=1))
+
+
+def certify_law(codes: Codes, law: np.ndarray) -> LawCertificate:
+    """Return how far the similarities of codes (n, k) are from a matrix (n, n)."""
+    n = len(codes)
+    if n < 2:
+        return LawCertificate(n, 0.0, None, 0.0)
+    rows = float32_rows(codes)
+    gaps = np.abs(rows @ rows.T - law)
+    np.fill_diagonal(gaps, 0.0)
+    i, j = np.unravel_index(gaps.argmax(), gaps.shape)
+    rms = float(np.sqrt(np.square(gaps).sum() / (n * (n - 1))))
+    return LawCertificate(n, float(gaps[i, j]), (int(i), int(j)), rms)
+
+
 def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99) -> int:
     """Return the largest number of items that a decoder finds again in one bundle.
 
-    Parameters
-    ----------
-    D, N : int
-        Real dimensions, even; items to choose from.
-    decoder : {"matched", "orthogonal", "subspace", "message", "resonator"}, default="message"
-        As for :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes,
-        each from N candidates, that :func:`primal.hdc.factorize` finds.
-    accuracy : float, default=0.99
-        Share of the items to be found, strictly between 0 and 1; of the matched filter alone,
-        since pursuits break down within a few items.
+    D counts real dimensions, N items to choose from. The decoders are those of
+    :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes, each from N
+    candidates, that :func:`primal.hdc.factorize` finds. `accuracy`, strictly between 0 and 1, is
+    the share of the items that the matched filter is to find; pursuits break down within a few
+    items.
 
     Examples
     --------
@@ -71,9 +129,7 @@ def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
 
 
 def matched_accuracy(D: int, N: int, K: int) -> float:
-    """Return the share of K bundled items that the matched filter is expected to find.
-
-    D counts real dimensions, N items to choose from, K items in the bundle, each of weight 1.
+    """Return the share of K bundled items of N that the matched filter is expected to find.
 
     Examples
     --------
@@ -98,10 +154,9 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
 
 
 def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float:
-    """Return how often the right one of N values is the best match after a recall.
+    """Return how often the right one of N values is the best match after a recall of a pair.
 
-    D counts real dimensions, N values to choose from, n_pairs pairs stored; the form, "vector" or
-    "matrix", is that of :class:`primal.hdc.KeyValueMemory`.
+    The form, "vector" or "matrix", is that of :class:`primal.hdc.KeyValueMemory`.
 
     Examples
     --------

@@ -12,6 +12,7 @@ from primal.errors import DataError
 from primal.hdc._arrays import (
     is_complex,
     is_tensor,
+    library,
     over_entries,
     turn_bits,
     turn_phasors,
@@ -22,18 +23,14 @@ from primal.hdc._arrays import (
 class Codes:
     """Codes: rows of k integer phases each, of which k is the last axis.
 
-    Operators are those of the algebra: ``a * b`` binds, ``a / b`` unbinds, ``~a`` is the
-    inverse, ``a ** r`` the power, ``-a`` the negative, and ``a + b`` the bundle. Bundles are
-    plain complex arrays, in which ``*`` and ``+`` mean the same; codes and bundles mix.
+    Operators are those of the algebra: ``a * b`` binds, ``a / b`` unbinds, ``~a`` is the inverse,
+    ``a ** r`` the power, ``-a`` the negative, and ``a + b`` the bundle. Bundles are plain complex
+    arrays, in which ``*`` and ``+`` mean the same; codes and bundles mix.
 
-    Codes do not turn into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``.
-
-    Parameters
-    ----------
-    turns : array of shape (..., k)
-        Phases: NumPy uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as
-        a PyTorch tensor of int32 or int64. Not copied; read-only if it is NumPy's. Indices,
-        iteration and ``len`` go over all axes but the last: a code is not taken apart.
+    `turns` are NumPy uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as a
+    PyTorch tensor of int32 or int64. Not copied; read-only if they are NumPy's. Codes do not turn
+    into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``. Indices, iteration and
+    ``len`` go over all axes but the last: a code is not taken apart.
 
     Examples
     --------
@@ -81,11 +78,7 @@ class Codes:
             shapes = [member.shape for member in members]
             raise DataError(f"stack takes codes of one shape, got {shapes}.")
         turns = [member.turns for member in members]
-        if is_tensor(turns[0]):
-            import torch
-
-            return Codes(torch.stack(turns))
-        return Codes(np.stack(turns))
+        return Codes(library(turns[0]).stack(turns))
 
     @property
     def turns(self) -> Any:

@@ -1,41 +1,112 @@
-"""``ItemMemory``: items with their codes, and the way back from a noisy code to an item."""
+"""``ItemMemory``, and how memories are described and kept on disk."""
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Mapping, Sequence
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import positive_scale, require_memory, whole_number
+from primal._checks import file_path, positive_scale, raised_as, require_memory, whole_number
+from primal._files import FolderFormat, parsed_json
 from primal._specs import from_spec
 from primal.engines import row_blocks
-from primal.errors import DataError
+from primal.errors import DataError, MissingPackageError
+from primal.hdc._algebra import float32_rows, to_numpy
 from primal.hdc._arrays import from_side_by_side, listed, softmax
-from primal.hdc._certificate import SimilarityCertificate, certify
+from primal.hdc._capacity import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
-from primal.hdc._convert import float32_rows, to_numpy
 from primal.hdc._decode import Decoded, decode_rows
-from primal.hdc._storage import Stored, check_array, item_bytes, items_of
-from primal.hdc._vocabulary import Vocabulary
+from primal.hdc._vocabulary import Described, Vocabulary, item_lines
 
+_FORMAT = FolderFormat("memory.json", "primal memory", 1)
+# Arrays larger than this are mapped into memory instead of being read.
+_LARGEST_READ = 1 << 26
+_LINES = 4096
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
 _LARGEST_KEPT = 1 << 26
 _BLOCK_ENTRIES = 1 << 22
 
 
+class Stored(Described, ABC):
+    """A memory with a spec of what it is made of, and a folder for what it holds besides."""
+
+    @abstractmethod
+    def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        """Return the fields and arrays to be saved."""
+
+    @classmethod
+    @abstractmethod
+    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
+        """Return the memory of fields and arrays, which may be damaged."""
+
+    def save(self, path: Any) -> None:
+        """Write the memory into a folder, made if need be.
+
+        A memory that is already there is replaced at one moment, other files are left alone.
+        """
+        fields, arrays = self._fields()
+        fields = {"type": type(self).__name__, **fields}
+        _FORMAT.save(
+            file_path("path", path), fields, {name: [array] for name, array in arrays.items()}
+        )
+
+    @classmethod
+    def load(cls, path: Any) -> Self:
+        """Return the memory of a folder; large arrays are mapped, not read.
+
+        A folder without such a memory, or with a damaged one, raises DataError.
+        """
+        fields, arrays = _FORMAT.load(file_path("path", path), mapped_from=_LARGEST_READ)
+        if fields.get("type") != cls.__name__:
+            raise DataError(
+                f"{os.fspath(path)!r} must hold a memory of type {cls.__name__!r}, got "
+                f"{fields.get('type')!r}."
+            )
+        what = f"the memory in {os.fspath(path)!r} is damaged"
+        with raised_as(DataError, what, keep=(DataError, MissingPackageError)):
+            return cls._restored(fields, arrays)
+
+
+def check_array(array: np.ndarray, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+    if array.dtype != dtype or array.shape != shape:
+        raise DataError(
+            f"the spec asks for {np.dtype(dtype)} {shape}, the file holds {array.dtype} "
+            f"{array.shape}."
+        )
+    return array
+
+
+def item_bytes(items: Iterable[Any]) -> np.ndarray:
+    """Return a line of JSON for each item: a name, a number, None or a list of these."""
+    return np.frombuffer("\n".join(item_lines(items)).encode(), dtype=np.uint8)
+
+
+def items_of(saved: np.ndarray, n: int) -> list[Any]:
+    """Return the n items whose lines were saved as bytes."""
+    items: list[Any] = []
+    lines = iter(saved.tobytes().split(b"\n") if saved.size else [])
+    while some := list(itertools.islice(lines, _LINES)):
+        content = b"[" + b",".join(some) + b"]"
+        items += parsed_json(
+            content, "items", most_bytes=len(content), most_depth=2, most_lists=len(some) + 1
+        )
+    if len(items) != n or saved.ndim != 1 or saved.dtype != np.uint8:
+        raise DataError(f"the spec asks for {n} items, the file holds {len(items)}.")
+    return items
+
+
 @dataclass(frozen=True, eq=False)
 class Cleaned:
-    """The items nearest to some queries.
+    """The items nearest to a query, the best first, or a list of such lists for n queries.
 
-    Attributes
-    ----------
-    items : list
-        For one query its best items, the best first; for n queries a list of n such lists.
-    indices, similarities : ndarray of shape (top,) or (n, top), dtype=int64 and float32
-        Their places in the memory and cosine similarities.
+    `indices` (int64) and `similarities` (float32, cosines), of shape (top,) or (n, top), are their
+    places in the memory and how near they are.
     """
 
     items: list
@@ -46,15 +117,8 @@ class Cleaned:
 class ItemMemory(Stored):
     """Items of a vocabulary, growing in number and in dimensions.
 
-    Parameters
-    ----------
-    vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular
-    items : sequence, default=()
-
-    Attributes
-    ----------
-    items : list
-    codes : Codes of shape (n, k), uint32
+    The vocabulary is any of a :class:`Space`; `items` is the list of them, `codes` are theirs,
+    uint32 of shape (n, k).
 
     Examples
     --------
@@ -67,7 +131,7 @@ class ItemMemory(Stored):
     ['owl']
     """
 
-    _parts = ("vocabulary", "items")
+    __match_args__ = ("vocabulary", "items")
 
     def __init__(self, vocabulary: Vocabulary, items: Sequence[Any] = ()) -> None:
         if not isinstance(vocabulary, Vocabulary):
@@ -147,18 +211,10 @@ class ItemMemory(Stored):
     def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
         """Return what a modern Hopfield network recalls: a softmax over all codes of the memory.
 
-        complex64 of the shape of `queries`, close to one code where one is far more similar than
-        all others, else to a mean.
-
-        Parameters
-        ----------
-        queries : Codes or bundle of shape (k,) or (n, k)
-            Of any length.
-        beta : float, optional
-            Sharpness, for cosine similarities; by default 4 sqrt(D), where a difference of one
-            standard deviation of chance similarities counts for a factor exp(4).
-        steps : int, default=1
-            How often the answer becomes the next query.
+        complex64 of the shape of `queries`, (k,) or (n, k), close to one code where one is far more
+        similar than all others, else to a mean. `beta` is the sharpness for cosine similarities, by
+        default 4 sqrt(D), where a difference of one standard deviation of chance similarities
+        counts for a factor exp(4). `steps` is how often the answer becomes the next query.
         """
         z = phasors(to_numpy(queries))
         rows, matrix = z[None] if z.ndim == 1 else z, self._rows()

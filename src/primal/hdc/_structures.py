@@ -1,8 +1,4 @@
-"""Records, sequences, n-grams, graphs and trees as one vector each.
-
-Every structure is a bundle of products. Unbinding brings a part back, up to the noise of the
-others; :class:`primal.hdc.ItemMemory` cleans that up.
-"""
+"""Records, sequences, n-grams, graphs and trees as one vector each: bundles of products."""
 
 from __future__ import annotations
 
@@ -25,15 +21,10 @@ def encode_record(
 ) -> np.ndarray:
     """Return the bundle of key times value over the fields of a record.
 
-    Parameters
-    ----------
-    fields : mapping
-        From names of fields to their values, or to codes and bundles of shape (k,) made
-        elsewhere, such as a record within a record.
-    keys : Symbols
-    values : vocabulary, or mapping from names of fields to vocabularies
-        One for all fields, or one for each, in other roles than the keys. Names take no numbers:
-        hashed, 149.0 would be no nearer to 149.1 than to anything else.
+    `fields` maps names to values, or to codes and bundles of shape (k,) made elsewhere, such as a
+    record within a record. `values` is one vocabulary for all fields, or a mapping with one for
+    each, in other roles than the keys. Names take no numbers: hashed, 149.0 would be no nearer to
+    149.1 than to anything else.
 
     Examples
     --------
@@ -65,14 +56,8 @@ def encode_sequence(
 ) -> np.ndarray:
     """Return the bundle of position times item over a sequence, positions counted from `start`.
 
-    Parameters
-    ----------
-    items : sequence
-    positions : str, Symbols or Integers
-        As for :class:`SequenceMemory`.
-    symbols : vocabulary
-        Of the items, in another role. With levels of gray this encodes pictures.
-    start : int, default=0
+    Positions are those of :class:`SequenceMemory`; `symbols` is a vocabulary in another role. With
+    levels of gray this encodes pictures.
 
     Examples
     --------
@@ -171,8 +156,8 @@ def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabula
 def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
     """Return the code of a path from the root: uint32 of shape (k,).
 
-    The branch taken at depth i is permuted i times, so that (0, 1) and (1, 0) differ; branches
-    count from 1 inside, because the code of the integer 0 is the identity and would not show.
+    The branch at depth i is permuted i times, so that (0, 1) and (1, 0) differ; branches count from
+    1 inside, because the code of the integer 0 is the identity and would not show.
     """
     if not isinstance(branches, (Symbols, Integers)):
         raise DataError(f"branches must be Symbols or Integers, got {type(branches).__name__}.")
@@ -199,7 +184,6 @@ def places_beside(symbols: Vocabulary, positions: Any) -> Symbols | Integers:
 def _value_code(
     name: str, value: Any, keys: Symbols, given: Mapping[str, Vocabulary]
 ) -> Codes | np.ndarray:
-    """Return the code of one field of a record."""
     if isinstance(value, Codes) or is_complex(value):
         if value.ndim != 1:
             raise DataError(f"field {name!r} must hold one code, got shape {tuple(value.shape)}.")

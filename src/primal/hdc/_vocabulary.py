@@ -1,41 +1,175 @@
-"""Vocabularies: names and whole numbers to codes, the same ones everywhere."""
+"""``Space`` deals out primes to roles; vocabularies turn names and whole numbers into codes."""
 
 from __future__ import annotations
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from typing import Any, Self
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 
-from primal._checks import one_of, positions, raised_as, require_memory, whole_number
+from primal._checks import (
+    even_dimension,
+    one_of,
+    positions,
+    positive_scale,
+    raised_as,
+    require_memory,
+    whole_number,
+)
 from primal._hash import stable_position
 from primal._specs import from_spec, make_spec, spec_fields
+from primal.codebooks import toeplitz_statistics
 from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
 from primal.hdc._arrays import listed
-from primal.hdc._certificate import SimilarityCertificate, certify, certify_numbers
+from primal.hdc._capacity import SimilarityCertificate, certify
 from primal.hdc._codes import Codes
-from primal.hdc._space import Space
-from primal.turns import round_turns, static_turns
+from primal.turns import (
+    BLOCK_SCALE,
+    N_BLOCKS,
+    block_increments,
+    require_blocks,
+    round_turns,
+    static_turns,
+)
+
+if TYPE_CHECKING:
+    from primal.hdc import Circular, Levels, Reals, Thermometer
 
 _BLOCK_PHASES = 1 << 22
 
 
-@dataclass(frozen=True)
-class Vocabulary(ABC):
-    """What all vocabularies have: a space, a role in it, and codes of values.
+class Described:
+    """What its `__match_args__`, attributes and arguments of the constructor, make again."""
 
-    Parameters
-    ----------
-    space : Space
-    role : str
-        One of the roles of the space. Codes of different roles can be bound.
+    __match_args__: tuple[str, ...] = ()
+    _as_spec: ClassVar[tuple[str, ...]] = ()  # which of them a spec holds as specs only
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` makes something like this.
+
+        With all items of an :class:`ItemMemory`, without pairs and sequences: `save` keeps those.
+        """
+        values = {name: _spec_value(getattr(self, name)) for name in self.__match_args__}
+        return make_spec(type(self).__name__, **values)
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        found = spec_fields(cls.__name__, fields, cls.__match_args__)
+        parts = {n: v for n, v in found.items() if isinstance(v, Mapping) or n in cls._as_spec}
+        return cls(**found | {name: from_spec(value) for name, value in parts.items()})
+
+
+@dataclass(frozen=True)
+class Space(Described):
+    """D real numbers in a vector, k = D / 2 phases, and a block of primes for every role.
+
+    Codes of different roles can be bound; codes do not change when roles are added at the end. The
+    primes are dealt out to `n_blocks` blocks, the largest number of roles. `sigma` is the scale of
+    the frequencies, by default 1 / sqrt(golden ratio); 1.0 is that of the paper.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> space = hdc.Space(512, roles=("key", "value"))
+    >>> space.symbols("key").encode(["name", "age"]).shape
+    (2, 256)
+    >>> small, large = hdc.Space(512).symbols(), hdc.Space(1024).symbols()
+    >>> bool((small.encode("a").turns == large.encode("a").turns[:256]).all())
+    True
+    """
+
+    D: int
+    roles: tuple[str, ...] = ("item",)
+    n_blocks: int = N_BLOCKS
+    sigma: float = BLOCK_SCALE
+
+    def __post_init__(self) -> None:
+        if isinstance(self.roles, str) or not isinstance(self.roles, Sequence):
+            raise DataError(f"roles is a sequence of names, got {self.roles!r}: pass a tuple.")
+        roles = tuple(self.roles)
+        named = all(isinstance(role, str) for role in roles)
+        if not roles or not named or len(set(roles)) != len(roles):
+            raise DataError(f"roles must be one or more different names, got {roles!r}.")
+        vars(self).update(
+            D=even_dimension(self.D),
+            roles=roles,
+            n_blocks=whole_number("n_blocks", self.n_blocks, least=1),
+            sigma=positive_scale("sigma", self.sigma),
+        )
+        if len(roles) > self.n_blocks:
+            raise ParameterError(
+                f"{len(roles)} roles need as many blocks of primes, got n_blocks = "
+                f"{self.n_blocks}: raise it (that changes every code)."
+            )
+        require_blocks(self.k, self.n_blocks)
+
+    @property
+    def k(self) -> int:
+        """Phases of a code."""
+        return self.D // 2
+
+    def increments(self, role: str) -> np.ndarray:
+        """Return the phase that one step moves every frequency of a role, uint64 of shape (k,)."""
+        block = self.roles.index(one_of("role", role, self.roles))
+        return block_increments(self.k, block, self.n_blocks, self.sigma)
+
+    def symbols(self, role: str | None = None) -> Symbols:
+        """Return the vocabulary of names in a role, by default the first one."""
+        return self._vocabulary("Symbols", role)
+
+    def integers(self, role: str | None = None) -> Integers:
+        """Return the vocabulary of whole numbers in a role, by default the first one."""
+        return self._vocabulary("Integers", role)
+
+    def reals(
+        self, role: str | None = None, d: int = 1, *, kernel: str = "rbf", gamma: float = 1.0
+    ) -> Reals:
+        """Return the vocabulary of vectors of d real numbers in a role, see :class:`Reals`."""
+        return self._vocabulary("Reals", role, d, kernel, gamma)
+
+    def levels(
+        self, role: str | None = None, *, low: float, high: float, n: int, clip: bool = False
+    ) -> Levels:
+        """Return the vocabulary of a range of numbers in n steps, see :class:`Levels`."""
+        return self._vocabulary("Levels", role, low, high, n, clip)
+
+    def thermometer(
+        self, role: str | None = None, *, low: float, high: float, n: int, clip: bool = False
+    ) -> Thermometer:
+        """Return the vocabulary of a range with opposite ends, see :class:`Thermometer`."""
+        return self._vocabulary("Thermometer", role, low, high, n, clip)
+
+    def circular(self, role: str | None = None, *, period: float) -> Circular:
+        """Return the vocabulary of numbers on a circle, see :class:`Circular`."""
+        return self._vocabulary("Circular", role, period)
+
+    def _vocabulary(self, name: str, role: str | None, *options: Any) -> Any:
+        from primal import hdc  # its vocabularies need this class
+
+        return getattr(hdc, name)(self, self.roles[0] if role is None else role, *options)
+
+    def grow(self, D: int) -> Space:
+        """Return the space with more dimensions; old codes are prefixes of the new ones."""
+        if even_dimension(D) < self.D:
+            raise ParameterError(f"a space of D = {self.D} cannot grow to {D}: ask for more.")
+        return replace(self, D=D)
+
+
+@dataclass(frozen=True)
+class Vocabulary(Described, ABC):
+    """What all vocabularies have: a space, one of its roles, and codes of values.
+
+    Codes of different roles can be bound.
     """
 
     space: Space
     role: str
+    _as_spec = ("space",)
 
     def __post_init__(self) -> None:
         if not isinstance(self.space, Space):
@@ -49,17 +183,6 @@ class Vocabulary(ABC):
     def grow(self, D: int) -> Self:
         """Return the vocabulary with more dimensions; old codes are prefixes of the new ones."""
         return replace(self, space=self.space.grow(D))
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this."""
-        values = {f.name: getattr(self, f.name) for f in fields(self)}
-        return make_spec(type(self).__name__, **values | {"space": self.space.spec})
-
-    @classmethod
-    def _from_spec(cls, values: Mapping[str, Any]) -> Self:
-        made = spec_fields(cls.__name__, values, (f.name for f in fields(cls)))
-        return cls(**made | {"space": from_spec(made["space"])})
 
 
 @dataclass(frozen=True)
@@ -119,17 +242,10 @@ class Integers(Vocabulary):
     """
 
     def encode(self, numbers: Any, *, bits: int = 32) -> Codes:
-        """Return the codes of whole numbers within [-2**63, 2**63].
+        """Return the codes of whole numbers within [-2**63, 2**63], of any shape: (*shape, k).
 
-        Parameters
-        ----------
-        numbers : array_like of int, any shape
-        bits : {32, 64}, default=32
-            64 keeps the exact phases: then encode(s + t) is bind(encode(s), encode(t)).
-
-        Returns
-        -------
-        codes : Codes of shape (*numbers.shape, k), uint32 or uint64
+        uint32 or, for bits=64, uint64: these are the exact phases, with which encode(s + t) is
+        bind(encode(s), encode(t)).
         """
         if whole_number("bits", bits) not in (32, 64):
             raise ParameterError(f"bits must be 32 or 64, got {bits!r}.")
@@ -140,7 +256,10 @@ class Integers(Vocabulary):
 
     def certificate(self, n: int) -> SimilarityCertificate:
         """Return how similar the codes of 0, ..., n - 1 are, from the n - 1 differences."""
-        return certify_numbers(self.space.increments(self.role), n)
+        if whole_number("n", n, most=2**40) < 2:
+            return SimilarityCertificate(n, 0.0, None, 0.0, 0.0)
+        found = toeplitz_statistics(self.space.increments(self.role), n, bins=1)
+        return SimilarityCertificate.of(found)
 
 
 def position_turns(
@@ -156,3 +275,25 @@ def position_turns(
     for rows in row_blocks(len(numbers), k, _BLOCK_PHASES):
         turns[rows] = round_turns(static_turns(wrapped[rows], increments))
     return turns
+
+
+def _spec_value(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [json.loads(line) for line in item_lines(value)]
+    return value.spec if hasattr(value, "spec") else value
+
+
+def item_lines(items: Iterable[Any]) -> list[str]:
+    try:
+        return [json.dumps(item, default=_plain) for item in items]
+    except (TypeError, ValueError, RecursionError) as error:
+        raise DataError(
+            f"items are saved as names, numbers or lists of numbers: {error}."
+        ) from None
+
+
+def _plain(value: Any) -> Any:
+    """Return what NumPy holds as Python's own; json calls this for what it does not know."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return value.tolist()
+    raise TypeError(f"got {value!r} of type {type(value).__name__}")

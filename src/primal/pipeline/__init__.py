@@ -5,11 +5,10 @@ from primal._extras import require as _require
 _require("pyarrow", "primal.pipeline")
 
 from primal.pipeline._decode import DecodeReport, decode
-from primal.pipeline._encode import EncodeReport, encode
+from primal.pipeline._encode import EncodeReport, encode, merge
 from primal.pipeline._engines import Local, Ray
 from primal.pipeline._fit import count_inputs, scale_gamma
 from primal.pipeline._inspect import Inspection, inspect
-from primal.pipeline._merge import merge
 
 __all__ = [
     "DecodeReport",

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from primal.errors import DataError
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._sources import Source, check_names, open_source, reading
+from primal.pipeline._sources import Source, open_source, reading
 
 Key = tuple[int, int]  # file and number of a block
 
@@ -29,10 +29,6 @@ class Span:
     first: int
     last: int | None
     n_rows: int | None
-
-    def holds(self, key: Key) -> bool:
-        """Whether a block is one of these, given by its file and number."""
-        return key[0] == self.file and self.first <= key[1] < (self.last or 2**62)
 
 
 @dataclass(frozen=True)
@@ -59,9 +55,7 @@ def shard_spans(
     (i, n), spans = shard, []
     for index, file in enumerate(files):
         try:
-            source = open_source(file)
-            check_names(source.schema, names)
-            n_rows = source.n_rows
+            n_rows = open_source(file, names).n_rows
         except DataError:
             n_rows = None
         if n_rows is None:
@@ -99,9 +93,7 @@ def read_span(
     """
     file, at = files[span.file], span.file
     try:
-        source = open_source(file)
-        with reading(file.path):
-            check_names(source.schema, names)
+        source = open_source(file, names)
     except DataError as error:
         if (at, span.first) not in done:
             yield Block(at, span.first, span.first * rows, None, str(error), True)
@@ -126,7 +118,7 @@ def read_span(
                 else:
                     if source.n_rows:
                         raise DataError("it holds fewer rows than it says")
-                    yield Block(at, 0, 0, _empty(source.schema, names), "", True)
+                    yield Block(at, 0, 0, source.schema.empty_table().select(names), "", True)
                     return
         except DataError as error:
             yield Block(at, number, number * rows, None, str(error), number + 1 == n_blocks)
@@ -152,7 +144,7 @@ def _uncounted(
             yield Block(at, number, number * rows, held, "", False)
             number += 1
         held = table
-    held = _empty(source.schema, names) if held is None else held
+    held = source.schema.empty_table().select(names) if held is None else held
     yield Block(at, number, number * rows, held, "", not failure)
     if failure:
         yield Block(at, number + 1, number * rows + held.num_rows, None, failure, True)
@@ -173,7 +165,3 @@ def _even(tables: Iterator[pa.Table], n_rows: int) -> Iterator[pa.Table]:
             n_held += rest.num_rows
     if held:
         yield pa.concat_tables(held)
-
-
-def _empty(schema: pa.Schema, names: list[str]) -> pa.Table:
-    return pa.schema([schema.field(name) for name in names]).empty_table()

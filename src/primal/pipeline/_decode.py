@@ -2,36 +2,45 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
 from primal._checks import callback, file_path, flag, whole_number
-from primal.decoding import Box, Gaussian, Integers
-from primal.errors import DataError, PhaseWrapWarning
-from primal.pipeline._array_source import ARRAY
+from primal.decoding import Box, Gaussian, Integers, code_phases, noise_turns, pseudoinverse
+from primal.errors import DataError, NotInvertibleError, PhaseWrapWarning, SpecError
 from primal.pipeline._blocks import Block
-from primal.pipeline._columns import FEATURES
-from primal.pipeline._decoder import Decoded, row_decoder
-from primal.pipeline._engines import Local
+from primal.pipeline._engines import Local, make_parts
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import Job, Made, Progress
+from primal.pipeline._job import FLOATS, Job, Made, Progress, Recipe
 from primal.pipeline._output import open_output, places
 from primal.pipeline._parquet import table_group
-from primal.pipeline._recipe import Recipe
-from primal.pipeline._rows import column_array
-from primal.pipeline._run import make_parts
-from primal.pipeline._sources import open_source
+from primal.pipeline._record import UNKNOWN, Extent
+from primal.pipeline._rows import FEATURES, column_array
+from primal.pipeline._sources import ARRAY, open_source
+from primal.turns import phases_to_turns
 
 STATUS = "status"
 _DOUBTFUL = ("ambiguous", "failed")
 # Changes with what is written for the same arguments.
 _VERSION = 3
+# Without being asked, the lattice decoder is set up for at most as many inputs: a matter of
+# seconds (100 inputs 5 to 8 s, 128 inputs 13 s, 200 inputs 3 minutes).
+_MOST_INPUTS = 128
+# How many standard deviations of the noise a decoded row may be from its stored features.
+_DEVIATIONS = 6.0
+
+_Codes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
+# x of shape (n, d), NaN where decoding failed or there was nothing to decode; which rows have
+# features; and "unique", "ambiguous" or "failed" for each, "missing" without features.
+_Decoded = tuple[np.ndarray, np.ndarray, np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -140,7 +149,7 @@ def decode(
     }
     stored = open_source(files[0]).schema
     kept = pa.schema([stored.field(name) for name in recipe.keep])
-    empty = Decoded(np.empty((0, recipe.map.d)), np.empty(0, bool), np.empty(0, "<U9"))
+    empty = np.empty((0, recipe.map.d)), np.empty(0, bool), np.empty(0, "<U9")
     job = _DecodeJob(
         files,
         tuple([ARRAY] if paths[0].suffix == ".npy" else [*recipe.keep, FEATURES]),
@@ -151,11 +160,10 @@ def decode(
         recipe,
         decoder,
     )
-    outcome = make_parts(job, target, Local(), overwrite=overwrite, progress=progress)
-    made = outcome.record
-    report = DecodeReport(
-        target, made.rows, made.statuses, outcome.resumed_rows, outcome.already_complete
+    made, resumed, complete = make_parts(
+        job, target, Local(), overwrite=overwrite, progress=progress
     )
+    report = DecodeReport(target, made.rows, made.statuses, resumed, complete)
     if report.doubtful:
         counts = ", ".join(f"{report.statuses.get(one, 0)} {one}" for one in _DOUBTFUL)
         shown = "they are NaN" if target.suffix == ".npy" else f"see the column {STATUS!r}"
@@ -171,16 +179,15 @@ def decode(
 
 @dataclass(frozen=True)
 class _DecodeJob(Job):
-    decoder: Callable[[pa.Table], Decoded]
+    decoder: Callable[[pa.Table], _Decoded]
 
     def make(self, block: Block) -> Made:
         if block.table is None:
             raise DataError(block.failure)
         table = block.table.rename_columns([*self.recipe.keep, FEATURES])
         decoded = self.decoder(table)
-        groups = (table_group(_table(table, decoded, self.recipe)),) if len(decoded.x) else ()
-        statuses = dict(Counter(decoded.status.tolist()))
-        return Made(groups, len(decoded.x), statuses=statuses)
+        groups = (table_group(_table(table, decoded, self.recipe)),) if len(table) else ()
+        return Made(groups, len(table), statuses=dict(Counter(decoded[2].tolist())))
 
     def npy_rows(self, table: pa.Table) -> np.ndarray:
         """Return x from the table of a part, with NaN in every row that is not unique."""
@@ -197,20 +204,102 @@ class _DecodeJob(Job):
         return x
 
 
-def _table(table: pa.Table, made: Decoded, recipe: Recipe) -> pa.Table:
+def _table(table: pa.Table, decoded: _Decoded, recipe: Recipe) -> pa.Table:
     """Return kept columns, decoded ones in the shape that they were read from, and the verdict."""
     columns, names = [table.column(name) for name in recipe.keep], list(recipe.keep)
-    if len(recipe.columns) == made.x.shape[1]:
-        by_column = (pa.array(np.ascontiguousarray(x), mask=~made.valid) for x in made.x.T)
-        decoded = [*zip(recipe.columns, by_column, strict=True)]
+    x, valid, status = decoded
+    if len(recipe.columns) == x.shape[1]:
+        made = [pa.array(np.ascontiguousarray(one), mask=~valid) for one in x.T]
     else:
-        values, mask = pa.array(made.x.reshape(-1)), None
-        mask = None if made.valid.all() else pa.array(~made.valid)
-        lists = pa.FixedSizeListArray.from_arrays(values, made.x.shape[1], mask=mask)
-        decoded = [(recipe.columns[0], lists)]
-    for name, column in (*decoded, (STATUS, pa.array(made.status))):
+        mask = None if valid.all() else pa.array(~valid)
+        made = [pa.FixedSizeListArray.from_arrays(pa.array(x.reshape(-1)), x.shape[1], mask=mask)]
+    for name, column in zip((*recipe.columns, STATUS), (*made, pa.array(status)), strict=True):
         while name in names:
             name = f"{name}_decoded"
         columns.append(column)
         names.append(name)
     return pa.table(columns, names=names)
+
+
+def row_decoder(
+    recipe: Recipe, extent: Extent | None, *, prior: Any, noise: str | float | None, beam: int
+) -> Callable[[pa.Table], _Decoded]:
+    """Return the function from stored rows to decoded ones.
+
+    `extent` is what was recorded of the rows when they were encoded.
+    """
+    if recipe.stored == "bits":
+        raise NotInvertibleError(
+            "sign bits say in which quarter turn each phase lies and no more: encode with "
+            "stored = 'uint8-phase' to decode later."
+        )
+    m = recipe.map
+    if getattr(m, "form", "pair") != "pair" or m.D % 2:
+        raise NotInvertibleError("offset cosines and an odd D do not determine every phase.")
+    if extent is not None and extent.low and not len(extent.low) == len(extent.high) == m.d:
+        raise SpecError(f"the range in the file is not one of {m.d} inputs: was it changed?")
+    noise = recipe.stored.removesuffix("-phase") if noise is None else noise
+    # Of rows that are there: linear where nothing wraps, else the lattice.
+    plan: Any = None
+    linear = scales = plan
+    if prior is not None:
+        plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
+    else:
+        linear = _linear(recipe, extent, noise_turns(noise))
+        scales = getattr(m, "input_scales", None)
+        if extent is not None and extent.low and extent.wraps and m.d <= _MOST_INPUTS:
+            behind, box = m, extent.box
+            if scales is not None:  # the map behind m takes x times these
+                low, high = (tuple((end * scales).tolist()) for end in extent.range)
+                behind, box = m.map, Extent(low, high, True).box
+            plan = behind.decode_plan(prior=box, noise=noise, beam=beam)
+
+    def decoded(table: pa.Table) -> _Decoded:
+        codes, valid = recipe.present(column_array(table, FEATURES))
+        if recipe.stored not in FLOATS:
+            codes = phases_to_turns(codes)
+        x = np.full((len(valid), m.d), np.nan)
+        status = np.full(len(valid), "missing", dtype="<U9")
+        if plan is None:
+            x[valid], status[valid] = linear(codes)
+        else:
+            result = plan.decode(codes, check=False)  # the verdict on every row is reported
+            x[valid] = result.x if scales is None else result.x / scales
+            status[valid] = result.status
+        return x, valid, status
+
+    return decoded
+
+
+def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:
+    """Return the linear inverse, each answer of which is encoded again and compared.
+
+    That an answer has the stored features does not prove that no phase had wrapped: another x
+    may have them too. What was recorded when the rows were encoded does; without it an answer is
+    ambiguous.
+    """
+    m = recipe.map
+    inverse = pseudoinverse(m.basis).T
+    if getattr(m, "input_scales", None) is not None:
+        inverse = inverse / m.input_scales
+    slack = 2.0 * _DEVIATIONS * noise * np.linalg.norm(inverse, axis=0)
+    extent = extent or UNKNOWN  # no extent: there are no rows
+    low, high = extent.range
+    verdict = "ambiguous" if extent.wraps else "unique"
+
+    def by_inverse(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        x = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse
+        there = np.isfinite(x).all(axis=1)  # features that are erased have no phase
+        x[~there] = 0.0
+        if recipe.stored in FLOATS:
+            off = (codes.astype(np.float64) - m.encode(x)) / getattr(m, "amplitude", 1.0)
+            turn = 2.0 * math.pi
+        else:
+            off, turn = (codes - m.turns(x)).view(np.int32) * 2.0**-32, 1.0
+        misfit = np.sqrt(np.square(off).mean(axis=1)) / turn
+        agree = there & (misfit <= _DEVIATIONS * noise)
+        agree &= ((x >= low - slack) & (x <= high + slack)).all(axis=1)
+        x[~agree] = np.nan
+        return x, np.where(agree, verdict, "failed")
+
+    return by_inverse

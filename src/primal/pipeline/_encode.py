@@ -1,23 +1,35 @@
-"""``encode``: from tables on disk to features on disk."""
+"""``encode``, from tables on disk to features on disk, and ``merge`` of what shards wrote."""
 
 from __future__ import annotations
 
+import base64
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from primal._checks import callback, flag, one_of, whole_number
-from primal.errors import ParameterError
-from primal.pipeline._columns import FEATURES, checked_names, find_columns
-from primal.pipeline._engines import Local, Ray, checked_engine
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from primal._checks import callback, file_path, flag, one_of, whole_number
+from primal.errors import DataError, ParameterError
+from primal.pipeline._engines import Local, Ray, checked_engine, make_parts
+from primal.pipeline._folder import MANIFEST, PartFolder
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import EncodeJob, Progress
-from primal.pipeline._output import places
-from primal.pipeline._recipe import FLOATS, LARGEST_PART_ROWS, ON_ERROR, STORED, Recipe, core_map
-from primal.pipeline._record import beside
-from primal.pipeline._run import Outcome, make_parts
+from primal.pipeline._job import (
+    FLOATS,
+    LARGEST_PART_ROWS,
+    ON_ERROR,
+    STORED,
+    EncodeJob,
+    Progress,
+    Recipe,
+    core_map,
+)
+from primal.pipeline._output import finished, open_output, places, write_one_file
+from primal.pipeline._record import Record, beside, read_manifest
+from primal.pipeline._rows import FEATURES, checked_names, find_columns
 
 # Bytes of features in one part, when the number of rows is left open.
 _PART_BYTES = 1 << 24
@@ -131,60 +143,12 @@ def encode(
     flag("overwrite", overwrite)
     callback("progress", progress)
     keep, chosen = checked_names("keep", keep), checked_names("columns", columns)
-    shard = _check_options(target, map_, keep, stored, on_error, shard)
-    if rows_per_part is not None:
-        whole_number("rows_per_part", rows_per_part, least=1, most=LARGEST_PART_ROWS)
-    where = checked_engine(engine, map_, stored)
-    files = find_inputs(src, target)
-    found, _, kept = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
-    # By default a power of two of rows whose features take about 16 MB, and their input no more.
-    rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * map_.D, 8 * map_.d)))
-    rows = int(rows_per_part or 1 << (rows.bit_length() - 1))
-    recipe = Recipe(map_, stored, found, keep, on_error, rows)
-    job = EncodeJob(
-        files,
-        tuple(dict.fromkeys((*found, *keep))),
-        rows,
-        str(folder.absolute()),
-        recipe.as_json,
-        recipe.schema(kept),
-        recipe,
-        kept,
-        where.layer,
-        where.device,
-    )
-    outcome = make_parts(job, target, where, shard=shard, overwrite=overwrite, progress=progress)
-    return report_of(target, outcome, time.perf_counter() - start)
-
-
-def report_of(target: Path, outcome: Outcome, seconds: float) -> EncodeReport:
-    """Return the report on an output."""
-    record = outcome.record
-    one_file = target.suffix in (".parquet", ".npy")
-    lists = beside(target, "rejected.csv") if one_file else target / "_rejected"
-    return EncodeReport(
-        target,
-        record.rows,
-        record.rejected,
-        lists if record.rejected else None,
-        record.about["fingerprint"],
-        record.about["spec"],
-        outcome.resumed_rows,
-        outcome.already_complete,
-        seconds,
-    )
-
-
-def _check_options(
-    target: Path, m: Any, keep: tuple[str, ...], stored: str, on_error: str, shard: object
-) -> tuple[int, int]:
-    """Return the shard; raise ParameterError for options that are wrong or do not go together."""
     one_of("stored", stored, STORED)
     one_of("on_error", on_error, ON_ERROR)
-    if stored not in FLOATS and (getattr(m, "form", "pair") != "pair" or m.D % 2):
+    if stored not in FLOATS and (getattr(map_, "form", "pair") != "pair" or map_.D % 2):
         raise ParameterError(
-            f"{stored} needs pairs of cosine and sine, and m has {m.D} features of form "
-            f"{getattr(m, 'form', 'pair')!r}: use an even number and form='pair'."
+            f"{stored} needs pairs of cosine and sine, and m has {map_.D} features of form "
+            f"{getattr(map_, 'form', 'pair')!r}: use an even number and form='pair'."
         )
     if FEATURES in keep:
         raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
@@ -207,4 +171,109 @@ def _check_options(
             f"{stored} codes in a .npy file have no value for a missing row: write Parquet, or "
             "skip such rows."
         )
-    return i, n
+    if rows_per_part is not None:
+        whole_number("rows_per_part", rows_per_part, least=1, most=LARGEST_PART_ROWS)
+    plain = isinstance(engine, (str, Local)) and engine in ("local", Local())
+    where = Local() if plain else checked_engine(engine, map_, stored)
+    files = find_inputs(src, target)
+    found, _, kept = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
+    # By default a power of two of rows whose features take about 16 MB, and their input no more.
+    rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * map_.D, 8 * map_.d)))
+    rows = int(rows_per_part or 1 << (rows.bit_length() - 1))
+    recipe = Recipe(map_, stored, found, keep, on_error, rows)
+    about = {
+        "spec": map_.spec,
+        "fingerprint": map_.fingerprint,
+        "stored": stored,
+        "columns": list(found),
+        "keep": list(keep),
+        "on_error": on_error,
+        "rows_per_part": rows,
+    }
+    read, features = tuple(dict.fromkeys((*found, *keep))), recipe.feature_type
+    schema = pa.schema([*kept, pa.field(FEATURES, features, nullable=on_error == "null")])
+    job = EncodeJob(
+        *(files, read, rows, str(folder.absolute()), about, schema, recipe),
+        *(kept, where.layer, where.device),
+    )
+    made = make_parts(job, target, where, shard=(i, n), overwrite=overwrite, progress=progress)
+    return _report(target, *made, start)
+
+
+def _report(
+    target: Path, record: Record, resumed_rows: int, already_complete: bool, start: float
+) -> EncodeReport:
+    one_file = target.suffix in (".parquet", ".npy")
+    rejected = sum(part[4] for part in record.parts)
+    lists = beside(target, "rejected.csv") if one_file else target / "_rejected"
+    return EncodeReport(
+        target,
+        record.rows,
+        rejected,
+        lists if rejected else None,
+        record.about["fingerprint"],
+        record.about["spec"],
+        resumed_rows,
+        already_complete,
+        time.perf_counter() - start,
+    )
+
+
+def merge(
+    src: str | Path,
+    dst: str | Path | None = None,
+    *,
+    overwrite: bool = False,
+    progress: Progress | None = None,
+) -> EncodeReport:
+    """Check that a folder holds the parts of all shards, and put them together if asked for.
+
+    Parameters
+    ----------
+    src : path
+        The folder that ``encode(..., shard=(i, n))`` wrote into, for every i.
+    dst : path, optional
+        One file, ``.parquet`` or ``.npy``, with the bytes of an encoding that was never cut into
+        shards. The folder stays.
+    overwrite : bool, default=False
+    progress : callable, optional
+        Called with rows done and rows in all.
+
+    Returns
+    -------
+    report : EncodeReport
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal import pipeline
+    >>> np.save("points.npy", np.linspace(-1.0, 1.0, 300).reshape(100, 3))
+    >>> m = primal.KernelPrime(3, 8, gamma=0.1)
+    >>> for i in range(2):
+    ...     _ = pipeline.encode("points.npy", "shards", m, rows_per_part=10, shard=(i, 2))
+    >>> pipeline.merge("shards", "whole.parquet").rows
+    100
+    """
+    start, folder = time.perf_counter(), file_path("src", src)
+    flag("overwrite", overwrite)
+    callback("progress", progress)
+    if not folder.is_dir():
+        raise DataError(f"{src} is no folder of parts: name the one that the shards wrote into.")
+    record, paths = open_output(folder, None if dst is None else file_path("dst", dst))
+    if dst is None:
+        return _report(folder, record, record.rows, True, start)
+    target, work_folder = places(dst)
+    if work_folder == target:
+        raise ParameterError(
+            f"the folder is complete as it is; {dst} must end in .parquet or .npy."
+        )
+    request = read_manifest(folder / MANIFEST)["request"] | {"format": target.suffix}
+    done = finished(target, request, overwrite)
+    if done is None:
+        # As it was written: Arrow's reader names some inner fields otherwise.
+        written = base64.b64decode(pq.read_metadata(paths[0]).metadata[b"ARROW:schema"])
+        schema, recipe = pa.ipc.read_schema(pa.py_buffer(written)), Recipe.from_json(record.about)
+        with PartFolder(work_folder, request) as work:
+            write_one_file(target, folder, record, schema, request, recipe.npy_rows, progress)
+            work.remove()
+    return _report(target, done or record, 0, done is not None, start)

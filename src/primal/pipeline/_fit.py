@@ -17,11 +17,9 @@ from primal.bases import fold_sum
 from primal.errors import DataError
 from primal.kernels import KERNELS
 from primal.pipeline._blocks import read_span, shard_spans
-from primal.pipeline._columns import checked_names, find_columns
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import Progress, complaint
-from primal.pipeline._recipe import ON_ERROR
-from primal.pipeline._rows import matrix
+from primal.pipeline._job import ON_ERROR, Progress, complaint
+from primal.pipeline._rows import checked_names, find_columns, matrix
 
 # Values of one piece: 16 MB.
 _PIECE_VALUES = 1 << 21
@@ -91,16 +89,20 @@ def scale_gamma(
     spans = shard_spans(files, names, piece_rows, (0, 1))
     total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
     for block in (b for span in spans for b in read_span(files, span, names, piece_rows)):
-        if block.table is None:
-            if on_error == "raise":
+        path = files[block.file].path
+        try:
+            if block.table is None:
                 raise DataError(block.failure)
+            x, problems = matrix(block.table, found, d, path)
+        except DataError:
+            if on_error == "raise":
+                raise
             continue
         n_read += block.table.num_rows
         if progress is not None:
             progress(n_read, total)
-        x, problems = matrix(block.table, found, d)
         if problems and on_error == "raise":
-            raise complaint(files[block.file].path, block.first_row, problems)
+            raise complaint(path, block.first_row, problems)
         x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
         if not len(x):
             continue

@@ -9,8 +9,6 @@ shards of one run, keeps others out; where a disk knows no locks the manifest st
 from __future__ import annotations
 
 import contextlib
-import csv
-import io
 import os
 import re
 import time
@@ -33,17 +31,15 @@ MANIFEST = "_primal.json"
 # One file that is put together from parts, with its manifest and list of rejected rows.
 WORK_FILES = ("_whole", "_manifest.json", "_rejected.csv")
 REJECTED_HEADER = b"file,row,column,value,reason\n"
+# Files of a part, and of its rejected rows, by file and number of its block.
+PART_NAME = "part-{:05}-{:06}.parquet"
+LIST_NAME = "_rejected/part-{:05}-{:06}.csv"
 _PART = re.compile(r"part-(\d{5,9})-(\d{6,15})\.parquet")
 _LIST = re.compile(r"part-\d{5,9}-\d{6,15}\.csv")
 # What a run that was killed left of a file.
-_DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
+DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
 # Tries of a shard to get the lock, 10 ms apart: another one may be starting.
 _TRIES = 1000
-
-
-def part_path(folder: Path, key: Key) -> Path:
-    """Return the file of a part."""
-    return folder / f"part-{key[0]:05}-{key[1]:06}.parquet"
 
 
 def part_keys(folder: Path) -> list[Key]:
@@ -54,26 +50,11 @@ def part_keys(folder: Path) -> list[Key]:
 
 def part_record(folder: Path, key: Key, run: str | None = None) -> Record:
     """Return the record of a part, which must be one of this run."""
-    path = part_path(folder, key)
+    path = folder / PART_NAME.format(*key)
     record = read_record(path)
     if (run or record.run) != record.run or [part[:2] for part in record.parts] != [key]:
         raise DataError(f"{path} is a part of another run: remove it, and run again.")
     return record
-
-
-def rejected_path(folder: Path, key: Key) -> Path:
-    """Return the file that lists the rejected rows of a part."""
-    return folder / "_rejected" / f"{part_path(folder, key).stem}.csv"
-
-
-def write_rejected(folder: Path, key: Key, lines: Iterable[tuple[str, ...]]) -> None:
-    """List the rejected rows of a part; the part itself comes later."""
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(lines)
-    path = rejected_path(folder, key)
-    path.parent.mkdir(exist_ok=True)
-    with written_whole(path) as stream:
-        stream.write(REJECTED_HEADER + text.getvalue().encode("utf-8", errors="replace"))
 
 
 @contextlib.contextmanager
@@ -102,58 +83,48 @@ class PartFolder:
     working: bool = False
 
     def __enter__(self) -> PartFolder:
-        with on_disk(self.path):
-            self.path.mkdir(parents=True, exist_ok=True)
-            self._lock, alone = _locked(self.path, self.shared)
-            try:
-                self._claim(alone)
-                if self.shared and alone and fcntl is not None and self._lock is not None:
-                    with contextlib.suppress(OSError):  # some network disks know no locks
-                        fcntl.flock(self._lock, fcntl.LOCK_SH)
-            except BaseException:
-                if self._lock is not None:
-                    os.close(self._lock)
-                raise
-        return self
-
-    def _claim(self, alone: bool) -> None:
         """Leave the folder with the manifest of this request, or refuse it as it is."""
-        manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
-        if MANIFEST in there:
-            found = read_manifest(manifest)["request"]
-            if found == self.request:
-                return
-            if not self.overwrite:
-                refuse_other(self.path, found, self.request)
-            if not alone:
-                raise ParameterError(f"another run is writing {self.path} now: wait for it.")
-            self._unlink(_PART, _LIST, _DRAFT)  # first: no part stands beside another's manifest
-        elif foreign := [name for name in there if not _DRAFT.fullmatch(name)]:
-            raise ParameterError(
-                f"{self.path} is there, holds {foreign[0]!r} and has no {MANIFEST}: it is no "
-                "output of primal. Choose another name."
-            )
-        with written_whole(manifest) as stream:
-            stream.write(manifest_text(self.request))
+        with on_disk(self.path), contextlib.ExitStack() as undo:
+            self.path.mkdir(parents=True, exist_ok=True)
+            lock, alone = _locked(self.path, self.shared)
+            if lock is not None:
+                undo.callback(os.close, lock)
+            manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
+            found = read_manifest(manifest)["request"] if MANIFEST in there else None
+            foreign = [name for name in there if not DRAFT.fullmatch(name)]
+            if found is None and foreign:
+                raise ParameterError(
+                    f"{self.path} is there, holds {foreign[0]!r} and has no {MANIFEST}: it is no "
+                    "output of primal. Choose another name."
+                )
+            if found is not None and found != self.request:
+                if not self.overwrite:
+                    refuse_other(self.path, found, self.request)
+                if not alone:
+                    raise ParameterError(f"another run is writing {self.path} now: wait for it.")
+                self.unlink(_PART, _LIST, DRAFT)  # no part stands beside another's manifest
+            if found != self.request:
+                with written_whole(manifest) as stream:
+                    stream.write(manifest_text(self.request))
+            if self.shared and alone and fcntl is not None and lock is not None:
+                with contextlib.suppress(OSError):  # some network disks know no locks
+                    fcntl.flock(lock, fcntl.LOCK_SH)
+            self._held = undo.pop_all()
+        return self
 
     def remove(self, keys: Iterable[Key] | None = None) -> None:
         """Remove some parts; without any named all of them, and the folder if it is then empty."""
         for key in keys or ():
-            part_path(self.path, key).unlink(missing_ok=True)
-            rejected_path(self.path, key).unlink(missing_ok=True)
+            (self.path / PART_NAME.format(*key)).unlink(missing_ok=True)
+            (self.path / LIST_NAME.format(*key)).unlink(missing_ok=True)
         if keys is None:
-            self._unlink(_PART, _LIST, _DRAFT)
+            self.unlink(_PART, _LIST, DRAFT)
             for name in (*WORK_FILES, MANIFEST):
                 (self.path / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 self.path.rmdir()
 
-    def tidy(self) -> None:
-        """Remove what a kill left of a part, unless other shards may be writing one."""
-        if not self.shared:
-            self._unlink(_DRAFT)
-
-    def _unlink(self, *patterns: re.Pattern[str]) -> None:
+    def unlink(self, *patterns: re.Pattern[str]) -> None:
         """Remove the files of ours with such names, and no others."""
         lists = self.path / "_rejected"
         for folder in (self.path, *([lists] if lists.is_dir() else ())):
@@ -164,15 +135,12 @@ class PartFolder:
         with contextlib.suppress(OSError):
             lists.rmdir()
 
-    def __exit__(self, kind: type | None, error: BaseException | None, trace: object) -> None:
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
         ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
         gives_up = ours and self.working and not self.shared
-        try:
+        with self._held:
             if gives_up and (isinstance(error, DataError) or not part_keys(self.path)):
                 self.remove()
-        finally:
-            if self._lock is not None:
-                os.close(self._lock)
 
 
 def _locked(folder: Path, shared: bool) -> tuple[int | None, bool]:

@@ -10,18 +10,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._checks import file_path
-from primal.errors import DataError
-from primal.pipeline._array_source import ARRAY, open_npy
+from primal._checks import file_path, raised_as
+from primal.errors import DataError, PrimalError
 from primal.pipeline._blocks import Span, read_span
-from primal.pipeline._columns import FEATURES
-from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import EncodeJob
-from primal.pipeline._output import known_inputs, open_output
-from primal.pipeline._recipe import Recipe
-from primal.pipeline._record import Record
-from primal.pipeline._rows import column_array
-from primal.pipeline._sources import reading
+from primal.pipeline._folder import MANIFEST
+from primal.pipeline._inputs import InputFile, find_inputs
+from primal.pipeline._job import EncodeJob, Recipe
+from primal.pipeline._output import open_output
+from primal.pipeline._record import Record, beside, read_manifest
+from primal.pipeline._rows import FEATURES, column_array
+from primal.pipeline._sources import ARRAY, open_arrays, reading
 
 # Parts that are encoded again, spread evenly over the output.
 _SAMPLED_PARTS = 4
@@ -107,7 +105,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     where = file_path("path", path)
     record, paths = open_output(where)
     recipe = Recipe.from_json(record.about)
-    names, files = known_inputs(where)
+    names, files = _known_inputs(where)
     if source is not None:
         files = find_inputs(source)
     kept = pa.schema([])
@@ -115,7 +113,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
         schema = pq.read_schema(paths[0])
         kept = pa.schema([schema.field(name) for name in recipe.keep])
     read, rows = tuple(dict.fromkeys((*recipe.columns, *recipe.keep))), recipe.rows_per_part
-    job = EncodeJob(files, read, rows, "", record.about, recipe.schema(kept), recipe, kept)
+    job = EncodeJob(files, read, rows, "", record.about, kept, recipe, kept)
     same = job.run == record.run
     if source is not None and not same:
         raise DataError(f"{source} is not what {path} was made from: names or sizes differ.")
@@ -125,7 +123,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
         rows=record.rows,
         n_bytes=sum(one.stat().st_size for one in paths),
         parts=len(record.parts),
-        rejected=record.rejected,
+        rejected=sum(part[4] for part in record.parts),
         stored=recipe.stored,
         columns=recipe.columns,
         keep=recipe.keep,
@@ -139,13 +137,30 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     )
 
 
+def _known_inputs(path: Path) -> tuple[list[str], tuple[InputFile, ...]]:
+    """Return the names of the inputs of an output, and the files if all are as they were."""
+    manifest = path / MANIFEST if path.is_dir() else beside(path, "manifest.json")
+    try:
+        listed: list[dict[str, Any]] = read_manifest(manifest)["request"]["inputs"]
+        with raised_as(DataError, "the manifest is damaged"):
+            files = tuple(InputFile(**one) for one in listed)
+            names = [Path(file.path).name for file in files]
+    except DataError:
+        return [], ()
+    try:
+        return names, files if files == find_inputs([file.path for file in files]) else ()
+    except PrimalError:
+        return names, ()
+
+
 def _verify(
     record: Record, job: EncodeJob, paths: list[Path]
 ) -> tuple[dict[str, Any] | None, int, int]:
     """Return the regime, the rows that were encoded again, and how many of them differ."""
     recipe, files = job.recipe, job.files
     wraps, peaks, sampled, wrong = [], [], 0, 0
-    filled = [place for place, part in enumerate(record.parts) if part[2]]
+    counts = [part[2] for part in record.parts]
+    filled = [place for place, n_rows in enumerate(counts) if n_rows]
     spread = np.linspace(0, len(filled) - 1, min(len(filled), _SAMPLED_PARTS)).round()
     for place in [filled[int(i)] for i in spread]:
         f, number, n_rows, *_ = record.parts[place]
@@ -158,7 +173,16 @@ def _verify(
         made = job.make(block)
         if made.codes is None:
             raise DataError(made.rejected[0][-1])
-        stored, there = recipe.present(_stored(paths, record, place))
+        path = paths[place] if len(paths) == len(counts) else paths[0]
+        with reading(str(path)):
+            if path.suffix == ".npy":
+                tables = open_arrays(str(path)).tables([ARRAY], sum(counts[:place]), n_rows)
+                features = column_array(next(tables), ARRAY)
+            else:
+                group = sum(n > 0 for n in counts[:place]) if len(paths) == 1 else 0
+                table = pq.ParquetFile(path).read_row_group(group, [FEATURES])
+                features = column_array(table, FEATURES)
+        stored, there = recipe.present(features)
         sampled += n_rows
         same = len(made.codes) == len(there)
         wrong += _n_different(made.codes, made.null, stored, there) if same else n_rows
@@ -170,18 +194,6 @@ def _verify(
     kind, share = "hash" if max(peaks) >= 0.5 else "manifold", sum(wraps) / sampled
     found = {"kind": kind, "fraction_wrapped": share, "peak_turns": max(peaks)}
     return found, sampled, wrong
-
-
-def _stored(paths: list[Path], record: Record, place: int) -> pa.Array:
-    """Return the features of one part as they are in the output."""
-    rows = [part[2] for part in record.parts]
-    path = paths[place] if len(paths) == len(rows) else paths[0]
-    with reading(str(path)):
-        if path.suffix == ".npy":
-            tables = open_npy(str(path)).tables([ARRAY], sum(rows[:place]), rows[place])
-            return column_array(next(tables), ARRAY)
-        group = sum(n > 0 for n in rows[:place]) if path is paths[0] and len(paths) == 1 else 0
-        return column_array(pq.ParquetFile(path).read_row_group(group, [FEATURES]), FEATURES)
 
 
 def _n_different(

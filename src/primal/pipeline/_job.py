@@ -1,32 +1,167 @@
-"""One block through the recipe: bad rows apart, features made, and the part written."""
+"""One block through the recipe: bad rows apart, features made, and the part written.
+
+A recipe is what is done to every row: the few values, written into each output, that can do it
+again. A job is a recipe and everything else that making a part takes.
+"""
 
 from __future__ import annotations
 
+import csv
 import hashlib
+import io
 import json
+import threading
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
+from primal._checks import one_of, raised_as, whole_number
+from primal._extras import require
 from primal._files import written_whole
-from primal.errors import DataError
+from primal._specs import from_spec
+from primal.errors import DataError, EngineError, ParameterError, SpecError
 from primal.pipeline._blocks import Block
-from primal.pipeline._columns import FEATURES
-from primal.pipeline._folder import on_disk, part_path, write_rejected
+from primal.pipeline._folder import LIST_NAME, PART_NAME, REJECTED_HEADER, on_disk
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._parquet import RowGroup, feature_group, write_file
-from primal.pipeline._recipe import Recipe
 from primal.pipeline._record import METADATA_KEY, Extent, Record
-from primal.pipeline._rows import Problem, check_columns, column_array, converted, matrix
+from primal.pipeline._rows import FEATURES, Problem, column_array, converted, matrix
 from primal.pipeline._sources import MALFORMED
+from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 # Called with rows done and rows in all, None while that is unknown.
 Progress = Callable[[int, int | None], None]
+
+
+ON_ERROR = ("raise", "skip", "null")
+# What is stored of a row, and the NumPy type of one stored value.
+STORED = {
+    "float32": "float32",
+    "float16": "float16",
+    "uint8-phase": "uint8",
+    "uint16-phase": "uint16",
+    "bits": "uint8",
+}
+FLOATS = ("float32", "float16")
+_COMPACT = {
+    "uint8-phase": phases_to_uint8,
+    "uint16-phase": phases_to_uint16,
+    "bits": phases_to_bits,
+}
+LARGEST_PART_ROWS = 1 << 26
+# New memory for every part would cost a third of the encoding: the system hands it out page by
+# page. So every thread keeps its own.
+_memory = threading.local()
+
+
+def core_map(m: object) -> Any:
+    """Return the map of vectors that m is, or that a fitted transformer has as `map_`."""
+    found = getattr(m, "map_", m)  # of a fitted transformer
+    if not all(hasattr(found, name) for name in ("d", "D", "encode", "turns", "spec")):
+        raise ParameterError(
+            f"m must be a map such as primal.KernelPrime(d, D) or a fitted transformer, got {m!r}."
+        )
+    return found
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """From rows of a table to stored features."""
+
+    map: Any
+    stored: str  # a key of STORED
+    columns: tuple[str, ...]  # that hold x: one of lists, or d of numbers
+    keep: tuple[str, ...]  # passed through
+    on_error: str
+    rows_per_part: int
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> Recipe:
+        with raised_as(SpecError, "the description of the map is damaged"):
+            columns, keep = (tuple(map(str, values[name])) for name in ("columns", "keep"))
+            return cls(
+                _map(json.dumps(values["spec"])),
+                one_of("stored", values["stored"], STORED),
+                columns,
+                keep,
+                one_of("on_error", values["on_error"], ON_ERROR),
+                whole_number("rows_per_part", values["rows_per_part"], least=1, most=2**48),
+            )
+
+    @cached_property
+    def feature_type(self) -> Any:
+        """Arrow type of the feature column: lists of as many values as a row has."""
+        width = -(-self.map.D // 8) if self.stored == "bits" else self.map.D
+        width = width // 2 if self.stored.endswith("-phase") else width
+        element = pa.from_numpy_dtype(np.dtype(STORED[self.stored]))
+        return pa.list_(pa.field("element", element, nullable=False), width)
+
+    def codes(self, x: np.ndarray, layer: Any = None, device: str = "cpu") -> np.ndarray:
+        """Return the stored values of rows of shape (n, d), as an array of shape (n, width).
+
+        They may lie in memory that the next call in the same thread uses again. `layer` is a
+        PyTorch module on a device that makes float features in place of the map.
+        """
+        if self.stored not in FLOATS:
+            return _COMPACT[self.stored](self.map.turns(x))
+        size = len(x) * self.map.D
+        if getattr(_memory, "values", None) is None or _memory.values.size < size:
+            _memory.values = np.empty(size, dtype=np.float32)
+        z = _memory.values[:size].reshape(len(x), self.map.D)
+        if layer is None:
+            self.map.encode(x, out=z)
+        else:
+            torch = require("torch", "a layer")
+            try:
+                with torch.inference_mode():
+                    # float64 holds every type that is read, and NumPy's memory may be read-only.
+                    made = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
+                    if made.dtype != torch.float32:
+                        raise EngineError(
+                            f"the layer makes {made.dtype}: pass it dtype=torch.float32."
+                        )
+                    torch.from_numpy(z).copy_(made)
+            except (RuntimeError, AssertionError) as error:  # the latter from one without CUDA
+                raise EngineError(
+                    f"engine with device {device!r} cannot be used: {error}"
+                ) from None
+        return z if self.stored == "float32" else z.astype(np.float16)
+
+    def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
+        """Return stored features as they were read: codes of the rows that have some, and which."""
+        kind, own = features.type, self.feature_type
+        same = pa.types.is_fixed_size_list(kind) and kind.value_type == own.value_type
+        if not same or kind.list_size != own.list_size:
+            raise DataError(f"the features are {kind}, and the map makes {own}: were they changed?")
+        valid = features.is_valid().to_numpy(zero_copy_only=False)
+        flat = features.drop_null().flatten().to_numpy(zero_copy_only=False)
+        codes = flat.reshape(-1, self.feature_type.list_size)
+        if self.on_error == "null" and self.stored in FLOATS:  # NaN is null in a .npy file
+            there = ~np.isnan(codes[:, 0])
+            valid = valid.copy()
+            valid[valid] = there
+            codes = codes[there]
+        return codes, valid
+
+    def npy_rows(self, table: pa.Table) -> np.ndarray:
+        """Return the rows of a ``.npy`` file from the table of a part, NaN for nulls."""
+        codes, valid = self.present(column_array(table, FEATURES))
+        if valid.all():
+            return codes
+        whole = np.full((len(valid), codes.shape[1]), np.nan, dtype=codes.dtype)
+        whole[valid] = codes
+        return whole
+
+
+@lru_cache(maxsize=4)
+def _map(spec_json: str) -> Any:
+    """Return the map of a spec; kept, since every part of an output has the same one."""
+    return core_map(from_spec(json.loads(spec_json)))
 
 
 @dataclass(frozen=True)
@@ -62,11 +197,9 @@ class Job:
         return hashlib.sha256(json.dumps([self.about, inputs], sort_keys=True).encode()).hexdigest()
 
     def make(self, block: Block) -> Made:
-        """Return the rows of a part."""
         raise NotImplementedError
 
     def npy_rows(self, table: pa.Table) -> np.ndarray:
-        """Return the rows of a ``.npy`` file from the table of a part."""
         return self.recipe.npy_rows(table)
 
     def write(self, block: Block) -> Record:
@@ -76,9 +209,14 @@ class Job:
         record = Record(self.about, self.run, (part,), made.extent, made.statuses or {})
         metadata = {METADATA_KEY: json.dumps(record.as_json()).encode()}
         with on_disk(self.folder):
-            if made.rejected:
-                write_rejected(folder, key, made.rejected)
-            with written_whole(part_path(folder, key)) as stream:
+            if made.rejected:  # listed first: a part stands for a list that is there
+                text, path = io.StringIO(), folder / LIST_NAME.format(*key)
+                csv.writer(text, lineterminator="\n").writerows(made.rejected)
+                path.parent.mkdir(exist_ok=True)
+                with written_whole(path) as stream:
+                    lines = text.getvalue().encode("utf-8", errors="replace")
+                    stream.write(REJECTED_HEADER + lines)
+            with written_whole(folder / PART_NAME.format(*key)) as stream:
                 write_file(stream, self.schema.with_metadata(metadata), made.groups)
         return record
 
@@ -96,18 +234,31 @@ class EncodeJob(Job):
         try:
             if block.table is None:
                 raise DataError(block.failure)
-            x, kept, problems = self._checked(block.table, path)
+            table, kept = block.table, []
+            x, problems = matrix(table, recipe.columns, recipe.map.d, path)
         except DataError as error:
             if recipe.on_error == "raise":
                 raise
             first = str(block.first_row) if block.first_row else ""
             return Made((), 0, ((path, first, "", "", str(error)),))
+        for field in self.kept:
+            column, bad = converted(column_array(table, field.name), field.type, field.name)
+            kept.append(column)
+            problems += bad
+        if MALFORMED in table.column_names:
+            column = column_array(table, MALFORMED)
+            rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist()
+            reason = "wrong number of fields"
+            problems += [Problem(row, "", column[row].as_py()[:60], reason) for row in rows]
         try:
             codes = recipe.codes(x, self.layer, self.device)
         except DataError:  # finite numbers are refused for their size only
             x = x.copy()
-            problems = _by_row([*problems, *self._too_large(x)])
+            problems += self._too_large(x)
             codes = recipe.codes(x, self.layer, self.device)
+        # One problem for each row: the last one found, since it is the most telling.
+        last = {problem.row: problem for problem in problems}
+        problems = [last[row] for row in sorted(last)]
         if problems and recipe.on_error == "raise":
             raise complaint(path, block.first_row, problems)
         rejected = tuple(
@@ -122,30 +273,12 @@ class EncodeJob(Job):
             return Made((), 0, rejected, x=x, codes=codes, null=null)
         kept = pa.Table.from_arrays(kept, schema=self.kept)
         groups = (feature_group(FEATURES, kept, codes, null),)
-        extent = Extent.of(x[~bad] if problems else x, recipe.frequencies)
+        m, spec = recipe.map, self.about["spec"]
+        frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
+        if spec.get("layer_norm") or spec.get("form") == "offset":  # phases of more than x
+            frequencies = None
+        extent = Extent.of(x[~bad] if problems else x, frequencies)
         return Made(groups, len(codes), rejected, extent, x=x, codes=codes, null=null)
-
-    def _checked(
-        self, table: pa.Table, path: str
-    ) -> tuple[np.ndarray, list[pa.Array], list[Problem]]:
-        """Return x of shape (n, d), the kept columns, and what is wrong with some rows."""
-        recipe = self.recipe
-        try:
-            check_columns(table.schema, recipe.columns, recipe.map.d)
-        except DataError as error:
-            raise DataError(f"{path}: {error}") from None
-        x, problems = matrix(table, recipe.columns, recipe.map.d)
-        kept = []
-        for field in self.kept:
-            column, bad = converted(column_array(table, field.name), field.type, field.name)
-            kept.append(column)
-            problems += bad
-        if MALFORMED in table.column_names:
-            column = column_array(table, MALFORMED)
-            rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist()
-            reason = "wrong number of fields"
-            problems += [Problem(row, "", column[row].as_py()[:60], reason) for row in rows]
-        return x, kept, _by_row(problems) if problems else []
 
     def _too_large(self, x: np.ndarray) -> list[Problem]:
         """Return the rows whose phases are too many turns long, and put zeros in their place."""
@@ -180,9 +313,3 @@ def complaint(path: str, first_row: int, problems: list[Problem]) -> DataError:
         f"{where} holds {first.value!r}: {first.reason}{more}. Rows count from 0. Fix it, or pass "
         "on_error='skip' or 'null' (--on-error) to leave such rows out."
     )
-
-
-def _by_row(problems: list[Problem]) -> list[Problem]:
-    """Return one problem for each row; the last one found, since it is the most telling."""
-    last = {problem.row: problem for problem in problems}
-    return [last[row] for row in sorted(last)]

@@ -13,21 +13,20 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._checks import file_path, raised_as
+from primal._checks import file_path
 from primal._files import npy_header, open_regular, written_whole
-from primal.errors import DataError, ParameterError, PrimalError
+from primal.errors import DataError, ParameterError
 from primal.pipeline._folder import (
+    LIST_NAME,
     MANIFEST,
+    PART_NAME,
     REJECTED_HEADER,
     WORK_FILES,
     on_disk,
     part_keys,
-    part_path,
     part_record,
     refuse_other,
-    rejected_path,
 )
-from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import Progress
 from primal.pipeline._parquet import stored_groups, write_file
 from primal.pipeline._record import (
@@ -106,7 +105,7 @@ def write_one_file(
     def paths() -> Iterator[Path]:
         n_done = 0
         for part in record.parts:
-            yield part_path(folder, part[:2])
+            yield folder / PART_NAME.format(*part[:2])
             n_done += part[2]
             if progress is not None:
                 progress(n_done, record.rows)
@@ -127,10 +126,11 @@ def write_one_file(
         output = {"bytes": whole.stat().st_size, **more}
         with written_whole(manifest) as stream:
             stream.write(manifest_text(request, record=record.as_json(), output=output))
-        if record.rejected:
+        if any(part[4] for part in record.parts):
             with written_whole(rejected) as stream:
                 stream.write(REJECTED_HEADER)
-                for path in (rejected_path(folder, part[:2]) for part in record.parts if part[4]):
+                for f, n in (part[:2] for part in record.parts if part[4]):
+                    path = folder / LIST_NAME.format(f, n)
                     if not path.exists():
                         raise DataError(f"{path} is missing: remove that part, and run again.")
                     stream.write(path.read_bytes().removeprefix(REJECTED_HEADER))
@@ -170,23 +170,7 @@ def open_output(path: Path, dst: Path | None = None) -> tuple[Record, list[Path]
         )
     if set(keys) != expected:
         raise ParameterError(f"{path} holds more parts than its input has: remove it.")
-    return Record.joined(records), [part_path(path, key) for key in keys]
-
-
-def known_inputs(path: Path) -> tuple[list[str], tuple[InputFile, ...]]:
-    """Return the names of the inputs of an output, and the files if all are as they were."""
-    manifest = path / MANIFEST if path.is_dir() else beside(path, "manifest.json")
-    try:
-        listed: list[dict[str, Any]] = read_manifest(manifest)["request"]["inputs"]
-        with raised_as(DataError, "the manifest is damaged"):
-            files = tuple(InputFile(**one) for one in listed)
-            names = [Path(file.path).name for file in files]
-    except DataError:
-        return [], ()
-    try:
-        return names, files if files == find_inputs([file.path for file in files]) else ()
-    except PrimalError:
-        return names, ()
+    return Record.joined(records), [path / PART_NAME.format(*key) for key in keys]
 
 
 def _is_list(path: Path) -> bool:

@@ -27,8 +27,9 @@ from primal.errors import DataError
 Fields = dict[int, tuple[int, Any]]
 _MAGIC = b"PAR1"
 _PAGE_BYTES = 1 << 20  # of values, about: what a reader holds at a time
-# Types of Thrift.
+# Types of Thrift, and that of lengths, which no field has.
 _TRUE, _FALSE, _BYTE, _I16, _I32, _I64, _BINARY, _LIST, _STRUCT = 1, 2, 3, 4, 5, 6, 8, 9, 12
+_VARINT = 0
 # Numbers of the format (parquet.thrift): physical types, encodings, codecs.
 _PHYSICAL = {"float32": 4, "float16": 7, "uint8": 1, "uint16": 1}
 _PLAIN, _RLE, _BYTE_STREAM_SPLIT, _UNCOMPRESSED, _ZSTD = 0, 3, 9, 0, 6
@@ -50,7 +51,8 @@ def write_file(stream: BinaryIO, schema: pa.Schema, groups: Iterable[RowGroup]) 
         start = stream.tell()
         for piece in group.pieces:
             stream.write(piece)
-        _shift(group.fields, start - len(_MAGIC))
+        if start > len(_MAGIC):
+            _shift(group.fields, start - len(_MAGIC))
         if len(described) <= _LARGEST_ORDINAL:
             group.fields[7] = (_I16, len(described))
         described.append(group.fields)
@@ -74,19 +76,50 @@ def feature_group(
     group: Fields = {1: (_LIST, (_STRUCT, [])), 2: (_I64, 0), 5: (_I64, at), 6: (_I64, 0)}
     (data,), group = table_group(kept) if kept.num_columns else ((b"",), group)
     width, packed = codes.shape[1], codes.dtype.kind == "u"
+    encoding = _BYTE_STREAM_SPLIT if packed else _PLAIN
     n_stored = n_unpacked = 0
     pieces: list[Any] = [data]
+    # Levels of one list, and of a row without one: runs of 0, the first of a row, and of 1.
+    absent = _thrift(2, _VARINT) + b"\0"
+    whole = absent + (_thrift(2 * width - 2, _VARINT) + b"\1" if width > 1 else b"")
     page_rows = max(1, _PAGE_BYTES // (width * max(4, codes.itemsize)))
     for first in range(0, len(codes), page_rows):
-        rows = slice(first, first + page_rows)
-        page, unpacked = _page(codes[rows], None if null is None else null[rows])
-        pieces += page
-        n_stored += sum(len(piece) for piece in page)
-        n_unpacked += len(page[0]) + unpacked
+        part = codes[first : first + page_rows]
+        gone = None if null is None else null[first : first + page_rows]
+        n_values, runs, repetition = part.size, [(False, len(part))], whole * len(part)
+        if gone is not None and gone.any():
+            part = part[~gone]
+            n_values = part.size + int(gone.sum())
+            runs = [(one, sum(1 for _ in rows)) for one, rows in groupby(gone.tolist())]
+            repetition = b"".join((absent if one else whole) * size for one, size in runs)
+        there = b"\1" if null is None else b"\2"
+        definition = b"".join(
+            _thrift(2 * size, _VARINT) + b"\0"
+            if one
+            else _thrift(2 * size * width, _VARINT) + there
+            for one, size in runs
+        )
+        levels = b"".join(len(one).to_bytes(4, "little") + one for one in (repetition, definition))
+        little = np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<"))
+        values = little.reshape(-1).view(np.uint8).data
+        page, unpacked = [levels, values], len(levels) + len(values)
+        if packed:
+            # Parquet keeps small integers in 32 bits. Bytes of each place apart, zeros pack to
+            # nothing.
+            places = np.frombuffer(values, dtype=np.uint8).reshape(-1, part.itemsize).T
+            content = levels + places.tobytes() + bytes((4 - part.itemsize) * part.size)
+            page, unpacked = [pa.compress(content, "zstd", asbytes=True)], len(content)
+        n_bytes = sum(len(piece) for piece in page)
+        data_page = {1: (_I32, n_values), 2: (_I32, encoding), 3: (_I32, _RLE), 4: (_I32, _RLE)}
+        sizes = {2: (_I32, unpacked), 3: (_I32, n_bytes)}
+        header = _thrift({1: (_I32, 0), **sizes, 5: (_STRUCT, data_page)})
+        pieces += [header, *page]
+        n_stored += len(header) + n_bytes
+        n_unpacked += len(header) + unpacked
     n_null = 0 if null is None else int(null.sum())
     metadata = {
         1: (_I32, _PHYSICAL[codes.dtype.name]),
-        2: (_LIST, (_I32, [_RLE, _BYTE_STREAM_SPLIT if packed else _PLAIN])),
+        2: (_LIST, (_I32, [_RLE, encoding])),
         3: (_LIST, (_BINARY, [name.encode(), b"list", b"element"])),
         4: (_I32, _ZSTD if packed else _UNCOMPRESSED),
         5: (_I64, (len(codes) - n_null) * width + n_null),
@@ -146,51 +179,23 @@ def _shift(group: Fields, by: int) -> None:
                 fields[number] = (_I64, fields[number][1] + by)
 
 
-def _page(codes: np.ndarray, null: np.ndarray | None) -> tuple[list[Any], int]:
-    """Return the header and the pieces of a data page, and its size unpacked, header apart."""
-    n, width = codes.shape
-    whole = _varint(2) + b"\0" + (_varint(2 * width - 2) + b"\1" if width > 1 else b"")
-    if null is None or not null.any():
-        there = 1 if null is None else 2
-        repetition, definition = whole * n, _varint(2 * n * width) + bytes([there])
-    else:
-        codes, absent = codes[~null], null.tolist()
-        repetition = b"".join(_varint(2) + b"\0" if one else whole for one in absent)
-        runs = [(one, sum(1 for _ in rows)) for one, rows in groupby(absent)]
-        definition = b"".join(
-            _varint(2 * size) + b"\0" if one else _varint(2 * size * width) + b"\2"
-            for one, size in runs
-        )
-    levels = b"".join(len(one).to_bytes(4, "little") + one for one in (repetition, definition))
-    little = np.ascontiguousarray(codes, dtype=codes.dtype.newbyteorder("<"))
-    values, encoding = little.reshape(-1).view(np.uint8).data, _PLAIN
-    pieces: list[Any] = [levels, values]
-    n_unpacked = len(levels) + len(values)
-    if codes.dtype.kind == "u":
-        # Parquet keeps small integers in 32 bits. Bytes of each place apart, zeros pack to nothing.
-        places = np.frombuffer(values, dtype=np.uint8).reshape(-1, codes.itemsize).T
-        unpacked = levels + places.tobytes() + bytes((4 - codes.itemsize) * codes.size)
-        pieces, encoding = [pa.compress(unpacked, "zstd", asbytes=True)], _BYTE_STREAM_SPLIT
-        n_unpacked = len(unpacked)
-    n_values = codes.size + (n - len(codes))
-    data_page = {1: (_I32, n_values), 2: (_I32, encoding), 3: (_I32, _RLE), 4: (_I32, _RLE)}
-    sizes = {2: (_I32, n_unpacked), 3: (_I32, sum(len(piece) for piece in pieces))}
-    return [_thrift({1: (_I32, 0), **sizes, 5: (_STRUCT, data_page)}), *pieces], n_unpacked
-
-
 def _value(data: Iterator[int], kind: int = _STRUCT) -> Any:
     """Return the next value of Thrift in some bytes; the inverse of `_thrift`."""
     if kind in (_TRUE, _FALSE, _BYTE):  # a boolean outside of a field has its own byte
         byte = next(data)
         return byte if kind == _BYTE else byte == _TRUE
-    if kind in (_I16, _I32, _I64):
-        number = _next_varint(data)
-        return (number >> 1) ^ -(number & 1)
+    if kind in (_VARINT, _I16, _I32, _I64):
+        number = shift = 0
+        while (byte := next(data)) >= 128:
+            number |= (byte & 127) << shift
+            shift += 7
+        number |= byte << shift
+        return number if kind == _VARINT else (number >> 1) ^ -(number & 1)
     if kind == _BINARY:
-        return bytes(islice(data, _next_varint(data)))
+        return bytes(islice(data, _value(data, _VARINT)))
     if kind == _LIST:
         head = next(data)
-        size = head >> 4 if head >> 4 != 15 else _next_varint(data)
+        size = head >> 4 if head >> 4 != 15 else _value(data, _VARINT)
         return head & 15, [_value(data, head & 15) for _ in range(size)]
     fields: Fields = {}
     number = 0
@@ -201,27 +206,22 @@ def _value(data: Iterator[int], kind: int = _STRUCT) -> Any:
     return fields
 
 
-def _next_varint(data: Iterator[int]) -> int:
-    number = shift = 0
-    while (byte := next(data)) >= 128:
-        number |= (byte & 127) << shift
-        shift += 7
-    return number | byte << shift
-
-
 def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
-    """Return a value of Thrift as bytes."""
     if kind in (_TRUE, _FALSE):
         return bytes([_TRUE if value else _FALSE])
     if kind == _BYTE:
         return bytes([value])
-    if kind in (_I16, _I32, _I64):
-        return _varint((value << 1) ^ (value >> 63))
+    if kind in (_VARINT, _I16, _I32, _I64):  # seven bits to a byte, the lowest first
+        number, out = value if kind == _VARINT else (value << 1) ^ (value >> 63), bytearray()
+        while number >= 128:
+            out.append(number & 127 | 128)
+            number >>= 7
+        return bytes([*out, number])
     if kind == _BINARY:
-        return _varint(len(value)) + value
+        return _thrift(len(value), _VARINT) + value
     if kind == _LIST:
         element, values = value
-        size = b"" if len(values) < 15 else _varint(len(values))
+        size = b"" if len(values) < 15 else _thrift(len(values), _VARINT)
         head = bytes([min(len(values), 15) << 4 | element]) + size
         return head + b"".join(_thrift(item, element) for item in values)
     out, last = bytearray(), 0
@@ -237,12 +237,3 @@ def _thrift(value: Any, kind: int = _STRUCT) -> bytes:
         out += b"" if boolean else _thrift(item, inner)
         last = number
     return bytes(out) + b"\0"
-
-
-def _varint(number: int) -> bytes:
-    """Return a whole number, seven bits to a byte, the lowest first."""
-    out = bytearray()
-    while number >= 128:
-        out.append(number & 127 | 128)
-        number >>= 7
-    return bytes([*out, number])

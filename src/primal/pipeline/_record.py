@@ -58,20 +58,25 @@ class Extent:
         if not len(x) or frequencies is None:
             return UNKNOWN if len(x) else None
         low, high = x.min(axis=0).astype(np.float64), x.max(axis=0).astype(np.float64)
-        wraps = _wraps(x, frequencies, np.maximum(-low, high))
-        return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)
-
-    @classmethod
-    def joined(cls, parts: Iterable[Extent | None]) -> Extent | None:
-        """Return the extent of the rows of all parts, whatever their order."""
-        filled = [part for part in parts if part is not None]
-        if not filled:
-            return None
-        if not all(part.low for part in filled):
-            return UNKNOWN
-        low = np.min([part.low for part in filled], axis=0)
-        high = np.max([part.high for part in filled], axis=0)
-        wraps = any(part.wraps for part in filled)
+        largest_x = np.maximum(-low, high)
+        largest = float((np.abs(frequencies) @ largest_x).max())
+        # In float32, which takes half the time, on inputs scaled to at most 1. Two factors and d
+        # terms are rounded, by less than this in all; where that hides a wrap, it is one.
+        limit = 0.5 - (frequencies.shape[1] + 4) * 2.0**-23 * largest
+        wraps = not largest < 0.5 * (1.0 - 2.0**-40)  # else no x in this range does
+        if wraps and limit > 0.0:
+            scale = np.where(largest_x > 0.0, largest_x, 1.0)
+            turns = (frequencies * scale).T.astype(np.float32)
+            step = max(1, _BLOCK_PHASES // len(frequencies))
+            for first in (0, *range(_FIRST_ROWS, len(x), step)):
+                rows = x[first : first + (step if first else _FIRST_ROWS)]
+                scaled = (rows / scale).astype(np.float32)
+                # A few rows without BLAS: its threads, once started, would take turns with the
+                # engine's.
+                phases = scaled @ turns if first else np.einsum("ij,jk->ik", scaled, turns)
+                wraps = bool(max(phases.max(), -phases.min()) >= limit)
+                if wraps:
+                    break
         return cls(tuple(low.tolist()), tuple(high.tolist()), wraps)
 
     @property
@@ -94,7 +99,6 @@ class Extent:
 
     @classmethod
     def from_json(cls, values: Any) -> Extent | None:
-        """Return the extent of a list of its fields, None for None."""
         if values is None:
             return None
         low, high, wraps = values
@@ -122,19 +126,21 @@ class Record:
     def rows(self) -> int:
         return sum(part[2] for part in self.parts)
 
-    @property
-    def rejected(self) -> int:
-        return sum(part[4] for part in self.parts)
-
     @classmethod
     def joined(cls, records: Iterable[Record]) -> Record:
         """Return the record of parts put together, in the order of the rows."""
         ordered = sorted(records, key=lambda record: record.parts)
+        extents = [record.extent for record in ordered if record.extent is not None]
+        extent = UNKNOWN if extents else None
+        if extents and all(one.low for one in extents):
+            low = np.min([one.low for one in extents], axis=0).tolist()
+            high = np.max([one.high for one in extents], axis=0).tolist()
+            extent = Extent(tuple(low), tuple(high), any(one.wraps for one in extents))
         return cls(
             ordered[0].about,
             ordered[0].run,
             tuple(part for record in ordered for part in record.parts),
-            Extent.joined(record.extent for record in ordered),
+            extent,
             dict(sum((Counter(record.statuses) for record in ordered), Counter())),
         )
 
@@ -151,7 +157,6 @@ class Record:
 
     @classmethod
     def from_json(cls, values: Any) -> Record:
-        """Return the record that :meth:`as_json` described."""
         if not isinstance(values, dict) or values.get("version") != _VERSION:
             raise SpecError(f"this version of primal reads outputs of version {_VERSION} only.")
         own = ("version", "primal", "run", "parts", "extent", "statuses")
@@ -168,29 +173,6 @@ class Record:
                 Extent.from_json(values.get("extent", astuple(UNKNOWN))),
                 statuses,
             )
-
-
-def _wraps(x: np.ndarray, frequencies: np.ndarray, largest_x: np.ndarray) -> bool:
-    """Return whether a phase of some row reaches half a turn; True also where rounding hides it."""
-    largest = float((np.abs(frequencies) @ largest_x).max())
-    if largest < 0.5 * (1.0 - 2.0**-40):  # no x in this range wraps
-        return False
-    # In float32, which takes half the time, on inputs scaled to at most 1. Two factors and d
-    # terms are rounded, by less than this in all.
-    limit = 0.5 - (frequencies.shape[1] + 4) * 2.0**-23 * largest
-    if not limit > 0.0:
-        return True
-    scale = np.where(largest_x > 0.0, largest_x, 1.0)
-    turns = (frequencies * scale).T.astype(np.float32)
-    step = max(1, _BLOCK_PHASES // len(frequencies))
-    for first in (0, *range(_FIRST_ROWS, len(x), step)):
-        rows = x[first : first + (step if first else _FIRST_ROWS)]
-        scaled = (rows / scale).astype(np.float32)
-        # A few rows without BLAS: its threads, once started, would take turns with the engine's.
-        phases = scaled @ turns if first else np.einsum("ij,jk->ik", scaled, turns)
-        if max(phases.max(), -phases.min()) >= limit:
-            return True
-    return False
 
 
 def read_record(path: Path) -> Record:

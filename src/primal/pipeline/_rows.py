@@ -1,19 +1,26 @@
-"""From a table to a matrix of numbers, and the rows that do not fit into one."""
+"""Which columns of a table are encoded; their matrix of numbers, and rows that do not fit."""
 
 from __future__ import annotations
 
+import fnmatch
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
-from primal.errors import DataError
+from primal.errors import DataError, ParameterError
+from primal.pipeline._inputs import InputFile
+from primal.pipeline._sources import ARRAY, Source, check_names, listed, open_source, reading
 
+# Column of the output.
+FEATURES = "features"
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
 _CACHED_VALUES = 1 << 16
+_TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
 _NO_CAST = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
 
@@ -27,15 +34,133 @@ class Problem:
     reason: str
 
 
-def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarray, list[Problem]]:
+def checked_names(what: str, given: object) -> tuple[str, ...]:
+    """Return names given as one, several or None, which stands for none."""
+    names = () if given is None else (given,) if isinstance(given, str) else given
+    if not isinstance(names, (list, tuple)) or not all(isinstance(one, str) for one in names):
+        raise ParameterError(f"{what} must be a name or a list of names, got {given!r}.")
+    return tuple(names)
+
+
+def find_columns(
+    files: tuple[InputFile, ...],
+    patterns: tuple[str, ...],
+    keep: tuple[str, ...] = (),
+    *,
+    d: int | None = None,
+    on_error: str = "raise",
+) -> tuple[tuple[str, ...], int, pa.Schema]:
+    """Return the columns of x, d and the kept types, of the first file that has values.
+
+    Patterns are names or such as ``"x*"``; none for files of one column or one matrix. Rows must
+    have d numbers, by default as many as the first has. With ``on_error="raise"`` the first file
+    must be the one.
+    """
+    failure: DataError | None = None
+    for file in files:
+        try:
+            source = open_source(file)
+            with reading(file.path):
+                schema = source.schema
+                if not patterns:
+                    lists = [one.name for one in schema if pa.types.is_fixed_size_list(one.type)]
+                    if lists != [ARRAY] and len(schema.names) != 1:
+                        raise DataError(
+                            f"say which columns to encode; it has {listed(schema.names)}"
+                        )
+                names = ()
+                for pattern in patterns or schema.names[:1]:
+                    matching = [one for one in schema.names if fnmatch.fnmatchcase(one, pattern)]
+                    found = [one for one in matching if one not in keep]
+                    found = [pattern] if pattern in schema.names else found
+                    if not found:
+                        only = listed(schema.names)
+                        raise DataError(f"it has no column {pattern!r}, only {only}")
+                    names = tuple(dict.fromkeys((*names, *found)))
+                check_names(schema, names)
+                widths = _widths(schema, names)
+                check_names(schema, keep)
+                kept = pa.schema([(name, _known_type(schema.field(name).type)) for name in keep])
+                if keep:
+                    try:
+                        pq.ParquetWriter(pa.BufferOutputStream(), kept).close()
+                    except pa.ArrowException as error:
+                        raise DataError(
+                            f"a kept column has a type that Parquet does not hold: {error}"
+                        ) from None
+                if len(names) > 1 and any(width not in (0, 1) for width in widths):
+                    raise DataError(
+                        f"take one column of lists, or several of numbers: {listed(names)}"
+                    )
+                width = len(names) if len(names) > 1 or widths[0] == 0 else widths[0]
+                if width is None:  # lists of another length than d are bad rows
+                    width = d or _first_length(source, names[0])
+                elif d is not None and width != d:
+                    raise DataError(
+                        f"{listed(names)} hold {width} numbers in a row, and the map takes {d}"
+                    )
+        except DataError as error:
+            if on_error == "raise":
+                raise
+            failure = failure or error
+            continue
+        if width:
+            return names, width, kept
+        # An empty file says nothing; the next one may.
+        named = f"{file.path}: column {names[0]!r}"
+        failure = failure or DataError(f"{named} holds no values, so their number is not known.")
+    if len(files) == 1 and failure is not None:
+        raise failure
+    raise DataError(f"none of the {len(files)} files can be read; the first: {failure}")
+
+
+def _first_length(source: Source, name: str) -> int:
+    """Return the length of the first list that is not empty, 0 where there is none."""
+    for table in source.tables([name], 0, 1024):
+        lengths = pc.call_function("list_value_length", [column_array(table, name)])
+        full = lengths.filter(pc.call_function("greater", [lengths, 0]))
+        if len(full):
+            return full[0].as_py()
+    return 0
+
+
+def _known_type(kind: pa.DataType) -> Any:
+    """Return a type that holds the same values, and that Parquet and Arrow's functions know.
+
+    Categories are numbered with room for those of other files, and views (what Polars writes)
+    become plain text or bytes.
+    """
+    if pa.types.is_dictionary(kind):
+        return pa.dictionary(pa.int32(), _known_type(kind.value_type), kind.ordered)
+    if pa.types.is_string_view(kind):
+        return pa.string()
+    if pa.types.is_binary_view(kind):
+        return pa.binary()
+    if pa.types.is_list(kind):
+        return pa.list_(_known_type(kind.value_type))
+    if pa.types.is_large_list(kind):
+        return pa.large_list(_known_type(kind.value_type))
+    if pa.types.is_struct(kind):
+        return pa.struct([(part.name, _known_type(part.type)) for part in kind])
+    return kind
+
+
+def matrix(
+    table: pa.Table, columns: tuple[str, ...], d: int, path: str = ""
+) -> tuple[np.ndarray, list[Problem]]:
     """Return the numbers of one column of lists, or of d columns, and what is wrong with them.
 
     x is float32 or float64 of shape (n, d), with 0 in place of everything that is not a finite
-    number. There is at most one problem for each row, in the order of the rows.
+    number. There is at most one problem for each row, in the order of the rows. DataError, which
+    names the file, for columns that do not hold d numbers in a row.
     """
+    try:
+        widths = _widths(table.schema, columns, d)
+    except DataError as error:
+        raise DataError(f"{path}: {error}") from None
     arrays = [column_array(table, name) for name in columns]
     names: tuple[str, ...] = columns
-    if len(arrays) == 1 and _is_list(arrays[0].type):
+    if widths[0] != 0 and len(arrays) == 1:
         x, problems = _from_lists(arrays[0], columns[0], d)
         names = tuple(f"{columns[0]}[{j}]" for j in range(d))
     else:
@@ -59,52 +184,61 @@ def matrix(table: pa.Table, columns: tuple[str, ...], d: int) -> tuple[np.ndarra
 
 
 def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:
-    """Return a column in another type; values that it cannot hold become null, and a problem."""
+    """Return a column in another type; values that it cannot hold become null, and a problem.
+
+    So do values that it holds, but not as they were. Rounding of floats is none; text that became
+    a number is compared as that number.
+    """
     if array.type == target:
         return array, []
     found, bad = _cast(array, target, name)
-    return found, bad + _changed(array, found, name, {problem.row for problem in bad})
+    if _is_text(array.type) or pa.types.is_nested(array.type):
+        return found, bad
+    try:
+        if pa.types.is_floating(target):
+            finite = pc.call_function("is_finite", [array.cast(pa.float64())])
+            held = pc.call_function("is_finite", [found])
+            same = pc.call_function("or", [pc.call_function("invert", [finite]), held])
+        else:
+            same = pc.call_function("equal", [found.cast(array.type), array])
+    except _NO_CAST:
+        return found, bad
+    lost = np.flatnonzero(~pc.fill_null(same, True).to_numpy(zero_copy_only=False)).tolist()
+    reason, known = f"not of the type {target}", {problem.row for problem in bad}
+    bad += [
+        Problem(row, name, _shown(array[row].as_py()), reason) for row in lost if row not in known
+    ]
+    return found, bad
 
 
 def column_array(table: pa.Table, name: str) -> pa.Array:
-    """Return a column as one array."""
     chunks = table.column(name).chunks
     if len(chunks) == 1:
         return chunks[0]
     return pa.concat_arrays(chunks) if chunks else pa.array([], table.schema.field(name).type)
 
 
-def width_of(kind: pa.DataType) -> int | None:
-    """Return how many numbers a value of this type holds; None where each value may differ."""
-    if pa.types.is_fixed_size_list(kind):
-        return kind.list_size
-    return None if _is_list(kind) else 1
+def _widths(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> list[int | None]:
+    """Return the length of lists in each column, None where it may differ, 0 for plain values.
 
-
-def check_columns(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> None:
-    """Raise DataError unless columns are of types that hold numbers, d in a row if given."""
+    DataError unless they are of types that hold numbers, d in a row if given.
+    """
     known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
+    widths: list[int | None] = []
     for name in columns:
-        kind = schema.field(name).type
-        inner = kind.value_type if _is_list(kind) or pa.types.is_dictionary(kind) else kind
-        if not any(test(inner) for test in (*known, _is_text, pa.types.is_null)):
+        kind, alone = schema.field(name).type, len(columns) == 1
+        width = kind.list_size if pa.types.is_fixed_size_list(kind) else 0
+        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
+            width = None
+        inner = kind.value_type if width != 0 or pa.types.is_dictionary(kind) else kind
+        if not any(test(inner) for test in (*known, *_TEXT, pa.types.is_null)):
             raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
-        if d is None:
-            continue
-        alone, plain = len(columns) == 1, width_of(kind) == 1
-        if (alone and plain and d > 1) or not (alone or plain):
+        plain = width in (0, 1)
+        if d is not None and ((alone and plain and d > 1) or not (alone or plain)):
             wanted = f"lists of {d} numbers" if alone else "numbers"
             raise DataError(f"column {name!r} has the type {kind}, not {wanted}.")
-
-
-def _is_list(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_list, pa.types.is_large_list, pa.types.is_fixed_size_list)
-    return any(test(kind) for test in tests)
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
-    return any(test(kind) for test in tests)
+        widths.append(width)
+    return widths
 
 
 def _from_lists(array: pa.Array, name: str, d: int) -> tuple[np.ndarray, list[Problem]]:
@@ -139,7 +273,13 @@ def _numbers(array: pa.Array, name: str) -> tuple[np.ndarray, list[Problem]]:
     if pa.types.is_floating(array.type):
         plain = array
     elif pa.types.is_integer(array.type):
-        plain, bad = _exact_integers(array, name)
+        filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
+        large = (filled > _LARGEST_EXACT_INTEGER) | (filled < -_LARGEST_EXACT_INTEGER)
+        reason = "an integer beyond 2**53, which float64 cannot hold"
+        rows = np.flatnonzero(large).tolist()
+        bad = [Problem(row, name, str(filled[row]), reason) for row in rows]
+        mask = large | array.is_null().to_numpy(zero_copy_only=False)
+        plain = pa.array(filled.astype(np.float64), mask=mask)
     else:
         plain, bad = _cast(array, pa.float64(), name)
     if plain.null_count:
@@ -152,13 +292,8 @@ def _numbers(array: pa.Array, name: str) -> tuple[np.ndarray, list[Problem]]:
     return values.astype(np.float32 if narrow else np.float64, copy=False), bad
 
 
-def _exact_integers(array: pa.Array, name: str) -> tuple[pa.Array, list[Problem]]:
-    filled = pc.fill_null(array, 0).to_numpy(zero_copy_only=False)
-    large = (filled > _LARGEST_EXACT_INTEGER) | (filled < -_LARGEST_EXACT_INTEGER)
-    reason = "an integer beyond 2**53, which float64 cannot hold"
-    bad = [Problem(row, name, str(filled[row]), reason) for row in np.flatnonzero(large).tolist()]
-    mask = large | array.is_null().to_numpy(zero_copy_only=False)
-    return pa.array(filled.astype(np.float64), mask=mask), bad
+def _is_text(kind: pa.DataType) -> bool:
+    return any(test(kind) for test in _TEXT)
 
 
 def _cast(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, list[Problem]]:
@@ -179,29 +314,6 @@ def _cast(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array, li
             values.append(None)
             bad.append(Problem(row, name, _shown(value.as_py()), wanted))
     return pa.array(values, target), bad
-
-
-def _changed(before: pa.Array, after: pa.Array, name: str, known: set[int]) -> list[Problem]:
-    """Return the values that another type holds, but not as they were.
-
-    Rounding of floats is none; text that became a number is compared as that number.
-    """
-    if _is_text(before.type) or pa.types.is_nested(before.type):
-        return []
-    try:
-        if pa.types.is_floating(after.type):
-            finite = pc.call_function("is_finite", [before.cast(pa.float64())])
-            held = pc.call_function("is_finite", [after])
-            same = pc.call_function("or", [pc.call_function("invert", [finite]), held])
-        else:
-            same = pc.call_function("equal", [after.cast(before.type), before])
-    except _NO_CAST:
-        return []
-    lost = np.flatnonzero(~pc.fill_null(same, True).to_numpy(zero_copy_only=False)).tolist()
-    reason = f"not of the type {after.type}"
-    return [
-        Problem(row, name, _shown(before[row].as_py()), reason) for row in lost if row not in known
-    ]
 
 
 def _shown(value: object) -> str:

@@ -1,25 +1,34 @@
-"""One way to read every format: a schema, perhaps a number of rows, and tables from a row on."""
+"""One way to read every format: a schema, perhaps a number of rows, and tables from a row on.
+
+NumPy files are tables too: ``.npy`` is one column of rows, ``.npz`` has a column for each array.
+They are read a piece at a time, not mapped: mapped pages would count as memory in use.
+"""
 
 from __future__ import annotations
 
 import codecs
 import errno
-import io
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from tokenize import TokenError
-from zipfile import BadZipFile
+from typing import Any
+from zipfile import BadZipFile, ZipFile
 from zlib import error as ZlibError
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.csv as csv
 import pyarrow.parquet as pq
 
 from primal.errors import DataError
-from primal.pipeline._array_source import open_npy, open_npz
-from primal.pipeline._inputs import InputFile, Source, resumable
+from primal.pipeline._inputs import InputFile, resumable
 
+# Name of the column of a .npy file.
+ARRAY = "array"
 # Added column: the text of a line with too few or too many fields, else null.
 MALFORMED = "primal: malformed line"
 # Bytes parsed at a time; no line may be longer.
@@ -30,13 +39,30 @@ _COLUMN_BUFFER = 1 << 18
 _TRANSIENT = {errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ETIMEDOUT}
 
 
-def open_source(file: InputFile) -> Source:
-    """Return the open file; DataError if it cannot be read, naming it."""
-    openers = {"csv": _open_csv, "npy": open_npy, "npz": open_npz, "arrow": _open_arrow}
+@dataclass(frozen=True)
+class Source:
+    """An open input file.
+
+    ``tables(names, first_row, n_rows)`` returns columns from a row on, in tables of any size;
+    `n_rows` is about how many rows the caller takes at a time. A source that cannot count its
+    rows starts at row 0 only.
+    """
+
+    schema: pa.Schema
+    tables: Callable[[list[str], int, int], Iterator[pa.Table]]
+    n_rows: int | None = None  # None where only reading the whole file would tell
+    run_rows: int = 1  # best read by one worker: fewer would decode the same bytes twice
+
+
+def open_source(file: InputFile, names: Iterable[str] = ()) -> Source:
+    """Return the open file; DataError, naming it, if it cannot be read or lacks a column."""
+    openers = {"csv": _open_csv, "npy": open_arrays, "npz": open_arrays, "arrow": _open_arrow}
     with reading(file.path):
         if file.n_bytes == 0:
             raise DataError("the file is empty")
-        return openers.get(file.format, _open_parquet)(file.path)
+        source = openers.get(file.format, _open_parquet)(file.path)
+        check_names(source.schema, names)
+        return source
 
 
 @contextmanager
@@ -69,7 +95,6 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
 
 
 def listed(names: Sequence[str]) -> str:
-    """Return names for a message, the first twenty of them."""
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
 
@@ -139,12 +164,19 @@ def _open_csv(path: str) -> Source:
     def opened(
         names: list[str] | None, text: list[str], malformed: dict[int, str]
     ) -> csv.CSVStreamingReader:
+        decoder = codecs.getincrementaldecoder("utf-8")()
+
         def note(row: csv.InvalidRow) -> str:
             malformed[row.number - 2] = row.text  # counted from 1, and the names are a line too
             return "skip"
 
+        def checked(data: pa.Buffer) -> pa.Buffer:
+            decoder.decode(data, final=not data.size)
+            return data
+
         return csv.open_csv(
-            _CheckedText(path),
+            # Arrow checks the columns that it converts, but not the malformed lines it hands over.
+            pa.TransformInputStream(pa.input_stream(path), checked),
             # Only without threads are malformed lines counted.
             read_options=csv.ReadOptions(block_size=_BLOCK_BYTES, use_threads=False),
             parse_options=csv.ParseOptions(newlines_in_values=True, invalid_row_handler=note),
@@ -176,29 +208,6 @@ def _open_csv(path: str) -> Source:
     return Source(schema, tables)
 
 
-class _CheckedText(io.RawIOBase):
-    """The bytes of a file, decompressed, which must be UTF-8.
-
-    Arrow checks the columns that it converts, but not the malformed lines that it hands over.
-    """
-
-    def __init__(self, path: str) -> None:
-        self._opened = pa.input_stream(path)
-        self._decoder = codecs.getincrementaldecoder("utf-8")()
-
-    def readable(self) -> bool:
-        return True
-
-    def read(self, size: int = -1) -> bytes:
-        data = self._opened.read(None if size < 0 else size)
-        self._decoder.decode(data, final=not data)
-        return data
-
-    def close(self) -> None:
-        self._opened.close()
-        super().close()
-
-
 def _with_malformed(table: pa.Table, malformed: dict[int, str], at: int) -> tuple[pa.Table, int]:
     """Put malformed lines back at their places; `at` is the row of the file that comes next."""
     places: list[int | None] = []
@@ -218,3 +227,94 @@ def _with_malformed(table: pa.Table, malformed: dict[int, str], at: int) -> tupl
     if None in places:
         table = table.take(pa.array(places, pa.int64()))
     return table.append_column(MALFORMED, pa.array(texts, pa.string())), at
+
+
+def open_arrays(path: str) -> Source:
+    """Return a ``.npy`` file as one column, called "array", a ``.npz`` file as one for each."""
+    if path.lower().endswith(".npz"):
+        with ZipFile(path) as archive:
+            members = [name for name in archive.namelist() if name.endswith(".npy")]
+            if not members:
+                raise DataError("it holds no arrays")
+            if broken := archive.testzip():
+                raise DataError(f"the array {broken!r} in it is damaged")
+        arrays = {
+            name.removesuffix(".npy"): _stored(partial(_opened, path, name), name)
+            for name in members
+        }
+    else:
+        arrays = {ARRAY: _stored(partial(_opened, path), path)}
+    counts = sorted({stored.n_rows for stored in arrays.values()})
+    if len(counts) > 1:
+        raise DataError(f"its arrays have different numbers of rows, {counts}")
+
+    def tables(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+        with ExitStack() as stack:
+            chosen = [(arrays[name], stack.enter_context(arrays[name].open())) for name in names]
+            for first in range(first_row, counts[0], n_rows):
+                last = min(first + n_rows, counts[0])
+                columns = [stored.column(opened, first, last) for stored, opened in chosen]
+                yield pa.table(columns, names=names)
+
+    schema = pa.schema([(name, stored.type) for name, stored in arrays.items()])
+    return Source(schema, tables, counts[0])
+
+
+def _opened(path: str, member: str = "") -> Any:
+    return ZipFile(path).open(member) if member else Path(path).open("rb")
+
+
+@dataclass(frozen=True)
+class _Stored:
+    """Where an array lies in a file, and what it is; `width` is None for a vector."""
+
+    open: Callable[[], Any]
+    n_rows: int
+    width: int | None
+    fortran: bool
+    dtype: np.dtype
+    offset: int
+
+    @property
+    def type(self) -> pa.DataType:
+        element = pa.from_numpy_dtype(self.dtype.newbyteorder("="))
+        return element if self.width is None else pa.list_(element, self.width)
+
+    def column(self, opened: Any, first: int, last: int) -> pa.Array:
+        width = self.width or 1
+        if self.fortran and self.width is not None:
+            found = np.empty((last - first, width), dtype=self.dtype)
+            for j in range(width):
+                found[:, j] = self._items(opened, j * self.n_rows + first, last - first)
+        else:
+            found = self._items(opened, first * width, (last - first) * width)
+        values = pa.array(found.astype(self.dtype.newbyteorder("="), copy=False).reshape(-1))
+        if self.width is None:
+            return values
+        return pa.FixedSizeListArray.from_arrays(values, self.width)
+
+    def _items(self, opened: Any, first: int, count: int) -> np.ndarray:
+        opened.seek(self.offset + first * self.dtype.itemsize)
+        data = opened.read(count * self.dtype.itemsize)
+        if len(data) < count * self.dtype.itemsize:
+            raise DataError("the file ends before its array does")
+        return np.frombuffer(data, dtype=self.dtype)
+
+
+def _stored(opener: Callable[[], Any], name: str) -> _Stored:
+    header = np.lib.format
+    readers = {(1, 0): header.read_array_header_1_0, (2, 0): header.read_array_header_2_0}
+    with opener() as opened:
+        version = header.read_magic(opened)
+        if version not in readers:
+            raise DataError(f"{name} has version {version} of the format, 1.0 or 2.0 is known")
+        shape, fortran, dtype = readers[version](opened)
+        if dtype.kind not in "fiub" or dtype.itemsize > 8:
+            raise DataError(f"{name} holds {dtype}, not real numbers of at most 64 bits")
+        if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
+            raise DataError(f"{name} has the shape {shape}, not rows of numbers")
+        offset = opened.tell()
+        expected = offset + int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if opened.seek(0, 2) < expected:
+            raise DataError("the file ends before its array does")
+    return _Stored(opener, shape[0], shape[1] if len(shape) == 2 else None, fortran, dtype, offset)

@@ -6,8 +6,8 @@ from primal.search._accuracy import (
     kernel_from_hamming,
     similarity_variance,
 )
+from primal.search._codes import similarity
 from primal.search._index import Index, Neighbors
-from primal.search._similarity import similarity
 
 __all__ = [
     "Index",

@@ -1,10 +1,9 @@
 """What compact codes lose: the mean and the variance of their similarity, in closed form.
 
-Rounding phases to a grid of c points on the turn makes the difference of two codes one of the
-two multiples of 1/c next to the true difference. When the first phase is uniform over its
-cell, which of the two it is has the probabilities of linear interpolation. The expected cosine
-is therefore the cosine interpolated linearly between c points. Sign bits are the case c = 4:
-cosine and sine signs name the quadrant, and crossing into the next one flips one bit.
+Rounding phases to a grid of c points on the turn makes the difference of two codes one of the two
+multiples of 1/c next to the true difference, for a first phase uniform over its cell with the
+probabilities of linear interpolation: so the expected cosine is interpolated between c points. Sign
+bits are the case c = 4: crossing into the next quadrant flips one bit.
 """
 
 from __future__ import annotations
@@ -26,22 +25,13 @@ _BISECTIONS = 60
 
 
 def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
-    """Return the mean similarity of the codes of two phases a given difference apart.
+    """Return the mean similarity of the codes of two phases a given difference apart, in turns.
 
-    Parameters
-    ----------
-    difference_turns : array_like
-        Differences of phase, in turns.
-    stored : {"bits", "uint8-phase", "uint16-phase"}
-
-    Returns
-    -------
-    mean : ndarray of the same shape, dtype=float64
-        The cosine interpolated linearly between the points of the grid, for a first phase that is
-        uniform over its cell. For sign bits this is the triangle wave 1 - 4 |difference|, the
-        Hamming similarity. Averaged over differences, the cosine shrinks by
-        (sin(pi h) / (pi h))**2 with h the step of the grid: by 5.0e-5 for uint8, to 8 / pi**2 of
-        itself for bits.
+    The cosine interpolated linearly between the points of the grid, float64, for a first phase that
+    is uniform over its cell and codes stored as "bits", "uint8-phase" or "uint16-phase". For sign
+    bits this is the triangle wave 1 - 4 |difference|, the Hamming similarity. Averaged over
+    differences, the cosine shrinks by (sin(pi h) / (pi h))**2 with h the step of the grid: by
+    5.0e-5 for uint8, to 8 / pi**2 of itself for bits.
 
     Examples
     --------

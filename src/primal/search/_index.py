@@ -11,21 +11,17 @@ import numpy as np
 from primal._checks import file_path, flag, one_of, whole_number
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError
-from primal.search import _files
-from primal.search._rows import Ids, Rows
-from primal.search._scan import chosen_engine, nearest, scorer
-from primal.search._stored import STORED, checked_codes, checked_map, encoded, n_columns
+from primal.search._codes import STORED, checked_codes, checked_map, encoded, n_columns
+from primal.search._rows import Ids, Rows, load, read_parquet, save
+from primal.search._scan import best_of, chosen_engine, nearest, scorer
 
 
 class Neighbors(NamedTuple):
     """What a search found, in the order of FAISS and scikit-learn: ``similarities, ids``.
 
-    Attributes
-    ----------
-    similarities : ndarray of shape (n_queries, n), or (n,) for one query, dtype=float64
-        Estimates of the cosine similarity of the waves (see :func:`similarity`), largest first.
-    ids : ndarray of the same shape, dtype=int64
-        Of the rows; among equally similar ones those that were added first.
+    Of shape (n_queries, n), or (n,) for one query. Similarities (float64) are estimates of the
+    cosine similarity of the waves, largest first (see :func:`similarity`); ids (int64) are those of
+    the rows, among equally similar ones those that were added first.
     """
 
     similarities: np.ndarray
@@ -35,16 +31,14 @@ class Neighbors(NamedTuple):
 class Index:
     """Rows of codes that can be searched with raw vectors.
 
-    Every search looks at every row and is exact for the codes: what is lost is lost in the
-    codes (see :func:`expected_similarity`). A code is no secret: whoever has the spec can
-    turn phases back into vectors.
+    Every search looks at every row and is exact for the codes: what is lost is lost in the codes
+    (see :func:`expected_similarity`). A code is no secret: whoever has the spec can turn phases
+    back into vectors.
 
-    Parameters
-    ----------
-    m : DynamicPrime, KernelPrime, StaticPrime, the spec of one, or fitted PrimeFeatures
-        What encodes vectors. It is rebuilt from its spec, never stored.
-    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}, default="bits"
-        What a row holds, in bytes for k = D / 2 frequencies: k / 4, k, 2 k, 4 k or 8 k.
+    The map `m`, a DynamicPrime, KernelPrime or StaticPrime, its spec, or fitted PrimeFeatures,
+    encodes vectors; it is rebuilt from its spec, never stored. A row of "bits", "uint8-phase",
+    "uint16-phase", "float16" or "float32" takes k / 4, k, 2 k, 4 k or 8 k bytes for k = D / 2
+    frequencies.
 
     Examples
     --------
@@ -57,10 +51,6 @@ class Index:
     >>> similarities, ids = index.search(x[7] + 0.1, 3)
     >>> similarities.round(3), ids
     (array([1.   , 0.951, 0.944]), array([7, 8, 6]))
-    >>> index.remove([7])
-    >>> index.add(x[7], ids=1007)
-    >>> index.search(x[7], 2).ids
-    array([1007,    8])
     >>> len(index), index.bytes_per_row
     (100, 128)
     """
@@ -85,10 +75,10 @@ class Index:
     def from_parquet(cls, path: str | Path, *, column: str = "features") -> Index:
         """Return an index of a column of codes in a Parquet file, or a folder of them.
 
-        A file's schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map)
-        and ``stored``, as the pipeline writes it.
+        Its schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map) and
+        ``stored``, as the pipeline writes it.
         """
-        m, stored, parts = _files.read_parquet(file_path("path", path), column)
+        m, stored, parts = read_parquet(file_path("path", path), column)
         index = cls(m, stored=stored)
         for part in parts:
             index.add_codes(part)
@@ -100,9 +90,7 @@ class Index:
 
         `verify` reads all codes once and compares their digest with the one saved.
         """
-        m, stored, codes, ids = _files.load(
-            file_path("folder", folder), verify=flag("verify", verify)
-        )
+        m, stored, codes, ids = load(file_path("folder", folder), verify=flag("verify", verify))
         index = cls(m, stored=stored)
         index._rows.append(codes)
         index._ids = ids
@@ -111,12 +99,11 @@ class Index:
     def save(self, folder: str | Path) -> None:
         """Write the spec, the codes and the ids into a folder, made if need be.
 
-        An index that is already there is replaced at one moment: a reader finds the old one
-        or the new one, also when writing is cut short. Other files in the folder are left alone;
-        an ``index.json`` of another program raises DataError.
+        An index that is already there is replaced at one moment, also when writing is cut short.
+        Other files are left alone; an ``index.json`` of another program raises DataError.
         """
         path = file_path("folder", folder)
-        _files.save(path, self._map, self._stored, self._rows.parts, self._ids)
+        save(path, self._map, self._stored, self._rows.parts, self._ids)
 
     @property
     def stored(self) -> str:
@@ -147,14 +134,10 @@ class Index:
         return len(self._rows)
 
     def add(self, x: object, ids: object = None) -> None:
-        """Append raw vectors.
+        """Append raw vectors (n, d) or (d,), or for a StaticPrime integers of shape (n,) or ().
 
-        Parameters
-        ----------
-        x : array_like of shape (n, d) or (d,), for a StaticPrime integers of shape (n,) or ()
-        ids : array_like of n integers, optional
-            Whole numbers from 0 on by which a search names the rows, each once in the index. By
-            default they count on: 0, 1, 2, ..., or from the largest there has been.
+        `ids` are whole numbers from 0 on by which a search names the rows, each once in the index.
+        By default they count on: 0, 1, 2, ..., or from the largest there has been.
         """
         self._append(np.atleast_2d(self.encode(x)), ids)
 
@@ -165,8 +148,8 @@ class Index:
     def remove(self, ids: object) -> None:
         """Remove rows; the ids of the others stay, and theirs are not given again.
 
-        It copies the rows of the same part of the index, up to all of them: remove many at once.
-        An id that no row has raises DataError, and then nothing is removed.
+        It copies up to all rows: remove many at once. An id that no row has raises DataError, and
+        then nothing is removed.
         """
         kept = np.ones(len(self), dtype=bool)
         kept[self._ids.rows_of(ids)] = False
@@ -178,17 +161,11 @@ class Index:
         return encoded(self._map, x, self._stored)
 
     def search(self, x: object, n_neighbors: int = 10, *, engine: str = "auto") -> Neighbors:
-        """Return the nearest rows of raw vectors.
+        """Return the nearest rows of raw vectors, of the shapes that :meth:`add` takes.
 
-        Parameters
-        ----------
-        x : array_like of shape (n_queries, d), or (d,) for one query; for a StaticPrime integers
-            of shape (n_queries,) or ()
-        n_neighbors : int, default=10
-            An index of fewer rows returns them all.
-        engine : {"auto", "numpy", "numba"}, default="auto"
-            Numba counts bits, NumPy searches all codes; results are the same. ``"auto"`` is Numba
-            for bits where it is installed, else NumPy.
+        An index of fewer than `n_neighbors` rows returns them all. The engines "numba", which
+        counts bits only, and "numpy", which searches all codes, give the same results; "auto" is
+        Numba for bits where it is installed.
         """
         return self.search_codes(self.encode(x), n_neighbors, engine=engine)
 
@@ -205,14 +182,9 @@ class Index:
     def rerank(self, x: object, candidates: object, n_neighbors: int = 10) -> Neighbors:
         """Return the nearest among given rows: the second look after a coarser index.
 
-        Parameters
-        ----------
-        x : array_like of shape (n_queries, d), or (d,) for one query
-        candidates : array_like of integers, shape (n_queries, n_candidates), or (n_candidates,)
-            Ids of rows, without repetition in a row; for instance what `search` of an index of
-            the same vectors as bits returned.
-        n_neighbors : int, default=10
-            Fewer candidates are all returned.
+        `candidates` (n_queries, n_candidates), or (n_candidates,) for one query, are ids of rows,
+        without repetition in a row: for instance what `search` of an index of the same vectors as
+        bits returned. Fewer than `n_neighbors` are all returned.
 
         Examples
         --------
@@ -234,9 +206,8 @@ class Index:
                 f"x, got an array of shape {np.shape(candidates)}."  # type: ignore[arg-type]
             )
         n = min(whole_number("n_neighbors", n_neighbors, least=1), rows.shape[1])
-        found_by = scorer(queries, self._stored, self._k)
-        found, scores = found_by.best_of(rows, n, self._rows.at)
-        return self._neighbors(found, found_by.similarity(scores), single)
+        found = best_of(scorer(queries, self._stored, self._k), rows, n, self._rows)
+        return self._neighbors(*found, single)
 
     def __repr__(self) -> str:
         return f"Index({self._map!r}, stored={self._stored!r}, n_rows={len(self)})"

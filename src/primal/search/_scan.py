@@ -7,7 +7,8 @@ was computed. Among equal scores the lower index wins.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
@@ -17,16 +18,16 @@ from primal._parallel import over_rows
 from primal.engines import ENGINES, row_blocks
 from primal.engines import engine as phase_engine
 from primal.errors import EngineError
-from primal.search._rows import Rows
-from primal.search._similarity import (
+from primal.search._codes import (
     TABLE_UNIT,
     cosine_table,
     hamming_distances,
+    is_phases,
     similarity_of_distances,
+    words,
 )
-from primal.search._stored import is_phases, words
+from primal.search._rows import Rows
 
-RowsAt = Callable[[np.ndarray], np.ndarray]  # the rows of an array of indices
 # Queries at once: bounds the memory of a search whatever their number.
 _QUERIES_AT_ONCE = 256
 # Scores in one block: 8 MB of float32.
@@ -59,8 +60,7 @@ def nearest(
             indices[some], similarities[some] = _by_numba(rows, queries[some], n_frequencies, n)
             continue
         found_by = scorer(queries[some], stored, n_frequencies)
-        indices[some], scores = _nearest_rows(found_by, rows, n, len(queries[some]))
-        similarities[some] = found_by.similarity(scores)
+        indices[some], similarities[some] = _nearest_rows(found_by, rows, n)
     return indices, similarities
 
 
@@ -87,154 +87,125 @@ def _by_numba(
     return indices, similarity_of_distances(n_frequencies)[distances]
 
 
-class Scorer:
+class Scorer(NamedTuple):
     """Scores of rows against a few queries; larger is more similar.
 
-    A screened score may be off by `screen_error` from the exact one.
+    `screen` gives scores of all rows, shape (n_queries, n_rows), within `screen_error` of the
+    exact ones; `exact` those of pairs of a query's number and a row, float64; `similarity` what
+    exact scores stand for.
     """
 
-    screen_error = 0.0
-
-    def __init__(self, queries: np.ndarray) -> None:
-        self._queries = queries
-
-    def screen(self, rows: np.ndarray) -> np.ndarray:
-        """Return scores of all rows, shape (n_queries, n_rows), within `screen_error`."""
-        raise NotImplementedError
-
-    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return the exact score of pairs of a query and a row, float64."""
-        raise NotImplementedError
-
-    def similarity(self, scores: np.ndarray) -> np.ndarray:
-        """Return the similarity that exact scores stand for."""
-        return scores
+    queries: np.ndarray
+    screen: Callable[[np.ndarray], np.ndarray]
+    exact: Callable[[np.ndarray, np.ndarray], np.ndarray]
+    similarity: Callable[[np.ndarray], np.ndarray] = np.asarray
+    screen_error: float = 0.0
 
     def exact_at(
-        self, query_numbers: np.ndarray, places: np.ndarray, rows_at: RowsAt
+        self, numbers: np.ndarray, places: np.ndarray, rows_at: Callable[[np.ndarray], np.ndarray]
     ) -> np.ndarray:
         """Return the exact scores of pairs of a query and a row, a few MB of rows at a time."""
         scores = np.empty(len(places))
-        for piece in row_blocks(len(places), self._queries.shape[1], _EXACT_ENTRIES):
-            scores[piece] = self.exact(query_numbers[piece], rows_at(places[piece]))
+        for piece in row_blocks(len(places), self.queries.shape[1], _EXACT_ENTRIES):
+            scores[piece] = self.exact(numbers[piece], rows_at(places[piece]))
         return scores
-
-    def best_of(
-        self, candidates: np.ndarray, n: int, rows_at: RowsAt
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the indices and exact scores of the n best of some candidates for each query.
-
-        `candidates` (n_queries, n_candidates) are indices of rows, at least n for each query.
-        """
-        numbers = np.repeat(np.arange(len(candidates)), candidates.shape[1])
-        exact = self.exact_at(numbers, candidates.ravel(), rows_at).reshape(candidates.shape)
-        order = np.lexsort((candidates, -exact), axis=1)[:, :n]
-        return np.take_along_axis(candidates, order, 1), np.take_along_axis(exact, order, 1)
 
 
 def scorer(queries: np.ndarray, stored: str, n_frequencies: int) -> Scorer:
-    """Return the scorer of these queries."""
     if stored == "bits":
-        return _BitScorer(queries, n_frequencies)
-    return _PhaseScorer(queries) if is_phases(stored) else _WaveScorer(queries)
+        return _bit_scorer(words(queries), n_frequencies)
+    return _phase_scorer(queries) if is_phases(stored) else _wave_scorer(queries)
 
 
-def _nearest_rows(
-    found_by: Scorer, all_rows: Rows, n: int, n_queries: int
+def best_of(
+    found_by: Scorer, candidates: np.ndarray, n: int, rows: Rows
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices and exact scores of the n best rows, of n or more, of every query."""
+    """Return the n best of the candidates (n_queries, n_candidates), and their similarities."""
+    numbers = np.repeat(np.arange(len(candidates)), candidates.shape[1])
+    exact = found_by.exact_at(numbers, candidates.ravel(), rows.at).reshape(candidates.shape)
+    order = np.lexsort((candidates, -exact), axis=1)[:, :n]
+    best = np.take_along_axis(candidates, order, 1)
+    return best, found_by.similarity(np.take_along_axis(exact, order, 1))
+
+
+def _nearest_rows(found_by: Scorer, all_rows: Rows, n: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return the indices and similarities of the n best rows, of n or more, of every query."""
+    n_queries, margin = len(found_by.queries), 2.0 * found_by.screen_error
     indices = np.full((n_queries, n), -1, dtype=np.int64)
     scores = np.full((n_queries, n), -np.inf)
-    margin = 2.0 * found_by.screen_error
-    for first, rows in _blocks(all_rows, n_queries):
-        screened = found_by.screen(rows)
-        least = scores[:, -1] - margin
-        if np.isinf(least).any() and len(rows) > n:
-            # Nothing known yet: the block's own n-th best is a bound just as good.
-            own = np.partition(screened, len(rows) - n, axis=1)[:, len(rows) - n]
-            least = np.maximum(least, own - margin)
-        query_numbers, places = np.nonzero(screened >= least[:, None])
-        exact = found_by.exact_at(query_numbers, places, rows.__getitem__)
-        # The best n of each query after these candidates, ordered by score, then index.
-        query = np.concatenate([np.repeat(np.arange(n_queries), n), query_numbers])
-        index = np.concatenate([indices.ravel(), first + places])
-        score = np.concatenate([scores.ravel(), exact])
-        order = np.lexsort((index, -score, query))
-        starts = np.searchsorted(query[order], np.arange(n_queries))
-        best = order[starts[:, None] + np.arange(n)]
-        indices, scores = index[best], score[best]
-    return indices, scores
-
-
-def _blocks(all_rows: Rows, n_queries: int) -> Iterator[tuple[int, np.ndarray]]:
-    """Yield blocks of rows with the index of their first."""
     first = 0
     for part in all_rows.parts:
-        for rows in row_blocks(len(part), n_queries, _BLOCK_SCORES):
-            yield first + rows.start, np.ascontiguousarray(part[rows])
+        for some in row_blocks(len(part), n_queries, _BLOCK_SCORES):
+            rows = np.ascontiguousarray(part[some])
+            screened = found_by.screen(rows)
+            least = scores[:, -1] - margin
+            if np.isinf(least).any() and len(rows) > n:
+                # Nothing known yet: the block's own n-th best is a bound just as good.
+                own = np.partition(screened, len(rows) - n, axis=1)[:, len(rows) - n]
+                least = np.maximum(least, own - margin)
+            numbers, places = np.nonzero(screened >= least[:, None])
+            exact = found_by.exact_at(numbers, places, rows.__getitem__)
+            # The best n of each query after these candidates, ordered by score, then index.
+            query = np.concatenate([np.repeat(np.arange(n_queries), n), numbers])
+            index = np.concatenate([indices.ravel(), first + some.start + places])
+            score = np.concatenate([scores.ravel(), exact])
+            order = np.lexsort((index, -score, query))
+            starts = np.searchsorted(query[order], np.arange(n_queries))
+            best = order[starts[:, None] + np.arange(n)]
+            indices, scores = index[best], score[best]
         first += len(part)
+    return indices, found_by.similarity(scores)
 
 
-class _BitScorer(Scorer):
+def _bit_scorer(queries: np.ndarray, n_frequencies: int) -> Scorer:
     """Minus the number of differing bits."""
+    similarities = similarity_of_distances(n_frequencies)
 
-    def __init__(self, queries: np.ndarray, n_frequencies: int) -> None:
-        super().__init__(words(queries))
-        self._similarities = similarity_of_distances(n_frequencies)
-
-    def screen(self, rows: np.ndarray) -> np.ndarray:
-        return -hamming_distances(self._queries, words(rows), "numpy")
-
-    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        differing = np.bitwise_count(self._queries[query_numbers] ^ words(rows))
+    def exact(numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        differing = np.bitwise_count(queries[numbers] ^ words(rows))
         return -differing.sum(axis=1, dtype=np.float64)
 
-    def similarity(self, scores: np.ndarray) -> np.ndarray:
-        return self._similarities[(-scores).astype(np.int64)]
+    return Scorer(
+        queries,
+        lambda rows: -hamming_distances(queries, words(rows), "numpy"),
+        exact,
+        lambda scores: similarities[(-scores).astype(np.int64)],
+    )
 
 
-class _PhaseScorer(Scorer):
+def _phase_scorer(queries: np.ndarray) -> Scorer:
     """Sums of looked-up cosines, screened by a float32 matrix product of waves.
 
     Looking up costs a step for every query, row and frequency; waves one for every row.
     """
+    k, table = queries.shape[1], cosine_table(queries.dtype)
+    all_waves = np.exp(1j * (np.arange(len(table)) * (2.0 * np.pi / len(table))))
+    all_waves = all_waves.astype(np.complex64)
+    query_waves = all_waves.take(queries).view(np.float32) / np.float32(k)
 
-    def __init__(self, queries: np.ndarray) -> None:
-        super().__init__(queries)
-        self._k = queries.shape[1]
-        self._table = cosine_table(queries.dtype)
-        turns = np.arange(len(self._table)) * (2.0 * np.pi / len(self._table))
-        self._waves = np.exp(1j * turns).astype(np.complex64)
-        self._query_waves = self._as_waves(queries) / np.float32(self._k)
-        self.screen_error = _product_error(2 * self._k) + 4.0 * _WAVE_ERROR
+    def exact(numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        return table[queries[numbers] - rows].sum(axis=1, dtype=np.int64) * (TABLE_UNIT / k)
 
-    def screen(self, rows: np.ndarray) -> np.ndarray:
-        return self._query_waves @ self._as_waves(rows).T
-
-    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        cosines = self._table[self._queries[query_numbers] - rows]
-        return cosines.sum(axis=1, dtype=np.int64) * (TABLE_UNIT / self._k)
-
-    def _as_waves(self, codes: np.ndarray) -> np.ndarray:
-        return self._waves.take(codes).view(np.float32)
+    return Scorer(
+        queries,
+        lambda rows: query_waves @ all_waves.take(rows).view(np.float32).T,
+        exact,
+        screen_error=_product_error(2 * k) + 4.0 * _WAVE_ERROR,
+    )
 
 
-class _WaveScorer(Scorer):
+def _wave_scorer(queries: np.ndarray) -> Scorer:
     """Inner products of waves over k, screened in float32 and decided in float64."""
-
-    def __init__(self, queries: np.ndarray) -> None:
-        super().__init__(queries.astype(np.float64))
-        self._k = queries.shape[1] / 2
-        self._narrow = queries.astype(np.float32) / np.float32(self._k)
-        self.screen_error = _product_error(queries.shape[1])
-
-    def screen(self, rows: np.ndarray) -> np.ndarray:
-        return self._narrow @ rows.astype(np.float32, copy=False).T
-
-    def exact(self, query_numbers: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    wide, k = queries.astype(np.float64), queries.shape[1] / 2
+    narrow = queries.astype(np.float32) / np.float32(k)
+    return Scorer(
+        queries,
+        lambda rows: narrow @ rows.astype(np.float32, copy=False).T,
         # Products of float32 are exact in float64, and NumPy adds a contiguous row in an
         # order that depends on its length only: equal rows have equal scores.
-        return (self._queries[query_numbers] * rows).sum(axis=1) / self._k
+        lambda numbers, rows: (wide[numbers] * rows).sum(axis=1) / k,
+        screen_error=_product_error(queries.shape[1]),
+    )
 
 
 def _product_error(n_terms: int) -> float:

@@ -4,25 +4,17 @@ from primal._extras import require as _require
 
 _require("sklearn", "primal.sklearn")
 
+from primal.sklearn._columns import HashCertificate, PrimeHasher, PrimePositions
 from primal.sklearn._dictionary import PrimeDictionary
-from primal.sklearn._features import PrimeFeatures
-from primal.sklearn._hasher import HashCertificate, PrimeHasher
-from primal.sklearn._inverse import InverseCertificate
+from primal.sklearn._features import InverseCertificate, PrimeFeatures
 from primal.sklearn._ngrams import PrimeNgrams
-from primal.sklearn._positions import PrimePositions
 from primal.sklearn._prototypes import PrimeCentroidClassifier, PrimeOnlineClassifier
 from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor
 
+# fmt: off
 __all__ = [
-    "HashCertificate",
-    "InverseCertificate",
-    "PrimeCentroidClassifier",
-    "PrimeDictionary",
-    "PrimeFeatures",
-    "PrimeHasher",
-    "PrimeNgrams",
-    "PrimeOnlineClassifier",
-    "PrimePositions",
-    "PrimeRidgeClassifier",
-    "PrimeRidgeRegressor",
+    "HashCertificate", "InverseCertificate", "PrimeCentroidClassifier", "PrimeDictionary",
+    "PrimeFeatures", "PrimeHasher", "PrimeNgrams", "PrimeOnlineClassifier", "PrimePositions",
+    "PrimeRidgeClassifier", "PrimeRidgeRegressor",
 ]
+# fmt: on

@@ -1,17 +1,21 @@
-"""Input of estimators: scikit-learn's checks and before them ours, tensors."""
+"""Input, weights, tags and specs: what estimators share."""
 
 from __future__ import annotations
 
+import numbers
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import validation
+from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import raised_as, refuse_lost_values
-from primal.errors import DataError, PrimalError
+from primal._specs import make_spec, spec_fields
+from primal.errors import DataError, PrimalError, SpecError
 
 
 @contextmanager
@@ -41,8 +45,7 @@ def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> An
 def numpy_and_back(X: Any) -> tuple[Any, Callable[[np.ndarray], Any]]:
     """Return X as something NumPy knows, and the function that takes results back.
 
-    Tensors and other arrays of the array API come back in their own library and on their own
-    device, having passed through the memory of the host. What NumPy or pandas made stays.
+    Tensors and other arrays of the array API come back in their own library, on their own device.
     """
     # Whoever passes a tensor has imported torch; nobody else should pay for it.
     torch = sys.modules.get("torch")
@@ -59,3 +62,87 @@ def numpy_and_back(X: Any) -> tuple[Any, Callable[[np.ndarray], Any]]:
         return X, lambda Z: Z
     namespace = X.__array_namespace__()
     return np.from_dlpack(X), lambda Z: namespace.asarray(Z, device=X.device)
+
+
+def weighted_rows(
+    sample_weight: Any, X: Any, y: np.ndarray | None = None
+) -> tuple[Any, Any, np.ndarray | None]:
+    """Return X, y and their weights without the rows of weight 0."""
+    if sample_weight is None:
+        return X, y, None
+    n = X.shape[0]
+    if isinstance(sample_weight, numbers.Real):
+        sample_weight = np.full(n, sample_weight)
+    try:
+        weights = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError, RuntimeError):
+        raise DataError(f"sample_weight must be numbers, got {sample_weight!r}.") from None
+    if weights.shape != (n,):
+        raise DataError(
+            f"sample_weight must hold one number for each of the {n} rows, got shape "
+            f"{weights.shape}."
+        )
+    if not (np.isfinite(weights).all() and (weights >= 0.0).all()):
+        raise DataError(
+            "sample_weight must be finite and not negative, got values from "
+            f"{weights.min()} to {weights.max()}."
+        )
+    if not weights.any():
+        raise DataError("sample_weight is zero in every row: one at least must be positive.")
+    if weights.all():
+        return X, y, weights
+    kept = np.flatnonzero(weights)
+    return X[kept], None if y is None else y[kept], weights[kept]
+
+
+class SpecMixin(BaseEstimator):
+    """A transformer made again from its parameters and its `_fitted_names` (`_restore`)."""
+
+    _fitted_names: ClassVar[tuple[str, ...]]
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this fitted estimator."""
+        check_is_fitted(self)
+        parameters = self.get_params(deep=False)
+        parameters.pop("random_state", None)  # ignored, and any object
+        names = getattr(self, "feature_names_in_", None)
+        return make_spec(
+            type(self).__name__,
+            parameters={name: _plain(value) for name, value in parameters.items()},
+            fitted={name: _plain(getattr(self, name)) for name in self._fitted_names},
+            feature_names=None if names is None else names.tolist(),
+        )
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        fields = spec_fields(cls.__name__, fields, ("parameters", "fitted", "feature_names"))
+        made = cls(**fields["parameters"])
+        made._restore(spec_fields(cls.__name__, fields["fitted"], cls._fitted_names))
+        if fields["feature_names"] is not None:
+            columns = np.array(fields["feature_names"], dtype=object)
+            if columns.shape != (made.n_features_in_,):  # type: ignore[missing-attribute]
+                raise SpecError(f"there must be one feature name for each column, got {columns!r}.")
+            made.feature_names_in_ = columns  # type: ignore[missing-attribute]
+        return made
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def columns(name: str, values: Any, dtype: type, n: int | None = None) -> np.ndarray:
+    """Return one number for each column, of a spec: finite, n of them if n is given."""
+    found = np.array(values, dtype=dtype)
+    if found.ndim != 1 or not len(found) or n not in (None, len(found)):
+        raise SpecError(f"{name} must hold one number for each column, got shape {found.shape}.")
+    if not np.isfinite(found).all() or found.tolist() != list(values):
+        raise SpecError(f"{name} must hold finite numbers of type {found.dtype}, got {values!r}.")
+    return found
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "spec"):
+        return value.spec
+    if isinstance(value, (list, tuple)):
+        return [_plain(part) for part in value]
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -24,39 +24,27 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     """Write each row as a combination of a few atoms of a dictionary that nobody has to train.
 
     The atoms are the codes of :func:`primal.codebooks.codebook`: unit vectors with a certified
-    coherence mu. Rows made of fewer than (1 + 1/mu) / 2 atoms are recovered exactly by
-    orthogonal matching pursuit and by basis pursuit (Tropp 2004; Donoho and Elad 2003).
+    coherence mu. Rows made of fewer than (1 + 1/mu) / 2 atoms are recovered exactly by orthogonal
+    matching pursuit and by basis pursuit (Tropp 2004; Donoho and Elad 2003).
 
     Parameters
     ----------
-    n_components : int, optional
-        Number of atoms; by default four for each column of X.
-    kind : str, default="auto"
-        Kind of codebook, see :func:`primal.codebooks.codebook`: ``"auto"`` is the one with the
-        smallest certified coherence.
+    n_components, kind : int, str
+        Number of atoms, by default four for each column of X; kind of codebook, of which ``"auto"``
+        is the one with the smallest certified coherence.
     transform_algorithm : {"omp", "lasso_lars", "lasso_cd", "lars", "threshold"}, default="omp"
-        As in :class:`sklearn.decomposition.SparseCoder`.
-    transform_n_nonzero_coefs : int, optional
-        Atoms for each row, for "omp" and "lars"; by default `guaranteed_sparsity_`, or 1.
-    transform_alpha : float, optional
-        Penalty of "lasso_lars" and "lasso_cd", threshold of "threshold" (default 1); for "omp",
-        the squared error at which a row is done, in place of a number of atoms.
-    transform_max_iter : int, default=1000
-        Limit of the iterations of "lasso_lars" and "lasso_cd".
-    positive_code : bool, default=False
-        Allow no negative coefficient; for "lasso_lars", "lasso_cd" and "threshold".
+    transform_n_nonzero_coefs, transform_alpha, transform_max_iter, positive_code
+        As in :class:`sklearn.decomposition.SparseCoder`, but the default number of atoms for each
+        row is `guaranteed_sparsity_`, or 1, and alpha is for "omp" the squared error at which a row
+        is done, in place of a number of atoms.
 
     Attributes
     ----------
-    components_ : ndarray of shape (n_components, d), dtype=float64
-        The atoms.
-    certificate_ : CodebookCertificate
-        Of their largest cosine.
+    components_, codebook_, certificate_
+        The atoms, float64 of shape (n_components, d); their codebook and its certificate.
     guaranteed_sparsity_ : int
         Number of atoms up to which recovery is certain; 0 when two atoms may be parallel, or
         when the certificate comes from a sample of the pairs.
-    codebook_ : Codebook
-        The codebook behind the atoms.
 
     Examples
     --------

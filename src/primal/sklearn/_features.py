@@ -1,10 +1,12 @@
-"""``PrimeFeatures``: the feature map as a scikit-learn transformer."""
+"""``PrimeFeatures``: the feature map as a scikit-learn transformer, and its way back."""
 
 from __future__ import annotations
 
 import copy
 import math
+import warnings
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,53 +18,134 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from primal._checks import whole_number
 from primal._specs import from_spec
 from primal.engines import row_blocks
-from primal.errors import ParameterError, SpecError
-from primal.kernels import column_means, dense_rows, resolved_gamma, spread_rows
+from primal.errors import NotInvertibleError, ParameterError, PhaseWrapWarning, SpecError
+from primal.kernels import KERNELS, column_means, dense_rows, resolved_gamma, spread_rows
 from primal.maps import KernelPrime
-from primal.sklearn._contract import checked_by_host, numpy_and_back, validate_data
-from primal.sklearn._inverse import InverseCertificate, certify, invert, require_invertible
-from primal.sklearn._specs import SpecMixin, columns
-from primal.sklearn._weights import weighted_rows
+from primal.sklearn._contract import (
+    SpecMixin,
+    checked_by_host,
+    columns,
+    numpy_and_back,
+    validate_data,
+    weighted_rows,
+)
 
-_DTYPES = (np.float64, np.float32)
+DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
 # more, and sparse rows made dense take too much memory.
-_BLOCK_FEATURES = 1 << 22
+BLOCK_FEATURES = 1 << 22
+
+
+@dataclass(frozen=True, eq=False)
+class InverseCertificate:
+    """Whether features can be turned back into x, and the numbers that show it.
+
+    They can when pairs of every input direction are there and no phase can wrap; otherwise `reason`
+    says why not, and what to change. Phases are read relative to those of the middle of the fitted
+    range, |x - center| <= half_widths, so that only its width counts: `peak_turns` is the largest
+    distance of a phase from the middle's, which some x reaches; below 0.5 none can wrap.
+    `safe_gamma` is the largest gamma (all of them scaled alike) at which none does.
+    """
+
+    invertible: bool
+    reason: str
+    peak_turns: float
+    center: np.ndarray
+    half_widths: np.ndarray
+    safe_gamma: float | np.ndarray
+
+    @property
+    def margin_turns(self) -> float:
+        """Half a turn less the largest phase; negative when phases wrap."""
+        return 0.5 - self.peak_turns
+
+    @property
+    def reach(self) -> float:
+        """How many times the fitted range may widen before a phase can wrap."""
+        return 0.5 / max(self.peak_turns, 1e-300)
+
+    def __str__(self) -> str:
+        what = "invertible" if self.invertible else f"not invertible: {self.reason}"
+        return f"{what} (largest phase {self.peak_turns:.3g} turns, limit 0.5)"
+
+
+def certify(m: KernelPrime, data_min: np.ndarray, data_max: np.ndarray) -> InverseCertificate:
+    center, half_widths = 0.5 * (data_min + data_max), 0.5 * (data_max - data_min)
+    sizes = np.abs(m.frequencies)
+    peak = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)  # not too small by rounding
+    # A hair below the limit, so that a map refitted with it is inside.
+    ratio = 0.5 / peak * (1.0 - 2.0**-30) if peak > 0.0 else 1.0
+    gamma = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
+    safe = KERNELS[m.kernel].gamma_after(gamma, ratio)
+    reason = _obstacle(m, peak, safe)
+    return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
+
+
+class _NoInverseError(NotInvertibleError, AttributeError):
+    """Raised where a method is looked up, so ``hasattr`` says whether there is an inverse."""
+
+
+def invert(m: KernelPrime, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
+    """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted."""
+    x = m.decode(Z, around=certificate.center)
+    limit = certificate.reach * certificate.half_widths
+    # A constant column has no width: allow for rounding of the features.
+    offsets = np.abs(np.nan_to_num(x - certificate.center))
+    excess = offsets - limit - 1e-4 * (1.0 + certificate.half_widths)
+    if excess.size and excess.max() > 0.0:
+        row, column = np.unravel_index(int(excess.argmax()), excess.shape)
+        warnings.warn(
+            f"row {row} decodes to a point outside of the certified range in column {column}: "
+            "its x may lie elsewhere, a phase may have wrapped. Fit on data that covers it, or "
+            "lower gamma.",
+            PhaseWrapWarning,
+            stacklevel=3,
+        )
+    return x
+
+
+def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray) -> str:
+    d, n_pairs = m.d, m.D // 2
+    if m.form == "offset":
+        return "offset cosines do not determine their phase; use form='pair'."
+    if n_pairs < d:
+        return f"{n_pairs} pairs cannot determine {d} inputs; use n_components = {2 * d} or more."
+    if peak_turns >= 0.5:
+        shown = f"{safe_gamma:.4g}" if np.ndim(safe_gamma) == 0 else "safe_gamma_, one each,"
+        return (
+            f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5; "
+            f"gamma = {shown} or less would do (safe_gamma_)."
+        )
+    return ""
 
 
 class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
     """Approximate a kernel by cosines and sines of prime frequencies.
 
-    The inner product of two rows of the result approximates the kernel of the two rows of X.
-    Takes the arguments of :class:`sklearn.kernel_approximation.RBFSampler`, with the same
-    meaning. Two defaults differ: RBFSampler has gamma=1.0 and n_components=100.
+    The inner product of two rows of the result approximates the kernel of the two rows of X. Takes
+    the arguments of :class:`sklearn.kernel_approximation.RBFSampler`, with the same meaning. Two
+    defaults differ: RBFSampler has gamma=1.0 and n_components=100. Features are computed in float32
+    and returned in the type of X; float32 and float64 input of equal value give equal features. A
+    pickle holds parameters and a few numbers.
 
     Parameters
     ----------
     n_components : int, default=1024
         Number of features D; odd numbers are allowed.
-    kernel : str, default="rbf"
-        ``"rbf"``, ``"laplacian"``, ``"cauchy"``, ``"matern12"``, ``"matern32"``, ``"matern52"``
-        or ``"prime"``; :class:`primal.KernelPrime` has the formulas. The last has no closed form,
-        and gamma is the scale of its coarsest frequency.
     gamma : "scale", "median", float or array_like of shape (d,), default="scale"
         ``"scale"`` is 1 / (d Var X), as scikit-learn means it; ``"median"`` makes the median
         distance between rows the length scale; an array has one value for each column
         (automatic relevance determination).
-    basis : str, default="auto"
-        ``"table"``, ``"kronecker"``, ``"orthogonal"``, and ``"signed"`` or ``"paper"`` for the
-        prime kernel. ``"auto"`` looks at the kernel and at d alone.
-    form : {"auto", "pair", "offset"}, default="auto"
-    layout : {"interleaved", "block"}, default="interleaved"
-    precision : {"exact", "fast"}, default="exact"
-        As in :class:`primal.KernelPrime`.
+    kernel, basis, form, layout, precision
+        As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
+        ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency.
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
 
     Attributes
     ----------
-    gamma_, basis_, form_ : float or ndarray of shape (d,), str, {"pair", "offset"}
-        Those in use.
+    gamma_, basis_, form_, map_ : float or ndarray of shape (d,), str, str, KernelPrime
+        Those in use; ``map_.encode(X)`` are the features.
     center_ : ndarray of shape (d,), dtype=float64, or None
         Where the offsets of offset cosines are counted from: the mean of X, rounded to a
         millionth of each column's range. None for pairs.
@@ -70,18 +153,9 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Factor of every cosine and sine: sqrt(2 / D) at the time of `fit`; `grow` keeps it.
     data_min_, data_max_, n_samples_seen_ : ndarray of shape (d,), dtype=float64, and int
         Range and number of the rows seen.
-    map_ : KernelPrime
-        The map: ``map_.encode(X)`` are the features.
-    inverse_certificate_ : InverseCertificate
-        Whether `inverse_transform` holds for the range of the data seen; `safe_gamma_` is the
-        largest gamma at which it does.
-    condition_number_ : float
-        Of the frequencies: how much the inverse can amplify noise.
-
-    Notes
-    -----
-    Features are computed in float32 and returned in the type of X; float32 and float64 input
-    of equal value give equal features. A pickle holds parameters and a few numbers.
+    inverse_certificate_, safe_gamma_, condition_number_ : InverseCertificate, float, float
+        Whether `inverse_transform` holds for the range of the data seen; the largest gamma at
+        which it does; how much it can amplify noise.
 
     Examples
     --------
@@ -142,8 +216,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
         """Note the range of one more batch; the first call fits.
 
-        Gamma and the center come from the first batch and stay: others would change features
-        that are already in use.
+        Gamma and the center come from the first batch: others would change features already in use.
         """
         if not hasattr(self, "n_samples_seen_"):
             return self.fit(X)
@@ -151,10 +224,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return self
 
     def transform(self, X: Any) -> Any:
-        """Return the features of X (n, d), which may be sparse or a tensor.
-
-        An ndarray or tensor of shape (n, n_components): float32 for float32 input, else float64.
-        """
+        """Return the features (n, n_components) of X (n, d), which may be sparse or a tensor."""
         check_is_fitted(self)
         X, back = numpy_and_back(X)
         X = self._validated(X, reset=False)
@@ -169,15 +239,16 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         NotInvertibleError names the gamma that would do. A PhaseWrapWarning says that a row
         decodes to a point beyond the certified range.
         """
-        if hasattr(self, "n_samples_seen_"):
-            require_invertible(self.inverse_certificate_)
+        if hasattr(self, "n_samples_seen_") and not self.inverse_certificate_.invertible:
+            reason = self.inverse_certificate_.reason
+            raise _NoInverseError(f"these features cannot be inverted: {reason}")
         return self._inverse_transform
 
     def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
         X, back = numpy_and_back(X)
         with checked_by_host("X"):
-            Z = check_array(X, dtype=_DTYPES, input_name="X")
+            Z = check_array(X, dtype=DTYPES, input_name="X")
         if Z.shape[1] != self._n_features_out:
             raise ParameterError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
@@ -188,13 +259,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def grow(self, n_components: int, *, rescale: bool = False) -> PrimeFeatures:
         """Return fitted features with more columns; the old ones keep theirs and every bit.
 
-        Parameters
-        ----------
-        n_components : int
-            At least the present number.
-        rescale : bool, default=False
-            The amplitude stays that of the fit, so inner products now approximate (n_components /
-            old number) times the kernel. True sets it to sqrt(2 / D) again: one common factor.
+        The amplitude stays that of the fit, so inner products now approximate (n_components / old
+        number) times the kernel. `rescale` sets it to sqrt(2 / D) again: one common factor.
         """
         check_is_fitted(self)
         grown = copy.copy(self)
@@ -205,8 +271,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
 
-        sqrt(n_pairs) rows are compared, spread evenly over X (n, d), which may be sparse or a
-        tensor. The prime kernel has no closed form and raises ParameterError.
+        sqrt(n_pairs) rows are compared, spread evenly over X (n, d). The prime kernel, without
+        closed form, raises ParameterError.
         """
         check_is_fitted(self)
         X = self._validated(numpy_and_back(X)[0], reset=False)
@@ -255,7 +321,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.n_samples_seen_ += X.shape[0]
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        return validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=reset)
+        return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=reset)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
@@ -267,7 +333,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
     """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
     out = np.empty((X.shape[0], m.D), dtype=dtype)
-    for rows in row_blocks(len(out), m.D, _BLOCK_FEATURES):
+    for rows in row_blocks(len(out), m.D, BLOCK_FEATURES):
         m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
     return out
 

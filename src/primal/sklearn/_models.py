@@ -8,21 +8,28 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import raised_as
 from primal.engines import row_blocks
 from primal.errors import DataError
-from primal.sklearn._contract import checked_by_host, validate_data
-from primal.sklearn._features import PrimeFeatures, fitted_features, transformed
-from primal.sklearn._moments import rounded
-from primal.sklearn._weights import weighted_rows
+from primal.sklearn._contract import checked_by_host, validate_data, weighted_rows
+from primal.sklearn._features import (
+    BLOCK_FEATURES,
+    DTYPES,
+    PrimeFeatures,
+    fitted_features,
+    transformed,
+)
 
-# Rows whose features are held at once, in features: 32 MB of float64.
-_BLOCK_FEATURES = 1 << 22
-_DTYPES = (np.float64, np.float32)
+BITS = 18  # of a rounded feature
+
+
+def rounded(Z: np.ndarray) -> np.ndarray:
+    """Return features in [-1, 1] as whole numbers in units of 2**-18, float64."""
+    return np.rint(Z.astype(np.float64) * 2.0**BITS)
 
 
 class PrimeModel(BaseEstimator, metaclass=ABCMeta):
@@ -72,21 +79,20 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
     def _meet(self, y: np.ndarray, classes: Any) -> None:
         """Make room for targets that have not been seen before."""
 
-    def _fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        X, y, weights = self._checked(X, y, sample_weight, reset=True)
-        self._begin(X, y, weights)
-        self._learn(X, self._targets(y), weights)
-        return self
-
-    def _partial_fit(self, X: Any, y: Any, sample_weight: Any = None, classes: Any = None) -> Self:
-        first = not hasattr(self, "features_")
+    def _fit(
+        self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None, part: bool = False
+    ) -> Self:
+        first = not (part and hasattr(self, "features_"))
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
-            self._begin(X, y, weights)
+            self.features_ = fitted_features(self, X, weights)
+            self._start(y)
         else:
             self.features_.partial_fit(X)
-        self._meet(y, classes)
-        self._add(X, self._targets(y), weights)
+        if part:
+            self._meet(y, classes)
+        learn = self._add if part else self._learn
+        learn(X, self._targets(y), weights)
         return self
 
     def _grown(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
@@ -98,22 +104,18 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
         grown._widen(X, grown._targets(y), weights)
         return grown
 
-    def _begin(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
-        self.features_ = fitted_features(self, X, weights)
-        self._start(y)
-
     def _learn(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         self._add(X, targets, weights)
 
     def _values(self, X: Any) -> np.ndarray:
         """Return the value of every target for every row of X, shape (n, m)."""
         check_is_fitted(self)
-        X = validate_data(self, X, accept_sparse="csr", dtype=_DTYPES, reset=False)
+        X = validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=False)
         parts = [self._answers(self.features_.transform(X[rows])) for rows in self._blocks(X)]
         return np.concatenate(parts)
 
     def _blocks(self, X: Any) -> Iterator[slice]:
-        return row_blocks(X.shape[0], self.n_components, _BLOCK_FEATURES)
+        return row_blocks(X.shape[0], self.n_components, BLOCK_FEATURES)
 
     def _whole_features(self, X: Any) -> np.ndarray:
         """Return features without their amplitude, as whole numbers in units of 2**-18."""
@@ -124,8 +126,11 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(
-            self, X, y, accept_sparse="csr", dtype=_DTYPES, reset=reset, **self._y_options
+            self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset, **self._y_options
         )
+        if is_classifier(self):
+            with checked_by_host("y"):
+                check_classification_targets(y)
         return weighted_rows(sample_weight, X, y)
 
     def __sklearn_tags__(self) -> Any:
@@ -141,7 +146,7 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
 
     @abstractmethod
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
-        """Make the sums those of more classes; the present ones go to `places`."""
+        """Make the sums those of more classes; those at present, if any, go to `places`."""
 
     def decision_function(self, X: Any) -> np.ndarray:
         """Return the value of each class, (n, n_classes); for two classes the difference, (n,)."""
@@ -150,12 +155,12 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the label of the largest value, shape (n,)."""
-        best = self._values(X).argmax(axis=1)
+        best = self._values(X).argmax(axis=1)  # says so if there are no classes_ yet
         return self.classes_[best]
 
-    def _begin(self, X: Any, y: np.ndarray, weights: np.ndarray | None) -> None:
+    def _start(self, y: np.ndarray) -> None:
         self.classes_ = np.unique(y)
-        super()._begin(X, y, weights)
+        self._spread(len(self.classes_), np.empty(0, dtype=np.int64))
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
         with raised_as(DataError, "classes must be labels such as y holds", keep=()):
@@ -169,11 +174,3 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         if not np.isin(y, self.classes_).all():
             raise DataError("y holds labels that the model has not seen: use partial_fit first.")
         return np.searchsorted(self.classes_, y)
-
-    def _checked(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
-    ) -> tuple[Any, np.ndarray, np.ndarray | None]:
-        X, y, weights = super()._checked(X, y, sample_weight, reset=reset)
-        with checked_by_host("y"):
-            check_classification_targets(y)
-        return X, y, weights

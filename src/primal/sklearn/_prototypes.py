@@ -24,23 +24,19 @@ class _Prototypes(PrimeClassifier):
         return self._fit(X, y)
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None) -> Self:
-        """Add rows X (n, d) with labels y (n,); labels never seen before become new classes.
-
-        `classes` may hold labels to expect; it is not needed.
-        """
-        return self._partial_fit(X, y, classes=classes)
+        """Add rows X (n, d) with labels y (n,); labels never seen, also of `classes`, are added."""
+        return self._fit(X, y, classes=classes, part=True)
 
     @property
     def prototypes_(self) -> np.ndarray:
         check_is_fitted(self)
-        return _unit_rows(self._sums.astype(np.float64))
-
-    def _start(self, y: np.ndarray) -> None:
-        self._sums = self._zeros(len(self.classes_))
+        sums = self._sums.astype(np.float64)
+        return sums / _lengths(sums)
 
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
         wider = self._zeros(n_classes)
-        wider[places] = self._sums
+        if len(places):
+            wider[places] = self._sums
         self._sums = wider
 
     def _zeros(self, n_classes: int) -> np.ndarray:
@@ -59,22 +55,9 @@ class PrimeCentroidClassifier(_Prototypes):
     rounded to multiples of 2**-18 and summed as integers: with gamma given as a number, the model
     does not depend on the order of rows or classes, to the bit.
 
-    Parameters
-    ----------
-    n_components : int, default=1024
-        Number of features D.
-    kernel, gamma, basis, form, precision
-        As in :class:`PrimeFeatures`. When data come in parts, gamma="scale" and "median" look at
-        the first part only: pass a number to make the order irrelevant.
-
-    Attributes
-    ----------
-    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
-        Labels seen, sorted; the fitted feature map.
-    class_sums_ : ndarray of shape (n_classes, n_components), dtype=int64
-        Sums of features in units of 2**-18, exact.
-    prototypes_ : ndarray of shape (n_classes, n_components)
-        The sums, of length 1.
+    Parameters, `classes_` and `features_` are those of :class:`PrimeRidgeClassifier`, without
+    alpha. `class_sums_` (n_classes, n_components) are exact, int64 in units of 2**-18;
+    `prototypes_` the same with length 1.
 
     Examples
     --------
@@ -120,34 +103,17 @@ class PrimeOnlineClassifier(_Prototypes):
     """Prototypes of prime features, corrected where they answer wrongly.
 
     Every row z of class y that is taken for class w moves two prototypes: (1 - cos(z, C_y)) z is
-    added to C_y and (1 - cos(z, C_w)) z is subtracted from C_w. This is the rule of OnlineHD; a
-    row that is nearly right moves little. All prototypes start at zero, and only their
-    directions matter: there is no learning rate to choose.
+    added to C_y and (1 - cos(z, C_w)) z is subtracted from C_w. This is the rule of OnlineHD; a row
+    that is nearly right moves little. All prototypes start at zero, and only their directions
+    matter: there is no learning rate to choose.
 
-    Parameters
-    ----------
-    n_components : int, default=1024
-        Number of features D.
-    epochs : int, default=20
-        Passes of `fit`; `partial_fit` makes one.
-    batch_size : int, default=32
-        Rows that are judged by the same prototypes.
-    kernel, gamma, basis, form, precision
-        As in :class:`PrimeFeatures`.
+    No random numbers: pass e takes rows in the order of the fractions of i sqrt(p_e), p_e the prime
+    of number e. Unlike the centroid and the ridge read-out the model depends on the order in which
+    parts arrive, forgets, and cannot grow.
 
-    Attributes
-    ----------
-    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
-    prototypes_ : ndarray of shape (n_classes, n_components)
-        Vectors of length 1.
-    n_errors_ : list of int
-        Wrong rows of every pass.
-
-    Notes
-    -----
-    No random numbers: pass e takes rows in the order of the fractions of i sqrt(p_e), p_e the
-    prime of number e. Unlike the centroid and the ridge read-out the model depends on the order
-    in which parts arrive, forgets, and cannot grow.
+    `fit` makes `epochs` passes, `partial_fit` one; `batch_size` rows are judged by the same
+    prototypes. Other parameters and attributes are those of :class:`PrimeCentroidClassifier`,
+    without sums; `n_errors_` is a list of the number of wrong rows of every pass.
 
     Examples
     --------
@@ -204,20 +170,14 @@ class PrimeOnlineClassifier(_Prototypes):
 
 
 def scattered(n: int, pass_number: int) -> np.ndarray:
-    """Return 0 ... n - 1 in the order of the fractions of i sqrt(p), p the prime of that number.
-
-    Examples
-    --------
-    >>> scattered(8, 0).tolist()
-    [0, 5, 3, 1, 6, 4, 2, 7]
-    """
+    """Return 0 ... n - 1 in the order of the fractions of i sqrt(p), p the prime of that number."""
     turns = static_turns(np.arange(n, dtype=np.uint64), increments(1, start=pass_number))
     return np.argsort(turns[:, 0], kind="stable")
 
 
 def _correct(prototypes: np.ndarray, Z: np.ndarray, targets: np.ndarray) -> int:
     """Move the prototypes of wrongly classified rows; return how many rows those are."""
-    found = _cosines(Z, _unit_rows(prototypes))
+    found = _cosines(Z, prototypes / _lengths(prototypes))
     guess = found.argmax(axis=1)
     wrong = np.flatnonzero(guess != targets)
     steps = np.zeros((len(wrong), len(prototypes)))
@@ -231,10 +191,6 @@ def _correct(prototypes: np.ndarray, Z: np.ndarray, targets: np.ndarray) -> int:
 def _cosines(Z: np.ndarray, prototypes: np.ndarray) -> np.ndarray:
     """Return the cosine similarity of rows of features with prototypes of length 1."""
     return (Z @ prototypes.T) / _lengths(Z)
-
-
-def _unit_rows(rows: np.ndarray) -> np.ndarray:
-    return rows / _lengths(rows)
 
 
 def _lengths(rows: np.ndarray) -> np.ndarray:

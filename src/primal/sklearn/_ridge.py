@@ -1,21 +1,201 @@
-"""``PrimeRidgeClassifier`` and ``PrimeRidgeRegressor``: learning in closed form.
+"""``PrimeRidgeClassifier`` and ``PrimeRidgeRegressor``: sums over rows and one linear system.
 
-No gradients and no epochs: a model is a sum over rows and one linear system. Sums can be
-continued, so new rows, new classes and new features are added without starting again.
+Features, rounded to multiples of 2**-18, are whole numbers whose products float64 adds without
+error: the Gram matrix is one of integers. Their sums do not depend on the order in which batches,
+classes and machines come, bit for bit.
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
+from scipy import linalg
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale, require_memory
 from primal.errors import DataError
-from primal.sklearn._models import PrimeClassifier, PrimeModel
-from primal.sklearn._moments import Moments, Solution
+from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
+
+# A sum of this many products of 2**36 stays within 2**53.
+_BLOCK_ROWS = 1 << 16
+# More rows could overflow the 64-bit sums.
+_MOST_ROWS = 1 << 26
+_ALPHAS = tuple(10.0**exponent for exponent in np.arange(-6.0, 3.0, 0.5))
+
+
+class Solution(NamedTuple):
+    """A linear model of the features: Z @ coef + intercept."""
+
+    alpha: float
+    coef: np.ndarray
+    intercept: np.ndarray
+
+
+@dataclass(eq=False)
+class Moments:
+    """Sums over `n_rows` rows of features and targets, each counted as often as its weight says.
+
+    Sums of products of features, in units of 2**-36, and of features, in units of 2**-18, are
+    int64; float64 once weights come that are not whole numbers. `cross` (D, m), the sum of feature
+    times target in units of 2**-18, is float64, and exact for targets 0 and 1.
+    """
+
+    n_rows: int | float
+    gram: np.ndarray
+    feature_sums: np.ndarray
+    cross: np.ndarray
+    target_sums: np.ndarray
+    target_squares: np.ndarray
+    _solutions: dict[tuple[object, float], Solution] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def empty(cls, n_features: int, n_targets: int) -> Moments:
+        n_entries = n_features * (n_features + n_targets)
+        require_memory(8 * n_entries, f"a regression on {n_features} features")
+        return cls(
+            0,
+            np.zeros((n_features, n_features), dtype=np.int64),
+            np.zeros(n_features, dtype=np.int64),
+            np.zeros((n_features, n_targets)),
+            np.zeros(n_targets),
+            np.zeros(n_targets),
+        )
+
+    def add(self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None) -> None:
+        """Add rows Q (n, D), targets Y (n, m) and weights (n,), exactly if these are whole."""
+        exact = self.gram.dtype == np.int64 and _are_counts(weights)
+        n_new = len(Q) if weights is None else weights.sum()
+        n_rows = self.n_rows + (int(n_new) if exact else float(n_new))
+        if exact and n_rows > _MOST_ROWS:
+            raise DataError(
+                f"{n_rows} rows are more than the {_MOST_ROWS} that 64-bit sums hold: fit on fewer."
+            )
+        kind = np.int64 if exact else np.float64
+        self.gram, self.feature_sums = (
+            sums.astype(kind, copy=False) for sums in (self.gram, self.feature_sums)
+        )
+        for rows in _blocks(len(Q), weights):
+            part = Q[rows]
+            counted = part if weights is None else part * weights[rows, None]
+            self.gram += (counted.T @ part).astype(kind, copy=False)
+            self.feature_sums += counted.sum(axis=0).astype(kind, copy=False)
+        weighted = Y if weights is None else Y * weights[:, None]
+        self.cross += Q.T @ weighted
+        self.target_sums += weighted.sum(axis=0)
+        self.target_squares += (weighted * Y).sum(axis=0)
+        self.n_rows = n_rows
+        self._solutions.clear()
+
+    def with_targets(self, n_targets: int, places: np.ndarray) -> Moments:
+        """Return the sums with more targets, zero so far; the old ones go to `places`."""
+        cross = np.zeros((len(self.cross), n_targets))
+        sums, squares = np.zeros(n_targets), np.zeros(n_targets)
+        cross[:, places], sums[places] = self.cross, self.target_sums
+        squares[places] = self.target_squares
+        return Moments(self.n_rows, self.gram, self.feature_sums, cross, sums, squares)
+
+    def with_features(
+        self, Q: np.ndarray, Y: np.ndarray, weights: np.ndarray | None = None
+    ) -> Moments:
+        """Return the sums with new features appended; the block of the old ones is kept.
+
+        Q holds all features, old ones first, of the rows that were added before, in any order.
+        """
+        old, kind = len(self.gram), self.gram.dtype
+        counted = Q if weights is None else Q * weights[:, None]
+        feature_sums = counted.sum(axis=0)
+        n_rows = len(Q) if weights is None else weights.sum()
+        differences = np.append(feature_sums[:old] - self.feature_sums, n_rows - self.n_rows)
+        # Sums with weights that are no counts are rounded, in the order in which they came.
+        rounding = 0.0 if kind == np.int64 else 1e-9 * self.n_rows * 2.0**BITS
+        if np.abs(differences).max() > rounding:
+            raise DataError(
+                "X and sample_weight are not the rows that the model was fitted on: growing keeps "
+                f"their Gram matrix and needs all {self.n_rows} of them, in any order."
+            )
+        gram = np.zeros((Q.shape[1], Q.shape[1]), dtype=kind)
+        gram[:old, :old] = self.gram
+        for rows in _blocks(len(Q), weights):
+            new = (counted[rows].T @ Q[rows, old:]).astype(kind)
+            gram[:, old:] += new
+            gram[old:, :old] += new[:old].T
+        cross = np.concatenate([self.cross, counted[:, old:].T @ Y])
+        targets = (self.target_sums.copy(), self.target_squares.copy())
+        return Moments(self.n_rows, gram, feature_sums.astype(kind), cross, *targets)
+
+    def solve(self, alpha: float | str, amplitude: float) -> Solution:
+        """Return the ridge regression of the targets on `amplitude` times the features.
+
+        The intercept is free of the penalty. With alpha="gcv" the sums determine which of `_ALPHAS`
+        has the least generalised cross-validation error. Solutions are kept until rows are added.
+        """
+        key = (alpha, amplitude)
+        if key in self._solutions:
+            return self._solutions[key]
+        unit = amplitude * 2.0**-BITS
+        feature_means = self.feature_sums * (unit / self.n_rows)
+        target_means = self.target_sums / self.n_rows
+        gram = self.gram * unit**2 - self.n_rows * np.outer(feature_means, feature_means)
+        cross = self.cross * unit - np.outer(feature_means, self.target_sums)
+        if isinstance(alpha, str) and self.n_rows <= 1.0 and self.gram.dtype != np.int64:
+            raise DataError(
+                f"the weights of all rows add up to {self.n_rows:.3g}, and alpha='gcv' counts them "
+                "as rows: scale them to add up to the number of rows, or give alpha as a number."
+            )
+        if isinstance(alpha, str):
+            squares = self.target_squares - self.n_rows * target_means**2
+            penalty, coef = _gcv(gram, cross, float(squares.sum()), self.n_rows)
+        else:
+            penalty = float(alpha)
+            gram[np.diag_indices_from(gram)] += penalty
+            coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
+        self._solutions[key] = Solution(penalty, coef, target_means - feature_means @ coef)
+        return self._solutions[key]
+
+
+def _are_counts(weights: np.ndarray | None) -> bool:
+    """Whether weights are whole numbers, with which float64 sums of a block are exact."""
+    if weights is None:
+        return True
+    return bool((weights == np.rint(weights)).all() and weights.max(initial=0.0) <= _BLOCK_ROWS)
+
+
+def _blocks(n: int, weights: np.ndarray | None) -> Iterator[slice]:
+    """Return the rows in parts of at most `_BLOCK_ROWS`, counted with their weights."""
+    if weights is None:
+        yield from (slice(first, first + _BLOCK_ROWS) for first in range(0, n, _BLOCK_ROWS))
+        return
+    first, total = 0, np.cumsum(np.maximum(weights, 1.0))
+    while first < n:
+        before = total[first - 1] if first else 0.0
+        last = max(first + 1, int(np.searchsorted(total, before + _BLOCK_ROWS, side="right")))
+        yield slice(first, last)
+        first = last
+
+
+def _gcv(
+    gram: np.ndarray, cross: np.ndarray, target_square: float, n: float
+) -> tuple[float, np.ndarray]:
+    """Return the alpha with the least error (RSS / n) / (1 - df / n)**2, and its solution."""
+    values, vectors = np.linalg.eigh(gram)
+    values = np.maximum(values, 0.0)
+    rotated = vectors.T @ cross
+    energy = np.square(rotated).sum(axis=1)
+
+    def error(alpha: float) -> float:
+        shrunk = values + alpha
+        residual = target_square - float((energy * (shrunk + alpha) / shrunk**2).sum())
+        freedom = 1.0 + float((values / shrunk).sum())
+        # Saturated models fit anything: no error estimate is left for them.
+        spare = 1.0 - freedom / n
+        return max(residual, 0.0) / spare**2 if spare > 1e-3 else np.inf
+
+    best = min(_ALPHAS[::-1], key=error)
+    return best, vectors @ (rotated / (values + best)[:, None])
 
 
 class _Ridge(PrimeModel):
@@ -42,8 +222,7 @@ class _Ridge(PrimeModel):
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Fit to X of shape (n, d), targets y of shape (n,) and weights of that shape.
 
-        A row with the `sample_weight` w counts like w equal rows. For a regressor y may also have
-        the shape (n, m).
+        A row with the `sample_weight` w counts like w equal rows. A regressor also takes y (n, m).
         """
         return self._fit(X, y, sample_weight)
 
@@ -78,30 +257,32 @@ class _Ridge(PrimeModel):
         return Moments.empty(self.n_components, n_targets)
 
     def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        Y, n_targets = self._columns(targets), self._moments.cross.shape[1]
-        if Y.shape[1] != n_targets:
-            raise DataError(f"y has {Y.shape[1]} targets, and the model was fitted on {n_targets}.")
+        n_targets = self._moments.cross.shape[1]
+        if targets.shape[1] != n_targets:
+            raise DataError(
+                f"y has {targets.shape[1]} targets, and the model was fitted on {n_targets}."
+            )
         for rows in self._blocks(X):
             own = None if weights is None else weights[rows]
-            self._moments.add(self._whole_features(X[rows]), Y[rows], own)
+            self._moments.add(self._whole_features(X[rows]), targets[rows], own)
 
     def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         n = self.n_components
         require_memory(8 * n * (n + X.shape[0]), f"a regression on {n} features")
-        features = self._whole_features(X)
-        self._moments = self._moments.with_features(features, self._columns(targets), weights)
+        self._moments = self._moments.with_features(self._whole_features(X), targets, weights)
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         solution = self._solution()
         return Z @ solution.coef + solution.intercept
 
-    def _columns(self, targets: np.ndarray) -> np.ndarray:
-        """Return what is regressed on, shape (n, m)."""
-        return targets
-
 
 class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """Classify by ridge regression of class membership on prime features.
+
+    Sums are exact integers. With gamma given as a number, fitting in any order and in any parts,
+    class by class for instance, gives the same model as fitting at once, bit for bit. A row with
+    the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole weights up
+    to 65536 are exact, with other weights they are rounded.
 
     Parameters
     ----------
@@ -116,22 +297,10 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
 
     Attributes
     ----------
-    classes_, features_ : ndarray of shape (n_classes,), PrimeFeatures
-        Labels seen, sorted; the fitted feature map.
-    coef_ : ndarray of shape (n_classes, n_components)
+    classes_, features_, alpha_ : ndarray of shape (n_classes,), PrimeFeatures, float
+        Labels seen, sorted; the fitted feature map; the penalty in use.
+    coef_, intercept_ : ndarray of shape (n_classes, n_components) and (n_classes,)
         One row for each class, also when there are two.
-    intercept_ : ndarray of shape (n_classes,)
-    alpha_ : float
-        The penalty in use.
-
-    Notes
-    -----
-    Sums are exact integers (see ``primal.sklearn._moments``). With gamma given as a number,
-    fitting in any order and in any parts, class by class for instance, gives the same model as
-    fitting at once, bit for bit.
-
-    A row with the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole
-    weights up to 65536 are exact, with other weights they are rounded.
 
     Examples
     --------
@@ -149,11 +318,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """
 
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows X (n, d) with labels y (n,) and weights (n,); new labels become new classes.
-
-        `classes` may hold labels to expect; it is not needed.
-        """
-        return self._partial_fit(X, y, sample_weight, classes)
+        """Add rows X (n, d), labels y (n,) and weights (n,); labels never seen are added."""
+        return self._fit(X, y, sample_weight, classes=classes, part=True)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Return probabilities, shape (n, n_classes): estimates, negative ones set to zero."""
@@ -161,32 +327,22 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         clipped = np.maximum(self._values(X), 0.0)
         return clipped / clipped.sum(axis=1, keepdims=True)
 
-    def _start(self, y: np.ndarray) -> None:
-        self._moments = self._new_moments(len(self.classes_))
-
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
-        self._moments = self._moments.with_targets(n_classes, places)
+        first = not len(places)
+        self._moments = (
+            self._new_moments(n_classes) if first else self._moments.with_targets(n_classes, places)
+        )
 
-    def _columns(self, targets: np.ndarray) -> np.ndarray:
-        return np.eye(len(self.classes_))[targets]
+    def _targets(self, y: np.ndarray) -> np.ndarray:
+        return np.eye(len(self.classes_))[super()._targets(y)]
 
 
 class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     """Regress by ridge regression on prime features.
 
     The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Weights act as in the classifier.
-
-    Parameters
-    ----------
-    n_components, alpha, kernel, gamma, basis, form, precision
-        As in :class:`PrimeRidgeClassifier`.
-
-    Attributes
-    ----------
-    features_, alpha_ : PrimeFeatures, float
-        The fitted feature map and the penalty in use.
-    coef_, intercept_ : ndarray of shape (n_targets, n_components) and (n_targets,)
+    fitted in different orders agree to rounding. Parameters, weights and attributes are those of
+    :class:`PrimeRidgeClassifier`, with a row of `coef_` for each target.
 
     Examples
     --------
@@ -202,7 +358,7 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fits."""
-        return self._partial_fit(X, y, sample_weight)
+        return self._fit(X, y, sample_weight, part=True)
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the estimates, of the shape that y had in `fit`."""

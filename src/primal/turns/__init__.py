@@ -1,9 +1,5 @@
 """Primes, and phases in fixed-point turns: exact sums that wrap, waves, codes of few bits."""
 
-from primal.turns._blocks import BLOCK_SCALE as BLOCK_SCALE
-from primal.turns._blocks import N_BLOCKS as N_BLOCKS
-from primal.turns._blocks import block_increments as block_increments
-from primal.turns._blocks import require_blocks as require_blocks
 from primal.turns._digits import DEEP_BITS as DEEP_BITS
 from primal.turns._digits import FREQUENCY_BITS as FREQUENCY_BITS
 from primal.turns._digits import LARGEST_FAST_LOG2_TURNS as LARGEST_FAST_LOG2_TURNS
@@ -18,21 +14,26 @@ from primal.turns._digits import level_errors as level_errors
 from primal.turns._digits import product_error as product_error
 from primal.turns._digits import row_exponents as row_exponents
 from primal.turns._digits import term_shift as term_shift
-from primal.turns._increments import floor_roots as floor_roots
-from primal.turns._increments import increments
-from primal.turns._phases import round_turns, static_turns
-from primal.turns._primes import LARGEST_COUNT as LARGEST_COUNT
-from primal.turns._primes import prime_slice as prime_slice
-from primal.turns._primes import primes
-from primal.turns._rounding import (
+from primal.turns._phases import (
     phases_to_bits,
     phases_to_turns,
     phases_to_uint8,
     phases_to_uint16,
     phases_to_waves,
+    round_turns,
+    static_turns,
 )
+from primal.turns._primes import LARGEST_COUNT as LARGEST_COUNT
+from primal.turns._primes import prime_slice as prime_slice
+from primal.turns._primes import primes
+from primal.turns._roots import floor_roots as floor_roots
+from primal.turns._roots import increments
+from primal.turns._spacing import BLOCK_SCALE as BLOCK_SCALE
 from primal.turns._spacing import GRIDS as GRIDS
+from primal.turns._spacing import N_BLOCKS as N_BLOCKS
 from primal.turns._spacing import SPACINGS, spaced_increments
+from primal.turns._spacing import block_increments as block_increments
+from primal.turns._spacing import require_blocks as require_blocks
 from primal.turns._waves import Cosine32 as Cosine32
 from primal.turns._waves import Cosine64 as Cosine64
 from primal.turns._waves import Sine32 as Sine32

@@ -15,17 +15,15 @@ in this depends on a batch, an order of summation, an engine or a number of thre
     F_j = F1_j * 2**(63 - wf) + F2_j * 2**(63 - 2 wf) + ...,     |F| <= 2**(wf - 1)
 
 (the last one counts 2**0) with widths such that a sum of d products of digits stays within
-2**53: float64 then adds it
-without rounding, in any order and with any library (the idea of Ozaki's scheme). All the sums,
-added up in 192-bit integers, are S.
+2**53: float64 then adds it without rounding, in any order and with any library (the idea of
+Ozaki's scheme). All the sums, added up in 192-bit integers, are S.
 
 Most phases need much less. An approximation with a proven error decides how a phase rounds to
 32 bits unless it falls that close to the middle between two of them; only such a phase is
 computed exactly. See `product_error` and `level_errors`.
 """
 
-from __future__ import annotations
-
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
@@ -67,9 +65,7 @@ def digit_widths(d: int) -> DigitWidths:
     total = 55 - (d - 1).bit_length()
     frequency = (total + 2) // 3
     x = total - frequency
-    every = tuple(
-        (a, b) for a in range(1, _n_digits(x) + 1) for b in range(1, _n_digits(frequency) + 1)
-    )
+    every = tuple(product(range(1, _n_digits(x) + 1), range(1, _n_digits(frequency) + 1)))
     middle = ((1, 1), (1, 2), (1, 3), (2, 1))
     deep = tuple(
         (a, b) for a, b in every if a <= 2 and (a - 1) * x + (b - 1) * frequency < DEEP_BITS
@@ -89,12 +85,9 @@ def integer_rows(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
 
 
 def balanced_digits(integers: np.ndarray, width: int) -> list[np.ndarray]:
-    """Return the balanced digits of int64 numbers of at most 2**62, the highest first.
+    """Return the balanced digits of int64 numbers of at most 2**62, the highest first, in float64.
 
-    Returns
-    -------
-    digits : list of ndarray of float64
-        Whole numbers of at most 2**(width - 1); all of them together are the number exactly.
+    They are whole numbers of at most 2**(width - 1); together they are the number exactly.
     """
     digits = []
     rest = integers
@@ -114,24 +107,15 @@ def digit_units(width: int, digit: int) -> list[int]:
 def combine_sums(
     sums: dict[tuple[int, int], np.ndarray], exponents: np.ndarray, widths: DigitWidths
 ) -> np.ndarray:
-    """Return the phases from all sums of digit products.
+    """Return the phases, uint64 in units of 2**-64 turn, from all sums of digit products.
 
-    Parameters
-    ----------
-    sums : dict of ndarray
-        For every product (a, b) of ``widths.all`` its exact sum, whole numbers within 2**53.
-    exponents : ndarray of int64
-        a + g of each phase; broadcastable to the sums.
-
-    Returns
-    -------
-    turns : ndarray of uint64
-        Units of 2**-64 turn, rounded down.
+    For every product (a, b) of ``widths.all`` there is its exact sum, whole numbers within 2**53;
+    exponents are a + g of each phase, int64, broadcastable to the sums.
     """
     shape = np.broadcast_shapes(exponents.shape, next(iter(sums.values())).shape)
     words = [np.zeros(shape, dtype=np.uint64) for _ in range(3)]
     for term, total in sums.items():
-        _add_shifted(words, total.astype(np.int64), _position(widths, term))
+        _add_shifted(words, total.astype(np.int64), 60 + term_shift(widths, term))
     return _window(words, 60 - np.broadcast_to(exponents, shape))
 
 
@@ -140,13 +124,7 @@ def product_error(d: int, row_norms: np.ndarray) -> np.ndarray:
 
     For any order of summation, fused or not, sum_j x_j f_j is off by at most d * 2**-53 times
     sum_j |x_j f_j|, and that sum is at most |x| |f|. Two more units cover the rounding of the
-    frequencies to float64, and of x to its integers.
-
-    Parameters
-    ----------
-    d : int
-    row_norms : ndarray of float64
-        Length of each row of frequencies.
+    frequencies to float64, and of x to its integers. Norms are lengths of rows of frequencies.
     """
     return row_norms * ((d + 2) * 2.0**-53 * (1.0 + 2.0**-20))
 
@@ -157,23 +135,15 @@ def level_errors(
     """Return the error of a level for rows of x within (-1, 1), in turns.
 
     It grows in proportion to 2**a. Three parts: what lies below the last digit of x, below the
-    last digit of f, and the products left out although both of their digits are there.
-
-    Parameters
-    ----------
-    l1_norms : ndarray of shape (k,), dtype=float64
-        sum_j |f_ij| of each frequency row.
-    exponents : ndarray of shape (k,), dtype=int64
-        The g of each frequency row.
+    last digit of f, and the products left out although both of their digits are there. Norms
+    are sum_j |f_ij|, exponents the g of each frequency row.
     """
     n_x, n_f = max(a for a, _ in terms), max(b for _, b in terms)
     error = np.ldexp(l1_norms, -n_x * widths.x)
     error = error + np.ldexp(float(d), exponents - n_f * widths.frequency)
-    for a in range(1, n_x + 1):
-        for b in range(1, n_f + 1):
-            if (a, b) not in terms:
-                weight = (a - 1) * widths.x + (b - 1) * widths.frequency
-                error = error + np.ldexp(float(d), exponents - weight)
+    for a, b in product(range(n_x), range(n_f)):
+        if (a + 1, b + 1) not in terms:
+            error = error + np.ldexp(float(d), exponents - a * widths.x - b * widths.frequency)
     return error
 
 
@@ -182,12 +152,7 @@ def term_shift(widths: DigitWidths, term: tuple[int, int]) -> int:
 
     A row adds the exponent of x, a frequency adds its own; a negative total shifts right.
     """
-    return _position(widths, term) - 60
-
-
-def _position(widths: DigitWidths, term: tuple[int, int]) -> int:
-    """Return the power of two that a sum of products counts in S."""
-    return _unit(widths.x, term[0]) + _unit(widths.frequency, term[1])
+    return _unit(widths.x, term[0]) + _unit(widths.frequency, term[1]) - 60
 
 
 def _unit(width: int, digit: int) -> int:

@@ -4,8 +4,6 @@ A segmented sieve over the odd numbers. Segments of one megabyte stay in cache, 
 a pattern of the smallest primes is stamped in instead of being sieved.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -36,14 +34,7 @@ def primes(n: int, *, start: int = 0) -> np.ndarray:
     Returns
     -------
     primes : ndarray of shape (n,), dtype=uint64
-
-    Raises
-    ------
-    ParameterError
-        If `n` or `start` is negative, not a whole number, or ``start + n`` is beyond
-        the 203,280,221 primes below 2**32.
-    MemoryLimitError
-        If the table would not fit into this machine's memory.
+        There are 203,280,221 below 2**32; beyond them is a ParameterError.
 
     Examples
     --------
@@ -94,10 +85,11 @@ class _PrimeTable:
 
 def _sieve(low: int, high: int) -> list[np.ndarray]:
     """Return the odd primes in [low, high), low odd, as uint32 pieces."""
-    base = _small_odd_primes(math.isqrt(high) + 1)
-    sieving = [p for p in base.tolist() if p not in _STAMPED]
+    root, sieving = math.isqrt(high), []
+    if root > _STAMPED[-1]:
+        sieving = np.concatenate(_sieve(3, root + 1))[len(_STAMPED) :].tolist()
     pattern_length = math.prod(_STAMPED)
-    pattern = np.ones(pattern_length + _SEGMENT, dtype=bool)
+    pattern = np.ones(pattern_length + min(_SEGMENT, high - low), dtype=bool)
     for p in _STAMPED:
         pattern[p // 2 :: p] = False  # entry i stands for the odd number 2 i + 1
     pieces = []
@@ -112,24 +104,11 @@ def _sieve(low: int, high: int) -> list[np.ndarray]:
             multiple = max(p * p, (first + p - 1) // p * p)
             multiple += p * (multiple % 2 == 0)
             is_prime[(multiple - first) // 2 :: p] = False
-        found = 2 * np.flatnonzero(is_prime) + first
-        pieces.append(found.astype(np.uint32))
+        pieces.append((2 * np.flatnonzero(is_prime) + first).astype(np.uint32))
     if low <= _STAMPED[-1]:  # the stamp crossed out its own primes
         own = np.array([p for p in _STAMPED if low <= p < high], dtype=np.uint32)
-        without_one = pieces[0][pieces[0] > 1]
-        pieces[0] = np.union1d(own, without_one)
+        pieces[0] = np.union1d(own, pieces[0][pieces[0] > 1])
     return pieces
-
-
-def _small_odd_primes(limit: int) -> np.ndarray:
-    """Return the odd primes below `limit` by a plain sieve."""
-    is_prime = np.ones(max(limit, 2) // 2, dtype=bool)
-    is_prime[0] = False
-    for i in range(1, math.isqrt(max(limit, 2)) // 2 + 1):
-        if is_prime[i]:
-            p = 2 * i + 1
-            is_prime[p * p // 2 :: p] = False
-    return 2 * np.flatnonzero(is_prime) + 1
 
 
 def _nth_prime_bound(n: int) -> int:

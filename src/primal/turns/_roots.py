@@ -1,4 +1,4 @@
-"""Exact digits of sigma * sqrt(p), for whole arrays of primes at once.
+"""Increments: the fraction of sigma * sqrt(p) as an exact 64-bit integer.
 
 A float is an exact rational m * 2**t, so sigma * sqrt(p) = sqrt(m**2 * p) * 2**t and its
 binary digits are those of an integer square root. The integers are up to 93 bits long;
@@ -7,90 +7,130 @@ root, V - n**2, is never larger than 2 n, so it survives the wrap-around of V - 
 and each further group of 32 digits follows from that remainder by one division.
 """
 
-from __future__ import annotations
-
 import math
-from typing import NamedTuple
 
 import numpy as np
 
+from primal._checks import positive_scale, require_memory, whole_number
+from primal.turns._primes import prime_slice
+
+# Arrays of this many elements stay in cache through the hundred steps of a root.
+_CHUNK = 1 << 14
 _U32 = np.uint64(32)
 _LOW32 = np.uint64(0xFFFF_FFFF)
 
 
-class ScaledRoots(NamedTuple):
-    """sigma * sqrt(p) = (head + tail * 2**-32 + less than 2**-32) * 2**exponent."""
+def increments(n: int, *, start: int = 0, sigma: float = 1.0) -> np.ndarray:
+    """Return floor(2**64 * sigma * sqrt(p)) mod 2**64 for `n` primes from index `start`.
 
-    head: np.ndarray  # uint64 in [2**59, 2**61)
-    tail: np.ndarray  # uint64 in [0, 2**32)
-    exponent: np.ndarray  # int64
-
-    def floor_scaled(self, log2_scale: np.ndarray | int) -> np.ndarray:
-        """Return floor(sigma * sqrt(p) * 2**log2_scale) modulo 2**64, as uint64.
-
-        Every element needs exponent + log2_scale <= 32: there are no digits beyond `tail`.
-        """
-        drop = np.uint64(1) * (32 - self.exponent - log2_scale).astype(np.uint64)
-        in_tail = drop <= _U32
-        shift_in_tail = np.where(in_tail, drop, _U32)
-        from_tail = (self.head << (_U32 - shift_in_tail)) + (self.tail >> shift_in_tail)
-        from_head = self.head >> np.minimum(drop - np.minimum(drop, _U32), np.uint64(63))
-        return np.where(in_tail, from_tail, from_head)
-
-
-def scaled_roots(p: np.ndarray, sigma: float | np.ndarray) -> ScaledRoots:
-    """Return the leading 91 or more binary digits of sigma * sqrt(p).
+    This is how far the phase of a prime moves in one step, in units of 2**-64 turn. The
+    result is exact: it comes from integer square roots, with sigma as the rational
+    number that the float is.
 
     Parameters
     ----------
-    p : ndarray of uint64
-        Positive integers below 2**32.
-    sigma : float or ndarray of float64
-        Positive, broadcastable to `p`; taken as the exact rational that it is.
+    n : int
+        How many, at least 0.
+    start : int, default=0
+        Index of the first prime; index 0 is the prime 2.
+    sigma : float, default=1.0
+        Scale, positive and finite.
+
+    Returns
+    -------
+    increments : ndarray of shape (n,), dtype=uint64
+
+    Examples
+    --------
+    The first one is the first initial value of SHA-512 (FIPS 180-4). That is a coincidence
+    of definitions and says nothing about security.
+
+    >>> import primal
+    >>> hex(primal.increments(1)[0])
+    '0x6a09e667f3bcc908'
     """
-    mantissa, sigma_exponent = np.frexp(np.asarray(sigma, dtype=np.float64))
+    n = whole_number("n", n)
+    start = whole_number("start", start)
+    sigma = positive_scale("sigma", sigma)
+    require_memory(32 * n, f"n = {n} increments")
+    return floor_roots(prime_slice(start, start + n), sigma, 64)
+
+
+def floor_roots(
+    p: np.ndarray, sigma: float | np.ndarray, log2_scale: int | np.ndarray
+) -> np.ndarray:
+    """Return floor(sigma * sqrt(p) * 2**log2_scale) mod 2**64, exactly, as uint64.
+
+    p has the shape (n,) or (n, m), positive integers below 2**32; scales are positive, one for
+    all entries or one for every row.
+    """
+    rows = p.reshape(len(p), math.prod(p.shape[1:]))
+    result = np.empty(rows.shape, dtype=np.uint64)
+    step = max(1, _CHUNK // max(1, rows.shape[1]))
+    sigma_column = np.broadcast_to(np.asarray(sigma, dtype=np.float64), len(rows))[:, None]
+    log2_column = np.broadcast_to(np.asarray(log2_scale, dtype=np.int64), len(rows))[:, None]
+    for first in range(0, len(rows), step):
+        block = slice(first, first + step)
+        result[block] = _floor_block(
+            rows[block].astype(np.uint64), sigma_column[block], log2_column[block]
+        )
+    return result.reshape(p.shape)
+
+
+def _floor_block(p: np.ndarray, sigma: np.ndarray, log2_scale: np.ndarray) -> np.ndarray:
+    head, tail, exponent = _scaled_roots(p, sigma)
+    # A very large sigma needs more digits than there are behind the tail.
+    too_long = exponent + log2_scale > 32
+    drop = np.where(too_long, 32, 32 - exponent - log2_scale).astype(np.uint64)
+    in_tail = drop <= _U32
+    shift_in_tail = np.where(in_tail, drop, _U32)
+    from_tail = (head << (_U32 - shift_in_tail)) + (tail >> shift_in_tail)
+    from_head = head >> np.minimum(drop - np.minimum(drop, _U32), np.uint64(63))
+    result = np.where(in_tail, from_tail, from_head)
+    if too_long.any():
+        sigma, log2_scale = np.broadcast_to(sigma, p.shape), np.broadcast_to(log2_scale, p.shape)
+        for index in zip(*np.nonzero(too_long), strict=True):
+            value = _exact_floor(int(p[index]), float(sigma[index]), int(log2_scale[index]))
+            result[index] = value & (2**64 - 1)
+    return result
+
+
+def _exact_floor(p: int, sigma: float, log2_scale: int) -> int:
+    """Return floor(sigma * sqrt(p) * 2**log2_scale) by Python's own integers, of any size."""
+    numerator, denominator = sigma.as_integer_ratio()
+    shift = 2 * (1 - denominator.bit_length() + log2_scale)
+    square = numerator * numerator * p
+    return math.isqrt(square << shift if shift >= 0 else square >> -shift)
+
+
+def _scaled_roots(p: np.ndarray, sigma: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return head, tail and exponent of the leading 91 or more binary digits of sigma * sqrt(p).
+
+    The product is (head + tail * 2**-32 + less than 2**-32) * 2**exponent, with uint64 heads in
+    [2**59, 2**61), uint64 tails below 2**32 and int64 exponents.
+    """
+    mantissa, sigma_exponent = np.frexp(sigma)
     m = np.ldexp(mantissa, 53).astype(np.uint64)  # in [2**52, 2**53)
     t = sigma_exponent.astype(np.int64) - 53
     # Move p into [2**30, 2**32) by a power of four, which leaves the root's digits alone.
     bits = np.frexp(p.astype(np.float64))[1].astype(np.int64)
     v = (32 - bits) // 2
-    limbs = _product_limbs(m, p << (2 * v).astype(np.uint64))
-    head, remainder = _root_of_122_bits(limbs.high, limbs.low)
-    tail = _next_32_bits(head, remainder, limbs.rest)
-    return ScaledRoots(head, tail, 8 + t - v)
+    high, low, rest = _product_limbs(m, p << (2 * v).astype(np.uint64))
+    head, remainder = _root_of_122_bits(high, low)
+    return head, _next_32_bits(head, remainder, rest), 8 + t - v
 
 
-def exact_floor(p: int, sigma: float, log2_scale: int) -> int:
-    """Return floor(sigma * sqrt(p) * 2**log2_scale) by Python's own integers.
-
-    The slow twin of :meth:`ScaledRoots.floor_scaled`, without its limit on the size.
-    """
-    numerator, denominator = float(sigma).as_integer_ratio()
-    t = 1 - denominator.bit_length()
-    shift = 2 * (t + log2_scale)
-    square = numerator * numerator * int(p)
-    return math.isqrt(square << shift if shift >= 0 else square >> -shift)
-
-
-class _Limbs(NamedTuple):
-    """c = m**2 * p as (high * 2**64 + low) * 2**16 + rest; c is below 2**138."""
-
-    high: np.ndarray
-    low: np.ndarray
-    rest: np.ndarray
-
-
-def _product_limbs(m: np.ndarray, p: np.ndarray) -> _Limbs:
+def _product_limbs(m: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return m**2 * p, below 2**138, as (high * 2**64 + low) * 2**16 + rest."""
     # Schoolbook multiplication in digits of 32 bits; no step exceeds 64 bits.
     m0, m1 = m & _LOW32, m >> _U32
-    digits = [m0 * m0, np.uint64(2) * m0 * m1, m1 * m1]
-    square = _carry(digits)
-    c0, c1, c2, c3, c4 = _multiply_digits(square, p)
+    square = _carry([m0 * m0, np.uint64(2) * m0 * m1, m1 * m1])
+    c0, c1, c2, c3, c4 = _carry([digit * p for digit in square])
     s16, s48 = np.uint64(16), np.uint64(48)
     low16 = np.uint64(0xFFFF)
     low = (c0 >> s16) | (c1 << s16) | ((c2 & low16) << s48)
     high = (c2 >> s16) | (c3 << s16) | (c4 << s48)
-    return _Limbs(high, low, c0 & low16)
+    return high, low, c0 & low16
 
 
 def _carry(digits: list[np.ndarray]) -> list[np.ndarray]:
@@ -102,16 +142,6 @@ def _carry(digits: list[np.ndarray]) -> list[np.ndarray]:
         clean.append(total & _LOW32)
         carry = total >> _U32
     return [*clean, carry]
-
-
-def _multiply_digits(digits: list[np.ndarray], p: np.ndarray) -> list[np.ndarray]:
-    product = []
-    carry = np.zeros_like(p)
-    for digit in digits:
-        total = digit * p + carry
-        product.append(total & _LOW32)
-        carry = total >> _U32
-    return [*product, carry]
 
 
 def _root_of_122_bits(high: np.ndarray, low: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

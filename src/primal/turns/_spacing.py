@@ -1,15 +1,25 @@
-"""How frequencies of positions are spread: increments from square roots of primes, or rotary's."""
+"""Which increments a code takes: frequencies spread for positions, and blocks of primes for roles.
 
-from __future__ import annotations
+Blocks are there so that codes of different roles can be bound. Codes of one block of primes form a
+group: the product of two of them is the code of the sum of their positions, a valid code that has
+nothing to do with either. Roles that are bound with each other therefore take disjoint blocks.
+Blocks are interleaved, block b of n having the primes number b, b + n, b + 2 n, ...: fewer
+frequencies are then a prefix of more, which blocks of consecutive primes would not allow, and
+primes far out in the table, whose roots lie too close together, are not needed. Within a block the
+primes are shuffled, the same way for every number of frequencies: frequency j of one block and of
+the next would otherwise be almost the same.
+"""
 
+import math
 from decimal import Decimal, localcontext
+from functools import lru_cache
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, whole_number
+from primal._checks import one_of, positive_scale, require_memory, whole_number
 from primal.errors import ParameterError
-from primal.turns._increments import floor_roots, increments
-from primal.turns._primes import prime_slice
+from primal.turns._primes import LARGEST_COUNT, prime_slice
+from primal.turns._roots import floor_roots, increments
 
 # Spacings whose frequencies depend on how many there are: codes of these cannot grow.
 GRIDS = ("log", "rotary")
@@ -26,6 +36,13 @@ _LARGEST_LOG_COUNT = 4096
 # Enough for all of them to follow one another from 2**18 on: 23,000 primes lie below it.
 _N_PRIMES = 28_000
 _LARGEST_BASE = 1e15
+
+N_BLOCKS = 16
+_GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0
+# At the paper's scale, 1, frequencies near whole numbers are missing: sqrt(p) is near m only if
+# the prime p is near the square m**2. Of this scale the square is the number that rationals
+# approximate worst, and the hole is gone.
+BLOCK_SCALE = math.sqrt(1.0 / _GOLDEN)
 
 
 def spaced_increments(
@@ -54,19 +71,6 @@ def spaced_increments(
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``, roughly.
 
-    Raises
-    ------
-    ParameterError
-        If an argument is out of range.
-
-    Notes
-    -----
-    For ``"log"`` let g_j = base**(-j / k) / (2 pi), in turns. s_j is the whole number that
-    brings g_j**2 * 4**s_j into [2**16, 2**18), and p_j the smallest prime above it that no
-    smaller j has taken. With base 10,000 and k up to 1,024 a frequency is off its grid point by
-    less than one part in 4,000. The primes are distinct, so the frequencies are independent
-    over the rationals.
-
     Examples
     --------
     >>> from primal.turns import spaced_increments
@@ -87,9 +91,14 @@ def spaced_increments(
             f'start chooses primes for spacing "raw" and "kronecker", got {start} with '
             f'"{spacing}", whose frequencies follow from its grid: leave it out.'
         )
+    ratio = positive_scale("base", base)
+    if not 1.0 < ratio <= _LARGEST_BASE:
+        raise ParameterError(
+            f"base must lie above 1 and up to 1e15, got {base!r}: for example 1e4."
+        )
     if spacing == "rotary":
-        return _rotary_increments(k, _grid_base(base), sigma)
-    p, exponents = _grid_primes(k, _grid_base(base))
+        return _rotary_increments(k, Decimal(ratio), sigma)
+    p, exponents = _grid_primes(k, Decimal(ratio))
     return floor_roots(p, np.ldexp(sigma, -exponents), 64)
 
 
@@ -105,17 +114,12 @@ def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
         return np.array([int(v.to_integral_value()) % 2**64 for v in exact], dtype=np.uint64)
 
 
-def _grid_base(base: float) -> Decimal:
-    number = positive_scale("base", base)
-    if not 1.0 < number <= _LARGEST_BASE:
-        raise ParameterError(
-            f"base must lie above 1 and up to 1e15, got {base!r}: for example 1e4."
-        )
-    return Decimal(number)
-
-
 def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
-    """Return the primes p_j and the exponents s_j of the logarithmic grid."""
+    """Return the primes p_j and the exponents s_j of the logarithmic grid.
+
+    With g_j = base**(-j / k) / (2 pi), in turns, s_j is the whole number that brings
+    g_j**2 * 4**s_j into [2**16, 2**18), and p_j the smallest prime above it not yet taken.
+    """
     if k > _LARGEST_LOG_COUNT:
         raise ParameterError(
             f"a logarithmic grid has at most {_LARGEST_LOG_COUNT} frequencies, got {k} "
@@ -136,3 +140,42 @@ def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
                 place += 1
             exponent_of[place] = s
     return table[list(exponent_of)], np.array(list(exponent_of.values()), dtype=np.int64)
+
+
+def require_blocks(k: int, n_blocks: int) -> None:
+    """Raise ParameterError or MemoryLimitError where there are too few primes or bytes."""
+    # Shuffled within an octave, the last one may be as far as the next power of two.
+    n_primes = n_blocks << (k - 1).bit_length()
+    if n_primes > LARGEST_COUNT:
+        raise ParameterError(
+            f"D = {2 * k} and n_blocks = {n_blocks} need {n_primes:,} primes, and there are "
+            f"{LARGEST_COUNT:,} below 2**32: use a smaller D."
+        )
+    # The table of primes while it grows (12 bytes each), and the increments of a block.
+    require_memory(12 * n_primes + 40 * k, f"the primes of a space of D = {2 * k}")
+
+
+@lru_cache(maxsize=64)
+def block_increments(
+    k: int, block: int, n_blocks: int = N_BLOCKS, sigma: float = BLOCK_SCALE
+) -> np.ndarray:
+    """Return the increments of the first k primes of a block, uint64, read-only."""
+    places = _shuffled(k, block) * n_blocks + block
+    values = floor_roots(prime_slice(0, int(places.max()) + 1)[places], sigma, 64)
+    values.flags.writeable = False
+    return values
+
+
+def _shuffled(k: int, block: int) -> np.ndarray:
+    """Return the first k of all whole numbers, shuffled within each octave, for every block anew.
+
+    An octave 2**m, ..., 2**(m + 1) - 1 is multiplied by an odd number near a multiple of the
+    golden ratio, which spreads neighbors far.
+    """
+    numbers = np.arange(k, dtype=np.int64)
+    for m in range(1, max(k - 1, 0).bit_length()):
+        size = 1 << m
+        factor = int(size * ((block * _GOLDEN) % 1.0)) | 1
+        octave = slice(size, min(2 * size, k))
+        numbers[octave] = size + (numbers[octave] - size) * factor % size
+    return numbers

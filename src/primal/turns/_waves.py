@@ -9,8 +9,6 @@ t = rest / (eighth of a turn). Polynomials give cos(pi t / 4) and sin(pi t / 4);
 swaps and negates them.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -18,13 +16,14 @@ import numpy as np
 from primal._checks import fixed_point
 
 
+def _floats(digits: str) -> tuple[float, ...]:
+    return tuple(map(float.fromhex, digits.split()))
+
+
 class Cosine32:
     """cos(pi t / 4) = 1 + t**2 (c0 + c1 t**2 + ...) in float32."""
 
-    coefficients = tuple(
-        float.fromhex(c)
-        for c in ("-0x1.3bd3ccp-2", "0x1.03c1aep-6", "-0x1.55b146p-12", "0x1.d47d5ep-19")
-    )
+    coefficients = _floats("-0x1.3bd3ccp-2 0x1.03c1aep-6 -0x1.55b146p-12 0x1.d47d5ep-19")
 
 
 class Sine32:
@@ -40,42 +39,24 @@ class Sine32:
     head = 3217 / 4096  # pi / 4 to 12 bits
     rest = float(np.float32(math.pi / 4 - 3217 / 4096))
     whole = float(np.float32(math.pi / 4))
-    coefficients = tuple(
-        float.fromhex(c) for c in ("-0x1.4abbbap-4", "0x1.465e54p-9", "-0x1.2d8004p-15")
-    )
+    coefficients = _floats("-0x1.4abbbap-4 0x1.465e54p-9 -0x1.2d8004p-15")
 
 
 class Cosine64:
     """cos(pi t / 4) = 1 + t**2 (c0 + c1 t**2 + ...) in float64."""
 
-    coefficients = tuple(
-        float.fromhex(c)
-        for c in (
-            "-0x1.3bd3cc9be45dep-2",
-            "0x1.03c1f081b5ac0p-6",
-            "-0x1.55d3c7e3cb241p-12",
-            "0x1.e1f5068688d5bp-19",
-            "-0x1.a6d1eef479be1p-26",
-            "0x1.f9ce245cada0bp-34",
-            "-0x1.b2f3eb054afcdp-42",
-        )
+    coefficients = _floats(
+        "-0x1.3bd3cc9be45dep-2 0x1.03c1f081b5ac0p-6 -0x1.55d3c7e3cb241p-12 0x1.e1f5068688d5bp-19"
+        " -0x1.a6d1eef479be1p-26 0x1.f9ce245cada0bp-34 -0x1.b2f3eb054afcdp-42"
     )
 
 
 class Sine64:
     """sin(pi t / 4) = t (s0 + s1 t**2 + ...) in float64."""
 
-    coefficients = tuple(
-        float.fromhex(c)
-        for c in (
-            "0x1.921fb54442d18p-1",
-            "-0x1.4abbce625be41p-4",
-            "0x1.466bc677587f8p-9",
-            "-0x1.32d2cce2e5b19p-15",
-            "0x1.50782fda12d96p-22",
-            "-0x1.e30071afc3e59p-30",
-            "0x1.e3f38399551bfp-38",
-        )
+    coefficients = _floats(
+        "0x1.921fb54442d18p-1 -0x1.4abbce625be41p-4 0x1.466bc677587f8p-9 -0x1.32d2cce2e5b19p-15"
+        " 0x1.50782fda12d96p-22 -0x1.e30071afc3e59p-30 0x1.e3f38399551bfp-38"
     )
 
 
@@ -103,38 +84,31 @@ def waves(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     (array([ 1,  0, -1,  0]), array([ 0,  1,  0, -1]))
     """
     fixed_point("turns", turns, np.uint32, np.uint64)
-    k, octant = (_WORDS32, _octant32) if turns.dtype == np.uint32 else (_WORDS64, _octant64)
-    quadrant = (turns + k.eighth) >> k.to_quadrant
-    rest = (turns - (quadrant << k.to_quadrant)).view(k.signed)
-    cosine, sine = octant(rest)
+    eighth, to_quadrant, one, two = _WORDS[turns.dtype]
+    quadrant = (turns + eighth) >> to_quadrant
+    rest = turns - (quadrant << to_quadrant)
+    narrow = turns.dtype == np.uint32
+    cosine, sine = _octant32(rest.view(np.int32)) if narrow else _octant64(rest.view(np.int64))
 
-    odd = (quadrant & k.one).astype(bool)
+    odd = (quadrant & one).astype(bool)
     cos = np.where(odd, sine, cosine)
     sin = np.where(odd, cosine, sine)
     # The second bit of a quadrant is the sign; shifted to the top, higher bits fall off.
-    sin_sign = quadrant & k.two
-    quadrant += k.one
-    quadrant &= k.two
+    sin_sign = quadrant & two
+    quadrant += one
+    quadrant &= two
     cos_bits, sin_bits = cos.view(turns.dtype), sin.view(turns.dtype)
-    cos_bits ^= quadrant << k.to_quadrant
-    sin_bits ^= sin_sign << k.to_quadrant
+    cos_bits ^= quadrant << to_quadrant
+    sin_bits ^= sin_sign << to_quadrant
     return cos, sin
-
-
-class _Words:
-    """Constants of one width, made once: for a single row they cost as much as the arithmetic."""
-
-    def __init__(self, bits: int) -> None:
-        self.signed = np.dtype(f"int{bits}")
-        values = (1 << (bits - 3), bits - 2, 1, 2)
-        self.eighth, self.to_quadrant, self.one, self.two = _constants(f"uint{bits}", *values)
 
 
 def _constants(dtype: str, *values: float) -> tuple[np.ndarray, ...]:
     return tuple(np.array(value, dtype) for value in values)
 
 
-_WORDS32, _WORDS64 = _Words(32), _Words(64)
+# Constants are made once: for a single row they cost as much as the arithmetic.
+_WORDS = {np.dtype(f"uint{b}"): _constants(f"uint{b}", 1 << (b - 3), b - 2, 1, 2) for b in (32, 64)}
 _TAIL, _SIGN = _constants("int32", (1 << Sine32.tail_bits) - 1, -(2**31))
 _UNIT32, _ONE32, _HEAD, _REST, _WHOLE = _constants(
     "float32", 2.0**-29, 1.0, Sine32.head, Sine32.rest, Sine32.whole

@@ -99,7 +99,7 @@ def _pyarrow_alone(source: Path, target: Path, ready: Any) -> None:
 @contextmanager
 def _encoding_left_out(ready: np.ndarray) -> Iterator[None]:
     """Let features come out of an array made beforehand, while the context lasts."""
-    from primal.pipeline._recipe import Recipe
+    from primal.pipeline._job import Recipe
 
     original: Callable[..., np.ndarray] = Recipe.codes
 

@@ -69,7 +69,8 @@ def random_fourier_ridge(split: Split, n_components: int, seed: int) -> np.ndarr
     from sklearn.kernel_approximation import RBFSampler
 
     from primal.kernels import scale_gamma
-    from primal.sklearn._moments import Moments, rounded
+    from primal.sklearn._models import rounded
+    from primal.sklearn._ridge import Moments
 
     sampler = RBFSampler(
         gamma=scale_gamma(split.X_train), n_components=n_components, random_state=seed

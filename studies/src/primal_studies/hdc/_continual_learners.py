@@ -10,7 +10,7 @@ import numpy as np
 
 from primal._parallel import single_threaded_blas
 from primal.sklearn import PrimeCentroidClassifier, PrimeOnlineClassifier, PrimeRidgeClassifier
-from primal.sklearn._moments import Moments
+from primal.sklearn._ridge import Moments
 
 __all__ = ["LEARNERS", "Learner", "leading"]
 

@@ -1,4 +1,4 @@
-"""``Levels``, ``Thermometer`` and ``Circular``: numbers whose similarity falls with distance."""
+"""Vocabularies of real numbers, whose similarity is a kernel or falls with distance."""
 
 from __future__ import annotations
 
@@ -8,17 +8,90 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from primal._checks import flag, positive_scale, real_array, require_memory, whole_number
+from primal._checks import flag, one_of, positive_scale, real_array, require_memory, whole_number
 from primal._hash import stable_position
 from primal._lazy import cached_property
 from primal.errors import DataError
-from primal.hdc._certificate import LawCertificate, certify_law
+from primal.hdc._capacity import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary, position_turns
+from primal.kernels import KERNELS, kernel_matrix
+from primal.maps import KernelPrime
 from primal.turns import increments, static_turns
 
+# Frequencies are dealt out anew within runs of this length, for every role but the first. Runs of
+# the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of
+# frequencies of two roles are as good as independent ones (tests/hdc/test_numbers.py).
+_RUN = 32
 # So many periods on, float64 just holds 2**-32 of one.
 _LARGEST_PERIODS = 2.0**20
+
+
+@dataclass(frozen=True)
+class Reals(Vocabulary):
+    """Vectors of d real numbers to codes whose similarity is a kernel.
+
+    The fractional power of d base codes, taken on the frequencies of :class:`primal.KernelPrime`:
+    encode(x + y) is bind(encode(x), encode(y)), and similarity(encode(x), encode(y)) approximates
+    kernel(x - y), of which "rbf" is exp(-gamma |x - y|**2). Every role has the frequencies in an
+    order of its own: the similarity of products of two roles is the product of the kernels. Codes
+    of numbers near 0 are near the identity in every role: bind each with a key before bundling
+    several.
+
+    Examples
+    --------
+    >>> import math
+    >>> from primal import hdc
+    >>> weight = hdc.Space(2048, roles=("weight",)).reals("weight", gamma=2.0)
+    >>> a, b = weight.encode([[0.1], [0.6]])
+    >>> bool(abs(hdc.similarity(a, b) - math.exp(-2.0 * 0.5**2)) < 0.01)
+    True
+    """
+
+    d: int = 1
+    kernel: str = "rbf"
+    gamma: float = 1.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        d, gamma = whole_number("d", self.d, least=1), positive_scale("gamma", self.gamma)
+        vars(self).update(d=d, gamma=gamma, kernel=one_of("kernel", self.kernel, KERNELS))
+
+    @cached_property
+    def map(self) -> KernelPrime:
+        """The map behind the codes; those of the first role are its turns."""
+        k = self.space.k if self.order is None else -(-self.space.k // _RUN) * _RUN
+        return KernelPrime(self.d, 2 * k, self.kernel, self.gamma, form="pair")
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """The frequency of every phase, in turns per unit of x, float64 of shape (k, d)."""
+        table = self.map.frequencies
+        return table if self.order is None else table[self.order]
+
+    def encode(self, x: Any) -> Codes:
+        """Return the codes of vectors (..., d), uint32 (..., k); for d = 1 a number will do."""
+        if self.d == 1 and isinstance(x, (int, float, np.generic)):
+            x = [x]
+        turns = self.map.turns(x)
+        return Codes(turns if self.order is None else turns[..., self.order])
+
+    def certificate(self, x: Any) -> LawCertificate:
+        """Return how far similarities of the codes of x (n, d) are from the kernel at worst."""
+        points = real_array("x", x, last=self.d).astype(np.float64).reshape(-1, self.d)
+        require_memory(24 * self.d * len(points) ** 2, f"all pairs of {len(points)} vectors")
+        law = kernel_matrix(self.kernel, points, self.gamma) if len(points) else np.empty((0, 0))
+        return certify_law(self.encode(points), law)
+
+    @cached_property
+    def order(self) -> np.ndarray | None:
+        """Which frequency of the map each phase has; None where it is the one of its place."""
+        if self.role == self.space.roles[0]:
+            return None
+        n = -(-self.space.k // _RUN) * _RUN
+        runs = self.space.grow(2 * n).increments(self.role).reshape(-1, _RUN)
+        order = np.argsort(runs, axis=1, kind="stable") + np.arange(0, n, _RUN)[:, None]
+        return order.reshape(-1)[: self.space.k]
 
 
 @dataclass(frozen=True)
@@ -97,17 +170,8 @@ class Levels(_Steps):
     """Numbers of a range in n steps: neighbors are alike, the two ends unrelated.
 
     Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
-    do not divide evenly. Where it shall be a kernel, take :class:`Reals`.
-
-    Parameters
-    ----------
-    space, role : Space, str
-    low, high : float
-        The range.
-    n : int
-        Steps, at least 2: their values are evenly spaced from low to high.
-    clip : bool, default=False
-        Whether numbers outside of the range count as its ends; refused otherwise.
+    do not divide evenly. Where it shall be a kernel, take :class:`Reals`. With `clip` numbers
+    outside of the range count as its ends; they are refused otherwise.
 
     Examples
     --------
@@ -141,16 +205,10 @@ class Thermometer(_Steps):
 
 @dataclass(frozen=True)
 class Circular(Vocabulary):
-    """Numbers on a circle: similarity falls linearly to 0 on the opposite side.
+    """Numbers on a circle of length `period`: similarity falls linearly to 0 on the opposite side.
 
     Phase j of the angle x is m_j x / period turns, m_j a whole number, on top of the phases of a
     name. encode(y) / encode(x) depends on y - x alone, and turns any other code by as much.
-
-    Parameters
-    ----------
-    space, role : Space, str
-    period : float
-        Length of the circle: 360 for degrees, 24 for hours.
 
     Examples
     --------
@@ -208,11 +266,6 @@ def circular_frequencies(k: int) -> np.ndarray:
     """Return k whole numbers: 0 half of the time, else odd, +-m with a share of 4 / (pi m)**2.
 
     As in the Fourier series 1/2 + 4 / pi**2 (cos t + cos(3 t) / 9 + ...) of 1 - |t| / pi.
-
-    Examples
-    --------
-    >>> circular_frequencies(12).tolist()
-    [0, -1, 0, -1, 0, 0, 1, 0, 1, 0, 1, -7]
     """
     fractions = even_fractions(k) / 2.0**64
     # sqrt(2) keeps fractions below 1 - 0.35 / k, so the table is long enough.

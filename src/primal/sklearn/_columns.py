@@ -1,0 +1,326 @@
+"""``PrimePositions`` and ``PrimeHasher``: every column of integers or categories to codes."""
+
+from __future__ import annotations
+
+import datetime
+import math
+from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted
+
+from primal._checks import raised_as, whole_number
+from primal._hash import stable_position
+from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.maps import StaticPrime
+from primal.sklearn._contract import SpecMixin, checked_by_host, columns, validate_data
+from primal.turns import GRIDS
+
+# Beyond this a float no longer holds every integer.
+_LARGEST_EXACT_FLOAT = 2.0**53
+_LARGEST_POSITION = 2**63 - 1
+# How NumPy, pandas and polars write the types of columns of dates and durations.
+_DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
+_DATES = (datetime.date, datetime.time, datetime.timedelta)
+# Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
+_MOST_COMPONENTS = 1 << 48
+# Codes compared at once.
+_BLOCK_CODES = 2048
+
+
+class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
+    """A transformer of every column to `n_components` features, side by side."""
+
+    n_components: int
+    n_features_in_: int
+
+    @abstractmethod
+    def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
+        """Return the whole number that every entry of X stands for, int64."""
+
+    @abstractmethod
+    def _note(self, t: np.ndarray, *, first: bool) -> None:
+        """Note the positions of a batch."""
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Check the parameters and note what the columns of X (n, n_columns) hold.
+
+        Positions are integers, or floats that are whole numbers; for dates the error says how to
+        count. Categories are strings, numbers, None, NaN or pandas.NA.
+        """
+        t = self._positions(X, reset=True)
+        self.map_ = self._map(self.n_components)
+        self._note(t, first=True)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Note what one more batch holds; the first call fits. Codes do not change."""
+        if not hasattr(self, "map_"):
+            return self.fit(X)
+        self._note(self._positions(X, reset=False), first=False)
+        return self
+
+    def transform(self, X: Any) -> np.ndarray:
+        """Return the codes of every column side by side: float32, (n, n_columns * n_components)."""
+        check_is_fitted(self)
+        return self._codes(self._positions(X, reset=False))
+
+    def _codes(self, t: np.ndarray) -> np.ndarray:
+        codes = self.map_.encode(np.ascontiguousarray(t))
+        return codes[..., : self.n_components].reshape(len(t), -1)
+
+    def _map(self, D: int, **options: Any) -> StaticPrime:
+        D = whole_number("n_components", D, least=1, most=_MOST_COMPONENTS)
+        # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
+        return StaticPrime(D + D % 2, layout="interleaved", **options)
+
+    def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
+        """Return the name of the input column and the number of the feature, as "city_0"."""
+        check_is_fitted(self)
+        with checked_by_host("input_features"):
+            names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)  # type: ignore[bad-argument-type]
+        return np.array(
+            [f"{name}_{i}" for name in names for i in range(self.n_components)], dtype=object
+        )
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
+        tags.input_tags.categorical = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+class PrimePositions(ColumnCodes):
+    """Give every integer of every column a code: ``primal.StaticPrime`` for tables.
+
+    Each column becomes `n_components` cosines and sines (of an odd number the last sine is left
+    out), the bits of :class:`primal.torch.PrimePositions`. The inner product of two codes over
+    n_components / 2 is their cosine similarity. By default close integers have similar codes (a
+    time, a count); with ``spacing="raw"`` all codes are nearly orthogonal (a key, an index, a
+    bucket).
+
+    Parameters
+    ----------
+    n_components : int, default=64
+    spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
+        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` are
+        the codes of the paper, of which a shorter one is a prefix of a longer one.
+    sigma, start, base : float, int, float
+        Scale of the frequencies; index of the first prime, for ``"raw"`` and ``"kronecker"``; ratio
+        of the highest to the lowest frequency, for ``"log"`` and ``"rotary"``.
+
+    Attributes
+    ----------
+    data_min_, data_max_, map_ : ndarray of shape (n_columns,), dtype=int64, and StaticPrime
+        Range of each column seen, in which `inverse_transform` looks for integers; the map.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.sklearn import PrimePositions
+    >>> days = np.array([[0], [1], [364]])
+    >>> positions = PrimePositions(8).fit(days)
+    >>> Z = positions.transform(days)
+    >>> Z.shape, Z.dtype
+    ((3, 8), dtype('float32'))
+    >>> positions.inverse_transform(Z).ravel()
+    array([  0,   1, 364])
+    """
+
+    _fitted_names = ("data_min_", "data_max_")
+
+    def __init__(
+        self,
+        n_components: int = 64,
+        *,
+        spacing: str = "log",
+        sigma: float = 1.0,
+        start: int = 0,
+        base: float = 10000.0,
+    ) -> None:
+        self.n_components = n_components
+        self.spacing = spacing
+        self.sigma = sigma
+        self.start = start
+        self.base = base
+
+    def _note(self, t: np.ndarray, *, first: bool) -> None:
+        low, high = t.min(axis=0), t.max(axis=0)
+        self.data_min_ = low if first else np.minimum(self.data_min_, low)
+        self.data_max_ = high if first else np.maximum(self.data_max_, high)
+
+    def inverse_transform(self, X: Any) -> np.ndarray:
+        """Return for each code the integer of the fitted range whose code is most similar, int64.
+
+        A code that is erased, or too noisy for a range of more than 2**24 integers, raises
+        DataError; an n_components of 1, or an odd one with a spacing that follows from it,
+        NotInvertibleError.
+        """
+        check_is_fitted(self)
+        with checked_by_host("X"):
+            Z = check_array(X, dtype=(np.float32, np.float64))
+        D, n_columns = self.n_components, self.n_features_in_
+        if Z.shape[1] != D * n_columns:
+            raise ParameterError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
+        if D < 2 or (D % 2 and self.spacing in GRIDS):
+            raise NotInvertibleError(
+                f"codes of {D} columns have no inverse, they lack a sine: use an even n_components."
+            )
+        pairs = self._map(D - D % 2)
+        found = np.empty((len(Z), n_columns), dtype=np.int64)
+        for j in range(n_columns):
+            low, n = int(self.data_min_[j]), int(self.data_max_[j] - self.data_min_[j]) + 1
+            codes = _shifted(pairs, Z[:, j * D : j * D + pairs.D], low)
+            steps = np.asarray(pairs.decode(codes, n=n))
+            if (steps < 0).any():
+                raise DataError(
+                    f"no integer can be named for row {int(np.argmin(steps))}, column {j}: its "
+                    "code is erased or too noisy. Leave such rows out."
+                )
+            found[:, j] = low + steps
+        return found
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        self.map_ = self._map(self.n_components)
+        self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
+        self.n_features_in_ = len(self.data_min_)
+        self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
+
+    def _map(self, D: int, **_: Any) -> StaticPrime:
+        options = {"sigma": self.sigma, "start": self.start, "base": self.base}
+        return super()._map(D, spacing=self.spacing, **options)
+
+    def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
+        try:
+            array = validate_data(self, X, dtype="numeric", reset=reset)
+            whole = array if array.dtype.kind in "iub" else np.rint(array)
+        except TypeError:
+            dates = _date_type(X)
+            if not dates:
+                raise
+            raise DataError(
+                f"positions must be whole numbers, got {dates}. Count dates in a unit, such as "
+                "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
+            ) from None
+        if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
+            raise DataError(
+                f"positions must be below 2**63, got {array.max()}: subtract the smallest."
+            )
+        if array.dtype.kind in "iub":
+            return array.astype(np.int64)
+        wrong = (whole != array) | (np.abs(array) > _LARGEST_EXACT_FLOAT)
+        if wrong.any():
+            row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
+            raise DataError(
+                f"positions must be whole numbers within 2**53, got {array[row, column]!r} at row "
+                f"{row}, column {column}: round them, or use PrimeFeatures for real numbers."
+            )
+        return whole.astype(np.int64)
+
+
+def _date_type(X: Any) -> str:
+    """Return the type of the dates or durations in X; empty without any."""
+    kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [])
+    named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
+    if named or sparse.issparse(X):
+        return "".join(named[:1])
+    with raised_as(DataError, "X must be an array of numbers or dates"):
+        values = np.asarray(X, dtype=object).ravel()
+    return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
+
+
+def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:
+    """Return codes of t as codes of t - low: every phase turned back by that of `low`."""
+    turn = s.encode(np.array([low]), dtype="float64")
+    z = (Z[:, 0::2] + 1j * Z[:, 1::2]) * (turn[:, 0::2] - 1j * turn[:, 1::2])
+    return np.stack([z.real, z.imag], axis=-1).reshape(len(z), -1)
+
+
+@dataclass(frozen=True)
+class HashCertificate:
+    """How far apart the codes of the `n_values` categories of one column are.
+
+    `coherence` is the largest |cosine similarity| of two of them, over all pairs; 0 for fewer than
+    two.
+    """
+
+    n_values: int
+    coherence: float
+
+
+class PrimeHasher(ColumnCodes):
+    """Give every category a nearly orthogonal code without a dictionary.
+
+    A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
+    code of length `n_components` of :class:`primal.StaticPrime`, `map_`, of norm 1 if that is even.
+    Values never seen before have codes too. `certificates_`, a HashCertificate for each column, say
+    how similar the codes of the fitted categories are at worst; made when asked for, with n**2 D /
+    2 multiplications for n of them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.sklearn import PrimeHasher
+    >>> X = np.array([["red", 1], ["green", 2], ["blue", 2]], dtype=object)
+    >>> hasher = PrimeHasher(128).fit(X)
+    >>> hasher.transform(X).shape
+    (3, 256)
+    >>> [(c.n_values, round(c.coherence, 3)) for c in hasher.certificates_]
+    [(3, 0.123), (2, 0.124)]
+    """
+
+    _fitted_names = ("_seen",)
+
+    def __init__(self, n_components: int = 64) -> None:
+        self.n_components = n_components
+
+    @property
+    def certificates_(self) -> list[HashCertificate]:
+        check_is_fitted(self)
+        return [_certify(self._codes(seen[:, None])) for seen in self._seen]
+
+    def _codes(self, t: np.ndarray) -> np.ndarray:
+        Z = super()._codes(t)
+        Z *= np.float32(math.sqrt(2.0 / self.n_components))
+        return Z
+
+    def _restore(self, fitted: dict[str, Any]) -> None:
+        self.map_ = self._map(self.n_components)
+        self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
+        self.n_features_in_ = len(self._seen)
+
+    def _note(self, t: np.ndarray, *, first: bool) -> None:
+        old = [t[:0, 0]] * t.shape[1] if first else self._seen
+        self._seen = [np.union1d(*pair) for pair in zip(old, t.T, strict=True)]
+
+    def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
+        X = validate_data(self, X, dtype=None, ensure_all_finite="allow-nan", reset=reset)
+        positions = np.empty(X.shape, dtype=np.int64)
+        for j, column in enumerate(X.T):
+            known: dict[object, int] = {}  # each different value of a column is hashed once
+            for i, value in enumerate(column.tolist()):
+                key = (type(value), value)
+                if key not in known:
+                    known[key] = stable_position(value)
+                positions[i, j] = known[key]
+        return positions
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.allow_nan = True
+        return tags
+
+
+def _certify(codes: np.ndarray) -> HashCertificate:
+    worst = 0.0
+    for first in range(0, len(codes), _BLOCK_CODES):
+        similarities = codes[first : first + _BLOCK_CODES] @ codes.T
+        rows = np.arange(len(similarities))
+        similarities[rows, first + rows] = 0.0
+        worst = max(worst, float(np.abs(similarities).max()))
+    return HashCertificate(len(codes), worst)
