@@ -139,6 +139,18 @@ class HadamardTable:
         weights[whole] = 1.0 / (np.square(self.weights[whole]) * (n_whole * float(self.m) ** 3))
         return weights
 
+    def product(self, x: np.ndarray) -> np.ndarray:
+        """Return x @ frequencies.T for float64 rows x (n, d), shape (n, k), by the transform."""
+        k, d = self.shape
+        padded = np.zeros((len(x), self.m))
+        padded[:, :d] = x
+        first, signs = transform(padded * self.float_signs[0]), self.float_signs
+        parts = [
+            transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b])
+            for b in range(self.n_blocks)
+        ]
+        return (np.concatenate(parts, axis=1) * self.weights)[:, self.skip : self.skip + k]
+
     def adjoint(self, v: np.ndarray) -> np.ndarray:
         """Return v @ frequencies for rows v (n, k), float64 of shape (n, d), by the transform."""
         k, d = self.shape

@@ -77,6 +77,10 @@ class FrequencyTable:
         """The float64 frequencies of shape (d, k), for a plain matrix product."""
         return np.ascontiguousarray(self.values.T)
 
+    def product(self, x: np.ndarray) -> np.ndarray:
+        """Return x @ frequencies.T for float64 rows x (n, d), shape (n, k)."""
+        return x @ self.transposed
+
     @cached_property
     def product_errors(self) -> np.ndarray:
         """Error of that product for a row of x of length one, in turns, shape (k,)."""

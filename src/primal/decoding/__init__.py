@@ -1,11 +1,10 @@
 """From features back to x, and certificates of when that is possible."""
 
 from primal.decoding._certificate import DecodingCertificate
+from primal.decoding._linear import LinearInverse as LinearInverse
 from primal.decoding._linear import Regime
-from primal.decoding._linear import linear_inverse as linear_inverse
 from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
-from primal.decoding._linear import pseudoinverse as pseudoinverse
 from primal.decoding._linear import warn_of_erased as warn_of_erased
 from primal.decoding._phases import code_phases as code_phases
 from primal.decoding._phases import have_phases as have_phases

@@ -10,8 +10,9 @@ The paper prints pi / (d sigma max W), in which the 2 pi of its own phase is mis
 
 from __future__ import annotations
 
+import math
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,31 +79,37 @@ def measure_regime(basis: Basis, parts: Iterable[np.ndarray]) -> Regime:
     step = max(1, _BLOCK_ENTRIES // basis.n_frequencies)
     for rows in parts:
         for first in range(0, len(rows), step):
-            sizes = np.abs(rows[first : first + step] @ basis.table.transposed)
+            sizes = np.abs(basis.table.product(rows[first : first + step]))
             counts.append(np.count_nonzero(sizes >= 0.5, axis=1))
             peak = max(peak, float(sizes.max()))
     wraps = np.concatenate(counts)
     return Regime("hash" if wraps.any() else "manifold", wraps, basis.n_frequencies, peak)
 
 
-def linear_inverse(basis: Basis) -> Callable[[np.ndarray], np.ndarray]:
-    """Return the function from phases (..., k) in turns, none of which wrapped, to x (..., d).
+class LinearInverse:
+    """From phases (..., k) in turns, none of which wrapped, to x (..., d), float64.
 
     By the transform itself for whole blocks of the basis ``hadamard``, else by the pseudoinverse.
-
-    Raises
-    ------
-    NotInvertibleError
-        If there are fewer phases than inputs.
+    `gain` (d,) is the deviation of x for phases that are one turn off, or no less than it. Raises
+    NotInvertibleError if the phases leave a direction of x open.
     """
-    table = basis.table
-    if isinstance(table, HadamardTable) and basis.n_frequencies >= table.m:
-        weights = table.inverse_weights
-        return lambda phases: table.adjoint((phases * weights).reshape(-1, len(weights))).reshape(
-            *phases.shape[:-1], basis.d
-        )
-    inverse = pseudoinverse(basis).T
-    return lambda phases: phases @ inverse
+
+    def __init__(self, basis: Basis) -> None:
+        table = basis.table
+        self._matrix: np.ndarray | None = None
+        if isinstance(table, HadamardTable) and basis.n_frequencies >= table.m:
+            self._table, self._weights = table, table.inverse_weights
+            # Rows of a block are orthogonal; the least of them counts for all.
+            self.gain = np.full(basis.d, math.sqrt(float(self._weights.max())))
+        else:
+            self._matrix = pseudoinverse(basis).T
+            self.gain = np.linalg.norm(self._matrix, axis=0)
+
+    def __call__(self, phases: np.ndarray) -> np.ndarray:
+        if self._matrix is not None:
+            return phases @ self._matrix
+        flat = (phases * self._weights).reshape(-1, phases.shape[-1])
+        return self._table.adjoint(flat).reshape(*phases.shape[:-1], self._table.shape[1])
 
 
 def pseudoinverse(basis: Basis) -> np.ndarray:

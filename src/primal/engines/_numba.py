@@ -14,7 +14,7 @@ from primal.bases import FrequencyTable, HadamardTable
 from primal.engines import _numba_hadamard as hadamard
 from primal.engines import _numba_kernels as kernels
 from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, Table, row_blocks
-from primal.turns import digit_units, term_shift
+from primal.turns import balanced_digits, digit_units, term_shift
 
 # What kernels take of a Finish: whether the layout is "block", amplitude, offsets or none.
 _KernelFinish = tuple[bool, np.float32, np.ndarray]
@@ -49,19 +49,20 @@ class NumbaEngine(NumpyEngine):
         over_rows(len(positions), _least_rows(len(increments)), work)
 
     def dynamic(self, table: Table, x: np.ndarray, out: np.ndarray, layout: str) -> None:
-        if out.dtype == np.float32 or isinstance(table, FrequencyTable):
+        if out.dtype == np.float32:
             super().dynamic(table, x, out, layout)
             return
-        over_rows(
-            len(x),
-            _least_rows(table.shape[0]),
-            lambda first, last: hadamard.wide_features(
-                *_hadamard_arguments(table, x[first:last]),
-                table.shape[0],
-                layout == "block",
-                out[first:last],
-            ),
-        )
+        k, block = table.shape[0], layout == "block"
+
+        def work(first: int, last: int) -> None:
+            some, target = x[first:last], out[first:last]
+            if isinstance(table, HadamardTable):
+                hadamard.wide_features(*_hadamard_arguments(table, some), k, block, target)
+            else:
+                _wide(table, some, block, target)
+
+        with single_threaded_blas():
+            over_rows(len(x), _least_rows(k), work)
 
     def features(
         self,
@@ -172,6 +173,22 @@ def _by_products(
             )
         else:
             kernels.write_waves(_turns_from_digits(table, part), finish, out[rows])
+
+
+def _wide(table: FrequencyTable, x: np.ndarray, block: bool, out: np.ndarray) -> None:
+    """Encode rows in float64, by all products of digits."""
+    (k, d), widths = table.shape, table.widths
+    terms = sorted(widths.all)
+    positions = np.array([60 + term_shift(widths, term) for term in terms], dtype=np.int64)
+    for rows in row_blocks(len(x), k * len(terms), _BLOCK_SUMS):
+        n = rows.stop - rows.start
+        integers, a = np.empty((n, d), dtype=np.int64), np.empty(n, dtype=np.int64)
+        kernels.integer_rows(x[rows], integers, a)
+        digits = balanced_digits(integers, widths.x)
+        sums = np.empty((len(terms), n, k))
+        for number, (i, j) in enumerate(terms):
+            matrix_product(digits[i - 1], table.digits[j - 1], out=sums[number])
+        kernels.wide_features(sums, positions, a, table.exponents, block, out[rows])
 
 
 def _phases(table: FrequencyTable, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:

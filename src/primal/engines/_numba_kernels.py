@@ -246,16 +246,20 @@ def _exact_turn(x, f, exponent, words):
     _add_shifted(words, mid_low, 31)
     _add_shifted(words, ll_high, 32)
     _add_shifted(words, ll_low, 0)
+    return _U32((_window(words, exponent) + _HALF_ULP) >> _THIRTY_TWO)
+
+
+@_kernel
+def _window(words, exponent):
+    """Return the 64 bits of a 192-bit sum that are its turns."""
     start = max(60 - exponent, 0)  # below 0 for rows of zeros only
     sign = _U64(np.int64(words[2]) >> np.int64(63))
     if start > 191:
-        turn = sign
-    else:
-        word = start // 64
-        shift = _U64(start % 64)
-        above = words[word + 1] if word < 2 else sign
-        turn = (words[word] >> shift) | ((above << _U64(1)) << (_U64(63) - shift))
-    return _U32((turn + _HALF_ULP) >> _THIRTY_TWO)
+        return sign
+    word = start // 64
+    shift = _U64(start % 64)
+    above = words[word + 1] if word < 2 else sign
+    return (words[word] >> shift) | ((above << _U64(1)) << (_U64(63) - shift))
 
 
 @_kernel
@@ -395,3 +399,17 @@ def from_sums(total, integers, row_exponents, errors, mantissas, exponents, turn
                 turns[r, i] = _exact_turn(
                     integers[r], mantissas[i], row_exponents[r] + exponents[i], words
                 )
+
+
+@_kernel
+def wide_features(sums, positions, row_exponents, exponents, block, out):
+    """Write float64 waves from all exact sums of digit products, shape (terms, n, k)."""
+    n_terms, n, k = sums.shape
+    words, turns = np.empty(3, dtype=np.uint64), np.empty(k, dtype=np.uint64)
+    for r in range(n):
+        for i in range(k):
+            words[:] = _U64(0)
+            for term in range(n_terms):
+                _add_shifted(words, np.int64(sums[term, r, i]), positions[term])
+            turns[i] = _window(words, row_exponents[r] + exponents[i])
+        write_row64(turns, block, out[r])

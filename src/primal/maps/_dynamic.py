@@ -15,8 +15,8 @@ from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis
 from primal.decoding import (
+    LinearInverse,
     Regime,
-    linear_inverse,
     measure_regime,
     no_wrap_bound,
     phases_of,
@@ -347,8 +347,8 @@ class DynamicPrime:
         )
 
     @cached_property
-    def _inverse(self) -> Callable[[np.ndarray], np.ndarray]:
-        return linear_inverse(self._basis)
+    def _inverse(self) -> LinearInverse:
+        return LinearInverse(self._basis)
 
     def _checked_rows(self, x: object) -> tuple[np.ndarray, tuple[int, ...]]:
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""

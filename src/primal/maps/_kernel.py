@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +12,7 @@ import numpy as np
 from primal._checks import flag, one_of, output_array, positive_scale, real_array, whole_number
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
-from primal.decoding import linear_inverse, phases_of, warn_of_erased
+from primal.decoding import LinearInverse, phases_of, warn_of_erased
 from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.kernels import (
@@ -234,7 +234,7 @@ class KernelPrime:
             middle = real_array("around", around, last=self._d).astype(np.float64)
             if middle.ndim != 1:
                 raise DataError(f"around must have shape ({self._d},), got {middle.shape}.")
-            phases = phases - self.frequencies[:k] @ middle
+            phases = phases - self.basis.table.product(self._scaled(middle)[None])[0, :k]
             phases -= np.rint(phases)
         x = inverse(phases)
         if self.input_scales is not None:
@@ -361,13 +361,13 @@ class KernelPrime:
         )
 
     @cached_property
-    def _inverse(self) -> Callable[[np.ndarray], np.ndarray]:
+    def _inverse(self) -> LinearInverse:
         """From the phases of whole pairs to x times `input_scales`."""
         basis, k = self.basis, self._D // 2
         if k < basis.n_frequencies:  # the last sine is missing
             sigma = basis.sigma[:k] if isinstance(basis.sigma, tuple) else basis.sigma
             basis = replace(basis, n_frequencies=k, sigma=sigma)
-        return linear_inverse(basis)
+        return LinearInverse(basis)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         return x if self.input_scales is None else x * self.input_scales

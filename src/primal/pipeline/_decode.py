@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from primal._checks import callback, file_path, flag, whole_number
-from primal.decoding import Box, Gaussian, Integers, code_phases, noise_turns, pseudoinverse
+from primal.decoding import Box, Gaussian, Integers, LinearInverse, code_phases, noise_turns
 from primal.errors import DataError, NotInvertibleError, PhaseWrapWarning, SpecError
 from primal.pipeline._blocks import Block
 from primal.pipeline._engines import Local, make_parts
@@ -279,16 +279,15 @@ def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:
     ambiguous.
     """
     m = recipe.map
-    inverse = pseudoinverse(m.basis).T
-    if getattr(m, "input_scales", None) is not None:
-        inverse = inverse / m.input_scales
-    slack = 2.0 * _DEVIATIONS * noise * np.linalg.norm(inverse, axis=0)
+    inverse, scales = LinearInverse(m.basis), getattr(m, "input_scales", None)
+    scales = 1.0 if scales is None else scales
+    slack = 2.0 * _DEVIATIONS * noise * inverse.gain / scales
     extent = extent or UNKNOWN  # no extent: there are no rows
     low, high = extent.range
     verdict = "ambiguous" if extent.wraps else "unique"
 
     def by_inverse(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        x = code_phases(codes, m.basis.n_frequencies, m.layout) @ inverse
+        x = inverse(code_phases(codes, m.basis.n_frequencies, m.layout)) / scales
         there = np.isfinite(x).all(axis=1)  # features that are erased have no phase
         x[~there] = 0.0
         if recipe.stored in FLOATS:
