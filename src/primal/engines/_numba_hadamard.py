@@ -1,15 +1,25 @@
 """Compiled loops for the basis ``hadamard``: the definition in ``primal.bases._hadamard``.
 
-A few rows stand side by side, so that every step of a transform is the same for neighbors in
-memory and the compiler can take them together. Two steps are done at once: that halves the passes.
+Eight rows stand side by side: every step of a transform is the same for neighbors in memory, one
+vector. Three steps are done at once, which makes a third of the passes (see `_numba_vectors`).
 """
 
 from __future__ import annotations
+
+import math
 
 import numpy as np
 from numba import njit
 
 from primal.engines._numba_kernels import write_row, write_row64
+from primal.engines._numba_vectors import (
+    butterflies2,
+    butterflies4,
+    butterflies8,
+    fma,
+    signed_butterflies,
+    write_turns,
+)
 
 _U64 = np.uint64
 _U32 = np.uint32
@@ -19,12 +29,12 @@ _S32, _S63 = _U64(32), _U64(63)
 _HALF_ULP = _U64(1 << 31)
 _MANTISSA = _U64((1 << 52) - 1)
 _IMPLICIT = _U64(1 << 52)
-# Words of a tile: with its copy it stays in the second-level cache.
-_TILE_WORDS = 1 << 14
-_MOST_ROWS = 16
+# Words of a tile of 128-bit words: with its copy it stays in the second-level cache.
+_WIDE_TILE_WORDS = 1 << 13
+# Products below this have all bits of their whole part in float64.
+_LARGEST_PRODUCT = 2.0**51
 
 _kernel = njit(cache=True, nogil=True)
-_inlined = njit(cache=True, nogil=True, inline="always")
 
 
 @_kernel
@@ -67,82 +77,99 @@ def _wide_word(bits, scale_mantissa, scale_exponent, n_bits):
 
 
 @_kernel
-def _transform(y):
-    """Replace the columns of y, shape (m, rows), by H times each."""
-    m, n = y.shape
-    h = 1
-    while 2 * h < m:
-        for i in range(0, m, 4 * h):
-            for j in range(i, i + h):
-                p, q, r, s = y[j], y[j + h], y[j + 2 * h], y[j + 3 * h]
-                for c in range(n):
-                    a, b = p[c] + q[c], p[c] - q[c]
-                    u, v = r[c] + s[c], r[c] - s[c]
-                    p[c], q[c], r[c], s[c] = a + u, b + v, a - u, b - v
-        h *= 4
-    if h < m:
-        for j in range(h):
-            p, q = y[j], y[j + h]
-            for c in range(n):
-                p[c], q[c] = p[c] + q[c], p[c] - q[c]
+def _transform_signed(source, signs, target):
+    """Write H times the columns of `source`, (m, 8), with signs of all bits or none, to `target`.
+
+    Both may be the same array.
+    """
+    m = target.shape[0]
+    for first in range(0, m, 8):
+        signed_butterflies(source, first, signs, target)
+    _other_steps(target)
 
 
 @_kernel
-def _signed(source, signs, target):
-    for i in range(source.shape[0]):
-        sign = signs[i]
-        for c in range(source.shape[1]):
-            target[i, c] = (source[i, c] ^ sign) - sign
-
-
-@_kernel
-def tile_rows(m):
-    """Return how many rows stand side by side."""
-    return max(4, min(_MOST_ROWS, _TILE_WORDS // m))
+def _other_steps(y):
+    """Replace the columns of y, (m, 8), by H times each, but for the first three steps."""
+    m, half = y.shape[0], 8
+    while half < m:
+        if 8 * half <= m:
+            for first in range(0, m, 8 * half):
+                for row in range(first, first + half):
+                    butterflies8(y, row, half)
+            half *= 8
+        elif 4 * half <= m:
+            for first in range(0, m, 4 * half):
+                for row in range(first, first + half):
+                    butterflies4(y, row, half)
+            half *= 4
+        else:
+            for row in range(half):
+                butterflies2(y, row, half)
+            half *= 2
 
 
 @_kernel
 def _narrow_words(x_bits, scale, first):
-    """Fill the columns of `first` with the 64-bit words of rows, zero behind them."""
+    """Fill the columns of `first` with the 64-bit words of at most 8 rows, zero behind them."""
     scale_mantissa, scale_exponent = scale
     n, d = x_bits.shape
     first[d:] = _ZERO
     first[:d, n:] = _ZERO
+    factor = math.ldexp(np.float64(scale_mantissa), scale_exponent + 64)
+    points, words = x_bits.view(np.float64), np.empty(d, dtype=np.uint64)
     for c in range(n):
+        largest = 0.0
         for i in range(d):
-            bits = x_bits[c, i]
-            word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
-            minus = _ZERO - (bits >> _S63)
-            first[i, c] = (word ^ minus) - minus
+            largest = max(largest, abs(points[c, i]))
+        if largest * factor < _LARGEST_PRODUCT:
+            _short_words(points[c], factor, words)
+        else:
+            for i in range(d):
+                bits = x_bits[c, i]
+                word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
+                minus = _ZERO - (bits >> _S63)
+                words[i] = (word ^ minus) - minus
+        for i in range(d):
+            first[i, c] = words[i]
+
+
+@_kernel
+def _short_words(points, factor, words):
+    """Write sign(x) floor(|x| factor + 1/2) where that is below 2**51: see `_wide_word`."""
+    for i in range(points.shape[0]):
+        size = abs(points[i])
+        product = size * factor
+        rest = fma(size, factor, -product)  # exact
+        whole = np.rint(product)
+        off = product - whole
+        # In the middle the rest decides; elsewhere it is too small to.
+        whole += 1.0 if off == 0.5 and rest >= 0.0 else 0.0
+        whole -= 1.0 if off == -0.5 and rest < 0.0 else 0.0
+        words[i] = _U64(np.int64(-whole if points[i] < 0.0 else whole))
 
 
 @_kernel
 def _tile_turns(x_bits, scale, signs, factors, first, y, turns):
-    """Write the uint32 turns of a few rows; `first` and `y` are room for the words."""
-    m, rows = first.shape
+    """Write the uint32 turns of at most 8 rows; `first` and `y`, (m, 8), are room for the words."""
+    m = first.shape[0]
     _narrow_words(x_bits, scale, first)
-    _signed(first, signs[0], first)
-    _transform(first)
+    _transform_signed(first, signs[0], first)
     for b in range((signs.shape[0] - 1) // 2):
-        _signed(first, signs[1 + 2 * b], y)
-        _transform(y)
-        _signed(y, signs[2 + 2 * b], y)
-        _transform(y)
-        for j in range(m):
-            factor = factors[b * m + j]
-            for c in range(rows):
-                turns[c, b * m + j] = _U32((y[j, c] * factor + _HALF_ULP) >> _S32)
+        _transform_signed(first, signs[1 + 2 * b], y)
+        _transform_signed(y, signs[2 + 2 * b], y)
+        for row in range(0, m, 8):
+            write_turns(y, row, factors, b * m + row, turns)
 
 
 @_kernel
 def turns(x_bits, scale, signs, factors, skip, out):
     """Write the uint32 turns of rows, given by the bits of their float64, shape (n, k)."""
     n, m = len(x_bits), signs.shape[1]
-    rows = tile_rows(m)
-    first, y = np.empty((m, rows), dtype=np.uint64), np.empty((m, rows), dtype=np.uint64)
-    tile = np.empty((rows, factors.shape[0]), dtype=np.uint32)
-    for start in range(0, n, rows):
-        some = min(rows, n - start)
+    first, y = np.empty((m, 8), dtype=np.uint64), np.empty((m, 8), dtype=np.uint64)
+    tile = np.empty((8, factors.shape[0]), dtype=np.uint32)
+    for start in range(0, n, 8):
+        some = min(8, n - start)
         _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
         out[start : start + some] = tile[:some, skip : skip + out.shape[1]]
 
@@ -151,11 +178,10 @@ def turns(x_bits, scale, signs, factors, skip, out):
 def features(x_bits, scale, signs, factors, skip, k, finish, out):
     """Write the features of rows, given by the bits of their float64."""
     n, m = len(x_bits), signs.shape[1]
-    rows = tile_rows(m)
-    first, y = np.empty((m, rows), dtype=np.uint64), np.empty((m, rows), dtype=np.uint64)
-    tile = np.empty((rows, factors.shape[0]), dtype=np.uint32)
-    for start in range(0, n, rows):
-        some = min(rows, n - start)
+    first, y = np.empty((m, 8), dtype=np.uint64), np.empty((m, 8), dtype=np.uint64)
+    tile = np.empty((8, factors.shape[0]), dtype=np.uint32)
+    for start in range(0, n, 8):
+        some = min(8, n - start)
         _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
         for c in range(some):
             write_row(tile[c, skip : skip + k], finish, out[start + c])
@@ -193,7 +219,7 @@ def _wide_signed(high, low, signs, high_out, low_out):
 def wide_features(x_bits, scale, signs, factors, skip, k, block, out):
     """Write the float64 features of rows, by 128-bit words."""
     n, m = len(x_bits), signs.shape[1]
-    d, rows = x_bits.shape[1], max(2, tile_rows(m) // 2)
+    d, rows = x_bits.shape[1], max(2, min(8, _WIDE_TILE_WORDS // m))
     scale_mantissa, scale_exponent = scale
     first, first_low, y, y_low = (
         np.zeros((m, rows), dtype=np.uint64),
@@ -233,34 +259,38 @@ def wide_features(x_bits, scale, signs, factors, skip, k, block, out):
 
 
 @_kernel
+def _transform(y):
+    """Replace the columns of y, (m, 8), of any type, by H times each."""
+    for first in range(0, y.shape[0], 8):
+        butterflies8(y, first, 1)
+    _other_steps(y)
+
+
+@_kernel
 def adjoint(v, weights, signs, skip, out):
     """Write rows of v times the frequencies, the transform backwards, in their own type."""
     (n, k), m = v.shape, signs.shape[1]
-    rows, d = tile_rows(m), out.shape[1]
-    y, total = np.empty((m, rows), dtype=v.dtype), np.empty((m, rows), dtype=v.dtype)
-    for start in range(0, n, rows):
-        some = min(rows, n - start)
+    d = out.shape[1]
+    y, total = np.empty((m, 8), dtype=v.dtype), np.empty((m, 8), dtype=v.dtype)
+    for start in range(0, n, 8):
+        some = min(8, n - start)
         total[:] = 0
         for b in range((signs.shape[0] - 1) // 2):
             for j in range(m):
                 column = b * m + j - skip
+                y[j] = 0
                 if 0 <= column < k:
                     weight = weights[b * m + j]
                     for c in range(some):
                         y[j, c] = v[start + c, column] * weight
-                    y[j, some:] = 0
-                else:
-                    y[j] = 0
             _transform(y)
             for j in range(m):
-                sign = signs[2 + 2 * b, j]
-                for c in range(rows):
-                    y[j, c] *= sign
+                for c in range(8):
+                    y[j, c] *= signs[2 + 2 * b, j]
             _transform(y)
             for j in range(m):
-                sign = signs[1 + 2 * b, j]
-                for c in range(rows):
-                    total[j, c] += y[j, c] * sign
+                for c in range(8):
+                    total[j, c] += y[j, c] * signs[1 + 2 * b, j]
         _transform(total)
         for i in range(d):
             for c in range(some):

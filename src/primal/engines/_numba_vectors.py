@@ -1,0 +1,163 @@
+"""Vectors of eight for kernels: what a compiler cannot find in loops, because rows might overlap.
+
+Arrays have shape (m, 8), C-contiguous, of any type that adds; a row is a vector. On processors with
+shorter vectors LLVM takes several.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_LANES = 8
+_I32, _I64 = ir.IntType(32), ir.IntType(64)
+
+
+def _pointer(context: Any, builder: Any, kind: Any, array: Any, index: Any, lanes: int) -> Any:
+    """Return a pointer to the vector that begins at a flat index of an array."""
+    data = context.make_array(kind)(context, builder, value=array).data
+    element = context.get_value_type(kind.dtype)
+    at = builder.gep(data, [index])
+    return builder.bitcast(at, ir.VectorType(element, lanes).as_pointer())
+
+
+def _row(context: Any, builder: Any, kind: Any, array: Any, row: Any) -> Any:
+    index = builder.mul(row, ir.Constant(_I64, _LANES))
+    return _pointer(context, builder, kind, array, index, _LANES)
+
+
+def _element(context: Any, builder: Any, kind: Any, array: Any, index: Any) -> Any:
+    """Return one element, eight times over."""
+    data = context.make_array(kind)(context, builder, value=array).data
+    return _splat(builder, builder.load(builder.gep(data, [index])))
+
+
+def _splat(builder: Any, value: Any) -> Any:
+    vector = ir.Constant(ir.VectorType(value.type, _LANES), ir.Undefined)
+    zero = ir.Constant(_I32, 0)
+    one = builder.insert_element(vector, value, zero)
+    mask = ir.Constant(ir.VectorType(_I32, _LANES), [0] * _LANES)
+    return builder.shuffle_vector(one, vector, mask)
+
+
+def _sums(builder: Any, rows: list[Any]) -> list[Any]:
+    """Return the transform of 2, 4 or 8 vectors."""
+    floating = isinstance(rows[0].type.element, (ir.FloatType, ir.DoubleType))
+    plus, minus = (builder.fadd, builder.fsub) if floating else (builder.add, builder.sub)
+    half = 1
+    while half < len(rows):
+        for i in range(len(rows)):
+            if not i & half:
+                a, b = rows[i], rows[i + half]
+                rows[i], rows[i + half] = plus(a, b), minus(a, b)
+        half *= 2
+    return rows
+
+
+def _butterflies(size: int) -> Any:
+    """Return the function (y, row, stride) that transforms rows row, row + stride, ... in place."""
+
+    def butterflies(typing_context: Any, y: Any, row: Any, stride: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, first, step = arguments
+            kind, places = signature.args[0], [first]
+            for _ in range(size - 1):
+                places.append(builder.add(places[-1], step))
+            pointers = [_row(context, builder, kind, array, place) for place in places]
+            rows = _sums(builder, [builder.load(at, align=4) for at in pointers])
+            for value, at in zip(rows, pointers, strict=True):
+                builder.store(value, at, align=4)
+            return context.get_dummy_value()
+
+        return types.void(y, types.int64, types.int64), generate
+
+    return intrinsic(butterflies)
+
+
+butterflies2, butterflies4, butterflies8 = (_butterflies(size) for size in (2, 4, 8))
+
+
+@intrinsic
+def signed_butterflies(
+    typing_context: Any, source: Any, first: Any, signs: Any, target: Any
+) -> Any:
+    """Write the transform of rows first .. first + 7 of `source`, with signs, to `target`.
+
+    `signs` (m,) have all bits set for minus.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        from_array, start, sign_array, to_array = arguments
+        from_kind, _, sign_kind, to_kind = signature.args
+        rows, places = [], []
+        for offset in range(8):
+            places.append(builder.add(start, ir.Constant(_I64, offset)))
+            at = _row(context, builder, from_kind, from_array, places[-1])
+            sign = _element(context, builder, sign_kind, sign_array, places[-1])
+            rows.append(builder.sub(builder.xor(builder.load(at, align=8), sign), sign))
+        for value, place in zip(_sums(builder, rows), places, strict=True):
+            builder.store(value, _row(context, builder, to_kind, to_array, place), align=8)
+        return context.get_dummy_value()
+
+    return types.void(source, types.int64, signs, target), generate
+
+
+@intrinsic
+def write_turns(
+    typing_context: Any, y: Any, first: Any, factors: Any, column: Any, turns: Any
+) -> Any:
+    """Write 32-bit turns of rows first .. first + 7 of y to eight columns of `turns`, (8, k).
+
+    The words are multiplied with the factors of the columns and rounded to the upper half.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, start, factor_array, column_start, out = arguments
+        kind, _, factor_kind, _, out_kind = signature.args
+        half, shift = (_splat(builder, ir.Constant(_I64, v)) for v in (1 << 31, 32))
+        narrow = ir.VectorType(_I32, _LANES)
+        rows = []
+        for offset in range(8):
+            by = ir.Constant(_I64, offset)
+            at = _row(context, builder, kind, array, builder.add(start, by))
+            place = builder.add(column_start, by)
+            factor = _element(context, builder, factor_kind, factor_array, place)
+            word = builder.add(builder.mul(builder.load(at, align=8), factor), half)
+            rows.append(builder.trunc(builder.lshr(word, shift), narrow))
+        width = context.make_array(out_kind)(context, builder, value=out).shape
+        width = builder.extract_value(width, 1)
+        for lane, value in enumerate(_transposed(builder, rows)):
+            index = builder.add(builder.mul(width, ir.Constant(_I64, lane)), column_start)
+            at = _pointer(context, builder, out_kind, out, index, _LANES)
+            builder.store(value, at, align=4)
+        return context.get_dummy_value()
+
+    return types.void(y, types.int64, factors, types.int64, turns), generate
+
+
+def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """Return the columns of eight vectors of eight."""
+    half = 1
+    while half < _LANES:
+        low = [i if not i & half else i - half + _LANES for i in range(_LANES)]
+        high = [i + half if not i & half else i + _LANES for i in range(_LANES)]
+        masks = [ir.Constant(ir.VectorType(_I32, _LANES), mask) for mask in (low, high)]
+        for i in range(_LANES):
+            if not i & half:
+                a, b = rows[i], rows[i + half]
+                rows[i], rows[i + half] = (builder.shuffle_vector(a, b, mask) for mask in masks)
+        half *= 2
+    return rows
+
+
+@intrinsic
+def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
+    """Return a * b + c of float64, rounded once."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return types.float64(types.float64, types.float64, types.float64), generate
