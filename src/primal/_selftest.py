@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal.bases import BASES, Basis
-from primal.engines import engine
+from primal.engines import Finish, engine
 from primal.turns import increments
 
 _FIPS = "increments of the first 16 primes (FIPS 180-4)"
@@ -84,7 +84,7 @@ def engine_answers(engine_name: str) -> list[KnownAnswer]:
 
     def dynamic(basis: Basis, x: np.ndarray) -> np.ndarray:
         out = np.empty((len(x), 2 * basis.n_frequencies), dtype=np.float32)
-        chosen.dynamic(basis.table, x, out, "interleaved")
+        chosen.features(basis.table, x, out, Finish("interleaved"))
         return out
 
     return known_answers(static, dynamic)

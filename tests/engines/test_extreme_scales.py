@@ -10,7 +10,7 @@ import primal
 from primal._selftest import sample_points
 from primal.bases import BASES, Basis
 from primal.bases._laws import LAWS
-from primal.engines import engine, installed_engines
+from primal.engines import Finish, engine, installed_engines
 from primal.errors import DataError, ParameterError
 from primal.turns import static_turns, waves
 
@@ -53,7 +53,7 @@ def test_every_engine_has_the_bits_of_the_definition_or_the_map_is_refused(expon
             np.testing.assert_array_equal(turns, rounded(expected), err_msg=f"{name} {by}")
             for exact, dtype in ((rounded(expected), np.float32), (wide, np.float64)):
                 z = np.full((len(x), 10), np.nan, dtype=dtype)
-                engine(by).dynamic(table, x, z, "block")
+                engine(by).features(table, x, z, Finish("block"))
                 found = z.view(np.uint32 if dtype == np.float32 else np.uint64)
                 wanted = np.concatenate(waves(exact), axis=1).view(found.dtype)
                 np.testing.assert_array_equal(found, wanted, err_msg=f"{name} {by}")

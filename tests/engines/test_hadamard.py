@@ -35,7 +35,7 @@ def test_float64_features_come_from_128_bits(chosen, d, k, scale):
     table = Basis("hadamard", d, k, 0.37).table
     x = np.random.default_rng(d).standard_normal((2, d)) * scale
     out = np.empty((2, 2 * k))
-    chosen.dynamic(table, x, out, "block")
+    chosen.features(table, x, out, Finish("block"))
     for row, found in zip(x, out, strict=True):
         cos, sin = primal.turns.waves(defined_turns(table, row[None], wide=True)[0])
         np.testing.assert_array_equal(found, np.concatenate([cos, sin]))

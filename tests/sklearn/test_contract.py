@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 from sklearn.utils.fixes import parse_version  # noqa: E402
 
+from primal.engines import wave_columns  # noqa: E402
 from primal.sklearn import (  # noqa: E402
     PrimeDictionary,
     PrimeFeatures,
@@ -56,13 +57,22 @@ def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
-@pytest.mark.parametrize("dtype", ["float32", "float64"])
-def test_dtype_is_kept_and_values_are_equal(dtype):
+@pytest.mark.parametrize(("dtype", "error"), [("float32", 2e-7), ("float64", 1e-13)])
+@pytest.mark.parametrize("form", ["pair", "offset"])
+def test_dtype_is_kept_and_so_is_its_precision(form, dtype, error):
     x = X.astype("float32")
-    wanted = PrimeFeatures(64, gamma=0.5).fit(x).transform(x)
-    Z = PrimeFeatures(64, gamma=0.5).fit(x).transform(x.astype(dtype))
+    features = PrimeFeatures(64, gamma=0.5, form=form).fit(x)
+    Z = features.transform(x.astype(dtype))
     assert Z.dtype == dtype
-    np.testing.assert_array_equal(Z, wanted.astype(dtype))
+    m = features.map_
+    turns = x.astype(np.float64) @ m.basis.frequencies.T
+    if form == "offset":
+        cosines = np.cos(2 * np.pi * (turns + m.finish.offsets * 2.0**-32))
+        np.testing.assert_allclose(Z / m.amplitude, cosines, rtol=0, atol=error)
+    else:
+        for wave, found in zip((np.cos, np.sin), wave_columns(Z, m.layout), strict=True):
+            expected = wave(2 * np.pi * turns)
+            np.testing.assert_allclose(found / m.amplitude, expected, rtol=0, atol=error)
 
 
 def test_integers_become_float64():

@@ -62,7 +62,7 @@ class EngineConformance:
 
     def dynamic(self, basis, x, layout="block", dtype=np.float32):
         out = np.full((len(x), 2 * basis.n_frequencies), np.nan, dtype=dtype)
-        engine(self.name).dynamic(basis.table, x, out, layout)
+        engine(self.name).features(basis.table, x, out, Finish(layout))
         return out
 
     def static(self, increments, positions, layout="block", dtype=np.float32):
@@ -120,7 +120,7 @@ class EngineConformance:
         engine(self.name).dynamic_turns(table, x, turns)
         np.testing.assert_array_equal(turns, expected)
         out = np.empty((len(x), 6), dtype=np.float32)
-        engine(self.name).dynamic(table, x, out, "block")
+        engine(self.name).features(table, x, out, Finish("block"))
         np.testing.assert_array_equal(bits(out), bits(columns(waves(expected), "block")))
 
     @pytest.mark.parametrize(
@@ -241,12 +241,16 @@ class EngineConformance:
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize("n_sines", [0, 1, 20, 21])
     @pytest.mark.parametrize("d", [2, 7])
-    def test_a_finish_is_the_waves_shifted_and_scaled_in_float32(self, d, n_sines, layout, dtype):
-        basis, x, k = basis_of("orthogonal", d, 21), points(300, d), 21
-        amplitude, offsets = np.float32(0.3), np.arange(k, dtype=np.uint32) * np.uint32(0x9E3779B9)
-        turns = np.empty((len(x), k), dtype=np.uint32)
-        engine("numpy").dynamic_turns(basis.table, x, turns)
-        cos, sin = (wave * amplitude for wave in waves(turns + offsets))
+    @pytest.mark.parametrize("name", ["orthogonal", "hadamard"])
+    def test_a_finish_is_the_waves_shifted_and_scaled(self, name, d, n_sines, layout, dtype):
+        basis, x, k = basis_of(name, d, 21), points(30, d), 21
+        offsets = np.arange(k, dtype=np.uint32) * np.uint32(0x9E3779B9)
+        turns, shifts = defined_turns(basis.table, x, wide=dtype == np.float64), offsets
+        if dtype == np.float32:
+            turns = rounded(turns)
+        else:
+            shifts = offsets.astype(np.uint64) << np.uint64(32)
+        cos, sin = (wave * dtype(0.3) for wave in waves(turns + shifts))
         if layout == "block":
             expected = np.concatenate([cos, sin[:, :n_sines]], axis=1)
         else:
@@ -254,7 +258,7 @@ class EngineConformance:
             expected = np.concatenate([pairs, cos[:, n_sines:]], axis=1)
         found = np.full((len(x), k + n_sines), np.nan, dtype=dtype)
         engine(self.name).features(basis.table, x, found, Finish(layout, 0.3, offsets))
-        np.testing.assert_array_equal(found, expected.astype(dtype), strict=True)
+        np.testing.assert_array_equal(found, expected, strict=True)
 
 
 def columns(pair: tuple[np.ndarray, np.ndarray], layout: str) -> np.ndarray:

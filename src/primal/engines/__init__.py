@@ -16,7 +16,6 @@ from primal._forks import load_compiled
 from primal.engines._numpy import LARGEST_UNSURE as LARGEST_UNSURE
 from primal.engines._numpy import Finish, NumpyEngine, row_blocks, wave_columns
 from primal.engines._numpy import write_features as write_features
-from primal.engines._numpy import write_waves as write_waves
 from primal.errors import EngineError
 
 __all__ = ["ENGINES", "Finish", "engine", "installed_engines", "row_blocks", "wave_columns"]

@@ -17,7 +17,7 @@ from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, Table, ro
 from primal.turns import balanced_digits, digit_units, term_shift
 
 # What kernels take of a Finish: whether the layout is "block", amplitude, offsets or none.
-_KernelFinish = tuple[bool, np.float32, np.ndarray]
+_KernelFinish = tuple[bool, np.floating, np.ndarray]
 # Entries of the matrix of sums in one block (eight bytes each): large enough for an efficient
 # matrix product, small enough to stay in the second-level cache.
 _BLOCK_SUMS = 1 << 18
@@ -37,32 +37,13 @@ class NumbaEngine(NumpyEngine):
     def static(
         self, increments: np.ndarray, positions: np.ndarray, out: np.ndarray, layout: str
     ) -> None:
-        finish, block = _kernel_finish(Finish(layout)), layout == "block"
+        finish = _kernel_finish(Finish(layout), out)
+        encode = kernels.static64 if out.dtype == np.float64 else kernels.static
 
         def work(first: int, last: int) -> None:
-            some, target = positions[first:last], out[first:last]
-            if out.dtype == np.float64:
-                kernels.static64(increments, some, block, target)
-            else:
-                kernels.static(increments, some, finish, target)
+            encode(increments, positions[first:last], finish, out[first:last])
 
         over_rows(len(positions), _least_rows(len(increments)), work)
-
-    def dynamic(self, table: Table, x: np.ndarray, out: np.ndarray, layout: str) -> None:
-        if out.dtype == np.float32:
-            super().dynamic(table, x, out, layout)
-            return
-        k, block = table.shape[0], layout == "block"
-
-        def work(first: int, last: int) -> None:
-            some, target = x[first:last], out[first:last]
-            if isinstance(table, HadamardTable):
-                hadamard.wide_features(*_hadamard_arguments(table, some), k, block, target)
-            else:
-                _wide(table, some, block, target)
-
-        with single_threaded_blas():
-            over_rows(len(x), _least_rows(k), work)
 
     def features(
         self,
@@ -73,19 +54,16 @@ class NumbaEngine(NumpyEngine):
         *,
         fast: bool = False,
     ) -> None:
+        wide = out.dtype == np.float64
         if isinstance(table, HadamardTable):
-            finished, k = _kernel_finish(finish), table.shape[0]
-            over_rows(
-                len(x),
-                _least_rows(k),
-                lambda first, last: hadamard.features(
-                    *_hadamard_arguments(table, x[first:last]), k, finished, out[first:last]
-                ),
-            )
-            return
-        direct = table.shape[1] <= _LARGEST_DIRECT_D
-        encode = _fast if fast else (_direct if direct else _by_products)
-        as_kernels_take_it = _kernel_finish(finish)
+            encode = _wide_transform if wide else _transform
+        elif wide:
+            encode = _wide
+        elif fast:
+            encode = _fast
+        else:
+            encode = _direct if table.shape[1] <= _LARGEST_DIRECT_D else _by_products
+        as_kernels_take_it = _kernel_finish(finish, out)
         _prepare(table)
 
         def work(first: int, last: int) -> None:
@@ -95,7 +73,7 @@ class NumbaEngine(NumpyEngine):
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
     def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
-        kernels.fast(phases, _kernel_finish(finish), out)
+        kernels.fast(phases, _kernel_finish(finish, out), out)
 
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         if isinstance(table, HadamardTable):
@@ -133,9 +111,24 @@ def _hadamard_arguments(table: HadamardTable, x: np.ndarray) -> tuple[Any, ...]:
     return np.ascontiguousarray(x).view(np.uint64), scale, table.signs, table.factors, table.skip
 
 
-def _kernel_finish(finish: Finish) -> _KernelFinish:
-    offsets = np.empty(0, dtype=np.uint32) if finish.offsets is None else finish.offsets
-    return finish.layout == "block", np.float32(finish.amplitude), offsets
+def _kernel_finish(finish: Finish, out: np.ndarray) -> _KernelFinish:
+    wide = out.dtype == np.float64
+    kind, amplitude = (np.uint64, np.float64) if wide else (np.uint32, np.float32)
+    offsets = np.empty(0, dtype=kind) if finish.offsets is None else finish.offsets.astype(kind)
+    offsets <<= kind(32 if wide else 0)
+    return finish.layout == "block", amplitude(finish.amplitude), offsets
+
+
+def _transform(table: HadamardTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:
+    """Encode rows by signed Hadamard transforms."""
+    hadamard.features(*_hadamard_arguments(table, x), table.shape[0], finish, out)
+
+
+def _wide_transform(
+    table: HadamardTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish
+) -> None:
+    """Encode rows in float64, by transforms of 128-bit words."""
+    hadamard.wide_features(*_hadamard_arguments(table, x), table.shape[0], finish, out)
 
 
 def _fast(table: FrequencyTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:
@@ -175,7 +168,7 @@ def _by_products(
             kernels.write_waves(_turns_from_digits(table, part), finish, out[rows])
 
 
-def _wide(table: FrequencyTable, x: np.ndarray, block: bool, out: np.ndarray) -> None:
+def _wide(table: FrequencyTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:
     """Encode rows in float64, by all products of digits."""
     (k, d), widths = table.shape, table.widths
     terms = sorted(widths.all)
@@ -188,7 +181,7 @@ def _wide(table: FrequencyTable, x: np.ndarray, block: bool, out: np.ndarray) ->
         sums = np.empty((len(terms), n, k))
         for number, (i, j) in enumerate(terms):
             matrix_product(digits[i - 1], table.digits[j - 1], out=sums[number])
-        kernels.wide_features(sums, positions, a, table.exponents, block, out[rows])
+        kernels.wide_features(sums, positions, a, table.exponents, finish, out[rows])
 
 
 def _phases(table: FrequencyTable, x: np.ndarray) -> Iterator[tuple[slice, np.ndarray]]:
@@ -237,9 +230,10 @@ def _level(table: FrequencyTable, largest_exponent: int) -> int:
     return 0 if unsure[0] <= LARGEST_UNSURE else 1
 
 
-def _prepare(table: FrequencyTable) -> None:
+def _prepare(table: Table) -> None:
     """Make the cached arrays of the table once, not in every thread at the same time."""
-    for name in ("transposed", "product_errors"):
+    names = ("transposed", "product_errors") if isinstance(table, FrequencyTable) else ()
+    for name in names:
         getattr(table, name)
 
 

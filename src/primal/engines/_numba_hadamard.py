@@ -216,7 +216,7 @@ def _wide_signed(high, low, signs, high_out, low_out):
 
 
 @_kernel
-def wide_features(x_bits, scale, signs, factors, skip, k, block, out):
+def wide_features(x_bits, scale, signs, factors, skip, k, finish, out):
     """Write the float64 features of rows, by 128-bit words."""
     n, m = len(x_bits), signs.shape[1]
     d, rows = x_bits.shape[1], max(2, min(8, _WIDE_TILE_WORDS // m))
@@ -255,7 +255,7 @@ def wide_features(x_bits, scale, signs, factors, skip, k, block, out):
                     top = (middle >> _U64(31)) & _ONE
                     tile[c, b * m + j] = y[j, c] * factor + (middle >> _S32) + top
         for c in range(some):
-            write_row64(tile[c, skip : skip + k], block, out[start + c])
+            write_row64(tile[c, skip : skip + k], finish, out[start + c])
 
 
 @_kernel

@@ -134,25 +134,30 @@ def _horner64(coefficients, y):
 
 
 @_kernel
-def write_row64(turns, block, out):
-    """Write one row of float64 waves of uint64 turns."""
+def write_row64(turns, finish, out):
+    """Write one row of float64 waves of uint64 turns; offsets are uint64 too."""
+    block, amplitude, offsets = finish
     k = turns.shape[0]
+    n_pairs = out.shape[0] - k
+    if offsets.shape[0] > 0:
+        for i in range(k):
+            turns[i] += offsets[i]
     for i in range(k):
         cos, sin = _waves64(turns[i])
-        if block:
-            out[i], out[k + i] = cos, sin
-        else:
-            out[2 * i], out[2 * i + 1] = cos, sin
+        paired = i < n_pairs
+        out[i if block else (2 * i if paired else n_pairs + i)] = cos * amplitude
+        if paired:
+            out[k + i if block else 2 * i + 1] = sin * amplitude
 
 
 @_kernel
-def static64(increments, positions, block, out):
+def static64(increments, positions, finish, out):
     """Write the float64 codes of integer positions."""
     turns = np.empty(increments.shape[0], dtype=np.uint64)
     for r in range(positions.shape[0]):
         for i in range(increments.shape[0]):
             turns[i] = positions[r] * increments[i]
-        write_row64(turns, block, out[r])
+        write_row64(turns, finish, out[r])
 
 
 @_kernel
@@ -402,7 +407,7 @@ def from_sums(total, integers, row_exponents, errors, mantissas, exponents, turn
 
 
 @_kernel
-def wide_features(sums, positions, row_exponents, exponents, block, out):
+def wide_features(sums, positions, row_exponents, exponents, finish, out):
     """Write float64 waves from all exact sums of digit products, shape (terms, n, k)."""
     n_terms, n, k = sums.shape
     words, turns = np.empty(3, dtype=np.uint64), np.empty(k, dtype=np.uint64)
@@ -412,4 +417,4 @@ def wide_features(sums, positions, row_exponents, exponents, block, out):
             for term in range(n_terms):
                 _add_shifted(words, np.int64(sums[term, r, i]), positions[term])
             turns[i] = _window(words, row_exponents[r] + exponents[i])
-        write_row64(turns, block, out[r])
+        write_row64(turns, finish, out[r])

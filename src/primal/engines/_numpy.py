@@ -42,13 +42,13 @@ _ROWS_FASTER_THAN_PAIRS = 32
 
 @dataclass(frozen=True, eq=False)
 class Finish:
-    """How phases become float32 features: where waves go, their factor, and what is added first.
+    """How phases become features: where waves go, their factor, and what is added first.
 
     Attributes
     ----------
     layout : {"block", "interleaved"}
     amplitude : float
-        Factor of every wave, rounded to float32; 1 leaves every bit as it is.
+        Factor of every wave, rounded to their type; 1 leaves every bit as it is.
     offsets : ndarray of shape (k,), dtype=uint32, or None
         Added to the phases, in units of 2**-32 turn.
     """
@@ -72,15 +72,9 @@ class NumpyEngine:
     ) -> None:
         """Write the codes of integer `positions` (uint64, shape (n,)) into `out`."""
         for rows in row_blocks(len(positions), len(increments)):
-            write_waves(static_turns(positions[rows], increments), out[rows], layout)
-
-    def dynamic(self, table: Table, x: np.ndarray, out: np.ndarray, layout: str) -> None:
-        """Write the exact features of float64 `x` (shape (n, d)) into `out`."""
-        if out.dtype == np.float32:
-            self.features(table, x, out, Finish(layout))
-            return
-        for rows in row_blocks(len(x), table.shape[0]):
-            write_waves(exact_turns(table, x[rows]), out[rows], layout)
+            turns = static_turns(positions[rows], increments)
+            turns = round_turns(turns) if out.dtype == np.float32 else turns
+            write_features(turns, out[rows], Finish(layout))
 
     def features(
         self,
@@ -91,14 +85,16 @@ class NumpyEngine:
         *,
         fast: bool = False,
     ) -> None:
-        """Write float32 features of `x` into `out`, which may also be float64.
+        """Write the features of float64 `x` (shape (n, d)) into `out`, in its precision.
 
         `out` has from k to 2 k columns: the first (columns - k) frequencies get a sine beside
-        their cosine. `fast` takes phases from one float64 matrix product as they are.
+        their cosine. `fast` takes float32 features from one float64 matrix product as it is.
         """
         for rows in row_blocks(len(x), table.shape[0]):
             part = x[rows]
-            if fast and isinstance(table, FrequencyTable):
+            if out.dtype == np.float64:
+                turns = exact_turns(table, part)
+            elif fast and isinstance(table, FrequencyTable):
                 turns = _whole_turns(np.rint(_plain_units(table, part)))
             else:
                 turns = rounded_turns(table, part)
@@ -213,18 +209,11 @@ def _whole_turns(rounded: np.ndarray) -> np.ndarray:
     return rounded.astype(np.int64).astype(np.uint32)
 
 
-def write_waves(turns: np.ndarray, out: np.ndarray, layout: str) -> None:
-    """Write cosines and sines of uint64 or uint32 turns into the columns of `out`."""
-    if out.dtype == np.float32 and turns.dtype == np.uint64:
-        turns = round_turns(turns)
-    cos_out, sin_out = wave_columns(out, layout)
-    cos_out[...], sin_out[...] = waves(turns)
-
-
 def write_features(turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
-    """Write waves of uint32 turns; see `NumpyEngine.features`."""
+    """Write waves of uint32 or uint64 turns; see `NumpyEngine.features`."""
     if finish.offsets is not None:
-        turns = turns + finish.offsets
+        offsets = finish.offsets.astype(turns.dtype)
+        turns = turns + (offsets << turns.dtype.type(8 * turns.itemsize - 32))
     cos, sin = waves(turns)
     k = turns.shape[1]
     n_pairs = out.shape[1] - k
@@ -234,7 +223,7 @@ def write_features(turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         cos_out, sin_out = wave_columns(out[:, : 2 * n_pairs], "interleaved")
         rest = out[:, 2 * n_pairs :]
     if finish.amplitude != 1.0:
-        amplitude = np.float32(finish.amplitude)
+        amplitude = cos.dtype.type(finish.amplitude)
         cos *= amplitude
         sin *= amplitude
     cos_out[...], sin_out[...] = cos[:, :n_pairs], sin[:, :n_pairs]

@@ -176,18 +176,11 @@ class DynamicPrime:
                 PhaseWrapWarning,
                 stacklevel=2,
             )
-        flat = target.reshape(-1, self.D)
-        if flat.dtype == np.float32:
-            self._write_features(rows, flat, Finish(self._layout))
-        else:
-            chosen = engine(n_phases=len(rows) * self._basis.n_frequencies)
-            for block in blocks(len(rows), self.d):
-                part = self._prepared(rows[block])
-                chosen.dynamic(self._basis.table, part, flat[block], self._layout)
+        self._write_features(rows, target.reshape(-1, self.D), Finish(self._layout))
         return target
 
     def write_features(self, x: object, out: np.ndarray, finish: Finish) -> None:
-        """Write float32 features of x (n, d) with another finish into `out`; for estimators.
+        """Write features of x (n, d) with another finish into `out`, in its precision.
 
         `out` has from k to 2 k columns: the first (columns - k) frequencies have a sine.
         """

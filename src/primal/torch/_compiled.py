@@ -18,7 +18,7 @@ from torch import Tensor
 from primal import engines
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
-from primal.engines import engine, row_blocks, wave_columns, write_waves
+from primal.engines import engine, row_blocks, wave_columns, write_features
 from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
 from primal.torch._tables import SharedTable
 
@@ -47,11 +47,7 @@ def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     out = _empty_rows(len(points), k, finish)
     chosen = engine(n_phases=len(points) * k)
     for rows in _thread_blocks(len(points), k):
-        if finish.wide:
-            chosen.dynamic(table.rows, points[rows], out[rows], finish.layout)
-            out[rows] *= finish.amplitude
-        else:
-            chosen.features(table.rows, points[rows], out[rows], own)
+        chosen.features(table.rows, points[rows], out[rows], own)
     if valid is not None:
         out[~valid] = np.nan
     return torch.from_numpy(out).to(finish.dtype)
@@ -180,8 +176,8 @@ def _wave_writer(n_rows: int, k: int, finish: Finish) -> Callable[[np.ndarray, n
         def write_wide(phases: np.ndarray, out: np.ndarray) -> None:
             # 2**63 itself does not fit into int64; its half does.
             quarters = np.rint((phases - np.rint(phases)) * 2.0**62).astype(np.int64)
-            write_waves((quarters << 2).view(np.uint64) + shift, out, finish.layout)
-            out *= finish.amplitude
+            turns = (quarters << 2).view(np.uint64) + shift
+            write_features(turns, out, engines.Finish(finish.layout, finish.amplitude))
 
         return write_wide
     offsets = np.full(k, quarter_shift(finish.quarter_turns) & (2**32 - 1), dtype=np.uint32)

@@ -46,17 +46,20 @@ def frequencies(table: str, device: torch.device) -> Tensor:
     return shared.on(device).frequencies.clone()
 
 
+@torch.compiler.assume_constant_result
 def is_transform(table: str) -> bool:
     """Whether the frequencies of a table's key are a transform, the basis ``hadamard``."""
     return isinstance(shared_table(table).rows, HadamardTable)
 
 
+@torch.compiler.assume_constant_result
 def transform_columns(table: str) -> tuple[int, int]:
     """Return how many columns of all blocks a table of ``hadamard`` has, and the first of them."""
     shared = shared_table(table)
     return shared.shape[0], shared.rows.skip
 
 
+@torch.compiler.assume_constant_result
 def has_whole_block(table: str) -> bool:
     """Whether a table of ``hadamard`` begins with a block and has all of it."""
     rows = shared_table(table).rows

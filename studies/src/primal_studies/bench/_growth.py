@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal.engines import engine
+from primal.engines import Finish, engine
 from primal.maps import StaticPrime
 from primal_studies.bench._cases import gaussian_inputs, rbf_map
 
@@ -49,7 +49,8 @@ def peak_extra_bytes(quick: bool) -> dict[int, int]:
     """Return for several N the most memory that encode(x, out=out) held beside x and out."""
     m = rbf_map(64, 256)
     # Load the engine and its kernels first: their own memory is not the batch's.
-    engine().dynamic(m.basis.table, np.zeros((9, 64)), np.empty((9, 256), np.float32), "block")
+    out = np.empty((9, 256), np.float32)
+    engine().features(m.basis.table, np.zeros((9, 64)), out, Finish("block"))
     peaks = {}
     for n in (10_000, 100_000) if quick else (10_000, 100_000, 1_000_000):
         x, out = gaussian_inputs(n, 64), np.empty((n, 256), dtype=np.float32)
