@@ -43,11 +43,16 @@ def test_ratios_compare_times_of_the_same_round():
 
 
 def test_bars_are_judged_by_the_median_ratio_and_skip_missing_peers():
-    seconds = {"primal": [1.0] * 3, "memory fill": [0.25] * 3, "paper's recipe": [50.0] * 3}
+    seconds = {
+        "primal": [1.0] * 3,
+        "primal, given memory": [1.0] * 3,
+        "memory fill": [0.25] * 3,
+        "paper's recipe": [50.0] * 3,
+    }
     result = Result("static", "StaticPrime", {"N": 10_000, "D": 1024}, 0, seconds)
     bars = {bar.name: bar for bar in judge([result], 10**6, {100: 0.1})}
     recipe = bars["StaticPrime: times faster than the paper's recipe"]
-    fill = bars["StaticPrime: of a memory fill"]
+    fill = bars["StaticPrime: into given memory, of a memory fill"]
     assert (recipe.measured, recipe.met) == (50.0, False)
     assert (fill.measured, fill.met) == (4.0, False)
     without = Result("static", "StaticPrime", {"N": 10_000, "D": 1024}, 0, {"primal": [1.0]})
@@ -117,9 +122,8 @@ def out_folder(case):
 
 def test_memory_does_not_grow_with_the_batch():
     peaks = peak_extra_bytes(quick=True)
-    assert max(peaks.values()) <= 64e6
-    # Ten times the rows, nearly the same memory.
-    assert peaks[100_000] < 3 * peaks[10_000]
+    # A block of a million entries of x in float64, twice: 100,000 rows have six of them.
+    assert max(peaks.values()) < 2 * 8 * 2**20 + 2**20
 
 
 def test_exponents_are_finite_numbers_for_every_size():

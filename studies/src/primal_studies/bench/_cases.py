@@ -13,7 +13,7 @@ from primal.decoding import no_wrap_bound
 from primal.maps import DynamicPrime, StaticPrime
 from primal.turns._primes import _nth_prime_bound, _sieve
 from primal_studies.bench import _peers as peers
-from primal_studies.bench._measure import OURS, Case
+from primal_studies.bench._measure import GIVEN_MEMORY, OURS, Case
 from primal_studies.bench._pipeline import pipeline_cases
 
 __all__ = ["GROUPS", "cases", "gaussian_inputs", "rbf_map"]
@@ -35,7 +35,10 @@ DYNAMIC_SIZES = (
     (5_000, 512, 256),
     (5_000, 512, 1024),
     (5_000, 512, 4096),
+    (5_000, 784, 4096),
+    (2_000, 4096, 8192),
 )
+FLOAT64_SIZES = ((10_000, 64, 1024), (5_000, 512, 4096))
 # The paper's recipe holds several float64 copies of its output: beyond this it does not fit.
 _LARGEST_RECIPE = 2 * 10**8
 # Nystroem needs an eigendecomposition of D x D and a product of N x D x D.
@@ -52,13 +55,13 @@ def gaussian_inputs(n: int, d: int) -> np.ndarray:
     return np.random.default_rng(0).standard_normal((n, d)).astype(np.float32)
 
 
-def rbf_map(d: int, D: int, precision: str = "exact") -> DynamicPrime:
+def rbf_map(d: int, D: int) -> DynamicPrime:
     """Return the map of the kernel exp(-gamma |x - y|**2) with gamma = 1 / d.
 
     That is scikit-learn's gamma="scale" for inputs of variance 1.
     """
     sigma = math.sqrt(2.0 / d) / (2.0 * math.pi)
-    return DynamicPrime(d, D, sigma, basis="auto", precision=precision)
+    return DynamicPrime(d, D, sigma, basis="auto")
 
 
 def _static(quick: bool) -> Iterator[Case]:
@@ -66,7 +69,8 @@ def _static(quick: bool) -> Iterator[Case]:
         out = np.empty((N, D), dtype=np.float32)
         s = StaticPrime(D)
         contenders: dict[str, Callable[[], object]] = {
-            OURS: lambda s=s, N=N, out=out: s.waves(N, out=out),
+            OURS: lambda s=s, N=N: s.waves(N),
+            GIVEN_MEMORY: lambda s=s, N=N, out=out: s.waves(N, out=out),
             "memory fill": peers.memory_fill(out),
         }
         if peers.has("torch") and N * D <= _LARGEST_RECIPE:
@@ -78,10 +82,10 @@ def _dynamic(quick: bool) -> Iterator[Case]:
     sizes = ((10_000, 64, 1024), (20_000, 16, 2048)) if quick else DYNAMIC_SIZES
     for n, d, D in sizes:
         x, out = gaussian_inputs(n, d), np.empty((n, D), dtype=np.float32)
-        exact, fast = rbf_map(d, D), rbf_map(d, D, "fast")
+        m = rbf_map(d, D)
         contenders: dict[str, Callable[[], object]] = {
-            OURS: lambda m=exact, x=x, out=out: m.encode(x, out=out),
-            "primal fast": lambda m=fast, x=x, out=out: m.encode(x, out=out),
+            OURS: lambda m=m, x=x: m.encode(x),
+            GIVEN_MEMORY: lambda m=m, x=x, out=out: m.encode(x, out=out),
             "memory fill": peers.memory_fill(out),
         }
         if peers.has("sklearn"):
@@ -94,6 +98,19 @@ def _dynamic(quick: bool) -> Iterator[Case]:
         yield Case(
             "dynamic", f"DynamicPrime {n} x {d} -> {D}", sizes_of_case, contenders, out.nbytes
         )
+
+
+def _float64(quick: bool) -> Iterator[Case]:
+    for n, d, D in FLOAT64_SIZES[:1] if quick else FLOAT64_SIZES:
+        x, m = gaussian_inputs(n, d).astype(np.float64), rbf_map(d, D)
+        contenders: dict[str, Callable[[], object]] = {
+            OURS: lambda m=m, x=x: m.encode(x, dtype="float64"),
+            "primal float32": lambda m=m, x=x: m.encode(x),
+        }
+        if peers.has("sklearn"):
+            contenders["RBFSampler"] = peers.rbf_sampler(x, D, 1.0 / d)
+        label = f"float64, {n} x {d} -> {D}"
+        yield Case("float64", label, {"N": n, "d": d, "D": D}, contenders)
 
 
 def _decode(quick: bool) -> Iterator[Case]:
@@ -141,6 +158,7 @@ def _pipeline(quick: bool) -> Iterator[Case]:
 GROUPS: dict[str, Callable[[bool], Iterator[Case]]] = {
     "static": _static,
     "dynamic": _dynamic,
+    "float64": _float64,
     "decode": _decode,
     "primes": _primes,
     "coherence": _coherence,

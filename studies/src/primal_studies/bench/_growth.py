@@ -40,7 +40,9 @@ def exponents(quick: bool) -> dict[str, float]:
         "StaticPrime in N": _slope(lambda n: _time_static(n, 256), _sizes(10_000, top)),
         "StaticPrime in D": _slope(lambda D: _time_static(10_000, D), _sizes(256, top)),
         "DynamicPrime in N": _slope(lambda n: _time_dynamic(n, 64, 512), _sizes(5_000, top)),
-        "DynamicPrime in d": _slope(lambda d: _time_dynamic(4_000, d, 512), _sizes(64, top)),
+        "DynamicPrime in d": _slope(
+            lambda d: _time_dynamic(1_000, d, 8192), _sizes(64, 4 if quick else 6)
+        ),
         "DynamicPrime in D": _slope(lambda D: _time_dynamic(4_000, 64, D), _sizes(256, top)),
     }
 

@@ -14,6 +14,8 @@ from dataclasses import dataclass, field
 __all__ = ["Case", "Result", "contest"]
 
 OURS = "primal"
+# Into memory that the caller keeps, which peers cannot do; all else is as users call it.
+GIVEN_MEMORY = "primal, given memory"
 
 
 def _nothing() -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 from primal._files import written_figure
-from primal_studies.bench._measure import OURS, Result
+from primal_studies.bench._measure import GIVEN_MEMORY, OURS, Result
 
 __all__ = ["plot"]
 
 _STYLES = {
     OURS: ("o", "tab:blue"),
-    "primal fast": ("s", "tab:cyan"),
+    GIVEN_MEMORY: ("s", "tab:cyan"),
     "RBFSampler": ("^", "tab:orange"),
     "Nystroem": ("v", "tab:green"),
     "paper's recipe": ("D", "tab:red"),
@@ -45,7 +45,7 @@ def plot(results: list[Result], path: Path) -> bool:
         fill = [(r.output_bytes / 1e6, 1e3 * r.median("memory fill")) for r in rows]
         axis.plot(*zip(*sorted(fill), strict=True), "k--", label="memory fill", linewidth=1)
         axis.set(xscale="log", yscale="log", xlabel="output, MB", ylabel="milliseconds")
-        axis.set_title("StaticPrime" if group == "static" else "DynamicPrime, d = 2 ... 512")
+        axis.set_title("StaticPrime" if group == "static" else "DynamicPrime, d = 2 ... 4096")
         axis.grid(True, which="both", alpha=0.2)
         axis.legend()
     written_figure(figure, path)
