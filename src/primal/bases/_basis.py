@@ -155,7 +155,7 @@ class Basis:
     def table(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact fixed-point integers, in turns per unit of x."""
         if self.name in HADAMARD_KERNELS:
-            return HadamardTable(self.name, self.d, self.n_frequencies, self._scale)
+            return HadamardTable(self.name, self.d, self.n_frequencies, float(self._scale))
         if self.name in _EXACT:
             return _EXACT[self.name](self.d, self.n_frequencies, self._scale, self.primes)
         unit = _UNIT_TABLES[self.name](self.d, self.n_frequencies)

@@ -210,6 +210,9 @@ class HadamardTable:
         return self.dense.exponents
 
 
+Table = FrequencyTable | HadamardTable
+
+
 def transform(rows: np.ndarray) -> np.ndarray:
     """Return H times each row of integers of shape (n, m); a new array, sums wrap."""
     n, m = rows.shape

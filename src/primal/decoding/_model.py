@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._lazy import cached_property
-from primal.bases import FrequencyTable
+from primal.bases import Table
 from primal.decoding._lattice import Lattice, log_success, triangular_factor
 from primal.decoding._priors import PriorModel
 from primal.errors import DataError
@@ -34,7 +34,7 @@ _FACTOR_BITS = 60
 class PhaseModel:
     """Frequencies (k rows of d, in turns per unit of x), prior and noise of one plan."""
 
-    table: FrequencyTable
+    table: Table
     prior: PriorModel
     noise_turns: float
 
@@ -127,7 +127,7 @@ class PhaseModel:
         return np.diag(triangular_factor(rows))
 
 
-def least_noise_turns(table: FrequencyTable, prior: PriorModel) -> float:
+def least_noise_turns(table: Table, prior: PriorModel) -> float:
     """Return the noise that float64 sums of phases have by themselves."""
     peak = np.abs(table.values @ prior.factor).sum(axis=1).max()
     return float(peak + np.abs(table.values @ prior.mean).max()) * 2.0**-51

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from typing import Any
+from functools import partial
 
 import numpy as np
 
@@ -56,18 +56,16 @@ class NumbaEngine(NumpyEngine):
     ) -> None:
         wide = out.dtype == np.float64
         if isinstance(table, HadamardTable):
-            encode = _wide_transform if wide else _transform
-        elif wide:
-            encode = _wide
-        elif fast:
-            encode = _fast
+            encode = partial(_wide_transform if wide else _transform, table)
         else:
-            encode = _direct if table.shape[1] <= _LARGEST_DIRECT_D else _by_products
+            few = table.shape[1] <= _LARGEST_DIRECT_D
+            exact = _direct if few else _by_products
+            encode = partial(_wide if wide else _fast if fast else exact, table)
+            _prepare(table)
         as_kernels_take_it = _kernel_finish(finish, out)
-        _prepare(table)
 
         def work(first: int, last: int) -> None:
-            encode(table, x[first:last], out[first:last], as_kernels_take_it)
+            encode(x[first:last], out[first:last], as_kernels_take_it)
 
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)
@@ -104,7 +102,9 @@ class NumbaEngine(NumpyEngine):
         )
 
 
-def _hadamard_arguments(table: HadamardTable, x: np.ndarray) -> tuple[Any, ...]:
+def _hadamard_arguments(
+    table: HadamardTable, x: np.ndarray
+) -> tuple[np.ndarray, tuple[np.uint64, np.int64], np.ndarray, np.ndarray, int]:
     """Return what its kernels take: the bits of x, the scale in two whole numbers, the table."""
     fraction, exponent = math.frexp(table.scale)
     scale = np.uint64(math.ldexp(fraction, 53)), np.int64(exponent - 53)
@@ -230,10 +230,9 @@ def _level(table: FrequencyTable, largest_exponent: int) -> int:
     return 0 if unsure[0] <= LARGEST_UNSURE else 1
 
 
-def _prepare(table: Table) -> None:
+def _prepare(table: FrequencyTable) -> None:
     """Make the cached arrays of the table once, not in every thread at the same time."""
-    names = ("transposed", "product_errors") if isinstance(table, FrequencyTable) else ()
-    for name in names:
+    for name in ("transposed", "product_errors"):
         getattr(table, name)
 
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
+from numba import extending, types
 
+# Called with fewer arguments than it is defined with, which no type says.
+_intrinsic: Any = extending.intrinsic
 _LANES = 8
 _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
@@ -74,13 +75,13 @@ def _butterflies(size: int) -> Any:
 
         return types.void(y, types.int64, types.int64), generate
 
-    return intrinsic(butterflies)
+    return _intrinsic(butterflies)
 
 
 butterflies2, butterflies4, butterflies8 = (_butterflies(size) for size in (2, 4, 8))
 
 
-@intrinsic
+@_intrinsic
 def signed_butterflies(
     typing_context: Any, source: Any, first: Any, signs: Any, target: Any
 ) -> Any:
@@ -105,7 +106,7 @@ def signed_butterflies(
     return types.void(source, types.int64, signs, target), generate
 
 
-@intrinsic
+@_intrinsic
 def write_turns(
     typing_context: Any, y: Any, first: Any, factors: Any, column: Any, turns: Any
 ) -> Any:
@@ -153,7 +154,7 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
     return rows
 
 
-@intrinsic
+@_intrinsic
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """Return a * b + c of float64, rounded once."""
 

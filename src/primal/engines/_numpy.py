@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._forks import matrix_product
-from primal.bases import FrequencyTable, HadamardTable
+from primal.bases import FrequencyTable, HadamardTable, Table
 from primal.engines._hadamard import hadamard_turns, hadamard_words
 from primal.turns import (
     balanced_digits,
@@ -22,8 +22,6 @@ from primal.turns import (
     static_turns,
     waves,
 )
-
-Table = FrequencyTable | HadamardTable
 
 # Phases in one block; the largest of its few temporaries takes eight bytes for each.
 _BLOCK_PHASES = 1 << 16
@@ -131,7 +129,7 @@ def exact_turns(table: Table, x: np.ndarray) -> np.ndarray:
     return turns
 
 
-def _exact_block(table: Table, x: np.ndarray) -> np.ndarray:
+def _exact_block(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
     a = row_exponents(x)
     x_digits = balanced_digits(integer_rows(x, a), table.widths.x)
     # Exact whatever the order of summation: whole numbers that stay within 2**53.
@@ -180,7 +178,9 @@ def row_lengths(x: np.ndarray) -> np.ndarray:
     return np.ldexp(np.sqrt(np.square(scaled).sum(axis=1)), a)
 
 
-def exact_pairs(table: Table, x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> np.ndarray:
+def exact_pairs(
+    table: FrequencyTable, x: np.ndarray, rows: np.ndarray, columns: np.ndarray
+) -> np.ndarray:
     """Return the exact phases of some pairs of a row of x and a frequency, as uint64 turns."""
     widths = table.widths
     a = row_exponents(x)

@@ -18,6 +18,7 @@ from torch import Tensor
 from primal import engines
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
+from primal.bases import HadamardTable
 from primal.engines import engine, row_blocks, wave_columns, write_features
 from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
 from primal.torch._tables import SharedTable
@@ -97,7 +98,9 @@ def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Fin
 
 def transform_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the float32 gradient of `exact_features` for a table of ``hadamard``, n > 0."""
-    incoming, k = gradient.float().numpy(), table.shape[0]
+    incoming, k, transform = gradient.float().numpy(), table.shape[0], table.rows
+    if not isinstance(transform, HadamardTable):
+        raise TypeError("only the basis hadamard is a transform")
     points, valid = _valid_points(x, table.x_limit)
     out = np.empty(points.shape, dtype=np.float32)
     quarter = np.full(k, 1 << 30, dtype=np.uint32)
@@ -107,9 +110,9 @@ def transform_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: 
         for block in row_blocks(part.stop - part.start, k, _BLOCK_GRADIENTS):
             rows = slice(part.start + block.start, part.start + block.stop)
             waves = np.empty((block.stop - block.start, 2 * k), dtype=np.float32)
-            chosen.features(table.rows, points[rows], waves, later)
+            chosen.features(transform, points[rows], waves, later)
             waves *= incoming[rows]
-            chosen.adjoint(table.rows, np.add(*wave_columns(waves, finish.layout)), out[rows])
+            chosen.adjoint(transform, np.add(*wave_columns(waves, finish.layout)), out[rows])
     out *= 2.0 * math.pi * finish.amplitude
     if valid is not None:
         out[~valid] = np.nan

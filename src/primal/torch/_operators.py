@@ -55,8 +55,10 @@ def is_transform(table: str) -> bool:
 @torch.compiler.assume_constant_result
 def transform_columns(table: str) -> tuple[int, int]:
     """Return how many columns of all blocks a table of ``hadamard`` has, and the first of them."""
-    shared = shared_table(table)
-    return shared.shape[0], shared.rows.skip
+    rows = shared_table(table).rows
+    if not isinstance(rows, HadamardTable):
+        raise TypeError("only the basis hadamard is a transform")
+    return rows.shape[0], rows.skip
 
 
 @torch.compiler.assume_constant_result
@@ -195,7 +197,8 @@ def transform_gradient(
         out = torch.empty_like(flat)
         with torch.cuda.device_of(flat):
             hadamard = shared.hadamard_on(flat.device)
-            write_hadamard_gradient(incoming, flat, hadamard, out, finish)
+            if hadamard is not None:
+                write_hadamard_gradient(incoming, flat, hadamard, out, finish)
     else:
         out = _compiled.transform_gradient(incoming, flat, shared, finish)
     return out.to(x.dtype).view(x.shape)

@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["Case", "Result", "contest"]
+__all__ = ["GIVEN_MEMORY", "OURS", "Case", "Result", "contest"]
 
 OURS = "primal"
 # Into memory that the caller keeps, which peers cannot do; all else is as users call it.
