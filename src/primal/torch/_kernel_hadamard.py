@@ -23,11 +23,11 @@ from primal.torch._kernel_parts import fast_pair, jit, quotient, wave_pair, writ
 # By the rows of a block: rows and warps of a program, and log2 of A, B and C (found on an H200).
 _PLANS = {
     64: (8, 2, 3, 3, 0),
-    128: (8, 2, 4, 3, 0),
-    256: (2, 2, 3, 3, 2),
+    128: (4, 1, 4, 3, 0),
+    256: (2, 1, 4, 4, 0),
     512: (1, 2, 3, 3, 3),
-    1024: (1, 4, 4, 3, 3),
-    2048: (1, 8, 4, 4, 3),
+    1024: (1, 4, 3, 4, 3),
+    2048: (1, 4, 3, 4, 4),
     4096: (1, 8, 3, 5, 4),
 }
 _LARGE_PLAN = (1, 8)

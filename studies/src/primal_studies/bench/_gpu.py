@@ -19,13 +19,13 @@ from primal_studies.bench._bars import Bar
 __all__ = ["DYNAMIC_SHAPES", "report"]
 
 STATIC_SHAPE = (2**20, 1024)
-# N, d, D, and the most that `fast` may take, in floors.
+# N, d, D, the most that `fast` may take, in floors, and the basis hadamard, in fills of the output.
 DYNAMIC_SHAPES = (
-    (2**18, 2, 1024, 1.15),
-    (2**18, 16, 2048, 1.4),
-    (2**17, 64, 4096, 1.6),
-    (2**16, 512, 4096, 1.3),
-    (2**15, 4096, 4096, 1.15),
+    (2**18, 2, 1024, 1.15, 0.0),
+    (2**18, 16, 2048, 1.4, 2.5),
+    (2**17, 64, 4096, 1.6, 1.9),
+    (2**16, 512, 4096, 1.3, 4.0),
+    (2**15, 4096, 8192, 1.15, 6.0),
 )
 _GRADIENT_SHAPE = (2**17, 64, 4096)
 _LARGEST_ERROR = 2e-7
@@ -115,8 +115,8 @@ def _dynamic(timer: Callable, ceilings: dict[str, float], N: int, d: int, D: int
     from primal.torch import DynamicPrime
 
     x = torch.randn(N, d, generator=torch.Generator("cuda").manual_seed(0), device="cuda")
-    # The bandwidth that scikit-learn calls gamma="scale"; `table` is quick to make at any d.
-    basis = "auto" if d < 4096 else "table"
+    # The bandwidth that scikit-learn calls gamma="scale"; `table` is a matrix, and quick to make.
+    basis = "auto" if d <= 6 else "table"
     sigma = math.sqrt(2.0 / d) / (2.0 * math.pi)
     write_ms = N * D * 4 / ceilings["fill float32 TB/s"] * 1e-9
     product_ms = 2 * N * d * (D // 2) / ceilings["float64 TFLOP/s"] * 1e-9
@@ -126,6 +126,18 @@ def _dynamic(timer: Callable, ceilings: dict[str, float], N: int, d: int, D: int
         layer = DynamicPrime(d, D, sigma, basis=basis, precision=precision, device="cuda")
         found[f"{precision} ms"] = timer(lambda layer=layer: layer(x))
         found[f"{precision} error"] = _largest_error(layer(x[:_CHECKED_ROWS]), x, frequencies)
+    if d > 6:
+        layer = DynamicPrime(d, D, sigma, basis="hadamard", device="cuda")
+        found["hadamard ms"] = timer(lambda: layer(x))
+        found["hadamard fills"] = found["hadamard ms"] / write_ms
+        frequencies = layer.frequencies.cpu().numpy()
+        found["hadamard error"] = _largest_error(layer(x[:_CHECKED_ROWS]), x, frequencies)
+        point, upstream = x.clone().requires_grad_(), torch.randn(N, D, device="cuda")
+        z = layer(point)
+        found["hadamard backward ms"] = timer(
+            lambda: torch.autograd.grad(z, point, upstream, retain_graph=True)
+        )
+        del z, upstream
     recipe = _paper_dynamic(x, D)
     found["paper's recipe ms"] = timer(recipe)
     found["paper's recipe, compiled ms"] = timer(torch.compile(recipe))
@@ -144,7 +156,7 @@ def _gradient(timer: Callable) -> dict[str, float]:
     upstream = torch.randn(N, D, device="cuda")
     found = {}
     for precision in ("fast", "exact"):
-        layer = DynamicPrime(d, D, sigma, basis="auto", precision=precision, device="cuda")
+        layer = DynamicPrime(d, D, sigma, basis="table", precision=precision, device="cuda")
         z = layer(x)
         with torch.no_grad():
             found[f"{precision} forward ms"] = timer(lambda layer=layer: layer(x))
@@ -169,13 +181,20 @@ def _bars(
         Bar("StaticPrime bfloat16: of the fill bandwidth", narrow, 0.75, True),
         Bar("StaticPrime float32: times faster than the paper's recipe", speedup, 14, True),
     ]
-    for case, (n, d, D_, limit) in zip(dynamic, DYNAMIC_SHAPES, strict=True):
+    for case, (n, d, D_, limit, fills) in zip(dynamic, DYNAMIC_SHAPES, strict=True):
         name = f"DynamicPrime {n} x {d} -> {D_}"
         floors = case["fast ms"] / case["floor ms"]
         bars.append(Bar(f"{name}: fast, in floors", floors, limit, False))
         for precision in ("fast", "exact"):
             error = case[f"{precision} error"]
             bars.append(Bar(f"{name}: error of {precision}", error, _LARGEST_ERROR, False))
+        if fills:
+            backward = case["hadamard backward ms"] / case["hadamard ms"]
+            bars += [
+                Bar(f"{name}: hadamard, in fills", case["hadamard fills"], fills, False),
+                Bar(f"{name}: error of hadamard", case["hadamard error"], _LARGEST_ERROR, False),
+                Bar(f"{name}: backward in forwards, hadamard", backward, 2.5, False),
+            ]
     for precision in ("fast", "exact"):
         ratio = gradient[f"{precision} backward ms"] / gradient[f"{precision} forward ms"]
         bars.append(Bar(f"backward in forwards, {precision}", ratio, 2.5, False))
