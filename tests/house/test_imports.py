@@ -170,6 +170,8 @@ def test_the_door_has_few_names():
 
 @pytest.mark.parametrize("room", sorted({*ALLOWED} - {"_selftest", "bounds", "cli"}))
 def test_every_room_lists_its_names(room):
+    if room == "torch":
+        pytest.importorskip("torch")
     package = importlib.import_module(f"primal.{room}")
     assert package.__all__ == sorted(package.__all__)
     assert all(hasattr(package, name) for name in package.__all__)

@@ -68,7 +68,9 @@ def test_pipeline(d, kernel, tmp_path):
 
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_one_rule_auto(d):
-    torch_room = pytest.importorskip("primal.torch")
+    pytest.importorskip("torch")
+    import primal.torch as torch_room
+
     names = {
         primal.Basis("auto", d, 4).name,
         primal.DynamicPrime(d, 8, basis="auto").basis.name,

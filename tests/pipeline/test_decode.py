@@ -112,12 +112,12 @@ class TestCommand:
 
 class TestWhatIsNoted:
     def test_rows_that_do_not_wrap_although_their_range_would(self):
-        x = normal(300, 16)
-        sigma = 0.4 / DynamicPrime(16, 32, basis="auto").regime(x).peak_turns
-        m = DynamicPrime(16, 32, sigma, basis="auto")
+        x = normal(300, 64)
+        sigma = 0.4 / DynamicPrime(64, 128, basis="auto").regime(x).peak_turns
+        m = DynamicPrime(64, 128, sigma, basis="auto")
         assert m.regime(x).kind == "manifold"
         assert m.bound < np.abs(x).max()  # some x of that size wraps
-        encoded(x, dim=32, sigma=sigma)
+        encoded(x, dim=128, sigma=sigma)
         # As many phases as inputs: no decoder could tell from the features.
         assert pipeline.decode("out.parquet", "back.npy").statuses == {"unique": 300}
         assert np.abs(np.load("back.npy") - x).max() < 1e-5

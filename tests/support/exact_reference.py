@@ -16,6 +16,10 @@ def defined_frequencies(basis: Basis) -> list[list[mpmath.mpf]]:
     table = basis.table
     k, d = table.shape
     with mpmath.workprec(PRECISION):
+        if isinstance(table, HadamardTable):
+            return [
+                [mpmath.mpf(int(f)) * table.scale for f in row] for row in hadamard_matrix(table)
+            ]
         if basis.name not in ("paper", "signed"):
             return [
                 [
@@ -65,8 +69,8 @@ def defined_turns(
     return turns
 
 
-def _hadamard_turns(table: HadamardTable, x: np.ndarray, bits: int) -> np.ndarray:
-    """H S3 H S2 H S1 X times the factors of its rows, as one matrix of Python integers."""
+def hadamard_matrix(table: HadamardTable) -> np.ndarray:
+    """H S3 H S2 H S1 times the factors of its rows, as one matrix of Python integers."""
     k, d = table.shape
     i = np.arange(table.m)
     H = 1 - 2 * (np.bitwise_count(i[:, None] & i) % 2).astype(np.int64)
@@ -75,7 +79,11 @@ def _hadamard_turns(table: HadamardTable, x: np.ndarray, bits: int) -> np.ndarra
         H * signs[2 + 2 * b] @ H * signs[1 + 2 * b] @ H * signs[0] for b in range(table.n_blocks)
     ]
     F = np.concatenate(blocks).astype(object) * table.factors.astype(object)[:, None]
-    F = F[table.skip : table.skip + k, :d]
+    return F[table.skip : table.skip + k, :d]
+
+
+def _hadamard_turns(table: HadamardTable, x: np.ndarray, bits: int) -> np.ndarray:
+    F, d = hadamard_matrix(table), table.shape[1]
     X = np.array([[hadamard_word(v, table.scale, bits) for v in row] for row in x.tolist()], object)
     half = 1 << (bits - 64) >> 1
     turns = (X.reshape(len(x), d) @ F.T + half) // 2 ** (bits - 64) % 2**64

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 import primal
 from primal._selftest import sample_points
 from primal.bases import BASES, Basis
-from primal.engines import engine
+from primal.engines import Finish, engine
 from primal.turns import static_turns
 
 LARGEST_ERROR = 2.0**-25  # turns, of the 32-bit phases
@@ -149,7 +149,7 @@ def test_float64_features_rest_on_deep_phases(name, d):
     # 62-bit frequencies leave about turns * 2**-60.
     x = x[peak < 2.0**18]
     out = np.empty((len(x), 2 * basis.n_frequencies))
-    engine().dynamic(basis.table, x, out, "block")
+    engine().features(basis.table, x, out, Finish("block"))
     k = basis.n_frequencies
     # arctan2 of float64 waves is good to 1e-15, a thousandth of what is tested.
     found = np.arctan2(out[:, k:], out[:, :k]) / (2.0 * np.pi)

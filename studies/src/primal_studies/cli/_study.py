@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+from pathlib import Path
 
 import click
 
+import primal_studies
+from primal._extras import require
 from primal_studies.training import STUDIES
 
 
@@ -24,10 +28,11 @@ def study(name: str | None, options: tuple[str, ...]) -> None:
         return
     if name not in STUDIES:
         raise click.UsageError(f"there is no study {name!r}: choose from {', '.join(STUDIES)}.")
+    require("torch", f"primal study {name}")
     importlib.import_module(f"primal_studies.training.{name}").main(list(options))
 
 
 def _about(name: str) -> str:
-    """Return the first line of a study's docstring."""
-    documented = importlib.import_module(f"primal_studies.training.{name}").__doc__ or ""
-    return documented.strip().splitlines()[0]
+    """Return the first line of a study's docstring, without PyTorch, which it imports."""
+    source = (Path(primal_studies.__file__).parent / "training" / f"{name}.py").read_text("utf-8")
+    return (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]
