@@ -206,7 +206,7 @@ def no_gpu(folder: Path, sources: list[Path], local: Path) -> str:
             engine=pipeline.Ray(num_gpus=2.0, layer=layer()),
             **OPTIONS,
         )
-    except EngineError as error:
+    except (EngineError, MissingPackageError) as error:  # the latter without PyTorch
         return str(error)
     return ""
 
@@ -237,11 +237,10 @@ def command_line(folder: Path, sources: list[Path], local: Path) -> dict:
 
 
 def layer() -> Any:
-    import torch
+    from primal.torch import DynamicPrime as Layer  # MissingPackageError without PyTorch
 
-    from primal.torch import DynamicPrime as Layer
-
-    return Layer(4, 64, 0.1, basis="auto", layout="interleaved", dtype=torch.float32)
+    dtype = sys.modules["torch"].float32
+    return Layer(4, 64, 0.1, basis="auto", layout="interleaved", dtype=dtype)
 
 
 def write_sources(folder: Path) -> list[Path]:
