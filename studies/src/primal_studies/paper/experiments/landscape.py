@@ -234,8 +234,8 @@ def _draw_dashboard(outcome: Outcome) -> Figure:
             at = sizes.index(int(row["N"])), dims.index(int(row["D"]))
             values[at] = _value(row, f"{name}_rms") * math.sqrt(_value(row, "D"))
         D, N = np.meshgrid(np.log2(dims), np.log10(sizes))
-        bottom.plot_surface(D, N, values, cmap="PuOr_r", vmin=0.9, vmax=1.1, rasterized=True)
-        bottom.set(zlim=(0.9, 1.1), title=f"{LABELS[name]}: RMS times $\\sqrt{{D}}$")
+        bottom.plot_surface(D, N, values, cmap="viridis", vmin=0.94, vmax=1.02, rasterized=True)
+        bottom.set(zlim=(0.93, 1.03), title=f"{LABELS[name]}: RMS times $\\sqrt{{D}}$")
         bottom.set(xlabel="log$_2$ D", ylabel="log$_{10}$ N")
     return figure
 
