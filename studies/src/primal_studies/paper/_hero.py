@@ -31,7 +31,9 @@ def hero(points: int = 500) -> str:
         ("the paper's inverse", m.decode(z), COLOURS["gaussian"], 16.0),
         ("lattice decoder", m.decode_plan(prior=Box(20.0)).decode(z).x, COLOURS["random"], 16.0),
     )
-    with mpl.rc_context({**RC, "svg.fonttype": "path", "svg.hashsalt": "hero", "axes.facecolor": "none"}):
+    with mpl.rc_context(
+        {**RC, "svg.fonttype": "path", "svg.hashsalt": "hero", "axes.facecolor": "none"}
+    ):
         figure = Figure(figsize=(6.6, 1.95), layout="constrained")
         for panel, (title, at, colour, reach) in zip(figure.subplots(1, 4), panels, strict=True):
             panel.plot(*np.nan_to_num(at).T, ".", ms=2.2, color=colour)
