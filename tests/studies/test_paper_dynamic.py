@@ -9,13 +9,20 @@ from functools import lru_cache
 import numpy as np
 import pytest
 
-from primal import DynamicPrime, StaticPrime, primes
-from primal_studies.paper import circles, spiral
+from primal import DynamicPrime, primes
+from primal_studies.paper import circles, prime_spectral_kernel, spiral
 from primal_studies.paper._claim import Verdict
 from primal_studies.paper._experiment import Fact, Outcome
 from primal_studies.paper._shapes import noisy
-from primal_studies.paper.baselines import toeplitz_rms
-from primal_studies.paper.experiments import _parts, hashing, uses_memory
+from primal_studies.paper.experiments import (
+    _parts,
+    hashing,
+    uses_memory,
+    uses_privacy,
+    uses_radio,
+    uses_sparse,
+)
+from primal_studies.paper.experiments._captions import CAPTIONS
 
 pytest.importorskip("sklearn")
 pytest.importorskip("matplotlib")
@@ -32,9 +39,14 @@ MODULES = (
     "uses_sparse",
     "uses_readout",
     "uses_continual",
+    "uses_privacy",
+    "uses_radio",
 )
+# As many panels as the paper has.
+WIDE = ("reconstruction", "similarity")
 FAST_IN_FULL = ("reconstruction", "regimes", "geometry", "hashing")
 HOLDS, IN_PART, FAILS = Verdict.HOLDS, Verdict.IN_PART, Verdict.FAILS
+ERRATUM = Verdict.ERRATUM
 
 
 def module(name):
@@ -85,8 +97,8 @@ def test_figures_need_the_tables_alone(name):
     for figure in figures.values():
         file = io.BytesIO()
         figure.savefig(file, format="svg")
-        assert len(file.getvalue()) < 1_000_000
-        assert figure.get_figwidth() <= 5.0
+        assert len(file.getvalue()) < 1_500_000
+        assert figure.get_figwidth() <= (5.0 if name not in WIDE else 11.0)
 
 
 @pytest.mark.parametrize("name", FAST_IN_FULL)
@@ -103,7 +115,7 @@ def test_every_claim_says_where_and_how():
     assert all(c.experiment is None and c.rule.startswith("Not tested: ") for c in untested)
     for name, claim in CLAIMS.values():
         assert claim.judge is None or claim.experiment == name.replace("_", "-")
-        assert claim.where.startswith(("Abstract", "Section", "Figure"))
+        assert claim.where.startswith(("Abstract", "Section", "Figure", "Table"))
 
 
 # --- facts against closed forms ---------------------------------------------------------------
@@ -201,10 +213,53 @@ def test_noise_is_amplified_by_the_inverse():
     # A wave off by 0.01 turns its phase by 0.01 / (2 pi), which goes through (sigma W)**-1.
     determinant = math.sqrt(14.0) - math.sqrt(15.0)
     error = 0.01 / (2.0 * math.pi) * math.sqrt(17.0) / abs(determinant) / 0.007
-    size = 13 * math.pi / 3 / math.sqrt(2.0)
-    found = facts_of("geometry")["relative error from noisy codes, paper"]
+    size = math.sqrt((13 * math.pi / 3) ** 2 / 2.0 + 2 * 0.5**2)
+    found = facts_of("geometry")["error for noise on features, paper, D 4, sigma paper"]
     assert found.value == pytest.approx(error / size, rel=0.05)
     assert found.n == 5
+
+
+def test_the_kernel_is_the_mean_cosine():
+    x, y = np.random.default_rng(3).uniform(-2.0, 2.0, (2, 50, 3))
+    for basis in ("paper", "orthogonal"):
+        m = DynamicPrime(3, 32, 0.1, basis=basis)
+        features = np.einsum("ij,ij->i", m.encode(x), m.encode(y)) / 16.0
+        found = prime_spectral_kernel(x - y, 32, 0.1, basis=basis)
+        np.testing.assert_allclose(found, features, atol=1e-6)
+
+
+def test_batched_matching_pursuit_is_scikit_learns():
+    from sklearn.linear_model import orthogonal_mp_gram
+
+    rng = np.random.default_rng(1)
+    atoms = rng.standard_normal((40, 20))
+    atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
+    gram = atoms @ atoms.T
+    products = rng.standard_normal((30, 40)) @ gram
+    ours = uses_sparse._matching_pursuit(gram, products, 5)
+    theirs = np.asarray(orthogonal_mp_gram(gram, products.T, n_nonzero_coefs=5)).T
+    assert [sorted(row) for row in ours] == [np.flatnonzero(row).tolist() for row in theirs]
+
+
+def test_equal_error_rates_of_known_scores():
+    assert uses_privacy._equal_error_rate(np.eye(50)) == 0.0
+    chance = np.random.default_rng(0).random((400, 400))
+    assert uses_privacy._equal_error_rate(chance) == pytest.approx(0.5, abs=0.05)
+
+
+def test_orthogonal_codes_have_no_bit_errors(monkeypatch):
+    monkeypatch.setattr(uses_radio, "unit_codes", lambda *args, **kw: np.eye(128)[:64])
+    assert uses_radio._bit_errors("gaussian", 64, 50, 0) < 1e-3
+
+
+def test_evidence_is_among_what_the_experiment_shows():
+    for name in MODULES:
+        outcome = quick(name)[0]
+        figures = module(name).EXPERIMENT.draw(Outcome(outcome.tables, {}))
+        assert set(CAPTIONS[name.replace("_", "-")]) == set(figures)
+        for claim in module(name).CLAIMS:
+            assert set(claim.figures) <= set(figures), claim.name
+            assert set(claim.tables) <= set(outcome.tables), claim.name
 
 
 def test_similarity_of_neighbours_is_that_of_codes():
@@ -228,12 +283,22 @@ def test_entropy_of_known_laws():
 
 
 def test_crosstalk_is_the_rms_of_the_codes():
-    facts = facts_of("uses_memory")
+    rows = {(r["keys"], r["D"]): r for r in quick("uses_memory")[0].tables["crosstalk"]}
     for D in (64, 512):
-        energy = D * toeplitz_rms(StaticPrime(D).increments, [1000])[0] ** 2
-        assert facts[f"crosstalk energy, prime D {D}"].value == pytest.approx(energy, rel=1e-5)
-        gaussian = facts[f"crosstalk energy, gaussian D {D}"]
-        assert abs(gaussian.value - 1.0) < 5.0 * gaussian.spread / math.sqrt(gaussian.n) + 1e-3
+        codes = _parts.unit_codes("prime", 1000, D).astype(np.float64)
+        gram = np.square(codes @ codes.T)
+        energy = (gram.sum() - np.trace(gram)) / 1000 / 999 * D
+        assert rows[1000, D]["prime"] == pytest.approx(energy, rel=1e-5)
+    # Welch: no codes have less.
+    assert all(r["prime"] >= r["least_possible"] for r in rows.values())
+    assert rows[1000, 64]["least_possible"] == pytest.approx((1000 - 64) / 999)
+
+
+def test_correlated_keys_fill_a_memory_at_once():
+    # Uniform numbers have mean 1/2 and mean square 1/3: cosines near 3/4, energy near 9/16.
+    facts = facts_of("uses_memory")
+    assert facts["keys held, raw, d 64"].value == pytest.approx(16 / 9, rel=0.02)
+    assert facts["keys held, prime, d 64 D 512"].value == pytest.approx(512, rel=0.05)
 
 
 def test_a_memory_of_orthogonal_keys_is_perfect():
@@ -298,8 +363,12 @@ VERDICTS = {
     ],
     "caption-scale": [
         ({"rms similarity": 0.09}, HOLDS),
-        ({"rms similarity": 0.09, "rms similarity, sigma 0.02": 0.095}, IN_PART),
-        ({"rms similarity": 0.09, "rms similarity, sigma 0.02": 0.2}, FAILS),
+        ({"rms similarity": 0.09, "rms similarity, sigma 0.02": 0.2}, ERRATUM),
+    ],
+    "s-one-is-perfect": [
+        ({"mse,": 1e-6}, HOLDS),
+        ({"mse,": 50.0, "mse, spiral, clean, sigma 1.0 D 128": 1e-6}, IN_PART),
+        ({"mse,": 50.0}, FAILS),
     ],
     "separates-classes": [
         ({"same": 0.9, "different": 0.1}, HOLDS),
@@ -352,11 +421,8 @@ VERDICTS = {
         ({"printed over true range": 2.0}, FAILS),
     ],
     "adaptive-scaling": [
-        (
-            {"share dead": 0.0, "effective dimension": 1.0, "effective dimension, adaptive": 3.0},
-            HOLDS,
-        ),
-        ({"share dead": 0.0, "effective dimension": 1.0}, IN_PART),
+        ({"share dead": 0.0, "first over last": 1.0}, HOLDS),
+        ({"share dead": 0.0, "first over last": 0.5}, IN_PART),
         ({"share dead": 0.1}, FAILS),
     ],
     "log-spaced-primes": [
@@ -365,22 +431,8 @@ VERDICTS = {
         ({"decades": 2.0}, FAILS),
     ],
     "layer-normalisation": [
-        (
-            {
-                "decades of phase": 4.0,
-                "decades of phase between inputs, layer": 1.0,
-                "share of phase": 0.9,
-            },
-            HOLDS,
-        ),
-        (
-            {
-                "decades of phase": 4.0,
-                "decades of phase between inputs, layer": 1.0,
-                "share of phase": 0.1,
-            },
-            IN_PART,
-        ),
+        ({"decades of phase": 4.0, "decades of phase between inputs, layer": 1.0}, HOLDS),
+        ({"decades of phase": 4.0, "decades of phase between inputs, layer": 3.0}, IN_PART),
         ({"decades of phase": 4.0}, FAILS),
     ],
     "recovery-bound": [
@@ -399,9 +451,29 @@ VERDICTS = {
         ({"distortion": 129.0}, FAILS),
     ],
     "robust-reconstruction": [
-        ({"relative error": 0.01}, HOLDS),
-        ({"relative error": 0.2}, IN_PART),
-        ({"relative error": 0.9}, FAILS),
+        ({"error for noise": 0.001}, HOLDS),
+        ({"error for noise": 0.001, "error for noise on features": 0.2}, IN_PART),
+        ({"error for noise": 0.9}, FAILS),
+    ],
+    "gaussian-has-no-inverse": [
+        ({"error for noise": 0.9}, HOLDS),
+        ({"error for noise": 0.9, "error for noise on inputs, gaussian, D 4": 0.001}, IN_PART),
+        ({"error for noise": 0.001}, FAILS),
+    ],
+    "prime-spectral-kernel": [
+        ({"features off": 1e-7}, HOLDS),
+        ({"features off": 1e-3}, IN_PART),
+        ({"features off": 0.5}, FAILS),
+    ],
+    "no-self-intersection": [
+        ({"code moved": 1.0}, HOLDS),
+        ({"code moved": 1.0, "code moved by one step": 0.0}, IN_PART),
+        ({"code moved": 0.0}, FAILS),
+    ],
+    "compressive-storage": [
+        ({"fewest bits": 100.0}, HOLDS),
+        ({"fewest bits": 144.0}, IN_PART),
+        ({"fewest bits": 144.0, "numbers of a code": 2.0}, FAILS),
     ],
     "needs-two-d": [
         ({"bytes": 0.0, "code moved": 0.0}, HOLDS),
@@ -434,21 +506,17 @@ VERDICTS = {
         ({"similarity at": 0.99}, FAILS),
     ],
     "less-crosstalk": [
-        ({"crosstalk energy": 1.0, "crosstalk energy, prime": 0.5}, HOLDS),
-        (
-            {
-                "crosstalk energy": 1.0,
-                "crosstalk energy, prime": 0.9,
-                "crosstalk energy, random": 0.9,
-            },
-            IN_PART,
-        ),
-        ({"crosstalk energy": 1.0}, FAILS),
+        ({"cells within": 20.0}, HOLDS),
+        ({"cells within": 2.0, "energy, mean": 0.9, "cells below": 30.0}, IN_PART),
+        ({"cells within": 2.0, "energy, mean": 1.1}, FAILS),
     ],
     "linear-capacity": [
-        ({"exponent": 1.0, "exponent of pairs held, gaussian": 0.4}, HOLDS),
-        ({"exponent": 1.0}, IN_PART),
-        ({"exponent": 0.5}, FAILS),
+        ({"exponent of keys held, prime": 1.0}, HOLDS),
+        (
+            {"exponent of keys held, prime": 1.0, "exponent of keys held, prime, d 64": 0.3},
+            IN_PART,
+        ),
+        ({"exponent of keys held, prime": 0.3}, FAILS),
     ],
     "project-store-retrieve-decode": [
         ({"largest error": 0.01}, HOLDS),
@@ -461,14 +529,37 @@ VERDICTS = {
         ({"items held": 400.0, "items held at 99 %, prime D 512": 20.0}, FAILS),
     ],
     "longer-history": [
-        ({"consecutive": 0.8, "consecutive positions kept, prime": 0.9}, HOLDS),
-        ({"consecutive": 0.8}, IN_PART),
-        ({"consecutive": 0.8, "consecutive positions kept, prime": 0.4}, FAILS),
+        (
+            {"consecutive": 0.8, "consecutive positions kept, prime": 0.9, "cells behind": 0.0},
+            HOLDS,
+        ),
+        ({"cells behind": 5.0, "items held": 9.0, "items held at 99 %, prime": 10.0}, IN_PART),
+        ({"cells behind": 5.0, "items held": 9.0}, FAILS),
     ],
     "sparse-recovery": [
         ({"mean recovery": 0.6, "mean recovery, prime": 0.9}, HOLDS),
-        ({"mean recovery": 0.6, "mean recovery, prime": 0.64}, IN_PART),
+        ({"mean recovery": 0.6, "mean recovery, prime": 0.62}, IN_PART),
         ({"mean recovery": 0.6}, FAILS),
+    ],
+    "restricted-isometry": [
+        ({"isometry": 0.6, "isometry constant of 8 atoms, prime": 0.4}, HOLDS),
+        ({"isometry": 0.6, "isometry constant of 8 atoms, prime": 0.58}, IN_PART),
+        ({"isometry": 0.6}, FAILS),
+    ],
+    "cancelable-biometrics": [
+        ({"error rate within": 0.0, "error rate across": 0.5}, HOLDS),
+        ({"error rate within": 0.08, "error rate across": 0.5}, IN_PART),
+        ({"error rate within": 0.3, "error rate across": 0.3}, FAILS),
+    ],
+    "secret-prime-seed": [
+        ({"keys read": 0.0}, HOLDS),
+        ({"keys read": 0.3}, IN_PART),
+        ({"keys read": 1.0}, FAILS),
+    ],
+    "dynamic-codebooks": [
+        ({"bit errors": 0.1, "codes that": 0.0}, HOLDS),
+        ({"bit errors": 0.1, "bit errors, prime": 0.3}, IN_PART),
+        ({"codes that": 3.0}, FAILS),
     ],
     "guaranteed-low-coherence": [
         ({"coherence": 0.11}, HOLDS),
@@ -486,9 +577,9 @@ VERDICTS = {
         ({"": 0.9}, FAILS),
     ],
     "private-yet-separable": [
-        ({"": 0.95}, HOLDS),
-        ({"": 0.95, "spirals, paper's map, sigma 1.0": 0.5}, IN_PART),
-        ({"": 0.5}, FAILS),
+        ({"spirals": 0.95, "circles": 0.95, "inputs wrapped": 0.9}, HOLDS),
+        ({"spirals": 0.5, "circles": 0.95, "inputs wrapped": 0.9}, IN_PART),
+        ({"spirals": 0.95, "circles": 0.95, "inputs wrapped": 0.1}, FAILS),
     ],
     "exact-growth": [
         ({"f": 1.0, "grown": 1.0}, HOLDS),
@@ -496,8 +587,8 @@ VERDICTS = {
         ({"f": 0.0, "grown": 0.0}, FAILS),
     ],
     "gradient-free": [
-        ({"class by class": 1.0, "accuracy": 0.95}, HOLDS),
-        ({"class by class": 0.0, "accuracy": 0.95}, IN_PART),
+        ({"accuracy": 0.95}, HOLDS),
+        ({"accuracy": 0.95, "accuracy, ridge on the paper": 0.5}, IN_PART),
         ({"accuracy": 0.5}, FAILS),
     ],
     "no-interference": [

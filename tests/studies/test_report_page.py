@@ -20,6 +20,7 @@ import numpy as np
 import pytest
 
 from primal import DynamicPrime
+from primal.decoding import Box
 from primal.turns._digits import integer_rows, row_exponents
 from primal_studies import paper
 from primal_studies.paper import spiral
@@ -136,10 +137,19 @@ def test_the_page_is_whole_and_holds_all_it_needs(made):
     assert read.sources == []
     inside = {link[1:] for link in read.links if link.startswith("#")}
     assert inside <= set(read.ids)
-    # Only the figures name files, and the page makes these itself when it is alone.
+    # One link leads out, to the paper; nothing is fetched.
     others = [link for link in read.links if not link.startswith(("#", "data:"))]
-    assert set(others) == {"figures/tides-curve.svg", "figures/tides-some-dots.svg"}
-    assert "http" not in text.replace("http://www.w3.org/", "").replace("http-equiv", "")
+    assert others == ["https://arxiv.org/abs/2511.20839"]
+    rest = text.replace("http://www.w3.org/", "").replace("http-equiv", "").replace(others[0], "")
+    assert "http" not in rest
+
+
+def test_the_page_says_what_it_is_about(made):
+    text = " ".join(made.read_text(encoding="utf-8").split())
+    for said in ("Vladimer Khasia", "arXiv:2511.20839", "square roots of primes", "Five findings"):
+        assert said in text
+    for raw in ("100% to 100%", "**", "_median"):
+        assert raw not in text.partition("<script")[0]
 
 
 def test_words_of_claims_are_text_and_not_markup(made):
@@ -169,8 +179,7 @@ def test_a_real_experiment_makes_a_whole_page(tmp_path, monkeypatch):
     assert {f"claim-{claim.name}" for claim in paper.claims()} <= set(read.ids)
     inside = {link[1:] for link in read.links if link.startswith("#")}
     assert inside <= set(read.ids)
-    for link in read.links:
-        assert link.startswith(("#", "data:")) or (tmp_path / "out" / link).exists()
+    assert all(link.startswith(("#", "data:", "https://arxiv.org/")) for link in read.links)
 
 
 def shown(page):
@@ -179,14 +188,27 @@ def shown(page):
     return [row.get_attribute("id").removeprefix("claim-") for row in rows.all()]
 
 
+def test_claims_are_folded_by_part_of_the_paper(opened):
+    page = opened()
+    assert shown(page) == []
+    groups = page.locator(".group-of-claims > summary")
+    assert groups.count() == 6
+    groups.first.click()
+    assert shown(page) == ["shells-in_part"]
+    page.locator("#unfold").click()
+    assert len(shown(page)) == 8
+    page.locator("#unfold").click()
+    assert shown(page) == []
+
+
 def test_the_filter_shows_one_verdict(opened):
     page = opened()
-    assert len(shown(page)) == 8
-    assert page.locator("#shown").inner_text() == "8 of 8 claims shown"
+    assert page.locator("#shown").inner_text() == "8 of 8 claims, by part of the paper"
     for kind, names in {
         "holds": ["tides-holds"],
         "part": ["tides-in_part"],
         "fails": ["tides-fails"],
+        "erratum": [],
         "untestable": ["shells-later", "tides-later"],
         "notrun": ["shells-in_part", "shells-fails", "shells-holds"],
     }.items():
@@ -198,8 +220,9 @@ def test_the_filter_shows_one_verdict(opened):
         assert page.locator(".filters [aria-pressed=true]").count() == 1
         for badge in page.locator(".ledger .badge:visible").all():
             assert badge.inner_text() in button.inner_text()  # a word, not a colour alone
-    page.locator("[data-filter=notrun]").click()  # once more: all again
-    assert len(shown(page)) == 8
+    page.locator("[data-filter=notrun]").click()  # once more: all again, folded
+    assert shown(page) == []
+    assert page.locator(".group-of-claims:visible").count() == 6
 
 
 def test_the_filter_works_from_the_keyboard(opened):
@@ -223,22 +246,29 @@ def test_search_takes_all_words_and_goes_with_the_filter(opened):
     assert shown(page) == []
     assert page.locator("#none").is_visible()
     page.locator("#reset").click()
-    assert len(shown(page)) == 8
+    assert page.locator(".group-of-claims:visible").count() == 6
     assert not page.locator("#none").is_visible()
+    for words in ("cdma", "\u03c3", "sigma cdma", "rise to one"):
+        page.fill("#search", words)
+        assert len(shown(page)) == 6, words
 
 
 def test_evidence_leads_to_figures_and_data(opened):
     page = opened()
+    page.fill("#search", "tides")
     row = page.locator("#claim-tides-holds")
-    for name, target in (("Curve", "#figure-tides-curve"), ("Data", "#data-tides")):
+    for name, target in (
+        ("Curve", "#figure-tides-curve"),
+        ("Table: steps", "#table-tides-steps"),
+    ):
         row.get_by_role("link", name=name).click()
         assert page.evaluate("location.hash") == target
         assert page.locator(target).is_visible()
+    assert page.locator("#table-tides-steps table").is_visible()  # its fold is open
     with page.expect_download() as download:
-        page.locator("#figure-tides-curve a.file").click()
+        page.locator("#figure-tides-curve button.file").click()
     assert download.value.suggested_filename == "tides-curve.svg"
     assert Path(download.value.path()).read_text().startswith("<svg")
-    page.locator("#data-tides summary", has_text="steps").click()
     with page.expect_download() as download:
         page.get_by_role("link", name="Download as CSV").locator("visible=true").click()
     assert Path(download.value.path()).read_text().startswith("step,kind,y,odd\n")
@@ -258,9 +288,12 @@ def test_light_and_dark_follow_the_system_and_the_button(opened):
     assert ground(light) < 50
     light.reload()
     assert ground(light) < 50  # it is kept
-    # Figures keep a light ground.
+    # Figures go with it: their ground and their ink.
     card = light.locator("button.zoom").first
-    assert card.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(255, 255, 255)"
+    assert card.evaluate("e => getComputedStyle(e).backgroundColor") == "rgb(29, 32, 37)"
+    inks = """e => [...e.querySelectorAll('path')].map((p) => getComputedStyle(p).stroke)"""
+    assert "rgb(163, 167, 174)" in card.evaluate(inks)  # axes
+    assert "rgb(85, 91, 100)" not in card.evaluate(inks)
 
 
 def test_a_figure_is_enlarged_and_put_away(opened):
@@ -317,6 +350,7 @@ def test_a_phone_scrolls_in_one_direction_only(opened):
         .map((e) => e.outerHTML.slice(0, 80))"""
     assert page.evaluate(wide) == []
     # A claim is a card: its cells stand below each other.
+    page.fill("#search", "tides")
     cells = page.locator("#claim-tides-holds > td").all()
     tops = [cell.bounding_box()["y"] for cell in cells]
     assert tops == sorted(set(tops))
@@ -336,6 +370,18 @@ def test_on_paper_everything_is_there_and_nothing_to_press(opened):
     page.emulate_media(media="screen", color_scheme="light")
     assert shown(page) == ["tides-holds"]
     assert not page.locator(".ledger dd").first.is_visible()
+
+
+def test_the_first_screen_has_a_picture_and_the_findings(opened):
+    page = opened(width=1400, height=900)
+    box = page.locator(".hero-picture svg").bounding_box()
+    assert box["y"] + box["height"] < 900
+    assert page.locator("#findings h3").count() == 5
+    assert all(h.bounding_box()["y"] < 900 for h in page.locator("#findings h3").all())
+    page.get_by_role("link", name="All 8 claims").click()
+    page.wait_for_function(
+        "Math.abs(document.getElementById('ledger').getBoundingClientRect().top) < 900"
+    )
 
 
 # The view that moves sigma
@@ -392,6 +438,46 @@ def test_the_view_prints_what_the_library_computes(opened, sigma, D):
         "%", " %"
     )
     assert page.locator("#fact-regime").inner_text() == regime.kind
+
+
+def settings(page, **choices):
+    for name, value in choices.items():
+        page.select_option(f"[data-choice={name}]", value)
+    settle(page)
+
+
+def test_the_lattice_decoder_of_the_page_agrees_with_the_librarys(opened):
+    page = opened()
+    x = spiral(400)
+    for D, status in ((4, "one of several: 400"), (6, "only answer: 400"), (128, None)):
+        page.fill("#sigma-value", "1")
+        page.locator(f"[data-outputs='{D}']").click()
+        settle(page)
+        found = DynamicPrime(2, D).decode_plan(prior=Box(20.0)).decode(DynamicPrime(2, D).encode(x))
+        expected = "only answer: 400" if (found.status == "unique").all() else "one of several: 400"
+        assert page.locator("#fact-status").inner_text() == (status or expected) == expected
+        if expected.startswith("only"):
+            assert float(page.locator("#fact-lattice").inner_text()) < 1e-12
+
+
+def test_shapes_bases_noise_and_bits_of_the_explorer(opened):
+    page = opened()
+    page.fill("#sigma-value", "1")
+    page.locator("[data-outputs='128']").click()
+    for basis in ("paper", "orthogonal"):
+        settings(page, basis=basis, shape="circles", noise="0.5", bits="8")
+        assert page.locator("#fact-status").inner_text() == "only answer: 400"
+        # A phase off by 2**-9 turn at most, through 64 frequencies: an error, and a small one.
+        assert 0.0 < float(page.locator("#fact-lattice").inner_text()) < 1e-4
+        assert float(page.locator("#fact-mse").inner_text()) > 10.0
+    settings(page, shape="own", noise="0", bits="32")
+    box = page.locator("#panel-input").bounding_box()
+    page.mouse.move(box["x"] + 40, box["y"] + 60)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 140, box["y"] + 160, steps=30)
+    page.mouse.up()
+    settle(page)
+    assert float(page.locator("#fact-lattice").inner_text()) < 1e-12
 
 
 def awkward_points():

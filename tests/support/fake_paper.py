@@ -93,10 +93,18 @@ def _claims(name: str) -> tuple[Claim, ...]:
             "Holds at 0.99 or more, in part from 0.9, and does not hold below.",
             name,
             by_peak(verdict),
+            quote=f"we show that {name} rise to one, as sigma & CDMA do",
+            figures=("curve",),
+            tables=("steps",),
         )
         for where, verdict in zip(places, verdicts, strict=True)
     ]
     untestable = Claim(
-        f"{name}-later", "Discussion", f"The {name} will help.", "None.", "About the future."
+        f"{name}-later",
+        "Discussion",
+        f"The {name} will help.",
+        "None.",
+        "About the future.",
+        quote="may help in future research",
     )
     return (*judged, untestable)

@@ -29,6 +29,9 @@ from primal_studies.paper._folder import ledger_json
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the ledger as one JSON object.")
 @click.option("--fresh", is_flag=True, help="Measure again what earlier runs have measured.")
+@click.option(
+    "--seed", type=int, default=42, show_default=True, help="What random draws start from."
+)
 @click.option("--list", "only_list", is_flag=True, help="List the experiments and stop.")
 @click.option("--open", "then_open", is_flag=True, help="Open the page in a browser at the end.")
 def reproduce(
@@ -37,22 +40,25 @@ def reproduce(
     out: Path,
     as_json: bool,
     fresh: bool,
+    seed: int,
     only_list: bool,
     then_open: bool,
 ) -> None:
     """Run the paper's experiments and judge its claims.
 
     Writes a page, index.html, with the ledger of claims, figures and data. What an experiment
-    measured is kept, so a run that was interrupted goes on where it stopped. The exit status is 0
+    measured is kept, so a run that was interrupted resumes where it stopped. The exit status is 0
     also when claims do not hold: they are results.
     """
     if only_list:
         _list()
         return
     try:
-        result = paper.reproduce(out, only=only, quick=quick, fresh=fresh, watch=_Watch())
+        result = paper.reproduce(
+            out, only=only, quick=quick, fresh=fresh, seed=seed, watch=_Watch()
+        )
     except KeyboardInterrupt:
-        click.echo("\nWhat is finished is kept: the same command goes on from here.", err=True)
+        click.echo("\nWhat is finished is kept: the same command resumes here.", err=True)
         raise
     if as_json:
         report = {"page": str(result.page), **ledger_json(result.ledger, quick=quick)}

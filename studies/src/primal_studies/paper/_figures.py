@@ -8,19 +8,12 @@ import sys
 from typing import NamedTuple
 
 from primal_studies.paper._experiment import Experiment, Outcome
+from primal_studies.style import DARK, INK, RC
 
 __all__ = ["InlineFigure", "drawn", "inline"]
 
-_STYLE = {
-    # Letters as shapes: as text, roots and wide labels come out wrong where DejaVu is missing.
-    "svg.fonttype": "path",
-    "font.size": 10.0,
-    "axes.titlesize": 10.0,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "legend.frameon": False,
-    "savefig.facecolor": "white",
-}
+# Letters as shapes: as text, roots and wide labels come out wrong where DejaVu is missing.
+_STYLE = {**RC, "svg.fonttype": "path"}
 
 
 class InlineFigure(NamedTuple):
@@ -56,6 +49,7 @@ def inline(document: str, prefix: str, label: str) -> InlineFigure:
     body = re.sub(r"<metadata>.*?</metadata>", "", body, flags=re.DOTALL)
     body = re.sub(r"<style type=\"text/css\">.*?</style>", "", body, flags=re.DOTALL)
     body = re.sub(r"<!--.*?-->\s*", "", body, flags=re.DOTALL)
+    body = _for_both_grounds(body)
     body = re.sub(r'\bid="', f'id="{prefix}-', body)
     body = re.sub(r"url\(#", f"url(#{prefix}-", body)
     body = re.sub(r'href="#', f'href="#{prefix}-', body)
@@ -64,9 +58,24 @@ def inline(document: str, prefix: str, label: str) -> InlineFigure:
     width_pt, height_pt = (float(found[1]), float(found[2])) if found else (460.8, 345.6)
     root = (
         f'<svg viewBox="0 0 {width_pt:g} {height_pt:g}" role="img" aria-label="{_escaped(label)}" '
-        'xmlns:xlink="http://www.w3.org/1999/xlink" stroke-linejoin="round" stroke-linecap="butt">'
+        'xmlns:xlink="http://www.w3.org/1999/xlink" stroke-linejoin="round" stroke-linecap="butt" '
+        f'style="fill: light-dark({INK}, {DARK[INK]})">'
     )
     return InlineFigure(root + body[len(opening) :].strip(), width_pt * 96 / 72)
+
+
+def _for_both_grounds(body: str) -> str:
+    """Return an SVG whose colours follow the page: each has a partner for the dark."""
+    partners = {light.lower(): dark for light, dark in DARK.items()}
+
+    def both(match: re.Match[str]) -> str:
+        dark = partners.get(match[0].lower())
+        return f"light-dark({match[0]}, {dark})" if dark else match[0]
+
+    # Inside styles only: attributes know no functions.
+    return re.sub(
+        r'style="[^"]*"', lambda style: re.sub(r"#[0-9a-fA-F]{6}\b", both, style[0]), body
+    )
 
 
 def _escaped(text: str) -> str:

@@ -55,7 +55,7 @@ class Folder:
         self._written: set[str] = set()
 
     @classmethod
-    def claim(cls, path: Path, *, quick: bool) -> Folder:
+    def claim(cls, path: Path, *, quick: bool, seed: int) -> Folder:
         """Make the folder, or take over one of an earlier run.
 
         Raises
@@ -64,7 +64,7 @@ class Folder:
             If there is something else in it, or it cannot be written to.
         """
         earlier = _files_of_earlier_run(path)
-        folder = cls(path, {**_run_facts(quick), "files": earlier})
+        folder = cls(path, {**_run_facts(quick, seed), "files": earlier})
         try:
             path.mkdir(parents=True, exist_ok=True)
             folder._write(_MARK, as_json(folder._run))
@@ -185,9 +185,15 @@ def _entry_json(entry: Entry) -> dict[str, Any]:
     plain: dict[str, Any] = {
         "name": claim.name,
         "where": claim.where,
+        "quote": claim.quote,
         "says": claim.says,
         "status": entry.status,
+        "map_judged": str(claim.map_judged),
+        "weight": claim.weight.name.lower(),
+        "fragile": claim.fragile,
         "experiment": claim.experiment,
+        "figures": list(claim.figures),
+        "tables": list(claim.tables),
         "test": claim.test,
         "rule": claim.rule,
     }
@@ -224,11 +230,12 @@ def _files_of_earlier_run(path: Path) -> list[str]:
     )
 
 
-def _run_facts(quick: bool) -> dict[str, Any]:
+def _run_facts(quick: bool, seed: int) -> dict[str, Any]:
     # No name of a machine or of a person.
     return {
         "made_by": _MAKER,
         "quick": quick,
+        "seed": seed,
         "started": _now(),
         "finished": None,
         "python": platform.python_version(),

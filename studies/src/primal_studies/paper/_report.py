@@ -3,28 +3,50 @@
 from __future__ import annotations
 
 import base64
+import gzip
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from primal.bases import Basis
+from primal.errors import DataError
+from primal_studies.paper._claim import Claim
 from primal_studies.paper._experiment import Experiment, Fact, Row
 from primal_studies.paper._figures import inline
-from primal_studies.paper._folder import as_csv, columns_of, figure_file, file_name, table_file
-from primal_studies.paper._ledger import NOT_RUN, STATUSES, Entry, Judged, Ledger
-from primal_studies.paper._shapes import spiral
+from primal_studies.paper._findings import FINDINGS, PAPER, paper_tables
+from primal_studies.paper._folder import as_csv, columns_of, file_name
+from primal_studies.paper._hero import hero
+from primal_studies.paper._ledger import NOT_RUN, STATUSES, Entry, Judged, Ledger, place
+from primal_studies.paper._shapes import circles, spiral
 from primal_studies.paper._store import Measured, as_json
+from primal_studies.paper.experiments._captions import CAPTIONS, Caption
 
 __all__ = ["Section", "page"]
 
 _PARTS = Path(__file__).with_name("page")
-# Larger tables are linked to their files instead of being held by the page.
-_LARGEST_EMBEDDED_BYTES = 400_000
+# Larger tables are compressed.
+_LARGEST_PLAIN_BYTES = 100_000
 _SHOWN_ROWS = 12
-_SPIRAL_POINTS = 400
+_EXPLORER_POINTS = 400
+_EXPLORER_FREQUENCIES = 64
+# Where groups of claims begin in the paper, and what they are called.
+_GROUPS = (
+    ((0,), "Abstract and introduction"),
+    ((2,), "The method (Section 2)"),
+    ((2, 5), "Cost (Section 2.5, Table 2)"),
+    ((3,), "Codes and the Welch bound (Sections 3.1 to 3.4, Figures 1 and 2)"),
+    ((3, 5), "From manifolds to hashing (Section 3.5, Figure 3)"),
+    ((3, 6), "Similarity of reconstructions (Sections 3.6 and 3.7, Figures 4 and 5)"),
+    ((4,), "Uses: computing, science, privacy, radio (Section 4.1)"),
+    ((4, 2), "Uses in machine learning (Section 4.2)"),
+    ((4, 3), "Limitations, outlook and conclusion"),
+)
 # Short names of verdicts, for styles and for the filter.
-_KINDS = dict(zip(STATUSES, ("holds", "part", "fails", "untestable", "notrun"), strict=True))
+_KINDS = dict(
+    zip(STATUSES, ("holds", "part", "fails", "erratum", "untestable", "notrun"), strict=True)
+)
 
 
 class Section(NamedTuple):
@@ -57,22 +79,60 @@ def page(ledger: Ledger, sections: Sequence[Section], run: Mapping[str, Any]) ->
     )
     shown = [_section(section) for section in sections]
     by_name = {section["name"]: section for section in shown}
+    entries = {entry.claim.name: _entry(entry, by_name) for entry in ledger.entries}
+    outcomes = {section.experiment.name: section.measured.outcome for section in sections}
+    for section in shown:
+        section["claims"] = [
+            entry for entry in entries.values() if entry["claim"].experiment == section["name"]
+        ]
     return environment.get_template("report.html").render(
         run=run,
         run_json=json.dumps(run, indent=1),
+        paper=PAPER,
+        hero=inline(hero(), "hero", "The paper's spiral, its wrapped phases, and two decoders"),
+        findings=[
+            {"finding": finding, "entries": [entries[n] for n in finding.claims if n in entries]}
+            for finding in FINDINGS
+        ],
         statuses=[
             {"kind": _KINDS[status], "name": status, "count": count}
             for status, count in ledger.counts.items()
             if count or status != NOT_RUN
         ],
         n_claims=len(ledger.entries),
-        entries=[_entry(entry, by_name) for entry in ledger.entries],
+        groups=_groups(ledger, entries),
         sections=shown,
+        paper_tables=paper_tables(outcomes),
         total_seconds=sum(section.measured.seconds for section in sections),
-        spiral=json.dumps(spiral(_SPIRAL_POINTS).tolist()),
+        shapes=json.dumps(
+            {
+                "spiral": spiral(_EXPLORER_POINTS).tolist(),
+                "circles": circles(_EXPLORER_POINTS).tolist(),
+                # A smaller map is a prefix of a larger one: these serve every D of the explorer.
+                "orthogonal": Basis("orthogonal", 2, _EXPLORER_FREQUENCIES).frequencies.tolist(),
+            }
+        ),
         styles=_part("report.css"),
-        scripts=[_part(name) for name in ("turns.js", "spiral.js", "report.js")],
+        scripts=[_part(name) for name in ("turns.js", "lattice.js", "explorer.js", "report.js")],
     )
+
+
+def _groups(ledger: Ledger, entries: Mapping[str, dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the claims by part of the paper, with the count of every verdict."""
+    groups: list[dict[str, Any]] = [{"title": title, "entries": []} for _, title in _GROUPS]
+    for entry in ledger.entries:
+        at = place(entry.claim.where)
+        number = max(i for i, (start, _) in enumerate(_GROUPS) if at >= start)
+        groups[number]["entries"].append(entries[entry.claim.name])
+    for group in groups:
+        kinds = [entry["kind"] for entry in group["entries"]]
+        names = {entry["kind"]: entry["status"] for entry in group["entries"]}
+        group["counts"] = [
+            {"kind": kind, "name": names[kind], "count": kinds.count(kind)}
+            for kind in _KINDS.values()
+            if kind in names
+        ]
+    return [group for group in groups if group["entries"]]
 
 
 def _part(name: str) -> str:
@@ -83,13 +143,37 @@ def _entry(entry: Entry, sections: Mapping[str, dict[str, Any]]) -> dict[str, An
     judged = isinstance(entry, Judged)
     return {
         "claim": entry.claim,
+        "weight": entry.claim.weight.name.lower(),
         "kind": _KINDS[entry.status],
         "status": entry.status,
         "measured": entry.judgement.measured if judged else "",
         "why": entry.judgement.why if judged else "",
         "facts": _facts(entry.facts) if judged else [],
-        "section": sections.get(entry.claim.experiment or ""),
+        "evidence": _evidence(entry.claim, sections.get(entry.claim.experiment or "")),
     }
+
+
+def _evidence(claim: Claim, section: dict[str, Any] | None) -> list[dict[str, str]]:
+    """Return links to the figures and tables that decide a claim.
+
+    Raises
+    ------
+    DataError
+        If its experiment has no such figure or table.
+    """
+    if section is None:
+        return []
+    links = []
+    for kind, names in (("figures", claim.figures), ("tables", claim.tables)):
+        by_name = {one["name"]: one for one in section[kind]}
+        for name in names:
+            if name not in by_name:
+                raise DataError(
+                    f"claim {claim.name!r} rests on {name!r}, which is not among the {kind} of "
+                    f"{claim.experiment!r}: {', '.join(by_name)}."
+                )
+            links.append({"href": f"#{by_name[name]['id']}", "label": by_name[name]["label"]})
+    return links
 
 
 def _section(section: Section) -> dict[str, Any]:
@@ -110,31 +194,41 @@ def _section(section: Section) -> dict[str, Any]:
 
 
 def _figure(experiment: str, name: str, svg: str) -> dict[str, Any]:
-    words = name.replace("_", " ").replace("-", " ")
     ident = f"figure-{experiment}-{file_name(name)}"
+    caption = CAPTIONS.get(experiment, {}).get(name, Caption(_words(name), ""))
     return {
+        "name": name,
         "id": ident,
-        "label": words[:1].upper() + words[1:],
-        "file": figure_file(experiment, name),
+        "label": caption.title,
+        "see": caption.see,
         "file_name": f"{experiment}-{file_name(name)}.svg",
-        **inline(svg, ident, f"Figure of {experiment}: {words}")._asdict(),
+        **inline(svg, ident, f"{caption.title}. {caption.see}".strip())._asdict(),
     }
 
 
 def _table(experiment: str, name: str, rows: Sequence[Row]) -> dict[str, Any]:
     text = as_csv(rows)
-    file = table_file(experiment, name)
-    embedded = len(text) <= _LARGEST_EMBEDDED_BYTES
     columns = columns_of(rows)
+    large = len(text) > _LARGEST_PLAIN_BYTES
+    file = f"{experiment}-{file_name(name)}.csv"
     return {
         "name": name,
-        "columns": [{"name": column, "numeric": _is_numeric(rows, column)} for column in columns],
+        "id": f"table-{experiment}-{file_name(name)}",
+        "label": f"Table: {_words(name).lower()}",
+        "columns": [
+            {"name": column.replace("_", " "), "numeric": _is_numeric(rows, column)}
+            for column in columns
+        ],
         "rows": [[_cell(row.get(column)) for column in columns] for row in rows[:_SHOWN_ROWS]],
         "n_rows": len(rows),
-        "file_name": f"{experiment}-{file_name(name)}.csv",
-        "href": _data_link(text, "text/csv") if embedded else file,
-        "embedded": embedded,
+        "file_name": f"{file}.gz" if large else file,
+        "href": _compressed_link(text) if large else _data_link(text, "text/csv"),
     }
+
+
+def _words(name: str) -> str:
+    words = name.replace("_", " ").replace("-", " ")
+    return words[:1].upper() + words[1:]
 
 
 def _is_numeric(rows: Sequence[Row], column: str) -> bool:
@@ -145,7 +239,7 @@ def _is_numeric(rows: Sequence[Row], column: str) -> bool:
 def _facts(facts: Mapping[str, Fact]) -> list[dict[str, Any]]:
     return [
         {
-            "name": name,
+            "name": name.replace("_", " "),
             "value": _cell(fact.value),
             "spread": f"± {fact.spread:.2g}, {fact.n} draws" if fact.n > 1 else "",
         }
@@ -166,3 +260,8 @@ def _cell(value: object) -> str:
 
 def _data_link(text: str, kind: str) -> str:
     return f"data:{kind};charset=utf-8;base64,{base64.b64encode(text.encode()).decode()}"
+
+
+def _compressed_link(text: str) -> str:
+    packed = gzip.compress(text.encode(), mtime=0)
+    return f"data:application/gzip;base64,{base64.b64encode(packed).decode()}"

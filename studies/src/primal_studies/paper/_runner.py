@@ -11,6 +11,7 @@ from primal._checks import one_of
 from primal.errors import ParameterError
 from primal_studies.paper import _store, experiments
 from primal_studies.paper._claim import Claim
+from primal_studies.paper._draws import SEED, seeded
 from primal_studies.paper._experiment import Outcome, Progress
 from primal_studies.paper._folder import Folder
 from primal_studies.paper._ledger import Ledger, claims, judge
@@ -34,7 +35,12 @@ class Reproduction:
 
 
 def run(
-    name: str, *, quick: bool = False, fresh: bool = False, progress: Progress | None = None
+    name: str,
+    *,
+    quick: bool = False,
+    fresh: bool = False,
+    seed: int = SEED,
+    progress: Progress | None = None,
 ) -> Outcome:
     """Return the outcome of one experiment, from the cache if it is there.
 
@@ -46,10 +52,12 @@ def run(
         A reduced grid: the same facts, more coarsely.
     fresh : bool, default=False
         Measure again although the cache has it.
+    seed : int, default=42
+        What random draws start from.
     progress : callable, optional
         Called with the share of the work that is done, from 0.0 to 1.0.
     """
-    return measure(name, quick=quick, fresh=fresh, progress=progress).outcome
+    return measure(name, quick=quick, fresh=fresh, seed=seed, progress=progress).outcome
 
 
 def reproduce(
@@ -58,6 +66,7 @@ def reproduce(
     only: Iterable[str] | None = None,
     quick: bool = False,
     fresh: bool = False,
+    seed: int = SEED,
     watch: Watch | None = None,
 ) -> Reproduction:
     """Run experiments, judge the claims, and write data, figures and a page to a folder.
@@ -73,6 +82,8 @@ def reproduce(
         Names of experiments; all of them if left out.
     quick, fresh : bool, default=False
         As for :func:`run`.
+    seed : int, default=42
+        What random draws start from; verdicts should not depend on it.
     watch : callable, optional
         Called with the name of the experiment and the share of it that is done.
 
@@ -83,30 +94,40 @@ def reproduce(
     """
     names = _chosen(only)
     judged = claims()  # anything wrong with them shows now, not after minutes of measuring
-    folder = Folder.claim(Path(out), quick=quick)
+    folder = Folder.claim(Path(out), quick=quick, seed=seed)
     watch = watch or (lambda name, share: None)
     measured = {}
     for name in names:
         measured[name] = measure(
-            name, quick=quick, fresh=fresh, progress=lambda share, name=name: watch(name, share)
+            name,
+            quick=quick,
+            fresh=fresh,
+            seed=seed,
+            progress=lambda share, name=name: watch(name, share),
         )
         folder.write_data(name, measured[name].outcome)
     return _write_page(folder, measured, judged, watch)
 
 
 def measure(
-    name: str, *, quick: bool, fresh: bool = False, progress: Progress | None = None
+    name: str,
+    *,
+    quick: bool,
+    fresh: bool = False,
+    seed: int = SEED,
+    progress: Progress | None = None,
 ) -> Measured:
     """Return the outcome of one experiment with the time it took, from the cache if it is there."""
     experiment = experiments.load(name).experiment
     tell = _rising(progress or (lambda share: None))
     tell(0.0)
-    measured = None if fresh else _store.load(name, quick)
+    measured = None if fresh else _store.load(name, quick, seed)
     if measured is None:
         start = time.perf_counter()
-        outcome = _store.plain_outcome(experiment.run(quick, tell))
+        with seeded(seed):
+            outcome = _store.plain_outcome(experiment.run(quick, tell))
         measured = Measured(outcome, time.perf_counter() - start)
-        _store.store(name, quick, measured)
+        _store.store(name, quick, measured, seed)
     if progress:
         progress(1.0)
     return measured

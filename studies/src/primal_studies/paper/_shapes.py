@@ -12,12 +12,11 @@ from __future__ import annotations
 import numpy as np
 
 from primal.turns import waves
+from primal_studies.paper._draws import base_seed, generator
 
 __all__ = ["circles", "noisy", "spiral"]
 
 _SPIRAL_ROUNDS = 780.0 / 360.0
-# The paper's global seed; a repetition adds its number.
-_SEED = 42
 
 
 def spiral(n: int = 1000, *, seed: int | None = None) -> np.ndarray:
@@ -40,12 +39,12 @@ def circles(n: int = 1000) -> np.ndarray:
 
 def noisy(x: np.ndarray, noise: float, seed: int = 0) -> np.ndarray:
     """Return x with Gaussian noise of that standard deviation added to every coordinate."""
-    return x + noise * np.random.default_rng(_SEED + seed).standard_normal(x.shape)
+    return x + noise * generator(seed).standard_normal(x.shape)
 
 
 def _draws(n: int, seed: int) -> np.ndarray:
     # A stream of its own: noise of the same seed must not repeat these numbers.
-    return np.random.default_rng([_SEED + seed, 1]).random(n)
+    return np.random.default_rng([base_seed() + seed, 1]).random(n)
 
 
 def _directions(rounds: np.ndarray) -> np.ndarray:

@@ -10,27 +10,31 @@ import numpy as np
 
 from primal_studies.paper._claim import Verdict
 from primal_studies.paper._experiment import Fact
+from primal_studies.style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["COLOURS", "LABELS", "column", "density", "density_peak", "fact", "grade", "log_slope"]
+__all__ = [
+    "COLOURS",
+    "LABELS",
+    "column",
+    "density",
+    "density_peak",
+    "fact",
+    "grade",
+    "log_slope",
+    "span",
+]
 
-# Okabe and Ito's colours, which people with any colour vision can tell apart.
-COLOURS = {
-    "prime": "#0072B2",
-    "gaussian": "#D55E00",
-    "random": "#009E73",
-    "sobol": "#CC79A7",
-    "golden": "#E69F00",
-    "welch": "#555555",
-}
 LABELS = {
     "prime": "StaticPrime",
     "gaussian": "Gaussian",
     "random": "random frequencies",
     "sobol": "Sobol frequencies",
     "golden": "golden frequencies",
+    "rational": "rational frequencies",
+    "roots": "roots of all non-squares",
 }
 
 
@@ -81,3 +85,16 @@ def column(height: float) -> Figure:
     from matplotlib.figure import Figure
 
     return Figure(figsize=(5.0, height), layout="constrained")
+
+
+def span(values: Sequence[float], spec: str) -> str:
+    """Return the least and the largest of values as text, once where both print the same.
+
+    Examples
+    --------
+    >>> from primal_studies.paper._stats import span
+    >>> span([0.12, 0.84, 0.3], ".0%"), span([1.0, 1.0], ".0%")
+    ('12% to 84%', '100%')
+    """
+    low, high = (format(value, spec) for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"

@@ -23,6 +23,7 @@ import primal
 from primal._files import open_regular, written_whole
 from primal.decoding._cache import cache_folder
 from primal.errors import DataError
+from primal_studies.paper._draws import SEED
 from primal_studies.paper._experiment import Fact, Outcome
 
 __all__ = [
@@ -50,9 +51,9 @@ class Measured:
     kept: bool = False
 
 
-def load(name: str, quick: bool) -> Measured | None:
+def load(name: str, quick: bool, seed: int = SEED) -> Measured | None:
     """Return what the cache has for an experiment, or None."""
-    path = _entry_path(name, quick)
+    path = _entry_path(name, quick, seed)
     if path is None:
         return None
     try:
@@ -66,9 +67,9 @@ def load(name: str, quick: bool) -> Measured | None:
         return None
 
 
-def store(name: str, quick: bool, measured: Measured) -> None:
+def store(name: str, quick: bool, measured: Measured, seed: int = SEED) -> None:
     """Keep an outcome, and drop those of other versions; no error where nothing can be written."""
-    path = _entry_path(name, quick)
+    path = _entry_path(name, quick, seed)
     if path is None:
         return
     entry = {"seconds": measured.seconds, "outcome": _to_plain(measured.outcome)}
@@ -76,7 +77,7 @@ def store(name: str, quick: bool, measured: Measured) -> None:
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
         write_whole(path, hashlib.sha256(body).hexdigest().encode() + b"\n" + body)
-        entry_name = re.compile(re.escape(_stem(name, quick)) + r"\.[0-9a-f]{64}\.json")
+        entry_name = re.compile(re.escape(_stem(name, quick, seed)) + r"\.[0-9a-f]{64}\.json")
         for other in path.parent.iterdir():
             if other != path and entry_name.fullmatch(other.name):
                 other.unlink()
@@ -124,17 +125,18 @@ def source_digest() -> str:
     return digest.hexdigest()
 
 
-def _entry_path(name: str, quick: bool) -> Path | None:
+def _entry_path(name: str, quick: bool, seed: int) -> Path | None:
     decoder = cache_folder()
     if decoder is None:
         return None
-    key = json.dumps([name, quick, source_digest(), packages()], sort_keys=True)
+    key = json.dumps([name, quick, seed, source_digest(), packages()], sort_keys=True)
     digest = hashlib.sha256(key.encode()).hexdigest()
-    return decoder.with_name("reproduce") / f"{_stem(name, quick)}.{digest}.json"
+    return decoder.with_name("reproduce") / f"{_stem(name, quick, seed)}.{digest}.json"
 
 
-def _stem(name: str, quick: bool) -> str:
-    return f"{name}.{'quick' if quick else 'full'}"
+def _stem(name: str, quick: bool, seed: int) -> str:
+    drawn = "" if seed == SEED else f".seed{seed}"
+    return f"{name}.{'quick' if quick else 'full'}{drawn}"
 
 
 def _version(distribution: str) -> str | None:

@@ -21,21 +21,23 @@ from primal._checks import whole_number
 from primal.codebooks import lag_cosines
 from primal.errors import ParameterError
 from primal.turns import primes
+from primal_studies.paper._draws import SEED
 
 __all__ = [
-    "SEED",
     "float32_root_increments",
     "gaussian_codes",
     "gaussian_rms",
     "golden_increments",
+    "nonsquare_root_increments",
     "prefix_coherences",
     "random_increments",
+    "rational_increments",
     "sobol_increments",
     "toeplitz_coherences",
     "toeplitz_rms",
 ]
 
-SEED = 42
+
 # Small enough that a block of cosines is read from the cache, not from memory.
 _BLOCK_ROWS = 512
 
@@ -65,6 +67,25 @@ def golden_increments(k: int) -> np.ndarray:
     """Return the fractions of m / phi, m = 1..k, phi the golden ratio, uint64."""
     step = (math.isqrt(5 << 128) - (1 << 64)) // 2
     return np.arange(1, k + 1, dtype=np.uint64) * np.uint64(step)
+
+
+def rational_increments(k: int, seed: int = SEED) -> np.ndarray:
+    """Return k fractions i / 20011 with different random i: numbers with no independence at all.
+
+    The denominator is a prime above every N of the paper, so that no lag in use is a period.
+    """
+    chosen = np.random.default_rng(seed).permutation(20_010)[:k] + 1
+    return np.array([(int(i) << 64) // 20_011 for i in chosen], dtype=np.uint64)
+
+
+def nonsquare_root_increments(k: int) -> np.ndarray:
+    """Return the fractions of the roots of 2, 3, 5, 6, 7, 8, 10 ...: all but squares, uint64.
+
+    They are dependent over the rationals: sqrt(8) = 2 sqrt(2).
+    """
+    numbers = (n for n in range(2, 2 * k + 10) if math.isqrt(n) ** 2 != n)
+    roots = [math.isqrt(n << 128) % 2**64 for n, _ in zip(numbers, range(k), strict=False)]
+    return np.array(roots, dtype=np.uint64)
 
 
 def float32_root_increments(k: int, start: int = 0) -> np.ndarray:

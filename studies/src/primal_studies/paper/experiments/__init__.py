@@ -34,6 +34,8 @@ MODULES: dict[str, str] = {
         "uses-sparse",
         "uses-readout",
         "uses-continual",
+        "uses-privacy",
+        "uses-radio",
         "uses-learning",
         "precision",
         "vanishing",

@@ -10,23 +10,31 @@ import numpy as np
 
 from primal.maps import StaticPrime
 from primal.turns import waves
-from primal_studies.paper._experiment import Fact
-from primal_studies.paper._stats import COLOURS, column
-from primal_studies.paper.baselines import SEED, gaussian_codes, random_increments
+from primal_studies.paper._draws import base_seed
+from primal_studies.paper._experiment import Fact, Row
+from primal_studies.paper._stats import column
+from primal_studies.paper.baselines import gaussian_codes, random_increments
+from primal_studies.style import PALETTE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-__all__ = ["CODES", "PALETTE", "crossing", "panels", "unit_codes", "values_of"]
+__all__ = ["CODES", "PALETTE", "crossing", "fact_rows", "panels", "unit_codes", "values_of"]
 
-# For curves without a colour of their own.
-PALETTE = (*COLOURS.values(),)
 CODES = ("prime", "gaussian", "random")
 
 
 def values_of(facts: Mapping[str, Fact], *names: str) -> tuple[float, ...]:
     """Return the values of facts, in the order of their names."""
     return tuple(facts[name].value for name in names)
+
+
+def fact_rows(facts: Mapping[str, Fact]) -> list[Row]:
+    """Return facts as the rows of a table."""
+    return [
+        {"what": name, "value": found.value, "spread": found.spread, "draws": found.n}
+        for name, found in facts.items()
+    ]
 
 
 def panels(rows: int, columns: int, height_inches: float) -> tuple[Figure, np.ndarray]:
@@ -45,11 +53,11 @@ def unit_codes(code: str, N: int, D: int, *, seed: int = 0, block: int = 0) -> n
     or draws, of their own.
     """
     if code == "gaussian":
-        return gaussian_codes(N, D, SEED + 2 * seed + block)
+        return gaussian_codes(N, D, base_seed() + 2 * seed + block)
     if code == "prime":
         return StaticPrime(D, start=block * D // 2).waves(N) / np.float32(math.sqrt(D / 2))
     steps = np.arange(N, dtype=np.uint64)[:, None] * random_increments(
-        D // 2, SEED + 2 * seed + block
+        D // 2, base_seed() + 2 * seed + block
     )
     return (np.concatenate(waves(steps), axis=1) / math.sqrt(D / 2)).astype(np.float32)
 

@@ -9,10 +9,10 @@ import numpy as np
 
 from primal.codebooks import bounds, gram_statistics, toeplitz_statistics
 from primal.maps import StaticPrime
+from primal_studies.paper._draws import base_seed
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import LABELS, column, fact
 from primal_studies.paper.baselines import (
-    SEED,
     gaussian_codes,
     gaussian_rms,
     random_increments,
@@ -42,7 +42,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
     `quick` counts the pairs of fewer Gaussian codes for the density, and draws fewer seeds.
     """
-    counted, ridge_seeds, surface_seeds = (2000, 1, 16) if quick else (RIDGE_N, 3, 64)
+    counted, ridge_seeds, surface_seeds = (2000, 1, 32) if quick else (RIDGE_N, 3, 64)
     ridge, densities = _ridge(counted, ridge_seeds, lambda share: progress(0.7 * share))
     surface = _surface(surface_seeds, lambda share: progress(0.7 + 0.3 * share))
     facts = _ridge_facts(ridge, ridge_seeds) | _surface_facts(surface, surface_seeds)
@@ -58,7 +58,11 @@ def run(quick: bool, progress: Progress) -> Outcome:
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
     """Draw the two halves of the figure."""
-    return {"similarities": _draw_densities(outcome), "rms": _draw_surfaces(outcome)}
+    return {
+        "figure-1": _draw_dashboard(outcome),
+        "similarities": _draw_densities(outcome),
+        "rms": _draw_surfaces(outcome),
+    }
 
 
 def _ridge(counted: int, n_seeds: int, progress: Progress) -> tuple[list[Row], list[Row]]:
@@ -69,7 +73,7 @@ def _ridge(counted: int, n_seeds: int, progress: Progress) -> tuple[list[Row], l
     for done, D in enumerate(dims):
         prime = toeplitz_statistics(StaticPrime(D).increments, N, bins=BINS)
         gaussian = gram_statistics(gaussian_codes(counted, D), bins=BINS, dtype="float32")
-        seeds = [gaussian_rms(N, D, SEED + i) for i in range(n_seeds)]
+        seeds = [gaussian_rms(N, D, base_seed() + i) for i in range(n_seeds)]
         row: Row = {
             "N": N,
             "D": D,
@@ -100,12 +104,13 @@ def _surface(n_seeds: int, progress: Progress) -> list[Row]:
     for done, D in enumerate(SURFACE_DIMS):
         prime = toeplitz_rms(StaticPrime(D).increments, SURFACE_SIZES)
         random = [
-            toeplitz_rms(random_increments(D // 2, SEED + i), SURFACE_SIZES) for i in range(n_seeds)
+            toeplitz_rms(random_increments(D // 2, base_seed() + i), SURFACE_SIZES)
+            for i in range(n_seeds)
         ]
         for place, N in enumerate(SURFACE_SIZES):
             # One draw is off by 1/N: only small codebooks need many.
             draws = n_seeds if N < 1000 else min(n_seeds, LARGE_DRAWS)
-            values = [gaussian_rms(N, D, SEED + i) for i in range(draws)]
+            values = [gaussian_rms(N, D, base_seed() + i) for i in range(draws)]
             seeds = {f"seed {i}": values[i % draws] for i in range(n_seeds)}
             rows.append(
                 {
@@ -114,7 +119,8 @@ def _surface(n_seeds: int, progress: Progress) -> list[Row]:
                     "welch": bounds.welch(N, D),
                     "prime_rms": prime[place],
                     "gaussian_rms": float(np.mean(list(seeds.values()))),
-                    "random_rms": float(np.median([values[place] for values in random])),
+                    "random_rms": float(np.sqrt(np.mean([v[place] ** 2 for v in random]))),
+                    **{f"random seed {i}": v[place] for i, v in enumerate(random)},
                     **seeds,
                 }
             )
@@ -149,16 +155,33 @@ def _ridge_facts(rows: list[Row], n_seeds: int) -> dict[str, Fact]:
 def _surface_facts(rows: list[Row], n_seeds: int) -> dict[str, Fact]:
     # The mean over seeds stands for "the" baseline of a cell; one seed is off by 1/N.
     lower = [row for row in rows if _value(row, "prime_rms") < _value(row, "gaussian_rms")]
-    by_chance = [row for row in rows if _value(row, "prime_rms") < _value(row, "random_rms")]
     return {
         "surface_reduction": fact(_reductions(rows, n_seeds)),
         "surface_cells": Fact(len(rows)),
         "surface_cells_lower": Fact(len(lower)),
-        "surface_cells_below_random": Fact(len(by_chance)),
+        **_chance_facts(rows, n_seeds),
         "largest_cell_reduction": Fact(max(_cell_reduction(row) for row in rows)),
         "smallest_cell_reduction": Fact(min(_cell_reduction(row) for row in rows)),
         "gaussian_growth": fact([_growth(rows, f"seed {i}") for i in range(n_seeds)]),
         "prime_growth": Fact(_growth(rows, "prime_rms")),
+    }
+
+
+def _chance_facts(rows: list[Row], n_seeds: int) -> dict[str, Fact]:
+    """Return the energy of all cells over its expectation 1 / D, of primes and of random draws.
+
+    Random frequencies and Gaussian codes share this expectation.
+    """
+
+    def energy(name: str) -> float:
+        return float(np.mean([_value(row, "D") * _value(row, name) ** 2 for row in rows]))
+
+    prime = energy("prime_rms")
+    random = np.array([energy(f"random seed {i}") for i in range(n_seeds)])
+    return {
+        "prime_energy": Fact(prime),
+        "random_energy": fact(random),
+        "share_of_random_lower": Fact(float((random < prime).mean())),
     }
 
 
@@ -189,7 +212,45 @@ def _value(row: Row, name: str) -> float:
 
 
 def _without_seeds(row: Row) -> Row:
-    return {name: value for name, value in row.items() if not name.startswith("seed ")}
+    return {name: value for name, value in row.items() if "seed " not in name}
+
+
+def _draw_dashboard(outcome: Outcome) -> Figure:
+    """Draw the four surfaces of the paper's Figure 1 on common scales."""
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(10.0, 8.4), layout="constrained")
+    rows = outcome.tables["rms"]
+    sizes, dims = (sorted({int(row[name]) for row in rows}) for name in ("N", "D"))
+    for place, name in enumerate(("gaussian", "prime")):
+        top = figure.add_subplot(2, 2, 1 + place, projection="3d")
+        x, y, heights = _ridge_surface(outcome, name)
+        top.plot_surface(x, y, heights, cmap="viridis", vmin=-5.0, vmax=1.5, rasterized=True)
+        top.set(zlim=(-6.0, 2.0), title=f"{LABELS[name]}: log density of similarities")
+        top.set(xlabel="cosine similarity", ylabel="log$_2$ D")
+        bottom = figure.add_subplot(2, 2, 3 + place, projection="3d")
+        values = np.empty((len(sizes), len(dims)))
+        for row in rows:
+            at = sizes.index(int(row["N"])), dims.index(int(row["D"]))
+            values[at] = _value(row, f"{name}_rms") * math.sqrt(_value(row, "D"))
+        D, N = np.meshgrid(np.log2(dims), np.log10(sizes))
+        bottom.plot_surface(D, N, values, cmap="viridis", vmin=0.94, vmax=1.02, rasterized=True)
+        bottom.set(zlim=(0.93, 1.03), title=f"{LABELS[name]}: RMS times $\\sqrt{{D}}$")
+        bottom.set(xlabel="log$_2$ D", ylabel="log$_{10}$ N")
+    return figure
+
+
+def _ridge_surface(outcome: Outcome, name: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return similarity, log2 D and log density on a grid; empty bins lie on the floor."""
+    rows = [row for row in outcome.tables["density"] if row["code"] == name]
+    dims = sorted({int(row["D"]) for row in rows})
+    centres = (np.arange(BINS) + 0.5) / BINS * 2.0 - 1.0
+    heights = np.full((len(dims), BINS), -6.0)
+    for row in rows:
+        place = min(int((_value(row, "cosine") + 1.0) / 2.0 * BINS), BINS - 1)
+        heights[dims.index(int(row["D"])), place] = _value(row, "log10_density")
+    x, y = np.meshgrid(centres, np.log2(dims))
+    return x, y, heights
 
 
 def _draw_densities(outcome: Outcome) -> Figure:

@@ -11,18 +11,21 @@ import numpy as np
 from primal.codebooks import (
     bounds,
     codebook,
+    gram_statistics,
     optimality_ratio,
     predict_coherence,
 )
 from primal.maps import StaticPrime
+from primal_studies.paper._draws import base_seed, generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import COLOURS, LABELS, column, density, density_peak, fact
 from primal_studies.paper.baselines import (
-    SEED,
     gaussian_codes,
     golden_increments,
+    nonsquare_root_increments,
     prefix_coherences,
     random_increments,
+    rational_increments,
     sobol_increments,
     toeplitz_coherences,
     toeplitz_rms,
@@ -44,11 +47,19 @@ Draw = Callable[[int, int, list[int]], list[float]]
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Measure the worst similarity in every cell; `quick` stops at N = 2000, D = 1024."""
-    sizes, dims = (SIZES[:5], DIMS[:7]) if quick else (SIZES, DIMS)
-    draws = {"prime": 1, "gaussian": 16, "random": 64, "sobol": 32, "golden": 1}
+    """Measure the worst similarity in every cell; `quick` draws the controls less often."""
+    sizes, dims = SIZES, DIMS
+    draws = {
+        "prime": 1,
+        "gaussian": 16,
+        "random": 64,
+        "sobol": 32,
+        "golden": 1,
+        "rational": 32,
+        "roots": 1,
+    }
     if quick:
-        draws |= {"gaussian": 4, "random": 16, "sobol": 8}
+        draws |= {"gaussian": 4, "random": 16, "sobol": 8, "rational": 8}
     cells = [(N, D) for D in dims for N in sizes if N > D]
     # coherences[code][draw, cell]
     coherences = {name: np.empty((count, len(cells))) for name, count in draws.items()}
@@ -56,8 +67,9 @@ def run(quick: bool, progress: Progress) -> Outcome:
         places = [i for i, cell in enumerate(cells) if cell[1] == D]
         above = [cells[i][0] for i in places]
         for name, draw_codes in _DRAWS.items():
-            fresh = min(draws[name], _gaussian_draws(D)) if name == "gaussian" else draws[name]
-            found = [draw_codes(D, SEED + seed, above) for seed in range(fresh)]
+            most = _gaussian_draws(D, quick) if name == "gaussian" else draws[name]
+            fresh = min(draws[name], most)
+            found = [draw_codes(D, base_seed() + seed, above) for seed in range(fresh)]
             for seed in range(draws[name]):
                 coherences[name][seed, places] = found[seed % fresh]
         # The dense products grow with D: so does their share of the time.
@@ -90,12 +102,18 @@ _DRAWS: dict[str, Draw] = {
     "random": lambda D, seed, sizes: toeplitz_coherences(random_increments(D // 2, seed), sizes),
     "sobol": lambda D, seed, sizes: toeplitz_coherences(sobol_increments(D // 2, seed), sizes),
     "golden": lambda D, seed, sizes: toeplitz_coherences(golden_increments(D // 2), sizes),
+    "rational": lambda D, seed, sizes: toeplitz_coherences(
+        rational_increments(D // 2, seed), sizes
+    ),
+    "roots": lambda D, seed, sizes: toeplitz_coherences(nonsquare_root_increments(D // 2), sizes),
 }
 
 
-def _gaussian_draws(D: int) -> int:
+def _gaussian_draws(D: int, quick: bool) -> int:
     """Return how often Gaussian codes are drawn: the time goes to few cells with large D."""
-    return 16 if D <= 128 else 4 if D <= 512 else 2
+    if quick:
+        return 4 if D <= 64 else 1
+    return 16 if D <= 64 else 4 if D <= 256 else 2
 
 
 def _cell_row(cell: tuple[int, int], place: int, coherences: Mapping[str, np.ndarray]) -> Row:
@@ -164,6 +182,8 @@ def _facts(
     facts["cells_below_gaussian"] = fact((prime < gaussian).sum(axis=1))
     facts["coherence_quotient"] = fact(np.exp(np.log(prime / gaussian).mean(axis=1)))
     facts["gaussian_excess_largest"] = fact(excesses["gaussian"].max(axis=1))
+    # What normalising does to cosines: nothing, as they divide by the lengths.
+    facts |= _normalisation_facts()
     # 0.5 if prime roots are what any frequencies would be.
     facts["prime_percentile"] = Fact(float((ratios["random"] < prime).mean()))
     facts["gaussian_ratio_peak_predicted"] = Fact(
@@ -179,6 +199,21 @@ def _facts(
     return facts
 
 
+def _normalisation_facts() -> dict[str, Fact]:
+    """Return coherence and RMS of Gaussian codes with and without normalising their rows."""
+    raw = generator().standard_normal((500, 64))
+    unit = raw / np.linalg.norm(raw, axis=1, keepdims=True)
+    both = {"raw": gram_statistics(raw), "normalised": gram_statistics(unit)}
+    # Without dividing by lengths at all, in units of the mean square length.
+    gram = raw @ raw.T / float(np.square(raw).sum(axis=1).mean())
+    off = gram[~np.eye(len(gram), dtype=bool)]
+    return {
+        **{f"coherence of Gaussian codes, {name}": Fact(s.coherence) for name, s in both.items()},
+        "rms of Gaussian inner products, raw": Fact(float(np.sqrt(np.square(off).mean()))),
+        "rms of Gaussian codes, normalised": Fact(both["normalised"].rms),
+    }
+
+
 def _draw_densities(outcome: Outcome) -> Figure:
     figure = column(6.0)
     axes = figure.subplots(2, 1)
@@ -187,7 +222,8 @@ def _draw_densities(outcome: Outcome) -> Figure:
         "excess": ("excess coherence: worst similarity - Welch bound", 0.0, (-0.2, 1.0)),
     }
     for axis, (statistic, (label, limit, span)) in zip(axes, settings.items(), strict=True):
-        for name, text in LABELS.items():
+        for name in ("prime", "gaussian", "random", "rational", "sobol", "golden"):
+            text = LABELS[name]
             rows = [
                 row
                 for row in outcome.tables["density"]
@@ -196,7 +232,7 @@ def _draw_densities(outcome: Outcome) -> Figure:
             axis.plot(
                 [float(row["x"]) for row in rows],
                 [float(row["density"]) for row in rows],
-                color=COLOURS[name],
+                color=COLOURS.get(name, COLOURS["welch"]),
                 linewidth=2.2 if name in ("prime", "gaussian") else 1.2,
                 linestyle="-" if name in ("prime", "gaussian") else "--",
                 label=text,
@@ -245,8 +281,9 @@ EXPERIMENT = Experiment(
     about=(
         "Figure 2 of the paper shows how the worst similarity compares with the Welch bound over "
         "N = 100 ... 10,000 and D = 16 ... 4096, N > D, as kernel densities (Scott's bandwidth). "
-        "Beside the Gaussian baseline stand three controls of StaticPrime's own form: random, "
-        "Sobol and golden-ratio frequencies. Codes of smaller N are the first rows of larger ones."
+        "Beside the Gaussian baseline stand controls of StaticPrime's own form: random, Sobol, "
+        "golden-ratio and rational frequencies, and roots of all numbers that are no squares. "
+        "Codes of smaller N are the first rows of larger ones."
     ),
     run=run,
     draw=draw,

@@ -10,9 +10,10 @@ from primal.codebooks import lag_cosines
 from primal.engines import engine, installed_engines
 from primal.maps import DynamicPrime, StaticPrime
 from primal.turns import primes, waves
+from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import log_slope
-from primal_studies.paper.baselines import SEED, float32_root_increments
+from primal_studies.paper.baselines import float32_root_increments
 from primal_studies.paper.experiments._precision_claims import CLAIMS
 from primal_studies.paper.experiments._precision_figures import draw
 
@@ -71,11 +72,11 @@ def _position_errors(per_decade: int) -> list[Row]:
     s = StaticPrime(POSITION_DIM)
     k = POSITION_DIM // 2
     frequencies = np.sqrt(primes(k).astype(np.float32))[:, None]
-    generator = np.random.default_rng(SEED)
+    rng = generator()
     rows: list[Row] = []
     for decade in range(10):
         low, high = 10**decade, 10 ** (decade + 1)
-        for t in generator.integers(low, high, size=per_decade).tolist():
+        for t in rng.integers(low, high, size=per_decade).tolist():
             truth = exact_turns(t, k)
             z = np.concatenate([np.cos(2.0 * np.pi * truth), np.sin(2.0 * np.pi * truth)])
             rounded = float32_waves(np.array([[t]]), frequencies)[0]
@@ -101,10 +102,10 @@ def _input_errors(n: int) -> list[Row]:
         k, INPUTS
     )
     frequencies = np.sqrt(primes(INPUTS * k).astype(np.float32)).reshape(k, INPUTS)
-    generator = np.random.default_rng(SEED)
+    rng = generator()
     rows: list[Row] = []
     for size in (0.01, 0.1, 1.0, 10.0, 100.0, 1e3, 1e4, 1e5):
-        x = generator.uniform(-size, size, (n, INPUTS)).astype(np.float32)
+        x = rng.uniform(-size, size, (n, INPUTS)).astype(np.float32)
         # Floats are fractions over 2**64 at these sizes: the reference is in whole numbers.
         whole = np.array([[int(float(v) * 2.0**64) for v in row] for row in x], dtype=object)
         truth = ((whole @ roots.T) % (1 << 128) / (1 << 128)).astype(np.float64)
@@ -166,6 +167,12 @@ def _spectrum() -> list[Row]:
     return rows
 
 
+def _sieve_facts() -> dict[str, Fact]:
+    """Return which share of n primes a sieve up to n ln n finds."""
+    found = {n: primes(n) <= n * math.log(n) for n in (128, 2048, 100_000)}
+    return {f"primes found of {n}": Fact(float(below.sum())) for n, below in found.items()}
+
+
 def _error_facts(positions: list[Row], inputs: list[Row]) -> dict[str, Fact]:
     slope, error = log_slope(
         [float(row["phase_turns"]) for row in inputs[:6]],
@@ -198,7 +205,10 @@ def _root_facts(lags: list[Row], n_roots: int) -> dict[str, Fact]:
     k = 2048
     exact = lag_cosines(StaticPrime(2 * k).increments, 10_000)
     rounded = lag_cosines(float32_root_increments(k), 10_000)
+    far = [abs(float(row["exact_similarity"])) for row in lags if row["D"] == 4096]
     return {
+        "exact_similarity_worst": Fact(max(far)),
+        "exact_similarity_typical": Fact(4096**-0.5),
         "float32_similarity_2_17": Fact(float(by_lag[4096, 17]["float32_similarity"])),
         "exact_similarity_2_17": Fact(float(by_lag[4096, 17]["exact_similarity"])),
         "float32_similarity_2_23": Fact(float(by_lag[4096, 23]["float32_similarity"])),
@@ -214,7 +224,7 @@ def _root_facts(lags: list[Row], n_roots: int) -> dict[str, Fact]:
 def _growth_facts(growth: list[Row], spectrum: list[Row]) -> dict[str, Fact]:
     dims = [float(row["D"]) for row in spectrum]
     paper = [float(row["paper"]) for row in spectrum]
-    facts = {"n_log_n_quotient": Fact(float(growth[-1]["over_n_log_n"]))}
+    facts = _sieve_facts() | {"n_log_n_quotient": Fact(float(growth[-1]["over_n_log_n"]))}
     facts["n_log_n_quotient_before"] = Fact(float(growth[2]["over_n_log_n"]))
     for name in ("one_input", "two_inputs"):
         quotients = [

@@ -12,10 +12,11 @@ import numpy as np
 from primal.decoding import Integers
 from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime
-from primal_studies.paper._claim import Claim, Judgement
+from primal_studies.paper._claim import Claim, Judgement, Weight
+from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import fact, grade
-from primal_studies.paper.experiments._parts import PALETTE, panels, values_of
+from primal_studies.paper._stats import fact, grade, span
+from primal_studies.paper.experiments._parts import PALETTE, fact_rows, panels, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,9 +31,9 @@ def run(quick: bool, progress: Progress) -> Outcome:
     repeats = 2 if quick else 5
     bounds, facts = _bound_rows(repeats)
     progress(0.5)
-    facts |= _failure_facts() | _few_phases_facts(50 if quick else 200)
+    few = _few_phases_facts(50 if quick else 200)
     progress(1.0)
-    return Outcome({"bound": bounds}, facts)
+    return Outcome({"bound": bounds, "few_phases": fact_rows(few)}, facts | _failure_facts() | few)
 
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
@@ -68,14 +69,14 @@ def _bound_rows(repeats: int) -> tuple[list[Row], dict[str, Fact]]:
 
 def _wrapping(m: DynamicPrime, half_width: float, seed: int) -> float:
     """Return the share of 4000 uniform inputs of a box, its corner among them, that wrap."""
-    x = np.random.default_rng(42 + seed).uniform(-half_width, half_width, (4000, m.d))
+    x = generator(seed).uniform(-half_width, half_width, (4000, m.d))
     x[0] = half_width
     return float((m.regime(x).wraps > 0).mean())
 
 
 def _failure_facts() -> dict[str, Fact]:
     """Return how often "no phase wraps" and "the inverse is exact" agree, at d = 2."""
-    x = np.random.default_rng(42).uniform(-1.0, 1.0, (20_000, 2))
+    x = generator().uniform(-1.0, 1.0, (20_000, 2))
     agreements = []
     for D in (4, 16, 128):
         m = _map(2, D, 0.25)
@@ -88,19 +89,19 @@ def _few_phases_facts(n: int) -> dict[str, Fact]:
     """Return what D < 2 d leaves of real inputs and of bytes."""
     d, D = 16, 16
     m = _map(d, D)
-    generator = np.random.default_rng(42)
-    bytes_in = generator.integers(0, 256, (n, d)).astype(np.float64)
+    rng = generator()
+    bytes_in = rng.integers(0, 256, (n, d)).astype(np.float64)
     found = m.decode_plan(prior=Integers(1.0, 0, 255)).decode(m.encode(bytes_in))
     correct = (found.x == bytes_in).all(axis=1) & (found.status == "unique")
     # Real inputs: the kernel of W moves x and leaves the code.
     kernel = np.linalg.svd(m.basis.frequencies)[2][-1]
-    x = generator.uniform(-1.0, 1.0, (n, d))
+    x = rng.uniform(-1.0, 1.0, (n, d))
     moved = np.abs(m.encode(x + kernel) - m.encode(x)).max()
     # D = 2 d: W is square, and whole turns in every phase are one step of x.
     square = _map(2, 4)
     step = np.linalg.solve(square.basis.frequencies, [1.0, 2.0])
     y = x[:, :2]
-    return {
+    return _compression_facts(m, bytes_in) | {
         "bytes proved unique at D = d": Fact(float(correct.mean())),
         "code moved along the kernel at D = d": Fact(float(moved)),
         "code moved by one step of x at D = 2 d": Fact(
@@ -109,6 +110,27 @@ def _few_phases_facts(n: int) -> dict[str, Fact]:
         "code moved by that step at D = 2 d + 2": Fact(
             float(np.abs(_map(2, 6).encode(y + step) - _map(2, 6).encode(y)).max(axis=1).min())
         ),
+    }
+
+
+def _compression_facts(m: DynamicPrime, bytes_in: np.ndarray) -> dict[str, Fact]:
+    """Return the fewest bits a code may have for 99 % of the byte vectors to come back."""
+    k = m.D // 2
+    exact = m.turns(bytes_in).astype(np.uint64)
+    fewest = math.inf
+    for bits in (32, 28, 24, 20, 18, 16):
+        step = np.uint64(1 << (32 - bits))
+        rounded = (exact + step // np.uint64(2)) // step * step
+        phases = 2.0 * np.pi * rounded.astype(np.float64) / 2.0**32
+        z = np.concatenate([np.cos(phases), np.sin(phases)], axis=1)
+        plan = m.decode_plan(prior=Integers(1.0, 0, 255), noise=2.0 ** -(bits + 1))
+        if (plan.decode(z).x == bytes_in).all(axis=1).mean() < 0.99:
+            break
+        fewest = bits * k
+    return {
+        "bits of the input": Fact(8.0 * m.d),
+        "fewest bits of a code that comes back": Fact(fewest),
+        "numbers of a code over those of the input": Fact(k / m.d),
     }
 
 
@@ -137,7 +159,7 @@ def _recovery_bound(facts: Mapping[str, Fact]) -> Judgement:
     ratio = facts["printed over true bound, d 1"].value
     return Judgement(
         grade(max(printed) == 0.0, max(printed) < 0.01),
-        f"{min(printed):.0%} to {max(printed):.0%} of the inputs inside it wrap",
+        f"{span(printed, '.0%')} of the inputs inside it wrap",
         f"The printed bound is {ratio:.3f} times the tight one at d = 1: the phase is 2 pi sigma "
         f"W x and must stay below pi. Inside 1 / (2 max |sigma W_i|_1) {max(true):.0%} wrap.",
     )
@@ -147,9 +169,9 @@ def _no_wrap_exact(facts: Mapping[str, Fact]) -> Judgement:
     agreement = facts["agreement of not wrapping and exact inverse"].value
     return Judgement(
         grade(agreement == 1.0, agreement > 0.99),
-        f"{agreement:.2%} of inputs agree",
-        f"Of 20,000 inputs at D = 4, 16 and 128, the inverse is exact precisely where no phase "
-        f"wraps for {agreement:.2%} at least.",
+        f"both agree for {agreement:.2%} of the inputs",
+        "20,000 inputs at D = 4, 16 and 128: the inverse is exact where no phase wraps, and "
+        "nowhere else.",
     )
 
 
@@ -160,7 +182,7 @@ def _needs_two_d(facts: Mapping[str, Fact]) -> Judgement:
     return Judgement(
         grade(recovered < 0.01 and moved < 1e-5, moved < 1e-5),
         f"{recovered:.0%} of random byte vectors recovered at D = d = 16",
-        f"Real inputs that differ by a kernel vector of W have codes within {moved:.0e}. Digital "
+        f"Real inputs that differ by a kernel vector of W have one code (to {moved:.0e}). Digital "
         f"inputs carry few bits: {recovered:.0%} of byte vectors come back, proved unique, from "
         "half as many phases as inputs.",
     )
@@ -172,9 +194,37 @@ def _injective(facts: Mapping[str, Fact]) -> Judgement:
     )
     return Judgement(
         grade(square > 1e-3, more > 1e-3),
-        f"different inputs within {square:.0e} at D = 2 d, {more:.2f} apart at D = 2 d + 2",
-        "At D = 2 d the inputs x and x + W**-1 n have one code for every whole n. With one more "
+        f"one code for two inputs at D = 2 d; {more:.2f} apart at D = 2 d + 2",
+        "At D = 2 d the inputs x and x + W^-1 n have one code for every whole n. With one more "
         "frequency the roots of distinct primes forbid that in exact arithmetic, for any sigma.",
+    )
+
+
+def _no_self_intersection(facts: Mapping[str, Fact]) -> Judgement:
+    square, more = values_of(
+        facts, "code moved by one step of x at D = 2 d", "code moved by that step at D = 2 d + 2"
+    )
+    return Judgement(
+        grade(square > 1e-3, more > 1e-3),
+        f"two inputs with one code at D = 4 (apart by {square:.0e}), none at D = 6",
+        "The paper's figure has d = 2 and D = 4: there x and x + W^-1 n meet for every pair of "
+        f"whole numbers n. With one more frequency the same two inputs are {more:.2f} apart, and "
+        "for one input, as in StaticPrime, the winding never meets itself.",
+    )
+
+
+def _compressive(facts: Mapping[str, Fact]) -> Judgement:
+    bits, fewest, numbers = values_of(
+        facts,
+        "bits of the input",
+        "fewest bits of a code that comes back",
+        "numbers of a code over those of the input",
+    )
+    return Judgement(
+        grade(fewest < bits, math.isfinite(fewest) and numbers < 1.0),
+        f"{numbers:.1f} times as many numbers, {fewest:.0f} bits for inputs of {bits:.0f}",
+        "Bytes come back from half as many phases, with the lattice decoder: fewer numbers, but "
+        "each needs more bits. No map can store random bits in fewer.",
     )
 
 
@@ -197,6 +247,10 @@ CLAIMS = (
         "Holds if none wraps; in part if fewer than 1 % do.",
         "regimes",
         _recovery_bound,
+        quote="phase wrapping must not occur (‖x‖∞ < π / (d · sigma · max(W)))",
+        weight=Weight.CENTRAL,
+        figures=("bound",),
+        tables=("bound",),
     ),
     Claim(
         "exact-without-wrapping",
@@ -206,6 +260,11 @@ CLAIMS = (
         "Holds if they agree for every input; in part for 99 %.",
         "regimes",
         _no_wrap_exact,
+        quote="This inversion guarantees exact recovery of x if and only if two conditions are "
+        "met: the system must be overdetermined (D ≥ 2d), and phase wrapping must not "
+        "occur",
+        weight=Weight.CENTRAL,
+        tables=("bound",),
     ),
     Claim(
         "needs-two-d",
@@ -216,14 +275,46 @@ CLAIMS = (
         "part if only the first.",
         "regimes",
         _needs_two_d,
+        quote="Hashing Regime (High sigma or D < 2d): The conditions are violated. The projection "
+        "becomes a non-invertible, high-entropy representation",
+        tables=("few_phases",),
     ),
     Claim(
         "injective-at-two-d",
         "Section 2.3, inverse pass",
         "D >= 2 d makes the map injective as far as dimension goes.",
-        "Distance of the codes of two inputs that differ by W**-1 n at D = 2 d and D = 2 d + 2.",
+        "Distance of the codes of two inputs that differ by W^-1 n at D = 2 d and D = 2 d + 2.",
         "Holds if codes differ at D = 2 d; in part if only with one more frequency.",
         "regimes",
         _injective,
+        quote="Manifold Regime (Low sigma, D ≥ 2d): Both injectivity conditions hold.",
+        tables=("few_phases",),
+    ),
+    Claim(
+        "no-self-intersection",
+        "Section 3.5, geometric interpretation",
+        "The windings fill the torus without meeting themselves.",
+        "Distance of the codes of two inputs that differ by W^-1 n at D = 4 and at D = 6.",
+        "Holds if codes differ at D = 4, the figure's; in part if only with one more frequency.",
+        "regimes",
+        _no_self_intersection,
+        quote="even for simple inputs, the Primal map effectively utilizes the full phase-space"
+        " volume of the embedding manifold without self-intersection",
+        weight=Weight.DETAIL,
+        tables=("few_phases",),
+    ),
+    Claim(
+        "compressive-storage",
+        "Section 2.3, hashing regime",
+        "With D < 2 d a code is compressive storage.",
+        "d = 16, D = 16: the fewest bits per phase at which random byte vectors come back.",
+        "Holds if a code that comes back has fewer bits than its input; in part if it has fewer "
+        "numbers.",
+        "regimes",
+        _compressive,
+        quote="a non-invertible, high-entropy representation suitable for privacy-preserving "
+        "hashing or compressive storage",
+        weight=Weight.DETAIL,
+        tables=("few_phases",),
     ),
 )

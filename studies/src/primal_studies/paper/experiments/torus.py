@@ -8,9 +8,10 @@ import numpy as np
 
 from primal.maps import StaticPrime
 from primal.turns import increments
+from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import fact, log_slope
-from primal_studies.paper.baselines import SEED, float32_root_increments
+from primal_studies.paper.baselines import float32_root_increments
 from primal_studies.paper.experiments._torus_claims import (
     CELLS,
     CLAIMS,
@@ -127,8 +128,7 @@ def _evenness(exact: np.ndarray, lengths: list[int], n_seeds: int) -> list[Row]:
     rows: list[Row] = []
     for n in lengths:
         random = [
-            qmc.discrepancy(np.random.default_rng(SEED + i).random((n, 2)), method="L2-star")
-            for i in range(n_seeds)
+            qmc.discrepancy(generator(i).random((n, 2)), method="L2-star") for i in range(n_seeds)
         ]
         prime = qmc.discrepancy(_turns(exact, np.arange(n)), method="L2-star")
         rows.append(
@@ -157,16 +157,13 @@ def _evenness_facts(rows: list[Row], exact: np.ndarray, n_seeds: int) -> dict[st
     facts["coverage_points"] = Fact(10_000)
     facts["prime_coverage"] = Fact(_coverage(_turns(exact, np.arange(10_000))))
     facts["random_coverage"] = fact(
-        [_coverage(np.random.default_rng(SEED + i).random((10_000, 2))) for i in range(n_seeds)]
+        [_coverage(generator(i).random((10_000, 2))) for i in range(n_seeds)]
     )
     # Sixteen phases have 65,536 combinations of half turns: 10,000 codes reach one in seven.
     wide = _turns(increments(16), np.arange(10_000))
     facts["prime_wide_coverage"] = Fact(_half_turn_coverage(wide))
     facts["random_wide_coverage"] = fact(
-        [
-            _half_turn_coverage(np.random.default_rng(SEED + i).random((10_000, 16)))
-            for i in range(n_seeds)
-        ]
+        [_half_turn_coverage(generator(i).random((10_000, 16))) for i in range(n_seeds)]
     )
     return facts
 

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime
-from primal_studies.paper._claim import Claim, Judgement
+from primal_studies.paper._claim import Claim, Judgement, MapJudged, Weight
+from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import fact, grade
-from primal_studies.paper.experiments._parts import PALETTE, panels, values_of
+from primal_studies.paper.experiments._parts import PALETTE, fact_rows, panels, values_of
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -28,9 +29,10 @@ _FEATURES = ("pixels", "paper's map, sigma 0.01", "paper's map, sigma 1", "ortho
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Grow maps, and teach digits class by class: in closed form, and by gradients."""
-    facts = _growth_facts()
+    grown = _growth_facts()
+    facts = dict(grown)
     progress(0.1)
-    facts |= _closed_form_facts(_digits(0))
+    facts |= _closed_form_facts(_digits(0)) | _plain_ridge_facts(_digits(0))
     progress(0.4)
     repeats = 1 if quick else 3
     rows: list[Row] = []
@@ -58,7 +60,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
             "all_digits_at_the_end": closed,
         }
     )
-    return Outcome({"digits": rows}, facts)
+    return Outcome({"digits": rows, "growth": fact_rows(grown)}, facts)
 
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
@@ -88,14 +90,14 @@ def _digits(seed: int) -> Split:
     from sklearn.datasets import load_digits
 
     X, y = load_digits(return_X_y=True)
-    order = np.random.default_rng(42 + seed).permutation(len(X))
+    order = generator(seed).permutation(len(X))
     train, test = order[:1200], order[1200:]
     return X[train], y[train], X[test], y[test]
 
 
 def _growth_facts() -> dict[str, Fact]:
     """Return whether features of a small map are the first columns of a grown one, bit for bit."""
-    x = np.random.default_rng(42).uniform(-1.0, 1.0, (200, 4))
+    x = generator().uniform(-1.0, 1.0, (200, 4))
     facts = {}
     for layout in ("block", "interleaved"):
         small = DynamicPrime(4, 128, 1.0, layout=layout)
@@ -134,6 +136,39 @@ def _closed_form_facts(split: Split) -> dict[str, Fact]:
             float(in_parts.score(X_test[first_test], y_test[first_test]))
         ),
     }
+
+
+def _plain_ridge_facts(split: Split) -> dict[str, Fact]:
+    """Return the accuracy of ridge regression on the paper's own features and on pixels.
+
+    Scale and penalty are chosen on a part of the training digits.
+    """
+    from sklearn.linear_model import RidgeClassifier
+
+    X, y, X_test, y_test = split
+    half = len(y) // 2
+
+    def best(pairs: Iterator[tuple[np.ndarray, np.ndarray]]) -> float:
+        trials = []
+        for Z, Z_test in pairs:
+            for alpha in (1e-8, 1e-4, 1.0):
+                chosen = RidgeClassifier(alpha=alpha).fit(Z[:half], y[:half])
+                trials.append((chosen.score(Z[half:], y[half:]), alpha, Z, Z_test))
+        _, alpha, Z, Z_test = max(trials, key=lambda trial: trial[0])
+        return float(RidgeClassifier(alpha=alpha).fit(Z, y).score(Z_test, y_test))
+
+    scales = (1e-6, 1e-5, 1e-4, 1e-3)
+    mapped = ((_paper_features(X, s), _paper_features(X_test, s)) for s in scales)
+    return {
+        "accuracy, ridge on the paper's features": Fact(best(mapped)),
+        "accuracy, ridge on pixels": Fact(best(iter([(X / 16.0, X_test / 16.0)]))),
+    }
+
+
+def _paper_features(X: np.ndarray, sigma: float) -> np.ndarray:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConditioningWarning)
+        return DynamicPrime(64, _D, sigma).encode(X).astype(np.float64)
 
 
 def _by_gradients(name: str, split: Split) -> tuple[float, float, float]:
@@ -193,15 +228,19 @@ def _growth(facts: Mapping[str, Fact]) -> Judgement:
 
 
 def _gradient_free(facts: Mapping[str, Fact]) -> Judgement:
-    same, accuracy = values_of(
-        facts, "class by class equals all at once", "accuracy, class by class in closed form"
+    same, repaired, own, pixels = values_of(
+        facts,
+        "class by class equals all at once",
+        "accuracy, class by class in closed form",
+        "accuracy, ridge on the paper's features",
+        "accuracy, ridge on pixels",
     )
     return Judgement(
-        grade(same == 1.0 and accuracy > 0.9, accuracy > 0.9),
-        f"{accuracy:.1%} of new digits, two classes at a time",
-        "Sums over rows and one linear system, without a gradient, on features of primes: learning "
-        f"in five parts gives {'the same bits as' if same == 1.0 else 'other weights than'} "
-        "learning at once.",
+        grade(own > 0.85, max(own, repaired) > 0.85),
+        f"{own:.1%} of new digits on the paper's features, {repaired:.1%} on repaired ones",
+        f"One linear system, without a gradient; on raw pixels {pixels:.1%}. Learning two classes "
+        f"at a time gives {'the same bits as' if same == 1.0 else 'other weights than'} learning "
+        "all at once.",
     )
 
 
@@ -245,15 +284,27 @@ CLAIMS = (
         "features are.",
         "uses-continual",
         _growth,
+        quote="the network width D can be grown on-the-fly by simply appending the next "
+        "sequence of prime roots to the weight matrix ... exact backward compatibility "
+        "with previously learned representations",
+        map_judged=MapJudged.BOTH,
+        tables=("growth",),
     ),
     Claim(
         "gradient-free",
         "Section 4.2, gradient-free learning",
         "The map serves gradient-free learning.",
-        "Class-incremental ridge regression on digits, compared with fitting all at once.",
-        "Holds if both give the same bits and exceed 90 %; in part if only the accuracy does.",
+        "Ridge regression on digits, scale and penalty chosen on training digits; the repaired map "
+        "also class by class.",
+        "Holds if the paper's features reach 85 % without a gradient; in part if repaired ones do.",
         "uses-continual",
         _gradient_free,
+        quote="Our method can be employed to develop novel gradient-free algorithms or serve as"
+        " a modular component within existing frameworks.",
+        map_judged=MapJudged.BOTH,
+        weight=Weight.DETAIL,
+        figures=("digits",),
+        tables=("digits",),
     ),
     Claim(
         "no-interference",
@@ -264,5 +315,11 @@ CLAIMS = (
         "0.05 above raw pixels.",
         "uses-continual",
         _no_forgetting,
+        quote="distinct inputs are mapped to nearly orthogonal activation patterns, effectively"
+        " minimizing gradient interference between tasks without the need for replay "
+        "buffers",
+        map_judged=MapJudged.BOTH,
+        figures=("digits",),
+        tables=("digits",),
     ),
 )

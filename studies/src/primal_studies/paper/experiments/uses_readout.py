@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from primal.maps import DynamicPrime
-from primal_studies.paper._claim import Claim, Judgement
+from primal_studies.paper._claim import Claim, Judgement, MapJudged, Weight
+from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._shapes import circles, noisy, spiral
 from primal_studies.paper._stats import fact, grade
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "EXPERIMENT"]
 
 _NOISE = 0.5
-_SCALES = (0.007, 0.02, 1.0)
+_SCALES = (0.007, 0.01, 0.02, 1.0)  # 0.01 is ours: between the scales of the paper
+_PAPER_SCALES = (0.007, 0.02, 1.0)
 _DIMENSIONS = (4, 128)
 # Of both kernel maps; the best of five for both on these very points, so no accuracy here is one
 # that a user should expect on new data. The paper's map has the paper's scales.
@@ -31,15 +33,19 @@ _ALPHAS = tuple(10.0 ** np.arange(-6.0, 2.0))
 
 def run(quick: bool, progress: Progress) -> Outcome:
     """Fit one ridge classifier on every kind of features."""
-    n, draws = (400, 2) if quick else (1000, 5)
+    n, draws = (600, 3) if quick else (1000, 5)
     rows: list[Row] = []
     facts: dict[str, Fact] = {}
+    wrapped: dict[float, list[float]] = {}
     for number, task in enumerate(_TASKS):
         scores: dict[str, list[float]] = {}
         for seed in range(draws):
             x, y = _two_classes(task, n, seed)
             for name, features in _maps(seed).items():
                 scores.setdefault(name, []).append(_accuracy(features(x), y))
+            for sigma in _SCALES:
+                wraps = DynamicPrime(2, 128, sigma).regime(x).wraps
+                wrapped.setdefault(sigma, []).append(float((wraps > 0).mean()))
             progress((number + (seed + 1) / draws) / len(_TASKS))
         for name, values in scores.items():
             found = fact(values)
@@ -47,6 +53,8 @@ def run(quick: bool, progress: Progress) -> Outcome:
             rows.append(
                 {"task": task, "features": name, "accuracy": found.value, "spread": found.spread}
             )
+    for sigma, shares in wrapped.items():
+        facts[f"inputs wrapped, sigma {sigma} D 128"] = fact(shares)
     return Outcome({"accuracy": rows}, facts)
 
 
@@ -72,7 +80,7 @@ def _two_classes(task: str, n: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         y = np.arange(2 * n) % 2
         clean = spiral(2 * n, seed=seed) * np.where(y == 1, -1.0, 1.0)[:, None]
         return noisy(clean, _NOISE, seed), y
-    order = np.random.default_rng(42 + seed).permutation(2 * n)
+    order = generator(seed).permutation(2 * n)
     return noisy(circles(2 * n), _NOISE, seed)[order], (order >= n).astype(int)
 
 
@@ -125,7 +133,7 @@ def _unrolls(facts: Mapping[str, Fact]) -> Judgement:
 
 
 def _beats_random(facts: Mapping[str, Fact]) -> Judgement:
-    paper = {task: _best(facts, task, 128, *_SCALES) for task in _TASKS}
+    paper = {task: _best(facts, task, 128, *_PAPER_SCALES) for task in _TASKS}
     random = {task: facts[f"{task}, random Fourier, D 128"].value for task in _TASKS}
     kronecker = facts["spirals, kronecker primes, D 128"].value
     ahead = [paper[task] > random[task] + 0.01 for task in _TASKS]
@@ -140,12 +148,20 @@ def _beats_random(facts: Mapping[str, Fact]) -> Judgement:
 
 
 def _private_separable(facts: Mapping[str, Fact]) -> Judgement:
-    spirals, rings = values_of(facts, *(f"{task}, paper's map, sigma 1.0 D 128" for task in _TASKS))
+    # Where most inputs have a wrapped phase the linear inverse is of no use.
+    hashed = [s for s in _SCALES if facts[f"inputs wrapped, sigma {s} D 128"].value > 0.5]
+    right = {
+        s: values_of(facts, *(f"{task}, paper's map, sigma {s} D 128" for task in _TASKS))
+        for s in hashed
+    }
+    best = [max((pair[i] for pair in right.values()), default=0.0) for i in range(2)]
+    high = right.get(1.0, (0.0, 0.0))
     return Judgement(
-        grade(min(spirals, rings) > 0.9, max(spirals, rings) > 0.9),
-        f"spirals {spirals:.0%}, circles {rings:.0%} at sigma = 1.0",
-        f"Half of the points would be right by chance. Of new points a linear read-out of the "
-        f"wrapped features gets {spirals:.0%} and {rings:.0%} right.",
+        grade(any(min(pair) > 0.9 for pair in right.values()), max(best) > 0.9),
+        f"spirals {best[0]:.0%}, circles {best[1]:.0%} at the best scale where most inputs wrap",
+        f"At sigma = 1 a linear read-out gets {high[0]:.0%} and {high[1]:.0%} right (half by "
+        "chance); circles stay separable at scales where phases have begun to wrap. Wrapping is no "
+        "privacy: see the claims on recovery.",
     )
 
 
@@ -169,6 +185,11 @@ CLAIMS = (
         "Holds if both exceed 95 % in the paper's D = 4; in part if either does at D = 4 or 128.",
         "uses-readout",
         _unrolls,
+        quote="the non-linear Spiral and Circular geometries are effectively “unrolled” into a "
+        "simplified manifold structure ... performing linear classification on non-convex"
+        " data boundaries",
+        figures=("accuracy",),
+        tables=("accuracy",),
     ),
     Claim(
         "superior-to-rff",
@@ -178,15 +199,25 @@ CLAIMS = (
         "Holds if ahead by 1 % on one task and behind on none; in part if ahead on one.",
         "uses-readout",
         _beats_random,
+        quote="offering a superior deterministic alternative to Random Fourier Features",
+        map_judged=MapJudged.BOTH,
+        weight=Weight.CENTRAL,
+        figures=("accuracy",),
+        tables=("accuracy",),
     ),
     Claim(
         "private-yet-separable",
         "Section 4.1, privacy",
         "Wrapped features keep the separability that accurate classification needs.",
-        "The same classifier at sigma = 1.0, D = 128.",
-        "Holds if both tasks exceed 90 %; in part if one does.",
+        "The same classifier at D = 128 and the scales at which most inputs have a wrapped phase.",
+        "Holds if both tasks exceed 90 % at one of these scales; in part if one task does.",
         "uses-readout",
         _private_separable,
+        quote="phase-wrapping prevents exact reconstruction (privacy), yet the projection "
+        "preserves geometric separability, enabling high-accuracy classification without "
+        "exposing raw data",
+        figures=("accuracy",),
+        tables=("accuracy",),
     ),
     Claim(
         "optical-hardware",
@@ -194,5 +225,9 @@ CLAIMS = (
         "Optical hardware could generate the frequencies at very high speed.",
         "Needs such hardware.",
         "Not tested: a proposal for hardware that does not exist here.",
+        quote="exploring hardware realizations in optical computing, where the analog "
+        "generation of irrational prime frequencies offers potential for "
+        "ultra-high-speed, interference-free processing",
+        weight=Weight.DETAIL,
     ),
 )

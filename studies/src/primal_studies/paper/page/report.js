@@ -27,23 +27,33 @@
 // The ledger: by verdict and by words.
 (() => {
   const rows = [...document.querySelectorAll(".ledger > tbody > tr")];
-  const texts = rows.map((row) => row.textContent.toLowerCase());
+  const groups = [...document.querySelectorAll(".group-of-claims")];
+  const plain = (text) => text.toLowerCase().replaceAll("\u03c3", "sigma").replaceAll("-", " ");
+  const texts = rows.map((row) => plain(row.textContent));
   const buttons = [...document.querySelectorAll("[data-filter]")];
   const search = document.getElementById("search");
+  const unfold = document.getElementById("unfold");
   let kind = "";
 
   function show() {
-    const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
+    const words = plain(search.value).split(/\s+/).filter(Boolean);
+    const chosen = Boolean(kind || words.length);
     let count = 0;
     rows.forEach((row, i) => {
       const fits = (!kind || row.dataset.kind === kind) && words.every((word) => texts[i].includes(word));
       row.hidden = !fits;
       count += fits;
     });
+    const all = unfold.getAttribute("aria-pressed") === "true";
+    for (const group of groups) {
+      const left = group.querySelector(".ledger > tbody > tr:not([hidden])");
+      group.hidden = !left;
+      group.open = Boolean(left) && (chosen || all);
+    }
     for (const button of buttons) {
       button.setAttribute("aria-pressed", String(button.dataset.filter === kind));
     }
-    document.getElementById("shown").textContent = `${count} of ${rows.length} claims shown`;
+    document.getElementById("shown").textContent = `${count} of ${rows.length} claims${chosen ? "" : ", by part of the paper"}`;
     document.getElementById("none").hidden = count > 0;
   }
   for (const button of buttons) {
@@ -53,29 +63,43 @@
     });
   }
   search.addEventListener("input", show);
+  unfold.addEventListener("click", () => {
+    const all = unfold.getAttribute("aria-pressed") !== "true";
+    unfold.setAttribute("aria-pressed", String(all));
+    show();
+  });
   document.getElementById("reset").addEventListener("click", () => {
     kind = "";
     search.value = "";
     show();
     search.focus();
   });
-  // A link to a claim that the filter hides shows it again.
-  addEventListener("hashchange", () => {
-    const target = rows.find((row) => `#${row.id}` === decodeURIComponent(location.hash));
-    if (target?.hidden) {
-      document.getElementById("reset").click();
-      target.scrollIntoView();
-    }
-  });
+  // What a link leads to is shown, whatever hides it.
+  function reveal() {
+    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    if (!target) return;
+    if (target.hidden) document.getElementById("reset").click();
+    for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
+    target.scrollIntoView();
+  }
+  addEventListener("hashchange", reveal);
+  for (const link of document.querySelectorAll('a[href^="#"]')) {
+    link.addEventListener("click", () => { if (link.hash === location.hash) reveal(); });
+  }
   show();
+  reveal();
 })();
 
-// A figure as a file, from the page itself: the folder may not be with it.
-for (const link of document.querySelectorAll("a.file")) {
-  link.addEventListener("click", () => {
-    const figure = link.closest("figure").querySelector("svg");
-    const text = new XMLSerializer().serializeToString(figure);
-    link.href = `data:image/svg+xml;charset=utf-8,${encodeURIComponent(text)}`;
+// Figures as files: the page holds them, so it makes them.
+for (const button of document.querySelectorAll("[data-file]")) {
+  button.addEventListener("click", () => {
+    const svg = button.closest("figure").querySelector("svg").cloneNode(true);
+    svg.setAttribute("xmlns", "http://www.w3.org/2000/svg");
+    svg.style.colorScheme = "light";
+    const url = URL.createObjectURL(new Blob([svg.outerHTML], { type: "image/svg+xml" }));
+    const link = Object.assign(document.createElement("a"), { href: url, download: button.dataset.file });
+    link.click();
+    setTimeout(() => URL.revokeObjectURL(url), 1000);
   });
 }
 

@@ -168,7 +168,7 @@ const primal = (() => {
 
   // Which phases of the points wrap, and what no point of that size can do.
   function regime(points, rows) {
-    const sizes = rows.map(({ values: [a, b] }) => a + b);
+    const sizes = rows.map(({ values: [a, b] }) => Math.abs(a) + Math.abs(b));
     let wrapped = 0;
     for (const [x, y] of points) {
       for (const { values: [a, b] } of rows) if (Math.abs(a * x + b * y) >= 0.5) wrapped++;
@@ -193,5 +193,18 @@ const primal = (() => {
     return { turns, z, decoded, mse: sum / (2 * points.length), ...regime(points, rows) };
   }
 
-  return { frequencies, integerPoints, roundTrip };
+  // Phases of any frequencies in float64: not bit for bit the library's, but to 1e-12 turn.
+  function floatPhases(points, rows) {
+    const turns = new Uint32Array(points.length * rows.length);
+    let at = 0;
+    for (const [x, y] of points) {
+      for (const { values: [a, b] } of rows) {
+        const phase = a * x + b * y;
+        turns[at++] = Math.round((phase - Math.floor(phase)) * 2 ** 32) % 2 ** 32;
+      }
+    }
+    return turns;
+  }
+
+  return { decode, encode, floatPhases, frequencies, integerPoints, phases, regime, roundTrip };
 })();
