@@ -321,6 +321,7 @@ def test_what_was_not_run_has_no_verdict():
         "holds": 1,
         "holds in part": 1,
         "does not hold": 1,
+        "erratum": 0,
         "not testable here": 2,
         "not run": 3,
     }

@@ -199,7 +199,8 @@ def _decoders(outcome: Outcome) -> Figure:
             for column, (what, label) in enumerate(_DECODERS.items()):
                 title = f"{label}\n\u03c3 = {sigma}: MSE {float(found[f'mse_{what}']):.2g}"
                 _scatter(line[1 + 2 * place + column], rows, what, _REACH, title)
-        _scatter(line[0], rows, "x", _REACH, "input")
+        shown = _points(outcome, 1.0, 128, shape, 0.0)
+        _scatter(line[0], shown, "x", _REACH, "input")
         line[0].set_ylabel(shape)
     return figure
 
