@@ -69,19 +69,24 @@ class DecodePlan:
         What can be promised without data.
     noise_turns : float
     beam : int
+        Most partial solutions kept while rounding.
     setup_seconds : float
         Time that this set-up took, or its reading from the cache.
     """
 
     def __init__(
-        self, model: PhaseModel, layout: str, search: Search, beam: int, setup_seconds: float
+        self, model: PhaseModel, layout: str, search: Search, setup_seconds: float
     ) -> None:
         self._model, self._layout, self._search = model, layout, search
-        self.beam, self.setup_seconds = beam, setup_seconds
+        self.setup_seconds = setup_seconds
 
     @property
     def certificate(self) -> DecodingCertificate:
         return self._search.certificate
+
+    @property
+    def beam(self) -> int:
+        return self._search.n_kept
 
     @property
     def noise_turns(self) -> float:
@@ -118,11 +123,11 @@ class DecodePlan:
             )
         phases = code_phases(z, k, self._layout, self.noise_turns)
         rows = np.ascontiguousarray(phases.reshape(-1, k))
-        n, c = len(rows), self._search.n_kept
+        n, c = len(rows), self._search.n_listed
         require_memory(8 * n * c * d, f"a list of {c} candidates for each of {n} codes")
         x, residual = np.empty((n, d)), np.empty(n)
         status, candidates = np.empty(n, dtype="<U9"), np.empty((n, c, d))
-        step = max(1, _BLOCK_PHASES // (k * c))
+        step = max(1, _BLOCK_PHASES // (k * self.beam))
         for first in range(0, n, step):
             part = slice(first, min(first + step, n))
             x[part], status[part], residual[part], candidates[part] = self._search(rows[part])
@@ -148,7 +153,7 @@ def make_plan(
     *,
     prior: Prior,
     noise: object = "float32",
-    beam: int = 1,
+    beam: int | None = None,
     cache: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> DecodePlan:
@@ -157,9 +162,10 @@ def make_plan(
         raise ParameterError(
             f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
         )
-    beam = whole_number("beam", beam, least=1)
-    # Whole turns, phases and inputs of every candidate, several times each.
-    require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
+    if beam is not None:
+        beam = whole_number("beam", beam, least=1)
+        # Whole turns, phases and inputs of every candidate, several times each.
+        require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
     cache = flag("cache", cache)
     callback("progress", progress)
     start = time.perf_counter()
@@ -169,11 +175,11 @@ def make_plan(
     model = PhaseModel(basis.table, law, noise_std)
     key = cache_key(basis.fingerprint, repr(prior), model.noise_turns) if cache else None
     search = Search(model, set_up(model, key, progress), beam)
-    return DecodePlan(model, layout, search, beam, time.perf_counter() - start)
+    return DecodePlan(model, layout, search, time.perf_counter() - start)
 
 
 def decode_exact(
-    z: object, m: _Map, *, prior: Prior, noise: object = None, beam: int = 1
+    z: object, m: _Map, *, prior: Prior, noise: object = None, beam: int | None = None
 ) -> DecodeResult:
     """Return x from codes of a ``DynamicPrime``, also where phases wrap; a plan used once.
 
@@ -185,7 +191,8 @@ def decode_exact(
     prior : Box, Gaussian or Integers
     noise : str or float, optional
         By default that of the type of z.
-    beam : int, default=1
+    beam : int, optional
+        As in ``DynamicPrime.decode_plan``.
 
     Examples
     --------
