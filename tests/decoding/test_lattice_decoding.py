@@ -358,6 +358,20 @@ def test_a_plan_that_rounding_fails_asks_for_a_beam():
     np.testing.assert_array_equal(result.x[unique], x[unique])
 
 
+@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize("noise", [0.031, 0.12])
+def test_phases_of_a_loaded_memory_come_back(basis, noise):
+    """Also where noise alone reaches half a turn in one phase of a few ten thousand."""
+    m, x = quiet_map(2, 512, 5.0, basis=basis), uniform(300, 2)
+    plan = m.decode_plan(prior=BOX, noise=noise)
+    assert plan.certificate.rows == 256
+    assert plan.certificate.log2_spurious < -150.0
+    result = plan.decode(noisy_codes(m, x, noise))
+    unique = result.status == "unique"
+    assert unique.mean() > 0.98
+    assert (np.abs(result.x - x)[unique] < 7.0 * plan.certificate.x_std).all()
+
+
 def test_a_gaussian_prior_with_fewer_phases_than_inputs():
     rng = np.random.default_rng(5)
     loadings = rng.normal(size=(32, 6))
