@@ -75,6 +75,7 @@ class PhaseModel:
         of x: frequencies of the basis ``hadamard`` have few bits, and do happen to be that.
         """
         lengths = np.sqrt(np.square(self.spread).sum(axis=1))
+        lengths[lengths == 0.0] = np.inf  # a phase that no x moves tells nothing: last
         # Equal lengths must not be ordered by the rounding of this machine.
         order = np.argsort(np.rint(np.log2(lengths) * 1024.0), kind="stable")
         r = self.spread.shape[1]
