@@ -100,7 +100,7 @@ class PhaseModel:
 
     def lattice(self, n_rows: int) -> Lattice:
         """Return the lattice of the whole-number phases and the first `n_rows` of the code."""
-        factor, log2_factor = _as_integers(self.factor)
+        factor, log2_factor = as_integers(self.factor)
         rows = self.order[:n_rows]
         exponents = self.table.exponents[rows]
         least = int(exponents.min())
@@ -110,7 +110,7 @@ class PhaseModel:
         log2_unit = least - FREQUENCY_BITS + log2_factor
         noise = np.full(n_rows, self.noise_turns)
         if self.prior.step is not None:
-            whole, log2_whole = _as_integers(self.factor / self.prior.step[:, None])
+            whole, log2_whole = as_integers(self.factor / self.prior.step[:, None])
             shift = log2_whole - log2_unit  # positive: frequencies have 62 bits more
             numerators = np.concatenate([whole << max(shift, 0), numerators])
             noise = np.concatenate([np.zeros(self.n_whole), noise])
@@ -162,7 +162,7 @@ def promised_success(log_deviations: np.ndarray) -> float:
     return log_success(np.exp(log_deviations.mean() + slope))
 
 
-def _as_integers(values: np.ndarray) -> tuple[np.ndarray, int]:
+def as_integers(values: np.ndarray) -> tuple[np.ndarray, int]:
     """Return Python ints and the power of two that they are multiples of, about 60 bits wide."""
     log2_unit = int(np.frexp(np.abs(values).max())[1]) - _FACTOR_BITS
     scaled = np.ldexp(values, -log2_unit)
