@@ -45,7 +45,7 @@ def test_no_whole_numbers_are_better(seed):
 
 def test_unique_means_that_no_other_fits():
     rng = np.random.default_rng(1)
-    covariance = spread_covariance(rng, 4, 0.2)
+    covariance = spread_covariance(rng, 4, 0.25)
     plan = plan_matrix(np.zeros((4, 0)), covariance=covariance)
     whole = rng.integers(-99, 99, (2000, 4))
     y = rng.normal(size=(2000, 4)) @ np.linalg.cholesky(covariance).T - whole

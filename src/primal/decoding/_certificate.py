@@ -68,7 +68,7 @@ class DecodingCertificate:
         return (
             f"{'recoverable' if self.recoverable else 'not always recoverable'}: success "
             f"{self.success_probability:.6f}, expected spurious solutions "
-            f"2**{self.log2_spurious:.0f}, largest deviation of x {self.x_std.max():.1e}, "
+            f"2**{self.log2_spurious:.0f}, largest deviation of x {self.x_std.max(initial=0.0):.1e}, "
             f"{self.rows} phases used"
         )
 

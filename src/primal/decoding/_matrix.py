@@ -45,6 +45,7 @@ _KNOWN_DEVIATIONS = 256.0
 _BLOCK_ROWS = 1 << 12
 # More rows of equal, independent noise go the way of codes.
 _MOST_SEARCHED = 40
+_GOLDEN = 0.6180339887498949
 
 
 @dataclass(frozen=True, eq=False)
@@ -284,7 +285,10 @@ class _TallPlan(MatrixPlan):
     """
 
     def __init__(self, matrix: np.ndarray, prior: Prior, noise: float, n_candidates: int) -> None:
-        table = FrequencyTable.from_floats(matrix)
+        # Rows of equal length are taken as they come, and neighbors are often alike, as samples of
+        # a signal are: every part of the matrix should have some among the first.
+        self._rows = np.argsort(np.arange(len(matrix)) * _GOLDEN % 1.0)
+        table = FrequencyTable.from_floats(matrix[self._rows])
         self._model = model = PhaseModel(table, prior.model(matrix.shape[1]), noise)
         self._by_code = Search(model, set_up(model, None), None)
         self._n_candidates, self._matrix = n_candidates, matrix
@@ -292,7 +296,7 @@ class _TallPlan(MatrixPlan):
 
     def _solve(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
         c, d = self._n_candidates, self._matrix.shape[1]
-        _, status, _, candidates = self._by_code(wrapped(y))
+        _, status, _, candidates = self._by_code(wrapped(y)[:, self._rows])
         x = np.full((len(y), c, d), np.nan)
         x[:, : candidates.shape[1]] = candidates[:, :c]
         found = ~np.isnan(x[:, :, 0])
@@ -324,6 +328,7 @@ class _Law:
     known: np.ndarray
     open_rows: np.ndarray
     whole_inputs: np.ndarray
+    step: np.ndarray
     scale: np.ndarray
     noise: np.ndarray
     spread_t: np.ndarray
@@ -339,14 +344,17 @@ class _Law:
         lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))[known_rows]
         # A power of two, so that scaling is exact.
         scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths)))
-        whole_inputs = np.flatnonzero(np.isfinite(prior.step))
+        step = np.full(len(prior.mean), np.inf) if prior.step is None else prior.step
+        whole_inputs = np.flatnonzero(np.isfinite(step))
         steps = np.zeros((len(whole_inputs), spread.shape[1]))
-        steps[:, : prior.factor.shape[1]] = (prior.factor / prior.step[:, None])[whole_inputs]
+        steps[:, : prior.factor.shape[1]] = (prior.factor / step[:, None])[whole_inputs]
         rows = [scale[:, None] * spread[known_rows], steps, spread[open_rows]]
         deviations = [scale * std[known_rows], np.zeros(len(steps)), std[open_rows]]
         spread_t = np.ascontiguousarray(np.concatenate(rows).T)
         deviations = np.concatenate(deviations)
-        return cls(matrix, prior, known_rows, open_rows, whole_inputs, scale, deviations, spread_t)
+        return cls(
+            matrix, prior, known_rows, open_rows, whole_inputs, step, scale, deviations, spread_t
+        )
 
     @property
     def lattice(self) -> Lattice:
@@ -363,8 +371,8 @@ class _Law:
     def whole_values(self, turns: np.ndarray) -> np.ndarray:
         """Return the whole inputs of whole turns (n, m)."""
         j, first = self.whole_inputs, len(self.known)
-        step, mean = self.prior.step[j], self.prior.mean[j]
-        return step * (np.rint(mean / step) + turns[:, first : first + len(j)])
+        step = self.step[j]
+        return step * (np.rint(self.prior.mean[j] / step) + turns[:, first : first + len(j)])
 
 
 def plan_matrix(
@@ -421,7 +429,7 @@ def plan_matrix(
             raise DataError(f"known must hold a bool for each of the {k} rows, got {known!r}.")
         mask = mask.astype(bool)
     law = _Law.of(matrix, _prior_of(prior, d), _noise_of(noise, covariance, k), mask)
-    plain = not mask.any() and np.ndim(noise) == 0 and covariance is None
+    plain = not mask.any() and covariance is None and len(set(law.noise[law.noise > 0])) == 1
     if k > _MOST_SEARCHED and plain and isinstance(prior, (Box, Gaussian, Integers)):
         return _TallPlan(matrix, prior, float(law.noise[-1]), candidates)
     if len(law.noise) == len(law.known):
@@ -463,11 +471,10 @@ def _noise_of(noise: object, covariance: object, k: int) -> np.ndarray:
     if (noise is None) == (covariance is None):
         raise ParameterError("state the noise of y, or its covariance, and not both.")
     if covariance is None:
-        std = np.broadcast_to(real_array("noise", noise), (k,)) if np.ndim(noise) == 0 else noise
-        std = real_array("noise", std, last=k)
-        if std.ndim != 1 or not (std > 0.0).all():
+        std = real_array("noise", noise)
+        if std.shape not in ((), (k,)) or not (std > 0.0).all():
             raise DataError(f"noise must be positive, one number or one per row, got {noise!r}.")
-        return np.diag(np.square(std))
+        return np.diag(np.square(np.broadcast_to(std, k)))
     matrix = real_array("covariance", covariance, last=k)
     if matrix.shape != (k, k) or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
         raise DataError(f"covariance must be a symmetric {k} x {k} matrix, got {matrix.shape}.")
