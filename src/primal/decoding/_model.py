@@ -141,18 +141,23 @@ def row_counts(model: PhaseModel) -> Iterator[int]:
     nearly geometric ones; so the chance of success can be told before reducing. The first
     number is the smallest that promises 0.99999, or the best there is; larger ones follow.
     """
-    deviations = np.log(model.deviations())
-    n_whole = model.n_whole
-    most = len(deviations) - n_whole
-    least = 1 if n_whole else min(most, model.factor.shape[1])
-    promised = {n: promised_success(deviations[: n_whole + n]) for n in range(least, most + 1)}
+    promised, n_whole = promises(model), model.n_whole
     # Data in whole numbers are seldom normal, so more room is left for them.
     good = [n for n, log_chance in promised.items() if log_chance > (-1e-12 if n_whole else -1e-5)]
     first = good[0] if good else max(promised, key=lambda n: promised[n])
+    most = max(promised)
     yield first
     yield from (first + extra for extra in (2, 6, 14, 30, 62) if first + extra < most)
     if most > first:
         yield most
+
+
+def promises(model: PhaseModel) -> dict[int, float]:
+    """Return the log of the chance of success to expect from numbers of rows, by number."""
+    deviations, n_whole = np.log(model.deviations()), model.n_whole
+    most = len(deviations) - n_whole
+    least = 1 if n_whole else min(most, model.factor.shape[1])
+    return {n: promised_success(deviations[: n_whole + n]) for n in range(least, most + 1)}
 
 
 def promised_success(log_deviations: np.ndarray) -> float:

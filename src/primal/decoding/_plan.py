@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from primal._checks import callback, flag, require_memory, whole_number
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
 from primal.decoding._certificate import DecodingCertificate, describe_misfit
-from primal.decoding._model import PhaseModel, least_noise_turns
+from primal.decoding._model import PhaseModel, least_noise_turns, promises
 from primal.decoding._phases import NOISES, code_phases, noise_turns
 from primal.decoding._priors import Box, Gaussian, Integers, Prior
 from primal.decoding._search import Search
@@ -23,6 +24,22 @@ from primal.errors import DataError, MisfitWarning, ParameterError
 
 # Phases worked on at once, counting every candidate: a few arrays of 8 MB.
 _BLOCK_PHASES = 1 << 20
+
+
+class _Frequencies(Protocol):
+    """What a plan needs of a basis, or of another linear map to phases."""
+
+    @property
+    def table(self) -> Any: ...
+
+    @property
+    def n_frequencies(self) -> int: ...
+
+    @property
+    def d(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str: ...
 
 
 class _Map(Protocol):
@@ -148,7 +165,7 @@ class DecodePlan:
 
 
 def make_plan(
-    basis: Basis,
+    basis: _Frequencies,
     layout: str,
     *,
     prior: Prior,
@@ -176,6 +193,15 @@ def make_plan(
     key = cache_key(basis.fingerprint, repr(prior), model.noise_turns) if cache else None
     search = Search(model, set_up(model, key, progress), beam)
     return DecodePlan(model, layout, search, time.perf_counter() - start)
+
+
+def promised_chance(basis: _Frequencies, *, prior: Prior, noise: float) -> float:
+    """Return the chance that rounding can be expected to succeed with, before any reduction.
+
+    A plan keeps more partial solutions than one where that pays: what has 0.5 here ends near 1.
+    """
+    model = PhaseModel(basis.table, prior.model(basis.d), noise_turns(noise))
+    return math.exp(max(promises(model).values()))
 
 
 def decode_exact(
