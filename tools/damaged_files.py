@@ -182,6 +182,7 @@ def _make_specs(folder: Path) -> None:
         "items": hdc.ItemMemory(space.symbols("a"), ["x", 3]).spec,
         "pairs": hdc.KeyValueMemory(space).spec,
         "sequence": hdc.SequenceMemory("b", hdc.ItemMemory(space.symbols("a"), [1, 2])).spec,
+        "vectors": hdc.VectorMemory(2, 128).spec,
         "random": codebook(20, 8, kind="gaussian", seed=1).spec,
     }
     for name, spec in specs.items():

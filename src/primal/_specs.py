@@ -25,6 +25,7 @@ _ROOMS = {
     "Index": "search",
     **dict.fromkeys(("Circular", "Integers", "Levels", "Reals", "Symbols", "Thermometer"), "hdc"),
     **dict.fromkeys(("ItemMemory", "KeyValueMemory", "SequenceMemory", "Space"), "hdc"),
+    "VectorMemory": "hdc",
     **dict.fromkeys(("PrimeFeatures", "PrimeHasher", "PrimePositions"), "sklearn"),
 }
 

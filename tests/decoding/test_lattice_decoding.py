@@ -323,6 +323,55 @@ def test_a_wider_beam_resolves_more():
     assert shares[1] > shares[0] + 0.3
 
 
+def rounded_codes(m: DynamicPrime, x: np.ndarray, bits: int) -> np.ndarray:
+    """Phases rounded to a few bits, as uint32."""
+    step = 1 << (32 - bits)
+    turns = m.turns(x.astype(float)).astype(np.int64)
+    return ((turns + step // 2) // step * step % 2**32).astype(np.uint32)
+
+
+@pytest.mark.parametrize("high", [99, 2_999, 10**4 - 1, 10**6 - 1])
+def test_a_whole_number_is_not_its_own_rival(high):
+    """Other turns of the phases with the same steps of x are the same answer."""
+    m = DynamicPrime(3, 128)
+    plan = m.decode_plan(prior=Integers(1.0, 0, high), noise=2.0**-4 / np.sqrt(12.0))
+    assert plan.certificate.log2_spurious < -100.0
+    x = np.random.default_rng(1).integers(0, high + 1, (200, 3))
+    result = plan.decode(rounded_codes(m, x, 4))
+    np.testing.assert_array_equal(result.x, x)
+    assert (result.status == "unique").all()
+
+
+def test_a_plan_that_rounding_fails_asks_for_a_beam():
+    m, n = DynamicPrime(4, 256), 300
+    options = {"prior": Integers(1.0, 0, 315), "noise": 2.0**-2 / np.sqrt(12.0)}
+    x = np.random.default_rng(1).integers(0, 316, (n, 4))
+    z = rounded_codes(m, x, 2)
+    narrow, plan = m.decode_plan(beam=1, **options), m.decode_plan(**options)
+    assert narrow.certificate.success_probability < 0.9
+    assert np.mean(narrow.decode(z, check=False).status == "unique") < 0.9
+    assert plan.beam > 1
+    assert plan.certificate.success_probability > 0.99
+    result = plan.decode(z)
+    assert np.mean(result.status == "unique") > 0.99
+    unique = result.status == "unique"
+    np.testing.assert_array_equal(result.x[unique], x[unique])
+
+
+@pytest.mark.parametrize("basis", BASES)
+@pytest.mark.parametrize("noise", [0.031, 0.12])
+def test_phases_of_a_loaded_memory_come_back(basis, noise):
+    """Also where noise alone reaches half a turn in one phase of a few ten thousand."""
+    m, x = quiet_map(2, 512, 5.0, basis=basis), uniform(300, 2)
+    plan = m.decode_plan(prior=BOX, noise=noise)
+    assert plan.certificate.rows == 256
+    assert plan.certificate.log2_spurious < -150.0
+    result = plan.decode(noisy_codes(m, x, noise))
+    unique = result.status == "unique"
+    assert unique.mean() > 0.98
+    assert (np.abs(result.x - x)[unique] < 7.0 * plan.certificate.x_std).all()
+
+
 def test_a_gaussian_prior_with_fewer_phases_than_inputs():
     rng = np.random.default_rng(5)
     loadings = rng.normal(size=(32, 6))

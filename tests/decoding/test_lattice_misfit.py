@@ -180,7 +180,7 @@ class TestBatches:
             warnings.simplefilter("ignore", primal.errors.ConditioningWarning)
             hard = DynamicPrime(32, 128, 100.0)
         turns = phases(hard, uniform(300, 32))
-        result = hard.decode_plan(prior=BOX, noise=1e-3).decode(
+        result = hard.decode_plan(prior=BOX, noise=1e-3, beam=1).decode(
             waves(turns + rng.normal(0.0, 1e-3, turns.shape))
         )
         assert np.mean(result.status == "failed") > 0.5

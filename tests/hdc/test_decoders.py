@@ -147,10 +147,11 @@ class TestResonator:
         for seed in range(10):
             code, domains, chosen = self.product(n_factors, n_candidates, 128, seed)
             found = hdc.factorize(code, domains)
-            assert found.found == (found.indices == chosen)  # it knows
+            unique = found.status == "unique"
+            assert unique == (found.indices == chosen)  # it knows
             assert not found.beyond_capacity
-            right += found.found
-            if found.found:
+            right += unique
+            if unique:
                 assert found.confidence == pytest.approx(1.0, abs=1e-5)
         assert right >= 9
 
@@ -159,14 +160,14 @@ class TestResonator:
         other = self.product(3, 16, 256, 2)[0]
         found = hdc.factorize(hdc.bundle(code, code, other), domains)
         assert found.indices == chosen
-        assert found.found
+        assert found.status == "unique"
         assert 0.8 < found.confidence < 0.95
 
     def test_what_is_not_a_product_is_not_found(self):
         _, domains, _ = self.product(3, 16, 256, 1)
         alien = hdc.Codes(np.random.default_rng(9).integers(0, 2**32, 256, dtype=np.uint32))
         found = hdc.factorize(alien, domains, steps=60)
-        assert not found.found
+        assert found.status == "failed"
         assert found.confidence < 0.3
 
     def test_too_many_combinations_are_marked(self):

@@ -86,6 +86,10 @@ def _sequence() -> hdc.SequenceMemory:
     return hdc.SequenceMemory("b", _memory()).extend(["x"])
 
 
+def _vectors() -> hdc.VectorMemory:
+    return hdc.VectorMemory(2, 128).store("x", [0.5, -0.5])
+
+
 def _table_file() -> str:
     if not Path("X.npy").exists():
         np.save("X.npy", _X)
@@ -401,7 +405,13 @@ ROOMS: dict[str, Room] = {
             "from_ssp": {"ssp": np.ones(17)},
             "Codes.stack": {"codes": [_CODES, _CODES]},
             "Codes.__eq__": {"other": _CODES},
-            "factorize": {"product": _CODES[0] * _OTHER[0], "domains": [_CODES, _OTHER]},
+            "factorize": {
+                "product": _CODES[0] * _OTHER[0],
+                "domains": [
+                    _SPACE.symbols("a", n_positions=9),
+                    _SPACE.integers("b", n_positions=9),
+                ],
+            },
             "Space": {"D": 16, "roles": ("a",)},
             "SequenceMemory": {"items": _memory()},
             "decode_slots": {"slots": _OTHER, "items": _memory()},
@@ -415,6 +425,11 @@ ROOMS: dict[str, Room] = {
             "ItemMemory.load": {"path": lambda: _saved("items", _memory())},
             "KeyValueMemory.load": {"path": lambda: _saved("pairs", _key_values())},
             "SequenceMemory.load": {"path": lambda: _saved("sequence", _sequence())},
+            "VectorMemory": {"D": 128},
+            "VectorMemory.load": {"path": lambda: _saved("vectors", _vectors())},
+            "VectorMemory.store": {"keys": "y", "x": [0.5, -0.5]},
+            "VectorMemory.retrieve": {"keys": "x"},
+            "VectorMemory.__contains__": {"key": "x"},
         },
         instances={
             "Circular": lambda: _SPACE.circular("a", period=24),
@@ -428,10 +443,12 @@ ROOMS: dict[str, Room] = {
             "Space": lambda: _SPACE,
             "Symbols": lambda: _A,
             "Thermometer": lambda: _SPACE.thermometer("a", low=0, high=1, n=3),
+            "VectorMemory": _vectors,
         },
         excluded={"Vocabulary": "is the base of the vocabularies"},
         strange=(
             *(hdc.identity(8), hdc.identity(5), _CODES, _CODES[:0], _SUM, _SPACE, _A),
+            *(_SPACE.integers("b", n_positions=9), _SPACE.symbols("c", n_positions=5), _vectors()),
             *(_SPACE.integers("b"), hdc.Space(32).symbols(), _memory(), hdc.ItemMemory(_A)),
             *(_SPACE.levels("c", low=0, high=1, n=3), hdc.to_torch(_CODES)),
             hdc.Codes(np.ones((2, 2, 8), np.uint32)),

@@ -1,17 +1,21 @@
 """From features back to x, and certificates of when that is possible."""
 
+from primal.decoding._bounds import chi_squared_limit as chi_squared_limit
 from primal.decoding._certificate import DecodingCertificate
 from primal.decoding._linear import LinearInverse as LinearInverse
 from primal.decoding._linear import Regime
 from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
 from primal.decoding._linear import warn_of_erased as warn_of_erased
+from primal.decoding._matrix import MatrixPlan, MatrixResult, plan_matrix
+from primal.decoding._model import least_noise_turns as least_noise_turns
 from primal.decoding._phases import code_phases as code_phases
 from primal.decoding._phases import have_phases as have_phases
 from primal.decoding._phases import noise_turns as noise_turns
 from primal.decoding._phases import phases_of as phases_of
 from primal.decoding._plan import DecodePlan, DecodeResult, decode_exact
 from primal.decoding._plan import make_plan as make_plan
+from primal.decoding._plan import promised_chance as promised_chance
 from primal.decoding._positions import PositionDecoder as PositionDecoder
 from primal.decoding._positions import position_decoder as position_decoder
 from primal.decoding._priors import Box, Gaussian, Integers
@@ -24,6 +28,9 @@ __all__ = [
     "DecodingCertificate",
     "Gaussian",
     "Integers",
+    "MatrixPlan",
+    "MatrixResult",
     "Regime",
     "decode_exact",
+    "plan_matrix",
 ]

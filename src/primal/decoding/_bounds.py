@@ -21,6 +21,13 @@ def chi_squared_limit(freedom: float, deviations: float = SELDOM) -> float:
     return freedom * (1.0 - spread + deviations * math.sqrt(spread)) ** 3
 
 
+def chi_squared_tail(freedom: float, value: float) -> float:
+    """Return how often a chi-squared variable exceeds a value (Wilson and Hilferty)."""
+    spread = 2.0 / (9.0 * freedom)
+    deviations = ((value / freedom) ** (1.0 / 3.0) - 1.0 + spread) / math.sqrt(spread)
+    return 0.5 * math.erfc(deviations / math.sqrt(2.0))
+
+
 def log2_shifted_within(freedom: float, limit: float, shift_squared: np.ndarray) -> np.ndarray:
     """Return log2 of a bound on P(|w + u|**2 <= limit), w standard normal, |u|**2 given.
 

@@ -30,7 +30,7 @@ class DecodingCertificate:
     ----------
     success_probability : float
         Chance that the first solution found has every whole turn right, for x drawn from the
-        prior and noise as stated. A wider beam can only do better.
+        prior and noise as stated; by formula, and what a beam adds to it by simulation.
     log2_spurious : float
         log2 of the expected number of wrong solutions that pass the checks on the residual
         and on the prior: by volume, or by the collisions that the map is found to have,
@@ -68,7 +68,7 @@ class DecodingCertificate:
         return (
             f"{'recoverable' if self.recoverable else 'not always recoverable'}: success "
             f"{self.success_probability:.6f}, expected spurious solutions "
-            f"2**{self.log2_spurious:.0f}, largest deviation of x {self.x_std.max():.1e}, "
+            f"2**{self.log2_spurious:.0f}, largest deviation of x {self.x_std.max(initial=0.0):.1e}, "
             f"{self.rows} phases used"
         )
 

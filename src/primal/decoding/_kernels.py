@@ -193,3 +193,61 @@ def _add_products(rows, matrix, products):
         for j in range(fours, k):
             for q in range(matrix.shape[1]):
                 products[i, q] += rows[i, j] * matrix[j, q]
+
+
+@_kernel
+def closest_points(factor, target, radius, most_nodes, whole, costs):
+    """Search every row of reduced phases for the whole turns nearest to it (Schnorr and Euchner).
+
+    As :func:`nearest_plane`, but depth first and exact: `whole` (n, n_kept, m) receives all turns
+    with a squared distance below `radius`, the nearest `n_kept` of them, and `costs` (n, n_kept)
+    their distances. Returns which rows were finished within `most_nodes` steps.
+    """
+    n, n_kept, m = whole.shape
+    finished = np.ones(n, dtype=np.bool_)
+    away, trial, side = np.empty(m), np.empty(m), np.empty(m)
+    step, before = np.empty(m), np.zeros(m + 1)
+    for r in range(n):
+        costs[r, :] = np.inf
+        bound = radius
+        i = 0
+        n_nodes = 0
+        entering = True
+        while True:
+            if entering:
+                mean = 0.0
+                for j in range(i):
+                    mean += factor[i, j] * step[j]
+                away[i] = mean - target[r, i]
+                trial[i] = np.rint(away[i])
+                side[i] = 1.0 if away[i] > trial[i] else -1.0
+            step[i] = (trial[i] - away[i]) / factor[i, i]
+            cost = before[i] + step[i] * step[i]
+            n_nodes += 1
+            if n_nodes > most_nodes:
+                finished[r] = False
+                break
+            if cost >= bound:
+                # Trials move away from the nearest, so none after this one is better.
+                if i == 0:
+                    break
+                i -= 1
+            elif i < m - 1:
+                before[i + 1] = cost
+                i += 1
+                entering = True
+                continue
+            else:
+                place = n_kept - 1
+                while place > 0 and costs[r, place - 1] > cost:
+                    costs[r, place] = costs[r, place - 1]
+                    whole[r, place] = whole[r, place - 1]
+                    place -= 1
+                costs[r, place] = cost
+                for j in range(m):
+                    whole[r, place, j] = np.int64(trial[j])
+                bound = min(bound, costs[r, n_kept - 1])
+            entering = False
+            trial[i] += side[i]
+            side[i] = -side[i] - (1.0 if side[i] > 0.0 else -1.0)
+    return finished

@@ -101,7 +101,7 @@ class Reduced:
 
 def log_success(deviations_turns: np.ndarray) -> float:
     """Return the log of the chance that independent normal errors all stay within half a turn."""
-    tails = [math.erfc(0.5 / (math.sqrt(2.0) * s)) for s in deviations_turns.tolist()]
+    tails = [math.erfc(0.5 / (math.sqrt(2.0) * s)) for s in deviations_turns.tolist() if s > 0.0]
     return sum(math.log1p(-t) if t < 1.0 else -math.inf for t in tails)
 
 

@@ -75,6 +75,7 @@ class PhaseModel:
         of x: frequencies of the basis ``hadamard`` have few bits, and do happen to be that.
         """
         lengths = np.sqrt(np.square(self.spread).sum(axis=1))
+        lengths[lengths == 0.0] = np.inf  # a phase that no x moves tells nothing: last
         # Equal lengths must not be ordered by the rounding of this machine.
         order = np.argsort(np.rint(np.log2(lengths) * 1024.0), kind="stable")
         r = self.spread.shape[1]
@@ -99,7 +100,7 @@ class PhaseModel:
 
     def lattice(self, n_rows: int) -> Lattice:
         """Return the lattice of the whole-number phases and the first `n_rows` of the code."""
-        factor, log2_factor = _as_integers(self.factor)
+        factor, log2_factor = as_integers(self.factor)
         rows = self.order[:n_rows]
         exponents = self.table.exponents[rows]
         least = int(exponents.min())
@@ -109,7 +110,7 @@ class PhaseModel:
         log2_unit = least - FREQUENCY_BITS + log2_factor
         noise = np.full(n_rows, self.noise_turns)
         if self.prior.step is not None:
-            whole, log2_whole = _as_integers(self.factor / self.prior.step[:, None])
+            whole, log2_whole = as_integers(self.factor / self.prior.step[:, None])
             shift = log2_whole - log2_unit  # positive: frequencies have 62 bits more
             numerators = np.concatenate([whole << max(shift, 0), numerators])
             noise = np.concatenate([np.zeros(self.n_whole), noise])
@@ -140,18 +141,23 @@ def row_counts(model: PhaseModel) -> Iterator[int]:
     nearly geometric ones; so the chance of success can be told before reducing. The first
     number is the smallest that promises 0.99999, or the best there is; larger ones follow.
     """
-    deviations = np.log(model.deviations())
-    n_whole = model.n_whole
-    most = len(deviations) - n_whole
-    least = 1 if n_whole else min(most, model.factor.shape[1])
-    promised = {n: promised_success(deviations[: n_whole + n]) for n in range(least, most + 1)}
+    promised, n_whole = promises(model), model.n_whole
     # Data in whole numbers are seldom normal, so more room is left for them.
     good = [n for n, log_chance in promised.items() if log_chance > (-1e-12 if n_whole else -1e-5)]
     first = good[0] if good else max(promised, key=lambda n: promised[n])
+    most = max(promised)
     yield first
     yield from (first + extra for extra in (2, 6, 14, 30, 62) if first + extra < most)
     if most > first:
         yield most
+
+
+def promises(model: PhaseModel) -> dict[int, float]:
+    """Return the log of the chance of success to expect from numbers of rows, by number."""
+    deviations, n_whole = np.log(model.deviations()), model.n_whole
+    most = len(deviations) - n_whole
+    least = 1 if n_whole else min(most, model.factor.shape[1])
+    return {n: promised_success(deviations[: n_whole + n]) for n in range(least, most + 1)}
 
 
 def promised_success(log_deviations: np.ndarray) -> float:
@@ -161,7 +167,7 @@ def promised_success(log_deviations: np.ndarray) -> float:
     return log_success(np.exp(log_deviations.mean() + slope))
 
 
-def _as_integers(values: np.ndarray) -> tuple[np.ndarray, int]:
+def as_integers(values: np.ndarray) -> tuple[np.ndarray, int]:
     """Return Python ints and the power of two that they are multiples of, about 60 bits wide."""
     log2_unit = int(np.frexp(np.abs(values).max())[1]) - _FACTOR_BITS
     scaled = np.ldexp(values, -log2_unit)

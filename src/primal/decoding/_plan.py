@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from primal._checks import callback, flag, require_memory, whole_number
 from primal.bases import Basis
 from primal.decoding._cache import cache_key
 from primal.decoding._certificate import DecodingCertificate, describe_misfit
-from primal.decoding._model import PhaseModel, least_noise_turns
+from primal.decoding._model import PhaseModel, least_noise_turns, promises
 from primal.decoding._phases import NOISES, code_phases, noise_turns
 from primal.decoding._priors import Box, Gaussian, Integers, Prior
 from primal.decoding._search import Search
@@ -23,6 +24,22 @@ from primal.errors import DataError, MisfitWarning, ParameterError
 
 # Phases worked on at once, counting every candidate: a few arrays of 8 MB.
 _BLOCK_PHASES = 1 << 20
+
+
+class _Frequencies(Protocol):
+    """What a plan needs of a basis, or of another linear map to phases."""
+
+    @property
+    def table(self) -> Any: ...
+
+    @property
+    def n_frequencies(self) -> int: ...
+
+    @property
+    def d(self) -> int: ...
+
+    @property
+    def fingerprint(self) -> str: ...
 
 
 class _Map(Protocol):
@@ -69,19 +86,24 @@ class DecodePlan:
         What can be promised without data.
     noise_turns : float
     beam : int
+        Most partial solutions kept while rounding.
     setup_seconds : float
         Time that this set-up took, or its reading from the cache.
     """
 
     def __init__(
-        self, model: PhaseModel, layout: str, search: Search, beam: int, setup_seconds: float
+        self, model: PhaseModel, layout: str, search: Search, setup_seconds: float
     ) -> None:
         self._model, self._layout, self._search = model, layout, search
-        self.beam, self.setup_seconds = beam, setup_seconds
+        self.setup_seconds = setup_seconds
 
     @property
     def certificate(self) -> DecodingCertificate:
         return self._search.certificate
+
+    @property
+    def beam(self) -> int:
+        return self._search.n_kept
 
     @property
     def noise_turns(self) -> float:
@@ -118,11 +140,11 @@ class DecodePlan:
             )
         phases = code_phases(z, k, self._layout, self.noise_turns)
         rows = np.ascontiguousarray(phases.reshape(-1, k))
-        n, c = len(rows), self._search.n_kept
+        n, c = len(rows), self._search.n_listed
         require_memory(8 * n * c * d, f"a list of {c} candidates for each of {n} codes")
         x, residual = np.empty((n, d)), np.empty(n)
         status, candidates = np.empty(n, dtype="<U9"), np.empty((n, c, d))
-        step = max(1, _BLOCK_PHASES // (k * c))
+        step = max(1, _BLOCK_PHASES // (k * self.beam))
         for first in range(0, n, step):
             part = slice(first, min(first + step, n))
             x[part], status[part], residual[part], candidates[part] = self._search(rows[part])
@@ -143,12 +165,12 @@ class DecodePlan:
 
 
 def make_plan(
-    basis: Basis,
+    basis: _Frequencies,
     layout: str,
     *,
     prior: Prior,
     noise: object = "float32",
-    beam: int = 1,
+    beam: int | None = None,
     cache: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> DecodePlan:
@@ -157,9 +179,10 @@ def make_plan(
         raise ParameterError(
             f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
         )
-    beam = whole_number("beam", beam, least=1)
-    # Whole turns, phases and inputs of every candidate, several times each.
-    require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
+    if beam is not None:
+        beam = whole_number("beam", beam, least=1)
+        # Whole turns, phases and inputs of every candidate, several times each.
+        require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
     cache = flag("cache", cache)
     callback("progress", progress)
     start = time.perf_counter()
@@ -169,11 +192,20 @@ def make_plan(
     model = PhaseModel(basis.table, law, noise_std)
     key = cache_key(basis.fingerprint, repr(prior), model.noise_turns) if cache else None
     search = Search(model, set_up(model, key, progress), beam)
-    return DecodePlan(model, layout, search, beam, time.perf_counter() - start)
+    return DecodePlan(model, layout, search, time.perf_counter() - start)
+
+
+def promised_chance(basis: _Frequencies, *, prior: Prior, noise: float) -> float:
+    """Return the chance that rounding can be expected to succeed with, before any reduction.
+
+    A plan keeps more partial solutions than one where that pays: what has 0.5 here ends near 1.
+    """
+    model = PhaseModel(basis.table, prior.model(basis.d), noise_turns(noise))
+    return math.exp(max(promises(model).values()))
 
 
 def decode_exact(
-    z: object, m: _Map, *, prior: Prior, noise: object = None, beam: int = 1
+    z: object, m: _Map, *, prior: Prior, noise: object = None, beam: int | None = None
 ) -> DecodeResult:
     """Return x from codes of a ``DynamicPrime``, also where phases wrap; a plan used once.
 
@@ -185,7 +217,8 @@ def decode_exact(
     prior : Box, Gaussian or Integers
     noise : str or float, optional
         By default that of the type of z.
-    beam : int, default=1
+    beam : int, optional
+        As in ``DynamicPrime.decode_plan``.
 
     Examples
     --------

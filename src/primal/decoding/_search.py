@@ -29,6 +29,10 @@ from primal.decoding._solve import Solver
 _RIVAL_BEAM, _WIDE_RIVAL_BEAM = 64, 1024
 # Candidates looked for when the answer cannot be unique anyway.
 _AMBIGUOUS_BEAM = 16
+# A plan that rounding fails more often than this keeps more partial solutions, unless told how
+# many; they are for the rows that need them, each time _WIDENING times as many.
+_LARGEST_CHANCE_OF_FAILURE = 1e-3
+_WIDE_BEAM, _WIDENING = 64, 8
 # Multiplications that are worth a thread of their own.
 _LEAST_WORK = 1 << 18
 
@@ -38,35 +42,50 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 class Search:
     """Phases to (x, status, residual, candidates), for one set-up.
 
-    `beam` partial solutions are kept while rounding.
+    `beam` partial solutions are kept while rounding, at most; None leaves the number to the plan.
     """
 
-    def __init__(self, model: PhaseModel, setup: SetUp, beam: int) -> None:
+    def __init__(self, model: PhaseModel, setup: SetUp, beam: int | None) -> None:
         self._model, self._solver = model, Solver(model, setup)
         self._mean_phases = model.table.values @ model.prior.mean
         self._count = None if model.prior.step is None else WholeNumberCount.of(model.prior)
         self._limit = residual_limit(setup.certificate.freedom)
         self._rivals = find_rivals(self._solver, setup.certificate)
         worst = max(setup.certificate.log2_spurious, self._rivals.log2_expected)
-        self.certificate: DecodingCertificate = replace(setup.certificate, log2_spurious=worst)
-        self.n_kept = max(beam, _AMBIGUOUS_BEAM) if worst >= LARGEST_LOG2_SPURIOUS else beam
+        chance = setup.certificate.success_probability
+        most = beam or (_WIDE_BEAM if chance < 1.0 - _LARGEST_CHANCE_OF_FAILURE else 1)
+        if worst >= LARGEST_LOG2_SPURIOUS:
+            self._widths = [max(most, _AMBIGUOUS_BEAM)]
+        else:
+            self._widths = [*(w for w in (1, _WIDENING) if w < most), most]
+        self.n_kept = self._widths[-1]
+        self.n_listed = min(self.n_kept, max(beam or 1, _AMBIGUOUS_BEAM))
+        if self.n_kept > 1:
+            chance += (1.0 - chance) * self._solver.share_saved(self._widths)
+        self.certificate: DecodingCertificate = replace(
+            setup.certificate, log2_spurious=worst, success_probability=chance
+        )
 
     def __call__(self, phases: np.ndarray) -> Found:
         """Decode phases in turns, float64 of shape (n, k); rows of NaN have none and fail."""
         n, m = len(phases), self._solver.n_resolved
-        d, c = self._model.table.shape[1], self.n_kept
-        x, status = np.empty((n, d)), np.empty(n, dtype="<U9")
-        residual, candidates = np.empty(n), np.empty((n, c, d))
+        d, c = self._model.table.shape[1], self.n_listed
+        x, status = np.empty((n, d)), np.full(n, "failed", dtype="<U9")
+        residual, candidates = np.empty(n), np.full((n, c, d), np.nan)
+        for width in self._widths:
+            # An answer that is unique stays what it is, however wide the search.
+            left = np.flatnonzero(status != "unique")
 
-        def work(first: int, last: int) -> None:
-            part = slice(first, last)
-            x[part], status[part], residual[part], candidates[part] = self._decode(phases[part])
+            def work(first: int, last: int, left: np.ndarray = left, width: int = width) -> None:
+                rows = left[first:last]
+                x[rows], status[rows], residual[rows], listed = self._decode(phases[rows], width)
+                candidates[rows, :width] = listed[:, :c]
 
-        over_rows(n, max(1, _LEAST_WORK // (m * m * c)), work)
+            over_rows(len(left), max(1, _LEAST_WORK // (m * m * width)), work)
         return x, status, residual, candidates
 
-    def _decode(self, phases: np.ndarray) -> Found:
-        n, c = len(phases), self.n_kept
+    def _decode(self, phases: np.ndarray, c: int) -> Found:
+        n = len(phases)
         read = ~np.isnan(phases[:, 0])
         if not read.all():
             phases = np.where(read[:, None], phases, 0.0)
@@ -74,7 +93,7 @@ class Search:
         whole, found = self._solver.whole_turns(centered, c)
         found = found.reshape(-1)
         repeated = centered if c == 1 else np.repeat(centered, c, axis=0)
-        solved = self._solver.solutions(repeated, whole.reshape(n * c, -1))
+        solved = self._solver.solutions(repeated, whole.reshape(n * c, whole.shape[2]))
         squares = np.square(solved.residuals).sum(axis=1)
         chi = squares / self._model.noise_turns**2
         x_std = self.certificate.x_std

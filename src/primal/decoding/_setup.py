@@ -12,6 +12,7 @@ import numpy as np
 from primal.decoding import _cache
 from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
+    LARGEST_LOG2_SPURIOUS,
     DecodingCertificate,
     WholeNumberCount,
     log2_fit,
@@ -106,7 +107,9 @@ def _best_of_rows(model: PhaseModel, report: Callable[[float], None]) -> SetUp:
 
 def _merit(result: SetUp) -> tuple[float, int, float]:
     chance = result.certificate.success_probability
-    return min(chance, _ENOUGH), result.certificate.rows, chance
+    # Answers that are right as often and cannot be called unique are worth half.
+    worth = 1.0 if result.certificate.log2_spurious < LARGEST_LOG2_SPURIOUS else 0.5
+    return worth * min(chance, _ENOUGH), result.certificate.rows, chance
 
 
 def _finish(model: PhaseModel, reduced: Reduced) -> SetUp:

@@ -15,6 +15,9 @@ from primal._lazy import cached_property
 
 # Rounding a phase that is predicted with this deviation fails once in two million times.
 _LARGEST_PREDICTION_TURNS = 0.1
+# Where x adds less than this share to the noise of a phase, it is the noise alone that may reach
+# half a turn; such a phase is off by a turn at times, and says as much about x as one that is not.
+_LARGEST_SHARE_OF_NOISE = 0.3
 
 
 @dataclass(frozen=True, eq=False)
@@ -24,7 +27,7 @@ class Stage:
     `rows` (h,) are the phases that are resolved at this stage, `spread` (h, r) is G of these,
     `gain` (r, h) leads from residuals to xi, and root @ root.T (r, r) is the posterior covariance
     of xi. `predictions_turns` are the deviations with which the rows added after this stage are
-    predicted.
+    predicted, without their noise where that alone decides.
     """
 
     rows: np.ndarray
@@ -67,8 +70,10 @@ def make_stages(spread: np.ndarray, noise_turns: float, first_rows: np.ndarray) 
     while True:
         gain, root = _least_squares(spread[rows], noise_turns)
         others = np.setdiff1d(np.arange(len(spread)), rows)
-        predicted = np.sqrt(np.square(spread[others] @ root).sum(axis=1) + noise_turns**2)
-        near = predicted < _LARGEST_PREDICTION_TURNS
+        of_x = np.sqrt(np.square(spread[others] @ root).sum(axis=1))
+        noisy = of_x < _LARGEST_SHARE_OF_NOISE * noise_turns
+        predicted = np.where(noisy, of_x, np.hypot(of_x, noise_turns))
+        near = noisy | (predicted < _LARGEST_PREDICTION_TURNS)
         stages.append(Stage(rows, spread[rows], gain, root, predicted[near]))
         if not near.any():
             return stages

@@ -16,19 +16,22 @@ from primal.hdc._capacity import (
     LawCertificate, SimilarityCertificate, capacity, certify, matched_accuracy, recall_accuracy,
 )
 from primal.hdc._codes import Codes, phasors
-from primal.hdc._decode import Decoded, Factors, decode, factorize
+from primal.hdc._decode import Decoded, decode
+from primal.hdc._factors import Factors, factorize
 from primal.hdc._items import Cleaned, ItemMemory
 from primal.hdc._numbers import Circular, Levels, Reals, Thermometer
 from primal.hdc._structures import (
     encode_graph, encode_record, encode_sequence, encode_tree, ngrams, path_code,
 )
 from primal.hdc._superposed import Crosstalk, KeyValueMemory, Recalled, SequenceMemory, decode_slots
+from primal.hdc._vectors import VectorMemory
 from primal.hdc._vocabulary import Integers, Space, Symbols, Vocabulary
 
 __all__ = [
     "Circular", "Cleaned", "Codes", "Crosstalk", "Decoded", "Factors", "Integers",
     "ItemMemory", "KeyValueMemory", "LawCertificate", "Levels", "Reals", "Recalled",
-    "SequenceMemory", "SimilarityCertificate", "Space", "Symbols", "Thermometer", "Vocabulary",
+    "SequenceMemory", "SimilarityCertificate", "Space", "Symbols", "Thermometer", "VectorMemory",
+    "Vocabulary",
     "bind", "bundle", "capacity", "certify", "decode", "decode_slots", "encode_graph",
     "encode_record", "encode_sequence", "encode_tree", "factorize", "from_fhrr", "from_ssp",
     "identity", "inverse", "matched_accuracy", "nearest_code", "negative", "ngrams", "normalize",

@@ -40,6 +40,8 @@ if TYPE_CHECKING:
     from primal.hdc import Circular, Levels, Reals, Thermometer
 
 _BLOCK_PHASES = 1 << 22
+# Decoders hold phases in float64, and those of the product of 16 such positions to 0.01 turns.
+_MOST_POSITIONS = 1 << 40
 
 
 class Described:
@@ -118,13 +120,13 @@ class Space(Described):
         block = self.roles.index(one_of("role", role, self.roles))
         return block_increments(self.k, block, self.n_blocks, self.sigma)
 
-    def symbols(self, role: str | None = None) -> Symbols:
+    def symbols(self, role: str | None = None, *, n_positions: int | None = None) -> Symbols:
         """Return the vocabulary of names in a role, by default the first one."""
-        return self._vocabulary("Symbols", role)
+        return self._vocabulary("Symbols", role, n_positions)
 
-    def integers(self, role: str | None = None) -> Integers:
+    def integers(self, role: str | None = None, *, n_positions: int | None = None) -> Integers:
         """Return the vocabulary of whole numbers in a role, by default the first one."""
-        return self._vocabulary("Integers", role)
+        return self._vocabulary("Integers", role, n_positions)
 
     def reals(
         self, role: str | None = None, d: int = 1, *, kernel: str = "rbf", gamma: float = 1.0
@@ -186,11 +188,37 @@ class Vocabulary(Described, ABC):
 
 
 @dataclass(frozen=True)
-class Symbols(Vocabulary):
+class Positions(Vocabulary):
+    """A vocabulary with a position for every value; `n_positions`, if declared, from 0 on."""
+
+    n_positions: int | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.n_positions is not None:
+            n = whole_number("n_positions", self.n_positions, least=2, most=_MOST_POSITIONS)
+            object.__setattr__(self, "n_positions", n)
+
+    @property
+    def spec(self) -> dict[str, Any]:
+        spec = super().spec
+        if self.n_positions is None:  # as it was before there was a choice
+            del spec["n_positions"]
+        return spec
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        return super()._from_spec({"n_positions": None, **fields})
+
+
+@dataclass(frozen=True)
+class Symbols(Positions):
     """Names to codes, by a stable hash: no table to keep, the same codes in every process.
 
     A name is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
     code of the role's block of primes. Whole numbers are hashed too: their codes are unrelated.
+    With `n_positions` names are hashed to that many, so that :func:`factorize` can find them in a
+    product; two of m names then share a code with a chance of about m**2 / (2 n_positions).
 
     Examples
     --------
@@ -207,6 +235,12 @@ class Symbols(Vocabulary):
 
         Names are str, bytes, numbers or None; several are a list, tuple, range or array.
         """
+        hashed = self.positions(names)
+        turns = position_turns(hashed.reshape(-1), self.space.increments(self.role))
+        return Codes(turns.reshape(*hashed.shape, self.space.k))
+
+    def positions(self, names: Any) -> np.ndarray:
+        """Return the positions of names, int64 of shape () or that of several."""
         if isinstance(names, (list, tuple, range)):
             flat, shape = names, (len(names),)
         elif isinstance(names, np.generic) or not hasattr(names, "__array__"):
@@ -216,8 +250,7 @@ class Symbols(Vocabulary):
                 array = np.asarray(names)
             flat, shape = array.ravel().tolist(), array.shape
         hashed = np.fromiter(map(stable_position, flat), dtype=np.int64, count=len(flat))
-        turns = position_turns(hashed, self.space.increments(self.role))
-        return Codes(turns.reshape(*shape, self.space.k))
+        return (hashed if self.n_positions is None else hashed % self.n_positions).reshape(shape)
 
     def certificate(self, names: Sequence[object]) -> SimilarityCertificate:
         """Return how similar the codes of these names are; compares all pairs."""
@@ -225,12 +258,13 @@ class Symbols(Vocabulary):
 
 
 @dataclass(frozen=True)
-class Integers(Vocabulary):
+class Integers(Positions):
     """Whole numbers to codes: similarity depends on the difference alone.
 
     The product of the codes of s and t is the code of s + t, to the bit. Take them where numbers
     are added: counts, offsets, shifts. As labels of places :class:`Symbols` are better: unrelated
-    codes are easier to tell apart in a bundle.
+    codes are easier to tell apart in a bundle. With `n_positions` only 0 to n_positions - 1 have
+    codes, the same ones, and :func:`factorize` finds them in a product.
 
     Examples
     --------
@@ -250,6 +284,12 @@ class Integers(Vocabulary):
         if whole_number("bits", bits) not in (32, 64):
             raise ParameterError(f"bits must be 32 or 64, got {bits!r}.")
         array = positions(numbers, "numbers")
+        n = self.n_positions
+        if n is not None and array.size and not (array.min() >= 0 and array.max() < n):
+            raise DataError(
+                f"numbers must be from 0 to {n - 1}, as n_positions = {n} declares, got "
+                f"{array.min()} to {array.max()}."
+            )
         flat = np.ascontiguousarray(array).reshape(-1)
         turns = position_turns(flat, self.space.increments(self.role), wide=bits == 64)
         return Codes(turns.reshape(*array.shape, self.space.k))

@@ -231,7 +231,7 @@ class DynamicPrime:
         *,
         prior: Box | Gaussian | Integers,
         noise: str | float = "float32",
-        beam: int = 1,
+        beam: int | None = None,
         cache: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> DecodePlan:
@@ -249,8 +249,10 @@ class DynamicPrime:
         noise : str or float, default="float32"
             Type of the codes ("float64", "float32", "float16", "bfloat16", "uint32", "uint16",
             "uint8"), or the standard deviation of a phase in turns.
-        beam : int, default=1
-            Partial solutions kept while rounding; more are slower and succeed more often.
+        beam : int, optional
+            Partial solutions kept while rounding a row that fewer do not make unique; more are
+            slower and succeed more often. By default 1, or 64 where one would fail more than one
+            row in a thousand.
         cache : bool, default=True
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional

@@ -1,0 +1,160 @@
+"""Mixed-integer least squares: against an exhaustive search, calibration, honest statuses."""
+
+import itertools
+
+import numpy as np
+import pytest
+
+from primal.decoding import Box, Gaussian, Integers, _matrix, plan_matrix
+from primal.errors import DataError, ParameterError
+
+
+def spread_covariance(rng, k: int, std: float) -> np.ndarray:
+    loadings = rng.normal(size=(k, k))
+    return std**2 * (loadings @ loadings.T / k + 0.05 * np.eye(k))
+
+
+def exhaustive(y: np.ndarray, total: np.ndarray, reach: int = 3) -> tuple[np.ndarray, float]:
+    """The n with the least (y + n)^T total^-1 (y + n), of all within reach of -y."""
+    inverse = np.linalg.inv(total)
+    center = -np.rint(y).astype(int)
+    offsets = np.array(list(itertools.product(range(-reach, reach + 1), repeat=len(y))))
+    off = y + center + offsets
+    costs = np.einsum("ij,jk,ik->i", off, inverse, off)
+    best = costs.argmin()
+    return center + offsets[best], float(costs[best])
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_no_whole_numbers_are_better(seed):
+    rng = np.random.default_rng(seed)
+    k, d = int(rng.integers(2, 6)), int(rng.integers(0, 3))
+    A, noise = rng.normal(size=(k, d)), spread_covariance(rng, k, rng.uniform(0.02, 0.4))
+    plan = plan_matrix(A, prior=Gaussian(0.0, 0.3) if d else None, covariance=noise)
+    total = 0.3 * A @ A.T + noise
+    y = rng.normal(size=(20, k)) @ np.linalg.cholesky(total).T - rng.integers(-9, 9, (20, k))
+    found = plan.solve(y)
+    for row, whole, residual, status in zip(
+        y, found.whole, found.residual[:, 0], found.status, strict=True
+    ):
+        best, cost = exhaustive(row, total)
+        np.testing.assert_array_equal(whole, best)
+        assert residual == pytest.approx(cost, rel=1e-6)
+        assert status != "failed"
+
+
+def test_unique_means_that_no_other_fits():
+    rng = np.random.default_rng(1)
+    covariance = spread_covariance(rng, 4, 0.25)
+    plan = plan_matrix(np.zeros((4, 0)), covariance=covariance)
+    whole = rng.integers(-99, 99, (2000, 4))
+    y = rng.normal(size=(2000, 4)) @ np.linalg.cholesky(covariance).T - whole
+    found = plan.solve(y)
+    unique = found.status == "unique"
+    assert 0.05 < unique.mean() < 0.95  # near the limit
+    np.testing.assert_array_equal(found.whole[unique], whole[unique])
+    inverse, limit = np.linalg.inv(covariance), plan._limit
+    offsets = np.array(list(itertools.product(range(-2, 3), repeat=4)))
+    for row, n, status in zip(y[:200], found.whole[:200], found.status[:200], strict=True):
+        off = row + n + offsets
+        n_fits = int((np.einsum("ij,jk,ik->i", off, inverse, off) <= limit).sum())
+        assert (n_fits == 1) == (status == "unique")
+
+
+@pytest.mark.parametrize(
+    ("k", "d", "std", "known"), [(8, 0, 0.35, 0), (12, 4, 0.06, 0), (12, 4, 0.12, 5)]
+)
+def test_success_and_probability_are_as_predicted(k, d, std, known):
+    n = 4000
+    rng = np.random.default_rng(2)
+    A, covariance = rng.normal(size=(k, d)), spread_covariance(rng, k, std)
+    plan = plan_matrix(
+        A,
+        prior=Gaussian(0.0, 1.0) if d else None,
+        covariance=covariance,
+        known=np.arange(k) < known,
+    )
+    x, whole = rng.normal(size=(n, d)), rng.integers(-9, 9, (n, k))
+    whole[:, :known] = 0
+    y = x @ A.T + rng.normal(size=(n, k)) @ np.linalg.cholesky(covariance).T - whole
+    found = plan.solve(y)
+    right = (found.whole == whole).all(axis=1)
+    predicted = plan.certificate.success_probability
+    assert 0.3 < predicted < 0.995
+    assert abs(right.mean() - predicted) < 0.02
+    assert abs(right.mean() - found.probability.mean()) < 0.02
+    if d:
+        errors = (found.x - x)[right] / plan.certificate.x_std
+        assert np.sqrt(np.square(errors).mean()) == pytest.approx(1.0, abs=0.1)
+
+
+def test_whole_and_real_inputs_and_known_rows_together():
+    rng = np.random.default_rng(3)
+    A = rng.normal(size=(12, 4))
+    prior = [Integers(0.5, -40, 40), Integers(1.0, 0, 9), Box(1.0), Gaussian(2.0, 0.5)]
+    plan = plan_matrix(A, prior=prior, noise=0.01, known=np.arange(12) < 3)
+    x = np.stack(
+        [
+            0.5 * rng.integers(-40, 41, 300),
+            rng.integers(0, 10, 300),
+            rng.uniform(-1.0, 1.0, 300),
+            rng.normal(2.0, np.sqrt(0.5), 300),
+        ],
+        axis=1,
+    )
+    whole = rng.integers(-9, 9, (300, 12))
+    whole[:, :3] = 0
+    found = plan.solve(x @ A.T - whole + rng.normal(0.0, 0.01, (300, 12)))
+    assert (found.status == "unique").mean() > 0.95
+    unique = found.status == "unique"
+    np.testing.assert_array_equal(found.whole[unique], whole[unique])
+    np.testing.assert_array_equal(found.x[unique, :2], x[unique, :2])
+    off = np.abs(found.x - x)[unique, 2:] / plan.certificate.x_std[2:]
+    assert off.max() < 6.0
+    np.testing.assert_array_equal(plan.certificate.x_std[:2], 0.0)
+    assert (plan.solve(rng.uniform(-0.5, 0.5, (200, 12)) + 1e3).status == "failed").all()
+
+
+def test_many_rows_of_plain_noise():
+    rng = np.random.default_rng(4)
+    A = rng.normal(size=(60, 16)) / 2.0
+    plan = plan_matrix(A, prior=Gaussian(0.0, 1.0), noise=0.01)
+    assert isinstance(plan, _matrix._TallPlan)
+    x, whole = rng.normal(size=(200, 16)), rng.integers(-9, 9, (200, 60))
+    y = x @ A.T - whole + rng.normal(0.0, 0.01, (200, 60))
+    found = plan.solve(y.reshape(20, 10, 60))
+    assert found.x.shape == (20, 10, 16)
+    assert found.candidate_whole.shape == (20, 10, 4, 60)
+    unique = found.status.reshape(-1) == "unique"
+    assert unique.mean() > 0.99
+    np.testing.assert_array_equal(found.whole.reshape(-1, 60)[unique], whole[unique])
+    np.testing.assert_array_less(np.abs(found.x.reshape(-1, 16) - x)[unique].max(), 0.1)
+
+
+def test_a_row_has_the_same_answer_alone():
+    rng = np.random.default_rng(5)
+    plan = plan_matrix(rng.normal(size=(10, 3)), prior=Box(1.0), noise=0.05)
+    y = rng.uniform(-5.0, 5.0, (50, 10))
+    together = plan.solve(y)
+    for i in range(0, 50, 7):
+        alone = plan.solve(y[i])
+        for name in ("x", "whole", "status", "probability", "residual", "candidates"):
+            np.testing.assert_array_equal(getattr(alone, name), getattr(together, name)[i])
+
+
+@pytest.mark.parametrize(
+    ("options", "error", "words"),
+    [
+        ({"noise": 0.1}, ParameterError, "prior must be"),
+        ({"prior": Box(1.0)}, ParameterError, "state the noise"),
+        ({"prior": Box(1.0), "noise": -1.0}, DataError, "noise must be positive"),
+        ({"prior": [Box(1.0)], "noise": 0.1}, ParameterError, "or 2 of them"),
+        ({"prior": Box(1.0), "covariance": np.ones((3, 3))}, DataError, "positive definite"),
+        ({"prior": Box(1.0), "covariance": np.eye(2)}, DataError, "covariance"),
+        ({"prior": Box(1.0), "noise": 0.1, "known": [1, 0]}, DataError, "known must hold"),
+        ({"prior": Box(1.0), "noise": 0.1, "known": [1, 1, 1]}, DataError, "nothing is whole"),
+    ],
+)
+def test_wrong_arguments_are_named(options, error, words):
+    with pytest.raises(error, match=words):
+        plan_matrix(np.arange(6.0).reshape(3, 2), **options)
