@@ -55,7 +55,7 @@ def nearer_exists(plan: MatrixPlan, y: np.ndarray, residual: float) -> bool | No
     factor = np.ascontiguousarray(upper.T * np.where(np.diag(upper) < 0, -1.0, 1.0))
     phases, _ = law.phases(y[None])
     whole, costs = np.zeros((1, 1, m), dtype=np.int64), np.empty((1, 1))
-    radius = residual * (1.0 - 1e-6)
+    radius = residual * (1.0 - 2e-3)  # rows of the lattice are rounded to 2**-10 of the noise
     ended = _kernels.closest_points(factor, phases, radius, MOST_NODES, whole, costs)
     return bool(np.isfinite(costs[0, 0])) if ended[0] or np.isfinite(costs[0, 0]) else None
 
