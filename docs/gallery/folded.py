@@ -16,7 +16,7 @@ from primal.decoding import Gaussian, MatrixPlan, plan_matrix
 
 
 def harmonics(d: int, n_samples: int) -> np.ndarray:
-    """Return cosines and sines, shape (n_samples, d). No constant: folding hides multiples of it."""
+    """Return cosines and sines, shape (n_samples, d), and no constant: folding hides that."""
     angles = 2.0 * np.pi * np.outer(np.arange(n_samples) / n_samples, np.arange(1, d // 2 + 1))
     return np.concatenate([np.cos(angles), np.sin(angles)], axis=1)
 
@@ -126,6 +126,8 @@ def draw(path: Path = HERE / "folded.png", *, quick: bool = False) -> None:
     for name in ("lattice, certain", "higher-order differences", "LASSO-B2R2", "no unfolding"):
         right.plot([c / d for c in counts], [share[name] for share in found], "o-", label=name)
     right.set(xscale="log", xlabel="samples per coefficient", ylabel="share of signals right")
+    right.set_xticks([2, 4, 8, 16, 24], ["2", "4", "8", "16", "24"])
+    right.minorticks_off()
     right.legend(fontsize=7)
     save(figure, path)
 

@@ -65,10 +65,11 @@ class DecodingCertificate:
         return self.log2_spurious < LARGEST_LOG2_SPURIOUS and self.success_probability > 0.999
 
     def __str__(self) -> str:
+        worst = self.x_std.max(initial=0.0)
         return (
             f"{'recoverable' if self.recoverable else 'not always recoverable'}: success "
             f"{self.success_probability:.6f}, expected spurious solutions "
-            f"2**{self.log2_spurious:.0f}, largest deviation of x {self.x_std.max(initial=0.0):.1e}, "
+            f"2**{self.log2_spurious:.0f}, largest deviation of x {worst:.1e}, "
             f"{self.rows} phases used"
         )
 

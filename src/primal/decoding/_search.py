@@ -60,8 +60,8 @@ class Search:
             self._widths = [*(w for w in (1, _WIDENING) if w < most), most]
         self.n_kept = self._widths[-1]
         self.n_listed = min(self.n_kept, max(beam or 1, _AMBIGUOUS_BEAM))
-        if self.n_kept > 1:
-            chance += (1.0 - chance) * self._solver.share_saved(self._widths)
+        if self.n_kept > 1 and chance < 1.0 - _LARGEST_CHANCE_OF_FAILURE:
+            chance = self._solver.success(self._widths)
         self.certificate: DecodingCertificate = replace(
             setup.certificate, log2_spurious=worst, success_probability=chance
         )

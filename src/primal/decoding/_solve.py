@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from primal._forks import load_compiled
+from primal.decoding._lattice import log_success
 from primal.decoding._model import PhaseModel
 from primal.decoding._phases import wrapped
 from primal.decoding._setup import SetUp
@@ -14,8 +16,8 @@ from primal.decoding._stages import refine
 
 # Whole numbers tried at each level of a wide search.
 _CHILDREN = 5
-# Draws that a chance is measured with: all of them, and those that rounding gets wrong.
-_DRAWS, _WRONG_DRAWS = 20_000, 400
+# Draws that a chance is measured with.
+_DRAWS = 1_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,28 +74,22 @@ class Solver:
         # Exact: V is the inverse transpose modulo 2**64 and the result is small.
         return kernels.row_products(whole.reshape(n * c, m), reduced.v).reshape(n, c, m), found
 
-    def share_saved(self, widths: list[int]) -> float:
-        """Return which share of the rows that rounding gets wrong wider searches get right.
+    def success(self, widths: list[int]) -> float:
+        """Return how often searches of these widths, one after the other, have a right answer.
 
         It is measured on phases drawn from the model, always the same ones.
         """
         kernels = load_compiled("primal.decoding._kernels")
         factor, m = self._setup.reduced.factor, self.n_resolved
-        drawn = np.random.default_rng(0).standard_normal((_DRAWS, m)) @ factor.T
-
-        def wrong(target: np.ndarray, c: int) -> np.ndarray:
-            whole, costs = np.empty((len(target), c, m), dtype=np.int64), np.empty((len(target), c))
-            kernels.nearest_plane(factor, target, 1 if c == 1 else _CHILDREN, whole, costs)
+        left = np.random.default_rng(0).standard_normal((_DRAWS, m)) @ factor.T
+        for c in widths:
+            n = len(left)
+            whole, costs = np.empty((n, c, m), dtype=np.int64), np.empty((n, c))
+            kernels.nearest_plane(factor, left, 1 if c == 1 else _CHILDREN, whole, costs)
             turns = kernels.row_products(whole[:, 0], self._setup.reduced.v)
-            return turns[:, : self.model.n_whole or m].any(axis=1)
-
-        missed = np.concatenate(
-            [part[wrong(part, 1)] for part in np.array_split(drawn, _DRAWS // _WRONG_DRAWS)]
-        )[:_WRONG_DRAWS]
-        left = missed
-        for width in widths:
-            left = left[wrong(left, width)]
-        return 1.0 - len(left) / len(missed) if len(missed) else 0.0
+            left = left[turns[:, : self.model.n_whole or m].any(axis=1)]
+        predictions = [stage.predictions_turns for stage in self._setup.stages]
+        return (1.0 - len(left) / _DRAWS) * math.exp(sum(map(log_success, predictions)))
 
     def solutions(self, centered: np.ndarray, whole: np.ndarray) -> Solutions:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""
