@@ -74,10 +74,8 @@ def run(quick: bool, progress: Progress) -> Outcome:
     for name in SERIES:
         counted = growth(name)
         facts[f"{name}_exponent"] = Fact(counted.exponent)
-        operations += [
-            {"series": name, "size": size, "operations": count}
-            for size, count in zip(counted.sizes, counted.counts, strict=True)
-        ]
+        for size, count in zip(counted.sizes, counted.counts, strict=True):
+            operations.append({"series": name, "size": size, "operations": count})
     storage = _storage(quick)
     tables = {
         "seconds": seconds,
