@@ -43,12 +43,13 @@ def run(quick: bool, progress: Progress) -> Outcome:
 def draw(outcome: Outcome) -> dict[str, Figure]:
     """Draw each use in one figure: means with their spread."""
     figures = {}
-    figure, axes = panels(1, 2, 2.8)
+    figure, axes = panels(1, 2, 3.4)
     _lines(axes[0, 0], outcome.tables["positions"], "positions", "times_the_length", task="text")
     axes[0, 0].set(xlabel="length / trained length", ylabel="loss on text, nats")
     _lines(axes[0, 1], outcome.tables["positions"], "positions", "times_the_length", task="recall")
     axes[0, 1].set(xlabel="length / trained length", ylabel="recall accuracy")
-    axes[0, 0].legend(fontsize=7)
+    axes[0, 1].set_ylim(0.0, 1.02)  # an accuracy: spreads do not reach beyond
+    figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=3)
     figures["positions"] = figure
     figure, axes = panels(1, 1, 3.0)
     _lines(axes[0, 0], outcome.tables["capacity"], "cell", "channels")
