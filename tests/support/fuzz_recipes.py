@@ -18,6 +18,7 @@ import torch
 import primal
 from primal import hdc, pipeline, search, turns
 from primal import torch as layers
+from primal.decoding import plan_matrix
 from primal.torch import functional
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
@@ -183,15 +184,20 @@ ROOMS: dict[str, Room] = {
             "half_width": 1.0,
             "mean": 0.0,
             "cov": 1.0,
+            "A": np.eye(4, 3),
+            "y": np.zeros((2, 4)),
         },
+        calls={"plan_matrix": {"A": np.eye(4, 3), "prior": _BOX, "noise": 0.01}},
         instances={
             "Box": lambda: _BOX,
             "Gaussian": lambda: primal.Gaussian(0.0, 1.0),
             "Integers": lambda: primal.Integers(),
             "DecodePlan": lambda: _MAP.decode_plan(prior=_BOX),
+            "MatrixPlan": lambda: plan_matrix(np.eye(4, 3), prior=_BOX, noise=0.01),
         },
         excluded={
             "DecodePlan()": "is made by decode_plan",
+            "MatrixPlan()": "is made by plan_matrix",
         },
     ),
     "primal.codebooks": Room(
