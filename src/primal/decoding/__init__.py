@@ -7,13 +7,9 @@ from primal.decoding._linear import Regime
 from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
 from primal.decoding._linear import warn_of_erased as warn_of_erased
-<<<<<<< HEAD
-from primal.decoding._matrix import MatrixPlan, MatrixResult, plan_matrix
-from primal.decoding._model import least_noise_turns as least_noise_turns
-=======
 from primal.decoding._matrix import MatrixPlan, plan_matrix
 from primal.decoding._matrix import MatrixResult as MatrixResult
->>>>>>> i18a
+from primal.decoding._model import least_noise_turns as least_noise_turns
 from primal.decoding._phases import code_phases as code_phases
 from primal.decoding._phases import have_phases as have_phases
 from primal.decoding._phases import noise_turns as noise_turns
