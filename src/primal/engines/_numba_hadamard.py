@@ -18,6 +18,7 @@ from primal.engines._numba_vectors import (
     butterflies8,
     fma,
     signed_butterflies,
+    wide_butterflies,
     write_turns,
 )
 
@@ -29,8 +30,6 @@ _S32, _S63 = _U64(32), _U64(63)
 _HALF_ULP = _U64(1 << 31)
 _MANTISSA = _U64((1 << 52) - 1)
 _IMPLICIT = _U64(1 << 52)
-# Words of a tile of 128-bit words: with its copy it stays in the second-level cache.
-_WIDE_TILE_WORDS = 1 << 13
 # Products below this have all bits of their whole part in float64.
 _LARGEST_PRODUCT = 2.0**51
 
@@ -189,19 +188,13 @@ def features(x_bits, scale, signs, factors, skip, k, finish, out):
 
 @_kernel
 def _wide_transform(high, low):
-    """Replace the columns of 128-bit words, (m, rows) in two parts, by H times each."""
-    m, n = low.shape
-    h = 1
-    while h < m:
-        for i in range(0, m, 2 * h):
-            for j in range(i, i + h):
-                p, q, r, s = high[j], low[j], high[j + h], low[j + h]
-                for c in range(n):
-                    a, b, u, v = p[c], q[c], r[c], s[c]
-                    total = b + v
-                    q[c], s[c] = total, b - v
-                    p[c], r[c] = a + u + _U64(total < b), a - u - _U64(b < v)
-        h *= 2
+    """Replace the columns of 128-bit words, (m, 8) in two parts, by H times each."""
+    m, half = low.shape[0], 1
+    while half < m:
+        for first in range(0, m, 2 * half):
+            for row in range(first, first + half):
+                wide_butterflies(high, low, row, half)
+        half *= 2
 
 
 @_kernel
@@ -219,7 +212,7 @@ def _wide_signed(high, low, signs, high_out, low_out):
 def wide_features(x_bits, scale, signs, factors, skip, k, finish, out):
     """Write the float64 features of rows, by 128-bit words."""
     n, m = len(x_bits), signs.shape[1]
-    d, rows = x_bits.shape[1], max(2, min(8, _WIDE_TILE_WORDS // m))
+    d, rows = x_bits.shape[1], 8
     scale_mantissa, scale_exponent = scale
     first, first_low, y, y_low = (
         np.zeros((m, rows), dtype=np.uint64),

@@ -134,6 +134,13 @@ def _horner64(coefficients, y):
 
 
 @_kernel
+def _write_block64(turns, amplitude, cos_out, sin_out):
+    for i in range(sin_out.shape[0]):
+        cos, sin = _waves64(turns[i])
+        cos_out[i], sin_out[i] = cos * amplitude, sin * amplitude
+
+
+@_kernel
 def write_row64(turns, finish, out):
     """Write one row of float64 waves of uint64 turns; offsets are uint64 too."""
     block, amplitude, offsets = finish
@@ -142,12 +149,14 @@ def write_row64(turns, finish, out):
     if offsets.shape[0] > 0:
         for i in range(k):
             turns[i] += offsets[i]
-    for i in range(k):
-        cos, sin = _waves64(turns[i])
-        paired = i < n_pairs
-        out[i if block else (2 * i if paired else n_pairs + i)] = cos * amplitude
-        if paired:
-            out[k + i if block else 2 * i + 1] = sin * amplitude
+    if block:
+        _write_block64(turns, amplitude, out[:k], out[k:])
+    else:
+        for i in range(n_pairs):
+            cos, sin = _waves64(turns[i])
+            out[2 * i], out[2 * i + 1] = cos * amplitude, sin * amplitude
+    for i in range(n_pairs, k):
+        out[i if block else n_pairs + i] = _waves64(turns[i])[0] * amplitude
 
 
 @_kernel

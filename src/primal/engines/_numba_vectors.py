@@ -107,6 +107,29 @@ def signed_butterflies(
 
 
 @_intrinsic
+def wide_butterflies(typing_context: Any, high: Any, low: Any, row: Any, stride: Any) -> Any:
+    """Replace rows `row` and row + stride of 128-bit words, in two parts, by sum and difference."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        highs, lows, first, step = arguments
+        high_kind, low_kind = signature.args[:2]
+        places = (first, builder.add(first, step))
+        high_at = [_row(context, builder, high_kind, highs, place) for place in places]
+        low_at = [_row(context, builder, low_kind, lows, place) for place in places]
+        (a, c), (b, d) = ([builder.load(at, align=8) for at in side] for side in (high_at, low_at))
+        total, wide = builder.add(b, d), ir.VectorType(_I64, _LANES)
+        carry = builder.zext(builder.icmp_unsigned("<", total, b), wide)
+        borrow = builder.zext(builder.icmp_unsigned("<", b, d), wide)
+        builder.store(total, low_at[0], align=8)
+        builder.store(builder.sub(b, d), low_at[1], align=8)
+        builder.store(builder.add(builder.add(a, c), carry), high_at[0], align=8)
+        builder.store(builder.sub(builder.sub(a, c), borrow), high_at[1], align=8)
+        return context.get_dummy_value()
+
+    return types.void(high, low, types.int64, types.int64), generate
+
+
+@_intrinsic
 def write_turns(
     typing_context: Any, y: Any, first: Any, factors: Any, column: Any, turns: Any
 ) -> Any:
