@@ -36,7 +36,7 @@ def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) ->
     Pieces have at least `least_rows` rows. An error in any piece is raised here, after all
     have ended.
 
-    Each thread takes the next piece when it is done with one, not an equal share: for some 25 ms
+    Each thread takes the next piece when it is done with one, not an equal share: for a while
     after a matrix product, threads of OpenBLAS spin on processors that ours need, and with equal
     shares everybody waited for the thread beside them.
     """

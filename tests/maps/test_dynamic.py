@@ -1,6 +1,7 @@
 """``DynamicPrime``: the paper's Algorithm 1, its shapes and types, specs and warnings."""
 
 import json
+import pickle
 import warnings
 
 import mpmath
@@ -266,3 +267,15 @@ def test_a_spec_becomes_a_map_without_its_table():
     large = primal.from_spec(m.spec | {"d": 4000, "D": 8000})
     assert large.spec == m.spec | {"d": 4000, "D": 8000}
     assert "table" not in large.basis.__dict__
+
+
+@pytest.mark.parametrize("basis", ["paper", "orthogonal", "hadamard"])
+def test_a_pickle_holds_no_table(basis):
+    m = DynamicPrime(7, 256, 1e-3, basis=basis, layer_norm=True, layout="interleaved")
+    expected = m.encode(np.ones((1, 7)))
+    assert m.decode(expected).shape == (1, 7)  # the table and the inverse are made
+    for thing in (m, m.basis):
+        pickled = pickle.dumps(thing)
+        assert len(pickled) < 1000
+        assert pickle.loads(pickled) == thing
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(m)).encode(np.ones((1, 7))), expected)

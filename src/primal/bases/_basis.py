@@ -146,6 +146,9 @@ class Basis:
             primes=self.primes,
         )
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Basis, (self.name, self.d, self.n_frequencies, self.sigma, self.primes)  # no table
+
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Basis:
         names = ("name", "d", "n_frequencies", "sigma", "primes")

@@ -1,10 +1,8 @@
 """Mixed-integer least squares: real and whole x and whole n behind y = A x - n + noise.
 
-Everything that is real is normal: x = mean + F xi, and noise = diag(s) e + K w. What is left for
-the integers is one lattice, M = [diag(s) | A F | K] with one row for each of them. Inputs that are
-whole add a row x_j / step without noise; a row whose n is known is scaled until it cannot reach
-half a turn, which says the same. The nearest points of the lattice are searched to the end, so
-"unique" is a proof: one solution passes the checks on residual and prior, and no other does.
+Where wrong solutions are to be expected, the nearest points of the lattice (`_matrix_law`) are
+searched to the end, and "unique" is a proof: one solution passes the checks on residual and prior,
+and no other does. Where fewer than 2**-30 are expected, the first that passes is the answer.
 """
 
 from __future__ import annotations
@@ -27,13 +25,14 @@ from primal.decoding._bounds import (
     log2_shifted_within,
 )
 from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, DecodingCertificate
-from primal.decoding._lattice import Lattice, log_success, reduce_best, triangular_factor
-from primal.decoding._model import PhaseModel, as_integers
+from primal.decoding._lattice import log_success, reduce_best, triangular_factor
+from primal.decoding._matrix_law import MatrixLaw, joined_prior, noise_covariance
+from primal.decoding._model import PhaseModel
 from primal.decoding._phases import wrapped
-from primal.decoding._priors import Box, Gaussian, Integers, Prior, PriorModel
+from primal.decoding._priors import Box, Gaussian, Integers, Prior
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError
 
 # Steps of one search, and of one that only measures how often the nearest point is the right one.
 _MOST_NODES, _MOST_TRIAL_NODES = 400_000, 100_000
@@ -41,8 +40,6 @@ _MOST_NODES, _MOST_TRIAL_NODES = 400_000, 100_000
 _DRAWS, _MOST_QUICK = 8_000, 24
 # Solutions searched beside zero, and beside every y where there may be more than one.
 _RIVALS, _LEAST_SEARCHED = 64, 8
-# Deviations that a scaled row with a known whole part keeps from half a turn.
-_KNOWN_DEVIATIONS = 256.0
 _BLOCK_ROWS = 1 << 12
 # More rows of equal, independent noise go the way of codes.
 _MOST_SEARCHED = 40
@@ -60,9 +57,9 @@ class MatrixResult:
     whole : ndarray of shape (..., k), dtype=int64
         n, such that A x - y - n is noise; 0 where it was known.
     status : ndarray of shape (...), dtype=str
-        ``"unique"``: this solution agrees with the noise and the prior, and the search went through
-        all others and found none that does. ``"ambiguous"``: others agree, or may. ``"failed"``:
-        none does; `whole` is then the nearest.
+        ``"unique"``: this solution agrees with the noise and the prior, and either fewer than
+        2**-30 wrong ones are expected to, or the search went through all others and found none.
+        ``"ambiguous"``: others agree, or may. ``"failed"``: none does; `whole` is then the nearest.
     probability : ndarray of shape (...), dtype=float64
         Chance that the whole numbers are right, among the candidates and by the stated laws.
     residual : ndarray of shape (..., c), dtype=float64
@@ -91,7 +88,7 @@ class MatrixPlan:
     certificate : DecodingCertificate
     """
 
-    def __init__(self, law: _Law, n_candidates: int) -> None:
+    def __init__(self, law: MatrixLaw, n_candidates: int) -> None:
         self._law, self._matrix, self._n_candidates = law, law.matrix, n_candidates
         self._reduced = reduced = reduce_best(law.lattice)
         m = len(law.noise)
@@ -308,68 +305,6 @@ class _TallPlan(MatrixPlan):
         return x, whole.astype(np.int64), cost, status, chance
 
 
-@dataclass(frozen=True, eq=False)
-class _Law:
-    """Matrix (k, d) and prior, and the rows of the lattice that they make with the noise.
-
-    These are, one after the other, the `known` rows of the matrix, times `scale`, the inputs
-    `whole_inputs` and the rows `open_rows` with unknown n: `noise` (m,) and `spread_t` (r, m), in
-    turns. The first columns of the spread are those of the prior. Limits of the prior are infinite
-    where it has none.
-    """
-
-    matrix: np.ndarray
-    prior: PriorModel
-    known: np.ndarray
-    open_rows: np.ndarray
-    whole_inputs: np.ndarray
-    step: np.ndarray
-    scale: np.ndarray
-    noise: np.ndarray
-    spread_t: np.ndarray
-
-    @classmethod
-    def of(
-        cls, matrix: np.ndarray, prior: PriorModel, noise: np.ndarray, known: np.ndarray
-    ) -> _Law:
-        """Return the law of noise with the covariance `noise` (k, k) and known n where `known`."""
-        std, loadings = _split(noise)
-        spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
-        known_rows, open_rows = np.flatnonzero(known), np.flatnonzero(~known)
-        lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))[known_rows]
-        # A power of two, so that scaling is exact.
-        scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths)))
-        step = np.full(len(prior.mean), np.inf) if prior.step is None else prior.step
-        whole_inputs = np.flatnonzero(np.isfinite(step))
-        steps = np.zeros((len(whole_inputs), spread.shape[1]))
-        steps[:, : prior.factor.shape[1]] = (prior.factor / step[:, None])[whole_inputs]
-        rows = [scale[:, None] * spread[known_rows], steps, spread[open_rows]]
-        deviations = [scale * std[known_rows], np.zeros(len(steps)), std[open_rows]]
-        spread_t = np.ascontiguousarray(np.concatenate(rows).T)
-        deviations = np.concatenate(deviations)
-        return cls(
-            matrix, prior, known_rows, open_rows, whole_inputs, step, scale, deviations, spread_t
-        )
-
-    @property
-    def lattice(self) -> Lattice:
-        return Lattice.from_integers(self.noise, *as_integers(self.spread_t.T))
-
-    def phases(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return phases (n, m) of values (n, k), and the whole turns taken from the open rows."""
-        centered = y - self.matrix @ self.prior.mean
-        known, taken = centered[:, self.known] * self.scale, np.rint(centered[:, self.open_rows])
-        steps = np.zeros((len(y), len(self.whole_inputs)))
-        left = centered[:, self.open_rows] - taken
-        return np.concatenate([known, steps, left], axis=1), taken.astype(np.int64)
-
-    def whole_values(self, turns: np.ndarray) -> np.ndarray:
-        """Return the whole inputs of whole turns (n, m)."""
-        j, first = self.whole_inputs, len(self.known)
-        step = self.step[j]
-        return step * (np.rint(self.prior.mean[j] / step) + turns[:, first : first + len(j)])
-
-
 def plan_matrix(
     A: object,
     *,
@@ -423,69 +358,10 @@ def plan_matrix(
         if mask.shape != (k,) or not np.isin(mask, (0, 1)).all():
             raise DataError(f"known must hold a bool for each of the {k} rows, got {known!r}.")
         mask = mask.astype(bool)
-    law = _Law.of(matrix, _prior_of(prior, d), _noise_of(noise, covariance, k), mask)
+    law = MatrixLaw.of(matrix, joined_prior(prior, d), noise_covariance(noise, covariance, k), mask)
     plain = not mask.any() and covariance is None and len(set(law.noise[law.noise > 0])) == 1
     if k > _MOST_SEARCHED and plain and isinstance(prior, (Box, Gaussian, Integers)):
         return _TallPlan(matrix, prior, float(law.noise[-1]), candidates)
     if len(law.noise) == len(law.known):
         raise DataError("nothing is whole: every row is known, and no input has Integers.")
     return MatrixPlan(law, candidates)
-
-
-def _prior_of(prior: object, d: int) -> PriorModel:
-    """Return the law of d inputs, with infinite limits and steps where there are none."""
-    kinds = (Box, Gaussian, Integers)
-    one = isinstance(prior, kinds)
-    each = [prior] if one else list(prior) if isinstance(prior, (list, tuple)) else []
-    if not all(isinstance(p, kinds) for p in each) or (not one and len(each) != d):
-        raise ParameterError(
-            f"prior must be a Box, a Gaussian or Integers, or {d} of them, got {prior!r}."
-        )
-    models = [p.model(d if one else 1) for p in each if d]
-    factor = np.zeros((d, sum(m.factor.shape[1] for m in models)))
-    row = column = 0
-    for m in models:
-        rows, columns = m.factor.shape
-        factor[row : row + rows, column : column + columns] = m.factor
-        row, column = row + rows, column + columns
-
-    def joined(name: str, otherwise: float) -> np.ndarray:
-        parts = [getattr(m, name) for m in models]
-        filled = [
-            np.full(len(m.mean), otherwise) if part is None else part
-            for part, m in zip(parts, models, strict=True)
-        ]
-        return np.concatenate([*filled, np.zeros(0)])
-
-    limits = joined("low", -np.inf), joined("high", np.inf)
-    return PriorModel(joined("mean", 0.0), factor, *limits, joined("step", np.inf))
-
-
-def _noise_of(noise: object, covariance: object, k: int) -> np.ndarray:
-    """Return the covariance of k rows."""
-    if (noise is None) == (covariance is None):
-        raise ParameterError("state the noise of y, or its covariance, and not both.")
-    if covariance is None:
-        std = real_array("noise", noise)
-        if std.shape not in ((), (k,)) or not (std > 0.0).all():
-            raise DataError(f"noise must be positive, one number or one per row, got {noise!r}.")
-        return np.diag(np.square(np.broadcast_to(std, k)))
-    matrix = real_array("covariance", covariance, last=k)
-    if matrix.shape != (k, k) or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
-        raise DataError(f"covariance must be a symmetric {k} x {k} matrix, got {matrix.shape}.")
-    return (matrix + matrix.T) / 2.0
-
-
-def _split(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return s (k,) and K (k, q) with the covariance diag(s**2) + K K^T."""
-    diagonal = np.diag(covariance)
-    if not np.any(covariance - np.diag(diagonal)):
-        return np.sqrt(diagonal), np.zeros((len(diagonal), 1))
-    values, vectors = np.linalg.eigh(covariance)
-    if values[0] <= 1e-15 * values[-1]:
-        raise DataError(
-            f"covariance must be positive definite, got one with the eigenvalue {values[0]:.3g}."
-        )
-    return np.full(len(values), math.sqrt(values[0])), (vectors * np.sqrt(values - values[0]))[
-        :, 1:
-    ]

@@ -316,6 +316,9 @@ class DynamicPrime:
         values = (*arguments, self._layer_norm, self._layout, self._precision)
         return make_spec("DynamicPrime", **dict(zip(_FIELDS, values, strict=True)))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        return DynamicPrime._from_spec, ({name: self.spec[name] for name in _FIELDS},)  # no table
+
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the spec and the frequency table."""

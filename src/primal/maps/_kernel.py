@@ -182,7 +182,7 @@ class KernelPrime:
         x : array_like of shape (..., d)
         dtype : {"float32", "float64"}, default="float32"
             Type of the result, and its precision: waves within 1.3e-7 of the real ones in float32,
-            within 4e-16 in float64, which takes three to six times as long.
+            within 4e-16 in float64, which takes longer (``primal bench --only float64``).
         out : ndarray of shape (..., D), optional
             C-contiguous array of that type to write into.
         """

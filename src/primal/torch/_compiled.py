@@ -18,7 +18,6 @@ from torch import Tensor
 from primal import engines
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
-from primal.bases import HadamardTable
 from primal.engines import engine, row_blocks, wave_columns, write_features
 from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
 from primal.torch._tables import SharedTable
@@ -98,9 +97,7 @@ def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Fin
 
 def transform_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the float32 gradient of `exact_features` for a table of ``hadamard``, n > 0."""
-    incoming, k, transform = gradient.float().numpy(), table.shape[0], table.rows
-    if not isinstance(transform, HadamardTable):
-        raise TypeError("only the basis hadamard is a transform")
+    incoming, k, transform = gradient.float().numpy(), table.shape[0], table.transform
     points, valid = _valid_points(x, table.x_limit)
     out = np.empty(points.shape, dtype=np.float32)
     quarter = np.full(k, 1 << 30, dtype=np.uint32)

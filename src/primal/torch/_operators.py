@@ -22,7 +22,6 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from primal.bases import HadamardTable
 from primal.errors import EngineError
 from primal.torch import _compiled, _eager
 from primal.torch._eager import Finish
@@ -49,23 +48,24 @@ def frequencies(table: str, device: torch.device) -> Tensor:
 @torch.compiler.assume_constant_result
 def is_transform(table: str) -> bool:
     """Whether the frequencies of a table's key are a transform, the basis ``hadamard``."""
-    return isinstance(shared_table(table).rows, HadamardTable)
+    return shared_table(table).is_transform
 
 
 @torch.compiler.assume_constant_result
 def transform_columns(table: str) -> tuple[int, int]:
     """Return how many columns of all blocks a table of ``hadamard`` has, and the first of them."""
-    rows = shared_table(table).rows
-    if not isinstance(rows, HadamardTable):
-        raise TypeError("only the basis hadamard is a transform")
+    rows = shared_table(table).transform
     return rows.shape[0], rows.skip
 
 
 @torch.compiler.assume_constant_result
 def has_whole_block(table: str) -> bool:
     """Whether a table of ``hadamard`` begins with a block and has all of it."""
-    rows = shared_table(table).rows
-    return isinstance(rows, HadamardTable) and rows.skip == 0 and rows.shape[0] >= rows.m
+    shared = shared_table(table)
+    if not shared.is_transform:
+        return False
+    rows = shared.transform
+    return rows.skip == 0 and rows.shape[0] >= rows.m
 
 
 @torch.library.custom_op("primal::inverse_frequencies", mutates_args=())
@@ -138,15 +138,15 @@ def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> T
     out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
     if not (flat.numel() and k):
         return out
-    hadamard = source.hadamard_on(flat.device) if kind == "exact" else None
+    transform = kind == "exact" and source.is_transform
     # A part of such a layer that begins inside of a block is for plain PyTorch.
-    aligned = hadamard is None or hadamard.columns.start == 0
+    aligned = not transform or source.transform.skip == 0
     if not finish.wide and aligned and use_kernels(flat):
         from primal.torch import _kernels
 
         with torch.cuda.device_of(flat):
-            if hadamard is not None:
-                _kernels.write_hadamard(flat, hadamard, out, finish)
+            if transform:
+                _kernels.write_hadamard(flat, source.transform_on(flat.device), out, finish)
             else:
                 getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
         return out
@@ -196,9 +196,8 @@ def transform_gradient(
 
         out = torch.empty_like(flat)
         with torch.cuda.device_of(flat):
-            hadamard = shared.hadamard_on(flat.device)
-            if hadamard is not None:
-                write_hadamard_gradient(incoming, flat, hadamard, out, finish)
+            transform = shared.transform_on(flat.device)
+            write_hadamard_gradient(incoming, flat, transform, out, finish)
     else:
         out = _compiled.transform_gradient(incoming, flat, shared, finish)
     return out.to(x.dtype).view(x.shape)

@@ -90,20 +90,27 @@ class SharedTable:
         """Pseudoinverse of the frequencies in turns, float64 of shape (d, k)."""
         return self._once("inverse", self._make_inverse)
 
-    def hadamard_on(self, device: torch.device) -> HadamardTensors | None:
-        """Return the table of the basis ``hadamard`` on a device, None for another basis."""
-        rows = self.rows
-        if not isinstance(rows, HadamardTable):
-            return None
-        make = partial(HadamardTensors.of, rows, device)
-        return self._once(("hadamard", device), lambda: _apart(make))
+    @property
+    def is_transform(self) -> bool:
+        """Whether the frequencies are those of the basis ``hadamard``, which needs no matrix."""
+        return isinstance(self.rows, HadamardTable)
+
+    @property
+    def transform(self) -> HadamardTable:
+        """The frequencies as a transform; TypeError for those of another basis."""
+        if not isinstance(self.rows, HadamardTable):
+            raise TypeError("only the basis hadamard is a transform")
+        return self.rows
+
+    def transform_on(self, device: torch.device) -> HadamardTensors:
+        """Return the transform on a device, where it stays."""
+        make = partial(HadamardTensors.of, self.transform, device)
+        return self._once(("transform", device), lambda: _apart(make))
 
     @property
     def transform_rows(self) -> np.ndarray:
         """S1, then S2, S3 and the weights of each block of ``hadamard``, float64 of m columns."""
-        rows = self.rows
-        if not isinstance(rows, HadamardTable):
-            raise TypeError("only the basis hadamard is a transform")
+        rows = self.transform
         signs, weights = rows.float_signs, rows.weights.reshape(-1, rows.m)
         blocks = zip(signs[1::2], signs[2::2], weights, strict=True)
         return np.concatenate([signs[:1], *(np.stack(block) for block in blocks)])

@@ -1,0 +1,144 @@
+"""What any matrix, its prior and its noise say about x: one lattice, with a row for each integer.
+
+Everything that is real is normal: x = mean + F xi, and noise = diag(s) e + K w. What is left for
+the integers is the lattice M = [diag(s) | A F | K]. Inputs that are whole add a row x_j / step
+without noise; a row whose n is known is scaled until it cannot reach half a turn, which says the
+same.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal._checks import real_array
+from primal.decoding._lattice import Lattice
+from primal.decoding._model import as_integers
+from primal.decoding._priors import Box, Gaussian, Integers, PriorModel
+from primal.errors import DataError, ParameterError
+
+# Deviations that a scaled row with a known whole part keeps from half a turn.
+_KNOWN_DEVIATIONS = 256.0
+
+
+@dataclass(frozen=True, eq=False)
+class MatrixLaw:
+    """Matrix (k, d) and prior, and the rows of the lattice that they make with the noise.
+
+    These are, one after the other, the `known` rows of the matrix, times `scale`, the inputs
+    `whole_inputs` and the rows `open_rows` with unknown n: `noise` (m,) and `spread_t` (r, m), in
+    turns. The first columns of the spread are those of the prior. Limits of the prior are infinite
+    where it has none.
+    """
+
+    matrix: np.ndarray
+    prior: PriorModel
+    known: np.ndarray
+    open_rows: np.ndarray
+    whole_inputs: np.ndarray
+    step: np.ndarray
+    scale: np.ndarray
+    noise: np.ndarray
+    spread_t: np.ndarray
+
+    @classmethod
+    def of(
+        cls, matrix: np.ndarray, prior: PriorModel, noise: np.ndarray, known: np.ndarray
+    ) -> MatrixLaw:
+        """Return the law of noise with the covariance `noise` (k, k) and known n where `known`."""
+        std, loadings = _split(noise)
+        spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
+        known_rows, open_rows = np.flatnonzero(known), np.flatnonzero(~known)
+        lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))[known_rows]
+        # A power of two, so that scaling is exact.
+        scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths)))
+        step = np.full(len(prior.mean), np.inf) if prior.step is None else prior.step
+        whole_inputs = np.flatnonzero(np.isfinite(step))
+        steps = np.zeros((len(whole_inputs), spread.shape[1]))
+        steps[:, : prior.factor.shape[1]] = (prior.factor / step[:, None])[whole_inputs]
+        rows = [scale[:, None] * spread[known_rows], steps, spread[open_rows]]
+        deviations = [scale * std[known_rows], np.zeros(len(steps)), std[open_rows]]
+        spread_t = np.ascontiguousarray(np.concatenate(rows).T)
+        deviations = np.concatenate(deviations)
+        return cls(
+            matrix, prior, known_rows, open_rows, whole_inputs, step, scale, deviations, spread_t
+        )
+
+    @property
+    def lattice(self) -> Lattice:
+        return Lattice.from_integers(self.noise, *as_integers(self.spread_t.T))
+
+    def phases(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return phases (n, m) of values (n, k), and the whole turns taken from the open rows."""
+        centered = y - self.matrix @ self.prior.mean
+        known, taken = centered[:, self.known] * self.scale, np.rint(centered[:, self.open_rows])
+        steps = np.zeros((len(y), len(self.whole_inputs)))
+        left = centered[:, self.open_rows] - taken
+        return np.concatenate([known, steps, left], axis=1), taken.astype(np.int64)
+
+    def whole_values(self, turns: np.ndarray) -> np.ndarray:
+        """Return the whole inputs of whole turns (n, m)."""
+        j, first = self.whole_inputs, len(self.known)
+        step = self.step[j]
+        return step * (np.rint(self.prior.mean[j] / step) + turns[:, first : first + len(j)])
+
+
+def joined_prior(prior: object, d: int) -> PriorModel:
+    """Return the law of d inputs, with infinite limits and steps where there are none."""
+    kinds = (Box, Gaussian, Integers)
+    one = isinstance(prior, kinds)
+    each = [prior] if one else list(prior) if isinstance(prior, (list, tuple)) else []
+    if not all(isinstance(p, kinds) for p in each) or (not one and len(each) != d):
+        raise ParameterError(
+            f"prior must be a Box, a Gaussian or Integers, or {d} of them, got {prior!r}."
+        )
+    models = [p.model(d if one else 1) for p in each if d]
+    factor = np.zeros((d, sum(m.factor.shape[1] for m in models)))
+    row = column = 0
+    for m in models:
+        rows, columns = m.factor.shape
+        factor[row : row + rows, column : column + columns] = m.factor
+        row, column = row + rows, column + columns
+
+    def joined(name: str, otherwise: float) -> np.ndarray:
+        parts = [getattr(m, name) for m in models]
+        filled = [
+            np.full(len(m.mean), otherwise) if part is None else part
+            for part, m in zip(parts, models, strict=True)
+        ]
+        return np.concatenate([*filled, np.zeros(0)])
+
+    limits = joined("low", -np.inf), joined("high", np.inf)
+    return PriorModel(joined("mean", 0.0), factor, *limits, joined("step", np.inf))
+
+
+def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
+    """Return the covariance of k rows."""
+    if (noise is None) == (covariance is None):
+        raise ParameterError("state the noise of y, or its covariance, and not both.")
+    if covariance is None:
+        std = real_array("noise", noise)
+        if std.shape not in ((), (k,)) or not (std > 0.0).all():
+            raise DataError(f"noise must be positive, one number or one per row, got {noise!r}.")
+        return np.diag(np.square(np.broadcast_to(std, k)))
+    matrix = real_array("covariance", covariance, last=k)
+    if matrix.shape != (k, k) or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
+        raise DataError(f"covariance must be a symmetric {k} x {k} matrix, got {matrix.shape}.")
+    return (matrix + matrix.T) / 2.0
+
+
+def _split(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return s (k,) and K (k, q) with the covariance diag(s**2) + K K^T."""
+    diagonal = np.diag(covariance)
+    if not np.any(covariance - np.diag(diagonal)):
+        return np.sqrt(diagonal), np.zeros((len(diagonal), 1))
+    values, vectors = np.linalg.eigh(covariance)
+    if values[0] <= 1e-15 * values[-1]:
+        raise DataError(
+            f"covariance must be positive definite, got one with the eigenvalue {values[0]:.3g}."
+        )
+    return np.full(len(values), math.sqrt(values[0])), (vectors * np.sqrt(values - values[0]))[
+        :, 1:
+    ]
