@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 INPUTS := pyproject.toml studies/pyproject.toml constraints.txt
 MINIMUM := .venv-minimum
 
-.PHONY: demo test test-minimum lint bench gpu-test reproduce docs clean
+.PHONY: demo test test-minimum lint bench gpu-test reproduce docs site release-check clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
@@ -39,8 +39,22 @@ reproduce: $(VENV)/.installed-demo ## every claim of the paper, measured, and a 
 docs: $(VENV)/.installed-dev ## run every example of the documentation
 	$(BIN)/python -m pytest tests/house/test_docs.py
 
+site: $(VENV)/.installed-site ## the documentation as a site, warnings are errors
+	$(BIN)/python -m sphinx -b html -j auto -q -W --keep-going docs site
+
+release-check: $(VENV)/.installed-site site ## what a release has to pass beside the tests
+	rm -rf dist
+	$(BIN)/python -m build --quiet
+	$(BIN)/twine check --strict dist/*
+	$(BIN)/check-wheel-contents dist/*.whl
+	$(BIN)/validate-pyproject pyproject.toml studies/pyproject.toml
+	$(BIN)/pyroma --min 10 .
+	$(BIN)/sp-repo-review . --show err
+	$(BIN)/codespell
+	$(BIN)/python tools/check_docstrings.py
+
 clean:
-	rm -rf $(VENV) $(MINIMUM) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce
+	rm -rf $(VENV) $(MINIMUM) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce site docs/api
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
 $(VENV)/bin/python:
@@ -66,3 +80,7 @@ $(VENV)/.installed-dev: $(VENV)/bin/python $(INPUTS)
 	$(PIP) --editable '.[all]' --editable ./studies --group dev
 	sh tools/install_browser.sh
 	@touch $@ $(VENV)/.installed-demo
+
+$(VENV)/.installed-site: $(VENV)/.installed-dev
+	$(PIP) --group site --group release
+	@touch $@
