@@ -110,7 +110,7 @@ def _write_reference(folder: Path) -> None:
 _write_reference(Path(__file__).parent / "api")
 
 
-def _skip(app, what, name, item, skip, options):  # noqa: ANN001, ANN202 (Sphinx's signature)
+def _skip(app, what, name, item, skip, options):
     """Leave out what scikit-learn's metadata routing adds to every estimator."""
     if name.startswith("set_") and name.endswith("_request"):
         return True
@@ -123,7 +123,7 @@ _LITERAL = re.compile(r"(``.*?``|`[^`]*`)")
 _MARKUP = re.compile(r"\||\*(?!\w[^*]*\w\*)(?<!\w\*)|(?<=\w)_(?!\w)")
 
 
-def _escape(app, what, name, item, options, lines):  # noqa: ANN001, ANN202
+def _escape(app, what, name, item, options, lines):
     """Keep |x| and 2**32 of plain docstrings from being read as markup."""
     in_example = False
     for i, line in enumerate(lines):
@@ -135,6 +135,6 @@ def _escape(app, what, name, item, options, lines):  # noqa: ANN001, ANN202
             lines[i] = "".join(parts)
 
 
-def setup(app):  # noqa: ANN001, ANN201
+def setup(app):
     app.connect("autodoc-skip-member", _skip)
     app.connect("autodoc-process-docstring", _escape, priority=400)  # before numpydoc
