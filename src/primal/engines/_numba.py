@@ -27,6 +27,8 @@ _LEAST_PHASES = 1 << 16
 _LEAST_ROWS_OF_PRODUCT = 256
 # Up to this many inputs the sums are made row by row, without a library's matrix product.
 _LARGEST_DIRECT_D = 4
+# In float64, up to this many: more products of 62 bits each could pass 128 bits.
+_LARGEST_WIDE_DIRECT_D = 7
 
 
 class NumbaEngine(NumpyEngine):
@@ -169,8 +171,11 @@ def _by_products(
 
 
 def _wide(table: FrequencyTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:
-    """Encode rows in float64, by all products of digits."""
+    """Encode rows in float64, by 128-bit sums of few products, else by all products of digits."""
     (k, d), widths = table.shape, table.widths
+    if d <= _LARGEST_WIDE_DIRECT_D:
+        kernels.wide_direct(x, table.mantissas, table.exponents, finish, out)
+        return
     terms = sorted(widths.all)
     positions = np.array([60 + term_shift(widths, term) for term in terms], dtype=np.int64)
     for rows in row_blocks(len(x), k * len(terms), _BLOCK_SUMS):

@@ -18,6 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
+from primal.engines._numba_vectors import add_product
 from primal.turns import Cosine32, Cosine64, Sine32, Sine64
 
 _F32 = np.float32
@@ -426,4 +427,24 @@ def wide_features(sums, positions, row_exponents, exponents, finish, out):
             for term in range(n_terms):
                 _add_shifted(words, np.int64(sums[term, r, i]), positions[term])
             turns[i] = _window(words, row_exponents[r] + exponents[i])
+        write_row64(turns, finish, out[r])
+
+
+@_kernel
+def wide_direct(x, mantissas, exponents, finish, out):
+    """Write float64 waves of few inputs: a sum of at most seven products has 128 bits."""
+    k, d = mantissas.shape
+    integers, turns = np.empty(d, dtype=np.int64), np.empty(k, dtype=np.uint64)
+    for r in range(x.shape[0]):
+        a = _integer_row(x[r], integers)
+        for i in range(k):
+            high, low = np.int64(0), _U64(0)
+            for j in range(d):
+                high, low = add_product(high, low, integers[j], mantissas[i, j])
+            start = max(60 - a - exponents[i], 0)  # below 0 for rows of zeros only
+            shift = _U64(start & 63)
+            if start < 64:
+                turns[i] = (low >> shift) | ((_U64(high) << _U64(1)) << (_U64(63) - shift))
+            else:
+                turns[i] = _U64(high >> np.int64(min(start - 64, 63)))
         write_row64(turns, finish, out[r])

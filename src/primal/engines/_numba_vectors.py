@@ -1,4 +1,4 @@
-"""Vectors of eight for kernels: what a compiler cannot find in loops, because rows might overlap.
+"""What a compiler cannot find in loops: vectors of eight, and products of 128 bits.
 
 Arrays have shape (m, 8), C-contiguous, of any type that adds; a row is a vector. On processors with
 shorter vectors LLVM takes several.
@@ -185,3 +185,26 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
         return builder.fma(*arguments)
 
     return types.float64(types.float64, types.float64, types.float64), generate
+
+
+@_intrinsic
+def add_product(typing_context: Any, high: Any, low: Any, a: Any, b: Any) -> Any:
+    """Return the two words of high * 2**64 + low + a * b, a signed number of 128 bits."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = ir.IntType(128)
+        upper, lower, first, second = arguments
+        sixty_four = ir.Constant(wide, 64)
+        total = builder.or_(
+            builder.shl(builder.sext(upper, wide), sixty_four), builder.zext(lower, wide)
+        )
+        product = builder.mul(builder.sext(first, wide), builder.sext(second, wide))
+        total = builder.add(total, product)
+        words = (
+            builder.trunc(builder.lshr(total, sixty_four), _I64),
+            builder.trunc(total, _I64),
+        )
+        return context.make_tuple(builder, signature.return_type, words)
+
+    words = types.Tuple((types.int64, types.uint64))
+    return words(types.int64, types.uint64, types.int64, types.int64), generate
