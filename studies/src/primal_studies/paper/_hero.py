@@ -6,10 +6,10 @@ import io
 
 import numpy as np
 
+from primal._pictures import COLORS, RC
 from primal.decoding import Box
 from primal.maps import DynamicPrime
 from primal_studies.paper._shapes import spiral
-from primal_studies.style import COLOURS, RC
 
 __all__ = ["hero"]
 
@@ -26,10 +26,10 @@ def hero(points: int = 500) -> str:
     z = m.encode(x)
     turns = m.turns(x)[:, [0, 20]] / 2.0**32
     panels = (
-        ("x", x, COLOURS["welch"], 16.0),
-        ("wrapped phases", turns - 0.5, COLOURS["prime"], 0.55),
-        ("the paper's inverse", m.decode(z), COLOURS["gaussian"], 16.0),
-        ("lattice decoder", m.decode_plan(prior=Box(20.0)).decode(z).x, COLOURS["random"], 16.0),
+        ("x", x, COLORS["welch"], 16.0),
+        ("wrapped phases", turns - 0.5, COLORS["prime"], 0.55),
+        ("the paper's inverse", m.decode(z), COLORS["gaussian"], 16.0),
+        ("lattice decoder", m.decode_plan(prior=Box(20.0)).decode(z).x, COLORS["random"], 16.0),
     )
     with mpl.rc_context(
         {**RC, "svg.fonttype": "path", "svg.hashsalt": "hero", "axes.facecolor": "none"}
