@@ -22,7 +22,7 @@ def scripts() -> list[Path]:
         path
         for folder in folders
         for path in sorted((ROOT / folder).rglob("*.py"))
-        if not path.as_posix().endswith((*ELSEWHERE, "paper/_hero.py"))
+        if not path.as_posix().endswith(ELSEWHERE)
     ]
 
 
