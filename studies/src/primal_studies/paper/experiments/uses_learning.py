@@ -1,8 +1,8 @@
 """Uses in neural networks: positions, state, signals, equations, few measurements.
 
-Training takes a quarter of an hour on a large GPU, so it is not part of a run. The scripts in the
-folder ``experiments`` of the source tree do it; ``learned.json`` holds what they found. What is
-done here is to show those numbers and to judge the paper's expectations from them.
+Training takes a quarter of an hour on a large GPU, so it is not part of a run. ``primal study``
+does it; ``learned.json`` holds what it found. What is done here is to show those numbers and to
+judge the paper's expectations from them.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from primal._pictures import label_ends
 from primal_studies.paper._claim import Claim, Judgement, MapJudged
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import grade
@@ -54,7 +55,7 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
     figure, axes = panels(1, 1, 3.0)
     _lines(axes[0, 0], outcome.tables["capacity"], "cell", "channels")
     axes[0, 0].set(xlabel="channels of the state", ylabel="past inputs held")
-    axes[0, 0].legend(fontsize=8)
+    label_ends(axes[0, 0])
     figures["state"] = figure
     figures["signals"] = _bars(outcome.tables["signals"], "signal", "held-out dB")
     figures["equations"] = _bars(outcome.tables["equations"], "equation", "relative error")
@@ -62,7 +63,7 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
     figure, axes = panels(1, 1, 3.0)
     _lines(axes[0, 0], outcome.tables["recovery"], "dictionary", "measurements", algorithm="omp")
     axes[0, 0].set(xlabel="measurements", ylabel="non-zeros recovered")
-    axes[0, 0].legend(fontsize=8)
+    label_ends(axes[0, 0])
     figures["few_measurements"] = figure
     return figures
 
@@ -89,7 +90,7 @@ def _bars(rows: Sequence[Row], what: str, label: str) -> Figure:
         axis.errorbar(x, y, spread, color=PALETTE[number], fmt="o", capsize=2, label=str(layer))
     axis.set_xticks(range(len(names)), names, fontsize=8)
     axis.set_ylabel(label)
-    axis.legend(fontsize=8)
+    figure.legend(loc="outside upper center", ncols=len(layers))
     return figure
 
 
@@ -202,9 +203,9 @@ def _below(first: Fact, second: Fact) -> bool:
 EXPERIMENT = Experiment(
     "uses-learning",
     "Uses in neural networks",
-    """The paper names uses in neural networks and shows none. Scripts in the folder experiments of
-    the source tree train small networks with prime features and with what people use today, with
-    equal parameters and the same choice of learning rates, several seeds each.
+    """The paper names uses in neural networks and shows none. primal study trains
+    small networks with prime features and with what people use today, with equal parameters and
+    the same choice of learning rates, several seeds each.
 
     These numbers were recorded, most of them on one NVIDIA H200 (the table of costs says what took
     how long and where); this run shows and judges them and trains nothing.""",
