@@ -1,24 +1,35 @@
 #!/bin/sh
-# Install Chromium for the tests of the report page, where that can be done without asking:
-# as root on a system with apt. Elsewhere say what to do; the tests are then skipped.
+# Install what the tests of the report page need, where that can be done without asking: Chromium
+# and Firefox as root on a system with apt, axe-core where npm is. Elsewhere say what to do; the
+# tests are then skipped.
 set -eu
+cd "$(dirname "$0")/.."
 
-for name in chromium chromium-browser google-chrome google-chrome-stable; do
-    if command -v "$name" >/dev/null 2>&1; then
-        exit 0
-    fi
-done
+missing=''
+found() {
+    for name in "$@"; do
+        command -v "$name" >/dev/null 2>&1 && return 0
+    done
+    return 1
+}
+found chromium chromium-browser google-chrome google-chrome-stable || missing="chromium fonts-liberation"
+found firefox-esr firefox || missing="$missing firefox-esr"
 
-if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
+if [ -n "$missing" ] && [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null 2>&1; then
     # With an index that is there already the download may work at once.
     export DEBIAN_FRONTEND=noninteractive
-    install='apt-get install -y -q --no-install-recommends chromium fonts-liberation'
+    install="apt-get install -y -q --no-install-recommends $missing"
     if $install >/dev/null 2>&1 || { apt-get update -q >/dev/null && $install >/dev/null; }; then
-        exit 0
+        missing=''
     fi
-    echo "Chromium could not be installed with apt-get." >&2
+fi
+if [ -n "$missing" ]; then
+    echo "The tests of the report page need a browser: install $missing (Debian: apt-get install" \
+        "chromium firefox-esr). Without it they are skipped." >&2
 fi
 
-echo "The tests of the report page need Chromium: install the package 'chromium' of your" \
-    "system (Debian: apt-get install chromium). Without it they are skipped." >&2
+if [ ! -f node_modules/axe-core/axe.min.js ] && command -v npm >/dev/null 2>&1; then
+    npm install --no-save --no-audit --no-fund --silent axe-core@4 >/dev/null 2>&1 ||
+        echo "npm could not install axe-core: its test is skipped." >&2
+fi
 exit 0

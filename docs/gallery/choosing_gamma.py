@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import HERE, SOFT, panels
 from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
@@ -42,14 +42,15 @@ def draw(path: Path = HERE / "choosing_gamma.png", *, quick: bool = False) -> No
         "median": median_gamma(X),
         "safe_gamma_": PrimeFeatures(n_components).fit(X).safe_gamma_,
     }
-    figure, axes = panels(2)
-    for axis, (name, values) in zip(axes, found.items(), strict=True):
-        axis.plot(gammas, values, ".-", color="black")
-        for colour, (label, gamma) in zip(("C0", "C1", "C2"), named.items(), strict=True):
-            axis.axvline(gamma, color=colour, linestyle="--", label=label)
-        axis.set(xscale="log", xlabel="gamma", ylabel=name)
-    axes[0].legend()
-    save(figure, path)
+    with panels(path, 2) as axes:
+        for axis, (name, values) in zip(axes, found.items(), strict=True):
+            axis.plot(gammas, values, ".-", color=SOFT)
+            for place, (label, gamma) in enumerate(named.items()):
+                axis.axvline(gamma, color=f"C{place}", linestyle="--", label=label)
+            axis.set(xscale="log", xlabel="gamma", ylabel=name)
+            axis.set_title(f"breast_cancer: {name} against gamma")
+        handles = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(*handles, loc="outside lower center", ncols=3)
 
 
 if __name__ == "__main__":

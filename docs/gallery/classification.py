@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import HERE, label_ends, panels
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -45,15 +45,15 @@ def draw(path: Path = HERE / "classification.png", *, quick: bool = False) -> No
     side = np.linspace(-18.0, 18.0, 40 if quick else 250)
     grid = np.stack(np.meshgrid(side, side), axis=-1).reshape(-1, 2)
     probability = model.predict_proba(grid)[:, 1].reshape(len(side), -1)
-    figure, (left, right) = panels(2)
-    left.imshow(probability, origin="lower", extent=(-18, 18, -18, 18), cmap="coolwarm")
-    left.scatter(*X.T, c=y, s=4, cmap="gray")
-    left.set_title("spirals, 128 features")
-    right.plot(sizes, [spiral_accuracy(D) for D in sizes], "s-", label="spirals")
-    right.plot(sizes, [digits_accuracy(D) for D in sizes], "o-", label="digits")
-    right.set(xscale="log", xlabel="features", ylabel="test accuracy")
-    right.legend()
-    save(figure, path)
+    with panels(path, 2) as (left, right):
+        left.imshow(probability, origin="lower", extent=(-18, 18, -18, 18), cmap="coolwarm")
+        left.scatter(*X.T, c=y, s=4, cmap="gray")
+        left.set_title("spirals, 128 features: probability of one")
+        left.set(xticks=(), yticks=())
+        right.plot(sizes, [spiral_accuracy(D) for D in sizes], "s-", label="spirals")
+        right.plot(sizes, [digits_accuracy(D) for D in sizes], "o-", label="digits")
+        right.set(xscale="log", xlabel="features", title="test accuracy")
+        label_ends(right)
 
 
 if __name__ == "__main__":

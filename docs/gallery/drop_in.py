@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import COLORS, HERE, label_ends, panels
 from sklearn.datasets import load_digits
 from sklearn.kernel_approximation import RBFSampler
 from sklearn.linear_model import RidgeClassifier
@@ -38,13 +38,13 @@ def draw(path: Path = HERE / "drop_in.png", *, quick: bool = False) -> None:
     """Draw accuracy against the number of features."""
     sizes = (32, 64) if quick else (32, 64, 128, 256, 512, 1024)
     found = accuracies(sizes, 2 if quick else 10)
-    figure, (axis,) = panels(1, 5.5)
-    axis.plot(sizes, found["RBFSampler"], ".", color="tab:orange", alpha=0.5)
-    axis.plot(sizes, found["RBFSampler"].mean(1), color="tab:orange", label="RBFSampler, ten seeds")
-    axis.plot(sizes, found["PrimeFeatures"], "o-", color="tab:blue", label="PrimeFeatures")
-    axis.set(xscale="log", xlabel="features", ylabel="accuracy on digits")
-    axis.legend()
-    save(figure, path)
+    with panels(path, 1, 6.2) as (axis,):
+        random = COLORS["gaussian"]
+        axis.plot(sizes, found["RBFSampler"], ".", color=random, alpha=0.5)
+        axis.plot(sizes, found["RBFSampler"].mean(1), color=random, label="RBFSampler, ten seeds")
+        axis.plot(sizes, found["PrimeFeatures"], "o-", color=COLORS["prime"], label="PrimeFeatures")
+        axis.set(xscale="log", xlabel="features", title="accuracy on digits")
+        label_ends(axis)
 
 
 if __name__ == "__main__":

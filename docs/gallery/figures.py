@@ -1,28 +1,21 @@
-"""How every picture of the gallery is saved."""
+"""How every picture of the gallery is drawn: in the style of the library."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
-import matplotlib
+from primal._pictures import COLORS, SOFT, label_ends, picture
 
-matplotlib.use("Agg")
-from matplotlib import pyplot as plt
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+__all__ = ["COLORS", "HERE", "SOFT", "label_ends", "panels"]
 
 HERE = Path(__file__).parent
 
 
-def panels(n: int, width: float = 4.2, height: float = 3.6) -> tuple[Figure, list[Axes]]:
-    """Return a figure with n panels in a row."""
-    figure, axes = plt.subplots(
-        1, n, figsize=(width * n, height), layout="constrained", squeeze=False
-    )
-    return figure, list(axes[0])
-
-
-def save(figure: Figure, path: Path) -> None:
-    """Write the picture and forget it."""
-    figure.savefig(path, dpi=100)
-    plt.close(figure)
+@contextmanager
+def panels(path: Path, n: int, width: float = 4.2, height: float = 3.6) -> Iterator[list[Any]]:
+    """Give the axes of n panels in a row, and write the picture."""
+    with picture(path, (width * n, height)) as figure:
+        yield list(figure.subplots(1, n, squeeze=False)[0])

@@ -10,7 +10,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import HERE, SOFT, label_ends, panels
 
 from primal.decoding import Gaussian, MatrixPlan, plan_matrix
 
@@ -111,25 +111,28 @@ def draw(path: Path = HERE / "folded.png", *, quick: bool = False) -> None:
     signal = signals(d, n_samples, 1, rms)
     folded = fold(signal, bits)
     lattice, _ = by_lattice(folded, folded_plan(d, n_samples, bits, rms), d)
-    figure, (left, right) = panels(2, width=5.6)
-    left.axhspan(-1.0, 1.0, color="0.92")
-    left.plot(signal[0], color="0.6", linewidth=4, label="signal")
-    left.plot(folded[0], "k.", label="folded samples, 6 bits")
-    left.plot(lattice[0], color="tab:blue", linewidth=1, label="lattice")
-    left.plot(by_differences(folded, 1)[0], color="tab:orange", linewidth=1, label="differences")
-    left.plot(by_lasso(folded, d)[0], color="tab:green", linewidth=1, label="LASSO-B2R2")
-    left.set(xlabel="sample", ylabel="value, in half ranges")
-    left.legend(fontsize=7)
     factors = (2.1, 6.0) if quick else (2.1, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0)
     counts = [round(d * factor) // 2 * 2 + 1 for factor in factors]
     found = [shares_right(d, count, bits, rms, 20 if quick else 200) for count in counts]
-    for name in ("lattice, certain", "higher-order differences", "LASSO-B2R2", "no unfolding"):
-        right.plot([c / d for c in counts], [share[name] for share in found], "o-", label=name)
-    right.set(xscale="log", xlabel="samples per coefficient", ylabel="share of signals right")
-    right.set_xticks([2, 4, 8, 16, 24], ["2", "4", "8", "16", "24"])
-    right.minorticks_off()
-    right.legend(fontsize=7)
-    save(figure, path)
+    names = ("lattice, certain", "higher-order differences", "LASSO-B2R2", "no unfolding")
+    with panels(path, 2, width=6.0) as (left, right):
+        left.axhspan(-1.0, 1.0, color="0.94")
+        left.plot(signal[0], color="0.75", linewidth=5, label="signal")
+        left.plot(folded[0], ".", color=SOFT, label="folded, 6 bits")
+        for color, name, unfolded in (
+            ("C0", "lattice", lattice),
+            ("C1", "differences", by_differences(folded, 1)),
+            ("C2", "LASSO-B2R2", by_lasso(folded, d)),
+        ):
+            left.plot(unfolded[0], color=color, linewidth=1.2, label=name)
+        left.set(xlabel="sample", ylabel="value, in half ranges", title="one signal, 67 samples")
+        left.figure.legend(*left.get_legend_handles_labels(), loc="outside lower left", ncols=5)
+        for name in names:
+            right.plot([c / d for c in counts], [share[name] for share in found], "o-", label=name)
+        right.set(xscale="log", xlabel="samples per coefficient", title="share of signals right")
+        right.set_xticks([2, 4, 8, 16, 24], ["2", "4", "8", "16", "24"])
+        right.minorticks_off()
+        label_ends(right)
 
 
 if __name__ == "__main__":

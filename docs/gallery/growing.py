@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import HERE, panels
 from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 
@@ -45,12 +45,13 @@ def step_by_step(sizes: tuple[int, ...]) -> tuple[PrimeRidgeClassifier, list[flo
 def draw(path: Path = HERE / "growing.png", *, quick: bool = False) -> None:
     """Draw both."""
     sizes = (32, 64) if quick else (32, 64, 128, 256, 512, 1024)
-    figure, (left, right) = panels(2)
-    left.plot(range(1, 11), class_by_class(sizes[-1])[1], "o-")
-    left.set(xlabel="classes met so far", ylabel="accuracy on these", ylim=(0.9, 1.005))
-    right.plot(sizes, step_by_step(sizes)[1], "o-")
-    right.set(xscale="log", xlabel="features, grown from 32", ylabel="accuracy")
-    save(figure, path)
+    with panels(path, 2) as (left, right):
+        left.plot(range(1, 11), class_by_class(sizes[-1])[1], "o-")
+        left.set(xlabel="classes met so far", ylabel="accuracy on these", ylim=(0.9, 1.005))
+        left.set_title("digits, one class after the other")
+        right.plot(sizes, step_by_step(sizes)[1], "o-")
+        right.set(xscale="log", xlabel="features, grown from 32", ylabel="accuracy")
+        right.set_title("digits, more and more features")
 
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from figures import HERE, panels, save
+from figures import COLORS, HERE, SOFT, panels
 
 import peers
 
@@ -31,20 +31,24 @@ def measure(names: set[str] | None = None, sizes: tuple[int, ...] = SIZES) -> li
 
 def draw(rows: list[dict], path: Path = HERE / "kernel_error.png") -> None:
     """Draw the ratio to RBFSampler of every row; below the line we are ahead."""
-    figure, (axis,) = panels(1, 9.0, 4.0)
-    styles = (("PrimeFeatures", "o", "tab:blue"), ("orthogonal random", "x", "tab:orange"))
+    styles = (
+        ("PrimeFeatures", "o", COLORS["prime"]),
+        ("orthogonal random", "x", COLORS["gaussian"]),
+    )
     rows = sorted(rows, key=lambda row: (row["d"], row["data"], row["D"], row["rule"]))
-    for contender, marker, colour in styles:
-        ratios = [row[contender] / row["RBFSampler"] for row in rows]
-        axis.plot(range(len(rows)), ratios, marker, color=colour, label=contender)
-    axis.axhline(1.0, color="black", linewidth=1, label="RBFSampler")
     firsts = [i for i, row in enumerate(rows) if i == 0 or rows[i - 1]["data"] != row["data"]]
     labels = [f"{rows[i]['data']} ({rows[i]['d']})" for i in firsts]
-    axis.set_xticks(firsts, labels, rotation=40, ha="right")
-    axis.set(ylabel="kernel error / RBFSampler's", ylim=(0, 1.1))
-    axis.set_title("four points for each dataset (number of inputs): two D, two gammas")
-    axis.legend()
-    save(figure, path)
+    with panels(path, 1, 9.0, 4.4) as (axis,):
+        for contender, marker, color in styles:
+            ratios = [row[contender] / row["RBFSampler"] for row in rows]
+            axis.plot(range(len(rows)), ratios, marker, color=color, label=contender, markersize=4)
+        axis.axhline(1.0, color=SOFT, linewidth=1, label="RBFSampler")
+        for first in firsts[1:]:
+            axis.axvline(first - 0.5, color="#dedbd3", linewidth=0.8, zorder=0)
+        axis.set_xticks(firsts, labels, rotation=40, ha="right")
+        axis.set(ylabel="kernel error / RBFSampler's", ylim=(0, 1.1), xlim=(-1, len(rows)))
+        axis.set_title("four points for each dataset (number of inputs): two D, two gammas")
+        axis.figure.legend(loc="outside upper center", ncols=3)
 
 
 if __name__ == "__main__":

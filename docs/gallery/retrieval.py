@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import HERE, panels
 from sklearn.datasets import load_digits
 
 from peers import orthogonal_random_features
@@ -208,18 +208,18 @@ def draw(path: Path = PICTURE, *, quick: bool = False) -> None:
         results = {"digits": {"sizes": (64, 128), "curves": curves(data, (64, 128), 1)}}
     else:
         results = json.loads(RESULTS.read_text(encoding="utf-8"))
-    figure, axes = panels(len(results), 5.2, 4.2)
     styles = ("o-", "s-", "^-", "v--", "+--", "x--", "D:")
     titles = {"digits": "digits, 64 inputs", "clusters": "clusters, 256 inputs"}
-    for axis, (name, result) in zip(axes, results.items(), strict=True):
-        n_bytes = np.array(result["sizes"]) / 8
-        for (label, values), style in zip(result["curves"].items(), styles, strict=True):
-            axis.plot(n_bytes, values, style, label=label, markersize=5)
-        axis.set(xscale="log", xlabel="bytes for a row", ylabel="recall@10", title=titles[name])
-        axis.set_xticks(n_bytes, [f"{n:g}" for n in n_bytes])
-        axis.minorticks_off()
-    axes[0].legend(fontsize="small")
-    save(figure, path)
+    with panels(path, len(results), 5.2, 4.6) as axes:
+        for axis, (name, result) in zip(axes, results.items(), strict=True):
+            n_bytes = np.array(result["sizes"]) / 8
+            for (label, values), style in zip(result["curves"].items(), styles, strict=True):
+                axis.plot(n_bytes, values, style, label=label, markersize=5)
+            axis.set(xscale="log", xlabel="bytes for a row", ylabel="recall@10", title=titles[name])
+            axis.set_xticks(n_bytes, [f"{n:g}" for n in n_bytes])
+            axis.minorticks_off()
+        handles = axes[0].get_legend_handles_labels()
+        axes[0].figure.legend(*handles, loc="outside lower center", ncols=3)
 
 
 if __name__ == "__main__":

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import COLORS, HERE, SOFT, label_ends, panels
 
 from primal.sklearn import PrimePositions, PrimeRidgeRegressor
 
@@ -47,12 +48,17 @@ def draw(path: Path = HERE / "time_series.png", *, quick: bool = False) -> None:
     for _ in range(n_ahead):
         free.append(model.predict(state[None])[0])
         state = np.append(state[1:], free[-1])
-    figure, (left, right) = panels(2, 5.0)
-    left.plot(y[split : split + n_ahead], color="black", label="series")
-    left.plot(free, color="tab:blue", label="forecast fed with its own output")
-    left.set(xlabel="steps ahead")
-    left.legend()
     t = np.arange(200)[:, None]
+    with panels(path, 2, 5.6) as (left, right):
+        left.plot(y[split : split + n_ahead], color=SOFT, linewidth=4, alpha=0.45, label="series")
+        left.plot(free, color=COLORS["prime"], linewidth=1.2, label="forecast")
+        left.set(xlabel="steps ahead", title="a forecast fed with its own output")
+        label_ends(left)
+        _similarities(right, t)
+
+
+def _similarities(axis: Any, t: np.ndarray) -> None:
+    """Draw how similar codes of time are, for four spacings."""
     for label, options in (
         ("log", {}),
         ("raw", {"spacing": "raw"}),
@@ -60,10 +66,9 @@ def draw(path: Path = HERE / "time_series.png", *, quick: bool = False) -> None:
         ("raw, sigma = 1e-4", {"spacing": "raw", "sigma": 1e-4}),
     ):
         Z = PrimePositions(128, **options).fit_transform(t)
-        right.plot(Z @ Z[0] / 64.0, label=label)
-    right.set(xlabel="distance in time", ylabel="similarity of codes")
-    right.legend()
-    save(figure, path)
+        axis.plot(Z @ Z[0] / 64.0, linewidth=1.3, label=label)
+    axis.set(xlabel="distance in time", title="similarity of codes of time")
+    label_ends(axis)
 
 
 if __name__ == "__main__":

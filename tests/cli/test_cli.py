@@ -65,6 +65,8 @@ def test_demo_draws_a_picture_into_a_new_folder(tmp_path):
     assert picture.stat().st_size > 10_000
     assert f"picture: {picture}" in result.output
     assert "0.4268 at lag 906" in result.output
+    # Where the linear inverse fails the lattice decoder does not, and proves it.
+    assert re.search(r"spiral\s+128 .* hash\s+2\.4e\+03\s+\d\.\de-14\s+100%", result.output)
 
 
 def test_demo_as_json(tmp_path):

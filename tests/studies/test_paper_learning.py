@@ -96,9 +96,12 @@ def test_evidence_is_among_what_the_experiment_shows(outcome):
 def test_equations_are_judged_on_all_of_them(outcome):
     judge = JUDGES["pde-and-weather"]
     names = ("helmholtz_10", "helmholtz_30", "helmholtz_100", "heat", "burgers")
-    tiny = changed(outcome, **{f"error_{name}_prime": 1e-9 for name in names})
-    large = changed(outcome, **{f"error_{name}_prime": 10.0 for name in names})
+    tiny = changed(outcome, **{f"error_{name}_paper_w": 1e-9 for name in names})
+    repaired = changed(outcome, **{f"error_{name}_prime": 1e-9 for name in names})
+    layers = ("paper_w", "prime")
+    large = changed(outcome, **{f"error_{n}_{layer}": 10.0 for n in names for layer in layers})
     assert judge(tiny).verdict == Verdict.HOLDS
+    assert judge(repaired).verdict == Verdict.IN_PART  # the paper's own map is the one judged
     assert judge(large).verdict == Verdict.FAILS
 
 

@@ -1,7 +1,8 @@
 """The page of ``primal reproduce``, read as HTML and used in a browser.
 
 The browser is Chromium from the system (``tools/install_browser.sh``), driven by Playwright.
-Without one these tests are skipped, except where ``CI`` or ``PRIMAL_REQUIRE_BROWSER`` is set.
+Without one these tests are skipped, except where ``CI`` or ``PRIMAL_REQUIRE_BROWSER`` is set. The
+page is opened in Firefox too, and looked at by axe-core, where these are installed.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 
 import fake_paper
+import firefox
 import numpy as np
 import pytest
 
@@ -373,14 +375,51 @@ def test_on_paper_everything_is_there_and_nothing_to_press(opened):
     assert not page.locator(".ledger dd").first.is_visible()
 
 
-def test_the_first_screen_has_a_picture_and_the_findings(opened):
+def test_the_first_screen_has_the_explorer_and_the_findings(opened):
     page = opened(width=1400, height=900)
-    box = page.locator(".hero-picture svg[role=img]").bounding_box()
-    assert box["y"] + box["height"] < 900
+    for part in ("#panel-input", "#panel-lattice", "#sigma-slider", "#fact-status"):
+        box = page.locator(part).bounding_box()
+        assert box["y"] + box["height"] < 900, part
+    assert page.locator("#fact-regime").inner_text() == "hash"  # its picture is there at once
     assert page.locator("#findings h3").count() == 5
     assert all(h.bounding_box()["y"] < 900 for h in page.locator("#findings h3").all())
     page.get_by_role("link", name="All 8 claims").click()
     assert page.evaluate("location.hash") == "#ledger"
+
+
+def test_firefox_opens_the_page_without_a_complaint(made, tmp_path):
+    executable = shutil.which("firefox-esr") or shutil.which("firefox")
+    if executable is None:
+        pytest.skip("no Firefox was found: run tools/install_browser.sh")
+    with firefox.started(executable, tmp_path) as browser:
+        browser.open(made.as_uri())
+        browser.wait_for("return document.getElementById('fact-status').textContent")
+        assert browser.run("return document.getElementById('fact-status').textContent") == (
+            "only answer: 400"
+        )
+        assert browser.run("return performance.getEntriesByType('resource').length") == 0
+        assert browser.complaints() == []
+        # The check can fail.
+        browser.run("setTimeout(() => { throw new Error('planted'); })")
+        browser.wait_for("return true", until=lambda _: browser.complaints())
+        assert browser.complaints() == ["Error: planted"]
+
+
+@pytest.mark.parametrize("look", [{}, {"color_scheme": "dark"}, {"width": 400}])
+def test_axe_finds_no_serious_fault(browser, made, look):
+    script = Path(__file__).parents[2] / "node_modules" / "axe-core" / "axe.min.js"
+    if not script.is_file():
+        pytest.skip("axe-core was not found: run tools/install_browser.sh")
+    options = {"viewport": {"width": look.pop("width", 1400), "height": 900}, **look}
+    # The page's own policy would refuse the script that looks at it.
+    with browser.new_context(bypass_csp=True, **options) as context:
+        page = context.new_page()
+        page.goto(made.as_uri())
+        page.locator("#unfold").click()
+        page.evaluate(script.read_text(encoding="utf-8"))
+        found = page.evaluate("axe.run(document, {resultTypes: ['violations']})")["violations"]
+    serious = [v["id"] for v in found if v["impact"] in ("serious", "critical")]
+    assert serious == []
 
 
 # The view that moves sigma
@@ -399,6 +438,10 @@ def test_the_slider_goes_from_the_manifold_to_the_hash_regime(opened):
     page = opened()
     settle(page)
     regime, panels = page.locator("#fact-regime"), ("panel-latent", "panel-decoded")
+    assert regime.inner_text() == "hash"
+    page.locator("[data-outputs='4']").click()
+    page.locator("[data-sigma='0.007']").click()
+    settle(page)
     assert regime.inner_text() == "manifold"
     assert page.locator("#sigma-value").input_value() == "0.007"
     pictures = [picture(page, panel) for panel in panels]

@@ -2,7 +2,7 @@
 
 from primal._files._folders import FolderFormat
 from primal._files._reading import open_regular, parsed_json, read_json
-from primal._files._writing import npy_header, written_figure, written_whole
+from primal._files._writing import npy_header, written_whole
 
 __all__ = [
     "FolderFormat",
@@ -10,6 +10,5 @@ __all__ = [
     "open_regular",
     "parsed_json",
     "read_json",
-    "written_figure",
     "written_whole",
 ]

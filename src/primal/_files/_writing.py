@@ -19,7 +19,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import FrameType
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
 
@@ -41,20 +41,6 @@ def written_whole(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         with draft.open(path, durable=durable) as stream:
             yield stream
         draft.commit()
-
-
-def written_figure(figure: Any, path: Path) -> None:
-    """Write a Matplotlib figure in the format that its name ends in; its folder is made."""
-    kind = path.suffix[1:].lower() or "png"
-    known = figure.canvas.get_supported_filetypes()
-    if kind not in known:
-        raise ParameterError(
-            f"{path.name!r} is no picture that Matplotlib writes: end it in one of "
-            f"{', '.join(sorted(known))}."
-        )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(path) as stream:
-        figure.savefig(stream, format=kind, dpi=110)
 
 
 def npy_header(dtype: np.dtype, shape: Sequence[int]) -> bytes:

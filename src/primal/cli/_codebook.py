@@ -13,7 +13,8 @@ import click
 import numpy as np
 
 from primal._extras import require
-from primal._files import npy_header, written_figure, written_whole
+from primal._files import npy_header, written_whole
+from primal._pictures import COLORS, PALETTE, picture
 from primal.codebooks import KINDS, Codebook, bounds, gram_statistics, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.errors import ParameterError, PrimalError
@@ -233,58 +234,46 @@ def _blocks(book: Codebook) -> Iterator[tuple[slice, np.ndarray]]:
 
 def _plot_cosines(book: Codebook, path: Path) -> None:
     """Draw the histogram of all cosines (of the first 4000 codes), with bound and worst."""
-    plt = _pyplot()
     n = min(book.N, _LARGEST_PLOTTED)
     cosines = gram_statistics(book[:n], bins=200)
-    figure, axis = plt.subplots(figsize=(7, 4), layout="constrained")
-    axis.stairs(cosines.counts, cosines.edges, fill=True)
-    axis.set_yscale("symlog", linthresh=1.0)
     found = book.certificate
     lines = (
-        ("coherence", found.coherence, "tab:red", ":"),
-        (f"{found.best_bound_name} bound", found.best_bound, "black", "--"),
+        ("coherence", found.coherence, COLORS["gaussian"], ":"),
+        (f"{found.best_bound_name} bound", found.best_bound, COLORS["welch"], "--"),
     )
-    for sign in (-1, 1) if book.field == "real" else (1,):
-        for name, value, color, style in lines:
-            axis.axvline(sign * value, color=color, ls=style, label=name if sign > 0 else None)
-    axis.set_xlabel("cosine" if book.field == "real" else "|cosine|")
-    axis.set_ylabel(f"pairs of the first {n} codes")
-    axis.set_title(f"{book.kind}: {book.N} codes in {book.D} dimensions")
-    axis.legend()
-    written_figure(figure, path)
-    plt.close(figure)
+    with picture(path, (7, 4), what="--plot") as figure:
+        axis = figure.subplots()
+        axis.stairs(cosines.counts, cosines.edges, fill=True)
+        axis.set_yscale("symlog", linthresh=1.0)
+        for sign in (-1, 1) if book.field == "real" else (1,):
+            for name, value, color, style in lines:
+                axis.axvline(sign * value, color=color, ls=style, label=name if sign > 0 else None)
+        axis.set_xlabel("cosine" if book.field == "real" else "|cosine|")
+        axis.set_ylabel(f"pairs of the first {n} codes")
+        axis.set_title(f"{book.kind}: {book.N} codes in {book.D} dimensions")
+        figure.legend(loc="outside upper right", ncols=2)
 
 
 def _plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: Path) -> None:
     """Draw coherence against the number of codes; kinds that search have one point, at N."""
-    plt = _pyplot()
     sizes = sorted({n, *(int(size) for size in np.geomspace(min(d + 1, n), n, 10))})
-    figure, axis = plt.subplots(figsize=(8, 5), layout="constrained")
-    axis.set_prop_cycle(color=plt.get_cmap("tab20").colors)
-    for kind, coherence in found.items():
-        points = [(n, coherence)] if kind in _SEARCHING else []
-        seed = _SEED if kind in _RANDOM else None
-        for size in () if kind in _SEARCHING else sizes:
-            with suppress(PrimalError):  # not every kind has every size
-                book = make_codebook(size, d, kind=kind, field=field, seed=seed)
-                points.append((size, book.certificate.coherence))
-        axis.plot(*zip(*points, strict=True), marker="o" if kind in _SEARCHING else ".", label=kind)
-    axis.plot(
-        sizes, [bounds.best(size, d, field).value for size in sizes], "k--", label="best bound"
-    )
-    if field == "real" and d % 2 == 0:
-        predicted = [predict_coherence(max(size, 2), d) for size in sizes]
-        axis.plot(sizes, predicted, color="grey", ls=":", label="predicted for static")
-    axis.set(xscale="log", xlabel="number of codes N", ylabel="coherence")
-    axis.set_title(f"D = {d}, {field}")
-    figure.legend(loc="outside right upper", fontsize="small")
-    written_figure(figure, path)
-    plt.close(figure)
-
-
-def _pyplot() -> Any:
-    matplotlib = require("matplotlib", "--plot")
-    matplotlib.use("Agg")
-    from matplotlib import pyplot
-
-    return pyplot
+    with picture(path, (8, 5), what="--plot") as figure:
+        axis = figure.subplots()
+        for place, (kind, coherence) in enumerate(found.items()):
+            points = [(n, coherence)] if kind in _SEARCHING else []
+            seed = _SEED if kind in _RANDOM else None
+            for size in () if kind in _SEARCHING else sizes:
+                with suppress(PrimalError):  # not every kind has every size
+                    book = make_codebook(size, d, kind=kind, field=field, seed=seed)
+                    points.append((size, book.certificate.coherence))
+            line = (".-", ".--", ".-.")[place // len(PALETTE) % 3]
+            style = "o" if kind in _SEARCHING else line
+            axis.plot(*zip(*points, strict=True), style, label=kind)
+        best = [bounds.best(size, d, field).value for size in sizes]
+        axis.plot(sizes, best, "--", color=COLORS["welch"], label="best bound")
+        if field == "real" and d % 2 == 0:
+            predicted = [predict_coherence(max(size, 2), d) for size in sizes]
+            axis.plot(sizes, predicted, ":", color=COLORS["welch"], label="predicted for static")
+        axis.set(xscale="log", xlabel="number of codes N", ylabel="coherence")
+        axis.set_title(f"D = {d}, {field}")
+        figure.legend(loc="outside right upper")

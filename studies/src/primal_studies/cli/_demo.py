@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import click
 import numpy as np
 
-from primal._files import written_figure
+from primal._pictures import COLORS, GRID, SOFT, picture
 from primal.codebooks import bounds, toeplitz_statistics
+from primal.decoding import Box
 from primal.engines import engine
 from primal.maps import DynamicPrime, StaticPrime
 from primal_studies.paper import circles, spiral
 
 _SIGMA = 0.007
+_REACH = 14.0  # the lattice decoder knows that inputs are within it
 _N_CODES, _CODE_D = 1000, 64
 _PICTURE = "primal-demo.png"
 
@@ -33,13 +36,13 @@ def demo(out: Path, as_json: bool) -> None:
     shapes = {"spiral": spiral(), "circles": circles()}
     trips = [_round_trip(name, x, D) for D in (4, 128) for name, x in shapes.items()]
     codebook = _codebook()
-    picture = _picture(out, shapes, codebook)
+    drawn = _picture(out, shapes["spiral"], codebook)
     report = {
         "engine": engine().name,
         "round_trips": [{k: v for k, v in trip.items() if k != "z"} for trip in trips],
         "codebook": {k: v for k, v in codebook.items() if k != "similarities"},
         "bits": _digest([trip["z"] for trip in trips]),
-        "picture": str(picture),
+        "picture": str(drawn),
     }
     click.echo(json.dumps(report, indent=2) if as_json else _as_text(report))
 
@@ -48,6 +51,7 @@ def _round_trip(name: str, x: np.ndarray, D: int) -> dict:
     m = DynamicPrime(2, D, _SIGMA)
     z = m.encode(x)
     regime = m.regime(x)
+    lattice = m.decode_plan(prior=Box(_REACH)).decode(z)
     return {
         "shape": name,
         "D": D,
@@ -55,9 +59,15 @@ def _round_trip(name: str, x: np.ndarray, D: int) -> dict:
         "largest_x": float(np.abs(x).max()),
         "regime": regime.kind,
         "fraction_wrapped": regime.fraction_wrapped,
-        "mse": float(np.square(m.decode(z) - x).mean()),
+        "mse": _error(m.decode(z), x),
+        "lattice_mse": _error(lattice.x, x),
+        "fraction_unique": float((lattice.status == "unique").mean()),
         "z": z,
     }
+
+
+def _error(found: np.ndarray, x: np.ndarray) -> float:
+    return float(np.square(found - x).mean())
 
 
 def _codebook() -> dict:
@@ -80,18 +90,21 @@ def _codebook() -> dict:
 
 def _as_text(report: dict) -> str:
     lines = [
-        f"DynamicPrime, sigma = {_SIGMA}: encode to float32, decode by the pseudoinverse",
-        "  shape      D    bound   max|x|  wrapped  regime    mean squared error",
+        f"DynamicPrime, sigma = {_SIGMA}: encode to float32, decode; mean squared errors",
+        "  shape      D    bound   max|x|  wrapped  regime     linear   lattice   unique",
     ]
     for trip in report["round_trips"]:
         lines.append(
             f"  {trip['shape']:<8}{trip['D']:>4}{trip['bound']:>9.3f}{trip['largest_x']:>9.3f}"
             f"{trip['fraction_wrapped']:>8.0%}   {trip['regime']:<9}{trip['mse']:>9.1e}"
+            f"{trip['lattice_mse']:>10.1e}{trip['fraction_unique']:>8.0%}"
         )
     book = report["codebook"]
     lines += [
         "  A phase that leaves half a turn wraps, and the linear inverse fails. At D = 128 these",
         "  shapes are larger than the bound; the one the paper prints lacks its 2 pi and hides it.",
+        "  The lattice decoder finds the whole turns. From 64 phases it proves its answers unique;",
+        "  two phases of two inputs leave nothing to prove it with.",
         "",
         f"StaticPrime, {book['N']} codes in {book['D']} dimensions",
         f"  coherence {book['coherence']:.4f} at lag {book['worst_lag']}, "
@@ -113,56 +126,46 @@ def _digest(arrays: list[np.ndarray]) -> str:
     return digest.hexdigest()
 
 
-def _picture(out: Path, shapes: dict[str, np.ndarray], codebook: dict) -> Path:
-    """Draw input, latent and reconstruction of both shapes, and the codebook's similarities."""
-    import matplotlib
-
-    matplotlib.use("Agg")
-    from matplotlib import pyplot as plt
-
-    figure, axes = plt.subplots(2, 4, figsize=(14, 6.8), layout="constrained")
-    for row, (name, x) in enumerate(shapes.items()):
-        m = DynamicPrime(2, 4, _SIGMA)
-        z = m.encode(x)
-        colour = {"c": np.arange(len(x)), "cmap": "viridis", "s": 4}
-        panels = (
-            (f"{name}: input", x),
-            ("latent z, two principal axes", _principal(z)),
-            ("decoded from z, D = 4", m.decode(z)),
-        )
-        for axis, (title, points) in zip(axes[row], panels, strict=False):
-            axis.scatter(points[:, 0], points[:, 1], **colour)
-            axis.set_title(title)
-            axis.set_aspect("equal", adjustable="datalim")
-    wrapped = DynamicPrime(2, 128, _SIGMA)
-    x = shapes["spiral"]
-    decoded = wrapped.decode(wrapped.encode(x))
-    axes[1, 3].scatter(decoded[:, 0], decoded[:, 1], c=np.arange(len(x)), cmap="viridis", s=4)
-    share = wrapped.regime(x).fraction_wrapped
-    axes[1, 3].set_title(f"spiral decoded, D = 128\n({share:.0%} of phases wrap)")
-    similarities = codebook["similarities"]
-    axes[0, 3].hist(similarities, bins=60, color="tab:blue")
-    for sign in (-1, 1):
-        axes[0, 3].axvline(
-            sign * codebook["welch_bound"],
-            color="black",
-            linestyle="--",
-            label="Welch bound" if sign > 0 else None,
-        )
-        axes[0, 3].axvline(
-            sign * codebook["coherence"],
-            color="tab:red",
-            linestyle=":",
-            label="worst" if sign > 0 else None,
-        )
-    axes[0, 3].set_title(f"similarities of {_N_CODES} codes, D = {_CODE_D}")
-    axes[0, 3].set_xlabel("cosine at each lag")
-    axes[0, 3].set_ylim(top=1.35 * axes[0, 3].get_ylim()[1])  # room for the legend
-    axes[0, 3].legend(loc="upper center")
+def _picture(out: Path, x: np.ndarray, codebook: dict) -> Path:
+    """Draw a shape through two maps and back by two decoders, and a codebook's similarities."""
     path = out / _PICTURE
-    written_figure(figure, path)
-    plt.close(figure)
+    with picture(path, (13, 6), what="primal demo") as figure:
+        maps, codes = figure.subfigures(1, 2, width_ratios=(3, 1.15))
+        maps.suptitle(f"DynamicPrime, sigma = {_SIGMA}: a spiral there and back (input in gray)")
+        for row, D in zip(maps.subplots(2, 3), (4, 128), strict=True):
+            m = DynamicPrime(2, D, _SIGMA)
+            z, wrapped = m.encode(x), m.regime(x).fraction_wrapped
+            _dots(row[0], _principal(z), 1.1 * np.abs(_principal(z)).max())
+            row[0].set_ylabel(f"D = {D}: {wrapped:.0%} of phases wrap")
+            row[0].set_title("features z, two principal axes")
+            for axis, name, found in (
+                (row[1], "the paper's inverse", m.decode(z)),
+                (row[2], "lattice decoder", m.decode_plan(prior=Box(_REACH)).decode(z).x),
+            ):
+                axis.plot(*x.T, color=GRID, linewidth=6, zorder=0)
+                _dots(axis, found, _REACH)
+                axis.set_title(f"{name}, error {_error(found, x):.0e}")
+        _similarities(codes.subplots(), codebook)
     return path
+
+
+def _dots(axis: Any, points: np.ndarray, reach: float) -> None:
+    axis.scatter(*points.T, c=np.arange(len(points)), cmap="viridis", s=4)
+    axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=(), yticks=())
+
+
+def _similarities(axis: Any, codebook: dict) -> None:
+    axis.hist(codebook["similarities"], bins=60, color=COLORS["prime"])
+    top = axis.get_ylim()[1]
+    axis.set(xlabel="cosine at each lag", ylabel="lags", ylim=(0, 1.16 * top))
+    axis.set_title(f"StaticPrime: {codebook['N']} codes, D = {codebook['D']}")
+    for name, value, color, height, place in (
+        ("Welch bound", codebook["welch_bound"], SOFT, 1.08, 0.0),
+        ("worst", codebook["coherence"], COLORS["gaussian"], 0.9, 0.3),
+    ):
+        for at in (-value, value):
+            axis.plot([at, at], [0, height * top], "--", color=color, linewidth=1.2)
+        axis.text(place, (height + 0.01) * top, f"{name} ± {value:.2f}", color=color, ha="center")
 
 
 def _principal(z: np.ndarray) -> np.ndarray:

@@ -34,7 +34,6 @@ class MapJudged(StrEnum):
     """
 
     PAPER = "the paper's"
-    REPAIRED = "repaired"
     BOTH = "the paper's and a repaired one"
 
 

@@ -7,8 +7,8 @@ import re
 import sys
 from typing import NamedTuple
 
+from primal._pictures import DARK, INK, RC
 from primal_studies.paper._experiment import Experiment, Outcome
-from primal_studies.style import DARK, INK, RC
 
 __all__ = ["InlineFigure", "drawn", "inline"]
 

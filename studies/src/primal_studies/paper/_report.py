@@ -17,7 +17,6 @@ from primal_studies.paper._experiment import Experiment, Fact, Row
 from primal_studies.paper._figures import inline
 from primal_studies.paper._findings import FINDINGS, PAPER, paper_tables
 from primal_studies.paper._folder import as_csv, columns_of, file_name
-from primal_studies.paper._hero import hero
 from primal_studies.paper._ledger import NOT_RUN, STATUSES, Entry, Judged, Ledger, place
 from primal_studies.paper._shapes import circles, spiral
 from primal_studies.paper._store import Measured, as_json
@@ -89,7 +88,6 @@ def page(ledger: Ledger, sections: Sequence[Section], run: Mapping[str, Any]) ->
         run=run,
         run_json=json.dumps(run, indent=1),
         paper=PAPER,
-        hero=inline(hero(), "hero", "The paper's spiral, its wrapped phases, and two decoders"),
         findings=[
             {"finding": finding, "entries": [entries[n] for n in finding.claims if n in entries]}
             for finding in FINDINGS

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from primal._pictures import COLORS
 from primal_studies.paper._claim import Verdict
 from primal_studies.paper._experiment import Fact
-from primal_studies.style import COLOURS
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 __all__ = [
-    "COLOURS",
+    "COLORS",
     "LABELS",
     "column",
     "density",

@@ -14,6 +14,7 @@ from primal_studies.training._common import Settings, select
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
+from primal._pictures import COLORS, PALETTE, SOFT, label_ends, picture
 from primal.torch import PrimePositions
 
 __all__ = ["draw_capacity", "draw_nearness", "draw_positions", "draw_tasks"]
@@ -65,20 +66,24 @@ def draw_positions(runs: list[Settings], path: Path) -> None:
 
 def draw_capacity(runs: list[Settings], path: Path) -> None:
     """Draw how many inputs are recalled against the number of channels."""
-    figure, axes = plt.subplots(figsize=(6, 4), layout="constrained")
     channels = sorted({run["channels"] for run in runs})
-    for cell in dict.fromkeys(run["cell"] for run in runs):
-        mine = select(runs, cell=cell)
-        line = _spread(axes, channels, [run["measured"] for run in mine], cell)
-        predicted = [statistics.fmean(run["predicted"]) for run in mine]
-        axes.plot(channels, predicted, "x", color=line.get_color(), markersize=8)
-    axes.plot(channels, [2 * n - 1 for n in channels], ":", color="grey", label="most possible")
-    axes.set(xlabel="channels n", ylabel="inputs recalled (x: predicted)", xscale="log")
-    axes.set(yscale="log")
-    axes.set_xticks(channels, channels)
-    axes.minorticks_off()
-    axes.legend(frameon=False, fontsize="small")
-    _save(figure, path)
+    with picture(path, (6.6, 4.2)) as figure:
+        axis = figure.subplots()
+        most = [2 * n - 1 for n in channels]
+        axis.plot(channels, most, color=SOFT, linewidth=7, alpha=0.3, label="most possible")
+        others = (color for color in PALETTE if color != COLORS["random"])
+        for cell in dict.fromkeys(run["cell"] for run in runs):
+            mine = select(runs, cell=cell)
+            color = COLORS["random"] if cell == "random" else next(others)
+            _spread(axis, channels, [run["measured"] for run in mine], cell, color)
+            predicted = [statistics.fmean(run["predicted"]) for run in mine]
+            axis.plot(channels, predicted, "x", color=color, markersize=8)
+        axis.set(xlabel="channels n", ylabel="inputs recalled (x: predicted)")
+        axis.set(xscale="log", yscale="log")
+        axis.set_xticks(channels, channels)
+        axis.minorticks_off()
+        label_ends(axis)
+    print(f"wrote {path}")
 
 
 def draw_tasks(runs: list[Settings], path: Path) -> None:
@@ -86,25 +91,27 @@ def draw_tasks(runs: list[Settings], path: Path) -> None:
     tasks = list(dict.fromkeys(run["task"] for run in runs))
     cells = list(dict.fromkeys(run["cell"] for run in runs))
     channels = sorted({run["channels"] for run in runs})
-    figure, panels = plt.subplots(1, len(tasks), figsize=(4 * len(tasks), 3.6), squeeze=False)
-    figure.set_layout_engine("constrained")
-    for axes, task in zip(panels[0], tasks, strict=True):
-        for marker, n in zip(".x+*", channels, strict=False):
-            for place, cell in enumerate(cells):
-                for run in select(runs, task=task, cell=cell, channels=n):
-                    places = np.full(len(run["accuracy"]), place + 0.2 * channels.index(n))
-                    axes.plot(places, run["accuracy"], marker, color=f"C{place}")
-            axes.plot([], [], marker, color="grey", label=f"{n} channels")
-        axes.set(title=task, ylabel="accuracy", ylim=(0, 1.03))
-        axes.set_xticks(range(len(cells)), cells, rotation=30, ha="right", fontsize="small")
-    panels[0][0].legend(frameon=False, fontsize="small")
-    _save(figure, path)
+    with picture(path, (4 * len(tasks), 4.0)) as figure:
+        panels = figure.subplots(1, len(tasks), squeeze=False)[0]
+        for axis, task in zip(panels, tasks, strict=True):
+            for marker, n in zip(".x+*", channels, strict=False):
+                for place, cell in enumerate(cells):
+                    for run in select(runs, task=task, cell=cell, channels=n):
+                        places = np.full(len(run["accuracy"]), place + 0.2 * channels.index(n))
+                        axis.plot(places, run["accuracy"], marker, color=PALETTE[place])
+                label = f"{n} channels" if axis is panels[0] else None
+                axis.plot([], [], marker, color=SOFT, label=label)
+            axis.set(title=task, ylabel="accuracy", ylim=(0, 1.03))
+            axis.set_xticks(range(len(cells)), cells, rotation=30, ha="right")
+        figure.legend(loc="outside upper center", ncols=len(channels))
+    print(f"wrote {path}")
 
 
-def _spread(axes, x: list, values: list[list[float]], label: str):
+def _spread(axes, x: list, values: list[list[float]], label: str, color: str | None = None) -> None:
     mean = [statistics.fmean(row) for row in values]
     size = [statistics.stdev(row) if len(row) > 1 else 0.0 for row in values]
-    return axes.errorbar(x, mean, yerr=size, label=label, marker="o", markersize=3, capsize=2)[0]
+    style = {"color": color, "marker": "o", "markersize": 3, "capsize": 2}
+    axes.errorbar(x, mean, yerr=size, label=label, **style)
 
 
 def _save(figure, path: Path) -> None:

@@ -19,6 +19,7 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -27,6 +28,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from primal._pictures import COLORS, picture
+from primal.errors import MissingPackageError
 from primal.torch import SHARE_OF_NYQUIST, DynamicPrime
 from primal_studies.training._common import (
     Settings,
@@ -41,6 +44,7 @@ from primal_studies.training._nets import Ensemble, train
 from primal_studies.training.signals import CHOOSING, TESTING, images, solid_distance, sound
 
 METHODS = ("prime", "random Fourier", "SIREN", "coordinates")
+_HUES = ("prime", "random", "golden", "sobol")
 SHARES = (0.03125, 0.0625, 0.125, 0.25, 0.5)
 RATES = (3e-3, 1e-3, 2e-4)
 CHOSEN_RATE = 3e-3
@@ -69,7 +73,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, str]:
     else:
         runs = run_all("inr", chosen, settings(chosen), lambda r: measure(r, chosen))
         tables = {"signals": quality_table(runs)}
-        draw(runs, chosen.out)
+        with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
+            draw(runs, chosen.out)
     for text in tables.values():
         print(text, end="\n\n")
     print(total_seconds(runs))
@@ -238,24 +243,27 @@ def share_table(runs: list[Settings]) -> str:
 
 
 def draw(runs: list[Settings], out: Path) -> None:
-    """Draw scores along training; needs matplotlib.
+    """Draw scores along training.
 
     Against steps: seconds depend on how many networks were trained side by side.
     """
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return
     names = list(dict.fromkeys(run["signal"] for run in runs))
-    figure = Figure(figsize=(3.2 * len(names), 3.2), layout="constrained")
-    for axis, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
-        for method in METHODS:
-            run = select(runs, signal=name, method=method)[0]
-            db = scores(run)[:, *best(run)].mean(axis=1)
-            axis.plot([point["step"] for point in run["curve"]], db, marker=".", label=method)
-        axis.set(title=name, xlabel="steps", ylabel="held-out dB")
-    figure.axes[0].legend()
-    figure.savefig(out / "inr.png", dpi=90)
+    with picture(out / "inr.png", (2.7 * len(names) + 0.6, 3.4)) as figure:
+        for axis, name in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+            for method, hue in zip(METHODS, _HUES, strict=True):
+                run = select(runs, signal=name, method=method)[0]
+                db = scores(run)[:, *best(run)].mean(axis=1)
+                axis.plot(
+                    [point["step"] for point in run["curve"]],
+                    db,
+                    ".-",
+                    color=COLORS[hue],
+                    label=method,
+                )
+            axis.set(title=name, xlabel="steps")
+        figure.axes[0].set_ylabel("held-out dB")
+        handles = figure.axes[0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper center", ncols=len(METHODS))
 
 
 def _choosing(argv: list[str] | None) -> tuple[bool, list[str]]:

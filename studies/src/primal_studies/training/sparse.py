@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -21,7 +22,9 @@ import numpy as np
 from sklearn.decomposition import sparse_encode
 from sklearn.exceptions import ConvergenceWarning
 
+from primal._pictures import COLORS, picture
 from primal.codebooks import codebook
+from primal.errors import MissingPackageError
 from primal_studies.training._common import (
     Settings,
     mean_spread,
@@ -34,6 +37,10 @@ from primal_studies.training._common import (
 
 N_ATOMS = 256
 DICTIONARIES = ("static", "shadow", "gaussian", "partial Fourier")
+_COLORS = dict(
+    zip(DICTIONARIES, map(COLORS.get, ("prime", "repaired", "gaussian", "sobol")), strict=True)
+)
+_ALGORITHMS = {"omp": "matching pursuit", "l1": "l1"}
 MEASUREMENTS = (32, 64, 96, 128)
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
 PATCH = 16
@@ -49,7 +56,8 @@ def main(argv: Sequence[str] | None = None) -> dict[str, str]:
     for text in tables.values():
         print(text, end="\n\n")
     print(total_seconds([*recovery, *phantom_runs]))
-    draw(recovery, phantom_runs, chosen.out)
+    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
+        draw(recovery, phantom_runs, chosen.out)
     return tables
 
 
@@ -224,41 +232,41 @@ def phantom_table(runs: list[Settings]) -> str:
 
 
 def draw(recovery: list[Settings], phantoms: list[Settings], out: Path) -> None:
-    """Draw success against sparsity, and the phantom as restored; needs matplotlib."""
-    try:
-        from matplotlib.figure import Figure
-    except ImportError:
-        return
+    """Draw success against sparsity, and the phantom as restored."""
     sizes = sorted({run["m"] for run in recovery})
-    figure = Figure(figsize=(3.4 * len(sizes), 5.4), layout="constrained")
-    axes = figure.subplots(2, len(sizes), sharey=True, squeeze=False)
-    for line, algorithm in zip(axes, ("omp", "l1"), strict=True):
-        for axis, m in zip(line, sizes, strict=True):
-            for name in DICTIONARIES:
-                runs = select(recovery, dictionary=name, m=m, algorithm=algorithm)
-                mean = np.mean([run["rates"] for run in runs], axis=0)
-                axis.plot(runs[0]["sparsities"], mean, marker=".", label=name)
-            axis.set(title=f"{algorithm}, m = {m}", xlabel="non-zeros")
-        line[0].set_ylabel("share recovered")
-    axes[0][0].legend()
-    figure.savefig(out / "sparse.png", dpi=90)
+    with picture(out / "sparse.png", (2.9 * len(sizes), 5.2)) as figure:
+        axes = figure.subplots(2, len(sizes), sharey=True, squeeze=False)
+        for line, algorithm in zip(axes, ("omp", "l1"), strict=True):
+            for axis, m in zip(line, sizes, strict=True):
+                for name in DICTIONARIES:
+                    runs = select(recovery, dictionary=name, m=m, algorithm=algorithm)
+                    mean = np.mean([run["rates"] for run in runs], axis=0)
+                    axis.plot(runs[0]["sparsities"], mean, ".-", color=_COLORS[name], label=name)
+                axis.set(title=f"{_ALGORITHMS[algorithm]}, {m} measurements", xlabel="non-zeros")
+            line[0].set_ylabel("share recovered")
+        handles = axes[0][0].get_legend_handles_labels()
+        figure.legend(*handles, loc="outside upper center", ncols=len(DICTIONARIES))
     m = sorted({run["m"] for run in phantoms})[0]
-    shown = [select(phantoms, dictionary=name, m=m, seed=0)[0] for name in DICTIONARIES]
-    figure = Figure(figsize=(3.0 * (len(shown) + 1), 3.2), layout="constrained")
-    image = phantom(shown[0]["side"])
+    runs = [select(phantoms, dictionary=name, m=m) for name in DICTIONARIES]
+    image = phantom(runs[0][0]["side"])
     pictures = [("the phantom", image)]
     pictures += [
         (
-            f"{run['dictionary']}, {run['psnr']:.1f} dB",
-            restore(image, dictionary_atoms(run["dictionary"], m, 0)),
+            f"{name}\n{_decibels([run['psnr'] for run in found])} dB",
+            restore(image, dictionary_atoms(name, m, 0)),
         )
-        for run in shown
+        for name, found in zip(DICTIONARIES, runs, strict=True)
     ]
-    for axis, (title, shown_image) in zip(figure.subplots(1, len(pictures)), pictures, strict=True):
-        axis.imshow(shown_image, cmap="gray", vmin=0, vmax=1)
-        axis.set_title(title)
-        axis.set_axis_off()
-    figure.savefig(out / "phantom.png", dpi=90)
+    with picture(out / "phantom.png", (2.6 * len(pictures), 3.1)) as figure:
+        for axis, (title, shown) in zip(figure.subplots(1, len(pictures)), pictures, strict=True):
+            axis.imshow(shown, cmap="gray", vmin=0, vmax=1)
+            axis.set_title(title)
+            axis.set_axis_off()
+
+
+def _decibels(values: list[float]) -> str:
+    """Return mean and spread; what nobody draws has no spread."""
+    return mean_spread(values[:1] if len(set(values)) == 1 else values, 1)
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from primal_studies.paper._experiment import Outcome
-from primal_studies.paper._stats import COLOURS, column
+from primal_studies.paper._stats import COLORS, column
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -29,8 +29,8 @@ def _draw_aliasing(outcome: Outcome) -> Figure:
         rows = outcome.tables[table]
         phases = [float(row["phase_turns"]) for row in rows]
         for name, colour, kind in (
-            ("float32_error", COLOURS["gaussian"], "float32 recipe"),
-            ("exact_error", COLOURS["prime"], "exact phases"),
+            ("float32_error", COLORS["gaussian"], "float32 recipe"),
+            ("exact_error", COLORS["prime"], "exact phases"),
         ):
             axis.plot(
                 phases,
@@ -41,7 +41,7 @@ def _draw_aliasing(outcome: Outcome) -> Figure:
                 alpha=0.7,
                 label=f"{text}, {kind}",
             )
-    axis.axhline(2.0, color=COLOURS["welch"], linestyle=":")
+    axis.axhline(2.0, color=COLORS["welch"], linestyle=":")
     axis.set(xscale="log", yscale="log", ylim=(1e-8, 10.0))
     axis.set(xlabel="largest phase, turns", ylabel="largest error of a code's entry")
     axis.legend(fontsize=9, frameon=False, loc="center right")
@@ -51,7 +51,7 @@ def _draw_aliasing(outcome: Outcome) -> Figure:
 def _draw_lags(outcome: Outcome) -> Figure:
     figure = column(3.8)
     axis = figure.subplots()
-    colours = (COLOURS["golden"], COLOURS["random"], COLOURS["gaussian"])
+    colours = (COLORS["golden"], COLORS["random"], COLORS["gaussian"])
     for D, colour in zip((128, 1024, 4096), colours, strict=True):
         rows = [row for row in outcome.tables["lags"] if row["D"] == D]
         lags = [int(row["log2_lag"]) for row in rows]
@@ -66,7 +66,7 @@ def _draw_lags(outcome: Outcome) -> Figure:
             lags,
             [float(row["exact_similarity"]) for row in rows],
             "--",
-            color=COLOURS["prime"],
+            color=COLORS["prime"],
             label="exact roots" if D == 128 else None,
         )
     axis.set(xlabel="lag, powers of two", ylabel="similarity", ylim=(-0.5, 1.1))
@@ -81,8 +81,8 @@ def _draw_spectrum(outcome: Outcome) -> Figure:
     rows = outcome.tables["spectrum"]
     dims = [float(row["D"]) for row in rows]
     for name, style, colour, label in (
-        ("range_one_input", "o", COLOURS["prime"], "measured, d = 1"),
-        ("range_two_inputs", "s", COLOURS["random"], "measured, d = 2"),
+        ("range_one_input", "o", COLORS["prime"], "measured, d = 1"),
+        ("range_two_inputs", "s", COLORS["random"], "measured, d = 2"),
         ("paper", "--", "black", "paper: $\\sqrt{(D \\ln D)/2}$"),
     ):
         axis.plot(dims, [float(row[name]) for row in rows], style, color=colour, label=label)

@@ -8,7 +8,7 @@ import numpy as np
 
 from primal.turns import waves
 from primal_studies.paper._experiment import Outcome
-from primal_studies.paper._stats import COLOURS, column
+from primal_studies.paper._stats import COLORS, column
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,12 +62,12 @@ def _draw_returns(outcome: Outcome) -> Figure:
     rounded = np.array([float(row["float32_turns"]) for row in rows])
     # Zero has no logarithm: the closed path is drawn at the bottom.
     floor = 1e-9
-    axis.step(n, exact, where="post", color=COLOURS["prime"], linewidth=2, label="exact roots")
+    axis.step(n, exact, where="post", color=COLORS["prime"], linewidth=2, label="exact roots")
     axis.step(
         n,
         np.maximum(rounded, floor),
         where="post",
-        color=COLOURS["gaussian"],
+        color=COLORS["gaussian"],
         linestyle="--",
         label="float32 roots",
     )
@@ -76,7 +76,7 @@ def _draw_returns(outcome: Outcome) -> Figure:
         n,
         [float(row["proved_turns"]) for row in rows],
         "-.",
-        color=COLOURS["welch"],
+        color=COLORS["welch"],
         label="never below (proved)",
     )
     axis.text(2.0**22.5, 0.6 * floor, "closed: 0", fontsize=9, ha="right", va="center")
@@ -97,7 +97,7 @@ def _draw_evenness(outcome: Outcome) -> Figure:
             [float(row[f"{name}_discrepancy"]) for row in rows],
             yerr=[float(row["random_sd"]) if name == "random" else 0.0 for row in rows],
             fmt="o-",
-            color=COLOURS[name if name == "prime" else "gaussian"],
+            color=COLORS[name if name == "prime" else "gaussian"],
             label=label,
         )
     axis.set(xscale="log", yscale="log", xlabel="points n", ylabel="L2 star discrepancy")

@@ -20,7 +20,7 @@ from primal.maps import DynamicPrime, StaticPrime
 from primal.turns import primes
 from primal_studies.paper._draws import base_seed, generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import COLOURS, column, log_slope
+from primal_studies.paper._stats import COLORS, column, log_slope
 from primal_studies.paper.experiments._complexity_claims import CLAIMS, series_label
 from primal_studies.paper.experiments._operations import SERIES, growth
 
@@ -102,10 +102,10 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
             place,
             xerr=2.0 * float(row["standard_error"]),
             fmt="o" if ours else "s",
-            color=COLOURS["prime" if ours else "gaussian"],
+            color=COLORS["prime" if ours else "gaussian"],
             capsize=3,
         )
-    axis.axvline(1.0, color=COLOURS["welch"], linestyle=":")
+    axis.axvline(1.0, color=COLORS["welch"], linestyle=":")
     axis.set_yticks(range(len(rows)), [series_label(str(row["series"])) for row in rows])
     axis.set(
         xlabel="exponent of the time (± two errors); verdicts rest on counts", xlim=(-0.2, 1.8)

@@ -16,7 +16,7 @@ from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._kernel import prime_spectral_kernel
 from primal_studies.paper._shapes import noisy, spiral
-from primal_studies.paper._stats import COLOURS, fact, grade, span
+from primal_studies.paper._stats import COLORS, fact, grade, span
 from primal_studies.paper.experiments._parts import PALETTE, panels, values_of
 
 if TYPE_CHECKING:
@@ -248,9 +248,9 @@ def _draw_noise(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, 1, 3.2)
     panel = axes[0, 0]
     styles = {
-        "paper": ("the paper's W", COLOURS["prime"]),
-        "orthogonal": ("orthogonal primes", COLOURS["sobol"]),
-        "gaussian": ("Gaussian W", COLOURS["gaussian"]),
+        "paper": ("the paper's W", COLORS["prime"]),
+        "orthogonal": ("orthogonal primes", COLORS["sobol"]),
+        "gaussian": ("Gaussian W", COLORS["gaussian"]),
     }
     for basis, (label, colour) in styles.items():
         curve = [r for r in rows if r["basis"] == basis and r["sigma"] != "0.007"]
@@ -281,7 +281,7 @@ def _draw_range(rows: Sequence[Row]) -> Figure:
         [r["D"] for r in curve],
         [r["printed"] for r in curve],
         "--",
-        color=COLOURS["welch"],
+        color=COLORS["welch"],
         label="sqrt(D ln D / 2)",
     )
     panel.set_xlabel("D")

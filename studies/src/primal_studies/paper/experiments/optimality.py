@@ -18,7 +18,7 @@ from primal.codebooks import (
 from primal.maps import StaticPrime
 from primal_studies.paper._draws import base_seed, generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import COLOURS, LABELS, column, density, density_peak, fact
+from primal_studies.paper._stats import COLORS, LABELS, column, density, density_peak, fact
 from primal_studies.paper.baselines import (
     gaussian_codes,
     golden_increments,
@@ -232,12 +232,12 @@ def _draw_densities(outcome: Outcome) -> Figure:
             axis.plot(
                 [float(row["x"]) for row in rows],
                 [float(row["density"]) for row in rows],
-                color=COLOURS.get(name, COLOURS["welch"]),
+                color=COLORS.get(name, COLORS["welch"]),
                 linewidth=2.2 if name in ("prime", "gaussian") else 1.2,
                 linestyle="-" if name in ("prime", "gaussian") else "--",
                 label=text,
             )
-        axis.axvline(limit, color=COLOURS["welch"], linestyle=":", label="Welch bound")
+        axis.axvline(limit, color=COLORS["welch"], linestyle=":", label="Welch bound")
         axis.set(xlabel=label, ylabel="density", xlim=span)
         axis.set_ylim(bottom=0.0)
     axes[0].legend(fontsize=9, frameon=False)
@@ -254,7 +254,7 @@ def _draw_ratios(outcome: Outcome) -> Figure:
             [int(row["D"]) * aside[name] for row in rows],
             [float(row[f"{name}_ratio"]) for row in rows],
             "o",
-            color=COLOURS[name],
+            color=COLORS[name],
             markersize=4,
             alpha=0.8,
             label=LABELS[name],
@@ -266,7 +266,7 @@ def _draw_ratios(outcome: Outcome) -> Figure:
         color="black",
         label="Kerdock codes",
     )
-    axis.axhline(1.0, color=COLOURS["welch"], linestyle=":", label="Welch bound")
+    axis.axhline(1.0, color=COLORS["welch"], linestyle=":", label="Welch bound")
     axis.set(xscale="log", xlabel="dimension D", ylabel="optimality ratio", ylim=(0.0, None))
     dims = sorted({int(row["D"]) for row in rows})
     axis.set_xticks(dims[::2], [str(D) for D in dims[::2]])

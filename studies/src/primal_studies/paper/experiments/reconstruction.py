@@ -13,7 +13,7 @@ from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, Verdict, Weight
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._shapes import circles, noisy, spiral
-from primal_studies.paper._stats import COLOURS, grade
+from primal_studies.paper._stats import COLORS, grade
 from primal_studies.paper.experiments._parts import values_of
 
 if TYPE_CHECKING:
@@ -147,10 +147,10 @@ def _summary(outcome: Outcome, sigma: float, D: int, shape: str, noise: float) -
 def _scatter(panel: Axes, rows: Sequence[Row], what: str, reach: float, title: str) -> None:
     at = np.array([[float(row[f"{what}_1"]), float(row[f"{what}_2"])] for row in rows])
     colours = {
-        "x": COLOURS["welch"],
-        "latent": COLOURS["prime"],
-        "linear": COLOURS["gaussian"],
-        "lattice": COLOURS["random"],
+        "x": COLORS["welch"],
+        "latent": COLORS["prime"],
+        "linear": COLORS["gaussian"],
+        "lattice": COLORS["random"],
     }
     panel.plot(*at.T, ".", ms=1.6, color=colours[what], rasterized=True)
     panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=(), yticks=())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from primal._pictures import label_ends
 from primal.decoding import Integers
 from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime
@@ -145,7 +146,7 @@ def _draw_bound(rows: Sequence[Row]) -> Figure:
     panel.text(0.5 / math.pi, 0.9, " corrected", color="grey", fontsize=9)
     panel.set_xlabel("size of the box, in printed bounds")
     panel.set_ylabel("share of inputs that wrap")
-    panel.legend(fontsize=9, frameon=False)
+    label_ends(panel)
     return figure
 
 

@@ -11,7 +11,7 @@ from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._shapes import circles, noisy, spiral
-from primal_studies.paper._stats import COLOURS, fact, grade, span
+from primal_studies.paper._stats import COLORS, fact, grade, span
 from primal_studies.paper.experiments._parts import fact_rows, values_of
 
 if TYPE_CHECKING:
@@ -152,8 +152,8 @@ def _figure(outcome: Outcome, D: int) -> Figure:
             panel.set_title(titles[pairing])
         for panel, shape in zip(line[2:], ("spiral", "circles"), strict=True):
             for kind, colour, size in (
-                ("noisy", COLOURS["golden"], 5.0),
-                ("clean", COLOURS["prime"], 3.0),
+                ("noisy", COLORS["golden"], 5.0),
+                ("clean", COLORS["prime"], 3.0),
             ):
                 at = [
                     (float(r["x"]), float(r["y"]))

@@ -12,7 +12,7 @@ from primal.maps import StaticPrime
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import COLOURS, LABELS, fact, grade
+from primal_studies.paper._stats import COLORS, LABELS, fact, grade
 from primal_studies.paper.experiments._parts import crossing, panels, unit_codes, values_of
 
 if TYPE_CHECKING:
@@ -130,7 +130,7 @@ def _draw_items(rows: Sequence[Row]) -> Figure:
                 [r["items"] for r in chosen],
                 [r["accuracy"] for r in chosen],
                 style,
-                color=COLOURS[code],
+                color=COLORS[code],
                 label=f"{LABELS[code]}, D = {D}",
             )
     panel.axhline(0.99, color="grey", ls=":")
@@ -143,7 +143,7 @@ def _draw_items(rows: Sequence[Row]) -> Figure:
 def _draw_histories(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, len(_HISTORY_DIMENSIONS), 3.2)
     labels = {**LABELS, "scaled": "StaticPrime, sigma 0.79"}
-    colours = {**COLOURS, "scaled": COLOURS["golden"]}
+    colours = {**COLORS, "scaled": COLORS["golden"]}
     for panel, D in zip(axes[0], _HISTORY_DIMENSIONS, strict=True):
         for code in ("prime", "scaled", "gaussian", "random"):
             chosen = [row for row in rows if (row["code"], row["D"]) == (code, D)]

@@ -16,7 +16,7 @@ from primal.maps import DynamicPrime, StaticPrime
 from primal_studies.paper._claim import Claim, Judgement
 from primal_studies.paper._draws import base_seed, generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import COLOURS, LABELS, fact, grade, log_slope, span
+from primal_studies.paper._stats import COLORS, LABELS, fact, grade, log_slope, span
 from primal_studies.paper.baselines import random_increments, toeplitz_rms
 from primal_studies.paper.experiments._parts import (
     CODES,
@@ -77,7 +77,7 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
                 [r["accuracy"] for r in rows],
                 styles[code],
                 ms=4,
-                color=COLOURS[code],
+                color=COLORS[code],
                 label=label,
             )
             if code == "prime":
@@ -117,8 +117,8 @@ def _draw_capacity(rows: Sequence[Row]) -> Figure:
             curve = [r for r in rows if (r["map"], r["d"]) == (name, d)]
             x, y = ([float(r[n]) for r in curve] for n in ("D", "held"))
             label = "mapped by primes" if name == "prime" else "mapped by a random W"
-            panel.loglog(x, y, style, color=COLOURS[name], label=label)
-        panel.axhline(float(curve[0]["held_raw"]), color=COLOURS["welch"], ls=":", label="raw keys")
+            panel.loglog(x, y, style, color=COLORS[name], label=label)
+        panel.axhline(float(curve[0]["held_raw"]), color=COLORS["welch"], ls=":", label="raw keys")
         panel.set(title=f"d = {d}", xlabel="dimension D")
         panel.set_xticks(_CAPACITY_DIMENSIONS, [str(D) for D in _CAPACITY_DIMENSIONS])
         panel.minorticks_off()

@@ -12,7 +12,7 @@ from primal.turns import primes
 from primal_studies.paper._claim import Claim, Judgement, MapJudged
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import COLOURS, fact, grade
+from primal_studies.paper._stats import COLORS, fact, grade
 from primal_studies.paper.experiments._parts import panels, values_of
 
 if TYPE_CHECKING:
@@ -61,12 +61,12 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
     for panel, scheme in zip(axes[0], _SCHEMES, strict=True):
         rows = [r for r in outcome.tables["revocation"] if r["scheme"] == scheme]
         for column, colour, label in (
-            ("within_one_key", COLOURS["prime"], "matching, one key"),
-            ("across_keys", COLOURS["gaussian"], "linking, two keys"),
+            ("within_one_key", COLORS["prime"], "matching, one key"),
+            ("across_keys", COLORS["gaussian"], "linking, two keys"),
         ):
             x, y = ([float(r[n]) for r in rows] for n in ("sigma", column))
             panel.semilogx(x, y, "o-", ms=4, color=colour, label=label)
-        panel.axhline(0.5, color=COLOURS["welch"], ls=":")
+        panel.axhline(0.5, color=COLORS["welch"], ls=":")
         panel.set(title=titles[scheme], xlabel="sigma times mean root", ylim=(-0.03, 0.56))
     axes[0, 0].set_ylabel("equal error rate (0.5: chance)")
     figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside upper center", ncols=2)

@@ -12,7 +12,7 @@ from primal.maps import StaticPrime
 from primal_studies.paper._claim import Claim, Judgement
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import COLOURS, LABELS, fact, grade
+from primal_studies.paper._stats import COLORS, LABELS, fact, grade
 from primal_studies.paper.experiments._parts import CODES, panels, unit_codes
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
     for code in CODES:
         rows = [r for r in outcome.tables["bit_errors"] if r["code"] == code]
         x, y, e = ([float(r[n]) for r in rows] for n in ("users", "bit_errors", "spread"))
-        panel.errorbar(x, y, e, fmt="o-", ms=4, color=COLOURS[code], label=LABELS[code])
+        panel.errorbar(x, y, e, fmt="o-", ms=4, color=COLORS[code], label=LABELS[code])
     panel.set_xscale("log", base=2)
     panel.set_xticks(_USERS, [str(users) for users in _USERS])
     panel.set(xlabel=f"users at once, {_CHIPS} chips", ylabel="share of wrong bits")

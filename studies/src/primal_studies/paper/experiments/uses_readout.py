@@ -140,8 +140,12 @@ def _beats_random(facts: Mapping[str, Fact]) -> Judgement:
     behind = [paper[task] < random[task] - 0.01 for task in _TASKS]
     return Judgement(
         grade(any(ahead) and not any(behind), any(ahead)),
-        f"spirals {paper['spirals']:.0%} against {random['spirals']:.0%}, circles "
-        f"{paper['circles']:.0%} against {random['circles']:.0%}",
+        ", ".join(
+            f"{task} {paper[task]:.0%} against {random[task]:.0%}"
+            if ahead[i] or behind[i]
+            else f"{task} {paper[task]:.0%} both"
+            for i, task in enumerate(_TASKS)
+        ),
         "The paper's map gets the best of its three scales, chosen on the test points. A basis of "
         f"primes that spreads over all directions reaches {kronecker:.0%} on the spirals.",
     )

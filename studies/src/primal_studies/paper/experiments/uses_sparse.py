@@ -11,7 +11,7 @@ from primal.codebooks import bounds, codebook, gram_statistics
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
-from primal_studies.paper._stats import COLOURS, LABELS, fact, grade
+from primal_studies.paper._stats import COLORS, LABELS, fact, grade
 from primal_studies.paper.experiments._parts import panels, unit_codes, values_of
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ _N, _D = 256, 64
 _SPARSITIES = (4, 8, 12, 16, 20, 24)
 _DICTIONARIES = ("prime", "gaussian", "random", "designed")
 _LABELS = {**LABELS, "designed": "codebook(256, 64)"}
-_COLOURS = {**COLOURS, "designed": COLOURS["sobol"]}
+_COLORS = {**COLORS, "designed": COLORS["sobol"]}
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
@@ -75,7 +75,7 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
         used, share, spread = (
             [r[n] for r in chosen] for n in ("atoms_used", "recovered", "spread")
         )
-        panel.errorbar(used, share, spread, fmt="o-", color=_COLOURS[name], label=_LABELS[name])
+        panel.errorbar(used, share, spread, fmt="o-", color=_COLORS[name], label=_LABELS[name])
     panel.set_xlabel(f"atoms used, of {_N} in {_D} dimensions")
     panel.set_ylabel("sets found exactly")
     panel.legend(fontsize=9)

@@ -143,7 +143,7 @@ def _norm_facts(D: int) -> dict[str, Fact]:
 def _draw_deviations(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, 1, 4.0)
     panel = axes[0, 0]
-    for colour, name in zip(PALETTE, _REMEDIES, strict=True):
+    for colour, name in zip(PALETTE, _REMEDIES, strict=False):
         curve = [row for row in rows if row["remedy"] == name]
         panel.loglog(
             [r["row"] for r in curve], [r["deviation"] for r in curve], color=colour, label=name

@@ -7,7 +7,7 @@
   const slider = element("sigma-slider"), typed = element("sigma-value");
   const canvas = element("panel-input");
   const choice = { shape: "spiral", basis: "paper", noise: 0, bits: 32 };
-  let sigma = 0.007, outputs = 4, waiting = false, own = [];
+  let sigma = 1, outputs = 128, waiting = false, own = [];
 
   // A fixed sequence of normal numbers, so that a picture stays when a slider moves.
   function normals(n) {

@@ -76,7 +76,8 @@
   });
   // What a link leads to is shown, whatever hides it.
   function reveal() {
-    const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+    const name = decodeURIComponent(location.hash.slice(1));
+    const target = name && document.getElementById(name);  // Firefox complains of an empty name
     if (!target) return;
     if (target.hidden) document.getElementById("reset").click();
     for (let at = target; at; at = at.parentElement) if (at.tagName === "DETAILS") at.open = true;
