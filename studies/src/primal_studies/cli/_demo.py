@@ -1,26 +1,28 @@
-"""``primal demo``: both algorithms on data it makes itself, in a few seconds."""
+"""``primal demo``: what the library does best, measured and drawn in a few seconds."""
 
-from __future__ import annotations
-
-import hashlib
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import click
 import numpy as np
 
-from primal._pictures import COLORS, GRID, SOFT, picture
-from primal.codebooks import bounds, toeplitz_statistics
-from primal.decoding import Box
-from primal.engines import engine
-from primal.maps import DynamicPrime, StaticPrime
-from primal_studies.paper import circles, spiral
+from primal import Box, DynamicPrime, bounds, codebook, hdc
+from primal._pictures import COLORS, GRID, SOFT, label_ends, picture
+from primal.codebooks import gram_statistics, toeplitz_statistics
+from primal.kernels import kernel_matrix, median_gamma
+from primal.maps import StaticPrime
+from primal_studies.paper import spiral
 
-_SIGMA = 0.007
-_REACH = 14.0  # the lattice decoder knows that inputs are within it
-_N_CODES, _CODE_D = 1000, 64
 _PICTURE = "primal-demo.png"
+_SIGMA, _D = 0.007, 128
+_REACH = 14.0  # the decoder knows that inputs are within it
+_SIZES = (32, 64, 128, 256, 512, 1024)
+_SEEDS = 5
+_CODE_D, _COUNTS = 64, (100, 250, 500, 1000, 2000)
+_ITEMS, _MEMORY_D = (25, 50, 100, 150, 200, 250), 512
+_WORDS = 1000
 
 
 @click.command()
@@ -32,143 +34,189 @@ _PICTURE = "primal-demo.png"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 def demo(out: Path, as_json: bool) -> None:
-    """Encode and decode the paper's shapes, make a codebook, draw a picture."""
-    shapes = {"spiral": spiral(), "circles": circles()}
-    trips = [_round_trip(name, x, D) for D in (4, 128) for name, x in shapes.items()]
-    codebook = _codebook()
-    drawn = _picture(out, shapes["spiral"], codebook)
+    """Decode wrapped phases, approximate a kernel, make codes, fill a memory; draw a picture.
+
+    \b
+    Examples:
+      primal demo
+      primal demo --out pictures --json
+    """
+    decoded, features, codes, memory = _decoded(), _features(), _codes(), _memory()
+    path = out / _PICTURE
+    with picture(path, (12, 7.4), what="primal demo") as figure:
+        axes = figure.subplots(2, 2)
+        _draw_decoded(axes[0, 0], decoded)
+        _draw_features(axes[0, 1], features)
+        _draw_codes(axes[1, 0], codes)
+        _draw_memory(axes[1, 1], memory)
     report = {
-        "engine": engine().name,
-        "round_trips": [{k: v for k, v in trip.items() if k != "z"} for trip in trips],
-        "codebook": {k: v for k, v in codebook.items() if k != "similarities"},
-        "bits": _digest([trip["z"] for trip in trips]),
-        "picture": str(drawn),
+        "decoded": {name: value for name, value in decoded.items() if name[0] != "_"},
+        "features": features,
+        "codes": codes,
+        "memory": memory,
+        "picture": str(path),
     }
     click.echo(json.dumps(report, indent=2) if as_json else _as_text(report))
 
 
-def _round_trip(name: str, x: np.ndarray, D: int) -> dict:
-    m = DynamicPrime(2, D, _SIGMA)
+def _decoded() -> dict[str, Any]:
+    """The paper's spiral through the paper's map, at a scale at which phases wrap, and back."""
+    x = spiral()
+    m = DynamicPrime(2, _D, _SIGMA)
     z = m.encode(x)
-    regime = m.regime(x)
-    lattice = m.decode_plan(prior=Box(_REACH)).decode(z)
+    linear, lattice = m.decode(z), m.decode_plan(prior=Box(_REACH)).decode(z)
     return {
-        "shape": name,
-        "D": D,
-        "bound": m.bound,
-        "largest_x": float(np.abs(x).max()),
-        "regime": regime.kind,
-        "fraction_wrapped": regime.fraction_wrapped,
-        "mse": _error(m.decode(z), x),
-        "lattice_mse": _error(lattice.x, x),
+        "fraction_wrapped": m.regime(x).fraction_wrapped,
+        "linear_error": float(np.abs(linear - x).max()),
+        "lattice_error": float(np.abs(lattice.x - x).max()),
         "fraction_unique": float((lattice.status == "unique").mean()),
-        "z": z,
+        "_x": x,
+        "_linear": linear,
+        "_lattice": lattice.x,
     }
 
 
-def _error(found: np.ndarray, x: np.ndarray) -> float:
-    return float(np.square(found - x).mean())
+def _features() -> dict[str, Any]:
+    """Relative error of the kernel matrix of 600 points in three dimensions, and time."""
+    from sklearn.kernel_approximation import RBFSampler
 
+    from primal.sklearn import PrimeFeatures
 
-def _codebook() -> dict:
-    s = StaticPrime(_CODE_D)
-    worst = toeplitz_statistics(s.increments, _N_CODES, bins=1)
-    welch = bounds.welch(_N_CODES, _CODE_D)
-    # The similarity at lag l is the mean cosine of the code of l.
-    similarities = s.waves(_N_CODES, dtype="float64")[1:, : _CODE_D // 2].mean(axis=1)
+    X = np.random.default_rng(0).standard_normal((600, 3))
+    gamma = median_gamma(X)
+    K = kernel_matrix("rbf", X, gamma)
+
+    def error(transformer: Any) -> float:
+        Z = transformer.fit_transform(X)
+        return float(np.linalg.norm(Z @ Z.T - K) / np.linalg.norm(K))
+
+    def sampler(D: int, seed: int) -> Any:
+        return RBFSampler(gamma=gamma, n_components=D, random_state=seed)
+
+    many = np.random.default_rng(1).standard_normal((20_000, 3))
+    timed = [PrimeFeatures(_SIZES[-1], gamma=gamma).fit(X), sampler(_SIZES[-1], 0).fit(X)]
+    seconds: list[list[float]] = [[], []]
+    for _ in range(5):  # in turns: the speed of a machine drifts
+        for one, spent in zip(timed, seconds, strict=True):
+            start = time.perf_counter()
+            one.transform(many)
+            spent.append(time.perf_counter() - start)
     return {
-        "N": _N_CODES,
-        "D": _CODE_D,
-        "coherence": worst.coherence,
-        "worst_lag": worst.pair[1],
-        "welch_bound": welch,
-        "ratio": worst.coherence / welch,
-        "fingerprint": s.fingerprint,
-        "similarities": similarities,
+        "D": list(_SIZES),
+        "prime_errors": [error(PrimeFeatures(D, gamma=gamma)) for D in _SIZES],
+        "random_errors": [[error(sampler(D, s)) for s in range(_SEEDS)] for D in _SIZES],
+        "times_faster": float(np.median(np.divide(seconds[1], seconds[0]))),
     }
 
 
-def _as_text(report: dict) -> str:
-    lines = [
-        f"DynamicPrime, sigma = {_SIGMA}: encode to float32, decode; mean squared errors",
-        "  shape      D    bound   max|x|  wrapped  regime     linear   lattice   unique",
-    ]
-    for trip in report["round_trips"]:
-        lines.append(
-            f"  {trip['shape']:<8}{trip['D']:>4}{trip['bound']:>9.3f}{trip['largest_x']:>9.3f}"
-            f"{trip['fraction_wrapped']:>8.0%}   {trip['regime']:<9}{trip['mse']:>9.1e}"
-            f"{trip['lattice_mse']:>10.1e}{trip['fraction_unique']:>8.0%}"
-        )
-    book = report["codebook"]
-    lines += [
-        "  A phase that leaves half a turn wraps, and the linear inverse fails. At D = 128 these",
-        "  shapes are larger than the bound; the one the paper prints lacks its 2 pi and hides it.",
-        "  The lattice decoder finds the whole turns. From 64 phases it proves its answers unique;",
-        "  two phases of two inputs leave nothing to prove it with.",
-        "",
-        f"StaticPrime, {book['N']} codes in {book['D']} dimensions",
-        f"  coherence {book['coherence']:.4f} at lag {book['worst_lag']}, "
-        f"Welch bound {book['welch_bound']:.4f}: ratio {book['ratio']:.2f}",
-        f"  fingerprint {book['fingerprint']}",
-        "",
-        f"bits of all features ({report['engine']} engine)",
-        f"  sha256 {report['bits']}",
-        "",
-    ]
-    lines.append(f"picture: {report['picture']}")
-    return "\n".join(lines)
+def _codes() -> dict[str, Any]:
+    """Worst similarity of N codes in 64 dimensions: ours, random ones, and what is possible."""
+    rng = np.random.default_rng(0)
+    random = rng.standard_normal((_COUNTS[-1], _CODE_D))
+    s = StaticPrime(_CODE_D)
+    return {
+        "D": _CODE_D,
+        "N": list(_COUNTS),
+        "codebook": [codebook(N, _CODE_D).certificate.coherence for N in _COUNTS],
+        "static": [toeplitz_statistics(s.increments, N, bins=1).coherence for N in _COUNTS],
+        "random": [gram_statistics(random[:N]).coherence for N in _COUNTS],
+        "bound": [bounds.best(N, _CODE_D).value for N in _COUNTS],
+    }
 
 
-def _digest(arrays: list[np.ndarray]) -> str:
-    digest = hashlib.sha256()
-    for array in arrays:
-        digest.update(array.astype("<f4").tobytes())
-    return digest.hexdigest()
+def _memory() -> dict[str, Any]:
+    """Share of K of 1000 words that two decoders read back from one vector of 512 numbers."""
+    words = hdc.Space(_MEMORY_D).symbols().encode([f"word {i}" for i in range(_WORDS)])
+    shares: dict[str, list[float]] = {"matched": [], "message": []}
+    for K in _ITEMS:
+        chosen = np.random.default_rng(K).choice(_WORDS, K, replace=False)
+        bundle = hdc.bundle(words[chosen])
+        for decoder, share in shares.items():
+            found = hdc.decode(bundle, words, K, decoder=decoder)
+            share.append(float(np.isin(found.indices, chosen).mean()))
+    return {"D": _MEMORY_D, "words": _WORDS, "items": list(_ITEMS), **shares}
 
 
-def _picture(out: Path, x: np.ndarray, codebook: dict) -> Path:
-    """Draw a shape through two maps and back by two decoders, and a codebook's similarities."""
-    path = out / _PICTURE
-    with picture(path, (13, 6), what="primal demo") as figure:
-        maps, codes = figure.subfigures(1, 2, width_ratios=(3, 1.15))
-        maps.suptitle(f"DynamicPrime, sigma = {_SIGMA}: a spiral there and back (input in gray)")
-        for row, D in zip(maps.subplots(2, 3), (4, 128), strict=True):
-            m = DynamicPrime(2, D, _SIGMA)
-            z, wrapped = m.encode(x), m.regime(x).fraction_wrapped
-            _dots(row[0], _principal(z), 1.1 * np.abs(_principal(z)).max())
-            row[0].set_ylabel(f"D = {D}: {wrapped:.0%} of phases wrap")
-            row[0].set_title("features z, two principal axes")
-            for axis, name, found in (
-                (row[1], "the paper's inverse", m.decode(z)),
-                (row[2], "lattice decoder", m.decode_plan(prior=Box(_REACH)).decode(z).x),
-            ):
-                axis.plot(*x.T, color=GRID, linewidth=6, zorder=0)
-                _dots(axis, found, _REACH)
-                axis.set_title(f"{name}, error {_error(found, x):.0e}")
-        _similarities(codes.subplots(), codebook)
-    return path
-
-
-def _dots(axis: Any, points: np.ndarray, reach: float) -> None:
-    axis.scatter(*points.T, c=np.arange(len(points)), cmap="viridis", s=4)
-    axis.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=(), yticks=())
-
-
-def _similarities(axis: Any, codebook: dict) -> None:
-    axis.hist(codebook["similarities"], bins=60, color=COLORS["prime"])
-    top = axis.get_ylim()[1]
-    axis.set(xlabel="cosine at each lag", ylabel="lags", ylim=(0, 1.16 * top))
-    axis.set_title(f"StaticPrime: {codebook['N']} codes, D = {codebook['D']}")
-    for name, value, color, height, place in (
-        ("Welch bound", codebook["welch_bound"], SOFT, 1.08, 0.0),
-        ("worst", codebook["coherence"], COLORS["gaussian"], 0.9, 0.3),
+def _draw_decoded(axis: Any, found: dict[str, Any]) -> None:
+    axis.plot(*found["_x"].T, color=GRID, linewidth=7, zorder=0)
+    axis.scatter(*found["_linear"].T, color=COLORS["gaussian"], s=3)
+    axis.scatter(*found["_lattice"].T, color=COLORS["prime"], s=3)
+    axis.set(xlim=(-1.4 * _REACH, 1.4 * _REACH), ylim=(-_REACH, _REACH), aspect="equal")
+    axis.set(xticks=(), yticks=(), frame_on=False)
+    axis.set_title(f"A spiral from wrapped phases ({found['fraction_wrapped']:.0%} of them wrap)")
+    unique = f"{found['fraction_unique']:.0%} proved unique"
+    for height, color, text in (
+        (0.9, "prime", f"lattice decoder:\nerror {found['lattice_error']:.0e},\n{unique}"),
+        (0.35, "gaussian", f"linear inverse:\nerror up to {found['linear_error']:.0f}"),
     ):
-        for at in (-value, value):
-            axis.plot([at, at], [0, height * top], "--", color=color, linewidth=1.2)
-        axis.text(place, (height + 0.01) * top, f"{name} ± {value:.2f}", color=color, ha="center")
+        axis.text(1.02, height, text, color=COLORS[color], transform=axis.transAxes, va="top")
 
 
-def _principal(z: np.ndarray) -> np.ndarray:
-    centred = z - z.mean(axis=0)
-    _, _, directions = np.linalg.svd(centred, full_matrices=False)
-    return centred @ directions[:2].T
+def _draw_features(axis: Any, found: dict[str, Any]) -> None:
+    low, high = np.min(found["random_errors"], axis=1), np.max(found["random_errors"], axis=1)
+    mean = np.mean(found["random_errors"], axis=1)
+    axis.fill_between(found["D"], low, high, color=COLORS["gaussian"], alpha=0.3, linewidth=0)
+    axis.loglog(found["D"], mean, color=COLORS["gaussian"], label=f"RBFSampler,\n{_SEEDS} seeds")
+    axis.loglog(found["D"], found["prime_errors"], "o-", color=COLORS["prime"], markersize=4)
+    axis.lines[-1].set_label("PrimeFeatures,\nno seed")
+    axis.set(xlabel="features D", ylabel="relative error of the kernel")
+    axis.set_title(f"Kernel features of 3 inputs, {found['times_faster']:.1f} times as fast")
+    axis.set_xticks(found["D"], found["D"])
+    axis.minorticks_off()
+    axis.grid(alpha=0.6)
+    label_ends(axis, gap=0.13)
+
+
+def _draw_codes(axis: Any, found: dict[str, Any]) -> None:
+    for name, label, color, style in (
+        ("random", "random", COLORS["gaussian"], "-"),
+        ("static", "StaticPrime", COLORS["repaired"], "-"),
+        ("codebook", "primal.codebook", COLORS["prime"], "o-"),
+        ("bound", "lower bound", SOFT, "--"),
+    ):
+        axis.plot(found["N"], found[name], style, color=color, label=label, markersize=4)
+    axis.set(xlabel="number of codes N", ylabel="worst similarity", ylim=(0, None))
+    axis.set_title(f"Codes in {found['D']} dimensions beside what is possible")
+    label_ends(axis)
+
+
+def _draw_memory(axis: Any, found: dict[str, Any]) -> None:
+    for name, label, color, style in (
+        ("message", "decoder", COLORS["prime"], "o-"),
+        ("matched", "most similar", COLORS["gaussian"], "-"),
+    ):
+        axis.plot(found["items"], found[name], style, color=color, label=label, markersize=4)
+    axis.set(xlabel="words added up in one vector", ylabel="share read back", ylim=(0, 1.08))
+    axis.set_title(f"Words of {found['words']} read back from {found['D']} numbers")
+    label_ends(axis)
+
+
+def _as_text(report: dict[str, Any]) -> str:
+    decoded, features = report["decoded"], report["features"]
+    codes, memory = report["codes"], report["memory"]
+    random = np.mean(features["random_errors"][-1])
+    at, item = codes["N"].index(1000), memory["items"].index(200)
+    return "\n".join(
+        [
+            f"x from phases of which {decoded['fraction_wrapped']:.0%} wrap, a spiral's",
+            f"  linear inverse   off by up to {decoded['linear_error']:.0f}",
+            f"  lattice decoder  off by up to {decoded['lattice_error']:.0e}, "
+            f"{decoded['fraction_unique']:.0%} proved to be the only answer",
+            f"kernel features, 3 inputs to {features['D'][-1]}: relative error of the kernel",
+            f"  PrimeFeatures    {features['prime_errors'][-1]:.1e}, no seed",
+            f"  RBFSampler       {random:.1e}, mean of {_SEEDS} seeds, and "
+            f"{features['times_faster']:.1f} times the time",
+            f"1000 codes in {codes['D']} dimensions: worst similarity",
+            f"  primal.codebook  {codes['codebook'][at]:.4f}, proved; no code is below "
+            f"{codes['bound'][at]:.4f}",
+            f"  random           {codes['random'][at]:.4f}",
+            f"200 of {memory['words']} words from one vector of {memory['D']} numbers",
+            f"  decoder          {memory['message'][item]:.0%} read back",
+            f"  most similar     {memory['matched'][item]:.0%}",
+            "",
+            f"picture: {report['picture']}",
+            "try next: primal codebook make 1000 64     codes with a certificate, in a file",
+            "          primal bench --only dynamic      speed beside RBFSampler",
+            "          primal --help                    everything else",
+        ]
+    )
