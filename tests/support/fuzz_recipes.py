@@ -263,6 +263,9 @@ ROOMS: dict[str, Room] = {
             ),
             "PrimeDictionary": _fitted(_estimators.PrimeDictionary, n_components=8),
             "PrimeFeatures": _fitted(_estimators.PrimeFeatures, n_components=32),
+            "PrimeGaussianProcessRegressor": _fitted(
+                _estimators.PrimeGaussianProcessRegressor, n_components=16
+            ),
             "PrimeHasher": _fitted(_estimators.PrimeHasher, n_components=16),
             "PrimePositions": _fitted(_estimators.PrimePositions, n_components=16),
             "PrimeRidgeClassifier": _fitted(_estimators.PrimeRidgeClassifier, n_components=32),
