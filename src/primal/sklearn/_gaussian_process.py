@@ -22,6 +22,8 @@ from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._evidence import Posterior, Sums, evidence, feature_blocks, posterior
 from primal.turns import increments, static_turns
 
+# Of choosing hyperparameters and features for each other.
+_MOST_ROUNDS = 3
 _MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", np.inf: "rbf"}
 
 
@@ -179,17 +181,15 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
                 f"kernel has {len(prior.lengths)} length scales for the {d} columns of X: give one "
                 "or one for each."
             )
-        D = whole_number("n_components", self.n_components, least=1)
-        D += D % 2
-        self.map_ = KernelPrime(d, D, prior.name, gamma_of_length(prior.name, 1.0, d), form="pair")
         n_kept = len(X)
         if self.optimizer_rows is not None:
             n_kept = whole_number("optimizer_rows", self.optimizer_rows, least=1)
         kept = spread_rows(len(X), n_kept)
         self.X_train_, self.y_train_ = X[kept], y[kept]
-        self._sums = Sums.empty(D, _columns(y).mean(axis=0))
+        self.map_ = self._new_map(X)
+        self._sums = Sums.empty(self.map_.D, _columns(y).mean(axis=0))
         self._sums.add_targets(_columns(y))
-        self._choose_hyperparameters()
+        self._choose_hyperparameters(X)
         self._add(X, y)
         self._solved()
         return self
@@ -323,9 +323,25 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._sums.n_rows
 
-    def _choose_hyperparameters(self) -> None:
+    def _new_map(self, X: np.ndarray) -> KernelPrime:
+        """Return the features for X divided by the length scales in use."""
+        name, d = _read(self.kernel_).name, X.shape[1]
+        D = whole_number("n_components", self.n_components, least=1)
+        return KernelPrime(d, D + D % 2, name, gamma_of_length(name, 1.0, d), form="pair")
+
+    def _choose_hyperparameters(self, X: np.ndarray) -> None:
         if self.optimizer is None or not len(self.kernel_.theta):
             return
+        n_restarts = whole_number("n_restarts_optimizer", self.n_restarts_optimizer)
+        for _ in range(_MOST_ROUNDS):
+            self._optimize(n_restarts)
+            # Features may be made for the length scales: then once more, from where they end.
+            before, self.map_, n_restarts = self.map_, self._new_map(X), 0
+            if self.map_ == before:
+                break
+
+    def _optimize(self, n_restarts: int) -> None:
+        """Set `kernel_` to the best that the optimizer finds from where it is and from restarts."""
 
         def cost(theta: np.ndarray, eval_gradient: bool = True) -> Any:
             try:
@@ -335,7 +351,6 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
             return (-found[0], -found[1]) if eval_gradient else -found
 
         bounds, first = self.kernel_.bounds, self.kernel_.theta
-        n_restarts = whole_number("n_restarts_optimizer", self.n_restarts_optimizer)
         if n_restarts and not np.isfinite(bounds).all():
             raise ParameterError("n_restarts_optimizer needs finite bounds of every parameter.")
         rows = np.arange(1, n_restarts + 1, dtype=np.uint64)
@@ -358,7 +373,7 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
                 f"L-BFGS-B stopped after {found.nit} steps without converging ({found.message}): "
                 "scale the data, change the bounds of the kernel or start elsewhere.",
                 ConvergenceWarning,
-                stacklevel=4,
+                stacklevel=5,
             )
         return found.x, found.fun
 
