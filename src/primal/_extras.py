@@ -8,6 +8,7 @@ from primal.errors import MissingPackageError
 _DISTRIBUTION = "primal-features"
 # By the name that is imported: the name people know, and the extra.
 _PACKAGES = {
+    "gpytorch": ("GPyTorch", "gp"),
     "matplotlib": ("matplotlib", "plot"),
     "numba": ("Numba", "fast"),
     "pyarrow": ("pyarrow", "data"),

@@ -71,8 +71,8 @@ def test_page_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         pytest.skip("the documentation is not part of this installation")
     monkeypatch.chdir(tmp_path)
     examples = _only_examples(page.read_text(encoding="utf-8"))
-    for package in ("torch", "sklearn", "pyarrow", "matplotlib", "scipy"):
-        needed = re.search(rf"\bimport .*\b{package}\b|\bprimal\.{package}\b", examples)
+    for package in ("torch", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy"):
+        needed = re.search(rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b", examples)
         if needed and importlib.util.find_spec(package) is None:
             pytest.skip(f"{page.name} needs {package}, which is not installed")
     test = doctest.DocTestParser().get_doctest(examples, {}, page.name, str(page), 0)

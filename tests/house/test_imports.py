@@ -182,6 +182,7 @@ def test_every_room_lists_its_names(room):
     [
         ("pipeline", "pyarrow", "data"),
         ("torch", "torch", "torch"),
+        ("torch.gp", "gpytorch", "gp"),
         ("sklearn", "sklearn", "sklearn"),
     ],
 )

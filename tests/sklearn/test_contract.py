@@ -22,6 +22,7 @@ from primal.engines import wave_columns  # noqa: E402
 from primal.sklearn import (  # noqa: E402
     PrimeDictionary,
     PrimeFeatures,
+    PrimeGaussianProcessRegressor,
     PrimeHasher,
     PrimePositions,
     PrimeRidgeClassifier,
@@ -50,6 +51,7 @@ def broken_checks(estimator):
         PrimeDictionary(),
         PrimeRidgeClassifier(40),
         PrimeRidgeRegressor(40, alpha=0.01),
+        PrimeGaussianProcessRegressor(n_components=40),
     ],
     expected_failed_checks=broken_checks,
 )

@@ -18,7 +18,15 @@ if not GALLERY.exists():
 sys.path.insert(0, str(GALLERY))
 
 PAGE = (GALLERY / "index.md").read_text(encoding="utf-8")
-SCRIPTS = ["drop_in", "classification", "time_series", "growing", "choosing_gamma", "folded"]
+SCRIPTS = [
+    "drop_in",
+    "classification",
+    "time_series",
+    "growing",
+    "choosing_gamma",
+    "folded",
+    "gaussian_process",
+]
 
 
 def test_examples_of_the_page(tmp_path, monkeypatch):

@@ -122,6 +122,8 @@ def _fitted(kind: Any, **options: Any) -> Callable[[], Any]:
 
 
 _estimators = importlib.import_module("primal.sklearn")
+_gp = importlib.import_module("primal.torch.gp")
+_RBF = importlib.import_module("gpytorch.kernels").RBFKernel()
 _SKLEARN = {"X": _X, "y": _Y, "gamma": 0.5, "kernel": "rbf", "value": "x", "n_components": 32}
 
 ROOMS: dict[str, Room] = {
@@ -263,6 +265,9 @@ ROOMS: dict[str, Room] = {
             ),
             "PrimeDictionary": _fitted(_estimators.PrimeDictionary, n_components=8),
             "PrimeFeatures": _fitted(_estimators.PrimeFeatures, n_components=32),
+            "PrimeGaussianProcessRegressor": _fitted(
+                _estimators.PrimeGaussianProcessRegressor, n_components=16
+            ),
             "PrimeHasher": _fitted(_estimators.PrimeHasher, n_components=16),
             "PrimePositions": _fitted(_estimators.PrimePositions, n_components=16),
             "PrimeRidgeClassifier": _fitted(_estimators.PrimeRidgeClassifier, n_components=32),
@@ -351,6 +356,18 @@ ROOMS: dict[str, Room] = {
         },
         calls={"increment_tensor": {"increments": _INCREMENTS}},
         excluded={"SharedTable": "is made by frequency_table"},
+    ),
+    "primal.torch.gp": Room(
+        {"num_inputs": 3, "num_outputs": 16, "num_samples": 8, "x": _TENSOR},
+        calls={
+            "gen_prime_features": {"kernel": _RBF},
+        },
+        options={"PrimeKernel": ()},
+        instances={"PrimeKernel": lambda: _gp.PrimeKernel(8, 3)},
+        excluded={
+            "PrimeKernel.forward": "GPyTorch calls it, with tensors that it has checked",
+            "PrimeKernel.prediction_strategy": "hands what it is given to GPyTorch",
+        },
     ),
     "primal.torch.parallel": Room(
         excluded={"PrimeParallel": "holds its one option; needs a group of processes to be applied"}

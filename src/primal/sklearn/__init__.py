@@ -7,6 +7,7 @@ _require("sklearn", "primal.sklearn")
 from primal.sklearn._columns import HashCertificate, PrimeHasher, PrimePositions
 from primal.sklearn._dictionary import PrimeDictionary
 from primal.sklearn._features import InverseCertificate, PrimeFeatures
+from primal.sklearn._gaussian_process import PrimeGaussianProcessRegressor
 from primal.sklearn._ngrams import PrimeNgrams
 from primal.sklearn._prototypes import PrimeCentroidClassifier, PrimeOnlineClassifier
 from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor
@@ -14,7 +15,7 @@ from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor
 # fmt: off
 __all__ = [
     "HashCertificate", "InverseCertificate", "PrimeCentroidClassifier", "PrimeDictionary",
-    "PrimeFeatures", "PrimeHasher", "PrimeNgrams", "PrimeOnlineClassifier", "PrimePositions",
-    "PrimeRidgeClassifier", "PrimeRidgeRegressor",
+    "PrimeFeatures", "PrimeGaussianProcessRegressor", "PrimeHasher", "PrimeNgrams",
+    "PrimeOnlineClassifier", "PrimePositions", "PrimeRidgeClassifier", "PrimeRidgeRegressor",
 ]
 # fmt: on

@@ -1,0 +1,416 @@
+"""``PrimeGaussianProcessRegressor``: a Gaussian process whose cost is linear in the rows."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+from scipy.optimize import minimize
+from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.gaussian_process import kernels as host
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from primal._checks import flag, positive_scale, require_memory, whole_number
+from primal.errors import DataError, ParameterError
+from primal.kernels import gamma_of_length, spread_rows
+from primal.maps import KernelPrime
+from primal.sklearn._contract import checked_by_host, validate_data
+from primal.sklearn._evidence import Posterior, Sums, evidence, feature_blocks, posterior
+from primal.turns import increments, static_turns
+
+# Of choosing hyperparameters and features for each other.
+_MOST_ROUNDS = 3
+_MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", np.inf: "rbf"}
+
+
+class _Prior(NamedTuple):
+    """What a kernel of scikit-learn says, and its simple kernels in the order of its theta."""
+
+    name: str
+    lengths: np.ndarray
+    signal: float
+    white: float
+    leaves: list[Any]
+
+    def gradient(self, by_signal: float, by_lengths: np.ndarray, by_white: float) -> np.ndarray:
+        """Return derivatives by theta from those by logarithms; each white noise has its share."""
+        found: list[Any] = []
+        for leaf in self.leaves:
+            if leaf.hyperparameters[0].fixed:
+                continue
+            kind = type(leaf)
+            if kind is host.ConstantKernel:
+                found.append(by_signal)
+            elif kind is host.WhiteKernel:
+                found.append(by_white * leaf.noise_level / self.white)
+            else:
+                found.append(by_lengths if leaf.anisotropic else by_lengths.sum())
+        return np.hstack(found) if found else np.empty(0)
+
+
+def _read(kernel: Any) -> _Prior:
+    """Return the parts of constants * (RBF or Matern) + white noises, in any order."""
+    terms = [_operands(term, host.Product) for term in _operands(kernel, host.Sum)]
+    whites: list[Any] = [
+        term[0] for term in terms if len(term) == 1 and type(term[0]) is host.WhiteKernel
+    ]
+    signal = [leaf for term in terms for leaf in term if leaf not in whites]
+    constants: list[Any] = [leaf for leaf in signal if type(leaf) is host.ConstantKernel]
+    shapes: list[Any] = [leaf for leaf in signal if type(leaf) in (host.RBF, host.Matern)]
+    name = _MATERN.get(getattr(shapes[0], "nu", np.inf)) if shapes else None
+    one_product = len(terms) == len(whites) + 1 and len(signal) == len(constants) + 1
+    if name is None or not one_product or len(shapes) != 1:
+        raise ParameterError(
+            "kernel must be one RBF or Matern kernel (nu 0.5, 1.5, 2.5 or inf), times constants "
+            f"and plus white noise, such as 1.0 * RBF(1.0) + WhiteKernel(0.1), got {kernel!r}."
+        )
+    return _Prior(
+        name,
+        np.atleast_1d(np.asarray(shapes[0].length_scale, dtype=np.float64)),
+        float(np.prod([leaf.constant_value for leaf in constants])),
+        float(np.sum([leaf.noise_level for leaf in whites])),
+        [leaf for term in terms for leaf in term],
+    )
+
+
+def _operands(kernel: Any, operator: type) -> list[Any]:
+    """Return what a nested sum or product is made of, from left to right."""
+    if type(kernel) is not operator:
+        return [kernel]
+    return _operands(kernel.k1, operator) + _operands(kernel.k2, operator)
+
+
+class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
+    """Gaussian process regression on prime features, in time linear in the rows.
+
+    Bayesian linear regression on float64 features whose inner product approximates the kernel: the
+    posterior of :class:`sklearn.gaussian_process.GaussianProcessRegressor` within the error of that
+    approximation, from sums of n_components x n_components numbers. Takes its arguments, with the
+    same meaning. What differs: the default kernel is fitted, hyperparameters are chosen from at
+    most `optimizer_rows` rows, restarts are spread evenly instead of drawn, and a sample is a
+    function, without white noise.
+
+    Parameters
+    ----------
+    kernel : kernel of scikit-learn, optional
+        ``RBF`` or ``Matern`` (nu 0.5, 1.5, 2.5 or inf), with one length scale or one for each
+        column, times constants and plus white noise. By default
+        ``1.0 * RBF(1.0) + WhiteKernel(1.0)``.
+    n_components : int, default=1024
+        Number of features; an odd one is rounded up, cosines and sines come in pairs.
+    alpha : float, default=1e-10
+        Noise added to that of the kernel, and like in scikit-learn not part of the predicted
+        spread.
+    optimizer : "fmin_l_bfgs_b", callable or None, default="fmin_l_bfgs_b"
+        Of the hyperparameters that are not fixed; a callable as in scikit-learn; None keeps them.
+    n_restarts_optimizer : int, default=0
+        Further starts, spread evenly over the bounds by roots of primes.
+    normalize_y : bool, default=False
+        Fit (y - mean) / standard deviation, of all rows seen.
+    optimizer_rows : int or None, default=2048
+        Hyperparameters are chosen from this many rows, spread evenly; None takes all.
+    random_state : ignored
+        Fitting draws nothing; it is here so that code written for scikit-learn runs.
+
+    Attributes
+    ----------
+    kernel_, map_ : kernel of scikit-learn, KernelPrime
+        With the hyperparameters in use; the features, which take X divided by length scales.
+    X_train_, y_train_ : ndarray of shape (n_kept, d) and (n_kept,) or (n_kept, m), dtype=float64
+        The rows that hyperparameters were chosen from.
+    n_samples_seen_ : int
+        Rows of `fit` and `partial_fit`.
+    log_marginal_likelihood_value_ : float
+        Of all rows seen, at the hyperparameters in use.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.gaussian_process.kernels import RBF, WhiteKernel
+    >>> from primal.sklearn import PrimeGaussianProcessRegressor
+    >>> x = np.linspace(0, 6, 200)[:, None]
+    >>> kernel = 1.0 * RBF(1.0) + WhiteKernel(1e-4)
+    >>> model = PrimeGaussianProcessRegressor(kernel, n_components=64).fit(x, np.sin(x[:, 0]))
+    >>> mean, std = model.predict([[1.0], [60.0]], return_std=True)
+    >>> bool(abs(mean[0] - np.sin(1.0)) < 1e-3), bool(std[1] > 100 * std[0])
+    (True, True)
+    >>> sample = model.sample_y([[1.0], [2.0]], random_state=3)
+    >>> bool(np.allclose(sample[1], model.sample_y([[2.0]], random_state=3)))  # one function
+    True
+    """
+
+    n_features_in_: int
+    _sums: Sums
+    _posterior: Posterior | None
+
+    def __init__(
+        self,
+        kernel: Any = None,
+        *,
+        n_components: int = 1024,
+        alpha: float = 1e-10,
+        optimizer: str | Callable[..., Any] | None = "fmin_l_bfgs_b",
+        n_restarts_optimizer: int = 0,
+        normalize_y: bool = False,
+        optimizer_rows: int | None = 2048,
+        random_state: Any = None,
+    ) -> None:
+        self.kernel = kernel
+        self.n_components = n_components
+        self.alpha = alpha
+        self.optimizer = optimizer
+        self.n_restarts_optimizer = n_restarts_optimizer
+        self.normalize_y = normalize_y
+        self.optimizer_rows = optimizer_rows
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: Any) -> Self:
+        """Choose hyperparameters and fit to X (n, d) and y (n,) or (n, m), outputs apart."""
+        X, y = self._checked(X, y, reset=True)
+        flag("normalize_y", self.normalize_y)
+        positive_scale("alpha", self.alpha)
+        default = host.ConstantKernel() * host.RBF() + host.WhiteKernel()
+        self.kernel_ = default if self.kernel is None else clone(self.kernel, safe=False)
+        prior, d = _read(self.kernel_), X.shape[1]
+        if len(prior.lengths) not in (1, d):
+            raise ParameterError(
+                f"kernel has {len(prior.lengths)} length scales for the {d} columns of X: give one "
+                "or one for each."
+            )
+        n_kept = len(X)
+        if self.optimizer_rows is not None:
+            n_kept = whole_number("optimizer_rows", self.optimizer_rows, least=1)
+        kept = spread_rows(len(X), n_kept)
+        self.X_train_, self.y_train_ = X[kept], y[kept]
+        self.map_ = self._new_map(X)
+        self._sums = Sums.empty(self.map_.D, _columns(y).mean(axis=0))
+        self._sums.add_targets(_columns(y))
+        self._choose_hyperparameters(X)
+        self._add(X, y)
+        self._solved()
+        return self
+
+    def partial_fit(self, X: Any, y: Any) -> Self:
+        """Add rows; the first call fits, and its hyperparameters stay."""
+        if not hasattr(self, "_sums"):
+            return self.fit(X, y)
+        X, y = self._checked(X, y, reset=False)
+        if y.shape[1:] != self.y_train_.shape[1:]:
+            raise DataError(
+                f"y has the shape {y.shape}, and in fit it had {self.y_train_.shape}: the number "
+                "of targets must be the same."
+            )
+        self._sums.add_targets(_columns(y))
+        self._add(X, y)
+        return self
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
+        """Return the mean at X (n, d), and its standard deviation or covariance if asked for.
+
+        The spread includes the white noise of the kernel, as in scikit-learn.
+
+        Returns
+        -------
+        mean : ndarray of shape (n,) or (n, m), dtype=float64
+        std : ndarray of the shape of mean
+        cov : ndarray of shape (n, n) or (n, n, m)
+        """
+        if flag("return_std", return_std) and flag("return_cov", return_cov):
+            raise ParameterError("return_std and return_cov exclude each other: ask for one.")
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        found, prior = self._solved(), _read(self.kernel_)
+        offset, scale = self._normalization()
+        means = np.empty((len(X), len(scale)))
+        variances = np.empty(len(X) if return_std else 0)
+        if return_cov:
+            require_memory(8 * len(X) * (len(X) + self.map_.D), f"a covariance of {len(X)} rows")
+        spread = np.empty((len(X) if return_cov else 0, self.map_.D))
+        for rows, _, Z in feature_blocks(self.map_, X, prior.lengths):
+            means[rows] = Z @ found.mean
+            if return_cov:
+                spread[rows] = found.spread(Z)
+            elif return_std:
+                variances[rows] = np.square(found.spread(Z)).sum(axis=1)
+        mean = _squeezed(offset + scale * means)
+        if return_std:
+            std = np.sqrt(found.noise * variances + prior.white)
+            return mean, _squeezed(np.multiply.outer(std, scale))
+        if return_cov:
+            covariance = found.noise * (spread @ spread.T)
+            covariance[np.diag_indices_from(covariance)] += prior.white
+            return mean, _squeezed(np.multiply.outer(covariance, scale**2))
+        return mean
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
+        """Return functions drawn from the posterior, at X (n, d).
+
+        A function is one draw of the weights: the same `random_state`, an int, gives the same
+        functions at any X, and the first of them whatever n_samples is.
+
+        Returns
+        -------
+        samples : ndarray of shape (n, n_samples) or (n, m, n_samples), dtype=float64
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, dtype=np.float64, reset=False)
+        n_samples = whole_number("n_samples", n_samples, least=1)
+        found, prior = self._solved(), _read(self.kernel_)
+        offset, scale = self._normalization()
+        shape = (n_samples, len(scale), self.map_.D)
+        require_memory(8 * n_samples * len(scale) * (self.map_.D + len(X)), "the samples")
+        with checked_by_host("random_state"):
+            draws = check_random_state(random_state).standard_normal(shape)
+        weights = found.mean.T + np.sqrt(found.noise) * (draws @ found.inverse_factor)
+        values = np.empty((len(X), len(scale), n_samples))
+        for rows, _, Z in feature_blocks(self.map_, X, prior.lengths):
+            values[rows] = np.moveaxis(Z @ np.moveaxis(weights, -1, 1), 0, -1)
+        values = offset[:, None] + scale[:, None] * values
+        return values[:, 0] if len(scale) == 1 else values
+
+    def log_marginal_likelihood(
+        self, theta: Any = None, eval_gradient: bool = False, clone_kernel: bool = True
+    ) -> Any:
+        """Return log p(y) of the rows `X_train_` for hyperparameters theta, and its gradient.
+
+        Without theta, `log_marginal_likelihood_value_`, which is that of all rows seen.
+
+        Parameters
+        ----------
+        theta : array_like of shape (n_hyperparameters,), optional
+            As in ``kernel_.theta``: logarithms, from left to right.
+        eval_gradient : bool, default=False
+            Return the gradient by theta, too.
+        clone_kernel : ignored
+            The kernel is never changed.
+        """
+        check_is_fitted(self)
+        if theta is None:
+            if flag("eval_gradient", eval_gradient):
+                raise ParameterError("eval_gradient needs theta: pass kernel_.theta.")
+            return self.log_marginal_likelihood_value_
+        theta = np.asarray(theta, dtype=np.float64)
+        if theta.shape != self.kernel_.theta.shape or not np.isfinite(theta).all():
+            raise ParameterError(
+                f"theta must be {len(self.kernel_.theta)} finite numbers, one for each "
+                f"hyperparameter of {self.kernel_}, got {theta!r}."
+            )
+        prior = _read(self.kernel_.clone_with_theta(theta))
+        offset, scale = self._normalization()
+        Y = (_columns(self.y_train_) - offset) / scale
+        noise = prior.white + self.alpha
+        parts = (self.map_, self.X_train_, Y, prior.lengths, prior.signal, noise)
+        found = evidence(*parts, gradient=flag("eval_gradient", eval_gradient))
+        if not eval_gradient:
+            return found.value
+        by_white = found.by_noise * prior.white / noise
+        return found.value, prior.gradient(found.by_signal, found.by_lengths, by_white)
+
+    @property
+    def log_marginal_likelihood_value_(self) -> float:
+        check_is_fitted(self)
+        found = self._solved()
+        cross, squares = self._sums.relative(*self._normalization())
+        misfit = float(squares.sum() - (cross * found.mean).sum())
+        return found.log_evidence(misfit, self._sums.n_rows)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        check_is_fitted(self)
+        return self._sums.n_rows
+
+    def _new_map(self, X: np.ndarray) -> KernelPrime:
+        """Return the features for X divided by the length scales in use."""
+        name, d = _read(self.kernel_).name, X.shape[1]
+        D = whole_number("n_components", self.n_components, least=1)
+        return KernelPrime(d, D + D % 2, name, gamma_of_length(name, 1.0, d), form="pair")
+
+    def _choose_hyperparameters(self, X: np.ndarray) -> None:
+        if self.optimizer is None or not len(self.kernel_.theta):
+            return
+        n_restarts = whole_number("n_restarts_optimizer", self.n_restarts_optimizer)
+        for _ in range(_MOST_ROUNDS):
+            self._optimize(n_restarts)
+            # Features may be made for the length scales: then once more, from where they end.
+            before, self.map_, n_restarts = self.map_, self._new_map(X), 0
+            if self.map_ == before:
+                break
+
+    def _optimize(self, n_restarts: int) -> None:
+        """Set `kernel_` to the best that the optimizer finds from where it is and from restarts."""
+
+        def cost(theta: np.ndarray, eval_gradient: bool = True) -> Any:
+            try:
+                found = self.log_marginal_likelihood(theta, eval_gradient)
+            except DataError:  # noise lost in rounding, or phases beyond their range
+                return (np.inf, np.zeros_like(theta)) if eval_gradient else np.inf
+            return (-found[0], -found[1]) if eval_gradient else -found
+
+        bounds, first = self.kernel_.bounds, self.kernel_.theta
+        if n_restarts and not np.isfinite(bounds).all():
+            raise ParameterError("n_restarts_optimizer needs finite bounds of every parameter.")
+        rows = np.arange(1, n_restarts + 1, dtype=np.uint64)
+        shares = static_turns(rows, increments(len(first))) / 2.0**64
+        starts = [first, *(bounds[:, 0] + shares * (bounds[:, 1] - bounds[:, 0]))]
+        ends = [self._optimum(cost, start, bounds) for start in starts]
+        best = min(ends, key=lambda end: end[1])
+        self.kernel_ = self.kernel_.clone_with_theta(best[0])
+
+    def _optimum(self, cost: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[Any, float]:
+        if callable(self.optimizer):
+            return self.optimizer(cost, start, bounds=bounds)
+        if self.optimizer != "fmin_l_bfgs_b":
+            raise ParameterError(
+                f"optimizer must be 'fmin_l_bfgs_b', a callable or None, got {self.optimizer!r}."
+            )
+        found = minimize(cost, start, method="L-BFGS-B", jac=True, bounds=bounds)
+        if not found.success:
+            warnings.warn(
+                f"L-BFGS-B stopped after {found.nit} steps without converging ({found.message}): "
+                "scale the data, change the bounds of the kernel or start elsewhere.",
+                ConvergenceWarning,
+                stacklevel=5,
+            )
+        return found.x, found.fun
+
+    def _add(self, X: np.ndarray, y: np.ndarray) -> None:
+        Y = _columns(y)
+        for rows, _, Z in feature_blocks(self.map_, X, _read(self.kernel_).lengths):
+            self._sums.add_features(Z, Y[rows])
+        self._posterior = None
+
+    def _solved(self) -> Posterior:
+        if self._posterior is None:
+            prior, cross = _read(self.kernel_), self._sums.relative(*self._normalization())[0]
+            noise = prior.white + float(self.alpha)
+            self._posterior = posterior(self._sums.gram, cross, prior.signal, noise)
+        return self._posterior
+
+    def _normalization(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return what is subtracted from targets, and what they are divided by."""
+        if self.normalize_y:
+            return self._sums.normalization()
+        return np.zeros_like(self._sums.origin), np.ones_like(self._sums.origin)
+
+    def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
+        options = {"multi_output": True, "y_numeric": True}
+        X, y = validate_data(self, X, y, dtype=np.float64, reset=reset, **options)
+        return X, y.astype(np.float64)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
+        tags.target_tags.multi_output = True
+        return tags
+
+
+def _columns(y: np.ndarray) -> np.ndarray:
+    return y.reshape(len(y), -1)
+
+
+def _squeezed(values: np.ndarray) -> np.ndarray:
+    """Return values without their last axis, the targets, if there is one target."""
+    return values[..., 0] if values.shape[-1] == 1 else values
