@@ -53,7 +53,7 @@ def test_unique_means_that_no_other_fits():
     unique = found.status == "unique"
     assert 0.05 < unique.mean() < 0.95  # near the limit
     np.testing.assert_array_equal(found.whole[unique], whole[unique])
-    inverse, limit = np.linalg.inv(covariance), plan._limit
+    inverse, limit = np.linalg.inv(covariance), plan._method.limit
     offsets = np.array(list(itertools.product(range(-2, 3), repeat=4)))
     for row, n, status in zip(y[:200], found.whole[:200], found.status[:200], strict=True):
         off = row + n + offsets
@@ -119,7 +119,7 @@ def test_many_rows_of_plain_noise():
     rng = np.random.default_rng(4)
     A = rng.normal(size=(60, 16)) / 2.0
     plan = plan_matrix(A, prior=Gaussian(0.0, 1.0), noise=0.01)
-    assert isinstance(plan, _matrix._TallPlan)
+    assert isinstance(plan._method, _matrix._ByCode)
     x, whole = rng.normal(size=(200, 16)), rng.integers(-9, 9, (200, 60))
     y = x @ A.T - whole + rng.normal(0.0, 0.01, (200, 60))
     found = plan.solve(y.reshape(20, 10, 60))
