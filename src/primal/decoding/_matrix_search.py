@@ -136,8 +136,8 @@ class NearestPoints:
             left = np.flatnonzero(costs[:, 0] > self.limit)
             turns[left], costs[left], finished[left] = self._nearest(phases[left], self.limit, 1)
             return turns, costs, finished
-        prior, c = self.law.prior, self._n_candidates
-        if np.isfinite(prior.low).any() or np.isfinite(prior.high).any():
+        limits, c = (self.law.prior.low, self.law.prior.high), self._n_candidates
+        if any(v is not None and np.isfinite(v).any() for v in limits):
             c = max(_LEAST_SEARCHED, c)
         turns, costs, finished = self._nearest(phases, self.limit, c)
         # A search for the nearest alone ends sooner, and the nearest must not be missing.
