@@ -23,7 +23,7 @@ from numba import njit
 
 from primal.decoding import Box, Gaussian, Integers, MatrixPlan, plan_matrix
 
-MOST_NODES = 30_000_000
+MOST_NODES = 3_000_000
 MOST_LISTED = 4096
 
 

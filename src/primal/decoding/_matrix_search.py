@@ -25,9 +25,9 @@ from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, DecodingCertific
 from primal.decoding._lattice import log_success, reduce_best, triangular_factor
 from primal.decoding._matrix_law import MatrixLaw
 
-# Steps of one search.
-_MOST_NODES = 400_000
-# Draws that measure how often the nearest is right; a quarter where a search takes milliseconds.
+# Steps of one search, and of one that only measures how often the nearest point is the right one.
+_MOST_NODES, _MOST_TRIAL_NODES = 400_000, 100_000
+# Draws that measure it; a quarter of them where a search takes milliseconds.
 _DRAWS, _MOST_QUICK = 8_000, 24
 # Solutions searched beside zero, and beside every y where limits of the prior may reject some.
 _RIVALS, _LEAST_SEARCHED = 64, 8
@@ -207,7 +207,7 @@ class NearestPoints:
             whole, costs = np.zeros((last - first, 1, m), np.int64), np.empty((last - first, 1))
             # Zero is right: anything nearer than that is found soon, as no more has to be searched.
             radius = distance[rows] * (1.0 - 1e-9)
-            kernels.closest_points(factor, drawn[rows], radius, _MOST_NODES, whole, costs)
+            kernels.closest_points(factor, drawn[rows], radius, _MOST_TRIAL_NODES, whole, costs)
             right[rows] &= ~np.isfinite(costs[:, 0])
 
         for part in range(_REPORTS):
