@@ -31,6 +31,8 @@ _MOST_NODES, _MOST_TRIAL_NODES = 400_000, 100_000
 _DRAWS, _MOST_QUICK = 8_000, 24
 # Solutions searched beside zero, and beside every y where limits of the prior may reject some.
 _RIVALS, _LEAST_SEARCHED = 64, 8
+# Partial solutions kept, and whole numbers tried for each, where a search does not end.
+_BEAM, _CHILDREN = 64, 5
 # Parts that a long measurement is reported in.
 _REPORTS = 8
 
@@ -134,7 +136,7 @@ class NearestPoints:
             turns, costs = self._rounded(phases)
             finished = np.ones(len(phases), dtype=bool)
             left = np.flatnonzero(costs[:, 0] > self.limit)
-            turns[left], costs[left], finished[left] = self._nearest(phases[left], self.limit, 1)
+            turns[left], costs[left], finished[left] = self._closest(phases[left])
             return turns, costs, finished
         limits, c = (self.law.prior.low, self.law.prior.high), self._n_candidates
         if any(v is not None and np.isfinite(v).any() for v in limits):
@@ -142,20 +144,33 @@ class NearestPoints:
         turns, costs, finished = self._nearest(phases, self.limit, c)
         # A search for the nearest alone ends sooner, and the nearest must not be missing.
         left = np.flatnonzero(~finished)
-        nearest, least, _ = self._nearest(phases[left], self.limit, 1)
-        missing = least[:, 0] < costs[left, 0]
+        nearest, least, _ = self._closest(phases[left])
+        missing = least[:, 0] < np.minimum(self.limit, costs[left, 0])
         turns[left[missing], -1], costs[left[missing], -1] = nearest[missing, 0], least[missing, 0]
         return turns, costs, finished
 
-    def _rounded(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    def _closest(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the nearest solution of each row, its cost, and whether the search ended.
+
+        A beam finds one that is near, so that little is left to be searched.
+        """
+        turns, costs = self._rounded(phases, _BEAM)
+        nearer, least, finished = self._nearest(phases, np.minimum(self.limit, costs[:, 0]), 1)
+        found = np.isfinite(least[:, 0])
+        turns[found], costs[found] = nearer[found], least[found]
+        return turns, costs, finished
+
+    def _rounded(self, phases: np.ndarray, n_kept: int = 1) -> tuple[np.ndarray, np.ndarray]:
         kernels = load_compiled("primal.decoding._kernels")
-        whole = np.zeros((len(phases), 1, phases.shape[1]), dtype=np.int64)
-        costs = np.empty((len(phases), 1))
-        kernels.nearest_plane(self._reduced.factor, self._target(phases), 1, whole, costs)
-        return kernels.row_products(whole[:, 0], self._reduced.v)[:, None], costs
+        n, m = phases.shape
+        whole, costs = np.zeros((n, n_kept, m), dtype=np.int64), np.empty((n, n_kept))
+        children = 1 if n_kept == 1 else _CHILDREN
+        kernels.nearest_plane(self._reduced.factor, self._target(phases), children, whole, costs)
+        turns = kernels.row_products(np.ascontiguousarray(whole[:, 0]), self._reduced.v)
+        return turns[:, None], costs[:, :1]
 
     def _nearest(
-        self, phases: np.ndarray, radius: float, c: int
+        self, phases: np.ndarray, radius: float | np.ndarray, c: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         kernels = load_compiled("primal.decoding._kernels")
         n, m = phases.shape
