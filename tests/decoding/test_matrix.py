@@ -138,7 +138,7 @@ def test_the_nearest_solution_is_found_where_the_search_ends_early(monkeypatch):
     y = rng.normal(size=(500, 5)) @ A.T
     y += rng.normal(size=(500, 20)) @ np.linalg.cholesky(covariance).T
     everything = plan.solve(y)
-    monkeypatch.setattr(_matrix_search, "_MOST_NODES", 3000)
+    monkeypatch.setattr(_matrix_search, "_MOST_NODES", 1000)
     search = plan._method
     _, costs, finished = search._nearest(search.law.phases(y)[0], search.limit, 8)
     nearest = everything.residual[:, 0]
