@@ -372,6 +372,18 @@ def test_phases_of_a_loaded_memory_come_back(basis, noise):
     assert (np.abs(result.x - x)[unique] < 7.0 * plan.certificate.x_std).all()
 
 
+def test_all_phases_take_part_where_noise_is_the_larger_part_of_them():
+    m, x = quiet_map(8, 512, 5.0, basis="kronecker"), uniform(300, 8)
+    plan = m.decode_plan(prior=BOX, noise=0.12)
+    assert plan.certificate.rows == 256  # of which 104 leave 2**7 wrong solutions
+    assert plan.certificate.log2_spurious < -35.0
+    result = plan.decode(noisy_codes(m, x, 0.12))
+    right = (np.abs(result.candidates[:, 0] - x) < 7.0 * plan.certificate.x_std).all(axis=1)
+    assert right.mean() > 0.85
+    assert (result.status == "unique")[right].mean() > 0.99
+    assert not (result.status == "unique")[~right].any()
+
+
 def test_a_gaussian_prior_with_fewer_phases_than_inputs():
     rng = np.random.default_rng(5)
     loadings = rng.normal(size=(32, 6))

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from primal.decoding import Box, Gaussian, Integers, _matrix, plan_matrix
+from primal.decoding import Box, Gaussian, Integers, _matrix, _matrix_search, plan_matrix
 from primal.errors import DataError, ParameterError
 
 
@@ -53,7 +53,7 @@ def test_unique_means_that_no_other_fits():
     unique = found.status == "unique"
     assert 0.05 < unique.mean() < 0.95  # near the limit
     np.testing.assert_array_equal(found.whole[unique], whole[unique])
-    inverse, limit = np.linalg.inv(covariance), plan._limit
+    inverse, limit = np.linalg.inv(covariance), plan._method.limit
     offsets = np.array(list(itertools.product(range(-2, 3), repeat=4)))
     for row, n, status in zip(y[:200], found.whole[:200], found.status[:200], strict=True):
         off = row + n + offsets
@@ -119,7 +119,7 @@ def test_many_rows_of_plain_noise():
     rng = np.random.default_rng(4)
     A = rng.normal(size=(60, 16)) / 2.0
     plan = plan_matrix(A, prior=Gaussian(0.0, 1.0), noise=0.01)
-    assert isinstance(plan, _matrix._TallPlan)
+    assert isinstance(plan._method, _matrix._ByCode)
     x, whole = rng.normal(size=(200, 16)), rng.integers(-9, 9, (200, 60))
     y = x @ A.T - whole + rng.normal(0.0, 0.01, (200, 60))
     found = plan.solve(y.reshape(20, 10, 60))
@@ -129,6 +129,31 @@ def test_many_rows_of_plain_noise():
     assert unique.mean() > 0.99
     np.testing.assert_array_equal(found.whole.reshape(-1, 60)[unique], whole[unique])
     np.testing.assert_array_less(np.abs(found.x.reshape(-1, 16) - x)[unique].max(), 0.1)
+
+
+def test_the_nearest_solution_is_found_where_the_search_ends_early(monkeypatch):
+    rng = np.random.default_rng(20)
+    A, covariance = rng.normal(size=(20, 5)), spread_covariance(rng, 20, 0.1)
+    plan = plan_matrix(A, prior=Gaussian(0.0, 1.0), covariance=covariance, candidates=8)
+    y = rng.normal(size=(500, 5)) @ A.T
+    y += rng.normal(size=(500, 20)) @ np.linalg.cholesky(covariance).T
+    everything = plan.solve(y)
+    monkeypatch.setattr(_matrix_search, "_MOST_NODES", 1000)
+    search = plan._method
+    _, costs, finished = search._nearest(search.law.phases(y)[0], search.limit, 8)
+    nearest = everything.residual[:, 0]
+    assert (~finished & (costs[:, 0] > 1.01 * nearest)).sum() > 20
+    np.testing.assert_array_equal(plan.solve(y).whole, everything.whole)
+
+
+@pytest.mark.parametrize("k", [12, 60])
+def test_progress_is_reported_to_the_end(k):
+    calls = []
+    A = np.random.default_rng(6).normal(size=(k, 4))
+    plan_matrix(A, prior=Box(1.0), noise=0.1, progress=lambda *share: calls.append(share))
+    assert calls[-1] == (100, 100)
+    assert calls == sorted(calls)
+    assert len(set(calls)) > 4
 
 
 def test_a_row_has_the_same_answer_alone():

@@ -23,7 +23,9 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 @click.option("--box", help="Prior: every |x_j| <= B.", metavar="B")
 @click.option("--gaussian", help="Prior: mean and standard deviation.", metavar="MEAN,STD")
 @click.option("--integers", help="Prior: multiples of a step.", metavar="STEP,LOW,HIGH")
-@click.option("--beam", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--beam", type=click.IntRange(1), help="Partial solutions kept.  [default: as many as pay]"
+)
 @_OVERWRITE
 @_QUIET
 @_JSON

@@ -120,6 +120,8 @@ def nearest_plane(factor, target, n_children, whole, costs):
     child_costs = np.empty(n_kept * n_children)
     child_whole = np.empty(n_kept * n_children)
     child_steps = np.empty(n_kept * n_children)
+    found = np.empty(n_kept * n_children, dtype=np.int64)
+    found_costs = np.empty(n_kept * n_children)
     for r in range(n):
         n_alive = 1
         costs[r, :] = np.inf
@@ -138,16 +140,25 @@ def nearest_plane(factor, target, n_children, whole, costs):
                     child_whole[child] = nearest + offset
                     child_steps[child] = step
                     child_costs[child] = costs[r, a] + step * step
-            n_found = n_alive * n_children
-            if n_found == 1:
+            if n_alive * n_children == 1:
                 whole[r, 0, i] = np.int64(child_whole[0])
                 steps[0, i] = child_steps[0]
                 costs[r, 0] = child_costs[0]
                 continue
-            order = np.argsort(child_costs[:n_found])
+            # As many as are kept cost no more than the dearest of all nearest children.
+            most = np.inf
+            if n_alive == n_kept:
+                most = child_costs[n_children // 2 : n_alive * n_children : n_children].max()
+            n_found = 0
+            for child in range(n_alive * n_children):
+                if child_costs[child] <= most:
+                    found[n_found] = child
+                    found_costs[n_found] = child_costs[child]
+                    n_found += 1
+            order = np.argsort(found_costs[:n_found])
             n_next = min(n_found, n_kept)
             for b in range(n_next):
-                child = order[b]
+                child = found[order[b]]
                 a = child // n_children
                 for j in range(i):
                     new_steps[b, j] = steps[a, j]
@@ -155,7 +166,7 @@ def nearest_plane(factor, target, n_children, whole, costs):
                 new_steps[b, i] = child_steps[child]
                 new_whole[b, i] = np.int64(child_whole[child])
             for b in range(n_next):
-                costs[r, b] = child_costs[order[b]]
+                costs[r, b] = found_costs[order[b]]
                 for j in range(i + 1):
                     steps[b, j] = new_steps[b, j]
                     whole[r, b, j] = new_whole[b, j]
@@ -200,8 +211,8 @@ def closest_points(factor, target, radius, most_nodes, whole, costs):
     """Search every row of reduced phases for the whole turns nearest to it (Schnorr and Euchner).
 
     As :func:`nearest_plane`, but depth first and exact: `whole` (n, n_kept, m) receives all turns
-    with a squared distance below `radius`, the nearest `n_kept` of them, and `costs` (n, n_kept)
-    their distances. Returns which rows were finished within `most_nodes` steps.
+    with a squared distance below `radius` (n,), the nearest `n_kept` of them, and `costs`
+    (n, n_kept) their distances. Returns which rows were finished within `most_nodes` steps.
     """
     n, n_kept, m = whole.shape
     finished = np.ones(n, dtype=np.bool_)
@@ -209,7 +220,7 @@ def closest_points(factor, target, radius, most_nodes, whole, costs):
     step, before = np.empty(m), np.zeros(m + 1)
     for r in range(n):
         costs[r, :] = np.inf
-        bound = radius
+        bound = radius[r]
         i = 0
         n_nodes = 0
         entering = True

@@ -25,6 +25,8 @@ from primal.turns import FREQUENCY_BITS
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.
 _PROFILE_RATIO = 1.03
 _MOST_EXTRA_ROWS = 96
+# Log of a promise that no reduction makes true.
+_HOPELESS = -25.0
 # Deviations of the noise by which a phase must vary, given others, to show a new direction of x.
 _LEAST_NEW_DEVIATION = 4.0
 _FACTOR_BITS = 60
@@ -139,7 +141,8 @@ def row_counts(model: PhaseModel) -> Iterator[int]:
 
     The product of the deviations does not depend on the reduction, and a reduced lattice has
     nearly geometric ones; so the chance of success can be told before reducing. The first
-    number is the smallest that promises 0.99999, or the best there is; larger ones follow.
+    number is the smallest that promises 0.99999, or the best there is; larger ones follow, unless
+    that is hopeless.
     """
     promised, n_whole = promises(model), model.n_whole
     # Data in whole numbers are seldom normal, so more room is left for them.
@@ -147,6 +150,8 @@ def row_counts(model: PhaseModel) -> Iterator[int]:
     first = good[0] if good else max(promised, key=lambda n: promised[n])
     most = max(promised)
     yield first
+    if promised[first] < _HOPELESS:
+        return
     yield from (first + extra for extra in (2, 6, 14, 30, 62) if first + extra < most)
     if most > first:
         yield most

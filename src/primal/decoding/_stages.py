@@ -17,7 +17,7 @@ from primal._lazy import cached_property
 _LARGEST_PREDICTION_TURNS = 0.1
 # Where x adds less than this share to the noise of a phase, it is the noise alone that may reach
 # half a turn; such a phase is off by a turn at times, and says as much about x as one that is not.
-_LARGEST_SHARE_OF_NOISE = 0.3
+_LARGEST_SHARE_OF_NOISE = 0.5
 
 
 @dataclass(frozen=True, eq=False)

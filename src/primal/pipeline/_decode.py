@@ -77,7 +77,7 @@ def decode(
     *,
     prior: Box | Gaussian | Integers | None = None,
     noise: str | float | None = None,
-    beam: int = 1,
+    beam: int | None = None,
     overwrite: bool = False,
     progress: Progress | None = None,
 ) -> DecodeReport:
@@ -101,8 +101,9 @@ def decode(
         inputs: with more, setting up takes minutes, and it has to be asked for.
     noise : str or float, optional
         Standard deviation of a phase in turns, by default that of the type stored.
-    beam : int, default=1
-        Partial solutions that the lattice decoder keeps.
+    beam : int, optional
+        Partial solutions that the lattice decoder keeps, by default as many as pay; as in
+        ``DynamicPrime.decode_plan``.
     overwrite : bool, default=False
     progress : callable, optional
         Called with rows done and rows in all.
@@ -145,7 +146,7 @@ def decode(
         "of": record.run,
         "prior": None if prior is None else str(prior),
         "noise": noise if noise is None or isinstance(noise, str) else float(noise),
-        "beam": whole_number("beam", beam, least=1),
+        "beam": None if beam is None else whole_number("beam", beam, least=1),
     }
     stored = open_source(files[0]).schema
     kept = pa.schema([stored.field(name) for name in recipe.keep])
@@ -222,7 +223,12 @@ def _table(table: pa.Table, decoded: _Decoded, recipe: Recipe) -> pa.Table:
 
 
 def row_decoder(
-    recipe: Recipe, extent: Extent | None, *, prior: Any, noise: str | float | None, beam: int
+    recipe: Recipe,
+    extent: Extent | None,
+    *,
+    prior: Any,
+    noise: str | float | None,
+    beam: int | None,
 ) -> Callable[[pa.Table], _Decoded]:
     """Return the function from stored rows to decoded ones.
 

@@ -1,0 +1,232 @@
+"""The nearest points of a lattice, searched to the end: few rows, noise of any kind.
+
+Where wrong solutions are to be expected, "unique" is a proof: one solution passes the checks on
+residual and prior, and no other does. Where fewer than 2**-30 are, the first that passes is the
+answer.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from primal._forks import load_compiled
+from primal._parallel import over_rows
+from primal.decoding._bounds import (
+    RARELY,
+    chi_squared_limit,
+    chi_squared_tail,
+    log2_ball,
+    log2_shifted_within,
+)
+from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, DecodingCertificate
+from primal.decoding._lattice import log_success, reduce_best, triangular_factor
+from primal.decoding._matrix_law import MatrixLaw
+
+# Steps of one search, and of one that only measures how often the nearest point is the right one.
+_MOST_NODES, _MOST_TRIAL_NODES = 400_000, 100_000
+# Draws that measure it; a quarter of them where a search takes milliseconds.
+_DRAWS, _MOST_QUICK = 8_000, 24
+# Solutions searched beside zero, and beside every y where limits of the prior may reject some.
+_RIVALS, _LEAST_SEARCHED = 64, 8
+# Partial solutions kept, and whole numbers tried for each, where a search does not end.
+_BEAM, _CHILDREN = 64, 5
+# Parts that a long measurement is reported in.
+_REPORTS = 8
+
+
+class NearestPoints:
+    """Rows of y to (x, whole, residual, status, probability) of the nearest solutions."""
+
+    def __init__(self, law: MatrixLaw, n_candidates: int, report: Callable[[float], None]) -> None:
+        self.law, self._n_candidates = law, n_candidates
+        self._reduced = reduced = reduce_best(law.lattice, lambda share: report(share / 2.0))
+        m = len(law.noise)
+        self.limit = chi_squared_limit(m, RARELY)
+        rows = law.lattice.rows(reduced.u)
+        q, upper = np.linalg.qr(rows.T)
+        q_inputs = q[np.count_nonzero(law.noise) :]
+        self._gain = np.ascontiguousarray((q_inputs @ np.linalg.solve(upper.T, reduced.u)).T)
+        self._left = np.eye(len(q_inputs)) - q_inputs @ q_inputs.T
+        factor = law.prior.factor
+        r = factor.shape[1]
+        covariance = factor @ self._left[:r, :r] @ factor.T
+        x_std = np.sqrt(np.maximum(0.0, np.diag(covariance)))
+        x_std[law.whole_inputs] = 0.0
+        freedom = float(np.square(q[: np.count_nonzero(law.noise)]).sum())
+        # Conditional deviations of the unknown whole numbers, given what is known.
+        first = triangular_factor(law.lattice.rows(np.eye(m, dtype=np.int64)))
+        n_known = len(law.known)
+        self._deviations = np.diag(first)[n_known:]
+        self._from_known = np.linalg.inv(first[:n_known, :n_known]).T
+        spurious = max(self._log2_volume(), self._log2_rivals())
+        success = self._success(lambda share: report(0.5 + share / 2.0))
+        self.certificate = DecodingCertificate(
+            success, spurious, x_std, len(law.matrix), m, reduced.adop_turns, freedom
+        )
+
+    def __call__(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
+        law, prior = self.law, self.law.prior
+        phases, taken = law.phases(y)
+        turns, costs, finished = self._search(phases)
+        n, c, m = turns.shape
+        finished &= ~np.isfinite(costs).all(axis=1) | (c == 1)
+        none = np.flatnonzero(~np.isfinite(costs).any(axis=1))
+        if len(none):  # nothing fits: what rounding gives, all the same
+            turns[none, :1], costs[none, :1] = self._rounded(phases[none])
+        row, place = np.nonzero(np.isfinite(costs))
+        turns = turns[row, place]
+        products = load_compiled("primal.decoding._kernels").row_products
+        unwrapped = phases[row] + turns
+        xi = products(unwrapped, self._gain)
+        # The second time removes the rounding of the first.
+        rest = unwrapped - products(xi, law.spread_t)
+        xi = xi + products(rest, self._gain) - products(xi, self._left)
+        rest = unwrapped - products(xi, law.spread_t)
+        noisy = law.noise > 0
+        cost = np.square(rest[:, noisy] / law.noise[noisy]).sum(axis=1) + np.square(xi).sum(axis=1)
+        x = prior.mean + products(xi[:, : prior.factor.shape[1]], prior.factor.T)
+        x[:, law.whole_inputs] = law.whole_values(turns)
+        fits = prior.contains(x, xi, self.certificate.x_std) & (cost <= self.limit)
+        whole = np.zeros((len(row), len(law.matrix)), dtype=np.int64)
+        whole[:, law.open_rows] = turns[:, m - len(law.open_rows) :] - taken[row]
+        # Within each row those that fit first, and the nearest of them leading.
+        order = np.lexsort((cost, ~fits, row))
+        place = np.arange(len(row)) - np.searchsorted(row, row)
+        c = max(c, self._n_candidates)
+        listed = np.full((n, c, x.shape[1]), np.nan), np.zeros((n, c, whole.shape[1]), np.int64)
+        residual, agree = np.full((n, c), np.inf), np.zeros((n, c), dtype=bool)
+        for values, sorted_values in zip(
+            (*listed, residual, agree), (x, whole, cost, fits), strict=True
+        ):
+            values[row, place] = sorted_values[order]
+        certain = finished & ~agree[:, 1:].any(axis=1)
+        status = np.where(agree[:, 0], np.where(certain, "unique", "ambiguous"), "failed")
+        kept = (v[:, : self._n_candidates] for v in (*listed, residual))
+        known_cost = np.square(products(phases[:, : len(law.known)], self._from_known)).sum(axis=1)
+        return (
+            *kept,
+            status,
+            self._probability(np.maximum(0.0, residual - known_cost[:, None]), agree),
+        )
+
+    def _probability(self, cost: np.ndarray, fits: np.ndarray) -> np.ndarray:
+        """Return the chance of the first candidate, by the weights exp(-cost / 2) of all of them.
+
+        `cost` (n, c) is without what the known rows have in common. Those beyond the list are
+        counted by volume: a chi-squared tail of all that there are.
+        """
+        m = len(self._deviations)
+        weights = np.exp(0.5 * (cost[:, :1] - np.where(fits, cost, np.inf))).sum(axis=1)
+        log_all = 0.5 * m * math.log(2.0 * math.pi) + float(np.log(self._deviations).sum())
+        tail = np.full(len(cost), chi_squared_tail(m, self.limit))
+        full = np.flatnonzero(np.isfinite(cost[:, -1]))
+        tail[full] = [chi_squared_tail(m, float(c)) for c in cost[full, -1]]
+        weights += np.exp(np.minimum(700.0, log_all + 0.5 * cost[:, 0])) * tail
+        return np.where(fits[:, 0], 1.0 / np.maximum(1.0, weights), 0.0)
+
+    def _search(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return turns (n, c, m) of solutions, their costs, and which rows hold all that fit.
+
+        Where no wrong solution is expected to fit, the first that does is the answer.
+        """
+        if self.certificate.log2_spurious < LARGEST_LOG2_SPURIOUS:
+            turns, costs = self._rounded(phases)
+            finished = np.ones(len(phases), dtype=bool)
+            left = np.flatnonzero(costs[:, 0] > self.limit)
+            turns[left], costs[left], finished[left] = self._closest(phases[left])
+            return turns, costs, finished
+        limits, c = (self.law.prior.low, self.law.prior.high), self._n_candidates
+        if any(v is not None and np.isfinite(v).any() for v in limits):
+            c = max(_LEAST_SEARCHED, c)
+        turns, costs, finished = self._nearest(phases, self.limit, c)
+        # A search for the nearest alone ends sooner, and the nearest must not be missing.
+        left = np.flatnonzero(~finished)
+        nearest, least, _ = self._closest(phases[left])
+        missing = least[:, 0] < np.minimum(self.limit, costs[left, 0])
+        turns[left[missing], -1], costs[left[missing], -1] = nearest[missing, 0], least[missing, 0]
+        return turns, costs, finished
+
+    def _closest(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return the nearest solution of each row, its cost, and whether the search ended.
+
+        A beam finds one that is near, so that little is left to be searched.
+        """
+        turns, costs = self._rounded(phases, _BEAM)
+        nearer, least, finished = self._nearest(phases, np.minimum(self.limit, costs[:, 0]), 1)
+        found = np.isfinite(least[:, 0])
+        turns[found], costs[found] = nearer[found], least[found]
+        return turns, costs, finished
+
+    def _rounded(self, phases: np.ndarray, n_kept: int = 1) -> tuple[np.ndarray, np.ndarray]:
+        kernels = load_compiled("primal.decoding._kernels")
+        n, m = phases.shape
+        whole, costs = np.zeros((n, n_kept, m), dtype=np.int64), np.empty((n, n_kept))
+        children = 1 if n_kept == 1 else _CHILDREN
+        kernels.nearest_plane(self._reduced.factor, self._target(phases), children, whole, costs)
+        turns = kernels.row_products(np.ascontiguousarray(whole[:, 0]), self._reduced.v)
+        return turns[:, None], costs[:, :1]
+
+    def _nearest(
+        self, phases: np.ndarray, radius: float | np.ndarray, c: int
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        kernels = load_compiled("primal.decoding._kernels")
+        n, m = phases.shape
+        whole, costs = np.zeros((n, c, m), dtype=np.int64), np.empty((n, c))
+        finished = kernels.closest_points(
+            self._reduced.factor,
+            self._target(phases),
+            np.full(n, radius),
+            _MOST_NODES,
+            whole,
+            costs,
+        )
+        found = np.isfinite(costs)
+        turns = np.zeros((n, c, m), dtype=np.int64)
+        turns[found] = kernels.row_products(whole[found], self._reduced.v)
+        return turns, costs, finished
+
+    def _target(self, phases: np.ndarray) -> np.ndarray:
+        products = load_compiled("primal.decoding._kernels").row_products
+        return products(phases, self._reduced.u.T.astype(np.float64))
+
+    def _log2_volume(self) -> float:
+        """Return log2 of the expected number of wrong solutions, by volume."""
+        limit = chi_squared_limit(len(self.law.noise))
+        return log2_ball(len(self._deviations), limit) + float(np.log2(self._deviations).sum())
+
+    def _log2_rivals(self) -> float:
+        """Return log2 of the expected number of accepted shifts, among the closest to zero."""
+        m = len(self.law.noise)
+        turns, costs, _ = self._nearest(np.zeros((1, m)), np.inf, _RIVALS)
+        shifts = costs[0][turns[0].any(axis=1) & np.isfinite(costs[0])]
+        return float(np.logaddexp2.reduce(log2_shifted_within(m, self.limit, shifts)))
+
+    def _success(self, report: Callable[[float], None]) -> float:
+        """Return the chance that the nearest solution is right: by formula where that is near 1."""
+        kernels = load_compiled("primal.decoding._kernels")
+        factor = self._reduced.factor
+        m = len(factor)
+        chance = math.exp(log_success(np.diag(factor)))
+        if chance > 0.9999:
+            return chance
+        n = _DRAWS if m <= _MOST_QUICK else _DRAWS // 4
+        noise = np.random.default_rng(0).standard_normal((n, m))
+        drawn, distance = noise @ factor.T, np.square(noise).sum(axis=1)
+        right = distance < self.limit
+
+        def work(first: int, last: int, start: int) -> None:
+            rows = slice(start + first, start + last)
+            whole, costs = np.zeros((last - first, 1, m), np.int64), np.empty((last - first, 1))
+            # Zero is right: anything nearer than that is found soon, as no more has to be searched.
+            radius = distance[rows] * (1.0 - 1e-9)
+            kernels.closest_points(factor, drawn[rows], radius, _MOST_TRIAL_NODES, whole, costs)
+            right[rows] &= ~np.isfinite(costs[:, 0])
+
+        for part in range(_REPORTS):
+            report(part / _REPORTS)
+            start, end = n * part // _REPORTS, n * (part + 1) // _REPORTS
+            over_rows(end - start, 16, lambda a, b, start=start: work(a, b, start))
+        return float(right.mean())
