@@ -16,7 +16,6 @@ from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis, FrequencyTable
 from primal.errors import ParameterError
 from primal.kernels._design import (
-    MOST_WEIGHTED,
     Nodes,
     descent_nodes,
     judged,
@@ -26,7 +25,7 @@ from primal.kernels._kernel import KERNELS, kernel_basis, resolved_basis
 
 METHODS = ("growable", "lattice", "descent", "auto")
 _MOST_INPUTS = {"lattice": 8, "descent": 64}
-_MOST_LATTICE = 1 << 16
+_MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11}
 # Of the prediction for the growable map: a smaller gain is not worth what no longer grows.
 _LEAST_GAIN = 0.9
 _FIELDS = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
@@ -57,7 +56,7 @@ class KernelBasis(Basis):
         reason = obstacle(self.name, self.kernel, d, 2 * k)
         if reason or len(widths) != d:
             raise ParameterError(reason or f"widths must have {d} values, got {len(widths)}.")
-        require_memory(64 * k * (d + min(k, MOST_WEIGHTED)), f"a design of {k} frequencies")
+        require_memory(64 * k * (d + min(k, 1 << 11)), f"a design of {k} frequencies")
         object.__setattr__(self, "widths", widths)
         object.__setattr__(self, "sigma", positive_scale("sigma", self.sigma))
 
@@ -110,7 +109,7 @@ def obstacle(method: str, kernel: str, d: int, D: int) -> str:
     """Return why a method cannot serve, or an empty string."""
     if KERNELS[one_of("kernel", kernel, KERNELS)].mixture is None:
         return f"kernel {kernel!r} has no closed form to design for: use method='growable'."
-    most_k = _MOST_LATTICE if method == "lattice" else MOST_WEIGHTED
+    most_k = _MOST_FREQUENCIES[method]
     if D < 2 or D % 2 or 2 * most_k < D:
         return f"method={method!r} needs an even D of 2 to {2 * most_k}, got {D}."
     if d > _MOST_INPUTS[method]:

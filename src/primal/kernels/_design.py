@@ -29,8 +29,9 @@ from primal.kernels._closed_form import (
 
 _TWO_PI = 2.0 * math.pi
 _SWEEPS = 40
-# Frequencies of which all pairs are looked at; a table of them takes 64 MB and seconds.
-MOST_WEIGHTED = 2048
+# Frequencies of which all pairs are looked at: beyond it errors come from the first ones, and
+# lattices keep the weights of the kernel's own density.
+_MOST_WEIGHTED = 512
 # Below this the closed form is a difference of nearly equal numbers; sums of the two causes of an
 # error of a lattice, copies of the kernel and frequencies left out, are not.
 _LEAST_CLOSED_ERROR = 1e-5
@@ -56,7 +57,7 @@ class Nodes:
 
 def judged(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> Nodes:
     """Return frequencies with equal weights, and the error that the closed form predicts."""
-    k, n = len(frequencies), min(len(frequencies), MOST_WEIGHTED)
+    k, n = len(frequencies), min(len(frequencies), _MOST_WEIGHTED)
     Q, b = gram(frequencies[:n], tau), mixture.overlaps(frequencies[:n], tau)
     error = relative_error(Q, b, mixture.square(tau), np.full(n, 1.0 / n))
     return Nodes(frequencies, np.full(k, 1.0 / k), error * math.sqrt(n / k))
@@ -67,7 +68,7 @@ def lattice_nodes(mixture: Mixture, k: int, tau: np.ndarray) -> Nodes:
     found = [_plain_lattice(mixture, k, tau, distance) for distance in _DISTANCES.tolist()]
     errors = [nodes.predicted_error for nodes in found]
     best = int(np.argmin(np.array(errors)))
-    if errors[best] < _LEAST_CLOSED_ERROR or k > MOST_WEIGHTED:
+    if errors[best] < _LEAST_CLOSED_ERROR or k > _MOST_WEIGHTED:
         return found[best]
     # Weights make up for frequencies that were left out, not for copies: one step further.
     return _weighted(mixture, found[min(best + 1, len(found) - 1)], tau)
