@@ -19,6 +19,7 @@ sys.path.insert(0, str(GALLERY))
 
 PAGE = (GALLERY / "index.md").read_text(encoding="utf-8")
 SCRIPTS = ["drop_in", "classification", "time_series", "growing", "choosing_gamma", "folded"]
+SCRIPTS += ["few_inputs"]
 
 
 def test_examples_of_the_page(tmp_path, monkeypatch):

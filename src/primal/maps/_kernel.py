@@ -85,8 +85,8 @@ class KernelPrime:
         have a weight for each frequency, made for this D and this width of the data, and cannot
         grow. ``"lattice"``: quadrature, for d up to 8, of an error that falls exponentially in
         few dimensions. ``"descent"``: frequencies moved downhill on the predicted error, for d up
-        to 64; they take about a second to make at D = 1024. ``"auto"``: the lattice where at least
-        a tenth is won by it, by the error that is predicted from d, D, the kernel and the width.
+        to 64; they take about a second to make at D = 1024. ``"auto"``: the lattice where it
+        at least halves the error that is predicted from d, D, the kernel and the width.
     width : float or array_like of shape (d,), optional
         Standard deviation of each input of the data, which those two are made for; by default
         what gamma="scale" implies, 1 / sqrt(d gamma). Data much wider than this meet copies of

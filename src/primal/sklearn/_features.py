@@ -148,8 +148,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency.
     method : {"growable", "lattice", "descent", "auto"}, default="growable"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
-        ``"auto"`` is quadrature where theory promises a smaller error, mostly up to 6 columns,
-        and ``"growable"`` elsewhere. The default because it alone can `grow`, because at
+        ``"auto"`` is quadrature where theory promises half the error, mostly up to 5 columns, and
+        ``"growable"`` elsewhere. The default because it alone can `grow`, because at
         `safe_gamma_` it is the same map, and because it takes no time to make.
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
