@@ -85,15 +85,11 @@ def measure(d: int, sizes: list[int], seeds: int = _N_SEEDS) -> dict[str, list[f
 def draw(path: Path = HERE / "few_inputs.png", quick: bool = False) -> None:
     """Draw one panel for each number of inputs."""
     inputs, sizes = ((1,), [16, 32]) if quick else ((1, 2, 3, 4, 6, 8), [32, 128, 512])
-        ((1,), [16, 32]) if quick else ((1, 2, 3, 4, 6, 8), [32, 64, 128, 256, 512, 1024])
-    )
-    figure, axes = panels(len(inputs), 3.4, 3.8)
+    figure, axes = panels(len(inputs), 3.2, 3.8)
     for axis, d in zip(axes, inputs, strict=True):
         for name, errors in measure(d, sizes, 1 if quick else _N_SEEDS).items():
             ours = name in ("growable", "lattice", "descent")
-            axis.loglog(
-                sizes, errors, "o-" if ours else "--", label=name, linewidth=2 if ours else 1
-            )
+            axis.loglog(sizes, errors, "o-" if ours else "--", label=name)
         axis.set(title=f"d = {d}", xlabel="D")
     axes[0].set_ylabel("relative error of the kernel")
     axes[-1].legend(fontsize=7)
