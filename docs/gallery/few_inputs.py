@@ -91,8 +91,10 @@ def draw(path: Path = HERE / "few_inputs.png", quick: bool = False) -> None:
             ours = name in ("growable", "lattice", "descent")
             axis.loglog(sizes, errors, "o-" if ours else "--", label=name)
         axis.set(title=f"d = {d}", xlabel="D")
+        axis.set_xticks(sizes, [str(D) for D in sizes])
+        axis.minorticks_off()
     axes[0].set_ylabel("relative error of the kernel")
-    axes[-1].legend(fontsize=7)
+    axes[0].legend(fontsize=6)
     save(figure, path)
 
 

@@ -79,7 +79,12 @@ class PrimeFeatures(DynamicPrime):
                 gamma = gamma_of_length(
                     kernel, _without_gradient(lengthscale), whole_number("d", d)
                 )
-        own = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
+        own: dict[str, Any] = {
+            "basis": basis,
+            "form": "pair",
+            "layout": layout,
+            "precision": precision,
+        }
         own |= {"method": method, "width": _without_gradient(width)}
         m = primal.maps.KernelPrime(d, even_dimension(D), kernel, _without_gradient(gamma), **own)
         self._from_map(m, **options)

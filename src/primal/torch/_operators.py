@@ -48,7 +48,9 @@ def frequencies(table: str, device: torch.device) -> Tensor:
 @torch.library.custom_op("primal::root_weights", mutates_args=())
 def root_weights(table: str, device: torch.device) -> Tensor:
     """Return the factors of weighted features of a table's key, float64 of shape (k,)."""
-    return torch.from_numpy(shared_table(table).root_weights.copy()).to(device)
+    found = shared_table(table).root_weights
+    assert found is not None  # only layers of weighted frequencies ask
+    return torch.from_numpy(found.copy()).to(device)
 
 
 @torch.compiler.assume_constant_result
