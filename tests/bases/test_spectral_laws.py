@@ -6,7 +6,7 @@ import pytest
 
 from primal.bases import Basis
 from primal.bases._arithmetic import unit_fractions
-from primal.bases._laws import LAWS, cauchy_quantile, laplace_quantile, matern_scales
+from primal.bases._laws import LAWS, cauchy_quantile, laplace_quantile, mixture_scales
 
 U = unit_fractions(
     np.concatenate(
@@ -58,10 +58,10 @@ def test_laplace_quantile():
 @pytest.mark.parametrize("degrees", [1, 3, 5])
 def test_matern_scales_follow_a_chi_law(degrees):
     chi = pytest.importorskip("scipy.stats").chi
-    scales = matern_scales(degrees, 2000, prime_index=6)
+    scales = mixture_scales(-degrees, 2000, prime_index=6)
     fractions = (np.arange(1, 2001) * np.sqrt(17.0) + 0.5) % 1.0  # p_7 = 17
     np.testing.assert_allclose(scales, np.sqrt(degrees) / chi.ppf(fractions, degrees), rtol=1e-8)
-    np.testing.assert_array_equal(matern_scales(degrees, 7, prime_index=6), scales[:7])
+    np.testing.assert_array_equal(mixture_scales(-degrees, 7, prime_index=6), scales[:7])
 
 
 @pytest.mark.parametrize("arguments", FINGERPRINTS)

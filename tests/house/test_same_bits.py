@@ -66,6 +66,20 @@ def test_pipeline(d, kernel, tmp_path):
     np.testing.assert_array_equal(stored, m.encode(x))
 
 
+def test_weighted_features_in_the_pipeline(tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    from primal import pipeline
+
+    x, m = points(3), primal.KernelPrime(3, D, "rbf", GAMMA, method="lattice")
+    np.save(tmp_path / "x.npy", x)
+    pipeline.encode(tmp_path / "x.npy", tmp_path / "z.parquet", m)
+    column = pa.parquet.read_table(tmp_path / "z.parquet").column("features")
+    stored = np.array(column.to_pylist(), dtype=np.float32)
+    np.testing.assert_array_equal(stored, m.encode(x))
+    with pytest.raises(primal.errors.NotInvertibleError, match="weights"):
+        pipeline.decode(tmp_path / "z.parquet", tmp_path / "x.parquet")
+
+
 @pytest.mark.parametrize("d", DIMENSIONS)
 def test_one_rule_auto(d):
     pytest.importorskip("torch")

@@ -27,6 +27,8 @@ SCRIPTS = [
     "folded",
     "gaussian_process",
 ]
+SCRIPTS = ["drop_in", "classification", "time_series", "growing", "choosing_gamma", "folded"]
+SCRIPTS += ["few_inputs"]
 
 
 def test_examples_of_the_page(tmp_path, monkeypatch):

@@ -166,6 +166,14 @@ class TorchConformance:
                         found = bits(self.call(layer, self.tensor(x)))
                         np.testing.assert_array_equal(found, bits(m.encode(x)))
 
+    def test_weighted_features_have_the_bits_of_the_core(self):
+        for method in ("lattice", "descent"):
+            m = primal.KernelPrime(3, 26, gamma=[0.3, 0.5, 2.0], method=method)
+            layer = pt.PrimeFeatures.from_map(m, device=self.device, dtype=torch.float32)
+            x = sample_points(5, 3).astype(np.float32)
+            found = bits(self.call(layer, self.tensor(x)))
+            np.testing.assert_array_equal(found, bits(m.encode(x)))
+
     def test_rows_that_cannot_be_encoded_are_nan(self):
         rows = [[1.0, 2.0, 3.0], [np.nan, 0, 0], [0, np.inf, 0], [-1e300, 0, 0], [0, 0, 0]]
         x = self.tensor(np.array(rows))

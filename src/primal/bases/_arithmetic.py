@@ -136,7 +136,7 @@ def _gauss_legendre(
     half = 0.5 * width
     middle = left + half
     total = np.zeros_like(middle)
-    for node, weight in _LEGENDRE_8:
+    for node, weight in LEGENDRE_8:
         total = total + weight * exp(log_density(middle - half * node))
         total = total + weight * exp(log_density(middle + half * node))
     return total * half
@@ -156,7 +156,7 @@ def _horner(coefficients: tuple[float, ...], x: np.ndarray) -> np.ndarray:
 
 # Positive nodes and weights of the 8-point Gauss-Legendre rule on (-1, 1), as in
 # Abramowitz and Stegun, table 25.4.
-_LEGENDRE_8 = (
+LEGENDRE_8 = (
     (0.18343464249564980494, 0.36268378337836198297),
     (0.52553240991632898582, 0.31370664587788728734),
     (0.79666647741362673959, 0.22238103445337447054),

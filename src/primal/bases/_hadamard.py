@@ -30,7 +30,7 @@ import numpy as np
 from primal._checks import require_memory
 from primal._lazy import cached_property
 from primal.bases._gaussian import chi_lengths
-from primal.bases._laws import matern_scales
+from primal.bases._laws import mixture_scales
 from primal.bases._roots import scrambled_fractions
 from primal.bases._table import FrequencyTable
 from primal.errors import NotInvertibleError
@@ -80,7 +80,7 @@ class HadamardTable:
         lengths = chi_lengths(m, k, prime_index=0) / np.sqrt(np.float64(m))
         degrees = HADAMARD_KERNELS[name]
         if degrees:
-            lengths = lengths * matern_scales(degrees, k, prime_index=d + 2)
+            lengths = lengths * mixture_scales(-degrees, k, prime_index=d + 2)
         self.factors = np.zeros(self.n_blocks * m, dtype=np.uint64)
         self.factors[:k] = np.maximum(np.rint(lengths * (1 << fraction_bits)), 1.0)
         self.signs.flags.writeable = self.factors.flags.writeable = False

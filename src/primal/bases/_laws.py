@@ -12,7 +12,7 @@ prod_j 1 / (1 + t_j**2)        Laplace, quantile -sign(u - 1/2) ln(1 - 2 abs(u -
 =============================  ===========================================
 
 A Matern kernel is a mixture of Gaussian ones, so its frequencies are Gaussian rows, each with
-a length of its own: :func:`matern_scales`.
+a length of its own: :func:`mixture_scales`.
 """
 
 from __future__ import annotations
@@ -25,43 +25,6 @@ from primal.bases._arithmetic import log, radial_quantile, unit_fractions
 from primal.bases._gaussian import KRONECKER_PRIMES, _row_turns
 from primal.bases._roots import scrambled_fractions
 from primal.turns import prime_slice, waves
-
-# Of each kernel: the bases that can follow its law, the first one for "auto" unless it is "auto"
-# itself, and 2 nu of a Matern kernel.
-SPECTRAL_KERNELS: dict[str, tuple[tuple[str, ...], int]] = {
-    "rbf": (("auto", "kronecker", "orthogonal", "table"), 0),
-    "laplacian": (("kronecker", "table"), 0),
-    "cauchy": (("kronecker", "table"), 0),
-    "matern12": (("orthogonal", "kronecker", "table"), 1),
-    "matern32": (("orthogonal", "kronecker", "table"), 3),
-    "matern52": (("orthogonal", "kronecker", "table"), 5),
-}
-
-
-def spectral_law(kernel: str, basis: str, d: int, k: int) -> tuple[str, np.ndarray | None]:
-    """Return the basis whose k frequencies follow the law of a kernel of length scale 1 / (2 pi).
-
-    Parameters
-    ----------
-    kernel : str
-        A key of `SPECTRAL_KERNELS`.
-    basis : str
-        One of its bases.
-    d, k : int
-        Numbers of inputs and of frequencies.
-
-    Returns
-    -------
-    name : str
-        Of the basis, as :class:`primal.Basis` takes it.
-    factors : ndarray of shape (k,), dtype=float64, or None
-        Of its rows.
-    """
-    _, degrees = SPECTRAL_KERNELS[kernel]
-    if degrees:
-        # The bases use the primes up to index d, offsets of features the one after.
-        return basis, matern_scales(degrees, k, prime_index=d + 2)
-    return (basis if kernel == "rbf" else f"{basis}-{kernel}"), None
 
 
 def cauchy_quantile(u: np.ndarray) -> np.ndarray:
@@ -82,16 +45,17 @@ def laplace_quantile(u: np.ndarray) -> np.ndarray:
     return np.where(u < 0.5, size, -size)
 
 
-def matern_scales(degrees: int, k: int, *, prime_index: int) -> np.ndarray:
-    """Return factors that turn k Gaussian frequencies into those of a Matern kernel.
+def mixture_scales(degrees: int, k: int, *, prime_index: int) -> np.ndarray:
+    """Return factors that turn k Gaussian frequencies into those of a mixture of Gaussian kernels.
 
     The frequencies of the Matern kernel of smoothness nu follow a multivariate t law with
-    2 nu degrees of freedom: a Gaussian vector over sqrt(c / (2 nu)), c of a chi-square law.
+    2 nu degrees of freedom: a Gaussian vector over sqrt(c / (2 nu)), c of a chi-square law. Those
+    of the rational quadratic kernel are a Gaussian vector times sqrt(c / (2 alpha)).
 
     Parameters
     ----------
     degrees : int
-        2 nu: 1, 3 or 5.
+        2 alpha, or -2 nu.
     k : int
         Number of frequencies.
     prime_index : int
@@ -103,7 +67,9 @@ def matern_scales(degrees: int, k: int, *, prime_index: int) -> np.ndarray:
     scales : ndarray of shape (k,), dtype=float64
     """
     u = unit_fractions(_row_turns(prime_slice(prime_index, prime_index + 1), k)[:, 0])
-    return np.sqrt(np.float64(degrees)) / _chi_quantile(degrees, u)
+    lengths = _chi_quantile(abs(degrees), u)
+    root = np.sqrt(np.float64(abs(degrees)))
+    return lengths / root if degrees > 0 else root / lengths
 
 
 def _chi_quantile(degrees: int, u: np.ndarray) -> np.ndarray:

@@ -139,6 +139,23 @@ def column_means(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
     return np.asarray(X.T @ weights, dtype=np.float64).reshape(-1) / weights.sum()
 
 
+def column_widths(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
+    """Return the standard deviation of every column of a dense or sparse X, float64.
+
+    A constant column has the smallest positive width that means anything, 2**-20 of the largest.
+    """
+    means = column_means(X, weights)
+    if _is_sparse(X):
+        variances = column_means(X.multiply(X).tocsr(), weights) - means * means
+    else:
+        variances = column_means(np.square(X - means), weights)
+    widths = np.sqrt(np.maximum(variances, 0.0))
+    largest = float(widths.max(initial=0.0))
+    if not largest < math.inf:
+        raise DataError("X has numbers too large to have a variance: scale X.")
+    return np.maximum(widths, (largest or 1.0) * 2.0**-20)
+
+
 def spread_rows(n: int, n_rows: int) -> np.ndarray:
     """Return the indices of at most `n_rows` of n rows, spread evenly and in rising order.
 

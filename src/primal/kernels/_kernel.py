@@ -10,17 +10,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from primal._checks import one_of, positive_scale, raised_as, real_matrix
-from primal.bases import BASES, Basis, auto_basis, matern_scales
+from primal.bases import BASES, Basis, auto_basis, mixture_scales
 from primal.errors import ParameterError
+from primal.kernels._closed_form import Mixture, chi_mixture, gaussian
 from primal.turns import prime_slice
 
 # Of the scale of frequencies, radians per unit of x: far within the range of sigma, which a basis
 # makes of it with a factor of its own.
 _SCALE_RANGE = (1e-90, 1e90)
+# Of standard deviations over the length scale: outside of it designs would be the same, or none.
+_WIDTH_RANGE = (2.0**-6, 2.0**10)
 
 
 @dataclass(frozen=True)
@@ -43,6 +47,11 @@ class Kernel:
     values : callable or None
         From differences t of shape (..., d), at gamma = 1, to the kernel; None where there is
         no closed form.
+    mixture : callable or None
+        Returns the kernel of length scale 1 as a mixture of Gaussian ones.
+    degrees : int
+        Of a law "mixture": those of the chi-square law, see :func:`primal.bases.mixture_scales`;
+        negative where it divides.
     """
 
     formula: str
@@ -51,6 +60,8 @@ class Kernel:
     power: float
     factor: float
     values: Callable[[np.ndarray], np.ndarray] | None
+    mixture: Callable[[], Mixture] | None = None
+    degrees: int = 0
 
     def scale(self, gamma: float | np.ndarray) -> float | np.ndarray:
         """Return the scale of the frequencies, in radians per unit of x."""
@@ -72,7 +83,20 @@ def _matern(degrees: int, polynomial: Callable[[np.ndarray], np.ndarray]) -> Ker
 
     bases = ("orthogonal", "hadamard", "kronecker", "table")
     formula = f"Matern, nu = {degrees}/2, length scale 1 / sqrt(2 gamma)"
-    return Kernel(formula, bases, "mixture", 0.5, math.sqrt(2.0), values)
+    mixture = partial(chi_mixture, degrees, inverse=True)
+    return Kernel(formula, bases, "mixture", 0.5, math.sqrt(2.0), values, mixture, -degrees)
+
+
+def _rational(degrees: int) -> Kernel:
+    alpha = degrees / 2.0
+
+    def values(t: np.ndarray) -> np.ndarray:
+        return (1.0 + _squared(t) / alpha) ** -alpha
+
+    formula = f"(1 + gamma |t|**2 / {alpha:g})**-{alpha:g}"
+    mixture = partial(chi_mixture, degrees, inverse=False)
+    bases = ("orthogonal", "kronecker", "table")
+    return Kernel(formula, bases, "mixture", 0.5, math.sqrt(2.0), values, mixture, degrees)
 
 
 KERNELS = {
@@ -83,6 +107,7 @@ KERNELS = {
         0.5,
         math.sqrt(2.0),
         lambda t: np.exp(-_squared(t)),
+        gaussian,
     ),
     "laplacian": Kernel(
         "exp(-gamma sum_j |t_j|)",
@@ -91,6 +116,7 @@ KERNELS = {
         1.0,
         1.0,
         lambda t: np.exp(-np.abs(t).sum(axis=-1)),
+        partial(chi_mixture, 1, inverse=True, each=True),
     ),
     "cauchy": Kernel(
         "prod_j 1 / (1 + gamma t_j**2)",
@@ -99,10 +125,14 @@ KERNELS = {
         0.5,
         1.0,
         lambda t: 1.0 / np.prod(1.0 + np.square(t), axis=-1),
+        partial(chi_mixture, 2, inverse=False, each=True, scale=2.0),
     ),
     "matern12": _matern(1, np.ones_like),
     "matern32": _matern(3, lambda r: 1.0 + r),
     "matern52": _matern(5, lambda r: 1.0 + r + r * r / 3.0),
+    "rational12": _rational(1),
+    "rational1": _rational(2),
+    "rational2": _rational(4),
     "prime": Kernel(
         "mean over frequencies of cos(2 pi sigma W_i . t)",
         ("signed", "paper"),
@@ -128,7 +158,8 @@ def resolved_basis(kernel: str, basis: str, d: int) -> str:
     """Return the name of the basis for d inputs, "auto" decided."""
     chosen = KERNELS[one_of("kernel", kernel, KERNELS)]
     if one_of("basis", basis, ("auto", *BASES)) == "auto":
-        return auto_basis(d, chosen.law)
+        found = auto_basis(d, chosen.law)
+        return found if found in chosen.bases else chosen.bases[0]
     if basis not in chosen.bases:
         listed = ", ".join(repr(name) for name in ("auto", *chosen.bases))
         raise ParameterError(
@@ -164,7 +195,8 @@ def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis
         return Basis(f"hadamard-{kernel}", d, n_frequencies, sigma)
     if law == "mixture":
         # The bases use the primes up to index d, offsets of features the one after.
-        factors = matern_scales(int(kernel[-2]), n_frequencies, prime_index=d + 2)
+        degrees = KERNELS[kernel].degrees
+        factors = mixture_scales(degrees, n_frequencies, prime_index=d + 2)
         return Basis(basis, d, n_frequencies, tuple((sigma * factors).tolist()))
     return Basis(basis, d, n_frequencies, sigma)
 
@@ -203,6 +235,36 @@ def checked_gamma(gamma: object, d: int, kernel: str) -> float | np.ndarray:
     smallest, largest = ((scale / unit.factor) ** (1.0 / unit.power) for scale in _SCALE_RANGE)
     values = _numbers("gamma", gamma, d, (smallest, largest))
     return values if values.ndim else float(values)
+
+
+def checked_width(width: object, d: int) -> np.ndarray | None:
+    """Return standard deviations of d inputs, rounded up to five bits; None stays None.
+
+    A few bits, so that the last digits of a sum, which depend on its order, do not show.
+    """
+    if width is None:
+        return None
+    values = np.broadcast_to(_numbers("width", width, d, _SCALE_RANGE), d)
+    mantissas, exponents = np.frexp(values)
+    return np.ldexp(np.ceil(mantissas * 32.0 - 2.0**-20) / 32.0, exponents)
+
+
+def design_widths(
+    kernel: str, gamma: float | np.ndarray, width: np.ndarray | None, d: int
+) -> tuple[float, ...]:
+    """Return the standard deviations of x_j - y_j in units of the kernel's length scale.
+
+    Without widths they are those of data of which gamma="scale" made this gamma.
+    """
+    found = KERNELS[kernel]
+    if width is None:
+        width = np.asarray(1.0 / (d * np.asarray(gamma)))
+        width = width if kernel == "laplacian" else np.sqrt(width)
+    ratios = np.broadcast_to(math.sqrt(2.0) * width * found.scale(gamma), d)
+    limited = np.clip(ratios, *_WIDTH_RANGE)
+    mantissas, exponents = np.frexp(limited)
+    # A power of gamma is one of the C library: its last digits must not show either.
+    return tuple(np.ldexp(np.rint(mantissas * 2.0**20) * 2.0**-20, exponents).tolist())
 
 
 def _numbers(name: str, value: object, d: int, limits: tuple[float, float]) -> np.ndarray:

@@ -242,6 +242,11 @@ def row_decoder(
     m = recipe.map
     if getattr(m, "form", "pair") != "pair" or m.D % 2:
         raise NotInvertibleError("offset cosines and an odd D do not determine every phase.")
+    if recipe.stored in FLOATS and getattr(m, "method", "growable") != "growable":
+        raise NotInvertibleError(
+            f"features of method={m.method!r} have weights, some of them too small to decode: "
+            "encode with stored = 'uint16-phase' to decode later."
+        )
     if extent is not None and extent.low and not len(extent.low) == len(extent.high) == m.d:
         raise SpecError(f"the range in the file is not one of {m.d} inputs: was it changed?")
     noise = recipe.stored.removesuffix("-phase") if noise is None else noise

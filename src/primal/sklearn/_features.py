@@ -19,7 +19,14 @@ from primal._checks import whole_number
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import NotInvertibleError, ParameterError, PhaseWrapWarning, SpecError
-from primal.kernels import KERNELS, column_means, dense_rows, resolved_gamma, spread_rows
+from primal.kernels import (
+    KERNELS,
+    column_means,
+    column_widths,
+    dense_rows,
+    resolved_gamma,
+    spread_rows,
+)
 from primal.maps import KernelPrime
 from primal.sklearn._contract import (
     SpecMixin,
@@ -139,6 +146,11 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     kernel, basis, form, layout, precision
         As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency.
+    method : {"growable", "lattice", "descent", "auto"}, default="growable"
+        As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
+        ``"auto"`` is quadrature where theory promises half the error, mostly up to 5 columns, and
+        ``"growable"`` elsewhere. The default because it alone can `grow`, because at
+        `safe_gamma_` it is the same map, and because it takes no time to make.
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
 
@@ -146,6 +158,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ----------
     gamma_, basis_, form_, map_ : float or ndarray of shape (d,), str, str, KernelPrime
         Those in use; ``map_.encode(X)`` are the features.
+    method_, predicted_error_ : str, float or None
+        The method in use, and the relative error of the kernel that theory predicts for it.
     center_ : ndarray of shape (d,), dtype=float64, or None
         Where the offsets of offset cosines are counted from: the mean of X, rounded to a
         millionth of each column's range. None for pairs.
@@ -155,7 +169,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         Range and number of the rows seen.
     inverse_certificate_, safe_gamma_, condition_number_ : InverseCertificate, float, float
         Whether `inverse_transform` holds for the range of the data seen; the largest gamma at
-        which it does; how much it can amplify noise.
+        which it does, for ``method="growable"``; how much it can amplify noise.
 
     Examples
     --------
@@ -184,6 +198,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         form: str = "auto",
         layout: str = "interleaved",
         precision: str = "exact",
+        method: str = "growable",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components
@@ -193,6 +208,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.form = form
         self.layout = layout
         self.precision = precision
+        self.method = method
         self.random_state = random_state
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> PrimeFeatures:
@@ -204,7 +220,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
         gamma = resolved_gamma(self.gamma, self.kernel, X, weights)
-        self._set_map(self._new_map(X.shape[1], gamma, None))
+        width = None if self.method == "growable" else column_widths(X, weights)
+        self._set_map(self._new_map(X.shape[1], gamma, None, width))
         self.n_samples_seen_ = 0
         self.data_min_, self.data_max_ = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
         self._note_range(X)
@@ -216,7 +233,8 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
         """Note the range of one more batch; the first call fits.
 
-        Gamma and the center come from the first batch: others would change features already in use.
+        Gamma, the center and widths come from the first batch: others would change features already
+        in use.
         """
         if not hasattr(self, "n_samples_seen_"):
             return self.fit(X)
@@ -285,6 +303,11 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         return certify(self.map_, self.data_min_, self.data_max_)
 
     @property
+    def predicted_error_(self) -> float | None:
+        check_is_fitted(self)
+        return self.map_.predicted_error
+
+    @property
     def safe_gamma_(self) -> float | np.ndarray:
         return self.inverse_certificate_.safe_gamma
 
@@ -292,10 +315,10 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     def condition_number_(self) -> float:
         return self.map_.basis.condition_number
 
-    def _new_map(self, d: int, gamma: Any, center: Any) -> KernelPrime:
+    def _new_map(self, d: int, gamma: Any, center: Any, width: Any = None) -> KernelPrime:
         n_components = whole_number("n_components", self.n_components, least=1)
-        names = ("basis", "form", "layout", "precision")
-        options = {name: getattr(self, name) for name in names}
+        names = ("basis", "form", "layout", "precision", "method")
+        options = {name: getattr(self, name) for name in names} | {"width": width}
         return KernelPrime(d, n_components, self.kernel, gamma, center=center, **options)
 
     def _set_map(self, m: KernelPrime) -> None:
@@ -303,6 +326,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.gamma_ = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
         self.basis_, self.form_, self.amplitude_ = str(m.spec["basis"]), m.form, m.amplitude
         self.center_ = None if m.center is None else np.array(m.center)
+        self.method_ = m.method
 
     def _restore(self, fitted: dict[str, Any]) -> None:
         m = from_spec(fitted["map_"])
@@ -341,7 +365,10 @@ def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
 def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:
     """Return the features that an estimator's own parameters name, fitted to X."""
     names = ("n_components", "kernel", "gamma", "basis", "form", "precision")
-    features = PrimeFeatures(**{name: getattr(estimator, name) for name in names})
+    # Whatever rows come first, growable ones are the same.
+    features = PrimeFeatures(
+        **{name: getattr(estimator, name) for name in names}, method="growable"
+    )
     features.fit(X, sample_weight=weights)
     # Offsets are counted from zero: with gamma as a number, whatever rows come first.
     features._set_map(features._new_map(features.n_features_in_, features.gamma_, None))

@@ -181,11 +181,15 @@ class DynamicPrime(PrimeLayer):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the features of x (..., d), shape (..., D)."""
+        return self._waves(x, self.amplitude)
+
+    def _waves(self, x: Tensor, amplitude: float, dtype: torch.dtype | None = None) -> Tensor:
+        """Return cosines and sines of the phases of x times one amplitude."""
         x = checked_points(x, self.d)
         options: dict[str, Any] = {
             "layout": self.layout,
-            "dtype": self._output_dtype(x),
-            "amplitude": self.amplitude,
+            "dtype": self._output_dtype(x) if dtype is None else dtype,
+            "amplitude": amplitude,
         }
         if self.learnable_scale in ("scalar", "input"):
             wide = torch.promote_types(x.dtype, torch.float32)

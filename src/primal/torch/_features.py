@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import torch
 from torch import Tensor
 
 import primal.maps
 from primal._checks import even_dimension, whole_number
 from primal.errors import ParameterError
 from primal.kernels import gamma_of_length
+from primal.torch import _operators
 from primal.torch._dynamic import DynamicPrime
+from primal.torch._eager import pairs
+from primal.torch._inputs import checked_points
 from primal.torch._tables import frequency_table
 
 
@@ -23,7 +27,7 @@ class PrimeFeatures(DynamicPrime):
 
     Parameters
     ----------
-    d, D, kernel, gamma, basis, layout
+    d, D, kernel, gamma, basis, layout, method, width
         As in :class:`primal.KernelPrime`; D is even.
     lengthscale : float or sequence of d floats, optional
         In place of gamma: the length l in units of x by which the kernel divides x - y. With
@@ -47,6 +51,7 @@ class PrimeFeatures(DynamicPrime):
     """
 
     map_type = primal.maps.KernelPrime
+    _is_weighted = False
     _default_layout = "interleaved"
 
     def __init__(
@@ -60,6 +65,8 @@ class PrimeFeatures(DynamicPrime):
         basis: str = "auto",
         layout: str = "interleaved",
         precision: str = "exact",
+        method: str = "growable",
+        width: object = None,
         **options: Any,
     ) -> None:
         if gamma is not None and lengthscale is not None:
@@ -72,7 +79,13 @@ class PrimeFeatures(DynamicPrime):
                 gamma = gamma_of_length(
                     kernel, _without_gradient(lengthscale), whole_number("d", d)
                 )
-        own = {"basis": basis, "form": "pair", "layout": layout, "precision": precision}
+        own: dict[str, Any] = {
+            "basis": basis,
+            "form": "pair",
+            "layout": layout,
+            "precision": precision,
+        }
+        own |= {"method": method, "width": _without_gradient(width)}
         m = primal.maps.KernelPrime(d, even_dimension(D), kernel, _without_gradient(gamma), **own)
         self._from_map(m, **options)
 
@@ -84,8 +97,31 @@ class PrimeFeatures(DynamicPrime):
             )
         self._set(m, frequency_table(m.basis), m.layout, m.precision, **options)
         self.amplitude = m.amplitude
+        self._is_weighted = m.method != "growable"
         if m.input_scales is not None:
             self._input_scales = tuple(m.input_scales.tolist())
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the features of x (..., d), shape (..., D)."""
+        if not self._is_weighted:
+            return super().forward(x)
+        dtype = self._output_dtype(checked_points(x, self.d))
+        # Narrow types are float32 features, rounded once, after the weights.
+        wide = torch.promote_types(dtype, torch.float32)
+        z = self._waves(x, 1.0, wide)
+        return (z * self._column_factors(z.device).to(wide)).to(dtype)
+
+    def decode(self, z: Tensor) -> Tensor:
+        """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
+        if self._is_weighted:
+            z = checked_points(z, self.D, "z")
+            factors = self._column_factors(z.device)
+            z = z / factors.to(torch.promote_types(z.dtype, torch.float32))
+        return super().decode(z)
+
+    def _column_factors(self, device: torch.device) -> Tensor:
+        factors = self.amplitude * _operators.root_weights(self._table.key, device=device)
+        return pairs(factors, factors, self.layout == "interleaved")
 
     def _set(self, *arguments: Any, **options: Any) -> None:
         super()._set(*arguments, **options)

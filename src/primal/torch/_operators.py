@@ -45,6 +45,14 @@ def frequencies(table: str, device: torch.device) -> Tensor:
     return shared.on(device).frequencies.clone()
 
 
+@torch.library.custom_op("primal::root_weights", mutates_args=())
+def root_weights(table: str, device: torch.device) -> Tensor:
+    """Return the factors of weighted features of a table's key, float64 of shape (k,)."""
+    found = shared_table(table).root_weights
+    assert found is not None  # only layers of weighted frequencies ask
+    return torch.from_numpy(found.copy()).to(device)
+
+
 @torch.compiler.assume_constant_result
 def is_transform(table: str) -> bool:
     """Whether the frequencies of a table's key are a transform, the basis ``hadamard``."""
@@ -250,6 +258,11 @@ increments.register_fake(
 )
 frequencies.register_fake(
     lambda table, device: torch.empty(shared_table(table).shape, dtype=torch.float64, device=device)
+)
+root_weights.register_fake(
+    lambda table, device: torch.empty(
+        shared_table(table).shape[0], dtype=torch.float64, device=device
+    )
 )
 inverse_frequencies.register_fake(
     lambda table, device: torch.empty(

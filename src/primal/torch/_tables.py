@@ -24,6 +24,7 @@ from primal._checks import fixed_point, raised_as, real_array, whole_number
 from primal._specs import from_spec
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
+from primal.kernels import KernelBasis
 from primal.maps import StaticPrime
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._inputs import checked_device
@@ -115,6 +116,13 @@ class SharedTable:
         blocks = zip(signs[1::2], signs[2::2], weights, strict=True)
         return np.concatenate([signs[:1], *(np.stack(block) for block in blocks)])
 
+    @property
+    def root_weights(self) -> np.ndarray | None:
+        """Factors of weighted features beside the common one, float64 of shape (k,)."""
+        if not isinstance(self._source, KernelBasis):
+            return None
+        return self._source.root_weights[slice(*self._range)]
+
     def on(self, device: torch.device) -> TableTensors:
         """Return the table as tensors on a device, where it stays."""
         return self._once(device, lambda: _apart(lambda: self._make_tensors(device)))
@@ -131,6 +139,11 @@ class SharedTable:
             return FrequencyTable.from_floats(source)
         if (first, last) == (0, source.n_frequencies):
             return source.table
+        if isinstance(source, KernelBasis):  # of fewer frequencies it would be another one
+            table = source.table
+            return FrequencyTable(
+                table.mantissas[first:last].copy(), table.exponents[first:last].copy()
+            )
         # Rows before are made and dropped: a shorter table is a prefix of a longer one.
         sigma = source.sigma[:last] if isinstance(source.sigma, tuple) else source.sigma
         table = replace(source, n_frequencies=last, sigma=sigma).table

@@ -1,0 +1,164 @@
+"""Frequencies and weights made for a kernel, a size and the width of the data.
+
+Two ways, and the rule that chooses by the error which the closed form predicts:
+
+``lattice``   quadrature: the shortest points of a lattice, with weights. Its error falls
+              exponentially where a few hundred points fill the space: d up to about 6.
+``descent``   frequencies of the growable basis, moved downhill on the predicted error, with
+              weights; for more inputs, and for kernels whose frequencies are long.
+
+Neither grows: every frequency depends on how many there are.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+
+from primal._forks import matrix_product
+from primal._parallel import single_threaded_blas
+from primal.bases import fold_sum, lattice_points
+from primal.kernels._closed_form import (
+    Mixture,
+    best_weights,
+    gram,
+    relative_error,
+)
+
+_TWO_PI = 2.0 * math.pi
+_SWEEPS = 40
+# Frequencies of which all pairs are looked at: beyond it errors come from the first ones, and
+# lattices keep the weights of the kernel's own density.
+_MOST_WEIGHTED = 512
+# Below this the closed form is a difference of nearly equal numbers; sums of the two causes of an
+# error of a lattice, copies of the kernel and frequencies left out, are not.
+_LEAST_CLOSED_ERROR = 1e-5
+# Distances between copies that are tried, in standard deviations of what lies between them.
+_DISTANCES = np.arange(4, 29) * 0.25
+_STEPS = 120
+_RATE = 0.06
+# Fixed point of the descent: products of these numbers are sums of whole numbers below 2**53, which
+# a library adds up exactly in whatever order.
+_PLACE_BITS, _LARGEST_PLACE = 16, 16.0
+_FACTOR_BITS = 20
+_BLOCK_ROWS = 64  # which stay in cache through all steps of an exponential
+
+
+@dataclass(frozen=True, eq=False)
+class Nodes:
+    """Frequencies (k, d) in radians per length scale, weights (k,) of sum 1, and the error."""
+
+    frequencies: np.ndarray
+    weights: np.ndarray
+    predicted_error: float
+
+
+def judged(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> Nodes:
+    """Return frequencies with equal weights, and the error that the closed form predicts."""
+    k, n = len(frequencies), min(len(frequencies), _MOST_WEIGHTED)
+    Q, b = gram(frequencies[:n], tau), mixture.overlaps(frequencies[:n], tau)
+    error = relative_error(Q, b, mixture.square(tau), np.full(n, 1.0 / n))
+    return Nodes(frequencies, np.full(k, 1.0 / k), error * math.sqrt(n / k))
+
+
+def lattice_nodes(mixture: Mixture, k: int, tau: np.ndarray) -> Nodes:
+    """Return k nodes of a lattice whose copies of the kernel lie as far apart as k allows."""
+    found = [_plain_lattice(mixture, k, tau, distance) for distance in _DISTANCES.tolist()]
+    errors = [nodes.predicted_error for nodes in found]
+    best = int(np.argmin(np.array(errors)))
+    if errors[best] < _LEAST_CLOSED_ERROR or k > _MOST_WEIGHTED:
+        return found[best]
+    # Weights make up for frequencies that were left out, not for copies: one step further.
+    return _weighted(mixture, found[min(best + 1, len(found) - 1)], tau)
+
+
+def descent_nodes(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> Nodes:
+    """Return frequencies moved downhill on the predicted error, with weights.
+
+    Adam (Kingma and Ba 2015) on frequencies times tau and roots of weights, for a fixed number of
+    steps whose size falls to 0.
+    """
+    k = len(frequencies)
+    at = np.concatenate([frequencies * tau, np.ones((k, 1))], axis=1)
+    mean, square = np.zeros_like(at), np.zeros_like(at)
+    share = 1.0
+    with single_threaded_blas():
+        for step in range(_STEPS):
+            at = np.clip(at, -_LARGEST_PLACE, _LARGEST_PLACE)
+            slope = _slopes(mixture, at, tau)
+            mean = 0.9 * mean + 0.1 * slope
+            square = 0.9 * square + 0.1 * (slope * slope)
+            # Both averages began with the same share of zeros.
+            share = 0.9 * share
+            size = _RATE * (1.0 - step / _STEPS) / math.sqrt(1.0 - share)
+            at = at - size * mean / (np.sqrt(square) + 1e-30)
+    weights = at[:, -1] * at[:, -1]
+    start = Nodes(at[:, :-1] / tau, weights / fold_sum(weights), math.nan)
+    return _weighted(mixture, start, tau)
+
+
+def _slopes(mixture: Mixture, at: np.ndarray, tau: np.ndarray) -> np.ndarray:
+    """Return the gradient of the mean squared error, up to a positive factor in each entry."""
+    k, places = len(at), at[:, :-1]
+    weights = at[:, -1] * at[:, -1]
+    weights = weights / fold_sum(weights)
+    whole = np.rint(places * 2.0**_PLACE_BITS)
+    squares, carried = fold_sum(whole * whole), np.rint(whole * (weights * (k / 64.0))[:, None])
+    pulled, pushes = np.empty_like(places), np.empty(k)
+    for first in range(0, k, _BLOCK_ROWS):
+        rows = slice(first, first + _BLOCK_ROWS)
+        inner = matrix_product(whole[rows], whole.T)
+        middle = 0.5 * (squares[rows, None] + squares)
+        apart, together = _rough_exp(middle - inner), _rough_exp(middle + inner)
+        pushes[rows] = fold_sum((apart + together) * weights)
+        pulls = np.rint((apart - together) * np.float32(2.0**_FACTOR_BITS))
+        pulled[rows] = matrix_product(pulls.astype(np.float64), carried)
+    pulled *= 64.0 / k * 2.0 ** -(_PLACE_BITS + _FACTOR_BITS)
+    overlaps, slopes = mixture.overlap_slopes(places, tau)
+    of_weights = pushes - 2.0 * overlaps
+    of_roots = at[:, -1] * (of_weights - fold_sum(weights * of_weights))
+    return np.column_stack([pulled - places * pushes[:, None] - 2.0 * slopes, of_roots])
+
+
+def _rough_exp(units: np.ndarray) -> np.ndarray:
+    """Return exp(-x) of x >= 0 in units of the fixed point squared, to three digits, in float32."""
+    y = np.minimum(units * 2.0 ** (-2 * _PLACE_BITS - 8), 0.25).astype(np.float32)
+    value = np.float32(1.0) - y
+    value /= np.float32(1.0) + y
+    for _ in range(7):
+        value *= value
+    return value
+
+
+def _plain_lattice(mixture: Mixture, k: int, tau: np.ndarray, distance: float) -> Nodes:
+    """Return nodes with the weights of the kernel's own density, for a distance of copies."""
+    d, square = len(tau), mixture.square(tau)
+    reach = np.sqrt(1.0 + 2.0 * tau * tau)
+    steps = _TWO_PI / (distance * reach)
+    points = lattice_points(steps, 2 * k)
+    masses = mixture.densities(points) * math.prod((steps / math.sqrt(_TWO_PI)).tolist())
+    # Copies lie at (+-1, +-1, 0, ...) and (+-2, 0, ...), in steps of 2 pi / step: of each kind the
+    # nearest stands for all.
+    widest = np.argsort(-tau, kind="stable")[:2]
+    near, far = np.zeros(d), np.zeros(d)
+    near[widest], far[widest[0]] = distance * reach[widest], 2.0 * distance * reach[widest[0]]
+    copies = 2.0 * d * mixture.square(tau, far)
+    if d > 1:
+        copies += 2.0 * d * (d - 1.0) * mixture.square(tau, near)
+    # Neighbors among those left out add up where differences do not tell them apart.
+    shared = math.prod(np.maximum(1.0, math.sqrt(_TWO_PI) / (tau * steps)).tolist())
+    lost = 0.5 * shared * float(fold_sum(masses[k:] * masses[k:]))
+    # No feature is lost altogether, and no sum changes.
+    weights = np.maximum(masses[:k], masses[0] * 2.0**-60)
+    weights = weights / fold_sum(weights)
+    return Nodes(points[:k], weights, math.sqrt((copies + lost) / square))
+
+
+def _weighted(mixture: Mixture, start: Nodes, tau: np.ndarray) -> Nodes:
+    """Return the same frequencies with better weights."""
+    frequencies = start.frequencies
+    Q, b, c = gram(frequencies, tau), mixture.overlaps(frequencies, tau), mixture.square(tau)
+    weights = best_weights(Q, b, start.weights, _SWEEPS)
+    return Nodes(frequencies, weights, relative_error(Q, b, c, weights))

@@ -1,0 +1,226 @@
+"""Frequencies with weights: the lattice, descent, and the rule that chooses."""
+
+import json
+import pickle
+
+import numpy as np
+import pytest
+
+import primal
+from primal.errors import NotInvertibleError, ParameterError
+from primal.kernels import KERNELS, kernel_matrix
+from primal.kernels._closed_form import best_weights, chi_mixture, gaussian, gram, relative_error
+from primal.kernels._design import _slopes
+
+LAWS = {
+    "normal": lambda rng, n, d: rng.standard_normal((n, d)),
+    "uniform": lambda rng, n, d: rng.uniform(-1.0, 1.0, (n, d)),
+    "laplace": lambda rng, n, d: rng.laplace(size=(n, d)),
+    "clusters": lambda rng, n, d: 3.0 * rng.integers(-1, 2, (n, d)) + rng.standard_normal((n, d)),
+    "unequal": lambda rng, n, d: rng.standard_normal((n, d)) * np.geomspace(1.0, 0.1, d),
+}
+
+
+def data(law, d, n=250):
+    x = LAWS[law](np.random.default_rng(d), n, d)
+    squares = np.square(x[:, None] - x).sum(axis=-1)
+    return x, 1.0 / float(np.median(squares[np.triu_indices(n, 1)]))
+
+
+@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize(
+    ("d", "D", "bar"), [(1, 64, 1e-9), (2, 256, 3e-5), (3, 1024, 3e-4), (4, 1024, 7e-3)]
+)
+def test_few_inputs_have_small_errors_that_are_predicted(d, D, bar, law):
+    x, gamma = data(law, d)
+    for width in (None, x.std(axis=0)):
+        m = primal.KernelPrime(d, D, gamma=gamma, method="auto", width=width)
+        error = m.kernel_error(x)
+        assert m.method == "lattice"
+        assert error <= bar
+        # By theory for Gaussian data; tails of Laplace's law reach further.
+        assert error <= (4.0 if law == "laplace" else 2.0) * m.predicted_error + 1e-14
+        if law == "normal" and width is not None and d > 1:
+            assert error >= 0.3 * m.predicted_error
+
+
+def test_float32_features_reach_float32():
+    x, gamma = data("normal", 1)
+    z = primal.KernelPrime(1, 64, gamma=gamma, method="lattice").encode(x).astype(np.float64)
+    exact = kernel_matrix("rbf", x, gamma)
+    assert np.linalg.norm(z @ z.T - exact) <= 1e-6 * np.linalg.norm(exact)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern52", "cauchy", "rational1"])
+@pytest.mark.parametrize("d", [2, 5, 8, 12])
+@pytest.mark.parametrize("factor", [0.05, 1.0, 30.0])
+def test_auto_is_never_much_worse_than_the_growable_map(kernel, d, factor):
+    x, gamma = data("laplace", d, 150)
+    options = {"d": d, "D": 128, "kernel": kernel, "gamma": factor * gamma}
+    auto = primal.KernelPrime(**options, method="auto", width=x.std(axis=0))
+    assert auto.kernel_error(x) <= 1.02 * primal.KernelPrime(**options).kernel_error(x)
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern32", "laplacian"])
+def test_descent_lowers_the_error_of_what_it_starts_from(kernel):
+    x, gamma = data("normal", 9)
+    gamma = np.sqrt(gamma) / 2.0 if kernel == "laplacian" else gamma
+    options = {"d": 9, "D": 256, "kernel": kernel, "gamma": gamma}
+    plain = primal.KernelPrime(**options)
+    moved = primal.KernelPrime(**options, method="descent", width=1.0)
+    assert moved.predicted_error < 0.75 * plain.predicted_error
+    assert moved.kernel_error(x) < 0.75 * plain.kernel_error(x)
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "prime"])
+@pytest.mark.parametrize("method", ["growable", "lattice"])
+def test_every_kernel_converges(kernel, method):
+    """To the kernel function, which is not the code that made the frequencies."""
+    x, gamma = data("uniform", 2)
+    errors = [
+        primal.KernelPrime(2, D, kernel, gamma, method=method).kernel_error(x)
+        for D in (32, 256, 2048)
+    ]
+    assert errors[2] < errors[1] < errors[0]
+    assert errors[2] < 0.3 * errors[0]
+
+
+@pytest.mark.parametrize("kernel", [name for name in KERNELS if name != "prime"])
+def test_a_mixture_is_its_kernel(kernel):
+    mixture, t = KERNELS[kernel].mixture(), np.linspace(0.0, 4.0, 9)
+    values = (mixture.chances * np.exp(-0.5 * mixture.rates * t[:, None] ** 2)).sum(axis=1)
+    unit = t / KERNELS[kernel].factor  # at gamma = 1 the length scale is one over the factor
+    np.testing.assert_allclose(values, KERNELS[kernel].values(unit[:, None]), atol=2e-6)
+
+
+@pytest.mark.parametrize("mixture", [gaussian(), chi_mixture(5, inverse=True)])
+@pytest.mark.parametrize("each", [False, True])
+def test_the_closed_form_is_the_mean_over_gaussian_differences(mixture, each):
+    mixture = type(mixture)(mixture.rates, mixture.chances, each)
+    rng = np.random.default_rng(0)
+    tau, frequencies = np.array([0.7, 1.3]), rng.standard_normal((6, 2))
+    t = rng.standard_normal((400_000, 2)) * tau
+    squares = t * t if each else np.square(t).sum(axis=1, keepdims=True)
+    parts = (mixture.chances * np.exp(-0.5 * mixture.rates * squares[..., None])).sum(axis=-1)
+    kernel, waves = parts.prod(axis=1), np.cos(t @ frequencies.T)
+    np.testing.assert_allclose(gram(frequencies, tau), waves.T @ waves / len(t), atol=6e-3)
+    found = mixture.overlaps(frequencies, tau)
+    np.testing.assert_allclose(found, waves.T @ kernel / len(t), atol=6e-3)
+    assert abs(mixture.square(tau) - np.square(kernel).mean()) < 4e-3
+    shifted = mixture.square(tau, np.array([0.0, 0.9]))
+    parts = t + np.array([0.0, 0.9])
+    squares = parts * parts if each else np.square(parts).sum(axis=1, keepdims=True)
+    parts = (mixture.chances * np.exp(-0.5 * mixture.rates * squares[..., None])).sum(axis=-1)
+    assert abs(shifted - np.square(parts.prod(axis=1)).mean()) < 4e-3
+
+
+@pytest.mark.parametrize("each", [False, True])
+def test_descent_follows_the_gradient(each):
+    rng = np.random.default_rng(1)
+    mixture, tau = chi_mixture(3, inverse=True, each=each), np.array([0.6, 1.1, 0.9])
+    at = np.column_stack([rng.standard_normal((20, 3)), 1.0 + 0.2 * rng.standard_normal(20)])
+
+    def error(at):
+        frequencies, w = at[:, :-1] / tau, np.square(at[:, -1]) / np.square(at[:, -1]).sum()
+        Q, b = gram(frequencies, tau), mixture.overlaps(frequencies, tau)
+        return w @ Q @ w - 2.0 * b @ w
+
+    slopes, weights = _slopes(mixture, at, tau), np.square(at[:, -1])
+    weights = weights / weights.sum()
+    for entry in [(0, 0), (7, 2), (3, 3), (19, 3)]:
+        step = np.zeros_like(at)
+        step[entry] = 1e-4
+        numeric = (error(at + step) - error(at - step)) / 2e-4
+        # Up to a positive factor: the weight of the frequency, or two over the sum of squares.
+        factor = weights[entry[0]] if entry[1] < 3 else 2.0 / np.square(at[:, -1]).sum()
+        assert numeric == pytest.approx(factor * slopes[entry], rel=2e-2, abs=1e-5)
+
+
+def test_best_weights_lower_the_error_and_keep_the_kernel_at_zero():
+    rng = np.random.default_rng(2)
+    tau, frequencies = np.ones(3), rng.standard_normal((60, 3))
+    mixture = gaussian()
+    Q, b, c = gram(frequencies, tau), mixture.overlaps(frequencies, tau), mixture.square(tau)
+    equal = np.full(60, 1.0 / 60)
+    weights = best_weights(Q, b, equal, 40)
+    assert weights.min() > 0.0
+    assert weights.sum() == pytest.approx(1.0, abs=1e-15)
+    assert relative_error(Q, b, c, weights) < 0.6 * relative_error(Q, b, c, equal)
+
+
+@pytest.mark.parametrize("method", ["lattice", "descent"])
+def test_a_design_is_rebuilt_from_its_spec(method):
+    m = primal.KernelPrime(3, 64, gamma=[0.2, 0.4, 1.0], method=method, width=[1.0, 0.5, 2.0])
+    again = primal.from_spec(json.loads(json.dumps(m.spec)))
+    x = np.random.default_rng(0).standard_normal((5, 3))
+    assert again == m == pickle.loads(pickle.dumps(m))
+    assert hash(again) == hash(m)
+    assert again.fingerprint == m.fingerprint
+    assert primal.from_spec(m.basis.spec) == m.basis
+    np.testing.assert_array_equal(again.encode(x), m.encode(x))
+    z = m.encode(x, dtype="float64")
+    np.testing.assert_allclose(np.square(z).sum(axis=1), 1.0, atol=1e-14)
+
+
+def test_golden_bits_of_designs():
+    """The same on every machine: a change of one bit needs a new name."""
+    prints = {
+        method: primal.KernelPrime(3, 32, "matern52", 0.5, method=method).fingerprint[:16]
+        for method in ("lattice", "descent")
+    }
+    assert prints == {"lattice": "f37905cae38a5bc0", "descent": "031de226c6af56a0"}
+
+
+@pytest.mark.parametrize("layout", ["block", "interleaved"])
+def test_engines_and_layouts_agree(layout, monkeypatch):
+    x = np.random.default_rng(3).standard_normal((700, 2))
+    options = {"gamma": 0.7, "method": "lattice", "layout": layout}
+    m = primal.KernelPrime(2, 96, **options)
+    for dtype in ("float32", "float64"):
+        found = []
+        for engine in ("numpy", "numba"):
+            if engine == "numba":
+                pytest.importorskip("numba")
+            monkeypatch.setenv("PRIMAL_ENGINE", engine)
+            found.append(m.encode(x, dtype=dtype))
+        np.testing.assert_array_equal(found[0], found[1])
+        np.testing.assert_array_equal(m.encode(x[5:6], dtype=dtype), found[0][5:6])
+
+
+def test_designs_decode_and_do_not_grow():
+    m = primal.KernelPrime(3, 128, gamma=0.01, method="lattice", width=1.0)
+    x = np.random.default_rng(4).uniform(-0.4, 0.4, (20, 3))
+    np.testing.assert_allclose(m.decode(m.encode(x)), x, atol=1e-5)
+    with pytest.raises(ParameterError, match="cannot grow"):
+        m.grow(256)
+    with pytest.raises(ParameterError, match="cannot grow"):
+        m.basis.grow(100)
+    assert m.grow(128) == m
+    with pytest.raises(NotInvertibleError, match=r"m\.map"):
+        m.decode_plan(prior=None)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"d": 9, "D": 64, "method": "lattice"}, "d up to 8"),
+        ({"d": 2, "D": 33, "method": "lattice"}, "even D"),
+        ({"d": 2, "D": 8192, "method": "descent"}, "even D of 2 to 4096"),
+        ({"d": 2, "D": 64, "method": "lattice", "form": "offset"}, "form='pair'"),
+        ({"d": 2, "D": 64, "method": "descent", "basis": "table"}, "leave out basis"),
+        ({"d": 2, "D": 64, "method": "lattice", "kernel": "prime"}, "no closed form"),
+        ({"d": 2, "D": 64, "method": "nodes"}, "method must be one of"),
+        ({"d": 2, "D": 64, "method": "auto", "width": -1.0}, "width"),
+    ],
+)
+def test_what_cannot_be_made_is_refused(options, said):
+    with pytest.raises(ParameterError, match=said):
+        primal.KernelPrime(**options)
+
+
+def test_auto_keeps_what_has_no_design():
+    for options in ({"d": 1, "D": 1}, {"d": 30, "D": 64}, {"d": 2, "D": 64, "kernel": "prime"}):
+        assert primal.KernelPrime(**options, method="auto").method == "growable"
+    plain = primal.KernelPrime(40, 64)
+    assert primal.KernelPrime(40, 64, method="auto").spec == plain.spec
+    assert "method" not in plain.spec

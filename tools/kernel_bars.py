@@ -1,0 +1,127 @@
+"""Print the error of kernel features in few inputs beside what it should at most be.
+
+The relative Frobenius error of the kernel matrix of 400 points of several laws, with gamma one
+over the median squared distance:
+
+* RBF at d = 1 to 4, with the width of the data and with the one that gamma implies;
+* against the growable map, over kernels, inputs, sizes and values of gamma;
+* Matern 5/2 with 1024 features at d = 2 to 20 against BoTorch's own map (mean of ten seeds), where
+  BoTorch is installed.
+
+    python tools/kernel_bars.py [rbf] [growable] [botorch]
+"""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+
+import primal
+from primal.kernels import kernel_matrix
+
+LAWS = {
+    "normal": lambda rng, d: rng.standard_normal((400, d)),
+    "uniform": lambda rng, d: rng.uniform(-1.0, 1.0, (400, d)),
+    "laplace": lambda rng, d: rng.laplace(size=(400, d)),
+    "clusters": lambda rng, d: 3.0 * rng.integers(-1, 2, (400, d)) + rng.standard_normal((400, d)),
+    "unequal": lambda rng, d: rng.standard_normal((400, d)) * np.geomspace(1.0, 0.1, d),
+    "correlated": lambda rng, d: rng.standard_normal((400, d)) @ rng.standard_normal((d, d)),
+}
+BARS = ((1, 64, 1e-9), (2, 256, 3e-5), (3, 1024, 3e-4), (4, 1024, 7e-3))
+MATERN_BAR = 0.6
+GROWABLE_BAR = 1.02
+
+
+def data(law: str, d: int) -> tuple[np.ndarray, float]:
+    x = LAWS[law](np.random.default_rng(d), d)
+    squares = np.square(x[:, None] - x).sum(axis=-1)
+    return x, 1.0 / float(np.median(squares[np.triu_indices(len(x), 1)]))
+
+
+def verdict(value: float, bar: float) -> str:
+    return "ok" if value <= bar else "MISSED"
+
+
+def rbf() -> None:
+    for d, D, bar in BARS:
+        for law in LAWS:
+            x, gamma = data(law, d)
+            for width in (None, x.std(axis=0)):
+                m = primal.KernelPrime(d, D, gamma=gamma, method="auto", width=width)
+                error = m.kernel_error(x)
+                known = "implied" if width is None else "given"
+                print(
+                    f"rbf d={d} D={D} {law:10} width {known:7} {m.method} error {error:.1e} "
+                    f"predicted {m.predicted_error:.1e} bar {bar:.0e} {verdict(error, bar)}"
+                )
+        z = m.encode(x).astype(np.float64)
+        exact = kernel_matrix("rbf", x, gamma)
+        error = float(np.linalg.norm(z @ z.T - exact) / np.linalg.norm(exact))
+        print(f"rbf d={d} D={D} in float32 {error:.1e} {verdict(error, max(bar, 1e-6))}")
+
+
+def growable() -> None:
+    worst: dict[str, tuple[float, str]] = {}
+    for kernel in ("rbf", "matern52", "laplacian", "rational1"):
+        for d in (1, 2, 3, 4, 5, 6, 8):
+            for D in (64, 512):
+                for law in LAWS:
+                    for factor in (0.05, 1.0, 20.0):
+                        x, gamma = data(law, d)
+                        gamma = factor * (np.sqrt(gamma) if kernel == "laplacian" else gamma)
+                        options = {"d": d, "D": D, "kernel": kernel, "gamma": gamma}
+                        auto = primal.KernelPrime(**options, method="auto", width=x.std(axis=0))
+                        if auto.method == "growable":
+                            continue
+                        plain = primal.KernelPrime(**options).kernel_error(x)
+                        ratio = auto.kernel_error(x) / plain
+                        where = f"d={d} D={D} {law} gamma x {factor:g}"
+                        worst[kernel] = max(worst.get(kernel, (0.0, "")), (ratio, where))
+        if kernel in worst:
+            ratio, where = worst[kernel]
+            print(
+                f"{kernel}: auto over growable at worst {ratio:.3f} ({where}) "
+                f"{verdict(ratio, GROWABLE_BAR)}",
+                flush=True,
+            )
+
+
+def botorch() -> None:
+    try:
+        import torch
+        from botorch.sampling.pathwise.features.generators import gen_kernel_features
+        from gpytorch.kernels import MaternKernel
+    except ImportError as missing:
+        print(f"BoTorch skipped: {missing}")
+        return
+    for d in (2, 3, 4, 5, 6, 8, 10, 13, 16, 20):
+        x, gamma = data("normal", d)
+        exact = kernel_matrix("matern52", x, gamma)
+        kernel = MaternKernel(nu=2.5).double()
+        kernel.lengthscale = 1.0 / np.sqrt(2.0 * gamma)
+        errors = []
+        for seed in range(10):
+            torch.manual_seed(seed)
+            made = gen_kernel_features(kernel, num_inputs=d, num_outputs=1024)
+            with torch.no_grad():
+                z = made(torch.from_numpy(x)).numpy()
+            errors.append(np.linalg.norm(z @ z.T - exact) / np.linalg.norm(exact))
+        peer = float(np.mean(errors))
+        method = "lattice" if d <= 3 else "descent"
+        options = {"kernel": "matern52", "gamma": gamma}
+        for width in (None, x.std(axis=0)):
+            m = primal.KernelPrime(d, 1024, **options, method=method, width=width)
+            ratio = m.kernel_error(x) / peer
+            known = "implied" if width is None else "given"
+            print(
+                f"matern52 d={d} width {known:7} {method} {ratio:.2f} of BoTorch's {peer:.1e}, "
+                f"growable {primal.KernelPrime(d, 1024, **options).kernel_error(x) / peer:.2f} "
+                f"{verdict(ratio, MATERN_BAR)}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    for part in sys.argv[1:] or ("rbf", "growable", "botorch"):
+        {"rbf": rbf, "growable": growable, "botorch": botorch}[part]()
