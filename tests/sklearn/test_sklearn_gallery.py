@@ -26,9 +26,8 @@ SCRIPTS = [
     "choosing_gamma",
     "folded",
     "gaussian_process",
+    "few_inputs",
 ]
-SCRIPTS = ["drop_in", "classification", "time_series", "growing", "choosing_gamma", "folded"]
-SCRIPTS += ["few_inputs"]
 
 
 def test_examples_of_the_page(tmp_path, monkeypatch):
