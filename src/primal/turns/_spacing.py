@@ -52,6 +52,7 @@ def spaced_increments(
     sigma: float = 1.0,
     start: int = 0,
     base: float = 10000.0,
+    trained_length: int | None = None,
 ) -> np.ndarray:
     """Return the increments of k frequencies, uint64 in units of 2**-64 turn.
 
@@ -98,7 +99,7 @@ def spaced_increments(
         )
     if spacing == "rotary":
         return _rotary_increments(k, Decimal(ratio), sigma)
-    p, exponents = _grid_primes(k, Decimal(ratio))
+    p, exponents = _grid_primes(k, Decimal(ratio), trained_length)
     return floor_roots(p, np.ldexp(sigma, -exponents), 64)
 
 
@@ -114,7 +115,9 @@ def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
         return np.array([int(v.to_integral_value()) % 2**64 for v in exact], dtype=np.uint64)
 
 
-def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
+def _grid_primes(
+    k: int, base: Decimal, trained_length: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return the primes p_j and the exponents s_j of the logarithmic grid.
 
     With g_j = base**(-j / k) / (2 pi), in turns, s_j is the whole number that brings
@@ -129,9 +132,13 @@ def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
     exponent_of: dict[int, int] = {}  # by place in the table, in the order of j
     with localcontext() as context:
         context.prec = _DIGITS
-        logarithm = base.ln()
+        if trained_length is None:
+            first, ratio, steps = 1 / (4 * _PI * _PI), base, k
+        else:
+            first, ratio, steps = Decimal("0.25"), Decimal(trained_length) / 2, max(k - 1, 1)
+        logarithm = ratio.ln()
         for j in range(k):
-            square = (logarithm * (-2 * j) / k).exp() / (4 * _PI * _PI)
+            square = (logarithm * (-2 * j) / steps).exp() * first
             s = 0
             while square < _LEAST_PRIME:
                 square, s = square * 4, s + 1

@@ -1,0 +1,79 @@
+"""Tables and pictures of the study of positions, from its runs alone."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from pathlib import Path
+
+from primal_studies.training._common import Settings, table
+
+__all__ = ["draw", "report", "scores"]
+
+YARN = "rotary, YaRN at evaluation"
+MEASURES = {"loss": "nats per byte", "passkey": "pass keys found", "copy": "letters copied"}
+# Two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom.
+_T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
+
+
+def scores(runs: list[Settings], size: str, length: int, measure: str) -> dict[str, dict]:
+    """Return {method: {factor: one value for each seed}} at the best rate, YaRN as a method."""
+    found: dict[str, dict[str, dict[int, float]]] = {}
+    for run in _at_best_rate(runs, size, length):
+        for method, name in ((run["method"], measure), (YARN, f"yarn_{measure}")):
+            for factor, value in run.get(name, {}).items():
+                found.setdefault(method, {}).setdefault(factor, {})[run["seed"]] = value
+    return found
+
+
+def interval(values: list[float]) -> float:
+    """Return half of the 95 % interval of a mean, NaN for one value."""
+    n = len(values)
+    return _T95[n - 2] * statistics.stdev(values) / math.sqrt(n) if n > 1 else math.nan
+
+
+def report(runs: list[Settings]) -> str:
+    """Return one table for each size, length and measure; the best at four times comes first."""
+    parts = []
+    for size, length in sorted({(run["size"], run["length"]) for run in runs}):
+        for measure, unit in MEASURES.items():
+            found = scores(runs, size, length, measure)
+            sign = 1 if measure == "loss" else -1
+            order = sorted(found, key=lambda m: sign * statistics.fmean(found[m]["4"].values()))
+            factors = list(found[order[0]])
+            rows = [
+                [method, *(_cell(found[method][f]) for f in factors), len(found[method]["1"])]
+                for method in order
+            ]
+            header = ["positions", *(str(length * int(f)) for f in factors), "seeds"]
+            title = f"### {size}, trained at {length}: {unit} (± half a 95 % interval)"
+            parts.append(f"{title}\n\n{table(header, rows)}")
+    tokens = sum(run["tokens"] for run in runs)
+    seconds = sum(run["train_seconds"] for run in runs)
+    machines = ", ".join(sorted({run["machine"] for run in runs}))
+    parts.append(
+        f"{len(runs)} runs, {tokens / 1e6:,.0f} million bytes trained on, {seconds:,.0f} s of "
+        f"training by processes that shared {machines}."
+    )
+    return "\n\n".join(parts)
+
+
+def draw(runs: list[Settings], folder: Path) -> None:
+    """Draw loss by position for every size and length."""
+
+
+def _cell(values: dict[int, float]) -> str:
+    listed = list(values.values())
+    mean = f"{statistics.fmean(listed):.3f}"
+    return f"{mean} ± {interval(listed):.3f}" if len(listed) > 1 else mean
+
+
+def _at_best_rate(runs: list[Settings], size: str, length: int) -> list[Settings]:
+    """Return one run for each method and seed: of several rates the one with the least loss."""
+    best: dict[tuple[str, int], Settings] = {}
+    for run in runs:
+        if (run["size"], run["length"]) == (size, length):
+            key = run["method"], run["seed"]
+            if key not in best or run["loss"]["1"] < best[key]["loss"]["1"]:
+                best[key] = run
+    return list(best.values())
