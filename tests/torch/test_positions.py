@@ -12,7 +12,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from positions_conformance import (  # noqa: E402
-    NEAR_A_BILLION,
+    FAR,
     PositionsConformance,
     float64_rotation,
 )
@@ -115,7 +115,7 @@ class TestBothDoors:
     )
     def test_same_arguments_have_the_same_bits(self, options):
         sklearn = pytest.importorskip("primal.sklearn", reason="scikit-learn is not installed")
-        t = NEAR_A_BILLION
+        t = FAR
         found = PrimePositions(32, **options)(torch.from_numpy(t)).numpy()
         table = sklearn.PrimePositions(32, **options).fit_transform(t[:, None])
         np.testing.assert_array_equal(found.view(np.uint32), table.view(np.uint32))
@@ -328,8 +328,8 @@ class TestAgainstRotaryEmbeddingTorch:
 
     def test_phases_near_a_billion(self):
         positions = PrimePositions(64, layout="interleaved")
-        q = torch.ones(1, len(NEAR_A_BILLION), 64)
-        places = torch.from_numpy(NEAR_A_BILLION)
+        q = torch.ones(1, len(FAR), 64)
+        places = torch.from_numpy(FAR)
         true = float64_rotation(positions, q, places)
         turned = positions.rotate(q, places, seq_dim=-2)
         assert (turned.double() - true).abs().max() < 1e-6

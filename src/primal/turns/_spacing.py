@@ -36,6 +36,7 @@ _LARGEST_LOG_COUNT = 4096
 # Enough for all of them to follow one another from 2**18 on: 23,000 primes lie below it.
 _N_PRIMES = 28_000
 _LARGEST_BASE = 1e15
+_USUAL_BASE = 10000.0
 
 N_BLOCKS = 16
 _GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0
@@ -51,7 +52,7 @@ def spaced_increments(
     *,
     sigma: float = 1.0,
     start: int = 0,
-    base: float = 10000.0,
+    base: float = _USUAL_BASE,
     trained_length: int | None = None,
 ) -> np.ndarray:
     """Return the increments of k frequencies, uint64 in units of 2**-64 turn.
@@ -71,17 +72,30 @@ def spaced_increments(
         Index of the first prime for ``"raw"``, of the only one for ``"kronecker"``.
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``, roughly.
+    trained_length : int, optional
+        For ``"log"``, in place of `base`: a geometric grid from half a turn for each position
+        to one turn in this many. No frequency is so slow that a model trained at this length
+        sees only a part of its turn.
 
     Examples
     --------
     >>> from primal.turns import spaced_increments
     >>> (spaced_increments(4) / 2.0**64 * 6.283185).round(5).tolist()
     [1.0, 0.10002, 0.01, 0.001]
+    >>> (2.0**64 / spaced_increments(4, trained_length=250)).round(2).tolist()  # positions a turn
+    [2.0, 10.0, 49.99, 249.93]
     """
     k = whole_number("k", k, least=1)
     spacing = one_of("spacing", spacing, SPACINGS)
     sigma = positive_scale("sigma", sigma)
     start = whole_number("start", start)
+    if trained_length is not None:
+        trained_length = whole_number("trained_length", trained_length, least=4, most=1 << 48)
+        if spacing != "log" or base != _USUAL_BASE:
+            raise ParameterError(
+                f'trained_length is for spacing "log", in place of base, got spacing {spacing!r} '
+                f"and base {base!r}: leave those out."
+            )
     if spacing == "raw":
         return increments(k, start=start, sigma=sigma)
     if spacing == "kronecker":
@@ -120,7 +134,8 @@ def _grid_primes(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the primes p_j and the exponents s_j of the logarithmic grid.
 
-    With g_j = base**(-j / k) / (2 pi), in turns, s_j is the whole number that brings
+    With g_j = base**(-j / k) / (2 pi), in turns, or (2 / trained_length)**(j / (k - 1)) / 2 if a
+    length is given, s_j is the whole number that brings
     g_j**2 * 4**s_j into [2**16, 2**18), and p_j the smallest prime above it not yet taken.
     """
     if k > _LARGEST_LOG_COUNT:
@@ -132,13 +147,11 @@ def _grid_primes(
     exponent_of: dict[int, int] = {}  # by place in the table, in the order of j
     with localcontext() as context:
         context.prec = _DIGITS
-        if trained_length is None:
-            first, ratio, steps = 1 / (4 * _PI * _PI), base, k
-        else:
-            first, ratio, steps = Decimal("0.25"), Decimal(trained_length) / 2, max(k - 1, 1)
-        logarithm = ratio.ln()
+        # Positions in a turn of the fastest, and steps down to the slowest.
+        fastest, steps = (2 * _PI, k) if trained_length is None else (Decimal(2), max(1, k - 1))
+        logarithm = (base if trained_length is None else Decimal(trained_length) / 2).ln()
         for j in range(k):
-            square = (logarithm * (-2 * j) / steps).exp() * first
+            square = (logarithm * (-2 * j) / steps).exp() / (fastest * fastest)
             s = 0
             while square < _LEAST_PRIME:
                 square, s = square * 4, s + 1

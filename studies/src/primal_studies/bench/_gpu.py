@@ -15,8 +15,10 @@ import numpy as np
 
 from primal.bases import Basis
 from primal_studies.bench._bars import Bar
+from primal_studies.bench._gpu_rotary import measure as measure_rotary
+from primal_studies.bench._gpu_rotary import rotary_bars
 
-__all__ = ["DYNAMIC_SHAPES", "report"]
+__all__ = ["DYNAMIC_SHAPES", "report", "timer_of"]
 
 STATIC_SHAPE = (2**20, 1024)
 # N, d, D, the most that `fast` may take, in floors, and the basis hadamard, in fills of the output.
@@ -44,12 +46,13 @@ def report(repeats_ms: int = 60) -> dict[str, Any]:
     """
     import torch
 
-    timer = _timer(repeats_ms)
+    timer = timer_of(repeats_ms)
     ceilings = _ceilings(timer)
     static = _static(timer)
     dynamic = [_dynamic(timer, ceilings, *shape[:3]) for shape in DYNAMIC_SHAPES]
     gradient = _gradient(timer)
-    bars = _bars(ceilings, static, dynamic, gradient)
+    rotary = measure_rotary(timer)
+    bars = _bars(ceilings, static, dynamic, gradient) + rotary_bars(rotary)
     return {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -57,11 +60,12 @@ def report(repeats_ms: int = 60) -> dict[str, Any]:
         "static": static,
         "dynamic": dynamic,
         "gradient": gradient,
+        "rotary": rotary,
         "bars": [bar.as_json() for bar in bars],
     }
 
 
-def _timer(repeats_ms: int) -> Callable[[Callable[[], object]], float]:
+def timer_of(repeats_ms: int) -> Callable[[Callable[[], object]], float]:
     """Return a function that times a call in milliseconds: median, by events on the device.
 
     Between calls the cache is cleared, which also lets the card cool: the same kernels back to

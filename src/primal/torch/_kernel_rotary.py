@@ -1,0 +1,110 @@
+"""Triton kernel of rotary embeddings: queries and keys turned in one pass, phases exact.
+
+A program takes some positions and several heads of one tensor. Their waves are made once, from
+64-bit products, and stay in registers for all these heads: the pass is bound by memory.
+"""
+
+from __future__ import annotations
+
+import torch
+import triton.language as tl
+
+from primal.torch._kernel_parts import jit, next_power_of_two, quotient, wave_pair
+
+_HALF = tl.constexpr(1 << 31)
+# Pairs of columns in a tile, eight to a thread: rows of 16 bytes in 16-bit types.
+_TILE_PAIRS = 1024
+_HEADS_OF_A_PROGRAM = 16
+
+
+@jit
+def rotary_kernel(
+    q, k, q_out, k_out, positions, increments, n, n_frequencies, q_heads, k_heads,
+    batch_step, place_step, q_batch, q_head, q_row, k_batch, k_head, k_row,
+    qo_batch, qo_head, qo_row, ko_batch, ko_head, ko_row,
+    INTERLEAVED: tl.constexpr, INVERSE: tl.constexpr, WHOLE: tl.constexpr,
+    ROWS: tl.constexpr, PAIRS: tl.constexpr, HEADS: tl.constexpr,
+):  # fmt: skip
+    """Write q and k turned; the arguments after the heads are strides in elements."""
+    across = tl.cdiv(n, ROWS)
+    program = tl.program_id(0)
+    batch = (program // across).to(tl.int64)
+    rows = (program % across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
+    columns = tl.arange(0, PAIRS)
+    place = tl.load(positions + batch * batch_step + rows * place_step, rows < n, other=0)
+    increment = tl.load(increments + columns, columns < n_frequencies, other=0)
+    turns = place[:, None] * increment[None, :] + _HALF
+    cos, sin = wave_pair((turns >> 32).to(tl.int32))
+    if INVERSE:
+        sin = -sin
+    groups = tl.cdiv(q_heads, HEADS)
+    group = tl.program_id(1)
+    if group < groups:
+        _turn_heads(
+            q + batch * q_batch, q_out + batch * qo_batch, q_head, qo_head, q_row, qo_row,
+            rows, columns, cos, sin, n, n_frequencies, group * HEADS, q_heads,
+            INTERLEAVED, WHOLE, PAIRS, HEADS,
+        )  # fmt: skip
+    else:
+        _turn_heads(
+            k + batch * k_batch, k_out + batch * ko_batch, k_head, ko_head, k_row, ko_row,
+            rows, columns, cos, sin, n, n_frequencies, (group - groups) * HEADS, k_heads,
+            INTERLEAVED, WHOLE, PAIRS, HEADS,
+        )  # fmt: skip
+
+
+@jit
+def _turn_heads(
+    x, out, x_head, out_head, x_row, out_row, rows, columns, cos, sin, n, n_frequencies,
+    first, n_heads, INTERLEAVED: tl.constexpr, WHOLE: tl.constexpr, PAIRS: tl.constexpr,
+    HEADS: tl.constexpr,
+):  # fmt: skip
+    """Turn up to HEADS heads from `first` on by the same waves."""
+    line, line_out = rows[:, None] * x_row, rows[:, None] * out_row
+    for step in range(HEADS):
+        head = (first + step).to(tl.int64)
+        source, target = x + head * x_head + line, out + head * out_head + line_out
+        inside = None if WHOLE else (rows < n)[:, None] & (head < n_heads)
+        if INTERLEAVED:
+            both = tl.arange(0, 2 * PAIRS)[None, :]
+            mask = None if WHOLE else inside & (both < 2 * n_frequencies)
+            value = tl.load(source + both, mask).to(tl.float32)
+            a, b = tl.split(tl.reshape(value, (value.shape[0], PAIRS, 2)))
+            turned = tl.interleave(a * cos - b * sin, a * sin + b * cos)
+            tl.store(target + both, turned.to(out.dtype.element_ty), mask)
+        else:
+            low, high = columns[None, :], columns[None, :] + n_frequencies
+            mask = None if WHOLE else inside & (low < n_frequencies)
+            a = tl.load(source + low, mask).to(tl.float32)
+            b = tl.load(source + high, mask).to(tl.float32)
+            tl.store(target + low, (a * cos - b * sin).to(out.dtype.element_ty), mask)
+            tl.store(target + high, (a * sin + b * cos).to(out.dtype.element_ty), mask)
+
+
+def write_rotary(
+    inputs: list[torch.Tensor],
+    outputs: list[torch.Tensor],
+    positions: torch.Tensor,
+    increments: torch.Tensor,
+    *,
+    interleaved: bool,
+    inverse: bool,
+) -> None:
+    """Write queries and keys of shape (batch, heads, n, columns) turned by int64 (batch, n).
+
+    Columns of a row are neighbors in memory; those beyond the pairs that turn are not written.
+    """
+    (batch, q_heads, n, _), k_heads = inputs[0].shape, inputs[1].shape[1]
+    k = increments.shape[0]
+    columns = next_power_of_two(k)
+    rows = max(1, min(next_power_of_two(n), _TILE_PAIRS // columns))
+    heads = min(_HEADS_OF_A_PROGRAM, next_power_of_two(max(q_heads, k_heads)))
+    whole = not (n % rows or q_heads % heads or k_heads % heads) and k == columns
+    grid = (quotient(n, rows) * batch, quotient(q_heads, heads) + quotient(k_heads, heads))
+    strides = [step for tensor in (*inputs, *outputs) for step in tensor.stride()[:3]]
+    rotary_kernel[grid](
+        *(*inputs, *outputs, positions, increments, n, k, q_heads, k_heads),
+        *(*positions.stride(), *strides, interleaved, inverse, whole, rows, columns, heads),
+        num_warps=4,
+        enable_fp_fusion=False,
+    )
