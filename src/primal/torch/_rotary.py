@@ -58,7 +58,7 @@ def rotary(
     >>> rotary(q, k, torch.tensor([0, 1]), quarter)[0].int().tolist()
     [[1, 0], [0, 1]]
     """
-    D = 2 * len(increments)
+    D = 2 * len(F.checked_increments(increments))
     for name, x in (("q", q), ("k", k)):
         _check_tensor(x)
         if x.shape[-1:] != (D,):

@@ -31,7 +31,6 @@ def measure(timer: Callable[[Callable[[], object]], float]) -> dict[str, Any]:
     t = torch.arange(SHAPE[2], device="cuda")
     found: dict[str, Any] = {"shape": SHAPE, "dtype": "bfloat16"}
     found["copy ms"] = timer(lambda: (to_q.copy_(q), to_k.copy_(k)))
-    del to_q, to_k
     for layout in ("block", "interleaved"):
         layer = PrimePositions(SHAPE[3], layout=layout, trained_length=SHAPE[2], device="cuda")
         found[f"primal {layout} ms"] = timer(lambda layer=layer: layer.rotary(q, k, t, seq_dim=-2))
@@ -41,7 +40,6 @@ def measure(timer: Callable[[Callable[[], object]], float]) -> dict[str, Any]:
     found["primal block backward ms"] = timer(
         lambda: torch.autograd.grad(turned, inputs, (q, k), retain_graph=True)
     )
-    del inputs, turned
     angles = torch.outer(t.double(), layer.radians).repeat(1, 2)
     cos, sin = angles.cos().bfloat16(), angles.sin().bfloat16()
     for name, run in (

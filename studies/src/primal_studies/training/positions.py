@@ -165,11 +165,11 @@ def measure_all(chosen: argparse.Namespace, runs: list[Settings], path: Path) ->
             for worker in [worker for worker in workers if worker.run is None]:
                 taken = failed | {key_of(other.run) for other in workers if other.run}
                 worker.begin(next_run(planned, runs + fresh, taken))
-            busy = {worker.link: worker for worker in workers if worker.run}
+            busy: dict[object, Worker] = {worker.link: worker for worker in workers if worker.run}
             left = deadline - time.monotonic()
             if not busy or left <= 0:
                 break
-            for link in wait(list(busy), timeout=min(left, 1e6)):
+            for link in wait([busy[link].link for link in busy], timeout=min(left, 1e6)):
                 one, found = busy[link].finish()
                 if found is None:  # another may do better than a process that failed
                     failed.add(key_of(one))
