@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -34,8 +35,9 @@ def _of_integers(values) -> Tensor:
     return torch.from_numpy(values.view("int64")).double() * 2.0**-64
 
 
-def _with_trained_length(k: int, length: int, seed: int) -> Tensor:
-    return _of_integers(spaced_increments(k, trained_length=length))
+def _with_trained_length(k: int, length: int, seed: int, share: float = 1.0) -> Tensor:
+    turning = _of_integers(spaced_increments(round(share * k), trained_length=length))
+    return torch.cat((turning, torch.zeros(k - len(turning), dtype=torch.float64)))
 
 
 def _high_only(k: int, length: int, seed: int) -> Tensor:
@@ -56,6 +58,8 @@ def _random(k: int, length: int, seed: int) -> Tensor:
 METHODS: dict[str, Callable[[int, int, int], Tensor]] = {
     "rotary": lambda k, length, seed: _rotary(k, 1e4),
     "prime log, trained length": _with_trained_length,
+    "prime log, trained length, half": partial(_with_trained_length, share=0.5),
+    "prime log, trained length, quarter": partial(_with_trained_length, share=0.25),
     "random": _random,
     "HoPE": _high_only,
     "rotary, base = length": lambda k, length, seed: _rotary(k, float(length)),
@@ -80,7 +84,7 @@ def yarn(frequencies: Tensor, length: int, factor: float) -> tuple[Tensor, float
     A frequency with fewer than 1 turn in the trained length is divided by `factor`, one with
     more than 32 turns stays, between them a ramp over the number of turns (its alpha and beta).
     """
-    turns = frequencies * length
+    turns = frequencies.abs() * length
     keep = ((turns - 1.0) / (32.0 - 1.0)).clamp(0.0, 1.0)
     scaled = frequencies * keep + frequencies / factor * (1.0 - keep)
     return scaled, 0.1 * math.log(factor) + 1.0 if factor > 1 else 1.0
@@ -147,11 +151,11 @@ class Block(nn.Module):
         super().__init__()
         self.heads = heads
         self.norms = nn.ModuleList([nn.RMSNorm(width), nn.RMSNorm(width)])
-        shapes = {"qkv": (3, 1), "out": (1, 1), "up": (4, 1), "down": (1, 4)}
-        for name, (n_out, n_in) in shapes.items():
-            scale = 0.02 / (math.sqrt(2 * layers) if name in ("out", "down") else 1.0)
-            weight = scale * torch.randn(n_out * width, n_in * width)
-            setattr(self, name, nn.Parameter(weight))
+        last = 0.02 / math.sqrt(2 * layers)
+        self.qkv = nn.Parameter(0.02 * torch.randn(3 * width, width))
+        self.out = nn.Parameter(last * torch.randn(width, width))
+        self.up = nn.Parameter(0.02 * torch.randn(4 * width, width))
+        self.down = nn.Parameter(last * torch.randn(width, 4 * width))
 
     def forward(self, x: Tensor, codes: Tensor, bias: Tensor | None, dtype: torch.dtype) -> Tensor:
         qkv = nnf.linear(self.norms[0](x).to(dtype), self.qkv.to(dtype))

@@ -10,7 +10,7 @@ from primal_studies.training._common import Settings, table
 
 __all__ = ["draw", "report", "scores"]
 
-YARN = "rotary, YaRN at evaluation"
+YARN = "{}, YaRN at evaluation"
 MEASURES = {"loss": "nats per byte", "passkey": "pass keys found", "copy": "letters copied"}
 # Two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom.
 _T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -20,7 +20,10 @@ def scores(runs: list[Settings], size: str, length: int, measure: str) -> dict[s
     """Return {method: {factor: one value for each seed}} at the best rate, YaRN as a method."""
     found: dict[str, dict[str, dict[int, float]]] = {}
     for run in _at_best_rate(runs, size, length):
-        for method, name in ((run["method"], measure), (YARN, f"yarn_{measure}")):
+        for method, name in (
+            (run["method"], measure),
+            (YARN.format(run["method"]), f"yarn_{measure}"),
+        ):
             for factor, value in run.get(name, {}).items():
                 found.setdefault(method, {}).setdefault(factor, {})[run["seed"]] = value
     return found

@@ -46,6 +46,18 @@ SEEDS = 5
 FULL = {"steps": 1200, "tokens_per_step": 16_384, "eval_tokens": 524_288, "eval_rows": 128}
 QUICK = {"steps": 3, "tokens_per_step": 1024, "eval_tokens": 2048, "eval_rows": 2}
 QUICK_LENGTH = 128
+# With five seeds, at 512 and with 30M before the others.
+MAIN = (
+    "rotary",
+    "prime log, trained length, half",
+    "prime log, trained length",
+    "ALiBi",
+    "HoPE",
+    "prime log",
+    "random",
+)
+# Whose models are evaluated with YaRN, too.
+STRETCHED = ("rotary", "prime log")
 KEY = ("method", "size", "length", "seed", "rate", "steps")
 
 
@@ -90,27 +102,26 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
 
 def plan(chosen: argparse.Namespace) -> list[Settings]:
     """Return the runs in their order; ``rate`` None stands for the best rate of the method."""
-    stages: list[tuple[str, int, Sequence[int], Sequence[float | None]]]
     if chosen.quick:
-        stages = [("tiny", QUICK_LENGTH, range(1), RATES[:1])]
+        stages = [("tiny", QUICK_LENGTH, range(1), RATES[:1], METHODS)]
         size = QUICK
     else:
         size = FULL | {"steps": chosen.steps}
+        best = (None,)
         stages = [
-            ("10M", 256, range(1), RATES),
-            ("10M", 256, range(1, chosen.seeds), (None,)),
-            ("10M", 512, range(1), (None,)),
-            ("30M", 256, range(1), (None,)),
-            ("10M", 512, range(1, chosen.seeds), (None,)),
-            ("30M", 256, range(1, 2), (None,)),
-            ("30M", 512, range(1), (None,)),
+            ("10M", 256, range(1), RATES, METHODS),
+            ("10M", 256, range(1, chosen.seeds), best, MAIN),
+            ("10M", 512, range(1), best, MAIN),
+            ("30M", 256, range(1), best, MAIN),
+            ("10M", 256, range(1, chosen.seeds), best, METHODS),
+            ("10M", 512, range(1, chosen.seeds), best, MAIN),
         ]
     return [
         {"method": method, "size": name, "length": length, "seed": seed, "rate": rate} | size
-        for name, length, seeds, rates in stages
+        for name, length, seeds, rates, methods in stages
         for seed in seeds
         for rate in rates
-        for method in METHODS
+        for method in methods
     ]
 
 
@@ -259,7 +270,7 @@ def measure(one: Settings, *, data: Path | None, device: str, eager: bool, **_: 
     train_seconds = time.perf_counter() - began
     model.eval()
     found = evaluate(model, one, text["validation"], device)
-    if one["method"] == "rotary":
+    if one["method"] in STRETCHED:
         yarn = evaluate(model, one, text["validation"], device, with_yarn=True)
         found |= {f"yarn_{name}": values for name, values in yarn.items()}
     if device.startswith("cuda"):
