@@ -19,7 +19,7 @@ import multiprocessing
 import sys
 import time
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from functools import cache
 from multiprocessing.connection import Connection, wait
 from pathlib import Path
@@ -43,7 +43,7 @@ from primal_studies.training._positions_text import (
 FACTORS = (1, 2, 4, 8, 16)
 RATES = (1e-3, 2e-3)
 SEEDS = 5
-FULL = {"steps": 1200, "tokens_per_step": 16_384, "eval_tokens": 524_288, "eval_rows": 128}
+FULL = {"steps": 2400, "tokens_per_step": 16_384, "eval_tokens": 524_288, "eval_rows": 128}
 QUICK = {"steps": 3, "tokens_per_step": 1024, "eval_tokens": 2048, "eval_rows": 2}
 QUICK_LENGTH = 128
 # With five seeds, at 512 and with 30M before the others.
