@@ -171,6 +171,9 @@ class CudaPositionsCompiled(PositionsConformance):
     device = "cuda"
     backend = "auto"
 
+    def cases(self):
+        yield pt.PrimePositions(32, layout="interleaved", device=self.device)
+
     def rotate(self, positions, q, k, places):
         torch.compiler.reset()
         turn = torch.compile(positions.rotary, fullgraph=True)

@@ -15,6 +15,7 @@ _HALF = tl.constexpr(1 << 31)
 # Pairs of columns in a tile, eight to a thread: rows of 16 bytes in 16-bit types.
 _TILE_PAIRS = 1024
 _HEADS_OF_A_PROGRAM = 16
+_WARPS = 4
 
 
 @jit
@@ -105,6 +106,6 @@ def write_rotary(
     rotary_kernel[grid](
         *(*inputs, *outputs, positions, increments, n, k, q_heads, k_heads),
         *(*positions.stride(), *strides, interleaved, inverse, whole, rows, columns, heads),
-        num_warps=4,
+        num_warps=_WARPS,
         enable_fp_fusion=False,
     )

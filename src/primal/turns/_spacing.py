@@ -11,7 +11,7 @@ the next would otherwise be almost the same.
 """
 
 import math
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 
 import numpy as np
@@ -28,6 +28,9 @@ SPACINGS = (*GRIDS, "raw", "kronecker")
 # the whole numbers below 2**18 that are taken from them; increments of rotary have 20 digits, and
 # up to 15 more where sigma is large.
 _DIGITS = 40
+# Of these the last few may be off. A power of two among the squares of a grid, as with a
+# trained length of 64, has to come out as itself.
+_SURE = Context(prec=36)
 _ROTARY_DIGITS = 48
 _LARGEST_ROTARY_SIGMA = 1e15
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510")
@@ -152,6 +155,7 @@ def _grid_primes(
         logarithm = (base if trained_length is None else Decimal(trained_length) / 2).ln()
         for j in range(k):
             square = (logarithm * (-2 * j) / steps).exp() / (fastest * fastest)
+            square = _SURE.plus(square)
             s = 0
             while square < _LEAST_PRIME:
                 square, s = square * 4, s + 1
