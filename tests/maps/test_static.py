@@ -271,7 +271,11 @@ class TestSpacing:
 
     @pytest.mark.parametrize(
         "options",
-        [{"spacing": "log", "trained_length": 100}, {"frequencies": [0.25, -0.1, 1e-9, 0.3]}],
+        [
+            {"spacing": "log", "turning": None, "trained_length": 100},
+            {"spacing": "log", "turning": 0.5, "trained_length": 100},
+            {"frequencies": [0.25, -0.1, 1e-9, 0.3]},
+        ],
     )
     def test_specs_of_a_length_and_of_given_frequencies(self, options):
         s = StaticPrime(8, sigma=0.5, **options)
@@ -302,6 +306,9 @@ class TestSpacing:
             ({"trained_length": 64, "spacing": "log", "base": 5.0}, r"base.*5\.0: leave"),
             ({"trained_length": 3, "spacing": "log"}, "trained_length.*3"),
             ({"frequencies": [0.1, 0.2]}, "frequencies must have 4 values"),
+            ({"spacing": "log", "trained_length": 64, "turning": 1.5}, "at most 1.*got 1.5"),
+            ({"spacing": "log", "trained_length": 64, "turning": 0.0}, "turning must"),
+            ({"spacing": "log", "turning": 0.5}, "turning goes with trained_length, got 0.5"),
             ({"frequencies": [0.1] * 4, "start": 1}, "without start"),
             ({"frequencies": [0.1, 0.2, np.nan, 0.3]}, "frequencies holds nan"),
         ],

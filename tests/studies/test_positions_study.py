@@ -23,10 +23,9 @@ def test_a_quick_run_is_kept_and_not_repeated(tmp_path, capsys):
     assert all(math.isfinite(v) for run in runs for v in run["loss"].values())
     printed = capsys.readouterr().out
     assert "| rotary, YaRN at evaluation |" in printed
-    kept = [json.loads(line) for line in (tmp_path / "positions-quick.jsonl").open()]
-    assert kept == runs
-    # A line cut short by an interrupt is measured again, and only that one.
     path = tmp_path / "positions-quick.jsonl"
+    assert [json.loads(line) for line in path.read_text().splitlines()] == runs
+    # A line cut short by an interrupt is measured again, and only that one.
     path.write_text("".join(path.read_text().splitlines(keepends=True)[:-1]) + '{"method": "ro')
     again = positions.main(arguments)
     assert again[:-1] == runs[:-1]
@@ -97,8 +96,9 @@ def test_methods_are_what_their_names_say():
     assert (f["rotary"][~turning] * length < 1).all()
     assert int((f["p-RoPE"] != 0).sum()) == 24
     assert float(f["rotary, clipped"].min()) == 1 / length
-    for name, share in (("", 1.0), (", half", 0.5), (", quarter", 0.25)):
-        own = f[f"prime log, trained length{name}"]
+    shares = {"trained length": 1.0, "three quarters": 0.75, "half": 0.5, "quarter": 0.25}
+    for name, share in shares.items():
+        own = f[f"prime log, {name}"]
         assert int((own != 0).sum()) == share * k
         assert 1.0 <= float(own[own != 0].abs().min()) * length < 1.01
     for name in ("none", "ALiBi", "learned"):

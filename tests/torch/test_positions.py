@@ -109,6 +109,7 @@ class TestBothDoors:
             {"spacing": "raw", "start": 3, "sigma": 0.5},
             {"spacing": "rotary", "base": 500.0},
             {"trained_length": 777},
+            {"trained_length": 777, "turning": 0.5},
             {"spacing": "kronecker", "sigma": 1e-3},
         ],
     )
@@ -361,6 +362,9 @@ class TestTrainedLength:
     def test_every_frequency_turns_within_it_and_none_beyond_half_a_turn(self):
         for D, length in ((16, 64), (64, 256), (128, 131_072)):
             f = PrimePositions(D, trained_length=length).frequencies.abs()
+            assert f[: 3 * D // 8].all()  # three quarters of the pairs turn
+            assert not f[3 * D // 8 :].any()
+            f = f[f > 0]
             assert float(f.min()) * length >= 1.0
             assert float(f.min()) * length < 1.002
             assert 0.499 < float(f.max()) <= 0.5
@@ -379,6 +383,17 @@ class TestTrainedLength:
                 assert [int(v) % 2**64 for v in turns] == expected
             again = pt.PrimePositions.from_map(primal.from_spec(longer.spec), head_dim=80)
             assert torch.equal(again.increments, longer.increments)
+
+    def test_still_pairs_stay_as_they_are(self):
+        q = torch.randn(1, 5, 16, generator=torch.Generator().manual_seed(0)).bfloat16()
+        layer = PrimePositions(16, trained_length=64, turning=0.5, layout="block")
+        found = layer.rotate(q, torch.arange(5) + 10**9, seq_dim=-2)
+        still = [4, 5, 6, 7, 12, 13, 14, 15]
+        assert torch.equal(found[..., still], q[..., still])
+        assert not torch.equal(found[..., 0], q[..., 0])
+        longer = layer.stretched(4.0).frequencies
+        assert not longer[4:].any()
+        assert (longer[:4] > 0).sum() >= 3
 
     def test_the_length_of_the_layer_is_the_default(self):
         layer = PrimePositions(16, trained_length=256)

@@ -91,7 +91,7 @@ class TestTrainedLength:
         mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
         known = set(primal.primes(28_000).tolist())
         for k, length in ((2, 4), (8, 64), (32, 1000), (64, 2**20)):
-            found = spaced_increments(k, trained_length=length)
+            found = spaced_increments(k, trained_length=length, turning=1.0)
             taken = []
             for j, increment in enumerate(found.tolist()):
                 with mpmath.workdps(60):
@@ -106,6 +106,12 @@ class TestTrainedLength:
                         p += 1
                     taken.append(p)
                     assert increment == int(mpmath.floor(mpmath.ldexp(mpmath.sqrt(p), 64 - s)))
+
+    def test_some_turn_as_if_they_were_alone(self):
+        for turning, n in ((None, 6), (0.75, 6), (0.5, 4), (0.01, 1)):
+            found = spaced_increments(8, trained_length=100, turning=turning)
+            alone = spaced_increments(n, trained_length=100, turning=1.0)
+            assert found.tolist() == alone.tolist() + [0] * (8 - n)
 
     def test_one_frequency_is_half_a_turn(self):
         assert spaced_increments(1, trained_length=100)[0] / 2.0**64 == pytest.approx(0.5, rel=1e-4)
@@ -135,7 +141,7 @@ class TestStretched:
             ((F, 0.5), "factor must be at least 1, got 0.5"),
             ((F[::-1], 2.0), "must be two or more that fall"),
             ((F[:1], 2.0), r"must be two or more that fall.*\(1,\)"),
-            ((F - F[-1], 2.0), "fall and are positive"),
+            ((F - 2 * F[-1], 2.0), "fall and are positive"),
         ],
     )
     def test_what_cannot_be_stretched(self, arguments, message):

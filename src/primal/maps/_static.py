@@ -65,6 +65,9 @@ class StaticPrime:
     trained_length : int, optional
         For ``"log"``, in place of `base`: the slowest frequency makes one turn in this many
         positions and the fastest half a turn in one.
+    turning : float, optional
+        With `trained_length`: share of the frequencies that are so, the others being 0 and last;
+        by default three quarters.
     frequencies : array_like of shape (D / 2,), optional
         Turns per position, in place of a spacing: those of a model that is there already.
 
@@ -88,6 +91,7 @@ class StaticPrime:
         spacing: str = "raw",
         base: float = 10000.0,
         trained_length: int | None = None,
+        turning: float | None = None,
         frequencies: object = None,
     ) -> None:
         self._D = even_dimension(D)
@@ -96,17 +100,18 @@ class StaticPrime:
         self._layout = one_of("layout", layout, LAYOUTS)
         self._spacing = one_of("spacing", spacing, SPACINGS)
         self._base = positive_scale("base", base)
-        self._trained_length = trained_length
+        self._trained_length, self._turning = trained_length, turning
         self._frequencies: tuple[float, ...] | None = None
         if frequencies is not None:
             f = np.asarray(real_array("frequencies", frequencies, last=self._D // 2), np.float64)
-            if f.ndim != 1 or trained_length is not None or start:
+            others = (start or None, trained_length, turning)
+            if f.ndim != 1 or any(value is not None for value in others):
                 raise ParameterError(
-                    f"frequencies must have shape ({self._D // 2},) and come without start and "
-                    f"trained_length, got shape {f.shape}, {start} and {trained_length}."
+                    f"frequencies must have shape ({self._D // 2},) and come without start, "
+                    f"trained_length and turning, got shape {f.shape} and {others}."
                 )
             self._frequencies, self._spacing = tuple(f.tolist()), GIVEN
-        if self._spacing in GRIDS or trained_length is not None:
+        if self._spacing in GRIDS or (trained_length, turning) != (None, None):
             _ = self.increments  # checks what goes together
         elif self._start + self._D // 2 > LARGEST_COUNT:
             raise ParameterError(
@@ -140,6 +145,7 @@ class StaticPrime:
                 start=self._start,
                 base=self._base,
                 trained_length=self._trained_length,
+                turning=self._turning,
             )
         values.flags.writeable = False
         return values
@@ -301,6 +307,7 @@ class StaticPrime:
         if fields.get("spacing", "raw") != "raw":
             others = ("frequencies", "trained_length")
             names = ("spacing", next((n for n in others if fields.get(n) is not None), "base"))
+            names += ("turning",) if "trained_length" in names else ()
         found = spec_fields("StaticPrime", fields, (*_FIELDS, *names))
         if "frequencies" in names:
             one_of("spacing of a spec with frequencies", found.pop("spacing"), (GIVEN,))
@@ -310,9 +317,12 @@ class StaticPrime:
         fields = {name: getattr(self, f"_{name}") for name in _FIELDS}
         if self._spacing == "raw":  # no other fields, and the fingerprints that it had before
             return fields
-        grid = "base" if self._trained_length is None else "trained_length"
-        name = "frequencies" if self._spacing == GIVEN else grid
-        return fields | {"spacing": self._spacing, name: getattr(self, f"_{name}")}
+        names = ["spacing", "base"]
+        if self._spacing == GIVEN:
+            names = ["spacing", "frequencies"]
+        elif self._trained_length is not None:
+            names = ["spacing", "trained_length", "turning"]
+        return fields | {name: getattr(self, f"_{name}") for name in names}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StaticPrime._from_spec, (self._fields(),)  # without the increments

@@ -39,13 +39,16 @@ class PrimePositions(StaticPrime):
         Positions of the sequences that a new model is trained with. The slowest frequency then
         makes one turn in them and the fastest half a turn in one: beyond the trained length no
         phase is new to the model. In place of `base`, for ``"log"``.
+    turning : float, optional
+        With `trained_length`: share of the pairs of columns that turn; the last ones stay as they
+        are (partial rotary embedding). By default three quarters.
     start, base, frequencies
         As in :class:`primal.StaticPrime`.
     layout : {"interleaved", "block"}, default="interleaved"
         Which columns are a pair: 2 j and 2 j + 1, or j and j + D/2 ("rotate half").
     head_dim : int, optional
-        Columns of what is rotated, if more than D: the first D turn and the others stay
-        (partial rotary embedding).
+        Columns of what is rotated, if more than D: the first D turn and the others stay, as in
+        models with a partial rotary factor.
     device, dtype
         As in :class:`StaticPrime`; rotations have the type of what is rotated.
 
@@ -67,6 +70,7 @@ class PrimePositions(StaticPrime):
         D: int,
         *,
         trained_length: int | None = None,
+        turning: float | None = None,
         spacing: str = "log",
         sigma: float = 1.0,
         start: int = 0,
@@ -85,6 +89,7 @@ class PrimePositions(StaticPrime):
             spacing=spacing,
             base=base,
             trained_length=trained_length,
+            turning=turning,
             frequencies=frequencies,
         )
         self._from_map(m, head_dim=head_dim, device=device, dtype=dtype)

@@ -35,7 +35,8 @@ def stretched_frequencies(
     Parameters
     ----------
     frequencies : array_like of shape (k,)
-        Turns per position, falling geometrically, as those of rotary embeddings do.
+        Turns per position, falling geometrically, as those of rotary embeddings do; zeros may
+        follow, and stay.
     factor : float
         At least 1.
     trained_length : int
@@ -64,18 +65,20 @@ def stretched_frequencies(
     method = one_of("method", method, METHODS)
     if factor < 1.0:
         raise ParameterError(f"factor must be at least 1, got {factor}: contexts only grow.")
-    if f.ndim != 1 or len(f) < 2 or not (np.diff(f) < 0).all() or f[-1] <= 0:
+    turning = int(np.count_nonzero(f))
+    f, still = (f, f[:0]) if f.ndim != 1 else (f[:turning], f[turning:])
+    if f.ndim != 1 or len(f) < 2 or still.any() or not (np.diff(f) < 0).all() or f[-1] <= 0:
         raise ParameterError(
             f"frequencies must be two or more that fall and are positive, got shape {f.shape}: "
             "those of raw square roots, or of positions without rotation, cannot be stretched."
         )
     j, last = np.arange(len(f)), len(f) - 1
     if method == "linear":
-        return f / factor
+        return np.concatenate((f / factor, still))
     if method == "ntk":
-        return f * factor ** (-j / last)
+        return np.concatenate((f * factor ** (-j / last), still))
     ratio_of_neighbors = np.log(f[0] / f[-1]) / last
     fast, slow = (np.log(f[0] * length / turns) / ratio_of_neighbors for turns in _YARN_TURNS)
     low, high = max(np.floor(fast), 0.0), min(np.ceil(slow), 2.0 * last + 1.0)
     divided = np.clip((j - low) / max(high - low, 0.001), 0.0, 1.0)
-    return f * (1.0 - divided) + f / factor * divided
+    return np.concatenate((f * (1.0 - divided) + f / factor * divided, still))

@@ -35,9 +35,8 @@ def _of_integers(values) -> Tensor:
     return torch.from_numpy(values.view("int64")).double() * 2.0**-64
 
 
-def _with_trained_length(k: int, length: int, seed: int, share: float = 1.0) -> Tensor:
-    turning = _of_integers(spaced_increments(round(share * k), trained_length=length))
-    return torch.cat((turning, torch.zeros(k - len(turning), dtype=torch.float64)))
+def _with_trained_length(k: int, length: int, seed: int, turning: float = 1.0) -> Tensor:
+    return _of_integers(spaced_increments(k, trained_length=length, turning=turning))
 
 
 def _high_only(k: int, length: int, seed: int) -> Tensor:
@@ -58,8 +57,9 @@ def _random(k: int, length: int, seed: int) -> Tensor:
 METHODS: dict[str, Callable[[int, int, int], Tensor]] = {
     "rotary": lambda k, length, seed: _rotary(k, 1e4),
     "prime log, trained length": _with_trained_length,
-    "prime log, trained length, half": partial(_with_trained_length, share=0.5),
-    "prime log, trained length, quarter": partial(_with_trained_length, share=0.25),
+    "prime log, three quarters": partial(_with_trained_length, turning=0.75),
+    "prime log, half": partial(_with_trained_length, turning=0.5),
+    "prime log, quarter": partial(_with_trained_length, turning=0.25),
     "random": _random,
     "HoPE": _high_only,
     "rotary, base = length": lambda k, length, seed: _rotary(k, float(length)),

@@ -49,7 +49,7 @@ QUICK_LENGTH = 128
 # With five seeds, at 512 and with 30M before the others.
 MAIN = (
     "rotary",
-    "prime log, trained length, half",
+    "prime log, three quarters",
     "prime log, trained length",
     "ALiBi",
     "HoPE",
