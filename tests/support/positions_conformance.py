@@ -138,6 +138,16 @@ class RotaryConformance:
         found = layer.rotary(q, k, seq_dim=-2)
         expected = layer.rotary(q.contiguous(), k.contiguous(), seq_dim=-2)
         assert all(torch.equal(a, b) for a, b in zip(found, expected, strict=True))
+        # Pairs of 16-bit columns that are no whole words, for their rows or their start.
+        for dtype in self.dtypes:
+            for x in (
+                random_like((2, 3, 5, 9), dtype, self.device),
+                random_like((2 * 3 * 5 * 8 + 1,), dtype, self.device)[1:].view(2, 3, 5, 8),
+            ):
+                odd = PrimePositions(8, head_dim=x.shape[-1])
+                found = odd.rotate(x, seq_dim=-2)
+                with plain_pytorch():
+                    assert torch.equal(found, odd.rotate(x, seq_dim=-2))
 
     def test_gradients_are_rotations_back(self):
         layer = PrimePositions(8, head_dim=12)

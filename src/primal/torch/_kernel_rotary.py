@@ -23,7 +23,7 @@ def rotary_kernel(
     q, k, q_out, k_out, positions, increments, n, n_frequencies, q_heads, k_heads,
     batch_step, place_step, q_batch, q_head, q_row, k_batch, k_head, k_row,
     qo_batch, qo_head, qo_row, ko_batch, ko_head, ko_row,
-    INTERLEAVED: tl.constexpr, INVERSE: tl.constexpr, WHOLE: tl.constexpr,
+    INTERLEAVED: tl.constexpr, INVERSE: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
     ROWS: tl.constexpr, PAIRS: tl.constexpr, HEADS: tl.constexpr,
 ):  # fmt: skip
     """Write q and k turned; the arguments after the heads are strides in elements."""
@@ -44,42 +44,46 @@ def rotary_kernel(
         _turn_heads(
             q + batch * q_batch, q_out + batch * qo_batch, q_head, qo_head, q_row, qo_row,
             rows, columns, cos, sin, n, n_frequencies, group * HEADS, q_heads,
-            INTERLEAVED, WHOLE, PAIRS, HEADS,
+            INTERLEAVED, WORDS, WHOLE, HEADS,
         )  # fmt: skip
     else:
         _turn_heads(
             k + batch * k_batch, k_out + batch * ko_batch, k_head, ko_head, k_row, ko_row,
             rows, columns, cos, sin, n, n_frequencies, (group - groups) * HEADS, k_heads,
-            INTERLEAVED, WHOLE, PAIRS, HEADS,
+            INTERLEAVED, WORDS, WHOLE, HEADS,
         )  # fmt: skip
 
 
 @jit
 def _turn_heads(
     x, out, x_head, out_head, x_row, out_row, rows, columns, cos, sin, n, n_frequencies,
-    first, n_heads, INTERLEAVED: tl.constexpr, WHOLE: tl.constexpr, PAIRS: tl.constexpr,
+    first, n_heads, INTERLEAVED: tl.constexpr, WORDS: tl.constexpr, WHOLE: tl.constexpr,
     HEADS: tl.constexpr,
 ):  # fmt: skip
     """Turn up to HEADS heads from `first` on by the same waves."""
+    kind = out.dtype.element_ty
     line, line_out = rows[:, None] * x_row, rows[:, None] * out_row
+    low = columns[None, :]
     for step in range(HEADS):
         head = (first + step).to(tl.int64)
         source, target = x + head * x_head + line, out + head * out_head + line_out
-        inside = None if WHOLE else (rows < n)[:, None] & (head < n_heads)
-        if INTERLEAVED:
-            both = tl.arange(0, 2 * PAIRS)[None, :]
-            mask = None if WHOLE else inside & (both < 2 * n_frequencies)
-            value = tl.load(source + both, mask).to(tl.float32)
-            a, b = tl.split(tl.reshape(value, (value.shape[0], PAIRS, 2)))
-            turned = tl.interleave(a * cos - b * sin, a * sin + b * cos)
-            tl.store(target + both, turned.to(out.dtype.element_ty), mask)
+        mask = None
+        if not WHOLE:
+            mask = (rows < n)[:, None] & (head < n_heads) & (low < n_frequencies)
+        if WORDS:
+            word = tl.load((source + 2 * low).to(tl.pointer_type(tl.int32), bitcast=True), mask)
+            a = word.to(tl.int16).to(kind, bitcast=True).to(tl.float32)
+            b = (word >> 16).to(tl.int16).to(kind, bitcast=True).to(tl.float32)
+            c = (a * cos - b * sin).to(kind).to(tl.int16, bitcast=True).to(tl.int32) & 0xFFFF
+            d = (a * sin + b * cos).to(kind).to(tl.int16, bitcast=True).to(tl.int32) << 16
+            tl.store((target + 2 * low).to(tl.pointer_type(tl.int32), bitcast=True), c | d, mask)
         else:
-            low, high = columns[None, :], columns[None, :] + n_frequencies
-            mask = None if WHOLE else inside & (low < n_frequencies)
-            a = tl.load(source + low, mask).to(tl.float32)
-            b = tl.load(source + high, mask).to(tl.float32)
-            tl.store(target + low, (a * cos - b * sin).to(out.dtype.element_ty), mask)
-            tl.store(target + high, (a * sin + b * cos).to(out.dtype.element_ty), mask)
+            even = 2 * low if INTERLEAVED else low
+            odd = even + 1 if INTERLEAVED else low + n_frequencies
+            a = tl.load(source + even, mask).to(tl.float32)
+            b = tl.load(source + odd, mask).to(tl.float32)
+            tl.store(target + even, (a * cos - b * sin).to(kind), mask)
+            tl.store(target + odd, (a * sin + b * cos).to(kind), mask)
 
 
 def write_rotary(
@@ -102,10 +106,14 @@ def write_rotary(
     heads = min(_HEADS_OF_A_PROGRAM, next_power_of_two(max(q_heads, k_heads)))
     whole = not (n % rows or q_heads % heads or k_heads % heads) and k == columns
     grid = (quotient(n, rows) * batch, quotient(q_heads, heads) + quotient(k_heads, heads))
-    strides = [step for tensor in (*inputs, *outputs) for step in tensor.stride()[:3]]
+    tensors = (*inputs, *outputs)
+    strides = [step for tensor in tensors for step in tensor.stride()[:3]]
+    # A pair of neighbors of 16 bits is one word, read and written whole where it is aligned.
+    aligned = not any(step % 2 for step in strides) and not any(t.data_ptr() % 4 for t in tensors)
+    words = interleaved and inputs[0].element_size() == 2 and aligned
     rotary_kernel[grid](
-        *(*inputs, *outputs, positions, increments, n, k, q_heads, k_heads),
-        *(*positions.stride(), *strides, interleaved, inverse, whole, rows, columns, heads),
+        *(*tensors, positions, increments, n, k, q_heads, k_heads),
+        *(*positions.stride(), *strides, interleaved, inverse, words, whole, rows, columns, heads),
         num_warps=_WARPS,
         enable_fp_fusion=False,
     )

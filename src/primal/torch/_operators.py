@@ -16,7 +16,6 @@ every order come from three operators.
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
 import importlib.util
 import os
-from functools import cache
 from typing import Any
 
 import torch
@@ -255,9 +254,12 @@ def _wish() -> str:
     return wish
 
 
-@cache
+_TRITON_FOUND = importlib.util.find_spec("triton") is not None
+
+
+@torch.compiler.assume_constant_result
 def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+    return _TRITON_FOUND
 
 
 def _rows(x: Tensor) -> Tensor:

@@ -18,7 +18,7 @@ from primal_studies.bench._bars import Bar
 from primal_studies.bench._gpu_rotary import measure as measure_rotary
 from primal_studies.bench._gpu_rotary import rotary_bars
 
-__all__ = ["DYNAMIC_SHAPES", "report", "timer_of"]
+__all__ = ["DYNAMIC_SHAPES", "report"]
 
 STATIC_SHAPE = (2**20, 1024)
 # N, d, D, the most that `fast` may take, in floors, and the basis hadamard, in fills of the output.
@@ -46,12 +46,12 @@ def report(repeats_ms: int = 60) -> dict[str, Any]:
     """
     import torch
 
-    timer = timer_of(repeats_ms)
+    timer = _timer(repeats_ms)
     ceilings = _ceilings(timer)
     static = _static(timer)
     dynamic = [_dynamic(timer, ceilings, *shape[:3]) for shape in DYNAMIC_SHAPES]
     gradient = _gradient(timer)
-    rotary = measure_rotary(timer)
+    rotary = measure_rotary()
     bars = _bars(ceilings, static, dynamic, gradient) + rotary_bars(rotary)
     return {
         "device": torch.cuda.get_device_name(),
@@ -65,7 +65,7 @@ def report(repeats_ms: int = 60) -> dict[str, Any]:
     }
 
 
-def timer_of(repeats_ms: int) -> Callable[[Callable[[], object]], float]:
+def _timer(repeats_ms: int) -> Callable[[Callable[[], object]], float]:
     """Return a function that times a call in milliseconds: median, by events on the device.
 
     Between calls the cache is cleared, which also lets the card cool: the same kernels back to

@@ -12,6 +12,17 @@ __all__ = ["draw", "report", "scores"]
 
 YARN = "{}, YaRN at evaluation"
 MEASURES = {"loss": "nats per byte", "passkey": "pass keys found", "copy": "letters copied"}
+# What the picture shows, of the methods: others lie on one of these.
+_DRAWN = {
+    "prime log, three quarters": "-",
+    "rotary": "-",
+    "random": "-",
+    "HoPE": "-",
+    "ALiBi": "-",
+    YARN.format("rotary"): "--",
+    "prime raw": ":",
+    "none": ":",
+}
 # Two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom.
 _T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
@@ -36,7 +47,10 @@ def interval(values: list[float]) -> float:
 
 
 def report(runs: list[Settings]) -> str:
-    """Return one table for each size, length and measure; the best at four times comes first."""
+    """Return one table for each size, length and measure; the best at four times comes first.
+
+    Beside a mean stands half of its 95 % interval over seeds.
+    """
     parts = []
     for size, length in sorted({(run["size"], run["length"]) for run in runs}):
         for measure, unit in MEASURES.items():
@@ -49,20 +63,49 @@ def report(runs: list[Settings]) -> str:
                 for method in order
             ]
             header = ["positions", *(str(length * int(f)) for f in factors), "seeds"]
-            title = f"### {size}, trained at {length}: {unit} (± half a 95 % interval)"
+            title = f"### {size}, trained at {length}: {unit}"
             parts.append(f"{title}\n\n{table(header, rows)}")
     tokens = sum(run["tokens"] for run in runs)
-    seconds = sum(run["train_seconds"] for run in runs)
+    seconds = sum(run["seconds"] / run["workers"] for run in runs)
     machines = ", ".join(sorted({run["machine"] for run in runs}))
     parts.append(
-        f"{len(runs)} runs, {tokens / 1e6:,.0f} million bytes trained on, {seconds:,.0f} s of "
-        f"training by processes that shared {machines}."
+        f"{len(runs)} runs, {tokens / 1e6:,.0f} million bytes trained on, {seconds:,.0f} s on "
+        f"{machines}."
     )
     return "\n\n".join(parts)
 
 
 def draw(runs: list[Settings], folder: Path) -> None:
-    """Draw loss by position for every size and length."""
+    """Draw the loss by position, of every size and length one picture; needs matplotlib."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    from primal_studies.style import PALETTE, RC
+
+    for size, length in sorted({(run["size"], run["length"]) for run in runs}):
+        with mpl.rc_context(RC):
+            figure, axes = plt.subplots(figsize=(7.4, 3.9), layout="constrained")
+            for (name, style), colour in zip(_DRAWN.items(), PALETTE * 2, strict=False):
+                prefix = "yarn_" if name == YARN.format("rotary") else ""
+                method = "rotary" if prefix else name
+                curves = [
+                    run[f"{prefix}by_position"]
+                    for run in _at_best_rate(runs, size, length)
+                    if run["method"] == method and f"{prefix}by_position" in run
+                ]
+                if curves:
+                    mean = [statistics.fmean(point) for point in zip(*curves, strict=True)]
+                    x = [(i + 0.5) / 2 for i in range(len(mean))]  # halves of the trained length
+                    axes.plot(x, mean, style, color=colour, label=name)
+            axes.axvline(1.0, color="grey", linewidth=0.6)
+            axes.set_xscale("log", base=2)
+            axes.set(xlabel="position / trained length", ylabel="loss, nats per byte")
+            axes.set_ylim(0.9, 2.2)
+            figure.legend(loc="outside right center")
+            figure.savefig(folder / f"positions-loss-{size}-{length}.png")
+            plt.close(figure)
 
 
 def _cell(values: dict[int, float]) -> str:

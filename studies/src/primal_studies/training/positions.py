@@ -75,6 +75,9 @@ def main(argv: list[str] | None = None) -> list[Settings]:
         runs += measure_all(chosen, runs, path)
     print(report(runs))
     if chosen.draw:
+        from primal_studies.training._figures import draw_nearness
+
+        draw_nearness(chosen.out / "positions-nearness.png")
         draw(runs, chosen.out)
     return runs
 
@@ -256,7 +259,9 @@ def _work(link: Connection, options: dict[str, Any]) -> None:
             return
 
 
-def measure(one: Settings, *, data: Path | None, device: str, eager: bool, **_: Any) -> Settings:
+def measure(
+    one: Settings, *, data: Path | None, device: str, eager: bool, workers: int, **_: Any
+) -> Settings:
     """Train one model and return its settings with what it scores and costs."""
     start = time.perf_counter()
     text, on_device = _loaded(data, device)
@@ -285,6 +290,7 @@ def measure(one: Settings, *, data: Path | None, device: str, eager: bool, **_: 
             "train_seconds": round(train_seconds, 2),
             "seconds": round(time.perf_counter() - start, 2),
             "machine": machine(device),
+            "workers": workers,
         }
     )
 
