@@ -27,6 +27,9 @@ _DRAWN = {
 _T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
 
 
+_ENOUGH = 5
+
+
 def scores(runs: list[Settings], size: str, length: int, measure: str) -> dict[str, dict]:
     """Return {method: {factor: one value for each seed}} at the best rate, YaRN as a method."""
     found: dict[str, dict[str, dict[int, float]]] = {}
@@ -49,7 +52,7 @@ def interval(values: list[float]) -> float:
 def report(runs: list[Settings]) -> str:
     """Return one table for each size, length and measure; the best at four times comes first.
 
-    Beside a mean stands half of its 95 % interval over seeds.
+    Beside a mean stands half of its 95 % interval over seeds, of fewer than five their range.
     """
     parts = []
     for size, length in sorted({(run["size"], run["length"]) for run in runs}):
@@ -111,7 +114,9 @@ def draw(runs: list[Settings], folder: Path) -> None:
 def _cell(values: dict[int, float]) -> str:
     listed = list(values.values())
     mean = f"{statistics.fmean(listed):.3f}"
-    return f"{mean} ± {interval(listed):.3f}" if len(listed) > 1 else mean
+    if len(listed) >= _ENOUGH:
+        return f"{mean} ± {interval(listed):.3f}"
+    return mean if len(listed) < 2 else f"{mean} ({min(listed):.3f} to {max(listed):.3f})"
 
 
 def _at_best_rate(runs: list[Settings], size: str, length: int) -> list[Settings]:

@@ -93,6 +93,9 @@ def _options(argv: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--workers", type=int, default=1, help="processes that train at once")
     parser.add_argument("--budget-seconds", type=float, default=float("inf"))
     parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument(
+        "--methods", nargs="*", choices=list(METHODS), default=list(METHODS), metavar="METHOD"
+    )
     parser.add_argument("--steps", type=int, default=FULL["steps"])
     parser.add_argument("--eager", action="store_true", help="train without torch.compile")
     parser.add_argument("--quick", action="store_true", help="seconds, on Python's own text")
@@ -125,6 +128,7 @@ def plan(chosen: argparse.Namespace) -> list[Settings]:
         for seed in seeds
         for rate in rates
         for method in methods
+        if method in chosen.methods
     ]
 
 

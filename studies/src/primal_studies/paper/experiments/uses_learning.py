@@ -1,6 +1,6 @@
 """Uses in neural networks: positions, state, signals, equations, few measurements.
 
-Training takes a quarter of an hour on a large GPU, so it is not part of a run. The scripts in the
+Training takes half an hour on a large GPU, so it is not part of a run. The scripts in the
 folder ``experiments`` of the source tree do it; ``learned.json`` holds what they found. What is
 done here is to show those numbers and to judge the paper's expectations from them.
 """
