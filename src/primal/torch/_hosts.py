@@ -147,12 +147,13 @@ class _Transformers(_Replacement):
             scaling = float(getattr(host, f"{prefix}attention_scaling"))
             self.tables[layer] = _Table(self._positions(radians), scaling)
         self.copies = ""
-        layer, place = next(iter(self.tables)), torch.arange(_PROBED, device=radians.device)[None]
+        layer, (positions, _) = next(iter(self.tables.items()))
         extra = (layer,) if layer else ()
-        x = torch.zeros(1, device=radians.device)
+        device = next(host.buffers()).device
+        x, place = torch.zeros(1, device=device), torch.arange(_PROBED, device=device)[None]
         found = host(x, place, *extra)
         theirs = torch.stack(found) if isinstance(found, tuple) else found[None]
-        if theirs.shape[-1] == 2 * radians.shape[0]:
+        if theirs.shape[-1] == positions.D:
             pairs = torch.equal(theirs[..., 0::2], theirs[..., 1::2])
             self.copies = "pairs" if pairs else "halves"
         self._check(torch.stack(self(x, place, *extra)), theirs)
@@ -193,7 +194,7 @@ class _XTransformers(_Replacement):
         )
 
     def forward_from_seq_len(self, seq_len: int) -> tuple[Tensor, float]:
-        return self(torch.arange(seq_len, device=self.inv_freq.device))
+        return self(torch.arange(seq_len, device=next(self.buffers()).device))
 
     def forward(self, t: Tensor, offset: int = 0) -> tuple[Tensor, float]:
         turns = self.positions.turns(t if t.ndim > 1 else t[None])
