@@ -93,7 +93,7 @@ def spaced_increments(
     [1.0, 0.10002, 0.01, 0.001]
     >>> f = spaced_increments(4, trained_length=250)
     >>> (2.0**64 / f[:3]).round(1).tolist(), f[3]  # positions in a turn
-    ([2.0, 22.4, 249.9], np.uint64(0))
+    ([2.0, 22.4, 250.0], np.uint64(0))
     """
     k = whole_number("k", k, least=1)
     spacing = one_of("spacing", spacing, SPACINGS)

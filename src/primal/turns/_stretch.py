@@ -57,7 +57,7 @@ def stretched_frequencies(
     >>> from primal.turns import stretched_frequencies
     >>> f = 10000.0 ** (-np.arange(4) / 4) / (2 * np.pi)
     >>> (stretched_frequencies(f, 4, trained_length=2048) / f).round(2).tolist()
-    [1.0, 1.0, 0.62, 0.25]
+    [1.0, 1.0, 0.63, 0.25]
     """
     f = np.asarray(real_array("frequencies", frequencies), dtype=np.float64)
     factor = real_number("factor", factor, above=0.0, below=np.inf)
