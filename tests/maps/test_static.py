@@ -273,7 +273,7 @@ class TestSpacing:
         "options",
         [
             {"spacing": "log", "turning": None, "trained_length": 100},
-            {"spacing": "log", "turning": 0.5, "trained_length": 100},
+            {"spacing": "log", "turning": np.float32(0.5), "trained_length": np.int64(100)},
             {"frequencies": [0.25, -0.1, 1e-9, 0.3]},
         ],
     )

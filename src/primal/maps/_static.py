@@ -101,6 +101,10 @@ class StaticPrime:
         self._spacing = one_of("spacing", spacing, SPACINGS)
         self._base = positive_scale("base", base)
         self._trained_length, self._turning = trained_length, turning
+        if trained_length is not None:
+            self._trained_length = whole_number("trained_length", trained_length)
+        if turning is not None:
+            self._turning = positive_scale("turning", turning)
         self._frequencies: tuple[float, ...] | None = None
         if frequencies is not None:
             f = np.asarray(real_array("frequencies", frequencies, last=self._D // 2), np.float64)
@@ -111,7 +115,7 @@ class StaticPrime:
                     f"trained_length and turning, got shape {f.shape} and {others}."
                 )
             self._frequencies, self._spacing = tuple(f.tolist()), GIVEN
-        if self._spacing in GRIDS or (trained_length, turning) != (None, None):
+        if self._spacing in GRIDS or trained_length is not None or turning is not None:
             _ = self.increments  # checks what goes together
         elif self._start + self._D // 2 > LARGEST_COUNT:
             raise ParameterError(
