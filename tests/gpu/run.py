@@ -22,7 +22,11 @@ sys.path[:0] = [str(ROOT / "src"), str(ROOT / "studies" / "src"), str(ROOT / "te
 
 import numpy as np  # noqa: E402
 import torch  # noqa: E402
-from positions_conformance import PositionsConformance, StateConformance  # noqa: E402
+from positions_conformance import (  # noqa: E402
+    PositionsConformance,
+    RotaryConformance,
+    StateConformance,
+)
 from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
 
 import primal  # noqa: E402
@@ -149,13 +153,31 @@ def run(cls: type, names: list[str]) -> dict[str, str]:
     return outcomes
 
 
+class InterpretedPositions(PositionsConformance, RotaryConformance):
+    backend = "triton"
+    dtypes = (torch.float32, torch.float16)  # the interpreter cuts bfloat16 where a GPU rounds
+
+
 class CudaPositionsEager(PositionsConformance, StateConformance):
     device = "cuda"
     backend = "eager"
 
 
-class CudaPositionsTriton(CudaPositionsEager):
+class CudaPositionsTriton(CudaPositionsEager, RotaryConformance):
     backend = "triton"
+
+
+class CudaPositionsCompiled(PositionsConformance):
+    device = "cuda"
+    backend = "auto"
+
+    def cases(self):
+        yield pt.PrimePositions(32, layout="interleaved", device=self.device)
+
+    def rotate(self, positions, q, k, places):
+        torch.compiler.reset()
+        turn = torch.compile(positions.rotary, fullgraph=True)
+        return turn(q, k, places, seq_dim=-2)
 
 
 def main() -> int:
@@ -170,8 +192,9 @@ def main() -> int:
         print(json.dumps({"error": "no GPU found: use --interpret"}))
         return 2
     report: dict = {"torch": torch.__version__, "checks": {}}
-    on_cuda = [CudaEager, CudaTriton, CudaPositionsEager, CudaPositionsTriton]
-    for cls in [Interpreted] if options.interpret else on_cuda:
+    on_positions = [CudaPositionsEager, CudaPositionsTriton, CudaPositionsCompiled]
+    on_cuda = [CudaEager, CudaTriton, *on_positions]
+    for cls in [Interpreted, InterpretedPositions] if options.interpret else on_cuda:
         report["checks"] |= run(cls, options.names)
     if options.bench:
         from primal_studies.bench._gpu import report as measure

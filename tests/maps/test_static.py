@@ -3,6 +3,7 @@
 import json
 import pickle
 import tracemalloc
+from fractions import Fraction
 
 import mpmath
 import numpy as np
@@ -267,6 +268,54 @@ class TestSpacing:
             primal.from_spec({name: v for name, v in s.spec.items() if name != "base"})
         with pytest.raises(primal.errors.SpecError, match="has spacing"):
             primal.from_spec(StaticPrime(8).spec | {"spacing": "raw"})
+
+    @pytest.mark.parametrize(
+        "options",
+        [
+            {"spacing": "log", "turning": None, "trained_length": 100},
+            {"spacing": "log", "turning": np.float32(0.5), "trained_length": np.int64(100)},
+            {"frequencies": [0.25, -0.1, 1e-9, 0.3]},
+        ],
+    )
+    def test_specs_of_a_length_and_of_given_frequencies(self, options):
+        s = StaticPrime(8, sigma=0.5, **options)
+        again = primal.from_spec(json.loads(json.dumps(s.spec)))
+        assert again == s == pickle.loads(pickle.dumps(s))
+        assert hash(again) == hash(s)
+        assert again.fingerprint == s.fingerprint
+        assert "base" not in s.spec
+        name = list(options)[-1]
+        for lacking in (None, "absent"):
+            fields = s.spec | {name: None}
+            fields = fields if lacking is None else {n: v for n, v in s.spec.items() if n != name}
+            with pytest.raises(primal.PrimalError, match="lacks base"):
+                primal.from_spec(fields)
+        with pytest.raises(primal.PrimalError, match="cannot grow"):
+            s.grow(12)
+
+    def test_given_frequencies_are_rounded_once(self):
+        f = [0.25, -0.1, 3.0000001, 1e-19]
+        expected = [round(Fraction(v) * 2**64) % 2**64 for v in f]
+        assert StaticPrime(8, frequencies=f).increments.tolist() == expected
+
+    @pytest.mark.parametrize(
+        ("options", "message"),
+        [
+            ({"trained_length": 64}, "trained_length is for spacing.*'raw'"),
+            ({"trained_length": 64, "spacing": "rotary"}, "trained_length is for.*'rotary'"),
+            ({"trained_length": 64, "spacing": "log", "base": 5.0}, r"base.*5\.0: leave"),
+            ({"trained_length": 3, "spacing": "log"}, "trained_length.*3"),
+            ({"frequencies": [0.1, 0.2]}, "frequencies must have 4 values"),
+            ({"spacing": "log", "trained_length": 64, "turning": 1.5}, "at most 1.*got 1.5"),
+            ({"spacing": "log", "trained_length": 64, "turning": 0.0}, "turning must"),
+            ({"spacing": "log", "turning": 0.5}, "turning goes with trained_length, got 0.5"),
+            ({"frequencies": [0.1] * 4, "start": 1}, "without start"),
+            ({"frequencies": [0.1, 0.2, np.nan, 0.3]}, "frequencies holds nan"),
+        ],
+    )
+    def test_what_does_not_go_together(self, options, message):
+        with pytest.raises(primal.PrimalError, match=message):
+            StaticPrime(8, **options)
 
     def test_near_positions_come_back(self):
         s = StaticPrime(32, spacing="log")

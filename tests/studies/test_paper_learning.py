@@ -38,9 +38,9 @@ def test_every_table_has_rows_and_says_what_it_cost(outcome):
     assert all(row["seconds"] > 0 and row["machine"] for row in outcome.tables["cost"])
 
 
-def test_the_gpu_runs_took_less_than_twenty_minutes(outcome):
+def test_the_gpu_runs_took_half_an_hour(outcome):
     on_gpu = [row["seconds"] for row in outcome.tables["cost"] if "NVIDIA" in row["machine"]]
-    assert 0 < sum(on_gpu) < 20 * 60
+    assert 20 * 60 < sum(on_gpu) < 30 * 60  # as the module says
 
 
 def test_figures_are_drawn(outcome):
@@ -60,8 +60,9 @@ def test_positions_are_judged_by_both_lengths(outcome):
     judge = JUDGES["positions-for-transformers"]
     usual, beyond = (outcome.facts[f"text_rotary_{x}"].value for x in ("x1", "x4"))
     both = changed(outcome, text_prime_log_x1=usual - 1, text_prime_log_x4=beyond - 1)
-    one = changed(outcome, text_prime_log_x1=usual - 1, text_prime_raw_x4=beyond)
-    none = changed(outcome, text_prime_raw_x4=beyond)
+    level = {"text_prime_raw_x4": beyond, "text_prime_log_x4": beyond}
+    one = changed(outcome, text_prime_log_x1=usual - 1, **level)
+    none = changed(outcome, **level)
     assert judge(both).verdict == Verdict.HOLDS
     assert judge(one).verdict == Verdict.IN_PART
     assert judge(none).verdict == Verdict.FAILS

@@ -168,6 +168,9 @@ ROOMS: dict[str, Room] = {
             "positions": np.arange(3, dtype=np.uint64),
             "codes": turns.phases_to_uint8(_TURNS),
             "k": 8,
+            "frequencies": [0.4, 0.1],
+            "factor": 2.0,
+            "trained_length": 64,
         },
         calls={"round_turns": {"turns": _TURNS.astype(np.uint64)}},
     ),
@@ -339,6 +342,10 @@ ROOMS: dict[str, Room] = {
         excluded={
             f"{layer}.keep_frequencies": "is called by PrimeParallel, with a range of its own"
             for layer in ("DynamicPrime", "PrimeFeatures", "PrimePositions", "StaticPrime")
+        }
+        | {
+            "PrimePositions.stretched": "rejects frequencies that can grow; its function is tried",
+            "use_exact_rotary": "changes its model, which a second call then rejects",
         },
     ),
     "primal.torch.functional": Room(

@@ -12,6 +12,7 @@ import pytest
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from positions_conformance import PositionsConformance, RotaryConformance  # noqa: E402
 from torch_conformance import TorchConformance  # noqa: E402
 
 import primal.torch as pt  # noqa: E402
@@ -93,14 +94,19 @@ def interpreted(*names: str) -> dict[str, str]:
     return json.loads(done.stdout)["checks"]
 
 
-INTERPRETED = [name for name in dir(TorchConformance) if name.startswith("test_")]
+def tests_of(*classes: type) -> list[str]:
+    return [name for cls in classes for name in dir(cls) if name.startswith("test_")]
 
 
-@pytest.mark.parametrize("half", [0, 1])
-def test_triton_kernels_conform_in_the_interpreter(half):
+FEATURES = tests_of(TorchConformance)
+POSITIONS = tests_of(PositionsConformance, RotaryConformance)
+
+
+@pytest.mark.parametrize("names", [FEATURES[::2], FEATURES[1::2], POSITIONS])
+def test_triton_kernels_conform_in_the_interpreter(names):
     pytest.importorskip("triton", reason="Triton is not installed")
-    found = interpreted(*INTERPRETED[half::2])
-    assert found
+    found = interpreted(*names)
+    assert len(found) >= len(names)
     assert {name: outcome for name, outcome in found.items() if outcome != "ok"} == {}
 
 

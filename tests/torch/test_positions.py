@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import json
-import math
 
 import numpy as np
 import pytest
@@ -12,7 +10,7 @@ import pytest
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from positions_conformance import (  # noqa: E402
-    NEAR_A_BILLION,
+    FAR,
     PositionsConformance,
     float64_rotation,
 )
@@ -110,12 +108,14 @@ class TestBothDoors:
             {},
             {"spacing": "raw", "start": 3, "sigma": 0.5},
             {"spacing": "rotary", "base": 500.0},
+            {"trained_length": 777},
+            {"trained_length": 777, "turning": 0.5},
             {"spacing": "kronecker", "sigma": 1e-3},
         ],
     )
     def test_same_arguments_have_the_same_bits(self, options):
         sklearn = pytest.importorskip("primal.sklearn", reason="scikit-learn is not installed")
-        t = NEAR_A_BILLION
+        t = FAR
         found = PrimePositions(32, **options)(torch.from_numpy(t)).numpy()
         table = sklearn.PrimePositions(32, **options).fit_transform(t[:, None])
         np.testing.assert_array_equal(found.view(np.uint32), table.view(np.uint32))
@@ -212,7 +212,10 @@ class TestRotary:
             (lambda p, q: p.rotary(q[0], q[0]), r"axes for positions and columns, got \(8,\)"),
             (lambda p, q: p.rotary(q, q, seq_dim=-1), r"seq_dim=-1 is no axis.*\(2, 8\)"),
             (lambda p, q: p.rotary(q, q, seq_dim=3), "seq_dim=3 is no axis"),
-            (lambda p, q: rotary(q[:, :4], q, torch.arange(2), p.increments), "same columns"),
+            (
+                lambda p, q: rotary(q[:, :4], q, torch.arange(2), p.increments),
+                "q must have 8 columns.*4",
+            ),
             (lambda p, q: rotary(q, q, torch.arange(2), p.increments, layout="x"), "layout must"),
             (lambda p, q: PrimePositions(8, head_dim=6), "head_dim must be at least D = 8, got 6"),
         ],
@@ -328,8 +331,8 @@ class TestAgainstRotaryEmbeddingTorch:
 
     def test_phases_near_a_billion(self):
         positions = PrimePositions(64, layout="interleaved")
-        q = torch.ones(1, len(NEAR_A_BILLION), 64)
-        places = torch.from_numpy(NEAR_A_BILLION)
+        q = torch.ones(1, len(FAR), 64)
+        places = torch.from_numpy(FAR)
         true = float64_rotation(positions, q, places)
         turned = positions.rotate(q, places, seq_dim=-2)
         assert (turned.double() - true).abs().max() < 1e-6
@@ -355,60 +358,49 @@ class TestStandardRotary:
         assert (near - expected).abs().max() > 1.0  # "log" is another model at these positions
 
 
-class TestExperiment:
-    @pytest.fixture
-    def script(self):
-        return pytest.importorskip("primal_studies.training.positions")
+class TestTrainedLength:
+    def test_every_frequency_turns_within_it_and_none_beyond_half_a_turn(self):
+        for D, length in ((16, 64), (64, 256), (128, 131_072)):
+            f = PrimePositions(D, trained_length=length).frequencies.abs()
+            assert f[: 3 * D // 8].all()  # three quarters of the pairs turn
+            assert not f[3 * D // 8 :].any()
+            f = f[f > 0]
+            assert float(f.min()) * length >= 1.0
+            assert float(f.min()) * length < 1.002
+            assert 0.499 < float(f.max()) <= 0.5
 
-    def test_quick_run_is_kept_and_not_repeated(self, script, tmp_path, capsys, monkeypatch):
-        runs = script.main(["--quick", "--seeds", "2", "--out", str(tmp_path)])
-        assert {(run["task"], run["method"]) for run in runs} == {
-            (task, method) for task in script.TASKS for method in script.METHODS
-        }
-        for task in script.TASKS:
-            assert len({run["parameters"] for run in runs if run["task"] == task}) == 1
-        assert all(math.isfinite(v) for run in runs for row in run["values"] for v in row)
-        assert "| prime log |" in capsys.readouterr().out
-        kept = json.loads((tmp_path / "positions-quick.json").read_text())
-        monkeypatch.setattr(script, "measure", _never)
-        again = script.main(["--quick", "--seeds", "2", "--out", str(tmp_path)])
-        assert again == runs == list(kept.values())
-        assert capsys.readouterr().err.count("on file") == len(runs)
+    def test_longer_contexts_keep_weights_and_phases(self):
+        """Stretched frequencies are given ones: integers from there on, in every type."""
+        layer = PrimePositions(64, spacing="rotary", layout="block", head_dim=80)
+        for method in ("yarn", "ntk", "linear"):
+            longer = layer.stretched(8.0, trained_length=2048, method=method)
+            assert longer.head_dim == 80
+            assert longer.layout == "block"
+            t = torch.tensor([10**12 + 3])
+            expected = [int(i) * (10**12 + 3) % 2**64 for i in longer.increments]
+            for dtype in (torch.float32, torch.bfloat16, torch.float16):
+                turns = longer.to(dtype).turns(t)[0]
+                assert [int(v) % 2**64 for v in turns] == expected
+            again = pt.PrimePositions.from_map(primal.from_spec(longer.spec), head_dim=80)
+            assert torch.equal(again.increments, longer.increments)
 
-    def test_members_train_as_if_alone(self, script):
-        from primal_studies.training._members import train_members
+    def test_still_pairs_stay_as_they_are(self):
+        q = torch.randn(1, 5, 16, generator=torch.Generator().manual_seed(0)).bfloat16()
+        layer = PrimePositions(16, trained_length=64, turning=0.5, layout="block")
+        found = layer.rotate(q, torch.arange(5) + 10**9, seq_dim=-2)
+        still = [4, 5, 6, 7, 12, 13, 14, 15]
+        assert torch.equal(found[..., still], q[..., still])
+        assert not torch.equal(found[..., 0], q[..., 0])
+        longer = layer.stretched(4.0).frequencies
+        assert not longer[4:].any()
+        assert (longer[:4] > 0).sum() >= 3
 
-        def train(rates):
-            make = lambda: torch.nn.Linear(3, 2)  # noqa: E731
-            draw = lambda g: (torch.randn(4, 3, generator=g), torch.zeros(4, 2))  # noqa: E731
-            loss = lambda y, t: (y - t).pow(2).flatten(1).mean(1)  # noqa: E731
-            return train_members(make, draw, loss, seeds=2, rates=rates, steps=5, device="cpu")[1][
-                "weight"
-            ]
-
-        both, one = train((1e-2, 1e-1)), train((1e-1,))
-        torch.testing.assert_close(both[1::2], one)
-        assert not torch.allclose(both[0], both[1])
-
-    def test_tasks_can_be_solved(self, script):
-        generator = torch.Generator().manual_seed(0)
-        x, y = script.draw_copy(3, 10, "train", generator)
-        scored = y != script.IGNORED
-        assert scored.sum(1).tolist() == [5, 5, 5]
-        assert torch.equal(y[:, 5:], x[:, :5])
-        x, y = script.draw_recall(3, 24, "train", generator)
-        for row, targets in zip(x.tolist(), y.tolist(), strict=True):
-            known = {}
-            for place in range(0, 24, 2):
-                key, value = row[place : place + 2]
-                assert targets[place] == known.get(key, script.IGNORED)
-                known[key] = value
-        x, y = script.draw_text(2, 16, "test", generator)
-        assert torch.equal(x[:, 9:], y[:, 8:-1])
-
-
-def _never(one, *, device):
-    raise AssertionError("measured again")
+    def test_the_length_of_the_layer_is_the_default(self):
+        layer = PrimePositions(16, trained_length=256)
+        expected = layer.stretched(2.0, trained_length=256)
+        assert torch.equal(layer.stretched(2.0).increments, expected.increments)
+        with pytest.raises(primal.PrimalError, match="trained_length of the model is needed"):
+            PrimePositions(16).stretched(2.0)
 
 
 def _heads(batch: int, n: int, D: int) -> tuple[torch.Tensor, torch.Tensor]:

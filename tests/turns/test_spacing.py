@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import primal
-from primal.turns import spaced_increments
+from primal.errors import PrimalError
+from primal.turns import spaced_increments, stretched_frequencies
 from primal.turns._spacing import _grid_primes
 
 
@@ -82,3 +83,67 @@ class TestSpacing:
     def test_errors(self, arguments, message):
         with pytest.raises(primal.PrimalError, match=message):
             spaced_increments(**arguments)
+
+
+class TestTrainedLength:
+    def test_the_grid_in_integers(self):
+        """Primes above the squares of a geometric grid from half a turn to one in the length."""
+        mpmath = pytest.importorskip("mpmath", reason="mpmath is not installed")
+        known = set(primal.primes(28_000).tolist())
+        for k, length in ((2, 4), (8, 64), (32, 1000), (64, 2**20)):
+            found = spaced_increments(k, trained_length=length, turning=1.0)
+            taken = []
+            for j, increment in enumerate(found.tolist()):
+                with mpmath.workdps(60):
+                    ratio = mpmath.mpf(length) / 2
+                    square = mpmath.power(ratio, mpmath.mpf(-2 * j) / (k - 1)) / 4
+                    square = mpmath.mpf(mpmath.nstr(square, 40))  # powers of two are powers
+                    s = 0
+                    while square < 2**16:
+                        square, s = square * 4, s + 1
+                    p = int(mpmath.floor(square)) + 1
+                    while p not in known or p in taken:
+                        p += 1
+                    taken.append(p)
+                    assert increment == int(mpmath.floor(mpmath.ldexp(mpmath.sqrt(p), 64 - s)))
+
+    def test_some_turn_as_if_they_were_alone(self):
+        for turning, n in ((None, 6), (0.75, 6), (0.5, 4), (0.01, 1)):
+            found = spaced_increments(8, trained_length=100, turning=turning)
+            alone = spaced_increments(n, trained_length=100, turning=1.0)
+            assert found.tolist() == alone.tolist() + [0] * (8 - n)
+
+    def test_one_frequency_is_half_a_turn(self):
+        assert spaced_increments(1, trained_length=100)[0] / 2.0**64 == pytest.approx(0.5, rel=1e-4)
+
+
+class TestStretched:
+    F = 10000.0 ** (-np.arange(8) / 8) / (2 * np.pi)
+
+    def test_linear_divides_and_ntk_raises_the_base(self):
+        linear = stretched_frequencies(self.F, 4, trained_length=100, method="linear")
+        np.testing.assert_array_equal(linear, self.F / 4)
+        ntk = stretched_frequencies(self.F, 4, trained_length=100, method="ntk")
+        base = 10000.0 * 4 ** (8 / 7)  # as its users write it: base * factor**(d / (d - 2))
+        np.testing.assert_allclose(ntk, base ** (-np.arange(8) / 8) / (2 * np.pi), rtol=1e-13)
+
+    def test_yarn_keeps_fast_ones_and_divides_slow_ones(self):
+        found = self.F / stretched_frequencies(self.F, 16, trained_length=1024)
+        turns = self.F * 1024
+        np.testing.assert_allclose(found[turns > 60], 1.0)
+        np.testing.assert_allclose(found[turns < 0.3], 16.0)
+        assert (np.diff(found) >= -1e-12).all()
+        np.testing.assert_array_equal(stretched_frequencies(self.F, 1, trained_length=9), self.F)
+
+    @pytest.mark.parametrize(
+        ("arguments", "message"),
+        [
+            ((F, 0.5), "factor must be at least 1, got 0.5"),
+            ((F[::-1], 2.0), "must be two or more that fall"),
+            ((F[:1], 2.0), r"must be two or more that fall.*\(1,\)"),
+            ((F - 2 * F[-1], 2.0), "fall and are positive"),
+        ],
+    )
+    def test_what_cannot_be_stretched(self, arguments, message):
+        with pytest.raises(PrimalError, match=message):
+            stretched_frequencies(*arguments, trained_length=64)

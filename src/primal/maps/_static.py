@@ -23,12 +23,13 @@ from primal.decoding import have_phases, phases_of
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps._common import LAYOUTS, blocks, output_dtype, read_only
-from primal.turns import GRIDS, LARGEST_COUNT, SPACINGS, spaced_increments
+from primal.turns import GRIDS, LARGEST_COUNT, SPACINGS, frequency_increments, spaced_increments
 
 if TYPE_CHECKING:
     from primal.decoding import PositionDecoder
 
 _FIELDS = ("D", "sigma", "start", "layout")
+GIVEN = "given"  # the spacing of frequencies from elsewhere
 # Entries of the codes compared at once while decoding, and of their similarities: 4 and 16 MB.
 _DECODE_ENTRIES = 1 << 20
 _DECODE_SCORES = 1 << 22
@@ -61,6 +62,14 @@ class StaticPrime:
         depend on D, so such a map cannot grow.
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``.
+    trained_length : int, optional
+        For ``"log"``, in place of `base`: the slowest frequency makes one turn in this many
+        positions and the fastest half a turn in one.
+    turning : float, optional
+        With `trained_length`: share of the frequencies that are so, the others being 0 and last;
+        by default three quarters.
+    frequencies : array_like of shape (D / 2,), optional
+        Turns per position, in place of a spacing: those of a model that is there already.
 
     Examples
     --------
@@ -81,6 +90,9 @@ class StaticPrime:
         layout: str = "block",
         spacing: str = "raw",
         base: float = 10000.0,
+        trained_length: int | None = None,
+        turning: float | None = None,
+        frequencies: object = None,
     ) -> None:
         self._D = even_dimension(D)
         self._sigma = positive_scale("sigma", sigma)
@@ -88,7 +100,22 @@ class StaticPrime:
         self._layout = one_of("layout", layout, LAYOUTS)
         self._spacing = one_of("spacing", spacing, SPACINGS)
         self._base = positive_scale("base", base)
-        if self._spacing in GRIDS:
+        self._trained_length, self._turning = trained_length, turning
+        if trained_length is not None:
+            self._trained_length = whole_number("trained_length", trained_length)
+        if turning is not None:
+            self._turning = positive_scale("turning", turning)
+        self._frequencies: tuple[float, ...] | None = None
+        if frequencies is not None:
+            f = np.asarray(real_array("frequencies", frequencies, last=self._D // 2), np.float64)
+            others = (start or None, trained_length, turning)
+            if f.ndim != 1 or any(value is not None for value in others):
+                raise ParameterError(
+                    f"frequencies must have shape ({self._D // 2},) and come without start, "
+                    f"trained_length and turning, got shape {f.shape} and {others}."
+                )
+            self._frequencies, self._spacing = tuple(f.tolist()), GIVEN
+        if self._spacing in GRIDS or trained_length is not None or turning is not None:
             _ = self.increments  # checks what goes together
         elif self._start + self._D // 2 > LARGEST_COUNT:
             raise ParameterError(
@@ -105,12 +132,25 @@ class StaticPrime:
         "_base", "Ratio of the highest to the lowest frequency of a logarithmic spacing."
     )
 
+    trained_length = read_only[int | None](
+        "_trained_length", "Positions in which the slowest frequency makes one turn, if given."
+    )
+
     @cached_property
     def increments(self) -> np.ndarray:
         """Phase moved in one step, uint64 of shape (D / 2,), units of 2**-64 turn."""
-        values = spaced_increments(
-            self._D // 2, self._spacing, sigma=self._sigma, start=self._start, base=self._base
-        )
+        if self._frequencies is not None:
+            values = frequency_increments(self._sigma * np.array(self._frequencies))
+        else:
+            values = spaced_increments(
+                self._D // 2,
+                self._spacing,
+                sigma=self._sigma,
+                start=self._start,
+                base=self._base,
+                trained_length=self._trained_length,
+                turning=self._turning,
+            )
         values.flags.writeable = False
         return values
 
@@ -245,7 +285,7 @@ class StaticPrime:
         D = even_dimension(D)
         if D < self._D:
             raise ParameterError(f"a map of D = {self._D} cannot grow to {D}: ask for more.")
-        if self._spacing in GRIDS:
+        if self._spacing in (*GRIDS, GIVEN):
             raise ParameterError(
                 f"frequencies of spacing {self._spacing!r} depend on their number and cannot grow: "
                 f"make a new map of D = {D}."
@@ -255,7 +295,10 @@ class StaticPrime:
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        return make_spec("StaticPrime", **self._fields())
+        fields = self._fields()
+        if self._frequencies is not None:
+            fields["frequencies"] = list(self._frequencies)
+        return make_spec("StaticPrime", **fields)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -264,14 +307,26 @@ class StaticPrime:
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> StaticPrime:
-        names = _FIELDS if fields.get("spacing", "raw") == "raw" else (*_FIELDS, "spacing", "base")
-        return cls(**spec_fields("StaticPrime", fields, names))
+        names: tuple[str, ...] = ()
+        if fields.get("spacing", "raw") != "raw":
+            others = ("frequencies", "trained_length")
+            names = ("spacing", next((n for n in others if fields.get(n) is not None), "base"))
+            names += ("turning",) if "trained_length" in names else ()
+        found = spec_fields("StaticPrime", fields, (*_FIELDS, *names))
+        if "frequencies" in names:
+            one_of("spacing of a spec with frequencies", found.pop("spacing"), (GIVEN,))
+        return cls(**found)
 
     def _fields(self) -> dict[str, Any]:
         fields = {name: getattr(self, f"_{name}") for name in _FIELDS}
-        # The paper's codes have no other fields, and the fingerprints they had before.
-        grid = {} if self._spacing == "raw" else {"spacing": self._spacing, "base": self._base}
-        return fields | grid
+        if self._spacing == "raw":  # no other fields, and the fingerprints that it had before
+            return fields
+        names = ["spacing", "base"]
+        if self._spacing == GIVEN:
+            names = ["spacing", "frequencies"]
+        elif self._trained_length is not None:
+            names = ["spacing", "trained_length", "turning"]
+        return fields | {name: getattr(self, f"_{name}") for name in names}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return StaticPrime._from_spec, (self._fields(),)  # without the increments

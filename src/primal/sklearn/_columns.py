@@ -112,6 +112,9 @@ class PrimePositions(ColumnCodes):
     sigma, start, base : float, int, float
         Scale of the frequencies; index of the first prime, for ``"raw"`` and ``"kronecker"``; ratio
         of the highest to the lowest frequency, for ``"log"`` and ``"rotary"``.
+    trained_length, turning : int and float, optional
+        For ``"log"``, in place of `base`: the slowest frequency makes one turn in this many; share
+        of the frequencies that are so, by default three quarters. The others are 0.
 
     Attributes
     ----------
@@ -141,12 +144,16 @@ class PrimePositions(ColumnCodes):
         sigma: float = 1.0,
         start: int = 0,
         base: float = 10000.0,
+        trained_length: int | None = None,
+        turning: float | None = None,
     ) -> None:
         self.n_components = n_components
         self.spacing = spacing
         self.sigma = sigma
         self.start = start
         self.base = base
+        self.trained_length = trained_length
+        self.turning = turning
 
     def _note(self, t: np.ndarray, *, first: bool) -> None:
         low, high = t.min(axis=0), t.max(axis=0)
@@ -191,8 +198,8 @@ class PrimePositions(ColumnCodes):
         self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
 
     def _map(self, D: int, **_: Any) -> StaticPrime:
-        options = {"sigma": self.sigma, "start": self.start, "base": self.base}
-        return super()._map(D, spacing=self.spacing, **options)
+        names = ("spacing", "sigma", "start", "base", "trained_length", "turning")
+        return super()._map(D, **{name: getattr(self, name) for name in names})
 
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         try:

@@ -8,6 +8,7 @@ from primal.torch import functional
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._embedding import Embedding
 from primal.torch._features import PrimeFeatures
+from primal.torch._hosts import use_exact_rotary
 from primal.torch._inr import SHARE_OF_NYQUIST as SHARE_OF_NYQUIST
 from primal.torch._inr import PrimeINR, sampling_sigma
 from primal.torch._positions import PrimePositions
@@ -30,4 +31,5 @@ __all__ = [
     "rotary",
     "rotate",
     "sampling_sigma",
+    "use_exact_rotary",
 ]

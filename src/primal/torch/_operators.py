@@ -16,7 +16,6 @@ every order come from three operators.
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
 import importlib.util
 import os
-from functools import cache
 from typing import Any
 
 import torch
@@ -211,6 +210,32 @@ def transform_gradient(
     return out.to(x.dtype).view(x.shape)
 
 
+@torch.library.custom_op("primal::rotary", mutates_args=())
+def rotary(
+    q: Tensor, k: Tensor, positions: Tensor, increments: Tensor, interleaved: bool, inverse: bool
+) -> tuple[Tensor, Tensor]:
+    """Return q and k (batch, heads, n, columns) turned by int64 positions (batch, n), or back.
+
+    By kernels only. Columns beyond the 2 k that turn stay; there may be no heads.
+    """
+    from primal.torch._kernels import write_rotary
+
+    inputs = [x.detach() if x.stride(-1) == 1 else x.detach().contiguous() for x in (q, k)]
+    outputs = [torch.empty_like(x) for x in (q, k)]
+    D = 2 * increments.shape[0]
+    for x, out in zip(inputs, outputs, strict=True):
+        if x.shape[-1] > D:
+            out[..., D:] = x[..., D:]
+    if D and (q.numel() or k.numel()):
+        with torch.cuda.device_of(q):
+            write_rotary(
+                *(inputs, outputs, positions, increments.contiguous()),
+                interleaved=interleaved,
+                inverse=inverse,
+            )
+    return outputs[0], outputs[1]
+
+
 def use_kernels(tensor: torch.Tensor) -> bool:
     """Whether Triton kernels take this tensor."""
     wish = _wish()
@@ -237,9 +262,12 @@ def _wish() -> str:
     return wish
 
 
-@cache
+_TRITON_FOUND = importlib.util.find_spec("triton") is not None
+
+
+@torch.compiler.assume_constant_result
 def _has_triton() -> bool:
-    return importlib.util.find_spec("triton") is not None
+    return _TRITON_FOUND
 
 
 def _rows(x: Tensor) -> Tensor:
@@ -280,6 +308,7 @@ exact_features.register_fake(
 )
 fast_features.register_fake(lambda x, table, *rest: _features_like(x, table.shape[0], rest[-1]))
 input_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
+rotary.register_fake(lambda q, k, *_: (torch.empty_like(q), torch.empty_like(k)))
 transform_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
 transform_rows.register_fake(
     lambda table, device: torch.empty(

@@ -12,8 +12,9 @@ import primal.maps
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
 from primal.torch._inputs import POSITIONS, check_device, checked_positions
-from primal.torch._rotary import rotary, sequence_axis, turned
+from primal.torch._rotary import sequence_axis, turned
 from primal.torch._static import StaticPrime
+from primal.turns import stretched_frequencies
 
 
 class PrimePositions(StaticPrime):
@@ -34,13 +35,20 @@ class PrimePositions(StaticPrime):
         with those. ``"raw"`` are the paper's codes.
     sigma : float, default=1.0
         Scale of the frequencies; 0.25 stretches positions four times.
-    start, base
+    trained_length : int, optional
+        Positions of the sequences that a new model is trained with. The slowest frequency then
+        makes one turn in them and the fastest half a turn in one: beyond the trained length no
+        phase is new to the model. In place of `base`, for ``"log"``.
+    turning : float, optional
+        With `trained_length`: share of the pairs of columns that turn; the last ones stay as they
+        are (partial rotary embedding). By default three quarters.
+    start, base, frequencies
         As in :class:`primal.StaticPrime`.
     layout : {"interleaved", "block"}, default="interleaved"
         Which columns are a pair: 2 j and 2 j + 1, or j and j + D/2 ("rotate half").
     head_dim : int, optional
-        Columns of what is rotated, if more than D: the first D turn and the others stay
-        (partial rotary embedding).
+        Columns of what is rotated, if more than D: the first D turn and the others stay, as in
+        models with a partial rotary factor.
     device, dtype
         As in :class:`StaticPrime`; rotations have the type of what is rotated.
 
@@ -48,7 +56,7 @@ class PrimePositions(StaticPrime):
     --------
     >>> import torch
     >>> from primal.torch import PrimePositions
-    >>> positions = PrimePositions(64)
+    >>> positions = PrimePositions(64, trained_length=1024)
     >>> positions(torch.arange(10)).shape
     torch.Size([10, 64])
     >>> q = k = torch.ones(2, 8, 10, 64, dtype=torch.bfloat16)  # batch, heads, positions, D
@@ -61,17 +69,28 @@ class PrimePositions(StaticPrime):
         self,
         D: int,
         *,
+        trained_length: int | None = None,
+        turning: float | None = None,
         spacing: str = "log",
         sigma: float = 1.0,
         start: int = 0,
         base: float = 10000.0,
+        frequencies: object = None,
         layout: str = "interleaved",
         head_dim: int | None = None,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
     ) -> None:
         m = primal.maps.StaticPrime(
-            D, sigma=sigma, start=start, layout=layout, spacing=spacing, base=base
+            D,
+            sigma=sigma,
+            start=start,
+            layout=layout,
+            spacing=spacing,
+            base=base,
+            trained_length=trained_length,
+            turning=turning,
+            frequencies=frequencies,
         )
         self._from_map(m, head_dim=head_dim, device=device, dtype=dtype)
 
@@ -86,6 +105,35 @@ class PrimePositions(StaticPrime):
     def radians(self) -> Tensor:
         """Radians per position within [-pi, pi), float64 of shape (D / 2,), for other libraries."""
         return self.increments.double() * (2.0 * math.pi * 2.0**-64)
+
+    def stretched(
+        self, factor: float, *, trained_length: int | None = None, method: str = "yarn"
+    ) -> PrimePositions:
+        """Return positions for contexts `factor` times as long, for weights that stay.
+
+        Parameters
+        ----------
+        factor, method
+            See :func:`primal.turns.stretched_frequencies`.
+        trained_length : int, optional
+            Of the model; by default the one that these positions were made with.
+
+        Examples
+        --------
+        >>> from primal.torch import PrimePositions
+        >>> model = PrimePositions(64, spacing="rotary", base=500000.0, layout="block")
+        >>> longer = model.stretched(4.0, trained_length=8192)
+        >>> (model.frequencies / longer.frequencies)[[0, 31]].round(decimals=6).tolist()
+        [1.0, 4.0]
+        """
+        length = self.map.trained_length if trained_length is None else trained_length
+        if length is None:
+            raise ParameterError("trained_length of the model is needed, got None: pass it.")
+        given = self.frequencies.cpu().numpy()
+        options = {"trained_length": length, "method": method}
+        frequencies = stretched_frequencies(given % 1.0, factor, **options)
+        m = primal.maps.StaticPrime(self.D, layout=self.layout, frequencies=frequencies)
+        return self.from_map(m, **self._options())
 
     def rotary(
         self,
@@ -116,10 +164,8 @@ class PrimePositions(StaticPrime):
                 "takes its own positions or offset."
             )
         places = _places(positions, q, axis, offset)
-        (q, q_rest), (k, k_rest) = self._split(q), self._split(k)
-        increments = self._increments_on(q.device)
-        q, k = rotary(q, k, places, increments, layout=self.layout, seq_dim=seq_dim)
-        return _joined(q, q_rest), _joined(k, k_rest)
+        q, k = self._turned((q, k), places, seq_dim)
+        return q, k
 
     def rotate(
         self,
@@ -144,26 +190,23 @@ class PrimePositions(StaticPrime):
         True
         """
         places = _places(positions, x, sequence_axis(x, seq_dim), offset)
-        x, rest = self._split(x)
-        increments = self._increments_on(x.device)
-        x = turned(x, places, increments, layout=self.layout, seq_dim=seq_dim)
-        return _joined(x, rest)
+        return self._turned((x,), places, seq_dim)[0]
 
     def _options(self) -> dict[str, Any]:
         return super()._options() | ({} if self.head_dim == self.D else {"head_dim": self.head_dim})
 
-    def _split(self, x: Tensor) -> tuple[Tensor, Tensor | None]:
-        """Return the columns that turn, and those that stay."""
-        if x.shape[-1] != self.head_dim:
-            raise ParameterError(
-                f"what is rotated must have {self.head_dim} columns, got shape {tuple(x.shape)}: "
-                "to leave some of them as they are, make the layer with head_dim."
-            )
-        return (x, None) if self.head_dim == self.D else (x[..., : self.D], x[..., self.D :])
-
-
-def _joined(turned: Tensor, rest: Tensor | None) -> Tensor:
-    return turned if rest is None else torch.cat((turned, rest), dim=-1)
+    def _turned(
+        self, tensors: tuple[Tensor, ...], places: Tensor, seq_dim: int | None
+    ) -> tuple[Tensor, ...]:
+        for x in tensors:
+            if x.shape[-1] != self.head_dim:
+                raise ParameterError(
+                    f"what is rotated must have {self.head_dim} columns, got shape "
+                    f"{tuple(x.shape)}: to leave some of them as they are, make the layer with "
+                    "head_dim."
+                )
+        increments = self._increments_on(tensors[0].device)
+        return turned(tensors, places, increments, layout=self.layout, seq_dim=seq_dim)
 
 
 def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -10,6 +12,7 @@ from primal.errors import DataError, ParameterError
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
 from primal.torch._inputs import check_device, check_tensor, checked_positions, is_interleaved
+from primal.torch._rotary_fused import rotary_by_kernel
 
 
 def rotary(
@@ -55,20 +58,46 @@ def rotary(
     >>> rotary(q, k, torch.tensor([0, 1]), quarter)[0].int().tolist()
     [[1, 0], [0, 1]]
     """
-    of_q, of_k = (aligned_positions(positions, x, seq_dim) for x in (q, k))
-    codes = _codes(of_q, increments, layout, q.dtype)
-    turned_q = rotate(q, codes, layout=layout)
-    if of_q.shape != of_k.shape or q.dtype != k.dtype:  # mostly both have the same codes
-        codes = _codes(of_k, increments, layout, k.dtype)
-    return turned_q, rotate(k, codes, layout=layout)
+    D = 2 * len(F.checked_increments(increments))
+    for name, x in (("q", q), ("k", k)):
+        _check_tensor(x)
+        if x.shape[-1:] != (D,):
+            raise ParameterError(
+                f"{name} must have {D} columns, two for each increment, got shape {_shape(x)}: "
+                "slice off columns that stay."
+            )
+    turned_q, turned_k = turned((q, k), positions, increments, layout=layout, seq_dim=seq_dim)
+    return turned_q, turned_k
 
 
 def turned(
-    x: Tensor, positions: Tensor, increments: Tensor, *, layout: str, seq_dim: int | None
-) -> Tensor:
-    """Return one tensor turned by its positions; see :func:`rotary`."""
-    place = aligned_positions(positions, x, seq_dim)
-    return rotate(x, _codes(place, increments, layout, x.dtype), layout=layout)
+    tensors: tuple[Tensor, ...],
+    positions: Tensor,
+    increments: Tensor,
+    *,
+    layout: str,
+    seq_dim: int | None,
+) -> tuple[Tensor, ...]:
+    """Return tensors with their first 2 k columns turned by their positions, others as they are."""
+    aligned = [aligned_positions(positions, x, seq_dim) for x in tensors]
+    if aligned[0].shape == aligned[-1].shape:
+        for x in tensors:
+            check_device("increments", increments, x)
+            check_device("positions", positions, x)
+        interleaved = is_interleaved(layout)
+        found = rotary_by_kernel(tensors, aligned[0].long(), increments, interleaved)
+        if found is not None:
+            return found
+    codes: dict[tuple[Any, ...], Tensor] = {}  # mostly all have the same
+    results = []
+    for x, place in zip(tensors, aligned, strict=True):
+        key = (place.shape, x.dtype)
+        if key not in codes:
+            codes[key] = _codes(place, increments, layout, x.dtype)
+        D = codes[key].shape[-1]
+        whole = rotate(x[..., :D], codes[key], layout=layout)
+        results.append(whole if x.shape[-1] == D else torch.cat((whole, x[..., D:]), dim=-1))
+    return tuple(results)
 
 
 def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:

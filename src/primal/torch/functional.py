@@ -62,7 +62,7 @@ def static_prime(
     True
     """
     t = checked_positions(t)
-    check_device("increments", _checked_increments(increments), t)
+    check_device("increments", checked_increments(increments), t)
     return _operators.static_codes(
         t.long(), increments, is_interleaved(layout), output_dtype(dtype)
     )
@@ -215,7 +215,7 @@ def _kind(value: object) -> str:
     return str(value.dtype) if isinstance(value, Tensor) else type(value).__name__
 
 
-def _checked_increments(increments: Tensor) -> Tensor:
+def checked_increments(increments: Tensor) -> Tensor:
     if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
         raise DataError(
             f"increments must be a tensor of int64, got {_kind(increments)}: use increment_tensor."

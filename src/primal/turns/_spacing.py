@@ -11,12 +11,12 @@ the next would otherwise be almost the same.
 """
 
 import math
-from decimal import Decimal, localcontext
+from decimal import Context, Decimal, localcontext
 from functools import lru_cache
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, require_memory, whole_number
+from primal._checks import one_of, positive_scale, real_number, require_memory, whole_number
 from primal.errors import ParameterError
 from primal.turns._primes import LARGEST_COUNT, prime_slice
 from primal.turns._roots import floor_roots, increments
@@ -28,6 +28,9 @@ SPACINGS = (*GRIDS, "raw", "kronecker")
 # the whole numbers below 2**18 that are taken from them; increments of rotary have 20 digits, and
 # up to 15 more where sigma is large.
 _DIGITS = 40
+# Of these the last few may be off. A power of two among the squares of a grid, as with a
+# trained length of 64, has to come out as itself.
+_SURE = Context(prec=36)
 _ROTARY_DIGITS = 48
 _LARGEST_ROTARY_SIGMA = 1e15
 _PI = Decimal("3.14159265358979323846264338327950288419716939937510")
@@ -36,6 +39,8 @@ _LARGEST_LOG_COUNT = 4096
 # Enough for all of them to follow one another from 2**18 on: 23,000 primes lie below it.
 _N_PRIMES = 28_000
 _LARGEST_BASE = 1e15
+_USUAL_BASE = 10000.0
+_USUAL_SHARE = 0.75
 
 N_BLOCKS = 16
 _GOLDEN = (math.sqrt(5.0) + 1.0) / 2.0
@@ -51,7 +56,9 @@ def spaced_increments(
     *,
     sigma: float = 1.0,
     start: int = 0,
-    base: float = 10000.0,
+    base: float = _USUAL_BASE,
+    trained_length: int | None = None,
+    turning: float | None = None,
 ) -> np.ndarray:
     """Return the increments of k frequencies, uint64 in units of 2**-64 turn.
 
@@ -70,17 +77,35 @@ def spaced_increments(
         Index of the first prime for ``"raw"``, of the only one for ``"kronecker"``.
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``, roughly.
+    trained_length : int, optional
+        For ``"log"``, in place of `base`: a geometric grid from half a turn for each position
+        to one turn in this many. No frequency is so slow that a model trained at this length
+        sees only a part of its turn.
+    turning : float, optional
+        With `trained_length`: the share of the frequencies that are so, the others being 0 and
+        last. By default three quarters: a model that turns all of them has none left for what
+        does not depend on positions.
 
     Examples
     --------
     >>> from primal.turns import spaced_increments
     >>> (spaced_increments(4) / 2.0**64 * 6.283185).round(5).tolist()
     [1.0, 0.10002, 0.01, 0.001]
+    >>> f = spaced_increments(4, trained_length=250)
+    >>> (2.0**64 / f[:3]).round(1).tolist(), f[3]  # positions in a turn
+    ([2.0, 22.4, 250.0], np.uint64(0))
     """
     k = whole_number("k", k, least=1)
     spacing = one_of("spacing", spacing, SPACINGS)
     sigma = positive_scale("sigma", sigma)
     start = whole_number("start", start)
+    if trained_length is not None and (spacing != "log" or base != _USUAL_BASE):
+        raise ParameterError(
+            f'trained_length is for spacing "log", in place of base, got spacing {spacing!r} '
+            f"and base {base!r}: leave those out."
+        )
+    if turning is not None and trained_length is None:
+        raise ParameterError(f"turning goes with trained_length, got {turning!r} without it.")
     if spacing == "raw":
         return increments(k, start=start, sigma=sigma)
     if spacing == "kronecker":
@@ -98,6 +123,17 @@ def spaced_increments(
         )
     if spacing == "rotary":
         return _rotary_increments(k, Decimal(ratio), sigma)
+    if trained_length is not None:
+        length = Decimal(whole_number("trained_length", trained_length, least=4, most=1 << 48))
+        share = _USUAL_SHARE if turning is None else turning
+        share = real_number("turning", share, above=0.0, below=math.inf)
+        if share > 1.0:
+            raise ParameterError(f"turning must be at most 1, a share of all, got {turning!r}.")
+        n = max(1, math.floor(share * k + 0.5))
+        p, exponents = _grid_primes(n, length / 2, first=Decimal(2), steps=max(1, n - 1))
+        values = np.zeros(k, dtype=np.uint64)
+        values[:n] = floor_roots(p, np.ldexp(sigma, -exponents), 64)
+        return values
     p, exponents = _grid_primes(k, Decimal(ratio))
     return floor_roots(p, np.ldexp(sigma, -exponents), 64)
 
@@ -114,11 +150,14 @@ def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
         return np.array([int(v.to_integral_value()) % 2**64 for v in exact], dtype=np.uint64)
 
 
-def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
-    """Return the primes p_j and the exponents s_j of the logarithmic grid.
+def _grid_primes(
+    k: int, ratio: Decimal, *, first: Decimal = 2 * _PI, steps: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the primes p_j and the exponents s_j of a logarithmic grid.
 
-    With g_j = base**(-j / k) / (2 pi), in turns, s_j is the whole number that brings
-    g_j**2 * 4**s_j into [2**16, 2**18), and p_j the smallest prime above it not yet taken.
+    With g_j = ratio**(-j / steps) / first in turns, steps being k by default, s_j is the whole
+    number that brings g_j**2 * 4**s_j into [2**16, 2**18), and p_j the smallest prime above it
+    not yet taken.
     """
     if k > _LARGEST_LOG_COUNT:
         raise ParameterError(
@@ -129,9 +168,10 @@ def _grid_primes(k: int, base: Decimal) -> tuple[np.ndarray, np.ndarray]:
     exponent_of: dict[int, int] = {}  # by place in the table, in the order of j
     with localcontext() as context:
         context.prec = _DIGITS
-        logarithm = base.ln()
+        logarithm = ratio.ln()
         for j in range(k):
-            square = (logarithm * (-2 * j) / k).exp() / (4 * _PI * _PI)
+            square = (logarithm * (-2 * j) / (steps or k)).exp() / (first * first)
+            square = _SURE.plus(square)
             s = 0
             while square < _LEAST_PRIME:
                 square, s = square * 4, s + 1

@@ -15,6 +15,8 @@ import numpy as np
 
 from primal.bases import Basis
 from primal_studies.bench._bars import Bar
+from primal_studies.bench._gpu_rotary import measure as measure_rotary
+from primal_studies.bench._gpu_rotary import rotary_bars
 
 __all__ = ["DYNAMIC_SHAPES", "report"]
 
@@ -49,7 +51,8 @@ def report(repeats_ms: int = 60) -> dict[str, Any]:
     static = _static(timer)
     dynamic = [_dynamic(timer, ceilings, *shape[:3]) for shape in DYNAMIC_SHAPES]
     gradient = _gradient(timer)
-    bars = _bars(ceilings, static, dynamic, gradient)
+    rotary = measure_rotary()
+    bars = _bars(ceilings, static, dynamic, gradient) + rotary_bars(rotary)
     return {
         "device": torch.cuda.get_device_name(),
         "torch": torch.__version__,
@@ -57,6 +60,7 @@ def report(repeats_ms: int = 60) -> dict[str, Any]:
         "static": static,
         "dynamic": dynamic,
         "gradient": gradient,
+        "rotary": rotary,
         "bars": [bar.as_json() for bar in bars],
     }
 

@@ -22,7 +22,16 @@ from typing import Any
 
 import torch
 
-__all__ = ["Settings", "mean_spread", "options", "run_all", "select", "table", "total_seconds"]
+__all__ = [
+    "Settings",
+    "machine",
+    "mean_spread",
+    "options",
+    "run_all",
+    "select",
+    "table",
+    "total_seconds",
+]
 
 Settings = dict[str, Any]
 
@@ -77,8 +86,8 @@ def run_all(
         start = time.perf_counter()
         found = measure(one)
         seconds = time.perf_counter() - start
-        machine = _machine(chosen.device)
-        done[_key(one)] = one | found | {"seconds": round(seconds, 3), "machine": machine}
+        cost = {"seconds": round(seconds, 3), "machine": machine(chosen.device)}
+        done[_key(one)] = one | found | cost
         _write(path, done)
         print(f"[{number}/{len(listed)}] {label}: {seconds:.1f} s", file=sys.stderr, flush=True)
     return [done[_key(one)] for one in listed]
@@ -141,7 +150,8 @@ def _write(path: Path, results: Settings) -> None:
     fresh.replace(path)
 
 
-def _machine(device: str) -> str:
+def machine(device: str) -> str:
+    """Return what a run was measured on, as text."""
     if device.startswith("cuda"):
         chip = torch.cuda.get_device_name(device)
     else:

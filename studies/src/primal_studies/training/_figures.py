@@ -17,7 +17,7 @@ import matplotlib.pyplot as plt
 from primal._pictures import COLORS, PALETTE, SOFT, label_ends, picture
 from primal.torch import PrimePositions
 
-__all__ = ["draw_capacity", "draw_nearness", "draw_positions", "draw_tasks"]
+__all__ = ["draw_capacity", "draw_nearness", "draw_tasks"]
 
 NEARNESS = (
     ("raw", {"spacing": "raw"}),
@@ -42,25 +42,6 @@ def draw_nearness(path: Path) -> None:
     axes.axhline(0.0, color="grey", linewidth=0.5)
     axes.set(xscale="log", xlabel="lag (positions)", ylabel="similarity of codes, D = 128")
     axes.legend(frameon=False)
-    _save(figure, path)
-
-
-def draw_positions(runs: list[Settings], path: Path) -> None:
-    """Draw loss or accuracy against length, one panel for each task."""
-    tasks = list(dict.fromkeys(run["task"] for run in runs))
-    figure, panels = plt.subplots(1, len(tasks), figsize=(4 * len(tasks), 3.4), squeeze=False)
-    figure.set_layout_engine("constrained")
-    for axes, task in zip(panels[0], tasks, strict=True):
-        for run in select(runs, task=task):
-            _spread(axes, run["factors"], run["values"], run["method"])
-        axes.axvline(1.0, color="grey", linewidth=0.5)
-        label = "loss (nats)" if task == "text" else "accuracy"
-        axes.set(title=task, xlabel="length / training length", ylabel=label)
-        axes.set_xscale("log")
-        factors = select(runs, task=task)[0]["factors"]
-        axes.set_xticks(factors, factors)
-        axes.minorticks_off()
-    panels[0][-1].legend(frameon=False, fontsize="small")
     _save(figure, path)
 
 

@@ -2,7 +2,7 @@
 
     primal study collect --out results
 
-reads ``results/*.json`` and writes ``learned.json`` into the package: tables and named facts, with
+reads ``results/*.json*`` and writes ``learned.json`` into the package: tables and named facts, with
 what they cost and on what machine. The page shows and judges them; it does not train anything.
 """
 
@@ -15,22 +15,25 @@ from pathlib import Path
 
 from primal_studies.training import inr, pinn, sparse
 from primal_studies.training._common import Settings, options, select
+from primal_studies.training._positions_report import scores
+from primal_studies.training.positions import read
 
+# What the page shows of the methods: the usual one, controls, peers, and primes.
+POSITIONS = ("rotary", "prime raw", "prime log", "prime log, three quarters", "random", "ALiBi")
 TARGET = Path(__file__).parents[1] / "paper" / "experiments" / "learned.json"
 
 
 def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> None:
     """Write the file."""
     chosen = options(__doc__ or "", argv)
-    runs = {
-        name: list(json.loads((chosen.out / f"{name}.json").read_text()).values())
-        for name in ("positions", "inr", "inr-choose", "pinn", "state", "sparse", "phantom")
-    }
+    runs = {"positions": read(chosen.out / "positions.jsonl")}
+    for name in ("inr", "inr-choose", "pinn", "state", "sparse", "phantom"):
+        runs[name] = list(json.loads((chosen.out / f"{name}.json").read_text()).values())
     tables, facts = {}, {}
     for part in (positions, signals, equations, states, recovery):
         part(runs, tables, facts)
     cost = [
-        {"experiment": name, "seconds": round(sum(r["seconds"] for r in found)), "machine": machine}
+        {"experiment": name, "seconds": round(sum(map(_seconds, found))), "machine": machine}
         for name, listed in runs.items()
         for machine, found in _by_machine(listed).items()
     ]
@@ -40,13 +43,16 @@ def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> None:
 
 
 def positions(runs: dict, tables: dict, facts: dict) -> None:
-    """Losses on text and accuracies of recall, inside the training length and beyond."""
+    """Losses on text and pass keys found, inside the training length and beyond."""
     rows = tables["positions"] = []
-    for run in runs["positions"]:
-        for factor, scores in zip(run["factors"], run["values"], strict=True):
-            named = {"task": run["task"], "positions": run["method"], "times_the_length": factor}
-            rows.append(_row(named, scores))
-            facts[f"{run['task']}_{_word(run['method'])}_x{factor}"] = _fact(scores)
+    for task, measure in (("text", "loss"), ("passkey", "passkey")):
+        found = scores(runs["positions"], "10M", 256, measure)
+        for method in POSITIONS:
+            for factor, by_seed in found[method].items():
+                values = list(by_seed.values())
+                named = {"task": task, "positions": method, "times_the_length": int(factor)}
+                rows.append(_row(named, values))
+                facts[f"{task}_{_word(method)}_x{factor}"] = _fact(values)
 
 
 def signals(runs: dict, tables: dict, facts: dict) -> None:
@@ -112,6 +118,11 @@ def _fact(values: Sequence[float]) -> list:
     return [statistics.fmean(numbers), spread, len(numbers)]
 
 
+def _seconds(run: Settings) -> float:
+    """Return what a run cost: one of several that shared a card, its part."""
+    return run["seconds"] / run.get("workers", 1)
+
+
 def _by_machine(runs: Iterable[Settings]) -> dict[str, list[Settings]]:
     found: dict[str, list[Settings]] = {}
     for run in runs:
@@ -120,7 +131,7 @@ def _by_machine(runs: Iterable[Settings]) -> dict[str, list[Settings]]:
 
 
 def _word(name: str) -> str:
-    return name.lower().replace(" ", "_").replace("-", "_")
+    return name.lower().replace(",", "").replace(" ", "_").replace("-", "_")
 
 
 if __name__ == "__main__":

@@ -1,289 +1,393 @@
-"""Positions in a small transformer: primes, rotary, sinusoidal, learned and none.
+"""Positions in transformers of 10 and 30 million parameters, to 16 times the trained length.
 
-    primal study positions [--quick] [--device cuda] [--out results]
+    python tools/fetch_text.py text.npz
+    primal study positions --data text.npz [--device cuda] [--workers 4] [--out results]
+    primal study positions --draw --out results
 
-Three tasks: characters of Python's own documentation, copying, and recall of a value by its key.
-Every method has the same number of trained parameters, the same learning rates to choose from
-(by validation loss inside the training length) and the same data. Loss and accuracy inside the
-training length and beyond it, mean and spread over seeds.
+Causal transformers over bytes, trained at 256 or 512 with the same bytes for every method; see
+``_positions_text`` for the two tasks in the text. Each method has the same learning rates to
+choose from, by the loss at the trained length with seed 0; further seeds, lengths and sizes take
+that rate. Runs are lines of ``<out>/positions.jsonl``; those on file are not measured again. The
+order of runs puts first what the conclusions rest on, so that a budget of seconds can cut it.
 """
 
 from __future__ import annotations
 
-import hashlib
-import inspect
-import math
+import argparse
+import json
+import multiprocessing
 import sys
-from functools import cache, partial
+import time
+import traceback
+from collections.abc import Iterator
+from functools import cache
+from multiprocessing.connection import Connection, wait
+from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch.nn import functional as nnf
 
-from primal.torch import PrimePositions, rotate
-from primal_studies.training._common import (
-    Settings,
-    mean_spread,
-    options,
-    run_all,
-    select,
-    table,
-    total_seconds,
+from primal_studies.training._common import Settings, machine
+from primal_studies.training._positions_model import METHODS, Transformer, train
+from primal_studies.training._positions_text import (
+    N_DIGITS,
+    PASSKEY,
+    Text,
+    copy_rows,
+    draws,
+    load_text,
+    passkey_rows,
 )
-from primal_studies.training._members import best_members, forward_members, n_trained, train_members
 
-METHODS = ("prime log", "prime raw", "rotary", "sinusoidal", "learned", "none")
-RATES = (1e-3, 3e-3, 1e-2)
-WIDTH, HEADS, LAYERS = 64, 2, 2
-TASKS = {
-    "text": {"vocabulary": 97, "length": 64, "measure": "loss"},
-    "copy": {"vocabulary": 18, "length": 32, "measure": "accuracy"},
-    "recall": {"vocabulary": 32, "length": 32, "measure": "accuracy"},
-}
-FULL = {"steps": 600, "batch": 16, "factors": [1, 2, 4], "eval_batches": 8}
-QUICK = {"steps": 3, "batch": 2, "factors": [1, 2], "eval_batches": 1}
-IGNORED = -100
+FACTORS = (1, 2, 4, 8, 16)
+RATES = (1e-3, 2e-3)
+SEEDS = 5
+FULL = {"steps": 2400, "tokens_per_step": 16_384, "eval_tokens": 524_288, "eval_rows": 128}
+QUICK = {"steps": 3, "tokens_per_step": 1024, "eval_tokens": 2048, "eval_rows": 2}
+QUICK_LENGTH = 128
+# With five seeds, at 512 and with 30M before the others.
+MAIN = (
+    "rotary",
+    "prime log, three quarters",
+    "prime log, trained length",
+    "ALiBi",
+    "HoPE",
+    "prime log",
+    "random",
+)
+# Whose models are evaluated with YaRN, too.
+STRETCHED = ("rotary", "prime log")
+KEY = ("method", "size", "length", "seed", "rate", "steps")
 
 
 def main(argv: list[str] | None = None) -> list[Settings]:
-    """Measure what is not on file, print the table, draw if asked."""
-    chosen = options(__doc__, argv)
-    size = QUICK if chosen.quick else FULL
-    rates = RATES[:1] if chosen.quick else RATES
-    settings = [
-        {"task": task, "method": method, "seeds": chosen.seeds, "rates": list(rates)} | size
-        for task in TASKS
-        for method in METHODS
-    ]
-    runs = run_all("positions", chosen, settings, partial(measure, device=chosen.device))
+    """Measure what is not on file within the budget, and print the tables."""
+    from primal_studies.training._positions_report import draw, report
+
+    chosen = _options(argv)
+    chosen.out.mkdir(parents=True, exist_ok=True)
+    path = chosen.out / f"positions{'-quick' if chosen.quick else ''}.jsonl"
+    runs = read(path) or [run for old in chosen.resume_from for run in read(old)]
+    if not chosen.draw:
+        if runs and not path.exists():
+            path.write_text("".join(json.dumps(run) + "\n" for run in runs))
+        runs += measure_all(chosen, runs, path)
     print(report(runs))
     if chosen.draw:
-        from primal_studies.training._figures import draw_nearness, draw_positions
+        from primal_studies.training._figures import draw_nearness
 
         draw_nearness(chosen.out / "positions-nearness.png")
-        draw_positions(runs, chosen.out / "positions.png")
+        draw(runs, chosen.out)
     return runs
 
 
-def report(runs: list[Settings]) -> str:
-    """Return one table for each task, and what it cost."""
-    parts = []
-    for task, facts in TASKS.items():
-        found = select(runs, task=task)
-        if not found:
-            continue
-        lengths = [facts["length"] * factor for factor in found[0]["factors"]]
-        name = "loss (nats)" if facts["measure"] == "loss" else "accuracy"
-        header = ["positions", *(f"{name} at {n}" for n in lengths), "rate", "parameters", "s"]
-        rows = [
-            [
-                run["method"],
-                *(mean_spread(values) for values in run["values"]),
-                run["rate"],
-                run["parameters"],
-                f"{run['seconds']:.0f}",
-            ]
-            for run in found
-        ]
-        parts.append(f"### {task}, trained at length {lengths[0]}\n\n{table(header, rows)}")
-    texts = sorted({run["text"] for run in runs if run["text"]})
-    parts.append(f"Text: Python's documentation, SHA-256 {', '.join(texts)}.")
-    return "\n\n".join([*parts, total_seconds(runs)])
-
-
-def measure(one: Settings, *, device: str) -> Settings:
-    """Train all members of one method on one task and return what they score."""
-    task, facts = one["task"], TASKS[one["task"]]
-    longest = facts["length"] * max(one["factors"])
-    make = partial(Transformer, one["method"], facts["vocabulary"], facts["length"], longest)
-    draw = partial(DRAWS[task], one["batch"], facts["length"], "train")
-    model, stacked = train_members(
-        make,
-        draw,
-        losses,
-        seeds=one["seeds"],
-        rates=tuple(one["rates"]),
-        steps=one["steps"],
-        device=device,
+def _options(argv: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser.add_argument("--data", type=Path, help="text of tools/fetch_text.py")
+    parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
+    parser.add_argument(
+        "--resume-from", type=Path, nargs="*", default=[], help="results of runs done elsewhere"
     )
-    score = partial(evaluate, model, stacked, task, one, device)
-    validation = score("validation", facts["length"], losses)
-    rate, members = best_members(validation, one["seeds"], len(one["rates"]))
-    metric = losses if facts["measure"] == "loss" else accuracies
-    values = [score("test", facts["length"] * factor, metric) for factor in one["factors"]]
+    parser.add_argument("--device", default="cuda" if torch.cuda.is_available() else "cpu")
+    parser.add_argument("--workers", type=int, default=1, help="processes that train at once")
+    parser.add_argument("--budget-seconds", type=float, default=float("inf"))
+    parser.add_argument("--seeds", type=int, default=SEEDS)
+    parser.add_argument(
+        "--methods", nargs="*", choices=list(METHODS), default=list(METHODS), metavar="METHOD"
+    )
+    parser.add_argument("--steps", type=int, default=FULL["steps"])
+    parser.add_argument("--eager", action="store_true", help="train without torch.compile")
+    parser.add_argument("--quick", action="store_true", help="seconds, on Python's own text")
+    parser.add_argument("--draw", action="store_true", help="only draw what was measured")
+    chosen = parser.parse_args(argv)
+    if not (chosen.quick or chosen.draw or chosen.data):
+        parser.error("--data is needed: tools/fetch_text.py makes it")
+    return chosen
+
+
+def plan(chosen: argparse.Namespace) -> list[Settings]:
+    """Return the runs in their order; ``rate`` None stands for the best rate of the method."""
+    if chosen.quick:
+        stages = [("tiny", QUICK_LENGTH, range(1), RATES[:1], METHODS)]
+        size = QUICK
+    else:
+        size = FULL | {"steps": chosen.steps}
+        best = (None,)
+        stages = [
+            ("10M", 256, range(1), RATES, METHODS),
+            ("10M", 256, range(1, chosen.seeds), best, MAIN),
+            ("10M", 512, range(1), best, MAIN),
+            ("30M", 256, range(1), best, MAIN),
+            ("10M", 256, range(1, chosen.seeds), best, METHODS),
+            ("10M", 512, range(1, chosen.seeds), best, MAIN),
+        ]
+    return [
+        {"method": method, "size": name, "length": length, "seed": seed, "rate": rate} | size
+        for name, length, seeds, rates, methods in stages
+        for seed in seeds
+        for rate in rates
+        for method in methods
+        if method in chosen.methods
+    ]
+
+
+def best_rate(runs: list[Settings], method: str) -> float | None:
+    """Return the rate with the least loss at the trained length, once all were tried."""
+    tried = {
+        run["rate"]: run["loss"]["1"]
+        for run in runs
+        if (run["method"], run["size"], run["length"], run["seed"]) == (method, "10M", 256, 0)
+    }
+    return min(tried, key=tried.__getitem__) if set(tried) >= set(RATES) else None
+
+
+def next_run(planned: list[Settings], done: list[Settings], taken: set[str]) -> Settings | None:
+    """Return the first planned run that nobody has made or begun, its rate chosen; or None."""
+    finished = {key_of(run) for run in done}
+    for one in planned:
+        rate = one["rate"] or best_rate(done, one["method"])
+        if rate is None:
+            continue
+        one = one | {"rate": rate}
+        if key_of(one) not in finished | taken:
+            return one
+    return None
+
+
+def key_of(run: Settings) -> str:
+    """Return what makes two runs the same."""
+    return json.dumps([run[name] for name in KEY])
+
+
+def read(path: Path) -> list[Settings]:
+    """Return the runs of a file; a line that an interrupt cut short is dropped."""
+    runs = []
+    for line in path.read_text().splitlines() if path.exists() else []:
+        try:
+            runs.append(json.loads(line))
+        except json.JSONDecodeError:
+            continue
+    return runs
+
+
+def measure_all(chosen: argparse.Namespace, runs: list[Settings], path: Path) -> list[Settings]:
+    """Train with all workers until nothing is left or the budget is used; return the new runs."""
+    planned = plan(chosen)
+    deadline = time.monotonic() + chosen.budget_seconds
+    workers = [Worker(chosen) for _ in range(chosen.workers)]
+    fresh: list[Settings] = []
+    failed: set[str] = set()
+    try:
+        while True:
+            for worker in [worker for worker in workers if worker.run is None]:
+                taken = failed | {key_of(other.run) for other in workers if other.run}
+                worker.begin(next_run(planned, runs + fresh, taken))
+            busy: dict[object, Worker] = {worker.link: worker for worker in workers if worker.run}
+            left = deadline - time.monotonic()
+            if not busy or left <= 0:
+                break
+            for link in wait([busy[link].link for link in busy], timeout=min(left, 1e6)):
+                one, found = busy[link].finish()
+                if found is None:  # another may do better than a process that failed
+                    failed.add(key_of(one))
+                    workers[workers.index(busy[link])] = Worker(chosen)
+                    continue
+                fresh.append(found)
+                with path.open("a") as file:
+                    file.write(json.dumps(found) + "\n")
+                print(_line(found, len(runs) + len(fresh), len(planned)), flush=True)
+    finally:
+        for worker in workers:
+            worker.process.terminate()
+            worker.process.join()
+    if failed:
+        raise RuntimeError(f"{len(failed)} runs failed: {sorted(failed)}")
+    return fresh
+
+
+class Worker:
+    """A process that trains, and the run that it is at."""
+
+    def __init__(self, chosen: argparse.Namespace) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.link, theirs = context.Pipe()
+        self.process = context.Process(target=_work, args=(theirs, vars(chosen)), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.run: Settings | None = None
+
+    def begin(self, one: Settings | None) -> None:
+        """Start a run, if there is one."""
+        if one is not None:
+            self.link.send(one)
+            self.run = one
+
+    def finish(self) -> tuple[Settings, Settings | None]:
+        """Return the run and what it found, or None if it failed, which is printed."""
+        one, self.run = self.run, None
+        assert one is not None
+        try:
+            found = self.link.recv()
+        except EOFError:
+            found = {"error": "the process ended"}
+        if "error" not in found:
+            return one, found
+        print(f"{one} failed:\n{found['error']}", file=sys.stderr, flush=True)
+        self.process.terminate()
+        self.process.join()
+        return one, None
+
+
+def _line(run: Settings, number: int, total: int) -> str:
+    losses = " ".join(f"{v:.3f}" for v in run["loss"].values())
+    return (
+        f"[{number}/{total}] {run['method']:<26}{run['size']} at {run['length']} seed "
+        f"{run['seed']} rate {run['rate']}: {losses}, {run['seconds']:.1f} s "
+        f"({run['tokens'] / run['train_seconds'] / 1e6:.2f} M tokens/s)"
+    )
+
+
+def _work(link: Connection, options: dict[str, Any]) -> None:
+    """Measure what comes through the pipe, until it closes."""
+    torch.set_num_threads(max(1, torch.get_num_threads() // options["workers"]))
+    while True:
+        try:
+            one = link.recv()
+        except EOFError:
+            return
+        try:
+            link.send(measure(one, **options))
+        except Exception:
+            link.send({"error": traceback.format_exc()})
+            return
+
+
+def measure(
+    one: Settings, *, data: Path | None, device: str, eager: bool, workers: int, **_: Any
+) -> Settings:
+    """Train one model and return its settings with what it scores and costs."""
+    start = time.perf_counter()
+    text, on_device = _loaded(data, device)
+    length, longest = one["length"], one["length"] * FACTORS[-1]
+    batch = one["tokens_per_step"] // length
+    model = Transformer(one["method"], one["size"], length, longest, one["seed"]).to(device)
+    drawn = draws(len(on_device), one["steps"], batch, length, 1000 + one["seed"])
+    began = time.perf_counter()
+    compiled = device.startswith("cuda") and not eager
+    losses = train(model, on_device, drawn, one["rate"], compiled=compiled)
+    train_seconds = time.perf_counter() - began
+    model.eval()
+    found = evaluate(model, one, text["validation"], device)
+    if one["method"] in STRETCHED:
+        yarn = evaluate(model, one, text["validation"], device, with_yarn=True)
+        found |= {f"yarn_{name}": values for name, values in yarn.items()}
+    if device.startswith("cuda"):
+        torch.cuda.empty_cache()
+    return (
+        one
+        | found
+        | {
+            "train_loss": sum(losses[-50:]) / len(losses[-50:]),
+            "parameters": sum(p.numel() for p in model.parameters()),
+            "tokens": one["steps"] * batch * length,
+            "train_seconds": round(train_seconds, 2),
+            "seconds": round(time.perf_counter() - start, 2),
+            "machine": machine(device),
+            "workers": workers,
+        }
+    )
+
+
+@cache
+def _loaded(data: Path | None, device: str) -> tuple[dict[str, Text], torch.Tensor]:
+    text = load_text(data) if data else quick_text()
+    return text, text["train"].tokens.to(device)
+
+
+def quick_text() -> dict[str, Text]:
+    """Return the source of modules of Python as a text: for tests."""
+    import argparse
+    import inspect
+    import typing
+
+    parts = [inspect.getsource(module).encode() for module in (argparse, typing)]
     return {
-        "rate": one["rates"][rate],
-        "values": [[row[m] for m in members] for row in values],
-        "validation": validation,
-        "parameters": n_trained(model) - getattr(model, "n_untrained"),  # noqa: B009
-        # Not a setting: figures are drawn on machines with another version of Python, too.
-        "text": text_digest() if task == "text" else None,
+        name: Text(torch.tensor(list(part), dtype=torch.uint8), torch.tensor([len(part)]))
+        for name, part in zip(("train", "validation"), parts, strict=True)
     }
 
 
 @torch.no_grad()
-def evaluate(model, stacked, task, one, device, part, length, metric) -> list[float]:
-    """Return the mean of a metric for every member, on the same sequences for all of them."""
-    generator = torch.Generator().manual_seed({"validation": 1, "test": 2}[part])
-    n_members = len(next(iter(stacked.values())))
-    total = torch.zeros(n_members, device=device)
-    for _ in range(one["eval_batches"]):
-        x, y = DRAWS[task](one["batch"], length, part, generator)
-        x, y = (v.to(device).expand(n_members, *v.shape) for v in (x, y))
-        total += metric(forward_members(model, stacked, x), y)
-    return (total / one["eval_batches"]).tolist()
+def evaluate(
+    model: Transformer, one: Settings, text: Text, device: str, *, with_yarn: bool = False
+) -> Settings:
+    """Return loss and accuracies by factor of the trained length, and loss by position.
 
-
-def losses(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the mean cross-entropy of every member, in nats; ignored targets count nothing."""
-    known = targets != IGNORED
-    picked = logits.log_softmax(-1).gather(-1, targets.clamp(min=0)[..., None])[..., 0]
-    return -(picked * known).flatten(1).sum(1) / known.flatten(1).sum(1)
-
-
-def accuracies(logits: Tensor, targets: Tensor) -> Tensor:
-    """Return the share of right answers of every member."""
-    known = targets != IGNORED
-    right = (logits.argmax(-1) == targets) & known
-    return right.flatten(1).sum(1) / known.flatten(1).sum(1)
-
-
-class Transformer(nn.Module):
-    """A causal transformer with pre-normalisation; only its positions differ."""
-
-    def __init__(self, method: str, vocabulary: int, length: int, longest: int) -> None:
-        super().__init__()
-        self.method = method
-        self.embedding = nn.Embedding(vocabulary, WIDTH)
-        # A learned table has `length` trained rows: its feed-forward parts are that much thinner.
-        hidden = 4 * WIDTH - (length // (2 * LAYERS) if method == "learned" else 0)
-        self.blocks = nn.ModuleList([Block(hidden) for _ in range(LAYERS)])
-        self.norm = nn.LayerNorm(WIDTH)
-        self.head = nn.Linear(WIDTH, vocabulary, bias=False)
-        self.n_untrained = 0
-        if method == "learned":
-            self.table = nn.Parameter(0.02 * torch.randn(longest, WIDTH))
-            self.n_untrained = (longest - length) * WIDTH  # rows that training never reaches
-        if method.startswith("prime"):
-            self.positions = PrimePositions(
-                WIDTH // HEADS, spacing=method.split()[1], layout="block"
-            )
-
-    def forward(self, tokens: Tensor) -> Tensor:
-        places = torch.arange(tokens.shape[-1], device=tokens.device)
-        x = self.embedding(tokens)
-        if self.method == "sinusoidal":
-            x = x + angles_to_codes(places, WIDTH)
-        elif self.method == "learned":
-            x = x + self.table[: len(places)]
-        codes = None
-        if self.method == "rotary":
-            codes = angles_to_codes(places, WIDTH // HEADS)
-        elif self.method.startswith("prime"):
-            codes = self.positions(places)
-        for block in self.blocks:
-            x = block(x, codes)
-        return self.head(self.norm(x))
-
-
-class Block(nn.Module):
-    """Attention and a feed-forward part."""
-
-    def __init__(self, hidden: int) -> None:
-        super().__init__()
-        self.norms = nn.ModuleList([nn.LayerNorm(WIDTH), nn.LayerNorm(WIDTH)])
-        self.qkv = nn.Linear(WIDTH, 3 * WIDTH, bias=False)
-        self.out = nn.Linear(WIDTH, WIDTH, bias=False)
-        self.up = nn.Linear(WIDTH, hidden, bias=False)
-        self.down = nn.Linear(hidden, WIDTH, bias=False)
-
-    def forward(self, x: Tensor, codes: Tensor | None) -> Tensor:
-        q, k, v = self.qkv(self.norms[0](x)).unflatten(-1, (3, HEADS, -1)).permute(2, 0, 3, 1, 4)
-        if codes is not None:
-            q, k = (rotate(x, codes, layout="block") for x in (q, k))
-        scores = q @ k.transpose(-1, -2) / math.sqrt(q.shape[-1])
-        future = torch.ones(scores.shape[-2:], dtype=torch.bool, device=x.device).triu(1)
-        mixed = scores.masked_fill(future, -torch.inf).softmax(-1) @ v
-        x = x + self.out(mixed.transpose(1, 2).flatten(-2))
-        return x + self.down(nn.functional.gelu(self.up(self.norms[1](x))))
-
-
-def angles_to_codes(places: Tensor, D: int) -> Tensor:
-    """Return [cos | sin] of the usual angles t * 10000**(-2 j / D), in float32."""
-    rates = 10000.0 ** (-torch.arange(0, D, 2, device=places.device) / D)
-    angles = places[:, None] * rates
-    return torch.cat((angles.cos(), angles.sin()), dim=-1)
-
-
-def draw_text(batch: int, length: int, part: str, generator: torch.Generator):
-    """Characters of the documentation: predict the next one; scored in the second half.
-
-    Only the second half of a window counts, so that every scored character has half a window
-    of context, whatever the length.
+    ``loss``: nats per byte in the second half of windows that long. ``by_position``: of the
+    longest windows, mean of each half of a trained length. ``passkey``: share of keys whose
+    digits are all right. ``copy``: share of right letters of a string that fills the window.
     """
-    text = encoded_text()
-    first, last = {"train": (0.0, 0.8), "validation": (0.8, 0.9), "test": (0.9, 1.0)}[part]
-    low, high = int(first * len(text)), int(last * len(text)) - length - 1
-    starts = torch.randint(low, high, (batch,), generator=generator)
-    rows = text[starts[:, None] + torch.arange(length + 1)]
-    targets = rows[:, 1:].clone()
-    if part != "train":
-        targets[:, : length // 2] = IGNORED
-    return rows[:, :-1], targets
+    found: Settings = {"loss": {}, "passkey": {}, "copy": {}}
+    for factor in FACTORS:
+        n = one["length"] * factor
+        scaled = float(factor) if with_yarn else None
+        rows = text.windows(max(1, one["eval_tokens"] // n), n, seed=factor)
+        each = _losses(model, rows, device, scaled)
+        found["loss"][str(factor)] = float(each[:, n // 2 :].mean())
+        if factor == FACTORS[-1]:
+            found["by_position"] = each.mean(0).view(-1, one["length"] // 2).mean(1).tolist()
+        plain = text.windows(one["eval_rows"], n, seed=100 + factor).long()
+        found["passkey"][str(factor)] = _passkey(model, plain, device, scaled, factor)
+        found["copy"][str(factor)] = _copy(model, plain, device, scaled, factor)
+    return found
 
 
-def draw_copy(batch: int, length: int, part: str, generator: torch.Generator):
-    """Random symbols, a mark, and the same symbols again: scored where they repeat."""
-    half = length // 2
-    symbols = torch.randint(2, 18, (batch, half), generator=generator)
-    rows = torch.cat((symbols, torch.ones_like(symbols[:, :1]), symbols), dim=1)
-    targets = rows[:, 1:].clone()
-    targets[:, :half] = IGNORED
-    return rows[:, :-1], targets
+def _chunks(model: Transformer, rows: torch.Tensor, device: str, factor: float | None) -> Iterator:
+    """Yield tokens and logits of a few rows at a time."""
+    n = rows.shape[1] - 1
+    dtype = torch.bfloat16 if device.startswith("cuda") else torch.float32
+    codes, bias = model.codes(n, factor), model.bias(n, dtype)
+    for part in rows.split(max(1, 65_536 // n)):
+        part = part.to(device).long()
+        yield part, model(part[:, :-1], codes, bias, dtype)
 
 
-def draw_recall(batch: int, length: int, part: str, generator: torch.Generator):
-    """Pairs of key and value, each key with one value in a sequence: predict what is known.
-
-    Keys repeat, so from the second time on the value follows from the sequence.
-    """
-    n_pairs = length // 2
-    keys = torch.randint(0, 16, (batch, n_pairs), generator=generator)
-    values_of = torch.randint(16, 32, (batch, 16), generator=generator)
-    values = values_of.gather(1, keys)
-    rows = torch.stack((keys, values), dim=-1).flatten(1)
-    seen = (keys[:, :, None] == keys[:, None, :]).tril(-1).any(-1)
-    targets = torch.full_like(rows, IGNORED)
-    targets[:, 0::2] = torch.where(seen, values, IGNORED)
-    return rows, targets
+def _losses(model, rows, device: str, factor: float | None) -> torch.Tensor:
+    parts = [
+        nnf.cross_entropy(logits.transpose(1, 2), part[:, 1:], reduction="none")
+        for part, logits in _chunks(model, rows, device, factor)
+    ]
+    return torch.cat(parts).double().cpu()
 
 
-DRAWS = {"text": draw_text, "copy": draw_copy, "recall": draw_recall}
+def _right(model, rows, device: str, factor: float | None) -> torch.Tensor:
+    """Return which bytes after the first are the likeliest ones."""
+    parts = [
+        logits.argmax(-1) == part[:, 1:] for part, logits in _chunks(model, rows, device, factor)
+    ]
+    return torch.cat(parts).cpu()
 
 
-@cache
-def documentation() -> str:
-    """Return text that comes with Python; which text depends on its version."""
-    try:
-        from pydoc_data.topics import topics
-    except ImportError:  # some systems package it apart
-        import argparse
-        import decimal
-        import typing
-
-        return "\n".join(inspect.getsource(module) for module in (argparse, decimal, typing))
-    return "\n".join(topics[name] for name in sorted(topics))
+def _passkey(model, plain, device: str, factor: float | None, seed: int) -> float:
+    """Keys at places spread evenly over the window; digits after a right one see it, as a
+    greedy answer would."""
+    generator = torch.Generator().manual_seed(seed)
+    digits = torch.randint(48, 58, (len(plain), N_DIGITS), generator=generator)
+    last = plain.shape[1] - 2 * len(PASSKEY)
+    places = torch.linspace(0, last, len(plain)).long()
+    right = _right(model, passkey_rows(plain, digits, places), device, factor)
+    return float(right[:, -N_DIGITS:].all(1).double().mean())
 
 
-@cache
-def encoded_text() -> Tensor:
-    """Return the text as numbers: newline, printable ASCII, and one for everything else."""
-    codes = [ord(c) - 31 if " " <= c <= "~" else 0 if c == "\n" else 96 for c in documentation()]
-    return torch.tensor(codes)
-
-
-def text_digest() -> str:
-    """Return what names the text in the results."""
-    return hashlib.sha256(documentation().encode()).hexdigest()[:12]
+def _copy(model, plain, device: str, factor: float | None, seed: int) -> float:
+    n = plain.shape[1]
+    size = (n - 2) // 2
+    generator = torch.Generator().manual_seed(seed)
+    letters = torch.randint(97, 123, (len(plain), size), generator=generator)
+    sizes = torch.full((len(plain),), size)
+    right = _right(model, copy_rows(plain, letters, sizes, 0 * sizes), device, factor)
+    return float(right[:, -size:].double().mean())
 
 
 if __name__ == "__main__":

@@ -180,9 +180,9 @@ CAPTIONS: dict[str, dict[str, Caption]] = {
     },
     "uses-learning": {
         "positions": Caption(
-            "Positions in a small transformer",
-            "Square roots of primes hold their loss beyond the trained length; at it they do not "
-            "win.",
+            "Positions in transformers of 10 million parameters",
+            "Left, lower is better. Square roots of primes lose less than rotary beyond the "
+            "trained length and more at it; a bias by distance (ALiBi) is best at both.",
         ),
         "state": Caption(
             "Past inputs in a recurrent state",
