@@ -6,6 +6,7 @@ import math
 import statistics
 from pathlib import Path
 
+from primal._pictures import PALETTE, SOFT, picture
 from primal_studies.training._common import Settings, table
 
 __all__ = ["draw", "report", "scores"]
@@ -80,17 +81,11 @@ def report(runs: list[Settings]) -> str:
 
 def draw(runs: list[Settings], folder: Path) -> None:
     """Draw the loss by position, of every size and length one picture; needs matplotlib."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    from primal_studies.style import PALETTE, RC
-
     for size, length in sorted({(run["size"], run["length"]) for run in runs}):
-        with mpl.rc_context(RC):
-            figure, axes = plt.subplots(figsize=(7.4, 3.9), layout="constrained")
-            for (name, style), colour in zip(_DRAWN.items(), PALETTE * 2, strict=False):
+        path = folder / f"positions-loss-{size}-{length}.png"
+        with picture(path, (7.4, 3.9), what="--draw") as figure:
+            axes = figure.subplots()
+            for (name, style), color in zip(_DRAWN.items(), PALETTE * 2, strict=False):
                 prefix = "yarn_" if name == YARN.format("rotary") else ""
                 method = "rotary" if prefix else name
                 curves = [
@@ -101,14 +96,12 @@ def draw(runs: list[Settings], folder: Path) -> None:
                 if curves:
                     mean = [statistics.fmean(point) for point in zip(*curves, strict=True)]
                     x = [(i + 0.5) / 2 for i in range(len(mean))]  # halves of the trained length
-                    axes.plot(x, mean, style, color=colour, label=name)
-            axes.axvline(1.0, color="grey", linewidth=0.6)
+                    axes.plot(x, mean, style, color=color, label=name)
+            axes.axvline(1.0, color=SOFT, linewidth=0.6)
             axes.set_xscale("log", base=2)
             axes.set(xlabel="position / trained length", ylabel="loss, nats per byte")
             axes.set_ylim(0.9, 2.2)
             figure.legend(loc="outside right center")
-            figure.savefig(folder / f"positions-loss-{size}-{length}.png")
-            plt.close(figure)
 
 
 def _cell(values: dict[int, float]) -> str:

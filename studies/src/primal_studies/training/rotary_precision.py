@@ -19,6 +19,7 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from primal._pictures import PALETTE, picture
 from primal.torch import PrimePositions
 from primal_studies.training._common import table
 
@@ -127,18 +128,10 @@ WAYS: dict[str, tuple[torch.dtype, Rotation]] = {
 
 def draw(path: Path) -> None:
     """Draw both errors against position, ours as solid lines; needs matplotlib."""
-    import matplotlib as mpl
-
-    mpl.use("Agg")
-    from matplotlib import pyplot as plt
-
-    from primal_studies.style import PALETTE, RC
-
     places = [round(10 ** (e / 4)) for e in range(4, 49)]
-    # float16 has no numbers beyond 65,504.
-    with mpl.rc_context(RC):
-        figure, axes = plt.subplots(1, 2, figsize=(8.6, 4.2), layout="constrained")
-        colours = {"bfloat16": PALETTE[1], "float16": PALETTE[2], "float32": PALETTE[0]}
+    colors = {"bfloat16": PALETTE[1], "float16": PALETTE[2], "float32": PALETTE[0]}
+    with picture(path, (8.6, 4.2), what="--draw") as figure:
+        axes = figure.subplots(1, 2)
         for name, (dtype, _) in WAYS.items():
             if name.startswith("rotary-embedding"):
                 continue  # lies on the positions in bfloat16
@@ -146,18 +139,16 @@ def draw(path: Path) -> None:
             style = "-" if name.startswith("primal") else ":" if "positions" in name else "--"
             kind = next(key for key, value in _TYPES.items() if value == dtype)
             for axis, what in zip(axes, ("phase", "scores"), strict=True):
+                # float16 has no numbers beyond 65,504.
                 points = [(row["t"], row[what]) for row in rows if math.isfinite(row[what])]
                 x, y = zip(*points, strict=True)
-                axis.plot(x, y, style, color=colours[kind], label=name)
+                axis.plot(x, y, style, color=colors[kind], label=name)
         for axis, label in zip(
             axes, ("largest error of a phase, turns", "relative error of scores"), strict=True
         ):
             axis.set(xscale="log", yscale="log", xlabel="position", ylabel=label)
             axis.grid(visible=True, alpha=0.5)
         figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path)
-        plt.close(figure)
 
 
 if __name__ == "__main__":
