@@ -79,6 +79,7 @@ $(VENV)/.installed-dev: $(VENV)/bin/python $(INPUTS)
 	$(PIP) torch==2.13.0
 	$(PIP) --editable '.[all]' --editable ./studies --group dev
 	sh tools/install_browser.sh
+	sh tools/install_targets.sh
 	@touch $@ $(VENV)/.installed-demo
 
 $(VENV)/.installed-site: $(VENV)/.installed-dev

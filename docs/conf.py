@@ -64,6 +64,7 @@ _ROOMS = (
     "primal.kernels",
     "primal.search",
     "primal.pipeline",
+    "primal.edge",
     "primal.bases",
     "primal.turns",
     "primal.engines",

@@ -1,4 +1,4 @@
-"""Fit the polynomials of ``primal.turns.waves`` and print their coefficients.
+"""Fit the polynomials of ``primal.turns.waves`` and ``primal.edge.waves_q15``; print coefficients.
 
     python tools/fit_waves.py
 
@@ -19,6 +19,8 @@ from collections.abc import Callable
 
 import numpy as np
 from mpmath import cos, lu_solve, matrix, mp, mpf, pi, sin, sqrt
+
+from primal.edge._q15 import octant_q15
 
 mp.dps = 60
 
@@ -47,6 +49,36 @@ def rounded_minimax(target: np.ndarray, factor: np.ndarray, n: int) -> list[floa
     return fixed
 
 
+def integer_coefficients(is_sine: bool) -> tuple[list[int], float]:
+    """Return coefficients of ``primal.edge.waves_q15`` and their largest error, in its units.
+
+    The best of 4000 steps from Taylor's series. A phase is off by up to half a unit of r
+    before the polynomial sees it, which counts.
+    """
+    r = np.arange(2**16 + 1, dtype=np.uint32)
+    edges = [np.clip((r + shift) / 2.0**16, 0, 1) * (np.pi / 4) for shift in (-0.5, 0.0, 0.5)]
+    exact = [32767 * (np.sin(angle) if is_sine else np.cos(angle)) for angle in edges]
+
+    def error(tried: tuple[int, ...]) -> float:
+        found = octant_q15(r, tried, tried)[is_sine]
+        return max(float(np.abs(found - wave).max()) for wave in exact)
+
+    q = np.pi / 4
+    taylor = (
+        (q, 8 * q**3 / 6, 8 * q**5 / 120)
+        if is_sine
+        else (2 * q**2 / 2, 32 * q**4 / 24, 32 * q**6 / 720)
+    )
+    best = tuple(round(2 * 32767 * c) for c in taylor)
+    least = error(best)
+    rng = np.random.default_rng(0)
+    for _ in range(4000):
+        tried = tuple(int(c) for c in best + rng.integers((-4, -30, -30), (5, 31, 31)))
+        if error(tried) < least:
+            best, least = tried, error(tried)
+    return list(best), least
+
+
 GRID = np.cos(np.linspace(np.pi / 2, 0, 4001))
 
 
@@ -62,6 +94,9 @@ def main() -> None:
         print(name)
         for coefficient in coefficients:
             print("   ", coefficient.hex())
+    for name, is_sine in (("q15 cosine", False), ("q15 sine", True)):
+        integers, error = integer_coefficients(is_sine)
+        print(f"{name}\n    {integers}, off by at most {error:.3f} units of 1 / 32767")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,7 @@ _ROOMS = {
     **dict.fromkeys(("Circular", "Integers", "Levels", "Reals", "Symbols", "Thermometer"), "hdc"),
     **dict.fromkeys(("ItemMemory", "KeyValueMemory", "SequenceMemory", "Space"), "hdc"),
     "VectorMemory": "hdc",
+    **dict.fromkeys(("SensorMap", "SensorModel"), "edge"),
     **dict.fromkeys(("PrimeFeatures", "PrimeHasher", "PrimePositions"), "sklearn"),
 }
 

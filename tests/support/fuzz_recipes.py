@@ -16,7 +16,7 @@ import numpy as np
 import torch
 
 import primal
-from primal import hdc, pipeline, search, turns
+from primal import edge, hdc, pipeline, search, turns
 from primal import torch as layers
 from primal.decoding import plan_matrix
 from primal.torch import functional
@@ -47,6 +47,7 @@ _MAP = primal.DynamicPrime(3, 16, 0.1)
 _Z = _MAP.encode(_X)
 _KERNEL = primal.KernelPrime(3, 16)
 _STATIC = primal.StaticPrime(16)
+_SENSOR = edge.SensorMap(_KERNEL, 0.1)
 _TURNS = _MAP.turns(_X)
 _INCREMENTS = _STATIC.increments
 _BITS = turns.phases_to_bits(_TURNS)
@@ -218,6 +219,23 @@ ROOMS: dict[str, Room] = {
         excluded={"Codebook()": "is made by codebook"},
     ),
     "primal.codebooks.bounds": Room({"N": 8, "D": 4}),
+    "primal.edge": Room(
+        {
+            "m": _KERNEL,
+            "n": np.arange(6).reshape(2, 3),
+            "model": _KERNEL,
+            "path": "header.h",
+            "turns": _TURNS,
+            "sensor": _SENSOR,
+            "weights": np.ones((2, 16)),
+            "sums": np.ones((2, 16), dtype=int),
+        },
+        options={"export_c": ("scale", "zero", "kind", "inputs")},
+        instances={
+            "SensorMap": lambda: _SENSOR,
+            "SensorModel": lambda: edge.SensorModel(_SENSOR, np.ones((2, 16)), labels=[0, 1]),
+        },
+    ),
     "primal.search": Room(
         {
             "difference_turns": 0.1,

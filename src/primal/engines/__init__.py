@@ -13,6 +13,7 @@ from functools import cache
 
 from primal._extras import install_hint
 from primal._forks import load_compiled
+from primal.engines._hadamard import word_turns as word_turns
 from primal.engines._numpy import LARGEST_UNSURE as LARGEST_UNSURE
 from primal.engines._numpy import Finish, NumpyEngine, row_blocks, wave_columns
 from primal.engines._numpy import write_features as write_features

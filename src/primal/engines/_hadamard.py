@@ -9,16 +9,22 @@ from primal.bases import HadamardTable, transform
 
 def hadamard_turns(table: HadamardTable, x: np.ndarray) -> np.ndarray:
     """Return the phases of float64 rows in 64-bit words, uint64 of shape (n, k)."""
-    k, d = table.shape
-    padded = np.zeros((len(x), table.m), dtype=np.uint64)
-    padded[:, :d] = table.words(x)[0]
-    first = transform(_signed(padded, table.signs[0]))
+    turns = word_turns(table.words(x)[0], table.signs, table.factors)
+    return turns[:, table.skip : table.skip + table.shape[0]]
+
+
+def word_turns(words: np.ndarray, signs: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return k_j (H S3 H S2 H S1 X)_j for words X (n, d), of all rows of the blocks.
+
+    All arguments are unsigned integers of the same type, in which sums wrap.
+    """
+    padded = np.zeros((len(words), signs.shape[1]), dtype=words.dtype)
+    padded[:, : words.shape[1]] = words
+    first = transform(_signed(padded, signs[0]))
     parts = []
-    for b in range(table.n_blocks):
-        once = transform(_signed(first, table.signs[1 + 2 * b]))
-        parts.append(transform(_signed(once, table.signs[2 + 2 * b])))
-    some = slice(table.skip, table.skip + k)
-    return np.concatenate(parts, axis=1)[:, some] * table.factors[some]
+    for second, third in zip(signs[1::2], signs[2::2], strict=True):
+        parts.append(transform(_signed(transform(_signed(first, second)), third)))
+    return np.concatenate(parts, axis=1) * factors
 
 
 def hadamard_words(table: HadamardTable, x: np.ndarray) -> np.ndarray:

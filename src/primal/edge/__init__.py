@@ -1,0 +1,22 @@
+"""The same bits on a microcontroller: sensor integers to phases, features and labels.
+
+:class:`SensorMap` and :class:`SensorModel` compute in Python what a header of :func:`export_c`
+computes on a chip; :func:`as_sensor` makes them from maps and fitted estimators.
+"""
+
+from primal.edge._c import HeaderReport, export_c
+from primal.edge._fitted import as_sensor
+from primal.edge._q15 import waves_q15
+from primal.edge._readout import SensorModel
+from primal.edge._sensors import INPUTS, KINDS, SensorMap
+
+__all__ = [
+    "HeaderReport",
+    "INPUTS",
+    "KINDS",
+    "SensorMap",
+    "SensorModel",
+    "as_sensor",
+    "export_c",
+    "waves_q15",
+]

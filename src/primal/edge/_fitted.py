@@ -1,0 +1,114 @@
+"""From fitted estimators to sensors: scalers go into the table, coefficients into the read-out.
+
+Estimators are known by what they have, so that neither scikit-learn nor its room is imported.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal.edge._readout import SensorModel
+from primal.edge._sensors import SensorMap, column, positive_column
+from primal.errors import ParameterError
+from primal.maps import DynamicPrime, KernelPrime
+
+
+def as_sensor(
+    model: Any,
+    scale: object = 1.0,
+    zero: object = 0.0,
+    *,
+    kind: str = "auto",
+    inputs: str | None = None,
+) -> SensorMap | SensorModel:
+    """Return a map or a fitted estimator as it computes on raw sensor integers.
+
+    Parameters
+    ----------
+    model : DynamicPrime, KernelPrime, or a fitted estimator
+        ``PrimeFeatures``; ``PrimeRidgeClassifier``, ``PrimeRidgeRegressor``,
+        ``PrimeCentroidClassifier`` or ``PrimeOnlineClassifier``; or a scikit-learn ``Pipeline`` of
+        ``StandardScaler``, ``MinMaxScaler`` or ``MaxAbsScaler`` steps and one of these, where
+        ``PrimeFeatures`` may be followed by a linear model.
+    scale, zero : float or array_like of shape (d,)
+        The numbers that the model was fitted on are ``scale (n - zero)`` for sensor integers n.
+        Scalers are folded into them in float64, all else is exact.
+    kind, inputs
+        As in :class:`SensorMap`.
+
+    Returns
+    -------
+    sensor : SensorMap or SensorModel
+    """
+    if isinstance(model, (SensorMap, SensorModel)):
+        raise ParameterError("this is a sensor already: scale, zero, kind and inputs are its own.")
+    *before, last = _steps(model)
+    readout = None
+    if before and _is_features(before[-1]) and hasattr(last, "coef_"):
+        readout, last = last, before.pop()
+    m = _map_of(last)
+    if readout is None and m is not last and not _is_features(last):
+        readout = last
+    scales, zeros = positive_column("scale", scale, m.d), column("zero", zero, m.d)
+    for step in before:
+        scales, zeros = _scaled(step, scales, zeros)
+    sensor = SensorMap(m, scales, zeros, kind=kind, inputs=inputs)
+    return sensor if readout is None else _model(sensor, readout)
+
+
+def _steps(model: Any) -> list[Any]:
+    steps = getattr(model, "steps", None)
+    if not isinstance(steps, list) or not steps:
+        return [model]
+    return [step for _, step in steps if step is not None and step != "passthrough"] or [model]
+
+
+def _is_features(step: Any) -> bool:
+    return isinstance(getattr(step, "map_", None), KernelPrime)
+
+
+def _map_of(step: Any) -> DynamicPrime | KernelPrime:
+    for found in (step, getattr(step, "map_", None), getattr(step, "features_", None)):
+        if isinstance(found, (DynamicPrime, KernelPrime)):
+            return found
+        if _is_features(found):
+            return found.map_  # type: ignore[union-attr]
+    raise ParameterError(
+        f"a {type(step).__name__} cannot be exported: pass a map, or a fitted estimator on prime "
+        "features."
+    )
+
+
+def _scaled(step: Any, scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return scale and zero of what a scaler makes of ``scale (n - zero)``."""
+    name = type(step).__name__
+    if not hasattr(step, "n_features_in_"):
+        raise ParameterError(f"the {name} of this pipeline is not fitted: call fit first.")
+    if name == "StandardScaler":
+        spread = 1.0 if step.scale_ is None else step.scale_
+        middle = 0.0 if step.mean_ is None or not step.with_mean else step.mean_
+        return scale / spread, zero + middle / scale
+    if name == "MinMaxScaler" and not step.clip:
+        return scale * step.scale_, zero - step.min_ / (scale * step.scale_)
+    if name == "MaxAbsScaler" and not getattr(step, "clip", False):
+        return scale / step.scale_, zero
+    raise ParameterError(
+        f"a {name} (clip={getattr(step, 'clip', False)}) in front of the features does not scale "
+        "columns by constants, so it cannot go into the table: use StandardScaler, MinMaxScaler "
+        "or MaxAbsScaler."
+    )
+
+
+def _model(sensor: SensorMap, readout: Any) -> SensorModel:
+    labels = getattr(readout, "classes_", None)
+    if hasattr(readout, "prototypes_"):
+        return SensorModel(sensor, readout.prototypes_, labels=labels)
+    if not hasattr(readout, "coef_"):
+        raise ParameterError(f"a {type(readout).__name__} is not a linear read-out.")
+    coef, bias = np.atleast_2d(readout.coef_), np.atleast_1d(readout.intercept_)
+    if labels is not None and len(labels) == 2 and len(coef) == 1:
+        # One difference for two classes, as scikit-learn has it.
+        coef, bias = np.concatenate([-coef, coef]) / 2, np.concatenate([-bias, bias]) / 2
+    return SensorModel(sensor, coef, bias, labels)

@@ -1,0 +1,200 @@
+"""``SensorModel``: scores from integer features and 16-bit weights, as a chip computes them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from primal._checks import positions, positive_scale, raised_as, real_array
+from primal._specs import from_spec, make_spec, spec_fields
+from primal.edge._q15 import ONE
+from primal.edge._sensors import SensorMap, column
+from primal.engines import row_blocks
+from primal.errors import DataError, ParameterError, SpecError
+
+_MOST = 2**31 - 1  # of a score
+_LARGEST_WEIGHT = 2**15 - 1
+_FIELDS = ("sensor", "weights", "biases", "labels", "score_unit")
+# Sums of this many rows of features stay within 32 bits.
+MOST_LEARNED_ROWS = 1 << 16
+
+
+class SensorModel:
+    """A `SensorMap` with a linear read-out in integers: one score for each class or target.
+
+    Weights are rounded to 16 bits in one common unit, the finest with which no score can leave
+    32 bits, whatever the inputs.
+
+    Parameters
+    ----------
+    sensor : SensorMap
+    weights : array_like of shape (n_scores, D)
+        Coefficients of the features of ``sensor.map``, in its columns and with its amplitude.
+    biases : float or array_like of shape (n_scores,), default=0.0
+    labels : sequence of n_scores labels, optional
+        Without them the scores are estimates, and there is no `predict`.
+
+    Attributes
+    ----------
+    weights : ndarray of shape (n_scores, D), dtype=int16
+    biases : ndarray of shape (n_scores,), dtype=int32
+    score_unit : float
+        What one unit of a score is worth.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import load_digits
+    >>> from primal.edge import as_sensor
+    >>> from primal.sklearn import PrimeRidgeClassifier
+    >>> X, y = load_digits(return_X_y=True)
+    >>> fitted = PrimeRidgeClassifier(256).fit(X[:1200], y[:1200])
+    >>> model = as_sensor(fitted, inputs="uint8")
+    >>> float((model.predict(X[1200:].astype(int)) == fitted.predict(X[1200:])).mean())
+    1.0
+    """
+
+    def __init__(
+        self, sensor: SensorMap, weights: object, biases: object = 0.0, labels: Any = None
+    ) -> None:
+        _require_sensor(sensor)
+        rows = real_array("weights", weights, last=sensor.D).astype(np.float64)
+        if rows.ndim != 2 or len(rows) == 0:
+            raise DataError(f"weights must have shape (n_scores, {sensor.D}), got {rows.shape}.")
+        rows = rows * sensor.finish.amplitude
+        given = column("biases", biases, len(rows))
+        unit = _finest_unit(rows, given)
+        self._keep(sensor, np.rint(rows * unit), np.rint(given * (unit * ONE)), labels)
+        self.score_unit = 1.0 / (unit * ONE)
+
+    @classmethod
+    def from_sums(cls, sensor: SensorMap, sums: object, labels: Any = None) -> SensorModel:
+        """Return the prototypes that a chip makes of sums of features.
+
+        Parameters
+        ----------
+        sensor : SensorMap
+        sums : array_like of integers, shape (n_classes, D)
+            Sums of ``sensor.encode_q15(n)`` over the rows of each class, up to 65536 of them.
+        labels : sequence of n_classes labels, optional
+            By default 0, 1, 2, ...
+        """
+        _require_sensor(sensor)
+        rows = positions(sums, "sums").astype(np.int64)
+        if rows.ndim != 2 or rows.shape[1] != sensor.D or len(rows) == 0:
+            raise DataError(f"sums must have shape (n_classes, {sensor.D}), got {rows.shape}.")
+        if np.abs(rows).max() > MOST_LEARNED_ROWS * ONE:
+            raise DataError(
+                f"sums must be at most {MOST_LEARNED_ROWS * ONE} in size, those of "
+                f"{MOST_LEARNED_ROWS} rows, got {np.abs(rows).max()}."
+            )
+        length = learned_length(sensor.D)
+        weights = np.empty(rows.shape)
+        for row, out in zip(rows.tolist(), weights, strict=True):
+            sizes = 0
+            for value in row:
+                sizes |= abs(value)
+            unit = 1
+            while sizes // unit > _LARGEST_WEIGHT:
+                unit *= 2
+            parts = [_truncated(value, unit) for value in row]
+            norm = math.isqrt(sum(part * part for part in parts)) + 1
+            out[:] = [_truncated(part * length, norm) for part in parts]
+        made = object.__new__(cls)
+        made._keep(sensor, weights, np.zeros(len(rows)), np.arange(len(rows)))
+        made.score_unit = 1.0 / (length * ONE)
+        return made if labels is None else made._with_labels(labels)
+
+    def _keep(self, sensor: SensorMap, weights: Any, biases: Any, labels: Any) -> None:
+        self.sensor = sensor
+        self.weights, self.biases = weights.astype(np.int16), biases.astype(np.int32)
+        self.weights.flags.writeable = self.biases.flags.writeable = False
+        self.labels: np.ndarray | None = None
+        if labels is not None:
+            self._with_labels(labels)
+
+    def _with_labels(self, labels: Any) -> SensorModel:
+        with raised_as(ParameterError, "labels must be a list"):
+            self.labels = np.asarray(labels)
+        if self.labels.shape != (len(self.weights),):
+            raise ParameterError(
+                f"labels must be {len(self.weights)}, one for each score, got {self.labels.shape}."
+            )
+        return self
+
+    def scores(self, n: object) -> np.ndarray:
+        """Return the scores of sensor integers n (..., d): int32 (..., n_scores)."""
+        z = self.sensor.encode_q15(n)
+        flat = z.reshape(-1, self.sensor.D)
+        scores = np.empty((len(flat), len(self.weights)), dtype=np.int32)
+        for rows in row_blocks(len(flat), self.sensor.D):
+            scores[rows] = flat[rows].astype(np.int32) @ self.weights.T.astype(np.int32)
+        return (scores + self.biases).reshape(*z.shape[:-1], len(self.weights))
+
+    def predict(self, n: object) -> np.ndarray:
+        """Return the labels of n (..., d), shape (...): that of the largest score, or the first."""
+        if self.labels is None:
+            raise ParameterError("a model without labels has scores only: use scores(n).")
+        return self.labels[self.scores(n).argmax(axis=-1)]
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this model."""
+        labels = None if self.labels is None else self.labels.tolist()
+        values = (self.sensor.spec, self.weights.tolist(), self.biases.tolist(), labels)
+        fields = dict(zip(_FIELDS, (*values, self.score_unit), strict=True))
+        return make_spec("SensorModel", **fields)
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> SensorModel:
+        given = spec_fields("SensorModel", fields, _FIELDS)
+        sensor = from_spec(given["sensor"])
+        if not isinstance(sensor, SensorMap):
+            raise SpecError(f"the sensor of a SensorModel is not a {type(sensor).__name__}.")
+        weights = positions(given["weights"], "weights").astype(np.int64)
+        biases = positions(given["biases"], "biases").astype(np.int64)
+        if weights.shape != (len(biases), sensor.D) or len(biases) == 0:
+            raise SpecError(f"weights are {weights.shape}, for {len(biases)} biases.")
+        if np.abs(weights).max() > _LARGEST_WEIGHT or _largest_scores(weights, biases) > _MOST:
+            raise SpecError("weights are too large: a score could leave 32 bits.")
+        made = object.__new__(cls)
+        made._keep(sensor, weights, biases, given["labels"])
+        made.score_unit = positive_scale("score_unit", given["score_unit"])
+        return made
+
+    def __repr__(self) -> str:
+        return f"SensorModel({self.sensor!r}, {len(self.weights)} scores)"
+
+
+def _require_sensor(sensor: object) -> None:
+    if not isinstance(sensor, SensorMap):
+        raise ParameterError(f"sensor must be a SensorMap, got {sensor!r:.60}.")
+
+
+def learned_length(D: int) -> int:
+    """Return the length of prototypes learned on a chip: no score of theirs leaves 32 bits."""
+    return min(_LARGEST_WEIGHT, math.isqrt(65535**2 // D))
+
+
+def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:
+    """Return the largest factor of weights with which no score can overflow."""
+    sizes = np.abs(weights).sum(axis=1) + np.abs(biases)
+    if not sizes.max() > 0.0:
+        raise DataError("weights are all zero: there is nothing to read out.")
+    unit = min(_MOST / ONE / sizes.max(), _LARGEST_WEIGHT / np.abs(weights).max(initial=1e-300))
+    while True:
+        if _largest_scores(np.rint(weights * unit), np.rint(biases * (unit * ONE))) <= _MOST:
+            return float(unit)
+        unit *= 1.0 - 2.0**-10
+
+
+def _largest_scores(weights: np.ndarray, biases: np.ndarray) -> float:
+    """Return the largest size that any score can reach."""
+    return float((ONE * np.abs(weights).sum(axis=1) + np.abs(biases)).max())
+
+
+def _truncated(value: int, by: int) -> int:
+    """Return value / by as C divides: towards zero."""
+    return value // by if value >= 0 else -(-value // by)

@@ -1,0 +1,178 @@
+"""How a chip turns sensor integers into phases: the tables it needs, and the same steps in NumPy.
+
+Phases are in units of 2**-32 turn. With x_j = scale_j (n_j - zero_j), frequencies f_ij in turns
+per unit of x, rounding to the nearest (halves up) and sums that wrap:
+
+    q15, q31       round(2**32 sum_j f_ij x_j)       zero_j = 0, scale_j = 2**-f: as the map has it
+    lsb16, lsb32   2**(32 - B) sum_j n_j inc_ij + off_i       inc_ij = round(2**B f_ij scale_j)
+    hadamard32     k_i (H S3 H S2 H S1 X)_i + off_i      X_j = n_j word_j mod 2**B, B = 32 or 64
+    hadamard64     the same, its product rounded to 32 bits
+
+off_i = round(-2**32 sum_j f_ij scale_j zero_j). All tables come from exact integers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primal._checks import require_memory
+from primal.bases import HadamardTable, Table, transform
+from primal.edge._fixed import Exact
+from primal.engines import row_blocks, word_turns
+from primal.errors import ParameterError
+from primal.turns import FREQUENCY_BITS, round_turns
+
+ROUNDING = 2.0**-33  # of a phase, in turns
+
+
+@dataclass(frozen=True, eq=False)
+class ExactScheme:
+    """Kinds q15 and q31: the bits of the map itself at x = n 2**-fraction_bits."""
+
+    map: Any
+    table: Table
+    fraction_bits: int
+    offsets: None = None
+
+    def turns(self, n: np.ndarray) -> np.ndarray:
+        return self.map.turns(np.ldexp(n.astype(np.float64), -self.fraction_bits))
+
+    def error(self, largest: np.ndarray) -> float:
+        return ROUNDING
+
+
+@dataclass(frozen=True, eq=False)
+class TableScheme:
+    """Kinds lsb16 and lsb32: one product for each input and frequency.
+
+    Attributes
+    ----------
+    increments : ndarray of shape (k, d), dtype=uint16 or uint32
+        Phase moved by one unit of the sensor, in units of 2**-16 or 2**-32 turn.
+    offsets : ndarray of shape (k,), dtype=uint32, or None
+    """
+
+    increments: np.ndarray
+    offsets: np.ndarray | None
+
+    @classmethod
+    def make(cls, table: Table, scale: Exact, zero: Exact, bits: int) -> TableScheme:
+        k, d = table.shape
+        require_memory(400 * k * d, f"exact products of {k} x {d} frequencies")
+        exponents = table.exponents.astype(object)[:, None] - FREQUENCY_BITS
+        steps = Exact(table.mantissas.astype(object), exponents) * scale
+        increments = steps.turns(bits).astype(f"uint{bits}")
+        return cls(increments, _negative(steps * zero))
+
+    def turns(self, n: np.ndarray) -> np.ndarray:
+        turns = np.empty((len(n), len(self.increments)), dtype=np.uint32)
+        transposed = np.ascontiguousarray(self.increments.T).astype(np.uint32)
+        shift = np.uint32(32 - 8 * self.increments.itemsize)
+        for rows in row_blocks(len(n), len(self.increments)):
+            # Integers: no library of matrices is asked, and sums wrap.
+            turns[rows] = (n[rows].astype(np.uint32) @ transposed) << shift
+        return turns if self.offsets is None else turns + self.offsets
+
+    def error(self, largest: np.ndarray) -> float:
+        half = 2.0 ** -(8 * self.increments.itemsize + 1)
+        return float(largest.sum()) * half + (0.0 if self.offsets is None else ROUNDING)
+
+
+@dataclass(frozen=True, eq=False)
+class HadamardScheme:
+    """Kinds hadamard32 and hadamard64: additions, and no table of frequencies.
+
+    Attributes
+    ----------
+    words : ndarray of shape (d,), dtype=uint32 or uint64
+        What one unit of each sensor adds, in units of 2**-32 or 2**-64.
+    signs, factors : ndarray of shape (1 + 2 n_blocks, m) and (n_blocks m,), of that type
+        As in the table of the basis; with 32-bit words factors have fewer fraction bits.
+    offsets : ndarray of shape (k,), dtype=uint32, or None
+    step_errors : ndarray of shape (k, d), dtype=float64
+        How far one unit of a sensor moves a phase from where it should be, in turns.
+    """
+
+    words: np.ndarray
+    signs: np.ndarray
+    factors: np.ndarray
+    offsets: np.ndarray | None
+    step_errors: np.ndarray
+
+    @classmethod
+    def make(cls, table: HadamardTable, scale: Exact, zero: Exact, bits: int) -> HadamardScheme:
+        k, d = table.shape
+        dropped = _dropped_bits(table, scale) if bits == 32 else 0
+        half = (1 << dropped) >> 1
+        factors = (table.factors.astype(object) + half) >> dropped
+        factors = np.where(table.factors > 0, np.maximum(factors, 1), 0)
+        c = Exact.from_floats(np.array(math.ldexp(table.scale, dropped)))
+        steps = c * scale
+        words = np.broadcast_to(steps.turns(bits), (d,)).astype(f"uint{bits}")
+        # The phase of the zero point, by the transform of exact integers.
+        points = steps * zero
+        padded = np.zeros((1, table.m), dtype=object)
+        padded[0, :d] = points.integers
+        signs = 1 - 2 * (table.signs & np.uint64(1)).astype(object)
+        first = transform(padded * signs[0])
+        blocks = [
+            transform(transform(first * second) * third)[0]
+            for second, third in zip(signs[1::2], signs[2::2], strict=True)
+        ]
+        at_zero = Exact((np.concatenate(blocks) * factors)[:k, None], points.exponents)
+        # Frequencies as they are meant, and as the words have them.
+        meant = table.factors[:k, None] * np.float64(table.scale) * _floats(scale, d)
+        held = factors[:k, None].astype(np.float64) * (words * 2.0**-bits)
+        rows = np.abs(table.values) / (table.factors[:k, None] * np.float64(table.scale))
+        return cls(
+            words,
+            table.signs.astype(words.dtype),
+            factors.astype(words.dtype),
+            _negative(at_zero),
+            np.abs(held - meant) * rows,
+        )
+
+    def turns(self, n: np.ndarray) -> np.ndarray:
+        turns = np.empty((len(n), len(self.step_errors)), dtype=np.uint32)
+        for rows in row_blocks(len(n), len(self.factors)):
+            words = n[rows].astype(self.words.dtype) * self.words
+            sums = word_turns(words, self.signs, self.factors)[:, : turns.shape[1]]
+            turns[rows] = round_turns(sums) if sums.dtype == np.uint64 else sums
+        return turns if self.offsets is None else turns + self.offsets
+
+    def error(self, largest: np.ndarray) -> float:
+        n_roundings = (self.words.itemsize == 8) + (self.offsets is not None)
+        # The differences above are rounded themselves, by less than a millionth.
+        return float((self.step_errors @ largest).max()) * (1 + 1e-6) + n_roundings * ROUNDING
+
+
+Scheme = ExactScheme | TableScheme | HadamardScheme
+
+
+def _negative(values: Exact) -> np.ndarray | None:
+    """Return minus the sums over the last axis in units of 2**-32 turn; None when all are zero."""
+    total = values.sum()
+    turns = Exact(-total.integers, total.exponents).turns(32).astype(np.uint32)
+    return turns if turns.any() else None
+
+
+def _floats(values: Exact, d: int) -> np.ndarray:
+    floats = [math.ldexp(float(v), int(values.exponents)) for v in values.integers.ravel()]
+    return np.broadcast_to(np.array(floats), (d,))
+
+
+def _dropped_bits(table: HadamardTable, scale: Exact) -> int:
+    """Return how many bits 32-bit words leave no room for in the factors.
+
+    Fewer bits in the factors leave more to the words: relative errors of 1 / factor and of
+    1 / word should be alike, and their product is fixed.
+    """
+    word = 2.0**32 * table.scale * float(np.median(_floats(scale, table.shape[1])))
+    factor = float(np.median(table.factors[: table.shape[0]].astype(np.float64)))
+    if word <= 0.0:
+        raise ParameterError("the scale is too small for 32-bit words: use kind='hadamard64'.")
+    return max(0, round(0.5 * (math.log2(factor) - math.log2(word))))

@@ -1,0 +1,277 @@
+"""``SensorMap``: integers as sensors give them to phases, with the bits that a chip makes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from primal._checks import one_of, positions, real_array
+from primal._lazy import cached_property
+from primal._specs import from_spec, make_spec, spec_fields
+from primal.bases import HadamardTable
+from primal.edge._fixed import Exact
+from primal.edge._q15 import waves_q15
+from primal.edge._schemes import ExactScheme, HadamardScheme, Scheme, TableScheme
+from primal.engines import Finish, write_features
+from primal.errors import DataError, ParameterError, SpecError
+from primal.maps import DynamicPrime, KernelPrime
+from primal.turns import phases_to_bits
+
+KINDS = ("auto", "q15", "q31", "lsb16", "lsb32", "hadamard32", "hadamard64")
+INPUTS = ("int8", "uint8", "int16", "uint16", "int32")
+_EXACT_INPUTS = {"q15": "int16", "q31": "int32"}
+_FIELDS = ("map", "scale", "zero", "kind", "inputs")
+# Sums of products of 16-bit (32-bit) numbers with digits of 32 (21) bits have to fit into 64.
+_MOST_INPUTS = {"q15": 1 << 16, "q31": 1 << 11}
+
+
+class SensorMap:
+    """A map of raw sensor integers n, whose x is scale (n - zero), in whole numbers throughout.
+
+    The affine integers of TensorFlow Lite: units of a converter, a mean and a standard deviation
+    all go into the table of frequencies, and nothing is computed in floating point before the
+    phases are there. What this class returns is, bit for bit, what a header of :func:`export_c`
+    computes on a chip.
+
+    Parameters
+    ----------
+    m : DynamicPrime or KernelPrime
+        The map to approximate; `layer_norm` cannot be had in integers and is refused.
+    scale : float or array_like of shape (d,), default=1.0
+        Units of x for one unit of each sensor, positive.
+    zero : float or array_like of shape (d,), default=0.0
+        The n at which x is zero; need not be whole.
+    kind : str, default="auto"
+        ``"lsb16"`` and ``"lsb32"`` hold 2 or 4 bytes for each input and frequency;
+        ``"hadamard32"`` and ``"hadamard64"`` add and subtract words in place of a table, for maps
+        whose basis is ``hadamard``; ``"q15"`` and ``"q31"`` (n of 16 or 32 bits, zero = 0, scale a
+        power of two) have the bits of ``m`` itself, for 8 or 12 bytes. ``"auto"`` is
+        ``"hadamard64"`` for the basis ``hadamard``, else ``"lsb32"``.
+    inputs : {"int8", "uint8", "int16", "uint16", "int32"}, optional
+        Type of n on the chip; int16 by default, int32 for ``"q31"``.
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal.edge import SensorMap
+    >>> m = primal.KernelPrime(3, 8, gamma=0.5)
+    >>> sensor = SensorMap(m, scale=1 / 16384, zero=[0, 0, -120])  # an accelerometer, in g
+    >>> n = np.array([[16384, -8192, 100]])
+    >>> x = (n - [0, 0, -120]) / 16384
+    >>> bool(abs(sensor.encode(n) - m.encode(x)).max() < 1e-5)
+    True
+    >>> sensor.encode_q15(n).dtype
+    dtype('int16')
+    >>> f"{sensor.error_turns():.1e}"  # for any n of 16 bits
+    '1.1e-05'
+    """
+
+    def __init__(
+        self,
+        m: DynamicPrime | KernelPrime,
+        scale: object = 1.0,
+        zero: object = 0.0,
+        *,
+        kind: str = "auto",
+        inputs: str | None = None,
+    ) -> None:
+        if not isinstance(m, (DynamicPrime, KernelPrime)):
+            raise ParameterError(
+                f"m must be a DynamicPrime or a KernelPrime, got {type(m).__name__}: positions of "
+                "a StaticPrime are integers already, export it as it is."
+            )
+        inner = m.map if isinstance(m, KernelPrime) else m
+        if inner._layer_norm:
+            raise ParameterError(
+                "layer_norm divides every row by its own deviation, which integers cannot do "
+                "exactly: make the map with layer_norm=False, and scale by constants."
+            )
+        self._map, self.table = m, inner.basis.table
+        self._scale, self._zero = positive_column("scale", scale, m.d), column("zero", zero, m.d)
+        hadamard = isinstance(self.table, HadamardTable)
+        if one_of("kind", kind, KINDS) == "auto":
+            kind = "hadamard64" if hadamard else "lsb32"
+        if kind.startswith("hadamard") and not hadamard:
+            raise ParameterError(
+                f"kind {kind!r} needs a map with basis 'hadamard', got {inner.basis.name!r}: use "
+                "kind='lsb32'."
+            )
+        self._kind = kind
+        exact = _EXACT_INPUTS.get(kind)
+        self._inputs = one_of("inputs", exact or "int16" if inputs is None else inputs, INPUTS)
+        if exact:
+            self._check_exact(exact, inner)
+
+    @property
+    def map(self) -> DynamicPrime | KernelPrime:
+        """The map that this one approximates."""
+        return self._map
+
+    @property
+    def kind(self) -> str:
+        """How phases are computed: a choice of `kind` other than "auto"."""
+        return self._kind
+
+    @property
+    def inputs(self) -> np.dtype:
+        """The type of n on the chip."""
+        return np.dtype(self._inputs)
+
+    @property
+    def d(self) -> int:
+        """Number of sensors."""
+        return self._map.d
+
+    @property
+    def D(self) -> int:
+        """Number of features."""
+        return self._map.D
+
+    @property
+    def finish(self) -> Finish:
+        """Where waves go, and the factor of those in float32."""
+        return self._map.finish if isinstance(self._map, KernelPrime) else Finish(self._map.layout)
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        """The tables that a chip needs, with the steps that it takes."""
+        if self._kind in _EXACT_INPUTS:
+            # A power of two: see _check_exact.
+            return ExactScheme(self._map, self.table, 1 - int(np.frexp(self._scale[0])[1]))
+        scale, zero = Exact.from_floats(self._scale), Exact.from_floats(self._zero)
+        if isinstance(self._map, KernelPrime) and self._map.input_scales is not None:
+            scale = scale * Exact.from_floats(self._map.input_scales)
+        bits = int(self._kind[-2:])
+        if self._kind.startswith("hadamard") and isinstance(self.table, HadamardTable):
+            return HadamardScheme.make(self.table, scale, zero, bits)
+        return TableScheme.make(self.table, scale, zero, bits)
+
+    @cached_property
+    def offsets(self) -> np.ndarray | None:
+        """What a chip adds to its sums, uint32 of shape (k,), or None: zero points and offsets."""
+        own, given = self.scheme.offsets, self.finish.offsets
+        if own is None or given is None:
+            return given if own is None else own
+        return own + given
+
+    def turns(self, n: object) -> np.ndarray:
+        """Return the phases of sensor integers n (..., d): uint32 (..., k) in 2**-32 turn."""
+        rows = self._rows(n)
+        turns = self.scheme.turns(rows.reshape(-1, self.d))
+        if self.finish.offsets is not None and not isinstance(self.scheme, ExactScheme):
+            turns += self.finish.offsets
+        return turns.reshape(*rows.shape[:-1], turns.shape[1])
+
+    def encode(self, n: object) -> np.ndarray:
+        """Return the features of n (..., d): float32 (..., D), in the columns of the map."""
+        turns = self.turns(n)
+        out = np.empty((*turns.shape[:-1], self.D), dtype=np.float32)
+        finish = Finish(self.finish.layout, self.finish.amplitude)
+        write_features(turns.reshape(-1, turns.shape[-1]), out.reshape(-1, self.D), finish)
+        return out
+
+    def encode_q15(self, n: object) -> np.ndarray:
+        """Return the features as integers: int16 (..., D) in units of 1 / 32767, amplitude 1."""
+        turns = self.turns(n)
+        out = np.empty((*turns.shape[:-1], self.D), dtype=np.int16)
+        places = wave_places(self)
+        cos, sin = waves_q15(turns)
+        out[..., places[0]] = cos
+        out[..., places[1]] = sin[..., : len(places[1])]
+        return out
+
+    def encode_bits(self, n: object) -> np.ndarray:
+        """Return signs of cosines and sines as :func:`primal.turns.phases_to_bits` packs them."""
+        return phases_to_bits(self.turns(n))
+
+    def error_turns(self, largest: object = None) -> float:
+        """Return a bound of the distance of any phase from that of ``scale (n - zero)``, in turns.
+
+        Parameters
+        ----------
+        largest : int or array_like of shape (d,), optional
+            No |n| is larger; by default what the type of the inputs can hold.
+        """
+        if largest is None:
+            limits = np.iinfo(self.inputs)
+            largest = max(limits.max, -limits.min)
+        return self.scheme.error(np.abs(column("largest", largest, self.d)))
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
+        values = (self._map.spec, self._scale.tolist(), self._zero.tolist(), self._kind)
+        return make_spec("SensorMap", **dict(zip(_FIELDS, (*values, self._inputs), strict=True)))
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> SensorMap:
+        given = spec_fields("SensorMap", fields, _FIELDS)
+        m = from_spec(given.pop("map"))
+        if not isinstance(m, (DynamicPrime, KernelPrime)):
+            raise SpecError(f"the map of a SensorMap is not a {type(m).__name__}.")
+        return cls(m, **given)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return from_spec, (self.spec,)
+
+    def __repr__(self) -> str:
+        return f"SensorMap({self._map!r}, kind={self._kind!r}, inputs={self._inputs!r})"
+
+    def _rows(self, n: object) -> np.ndarray:
+        rows = positions(n, "n").astype(np.int64)
+        if rows.ndim == 0 or rows.shape[-1] != self.d:
+            raise DataError(f"n must have {self.d} values along its last axis, got {rows.shape}.")
+        limits = np.iinfo(self.inputs)
+        low, high = (int(rows.min()), int(rows.max())) if rows.size else (0, 0)
+        if low < limits.min or high > limits.max:
+            raise DataError(
+                f"n must fit into {self._inputs}, from {limits.min} to {limits.max}, got values "
+                f"from {low} to {high}: clip them, or make the map with another `inputs`."
+            )
+        return rows
+
+    def _check_exact(self, inputs: str, inner: DynamicPrime) -> None:
+        wrong = ""
+        if self._inputs != inputs:
+            wrong = f"inputs of {inputs}, got {self._inputs}"
+        elif self._zero.any():
+            wrong = f"zero = 0, got {self._zero[np.argmax(self._zero != 0.0)]}"
+        elif (self._scale != self._scale[0]).any() or np.frexp(self._scale[0])[0] != 0.5:
+            wrong = f"one power of two as scale, such as 2**-15, got {self._scale[0]}"
+        elif isinstance(self._map, KernelPrime) and self._map.input_scales is not None:
+            wrong = "one gamma for all inputs: others are applied in floating point"
+        elif inner.precision != "exact":
+            wrong = "precision='exact': the bits of fast phases depend on a matrix library"
+        elif self.d > _MOST_INPUTS[self._kind]:
+            wrong = f"at most {_MOST_INPUTS[self._kind]} inputs, got {self.d}"
+        if wrong:
+            raise ParameterError(f"kind {self._kind!r} needs {wrong}; use kind='lsb32'.")
+
+
+def wave_places(sensor: SensorMap) -> tuple[np.ndarray, np.ndarray]:
+    """Return the columns of the cosines (k,) and of the sines (D - k,) among the features."""
+    k = sensor.table.shape[0]
+    n_sines = sensor.D - k
+    columns = np.arange(k)
+    if sensor.finish.layout == "block":
+        return columns, k + np.arange(n_sines)
+    cos = np.where(columns < n_sines, 2 * columns, columns + n_sines)
+    return cos, 2 * np.arange(n_sines) + 1
+
+
+def column(name: str, value: object, n: int) -> np.ndarray:
+    """Return one number or n of them as float64 of shape (n,)."""
+    array = real_array(name, value)
+    if array.ndim and array.shape != (n,):
+        raise ParameterError(f"{name} must be one number or {n} of them, got shape {array.shape}.")
+    return np.full(n, array, dtype=np.float64)
+
+
+def positive_column(name: str, value: object, n: int) -> np.ndarray:
+    """Return the same, all of them above zero."""
+    array = column(name, value, n)
+    if not (array > 0.0).all():
+        raise ParameterError(f"{name} must be positive, got {array.min()}.")
+    return array

@@ -1,0 +1,191 @@
+"""Headers on this machine: compilers, standards, sanitizers, golden digests, refusals."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from edge_cases import cases, expected, golden_answers, write_headers
+from edge_targets import HOSTS, digest_program, digests, stream_program
+
+import primal
+from primal._selftest import GOLDEN
+from primal.edge import HeaderReport, SensorMap, SensorModel, export_c
+from primal.edge._golden import sample_rows
+from primal.errors import ParameterError
+
+ROWS = 200
+OPTIONS = [
+    ("-std=c99", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror"),
+    ("-std=gnu99", "-O3", "-mfma", "-Wall", "-Wextra", "-Werror"),
+    ("-std=gnu++17", "-Os", "-mfma", "-Wall", "-Wextra", "-Werror"),
+]
+
+
+@pytest.fixture(scope="module")
+def headers(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("headers")
+    write_headers(folder)
+    return folder
+
+
+@pytest.fixture(params=HOSTS, ids=lambda target: target.name)
+def host(request):
+    request.param.require()
+    return request.param
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options[:2]))
+def test_every_output_has_the_bits_of_python(host, headers, options):
+    if " fma" not in Path("/proc/cpuinfo").read_text():
+        options = tuple(option for option in options if option != "-mfma")
+    assert digests(host, headers, list(cases()), ROWS, *options) == expected(ROWS)
+
+
+def test_nothing_is_undefined(host, headers):
+    options = ("-std=c99", "-O0", "-fsanitize=undefined", "-fsanitize-undefined-trap-on-error")
+    assert digests(host, headers, list(cases()), 20, *options) == expected(20)
+
+
+def test_a_wrong_table_fails_the_self_test(host, headers, tmp_path):
+    text = (headers / "table16.h").read_text()
+    place = text.index("TABLE16_INCREMENTS[")
+    value = re.compile(r"\b(\d+),").search(text, place)
+    wrong = f"{text[: value.start()]}{int(value[1]) ^ 1},{text[value.end() :]}"
+    (tmp_path / "table16.h").write_text(wrong)
+    program = host.build(tmp_path, digest_program(["table16"], 0, 0))
+    assert np.frombuffer(host.run(program), dtype="<u4")[0] == 1
+
+
+@pytest.mark.filterwarnings("ignore::primal.errors.ConditioningWarning")
+def test_golden_digests(tmp_path):
+    HOSTS[0].require()
+    answers = list(golden_answers(HOSTS[0], tmp_path, "-std=c99", "-O2"))
+    assert len(answers) == len(GOLDEN) - 1  # all but the increments, which Python makes
+    assert [(name, digest) for name, digest, _ in answers] == [(n, want) for n, _, want in answers]
+
+
+def test_integer_waves_at_every_phase(host, tmp_path):
+    # One input of 32 bits and one frequency: a sensor that counts phases.
+    m = primal.DynamicPrime(1, 2, basis="kronecker", layout="interleaved")
+    frequency = float(m.basis.frequencies[0, 0])
+    sensor = SensorMap(m, 2.0**-32 / abs(frequency), kind="lsb32", inputs="int32")
+    assert sensor.scheme.increments.tolist() in ([[1]], [[2**32 - 1]])
+    n = (np.arange(2**20, dtype=np.uint32) << np.uint32(12)).view(np.int32)[:, None]
+    export_c(sensor, tmp_path / "wave.h", name="wave")
+    program = host.build(tmp_path, stream_program("wave", "encode_q15"), "-O2")
+    z = np.frombuffer(host.run(program, n.tobytes()), dtype="<i2").reshape(-1, 2)
+    np.testing.assert_array_equal(z, sensor.encode_q15(n))
+    # Signs too, with both neighbors of the quadrant points.
+    edges = (np.arange(4, dtype=np.uint32)[:, None] << np.uint32(30)) + np.uint32([0, 1, 2**32 - 1])
+    n = edges.reshape(-1, 1).view(np.int32)
+    program = host.build(tmp_path, stream_program("wave", "encode_bits"), "-O2")
+    bits = np.frombuffer(host.run(program, n.tobytes()), dtype=np.uint8)
+    np.testing.assert_array_equal(bits[:, None], sensor.encode_bits(n))
+
+
+def test_prototypes_learned_by_a_header_are_those_of_python(host, tmp_path):
+    sensor, n_classes = cases()["odd"], 3
+    export_c(sensor, tmp_path / "learner.h", name="learner", learn=n_classes)
+    rows = sample_rows(sensor, range(300))
+    labels = rows[:, 0].astype(np.int64) % n_classes
+    program = host.build(
+        tmp_path,
+        """
+#include "learner.h"
+int main(void)
+{
+    static int32_t sums[LEARNER_N_SCORES * LEARNER_N_FEATURES];
+    static int16_t weights[LEARNER_N_SCORES * LEARNER_N_FEATURES];
+    learner_input x[LEARNER_N_INPUTS];
+    uint32_t row, label;
+    for (row = 0; row < 300 && edge_read(x, sizeof x) == sizeof x; row++) {
+        edge_read(&label, 4);
+        learner_learn(sums, x, label);
+    }
+    learner_settle(sums, weights);
+    edge_write(weights, sizeof weights);
+    while (edge_read(x, sizeof x) == sizeof x) {
+        label = learner_recall(weights, x);
+        edge_write(&label, 4);
+    }
+    return 0;
+}
+""",
+        "-std=c99",
+        "-O2",
+    )
+    data = b"".join(
+        row.tobytes() + np.uint32(label).tobytes() for row, label in zip(rows, labels, strict=True)
+    )
+    queries = sample_rows(sensor, range(1000, 1100))
+    out = host.run(program, data + queries.tobytes())
+    z = sensor.encode_q15(rows).astype(np.int64)
+    sums = np.stack([z[labels == c].sum(axis=0) for c in range(n_classes)])
+    model = SensorModel.from_sums(sensor, sums)
+    weights = np.frombuffer(out[: model.weights.nbytes], dtype="<i2").reshape(-1, n_classes)
+    np.testing.assert_array_equal(weights.T, model.weights)
+    guesses = np.frombuffer(out[model.weights.nbytes :], dtype="<u4")
+    np.testing.assert_array_equal(guesses, model.predict(queries))
+
+
+@pytest.mark.parametrize("option", ["-ffast-math", "-mfpmath=387"])
+def test_compilers_that_change_bits_are_refused(headers, tmp_path, option):
+    HOSTS[0].require()
+    with pytest.raises(AssertionError, match="primal: "):
+        HOSTS[0].build(headers, digest_program(["fixed"], 0, 0), option)
+
+
+def test_headers_need_nothing_but_stdint(headers):
+    for name in cases():
+        text = (headers / f"{name}.h").read_text()
+        assert re.findall(r"#include (.*)", text) == ["<stdint.h>"]
+        code = re.sub(r"/\*.*?\*/", "", text, flags=re.DOTALL)
+        assert not re.search(r"\b(double|malloc|mem\w+|0x[0-9a-f.]+p)\b|PRIMAL_|primal_", code)
+
+
+def test_the_report_counts_tables_memory_and_code(tmp_path):
+    HOSTS[0].require()
+    model = cases()["model"]
+    report = export_c(model, tmp_path / "m.h", name="m")
+    assert isinstance(report, HeaderReport)
+    # 16-bit increments, offsets, weights and biases.
+    assert report.table_bytes == 48 * 20 * 2 + 48 * 4 + 96 * 5 * 2 + 5 * 4
+    assert report.ram_bytes == 5 * 4
+    code = report.code_bytes("gcc")
+    assert code is not None
+    assert 0 < code < 2000
+    assert report.code_bytes("no-such-compiler") is None
+    with pytest.raises(ParameterError, match="no-such-option"):
+        report.code_bytes("gcc", "--no-such-option")
+    words = export_c(cases()["words64"], tmp_path / "w.h")
+    assert words.ram_bytes == 2 * 128 * 8  # two arrays of words: there are two blocks
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"name": "Primal"}, "small letters"),
+        ({"name": "a-b"}, "small letters"),
+        ({"learn": -1}, "learn"),
+        ({"scale": 2.0}, "scale"),
+        ({"path": 3}, "path"),
+    ],
+)
+def test_refusals(tmp_path, options, says):
+    given = {"path": tmp_path / "x.h", **options}
+    with pytest.raises(ParameterError, match=says):
+        export_c(cases()["odd"], **given)
+    assert not (tmp_path / "x.h").exists()
+
+
+@pytest.mark.parametrize(("basis", "sigma"), [("hadamard", 1e-40), ("orthogonal", 1e-40)])
+def test_frequencies_that_no_word_holds_are_refused(tmp_path, basis, sigma):
+    m = primal.DynamicPrime(8, 16, sigma, basis=basis)
+    with pytest.raises(ParameterError, match="too small"):
+        export_c(SensorMap(m, 1.0, kind="q15"), tmp_path / "x.h")
+
+
+def test_a_model_is_not_learned_anew(tmp_path):
+    with pytest.raises(ParameterError, match=r"model\.sensor"):
+        export_c(cases()["model"], tmp_path / "x.h", learn=3)

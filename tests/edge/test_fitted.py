@@ -1,0 +1,167 @@
+"""From fitted estimators to headers: scalers, read-outs, labels, specs and the command."""
+
+import json
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from edge_targets import HOSTS
+
+import primal
+from primal.cli import cli
+from primal.edge import SensorMap, SensorModel, as_sensor, export_c
+from primal.errors import ParameterError, SpecError
+
+pytest.importorskip("sklearn")
+from sklearn.datasets import load_digits
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import train_test_split
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import (
+    MaxAbsScaler,
+    MinMaxScaler,
+    Normalizer,
+    StandardScaler,
+)
+
+from primal.sklearn import (
+    PrimeCentroidClassifier,
+    PrimeFeatures,
+    PrimeOnlineClassifier,
+    PrimeRidgeClassifier,
+    PrimeRidgeRegressor,
+)
+
+
+@pytest.fixture(scope="module")
+def digits():
+    X, y = load_digits(return_X_y=True)
+    return train_test_split(X, y, test_size=0.3, random_state=0)
+
+
+MODELS = {
+    "ridge": PrimeRidgeClassifier(128),
+    "offsets": PrimeRidgeClassifier(101, form="offset"),
+    "centroids": PrimeCentroidClassifier(128),
+    "online": PrimeOnlineClassifier(128, epochs=3),
+    "standard": make_pipeline(StandardScaler(), PrimeRidgeClassifier(128)),
+    "two scalers": make_pipeline(MaxAbsScaler(), MinMaxScaler((-1, 2)), PrimeRidgeClassifier(128)),
+    "linear": make_pipeline(StandardScaler(), PrimeFeatures(128), RidgeClassifier()),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_labels_are_those_of_the_fitted_model(name, digits):
+    x_train, x_test, y_train, _ = digits
+    model = MODELS[name].fit(x_train, y_train)
+    sensor = as_sensor(model, inputs="uint8")
+    assert (sensor.predict(x_test.astype(int)) == model.predict(x_test)).mean() >= 0.998
+
+
+@pytest.mark.parametrize("kind", ["lsb16", "lsb32", "hadamard32", "hadamard64"])
+def test_every_kind_keeps_the_labels_of_digits_in_half_a_page_of_memory(kind, digits, tmp_path):
+    x_train, x_test, y_train, y_test = digits
+    fitted = PrimeRidgeClassifier(128).fit(x_train, y_train)
+    model = as_sensor(fitted, kind=kind, inputs="uint8")
+    guesses = model.predict(x_test.astype(int))
+    assert (guesses == fitted.predict(x_test)).mean() >= 0.998
+    assert (guesses == y_test).mean() >= 0.965
+    report = export_c(model, tmp_path / "digits.h")
+    assert report.table_bytes < (5500 if kind.startswith("hadamard") else 20_000)
+    assert report.ram_bytes <= 64 * 8 + 40
+
+
+def test_units_of_a_converter_are_folded_in(digits):
+    x_train, x_test, y_train, _ = digits
+    model = make_pipeline(StandardScaler(), PrimeRidgeClassifier(128)).fit(x_train, y_train)
+    n = (x_test * 100 + 1000).astype(int)
+    sensor = as_sensor(model, scale=0.01, zero=1000)
+    assert (sensor.predict(n) == model.predict(x_test)).mean() >= 0.998
+
+
+def test_two_classes_and_one_difference(digits):
+    x_train, x_test, y_train, _ = digits
+    odd = make_pipeline(PrimeFeatures(128), LogisticRegression()).fit(x_train, y_train % 2)
+    sensor = as_sensor(odd, inputs="uint8")
+    assert (sensor.predict(x_test.astype(int)) == odd.predict(x_test)).mean() >= 0.998
+
+
+def test_estimates_of_a_regressor(digits):
+    x_train, x_test, y_train, _ = digits
+    model = PrimeRidgeRegressor(128).fit(x_train, np.stack([y_train, -y_train], axis=1))
+    sensor = as_sensor(model, inputs="uint8")
+    values = sensor.scores(x_test.astype(int)) * sensor.score_unit
+    assert np.abs(values - model.predict(x_test)).max() < 0.05
+
+
+def test_features_alone(digits):
+    features = PrimeFeatures(64).fit(digits[0])
+    sensor = as_sensor(features, inputs="uint8")
+    assert isinstance(sensor, SensorMap)
+    n = digits[1].astype(int)
+    assert np.abs(sensor.encode(n) - features.transform(digits[1])).max() < 1e-6
+
+
+@pytest.mark.parametrize(
+    ("model", "says"),
+    [
+        (make_pipeline(Normalizer(), PrimeRidgeClassifier(16)), "Normalizer"),
+        (make_pipeline(MinMaxScaler(clip=True), PrimeRidgeClassifier(16)), "clip=True"),
+        (LogisticRegression(), "LogisticRegression"),
+    ],
+)
+def test_what_is_not_linear_in_the_columns_is_refused(model, says, digits):
+    model.fit(digits[0][:50], digits[2][:50])
+    with pytest.raises(ParameterError, match=says):
+        as_sensor(model)
+
+
+def test_a_scale_of_zero_is_refused_before_it_divides(digits):
+    model = make_pipeline(StandardScaler(), PrimeRidgeClassifier(16)).fit(digits[0], digits[2])
+    with pytest.raises(ParameterError, match=r"scale must be positive, got 0\.0"):
+        as_sensor(model, scale=0)
+
+
+def test_what_is_not_fitted_is_refused():
+    with pytest.raises(ParameterError, match="fitted"):
+        as_sensor(PrimeRidgeClassifier(16))
+
+
+def test_specs_of_models_and_the_command(digits, tmp_path, monkeypatch):
+    HOSTS[0].require()
+    monkeypatch.chdir(tmp_path)
+    fitted = PrimeRidgeClassifier(64).fit(digits[0], digits[2])
+    model = as_sensor(fitted, inputs="uint8")
+    (tmp_path / "digits.json").write_text(json.dumps(model.spec))
+    again = primal.from_spec(json.loads((tmp_path / "digits.json").read_text()))
+    assert isinstance(again, SensorModel)
+    n = digits[1].astype(int)
+    np.testing.assert_array_equal(again.scores(n), model.scores(n))
+    done = CliRunner().invoke(cli, ["export", "c", "digits.json", "a.h", "--name", "digits"])
+    assert done.exit_code == 0, done.output
+    assert "B of tables" in done.output
+    assert "B of code (cc -Os)" in done.output
+    export_c(model, "b.h", name="digits")
+    assert (tmp_path / "a.h").read_text() == (tmp_path / "b.h").read_text()
+
+
+def test_the_command_folds_units_in(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    m = primal.KernelPrime(3, 16)
+    (tmp_path / "m.json").write_text(json.dumps(m.spec))
+    words = ["export", "c", "m.json", "a.h", "--scale", "0.5,1,2", "--zero", "7", "--kind", "lsb16"]
+    assert CliRunner().invoke(cli, words).exit_code == 0
+    export_c(m, "b.h", scale=[0.5, 1, 2], zero=7, kind="lsb16")
+    assert (tmp_path / "a.h").read_text() == (tmp_path / "b.h").read_text()
+    wrong = CliRunner().invoke(cli, [*words[:4], "--scale", "x"])
+    assert wrong.exit_code == 2
+    assert "one number" in wrong.output
+
+
+def test_a_spec_whose_scores_could_overflow_is_refused(digits):
+    fitted = PrimeRidgeClassifier(64).fit(digits[0], digits[2])
+    spec = as_sensor(fitted).spec
+    for value in (32767, 40000):
+        wrong = {**spec, "weights": np.full((10, 64), value).tolist()}
+        with pytest.raises(SpecError, match="32 bits"):
+            primal.from_spec(wrong)
