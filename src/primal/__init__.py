@@ -41,7 +41,7 @@ __all__ = [
     "primes",
 ]
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 _FROM_CODEBOOKS = ("capacity", "codebook", "predict_coherence")
 # Rooms that need an optional package; the others work with NumPy alone.

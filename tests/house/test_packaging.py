@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+import primal
+
 ROOT = Path(__file__).parents[2]
 
 if not (ROOT / "constraints-minimum.txt").exists():
@@ -59,3 +61,11 @@ def test_every_extra_is_installed_by_the_minimum_target():
     target = makefile[makefile.index("$(MINIMUM)/.installed: ") :]
     installed = re.search(r"--editable '\.\[([\w,]+)\]'", target)[1].split(",")
     assert set(installed) == extras
+
+
+def test_the_version_is_the_same_everywhere():
+    pattern = r'(?m)^(?:version: |version = ")([\d.]+)'
+    files = ("CITATION.cff", "studies/pyproject.toml")
+    found = [re.search(pattern, (ROOT / name).read_text()).group(1) for name in files]
+    newest = re.search(r"(?m)^## ([\d.]+)", (ROOT / "CHANGELOG.md").read_text()).group(1)
+    assert [*found, newest] == 3 * [primal.__version__]
