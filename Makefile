@@ -41,6 +41,8 @@ docs: $(VENV)/.installed-dev ## run every example of the documentation
 
 site: $(VENV)/.installed-site ## the documentation as a site, warnings are errors
 	$(BIN)/python -m sphinx -b html -j auto -q -W --keep-going docs site
+	test -f primal-reproduce/index.html || $(BIN)/primal reproduce --quick
+	cp primal-reproduce/index.html site/report.html
 
 release-check: $(VENV)/.installed-site site ## what a release has to pass beside the tests
 	rm -rf dist
