@@ -52,12 +52,18 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     bundle : complex array of shape (k,)
         A raw sum, with weights of about 1; noise may be on top of it.
     codes : Codes of shape (N, k)
-        All items that may be in it, of which `n_items` are looked for.
+        All items that may be in it.
+    n_items : int
+        How many of them are in it.
     decoder : {"message", "subspace", "orthogonal", "matched"}, default="message"
         "matched" takes the items most similar to the bundle, "orthogonal" (matching pursuit) one at
         a time and removes what it explains; "subspace" (pursuit) improves a whole set in rounds.
         "message" (passing) weighs all items at once, knowing that weights are 0 or about 1, then
         pursues: it decodes the fullest bundles.
+
+    Returns
+    -------
+    Decoded
 
     Examples
     --------

@@ -74,6 +74,11 @@ def factorize(
     steps : int, default=500
         For lists of codes: most rounds.
 
+    Returns
+    -------
+    Factors
+        Indices and a status, one for each product.
+
     Warns
     -----
     MisfitWarning

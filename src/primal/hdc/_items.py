@@ -117,8 +117,19 @@ class Cleaned:
 class ItemMemory(Stored):
     """Items of a vocabulary, growing in number and in dimensions.
 
-    The vocabulary is any of a :class:`Space`; `items` is the list of them, `codes` are theirs,
-    uint32 of shape (n, k).
+    Parameters
+    ----------
+    vocabulary : Symbols, Integers or another vocabulary of a :class:`Space`
+        Encodes the items.
+    items : sequence, default=()
+        The first items; more come by :meth:`add`.
+
+    Attributes
+    ----------
+    items : list
+        All of them, in the order of their codes.
+    codes : Codes of shape (n, k), uint32
+        Theirs.
 
     Examples
     --------

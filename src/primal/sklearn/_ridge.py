@@ -341,8 +341,13 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     """Regress by ridge regression on prime features.
 
     The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Parameters, weights and attributes are those of
+    fitted in different orders agree to rounding. Weights and attributes are those of
     :class:`PrimeRidgeClassifier`, with a row of `coef_` for each target.
+
+    Parameters
+    ----------
+    n_components, alpha, kernel, gamma, basis, form, precision
+        As in :class:`PrimeRidgeClassifier`.
 
     Examples
     --------

@@ -91,6 +91,7 @@ class Embedding(nn.Module):
         return z[..., tables["order"]] if "order" in tables else z
 
     def extra_repr(self) -> str:
+        """Return the vocabulary and the number of items, for ``repr``."""
         items = "" if self.items is None else f", {len(self.items)} items"
         return f"{self._kind}, k={self.vocabulary.space.k}{items}"
 

@@ -53,7 +53,7 @@ def spaced_increments(
     start: int = 0,
     base: float = 10000.0,
 ) -> np.ndarray:
-    """Return the increments of k frequencies, uint64 in units of 2**-64 turn.
+    """Return the increments of k frequencies.
 
     Parameters
     ----------
@@ -70,6 +70,11 @@ def spaced_increments(
         Index of the first prime for ``"raw"``, of the only one for ``"kronecker"``.
     base : float, default=10000.0
         Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``, roughly.
+
+    Returns
+    -------
+    ndarray of shape (k,), dtype=uint64
+        Units of 2**-64 turn.
 
     Examples
     --------
