@@ -7,6 +7,9 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+from primal.cli import cli
 
 torch = pytest.importorskip("torch")
 
@@ -25,21 +28,26 @@ def _one_thread():
 def test_a_quick_run_ends_in_tables_and_a_second_one_reads_them_back(name, tmp_path, capsys):
     script = importlib.import_module(f"primal_studies.training.{name}")
     arguments = ["--quick", "--seeds", "1", "--out", str(tmp_path)]
-    tables = script.main(arguments)
-    assert tables
-    for text in tables.values():
-        rows = text.splitlines()
+    runs = script.main(arguments)
+    printed = capsys.readouterr().out
+    tables = [text.splitlines() for text in printed.split("\n\n") if text.startswith("|")]
+    assert len(tables) == (2 if name == "sparse" else 1)
+    for rows in tables:
         assert len(rows) > 2
         assert len({row.count("|") for row in rows}) == 1
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
     assert before
-    assert script.main(arguments) == tables
+    assert script.main(arguments) == runs
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == before
-    assert "on file" in capsys.readouterr().err
+    again = capsys.readouterr()
+    assert again.out == printed
+    reported = CliRunner().invoke(cli, ["study", name, *arguments, "--json"])
+    assert json.loads(reported.stdout) == {"study": name, "results": runs}
+    assert "on file" in again.err
     assert any(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_run_resumes(tmp_path):
     common = importlib.import_module("primal_studies.training._common")
     chosen = common.options("Test.", ["--out", str(tmp_path)])
     measured = []

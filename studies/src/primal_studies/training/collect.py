@@ -19,8 +19,8 @@ from primal_studies.training._common import Settings, options, select
 TARGET = Path(__file__).parents[1] / "paper" / "experiments" / "learned.json"
 
 
-def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> None:
-    """Write the file."""
+def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> dict[str, object]:
+    """Write the file, and return the facts."""
     chosen = options(__doc__ or "", argv)
     runs = {
         name: list(json.loads((chosen.out / f"{name}.json").read_text()).values())
@@ -37,6 +37,7 @@ def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> None:
     text = json.dumps({"tables": tables | {"cost": cost}, "facts": facts}, indent=1)
     target.write_text(text + "\n", encoding="utf-8")
     print(f"{len(facts)} facts, {sum(map(len, tables.values()))} rows: {target.name}")
+    return facts
 
 
 def positions(runs: dict, tables: dict, facts: dict) -> None:

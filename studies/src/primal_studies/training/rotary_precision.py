@@ -8,7 +8,6 @@ Both get the same frequencies and the same queries, and are compared with the ro
 from __future__ import annotations
 
 import argparse
-import sys
 from collections.abc import Sequence
 
 import torch
@@ -19,8 +18,8 @@ from primal_studies.training._common import table
 D = 64
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Print the largest errors, as shares of the largest entry."""
+def main(argv: Sequence[str] | None = None) -> list[dict[str, object]]:
+    """Print and return the largest errors, as shares of the largest entry."""
     argparse.ArgumentParser(description=__doc__).parse_args(argv)
     from rotary_embedding_torch import RotaryEmbedding
 
@@ -38,9 +37,11 @@ def main(argv: Sequence[str] | None = None) -> None:
                 float((x.double() - true).abs().max() / true.abs().max())
                 for x in (ours, peer.rotate_queries_or_keys(q))
             ]
-            rows.append([str(dtype).removeprefix("torch."), n, *(f"{e:.1e}" for e in found)])
-    print(table(["type", "positions", "primal", "rotary-embedding-torch"], rows))
+            rows.append([str(dtype).removeprefix("torch."), n, *found])
+    names = ["type", "positions", "primal", "rotary-embedding-torch"]
+    print(table(names, ([*row[:2], *(f"{e:.1e}" for e in row[2:])] for row in rows)))
+    return [dict(zip(names, row, strict=True)) for row in rows]
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

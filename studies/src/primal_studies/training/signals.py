@@ -109,11 +109,13 @@ def _leaves(n_discs: int = 400) -> np.ndarray:
     return image
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Write the file."""
+def main(argv: Sequence[str] | None = None) -> dict[str, float]:
+    """Write the file, and return the mean of every image."""
     chosen = options(__doc__ or "", argv)
-    for name, image in images(chosen.out).items():
+    found = images(chosen.out)
+    for name, image in found.items():
         print(f"{name}: {image.shape}, mean {image.mean():.3f}")
+    return {name: float(image.mean()) for name, image in found.items()}
 
 
 if __name__ == "__main__":

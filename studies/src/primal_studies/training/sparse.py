@@ -47,18 +47,17 @@ PATCH = 16
 SUCCESS = 1e-3
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, str]:
-    """Measure, draw, and return the tables by name."""
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
+    """Measure what is not on file, print the tables, draw."""
     chosen = options(__doc__ or "", argv)
     recovery = run_all("sparse", chosen, recovery_settings(chosen), recovery_rates)
     phantom_runs = run_all("phantom", chosen, phantom_settings(chosen), phantom_quality)
-    tables = {"recovery": recovery_table(recovery), "phantom": phantom_table(phantom_runs)}
-    for text in tables.values():
+    for text in (recovery_table(recovery), phantom_table(phantom_runs)):
         print(text, end="\n\n")
     print(total_seconds([*recovery, *phantom_runs]))
     with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
         draw(recovery, phantom_runs, chosen.out)
-    return tables
+    return [*recovery, *phantom_runs]
 
 
 def recovery_settings(chosen) -> list[Settings]:
