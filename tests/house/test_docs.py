@@ -21,6 +21,7 @@ import primal
 _ROOT = Path(__file__).parents[2]
 _PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
 _ALL_PAGES = [*_PAGES, _ROOT / "CHANGELOG.md", _ROOT / "CONTRIBUTING.md"]
+_MARKDOWN = [page for at in ("*.md", "docs/**/*.md", "studies/*.md") for page in _ROOT.glob(at)]
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"`((?:tests|tools|src|docs)/[\w/-]+\.\w+)`")
 # The frequencies are public, so none of these words may be said of a map.
@@ -127,6 +128,32 @@ def test_security_is_only_ever_denied(page: Path) -> None:
     sentences = re.split(r"(?<=[.:])\s", page.read_text(encoding="utf-8"))
     claims = [s for s in sentences if _SECURITY.search(s) and not _DENIAL.search(s)]
     assert not claims
+
+
+def _false_emphasis(text: str) -> list[str]:
+    """Return what a CommonMark reader shows as bold or italic from inside of a word on."""
+    parsed = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table").parse(text)
+    found = []
+    for line in (token.children or [] for token in parsed if token.type == "inline"):
+        before = ""
+        for n, token in enumerate(line):
+            opens = token.type in ("em_open", "strong_open")
+            if opens and re.search(r"[\w)\]}]$", before):
+                found.append(f"{before[-20:]}{token.markup}{line[n + 1].content}")
+            before = token.content or (before if token.nesting else " ")
+    return found
+
+
+@pytest.mark.parametrize("page", _MARKDOWN, ids=lambda page: page.relative_to(_ROOT).as_posix())
+def test_no_emphasis_opens_inside_a_word(page: Path) -> None:
+    assert not _false_emphasis(page.read_text(encoding="utf-8"))
+
+
+def test_false_emphasis_is_noticed() -> None:
+    assert _false_emphasis("from 2**32 up to 2**64") == ["from 2**32 up to 2"]
+    assert (
+        _false_emphasis("from `2**32` up to `2**64`, **bold**, *italic*, (*so*), a * b * c") == []
+    )
 
 
 def test_a_claim_of_security_is_noticed() -> None:

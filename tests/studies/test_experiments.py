@@ -82,12 +82,12 @@ def test_members_of_an_ensemble_train_as_single_networks_do():
         rates,
     )
     for member, (single, rate) in enumerate(zip(singles, rates.tolist(), strict=True)):
-        optimiser = torch.optim.Adam(single.parameters(), lr=rate)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 50)
+        optimizer = torch.optim.Adam(single.parameters(), lr=rate)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 50)
         for _ in range(50):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             (single(x) - y).square().mean().backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
         found = ensemble(x.expand(2, -1, -1))[member]
         torch.testing.assert_close(found, single(x), rtol=1e-3, atol=1e-4)

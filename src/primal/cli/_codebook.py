@@ -160,8 +160,8 @@ def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[
             book = make_codebook(
                 n, d, kind=kind, field=field, seed=seed, steps=steps, progress=progress
             )
-        except PrimalError as refusal:
-            return {"kind": kind, "coherence": None, "refusal": str(refusal)}
+        except PrimalError as error:
+            return {"kind": kind, "coherence": None, "reason": str(error)}
         found = book.certificate
     return {
         "kind": kind,
@@ -181,7 +181,7 @@ def _comparison(
     lines.append(f"{'kind':<19}{'coherence':>9}{'ratio':>8}{'rms':>10}  certainty")
     for row in rows:
         if row["coherence"] is None:
-            lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['refusal']}")
+            lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['reason']}")
             continue
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
         how = row["proof"].partition(":")[0] + (", can grow" if row["growable"] else "")

@@ -57,7 +57,7 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
     n_phases : int, optional
         Size of the work at hand. Loading Numba takes longer than NumPy takes for a few million
         phases, so a process starts with NumPy and changes over when its small works add up to
-        that. Nobody can tell from the results: every engine makes the same bits.
+        that. The results do not depend on it: every engine makes the same bits.
 
     Returns
     -------

@@ -189,17 +189,17 @@ def message_passing(
 ) -> np.ndarray:
     """Return the chance of every item to be in a sum s of D numbers.
 
-    Approximate message passing (Donoho, Maleki and Montanari): what is `owed` is Onsager's term,
+    Approximate message passing (Donoho, Maleki and Montanari): `onsager` is Onsager's term,
     without which the noise would not stay Gaussian.
     """
     rest = s
     for _ in range(_MESSAGES):
         variance = max(float(np.vdot(rest, rest).real) / D, 1e-9)
         following = chance(read(rest) + chances, variance)
-        owed = float((following * (1.0 - following)).sum()) / variance / D
+        onsager = float((following * (1.0 - following)).sum()) / variance / D
         step = (1.0 - _DAMPING) * (following - chances)
         chances = chances + step
-        fresh = s - explain(chances) + owed * rest
+        fresh = s - explain(chances) + onsager * rest
         rest = (1.0 - _DAMPING) * fresh + _DAMPING * rest
         if np.abs(step).max() < tolerance:
             break

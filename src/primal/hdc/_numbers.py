@@ -171,7 +171,7 @@ class Levels(_Steps):
 
     Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
     do not divide evenly. Where it shall be a kernel, take :class:`Reals`. With `clip` numbers
-    outside of the range count as its ends; they are refused otherwise.
+    outside of the range count as its ends; they are rejected otherwise.
 
     Examples
     --------

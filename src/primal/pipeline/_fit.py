@@ -114,7 +114,7 @@ def scale_gamma(
         x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
         if not len(x):
             continue
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # rejected below
             own_mean = float(fold_sum(x)) / len(x)
             own_squares = float(fold_sum(np.square(x - own_mean)))
         # Two pieces as one: the pairwise update of Chan, Golub and LeVeque.

@@ -88,7 +88,7 @@ class PrimeCentroidClassifier(_Prototypes):
     def grow(self, n_components: int, X: Any, y: Any) -> Self:
         """Return the model with more features; the sums of old ones are the same.
 
-        X and y are all rows seen so far, in any order; others are refused.
+        X and y are all rows seen so far, in any order; others are rejected.
         """
         return self._grown(n_components, X, y)
 

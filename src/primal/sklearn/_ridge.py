@@ -231,7 +231,7 @@ class _Ridge(PrimeModel):
 
         The result is the model that `fit` with more features gives (and the same form), for less
         work: bit for bit, for a classifier. This model stays as it is. X, y and sample_weight are
-        all rows seen so far, in any order; others are refused.
+        all rows seen so far, in any order; others are rejected.
         """
         return self._grown(n_components, X, y, sample_weight)
 

@@ -105,7 +105,7 @@ def continual(
       primal hdc continual --data digits --tasks 5 --only ridge --json
     """
     from primal_studies.hdc._bench_plot import plot_tasks
-    from primal_studies.hdc._continual import class_incremental, first_task_standardised
+    from primal_studies.hdc._continual import class_incremental, first_task_standardized
     from primal_studies.hdc._datasets import load
 
     dataset = load(data)
@@ -113,7 +113,7 @@ def continual(
         raise ParameterError(
             f"{data!r} holds texts, which these learners do not take: use numbers."
         )
-    split = first_task_standardised(dataset.split(seed), dataset.kind, tasks)
+    split = first_task_standardized(dataset.split(seed), dataset.kind, tasks)
     with progress_bar("tasks") as progress:
         rows = class_incremental(
             split, learners=only, n_tasks=tasks, n_components=D, seed=seed, progress=progress

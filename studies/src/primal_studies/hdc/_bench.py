@@ -17,7 +17,7 @@ import numpy as np
 
 from primal.errors import ParameterError
 from primal_studies.hdc._bench_peers import Contender, torchhd_contenders
-from primal_studies.hdc._datasets_split import Dataset, Split, standardised
+from primal_studies.hdc._datasets_split import Dataset, Split, standardized
 
 __all__ = ["OURS", "Score", "compare", "contenders"]
 
@@ -115,7 +115,7 @@ def compare(
     done, total = 0, sum(n_seeds if again[name] else 1 for name in chosen)
     names = list(chosen)
     for seed in range(n_seeds):
-        split = standardised(dataset.split(seed), dataset.kind)
+        split = standardized(dataset.split(seed), dataset.kind)
         shift = seed % len(names)
         for name in names[shift:] + names[:shift]:
             if seed and not again[name]:
@@ -140,7 +140,7 @@ def contenders(kind: str, n_components: int, epochs: int) -> dict[str, Contender
 
 def warm_up(chosen: dict[str, Contender], dataset: Dataset) -> None:
     """Run everyone once on a few rows, so that loading and compiling is not measured."""
-    split = standardised(dataset.split(0), dataset.kind)
+    split = standardized(dataset.split(0), dataset.kind)
     _, first = np.unique(split.y_train, return_index=True)
     rows = np.concatenate([first, np.arange(min(64, len(split.y_train)))])
     few = Split(split.X_train[rows], split.y_train[rows], split.X_test[:8], split.y_test[:8])

@@ -17,9 +17,9 @@ from primal._checks import one_of, whole_number
 from primal.errors import DataError
 from primal.kernels import scale_gamma
 from primal_studies.hdc._continual_learners import LEARNERS, Learner
-from primal_studies.hdc._datasets_split import Split, standardised
+from primal_studies.hdc._datasets_split import Split, standardized
 
-__all__ = ["TaskRow", "class_incremental", "first_task_standardised", "tasks"]
+__all__ = ["TaskRow", "class_incremental", "first_task_standardized", "tasks"]
 
 
 @dataclass(frozen=True)
@@ -125,12 +125,12 @@ def class_incremental(
     return rows
 
 
-def first_task_standardised(split: Split, kind: str, n_tasks: int) -> Split:
+def first_task_standardized(split: Split, kind: str, n_tasks: int) -> Split:
     """Return a split standardised by the rows of its first task: a stream knows no others."""
     first = tasks(split.y_train, n_tasks)[0]
     order = np.concatenate([first, np.setdiff1d(np.arange(len(split.y_train)), first)])
     sorted_split = split._replace(X_train=split.X_train[order], y_train=split.y_train[order])
-    return standardised(sorted_split, kind, len(first))
+    return standardized(sorted_split, kind, len(first))
 
 
 def tasks(y: np.ndarray, n_tasks: int) -> list[np.ndarray]:

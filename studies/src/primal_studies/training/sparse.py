@@ -3,7 +3,7 @@
 Four dictionaries of N = 256 atoms with m entries each: StaticPrime as in the paper, the shadow
 codebook (primes chosen for a small coherence), normal random numbers, and random rows of the
 Fourier matrix. A trial draws the places and the normal values of s non-zeros, measures them and
-asks scikit-learn for them back: orthogonal matching pursuit told s, or l1 (the lasso at a
+asks scikit-learn for them back: orthogonal matching pursuit given s, or l1 (the lasso at a
 vanishing penalty, by the LARS path). It succeeds when the relative error is below 1e-3.
 The primes have no seed: their spread is that of the signals, which all dictionaries share.
 

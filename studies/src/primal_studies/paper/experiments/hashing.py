@@ -1,4 +1,4 @@
-"""The high-frequency regime: is it one-way, of maximal entropy, and does it part neighbours?"""
+"""The high-frequency regime: is it one-way, of maximal entropy, and does it separate neighbors?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BINS = 16
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Decode hashed codes, measure the entropy of phases, and part neighbours."""
+    """Decode hashed codes, measure the entropy of phases, and separate neighbors."""
     n = 50 if quick else 500
     recovery = [_recovery_row(d, sigma, n) for d in _INPUTS for sigma in _SCALES]
     facts = {
@@ -43,7 +43,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
     for row in entropy:
         facts[f"bits missing of {row['of']}, {row['inputs']}"] = Fact(float(row["missing_bits"]))
     progress(0.7)
-    neighbours = [_neighbour_row(distance) for distance in _DISTANCES]
+    neighbours = [_neighbor_row(distance) for distance in _DISTANCES]
     facts |= _neighbour_facts(neighbours)
     progress(1.0)
     return Outcome({"recovery": recovery, "entropy": entropy, "neighbours": neighbours}, facts)
@@ -112,7 +112,7 @@ def _entropy_bits(cells: np.ndarray) -> float:
     return plain + (len(counts) - 1) / (2.0 * counts.sum() * np.log(2.0))
 
 
-def _neighbour_row(distance: float) -> Row:
+def _neighbor_row(distance: float) -> Row:
     """Return the mean cosine of codes of inputs at a distance, which does not depend on x."""
     table = DynamicPrime(2, _D, 1.0).basis.frequencies
     angles = np.linspace(0.0, np.pi, 180, endpoint=False)
