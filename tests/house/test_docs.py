@@ -156,6 +156,16 @@ def test_false_emphasis_is_noticed() -> None:
     )
 
 
+def test_the_english_is_that_of_the_field() -> None:
+    # Resume, fix, reject, trust, separate.
+    private = re.compile(
+        r"\bgoes on where|\bmend(s|ed)?\b|\bturned down\b|\bbelieved\b|\bpart neigh"
+    )
+    pages = [page for page in _MARKDOWN if page.name != "CHANGELOG.md"]  # of the past
+    paths = [*pages, *_ROOT.glob("src/**/*.py"), *_ROOT.glob("studies/src/**/*.py")]
+    assert not [path for path in paths if private.search(path.read_text(encoding="utf-8"))]
+
+
 def test_a_claim_of_security_is_noticed() -> None:
     claim = "At high sigma the map is a one-way hash."
     assert _SECURITY.search(claim)

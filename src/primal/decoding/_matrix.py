@@ -204,7 +204,7 @@ def plan_matrix(
     Parameters
     ----------
     A : array_like of shape (k, d)
-        d may be 0: then only n is sought.
+        d may be 0: then only n is estimated.
     prior : Box, Gaussian, Integers, or sequence of d of them
         Where x lies: one for all inputs, or one for each; inputs with ``Integers`` are whole.
         None if d is 0.

@@ -55,8 +55,8 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
     ----------
     name : {"auto", "numpy", "numba"}, optional
     n_phases : int, optional
-        Size of the work at hand. Loading Numba takes longer than NumPy takes for a few million
-        phases, so a process starts with NumPy and changes over when its small works add up to
+        Size of the job. Loading Numba takes longer than NumPy takes for a few million
+        phases, so a process starts with NumPy and changes over when its small jobs add up to
         that. The results do not depend on it: every engine makes the same bits.
 
     Returns

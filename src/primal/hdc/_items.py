@@ -28,7 +28,7 @@ _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
 _LARGEST_READ = 1 << 26
 _LINES = 4096
-# Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
+# Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made again.
 _LARGEST_KEPT = 1 << 26
 _BLOCK_ENTRIES = 1 << 22
 

@@ -61,7 +61,7 @@ class SineLinear(nn.Linear):
     """A dense layer before or after :class:`Sine`, with SIREN's weights."""
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Reset the weights."""
         super().reset_parameters()
         # Features have a mean square of 1/2, as the sines of a layer before would.
         limit = math.sqrt(6.0 / self.in_features) / _SINE_FACTOR
@@ -161,7 +161,7 @@ class PrimeINR(nn.Module):
         return self.body(z.to(self.body[0].weight.dtype))
 
     def reset_parameters(self) -> None:
-        """Draw the dense layers anew, and set what is learned of the features back."""
+        """Reset the dense layers and what is learned of the features."""
         for layer in (self.features, *self.body):
             if isinstance(layer, (DynamicPrime, nn.Linear)):
                 layer.reset_parameters()

@@ -200,7 +200,7 @@ class PrimeStateCell(nn.Module):
         return t.long()[..., None] * self._increments_on(t.device)
 
     def reset_parameters(self) -> None:
-        """Draw the learned maps anew and set every time constant back."""
+        """Reset the learned maps and every time constant."""
         self.input_map.reset_parameters()
         self.output_map.reset_parameters()
         nn.init.constant_(self.log_time_constant, math.log(self.time_constant))
