@@ -96,7 +96,7 @@ def choose_primes(d: int, tried: Callable[[int], None] = lambda _: None) -> tupl
     d : int
         Number of inputs, at least 1.
     tried : callable, optional
-        Told how many candidates were tried since its last call.
+        Called with how many candidates were tried since its last call.
     """
     primes, omegas = candidates()
     columns = Columns(2.0 / d)

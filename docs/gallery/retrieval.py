@@ -38,13 +38,13 @@ def digits() -> Rows:
 def clusters(n: int = 10_000, d: int = 256) -> Rows:
     """Return points of 100 clusters that vary in 16 directions each, and a little in all."""
     generator = np.random.default_rng(0)
-    centres = generator.standard_normal((100, d))
+    centers = generator.standard_normal((100, d))
     directions = generator.standard_normal((100, 16, d)) / 4.0
     member = generator.integers(0, 100, n + N_QUERIES)
     inside = np.einsum(
         "ni,nid->nd", generator.standard_normal((len(member), 16)), directions[member]
     )
-    X = centres[member] + inside + 0.1 * generator.standard_normal((len(member), d))
+    X = centers[member] + inside + 0.1 * generator.standard_normal((len(member), d))
     return X[N_QUERIES:], X[:N_QUERIES]
 
 
@@ -89,9 +89,9 @@ def orthogonal_fourier_bits(data: Rows, n_bits: int, seed: int) -> np.ndarray:
 
 def sign_projections(data: Rows, n_bits: int, seed: int) -> np.ndarray:
     """Return the ten nearest by signs of random projections of the centred rows."""
-    centre = data[0].mean(axis=0)
-    directions = np.random.default_rng(seed).standard_normal((len(centre), n_bits))
-    return nearest_by_bits(*(np.packbits((x - centre) @ directions >= 0, axis=1) for x in data))
+    center = data[0].mean(axis=0)
+    directions = np.random.default_rng(seed).standard_normal((len(center), n_bits))
+    return nearest_by_bits(*(np.packbits((x - center) @ directions >= 0, axis=1) for x in data))
 
 
 def to_turns(phases: np.ndarray) -> np.ndarray:

@@ -55,7 +55,7 @@ def raised_as(
 
 
 def whole_number(name: str, value: object, *, least: int = 0, most: int | None = None) -> int:
-    """Return `value` as an int from `least` to `most`; booleans and 3.0 are refused."""
+    """Return `value` as an int from `least` to `most`; booleans and 3.0 are rejected."""
     if isinstance(value, (bool, np.bool_)):
         raise ParameterError(f"{name} must be a whole number, got {value!r}.")
     try:
@@ -94,7 +94,7 @@ def one_of(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def flag(name: str, value: object) -> bool:
-    """Return `value` as a bool; arrays and other things that are merely true are refused."""
+    """Return `value` as a bool; arrays and other things that are merely true are rejected."""
     if not isinstance(value, (bool, np.bool_)):
         raise ParameterError(f"{name} must be True or False, got {value!r}.")
     return bool(value)
@@ -186,7 +186,7 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
 
     The array keeps its type (float16, float32, float64, integers or booleans, all of which
     convert to float64 without rounding) and is not copied. Integers beyond 2**53, which float64
-    cannot hold, and masked values are refused too.
+    cannot hold, and masked values are rejected too.
     """
     return sized_array(name, value, last=last)[0]
 
@@ -202,7 +202,7 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
         return array, 0.0
     high, low = array.max().item(), array.min().item()  # NaN and infinity show up here
     if array.dtype.kind in "iu":
-        _refuse_large_integers(name, (high, low))
+        _reject_large_integers(name, (high, low))
     largest = max(float(high), -float(low))
     if not largest < math.inf:
         bad = np.unravel_index(np.argmin(np.isfinite(array)), array.shape)
@@ -211,7 +211,7 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
             "remove or fill such values before encoding."
         )
     if type(value) is not np.ndarray and largest >= _LARGEST_EXACT_INTEGER:
-        refuse_lost_values(name, value)  # integers among floats: NumPy has rounded them
+        reject_lost_values(name, value)  # integers among floats: NumPy has rounded them
     return array, largest
 
 
@@ -223,13 +223,13 @@ def real_matrix(name: str, value: object) -> np.ndarray:
     return array
 
 
-def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> None:
+def reject_lost_values(name: str, value: object, *, as_floats: bool = True) -> None:
     """Raise DataError for what a conversion to an array would lose without a word.
 
     That is masked values, and, if it becomes one of floats, integers beyond 2**53: in an array,
     in a list, or in a column of a table whose other columns are floats.
     """
-    _refuse_masked(name, value)
+    _reject_masked(name, value)
     if not as_floats:
         return
     if isinstance(value, (list, tuple)):
@@ -238,12 +238,12 @@ def refuse_lost_values(name: str, value: object, *, as_floats: bool = True) -> N
     for part in (value,) if columns is None else (np.asarray(value[c]) for c in columns):  # type: ignore[not-subscriptable]
         if isinstance(part, np.ndarray) and part.size and part.dtype.kind in "iuO":
             by_size = part.ravel() if part.dtype == object else (part.max(), part.min())
-            _refuse_large_integers(name, by_size)
+            _reject_large_integers(name, by_size)
 
 
 def positions(value: object, name: str = "positions") -> np.ndarray:
     """Return integer positions as an array of a NumPy integer type, not copied if it is one."""
-    _refuse_masked(name, value)
+    _reject_masked(name, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
@@ -312,12 +312,12 @@ def _as_numeric(name: str, value: object) -> np.ndarray:
     if type(value) is np.ndarray:
         array = value
     else:
-        _refuse_masked(name, value)
+        _reject_masked(name, value)
         with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
             array = np.asarray(value)
     if array.dtype.kind not in "fiub":
         if array.dtype == object:  # also what becomes of integers that int64 cannot hold
-            refuse_lost_values(name, array)
+            reject_lost_values(name, array)
         example = array.ravel()[0] if array.size else value
         raise DataError(
             f"{name} must hold real numbers, got {array.dtype} such as {example!r}: "
@@ -328,7 +328,7 @@ def _as_numeric(name: str, value: object) -> np.ndarray:
     return array
 
 
-def _refuse_large_integers(name: str, values: Iterable[object]) -> None:
+def _reject_large_integers(name: str, values: Iterable[object]) -> None:
     for value in values:
         if isinstance(value, (int, np.integer)) and abs(int(value)) > _LARGEST_EXACT_INTEGER:
             raise DataError(
@@ -337,7 +337,7 @@ def _refuse_large_integers(name: str, values: Iterable[object]) -> None:
             )
 
 
-def _refuse_masked(name: str, value: object) -> None:
+def _reject_masked(name: str, value: object) -> None:
     """Raise DataError for a masked array, or a list of them, if any of its values is missing."""
     masked = sys.modules.get("numpy.ma")  # before it is imported there are no masked arrays
     if masked is None or type(value) is np.ndarray:

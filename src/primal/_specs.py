@@ -41,6 +41,11 @@ def from_spec(spec: Mapping[str, object]) -> Any:
         The `spec` of a map, codebook, space, vocabulary, memory, index or estimator, for instance
         read back from JSON. Anything wrong in it is a SpecError.
 
+    Returns
+    -------
+    object
+        Of the type that the spec names, equal to the one it was taken from.
+
     Examples
     --------
     >>> import json, primal

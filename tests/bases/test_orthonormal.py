@@ -38,7 +38,7 @@ def test_both_ways_have_the_bits_of_the_definition(way, rows, d, monkeypatch):
         monkeypatch.setattr(_orthonormal, "_LARGE_WORK", 0)
     blocks = sample_points(3 * rows, d).reshape(3, rows, d)
     expected = [by_definition(block) for block in blocks]
-    _orthonormal.orthonormalise(blocks)
+    _orthonormal.orthonormalize(blocks)
     np.testing.assert_array_equal(blocks.view(np.uint64), np.array(expected).view(np.uint64))
 
 
@@ -48,7 +48,7 @@ def test_the_engine_numpy_needs_no_numba(monkeypatch):
     monkeypatch.setattr(_orthonormal, "load_compiled", None)  # calling it would fail
     blocks = sample_points(2, 3).reshape(1, 2, 3)
     expected = by_definition(blocks[0])
-    _orthonormal.orthonormalise(blocks)
+    _orthonormal.orthonormalize(blocks)
     np.testing.assert_array_equal(blocks[0], expected)
 
 

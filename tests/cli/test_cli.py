@@ -1,7 +1,9 @@
 """The command line: demo, doctor, version and errors."""
 
+import io
 import json
 import re
+import shlex
 import sys
 from importlib.util import find_spec
 
@@ -14,6 +16,7 @@ import primal.cli
 import primal.cli._doctor
 from primal import _selftest
 from primal.cli import cli
+from primal.cli._common import progress_bar
 from primal.engines import installed_engines
 
 
@@ -27,27 +30,142 @@ def test_version():
     assert result.output == f"primal, version {primal.__version__}\n"
 
 
-def test_help_names_every_command():
-    result = run("--help")
-    assert result.exit_code == 0
-    for command in ("demo", "doctor"):
-        assert command in result.output
-
-
 def commands(group=cli, path=()):
+    """Yield every group and command with its path, the words that call it."""
+    yield path, group
     context = click.Context(group)
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):
             yield from commands(command, (*path, name))
-        yield (*path, name)
+        else:
+            yield (*path, name), command
 
 
-@pytest.mark.parametrize("command", list(commands()), ids=" ".join)
-def test_help_names_no_file_that_is_not_installed(command):
-    result = run(*command, "--help")
+COMMANDS = dict(commands())
+WALK = pytest.mark.parametrize("path", list(COMMANDS), ids=lambda path: " ".join(path) or "primal")
+
+
+def test_every_command_is_walked():
+    assert {("doctor",), ("codebook", "make"), ("merge",)} <= set(COMMANDS)
+
+
+@WALK
+def test_help_names_no_file_that_is_not_installed(path):
+    result = run(*path, "--help")
     assert result.exit_code == 0
     assert not re.search(r"\bdocs/|\.md\b|\btools/|\btests/", result.output)
+
+
+@WALK
+def test_help_has_examples_that_parse(path):
+    """An example calls this command, or one of this group, with options that it has."""
+    shown = run(*path, "--help").output.partition("Examples:\n")[2]
+    examples = re.findall(r"^ +primal (.*?)(?: > .*)?$", shown, re.MULTILINE)
+    assert examples
+    for example in examples:
+        words = shlex.split(example)
+        assert tuple(words[: len(path)]) == path
+        command = cli
+        while isinstance(command, click.Group) and words[0] in command.list_commands(
+            click.Context(command)
+        ):
+            name = words.pop(0)
+            command = command.get_command(click.Context(command), name)
+        with command.make_context("primal", words):
+            pass  # parsed, not called
+
+
+@WALK
+def test_every_command_reports_as_json(path):
+    options = {option for parameter in COMMANDS[path].params for option in parameter.opts}
+    assert isinstance(COMMANDS[path], click.Group) or "--json" in options
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("primal cod", ["plain,codebook"]),
+        ("primal codebook ", ["plain,compare", "plain,make"]),
+        ("primal codebook make 10 4 --kind ker", ["plain,kerdock"]),
+        ("primal encode --on-error s", ["plain,skip"]),
+        ("primal inspect out", ["file,out"]),
+    ],
+)
+def test_shell_completion(monkeypatch, capsys, line, expected):
+    words = line.split(" ")
+    monkeypatch.setenv("_PRIMAL_COMPLETE", "bash_complete")
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(words) - 1))
+    monkeypatch.setattr(sys, "argv", ["primal"])
+    with pytest.raises(SystemExit) as stopped:
+        primal.cli.main()
+    assert stopped.value.code == 0
+    assert sorted(capsys.readouterr().out.splitlines()) == expected
+
+
+def test_shell_completion_installs_itself(monkeypatch, capsys):
+    monkeypatch.setenv("_PRIMAL_COMPLETE", "zsh_source")
+    monkeypatch.setattr(sys, "argv", ["primal"])
+    with pytest.raises(SystemExit):
+        primal.cli.main()
+    assert "#compdef primal" in capsys.readouterr().out
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+    def last_line(self):
+        return self.getvalue().rpartition("\r")[2].strip()
+
+
+class TestProgressBar:
+    def begin(self, monkeypatch):
+        """Return a terminal in place of standard error, and a clock that is set by hand."""
+        terminal, now = Terminal(), [1000.0]
+        monkeypatch.setattr(sys, "stderr", terminal)
+        monkeypatch.setattr("time.time", lambda: now[0])
+        return terminal, now
+
+    def test_time_left_counts_from_where_an_earlier_run_stopped(self, monkeypatch):
+        terminal, now = self.begin(monkeypatch)
+        with progress_bar("encode") as progress:
+            progress(900, 1000)
+            now[0] += 10.0
+            progress(950, 1000)
+            assert re.search(r"encode .*#.* 950/1000 +00:00:10$", terminal.last_line())
+            progress(1000, 1000)
+            assert re.search(r"encode .*#.* 1000/1000$", terminal.last_line())
+
+    def test_an_unknown_total_counts_only(self, monkeypatch):
+        terminal, now = self.begin(monkeypatch)
+        with progress_bar("encode") as progress:
+            progress(0, None)
+            now[0] += 2.0
+            progress(512, None)
+            assert terminal.last_line().endswith(" 512")
+
+    def test_a_label_begins_a_bar(self, monkeypatch):
+        terminal, _ = self.begin(monkeypatch)
+        with progress_bar("fit") as progress:
+            progress(1, 2)
+            progress(0, 8, "encode")
+            progress(4, 8, "encode")
+        fit, encode = (terminal.getvalue().index(text) for text in ("fit", "encode"))
+        assert fit < encode < terminal.getvalue().index("4/8")
+
+    def test_hidden(self, monkeypatch):
+        terminal, _ = self.begin(monkeypatch)
+        with progress_bar("fit", hidden=True) as progress:
+            progress(1, 2)
+        assert terminal.getvalue() == ""
+
+    def test_not_a_terminal_gets_the_label_only(self, capsys):
+        with progress_bar("search") as progress:
+            for done in range(5):
+                progress(done, 5)
+        assert capsys.readouterr().err == "search\n"
 
 
 def test_an_unknown_command_is_refused():
@@ -152,7 +270,7 @@ def test_main_prints_one_line_for_an_error_of_ours(monkeypatch, capsys):
 
 
 def test_main_does_not_hide_other_errors(monkeypatch):
-    def broken():
+    def broken(**options):
         raise RuntimeError("a bug")
 
     monkeypatch.setattr(primal.cli, "cli", broken)

@@ -21,6 +21,7 @@ import primal
 _ROOT = Path(__file__).parents[2]
 _PAGES = [_ROOT / "README.md", *sorted((_ROOT / "docs").glob("*.md"))]
 _ALL_PAGES = [*_PAGES, _ROOT / "CHANGELOG.md", _ROOT / "CONTRIBUTING.md"]
+_MARKDOWN = [page for at in ("*.md", "docs/**/*.md", "studies/*.md") for page in _ROOT.glob(at)]
 _LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)(?:#[^)]*)?\)")
 _FILE = re.compile(r"`((?:tests|tools|src|docs)/[\w/-]+\.\w+)`")
 # The frequencies are public, so none of these words may be said of a map.
@@ -52,6 +53,15 @@ def _only_examples(text: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def _missing(examples: str) -> str | None:
+    """Return a package that examples need and that is not installed."""
+    for package in ("torch", "torchhd", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy"):
+        needed = re.search(rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b", examples)
+        if needed and importlib.util.find_spec(package) is None:
+            return package
+    return None
+
+
 def _report(test: doctest.DocTest) -> str:
     """Return what doctest says about the examples that fail, nothing when none does."""
     lines: list[str] = []
@@ -71,10 +81,8 @@ def test_page_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         pytest.skip("the documentation is not part of this installation")
     monkeypatch.chdir(tmp_path)
     examples = _only_examples(page.read_text(encoding="utf-8"))
-    for package in ("torch", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy"):
-        needed = re.search(rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b", examples)
-        if needed and importlib.util.find_spec(package) is None:
-            pytest.skip(f"{page.name} needs {package}, which is not installed")
+    if missing := _missing(examples):
+        pytest.skip(f"{page.name} needs {missing}, which is not installed")
     test = doctest.DocTestParser().get_doctest(examples, {}, page.name, str(page), 0)
     _run(test)
 
@@ -92,7 +100,8 @@ def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.Monke
             raise
         pytest.skip(f"{name} needs {missing}, which is not installed")
     for test in doctest.DocTestFinder().find(module, name):
-        _run(test)
+        if not _missing("".join(example.source for example in test.examples)):
+            _run(test)
 
 
 @pytest.mark.parametrize("page", _ALL_PAGES, ids=lambda page: page.name)
@@ -119,6 +128,42 @@ def test_security_is_only_ever_denied(page: Path) -> None:
     sentences = re.split(r"(?<=[.:])\s", page.read_text(encoding="utf-8"))
     claims = [s for s in sentences if _SECURITY.search(s) and not _DENIAL.search(s)]
     assert not claims
+
+
+def _false_emphasis(text: str) -> list[str]:
+    """Return what a CommonMark reader shows as bold or italic from inside of a word on."""
+    parsed = pytest.importorskip("markdown_it").MarkdownIt("commonmark").enable("table").parse(text)
+    found = []
+    for line in (token.children or [] for token in parsed if token.type == "inline"):
+        before = ""
+        for n, token in enumerate(line):
+            opens = token.type in ("em_open", "strong_open")
+            if opens and re.search(r"[\w)\]}]$", before):
+                found.append(f"{before[-20:]}{token.markup}{line[n + 1].content}")
+            before = token.content or (before if token.nesting else " ")
+    return found
+
+
+@pytest.mark.parametrize("page", _MARKDOWN, ids=lambda page: page.relative_to(_ROOT).as_posix())
+def test_no_emphasis_opens_inside_a_word(page: Path) -> None:
+    assert not _false_emphasis(page.read_text(encoding="utf-8"))
+
+
+def test_false_emphasis_is_noticed() -> None:
+    assert _false_emphasis("from 2**32 up to 2**64") == ["from 2**32 up to 2"]
+    assert (
+        _false_emphasis("from `2**32` up to `2**64`, **bold**, *italic*, (*so*), a * b * c") == []
+    )
+
+
+def test_the_english_is_that_of_the_field() -> None:
+    # Resume, fix, reject, trust, separate.
+    private = re.compile(
+        r"\bgoes on where|\bmend(s|ed)?\b|\bturned down\b|\bbelieved\b|\bpart neigh"
+    )
+    pages = [page for page in _MARKDOWN if page.name != "CHANGELOG.md"]  # of the past
+    paths = [*pages, *_ROOT.glob("src/**/*.py"), *_ROOT.glob("studies/src/**/*.py")]
+    assert not [path for path in paths if private.search(path.read_text(encoding="utf-8"))]
 
 
 def test_a_claim_of_security_is_noticed() -> None:

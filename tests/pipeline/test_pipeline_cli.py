@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
-from primal.cli._encode import encode, progress_text
+from primal.cli._encode import encode
 from primal.cli._outputs import decode, inspect, merge
 from primal.errors import MissingPackageError, ParameterError
 
@@ -138,20 +138,6 @@ def test_without_pyarrow_the_extra_is_named(source, monkeypatch):
     result = run(encode, "in.parquet", "o.npy", "--dim", 8, "--sigma", 1)
     assert isinstance(result.exception, MissingPackageError)
     assert "primal-features[data]" in str(result.exception)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        ((500, 2000, 400, 2.0), "encode  500 of 2,000 rows  25 %  200 rows/s  0:00:08 left"),
-        ((500, None, 500, 1.0), "encode  500 rows  500 rows/s"),
-        ((5, 2_000_005, 5, 10.0), "encode  5 of 2,000,005 rows  0 %  0 rows/s  1111:06:40 left"),
-        ((16, 64, 0, 0.1), "encode  16 of 64 rows  25 %"),
-        ((0, 0, 0, 0.0), "encode  0 of 0 rows"),
-    ],
-)
-def test_progress_says_rate_and_time_left(arguments, text):
-    assert progress_text("encode", *arguments) == text
 
 
 @pytest.mark.parametrize("verb", [encode, decode])

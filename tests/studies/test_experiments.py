@@ -7,6 +7,9 @@ import json
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
+
+from primal.cli import cli
 
 torch = pytest.importorskip("torch")
 
@@ -25,21 +28,26 @@ def _one_thread():
 def test_a_quick_run_ends_in_tables_and_a_second_one_reads_them_back(name, tmp_path, capsys):
     script = importlib.import_module(f"primal_studies.training.{name}")
     arguments = ["--quick", "--seeds", "1", "--out", str(tmp_path)]
-    tables = script.main(arguments)
-    assert tables
-    for text in tables.values():
-        rows = text.splitlines()
+    runs = script.main(arguments)
+    printed = capsys.readouterr().out
+    tables = [text.splitlines() for text in printed.split("\n\n") if text.startswith("|")]
+    assert len(tables) == (2 if name == "sparse" else 1)
+    for rows in tables:
         assert len(rows) > 2
         assert len({row.count("|") for row in rows}) == 1
     before = {path.name: path.read_bytes() for path in tmp_path.glob("*.json")}
     assert before
-    assert script.main(arguments) == tables
+    assert script.main(arguments) == runs
     assert {path.name: path.read_bytes() for path in tmp_path.glob("*.json")} == before
-    assert "on file" in capsys.readouterr().err
+    again = capsys.readouterr()
+    assert again.out == printed
+    reported = CliRunner().invoke(cli, ["study", name, *arguments, "--json"])
+    assert json.loads(reported.stdout) == {"study": name, "results": runs}
+    assert "on file" in again.err
     assert any(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))
 
 
-def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+def test_an_interrupted_run_resumes(tmp_path):
     common = importlib.import_module("primal_studies.training._common")
     chosen = common.options("Test.", ["--out", str(tmp_path)])
     measured = []
@@ -74,12 +82,12 @@ def test_members_of_an_ensemble_train_as_single_networks_do():
         rates,
     )
     for member, (single, rate) in enumerate(zip(singles, rates.tolist(), strict=True)):
-        optimiser = torch.optim.Adam(single.parameters(), lr=rate)
-        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimiser, 50)
+        optimizer = torch.optim.Adam(single.parameters(), lr=rate)
+        schedule = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 50)
         for _ in range(50):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             (single(x) - y).square().mean().backward()
-            optimiser.step()
+            optimizer.step()
             schedule.step()
         found = ensemble(x.expand(2, -1, -1))[member]
         torch.testing.assert_close(found, single(x), rtol=1e-3, atol=1e-4)

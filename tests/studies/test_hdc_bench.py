@@ -15,7 +15,7 @@ from primal_studies.hdc import _bench, _bench_peers
 from primal_studies.hdc._bench import Score, compare
 from primal_studies.hdc._bench_peers import Contender, random_fourier_ridge
 from primal_studies.hdc._datasets import load
-from primal_studies.hdc._datasets_split import Dataset, Split, standardised
+from primal_studies.hdc._datasets_split import Dataset, Split, standardized
 
 WINE = load("wine")
 
@@ -62,7 +62,7 @@ def test_everyone_gets_the_same_splits_in_changing_order(monkeypatch):
 
 
 def test_random_features_with_the_same_read_out():
-    split = standardised(WINE.split(0), "table")
+    split = standardized(WINE.split(0), "table")
     answers = random_fourier_ridge(split, 256, 0)
     assert np.mean(answers == split.y_test) > 0.9
     np.testing.assert_array_equal(answers, random_fourier_ridge(split, 256, 0))
@@ -72,7 +72,7 @@ def test_random_features_with_the_same_read_out():
 def test_torchhd_runs_under_a_seed_and_leaves_the_generator_alone(name, capfd):
     torch = pytest.importorskip("torch")
     pytest.importorskip("torchhd")
-    split = standardised(WINE.split(0), "table")
+    split = standardized(WINE.split(0), "table")
     contender = _bench_peers.torchhd_contenders("table", 256, 2)[f"torchhd {name}"]
     state = torch.random.get_rng_state()
     answers = contender.answers(split, 256, 1)

@@ -9,13 +9,13 @@ from primal.errors import DataError, ParameterError
 from primal.sklearn import PrimeRidgeClassifier
 from primal_studies.hdc._continual import (
     class_incremental,
-    first_task_standardised,
+    first_task_standardized,
     tasks,
 )
 from primal_studies.hdc._continual_learners import leading
 from primal_studies.hdc._datasets import load
 
-SPLIT = first_task_standardised(load("digits").split(0), "image", 5)
+SPLIT = first_task_standardized(load("digits").split(0), "image", 5)
 
 
 @pytest.fixture(scope="module")

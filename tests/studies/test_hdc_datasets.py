@@ -11,7 +11,7 @@ pytest.importorskip("sklearn")
 from primal import PrimalError
 from primal.errors import DataError, MissingPackageError, ParameterError
 from primal_studies.hdc._datasets import DATASETS, data_folders, load
-from primal_studies.hdc._datasets_split import Dataset, Split, standardised
+from primal_studies.hdc._datasets_split import Dataset, Split, standardized
 from primal_studies.hdc._datasets_text import LANGUAGES, windows
 
 # The canonical uncompressed files, as everyone has them.
@@ -141,12 +141,12 @@ def test_an_unknown_name_lists_the_known_ones():
 def test_standardising_looks_at_training_rows_only():
     X = np.array([[0.0, 10.0], [2.0, 10.0], [4.0, 30.0]])
     split = Split(X[:2], np.array([0, 1]), X[2:], np.array([1]))
-    table = standardised(split, "table")
+    table = standardized(split, "table")
     np.testing.assert_array_equal(table.X_train, [[-1.0, 0.0], [1.0, 0.0]])
     np.testing.assert_array_equal(table.X_test, [[3.0, 20.0]])
-    image = standardised(split, "image")
+    image = standardized(split, "image")
     assert image.X_train.mean() == pytest.approx(0.0, abs=1e-15)
     assert image.X_train.std() == pytest.approx(1.0)
-    first = standardised(split, "table", n_rows=1)
+    first = standardized(split, "table", n_rows=1)
     np.testing.assert_array_equal(first.X_train, [[0.0, 0.0], [2.0, 0.0]])
-    assert standardised(split, "text") is split
+    assert standardized(split, "text") is split

@@ -265,7 +265,7 @@ def test_evidence_is_among_what_the_experiment_shows():
 def test_similarity_of_neighbours_is_that_of_codes():
     m = DynamicPrime(2, 128, 1.0)
     x = np.random.default_rng(0).uniform(-1.0, 1.0, (100, 2))
-    for row in (hashing._neighbour_row(0.01), hashing._neighbour_row(1.0)):
+    for row in (hashing._neighbor_row(0.01), hashing._neighbor_row(1.0)):
         for name, direction in (("along", [1.0, 1.0]), ("across", [1.0, -1.0])):
             step = float(row["distance"]) * np.array(direction) / math.sqrt(2.0)
             cosines = (m.encode(x) * m.encode(x + step)).sum(axis=1) / 64.0

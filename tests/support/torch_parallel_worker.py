@@ -85,13 +85,13 @@ def sharded(mesh, rank: int) -> dict[str, bool]:
     model[1].reset_parameters()
     x = torch.from_numpy(sample_points(8, 3)).float()
     target = x[:, :2]
-    optimiser = torch.optim.Adam(model.parameters(), 0.05)
+    optimizer = torch.optim.Adam(model.parameters(), 0.05)
     losses = []
     for _ in range(12):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = (model(x) - target).square().mean()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
         losses.append(float(loss))
     names = sorted(model.state_dict())
     return {

@@ -64,12 +64,12 @@ def test_it_fits_what_plain_coordinates_do_not(body):
     y = torch.sin(2 * math.pi * 10 * x)
 
     def error(net: torch.nn.Module) -> float:
-        optimiser = torch.optim.Adam(net.parameters(), lr=1e-3)
+        optimizer = torch.optim.Adam(net.parameters(), lr=1e-3)
         for _ in range(150):
-            optimiser.zero_grad()
+            optimizer.zero_grad()
             loss = (net(x) - y).square().mean()
             loss.backward()
-            optimiser.step()
+            optimizer.step()
         return loss.item()
 
     torch.manual_seed(0)

@@ -519,12 +519,12 @@ def test_a_parameter_learns():
     layer = pt.PrimeFeatures(2, 32, lengthscale=1.0, learnable_scale="scalar")
     x = points(16, 2).float()
     target = pt.PrimeFeatures(2, 32, lengthscale=0.8)(x)
-    optimiser = torch.optim.Adam(layer.parameters(), 0.05)
+    optimizer = torch.optim.Adam(layer.parameters(), 0.05)
     for _ in range(40):
-        optimiser.zero_grad()
+        optimizer.zero_grad()
         loss = (layer(x) - target).square().sum()
         loss.backward()
-        optimiser.step()
+        optimizer.step()
     assert abs(float(layer.scale.detach()) - 1.25) < 0.02
 
 

@@ -26,7 +26,7 @@ _BYTES_PER_LIST = 8
 
 @contextmanager
 def open_regular(path: Path) -> Iterator[BinaryIO]:
-    """Open a regular file for reading; a folder, pipe or device is refused without a wait."""
+    """Open a regular file for reading; a folder, pipe or device is rejected without a wait."""
     # Without O_NONBLOCK opening a pipe waits until somebody writes to it.
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     descriptor = os.open(path, flags)

@@ -50,8 +50,20 @@ def auto_basis(d: int, law: str = "gaussian") -> str:
     Parameters
     ----------
     d : int
+        Number of inputs.
     law : {"gaussian", "mixture", "product", "prime"}
         See :class:`primal.kernels.Kernel`.
+
+    Returns
+    -------
+    str
+        Name of a basis.
+
+    Examples
+    --------
+    >>> from primal.bases import auto_basis
+    >>> auto_basis(2), auto_basis(100), auto_basis(100, "prime")
+    ('kronecker', 'hadamard', 'signed')
     """
     d = whole_number("d", d, least=1)
     if one_of("law", law, _AUTO_LAWS) == "prime":
@@ -249,6 +261,22 @@ def equal_bandwidth(
     The paper's "adaptive scaling": a diagonal matrix in place of the scalar sigma, so that
     the bandwidth is level across the spectrum. Row i gets sigma / |W_i|. It changes lengths,
     not directions: the rows of the paper's basis stay nearly parallel.
+
+    Parameters
+    ----------
+    name : str
+        Name of a basis, as in :class:`Basis`.
+    d, n_frequencies : int
+        Number of inputs and of frequencies k.
+    sigma : float or sequence of k floats, default=1.0
+        Length of every row, in turns per unit of x.
+    primes : str, default="consecutive"
+        Which primes, as in :class:`Basis`.
+
+    Returns
+    -------
+    tuple of float
+        k scales, to be passed as the sigma of a :class:`Basis`.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 
 from primal.bases._arithmetic import log, normal_quantile, radial_quantile, unit_fractions
-from primal.bases._orthonormal import orthonormalise
+from primal.bases._orthonormal import orthonormalize
 from primal.bases._roots import scrambled_fractions
 from primal.turns import floor_roots, prime_slice, static_turns
 
@@ -52,8 +52,8 @@ def orthogonal(d: int, k: int) -> np.ndarray:
     """Return `table` made orthogonal in blocks of d rows, with row lengths of a chi_d law."""
     directions = table(d, k)
     whole = k // d * d
-    orthonormalise(directions[:whole].reshape(-1, d, d))
-    orthonormalise(directions[whole:].reshape(1, -1, d))
+    orthonormalize(directions[:whole].reshape(-1, d, d))
+    orthonormalize(directions[whole:].reshape(1, -1, d))
     return chi_lengths(d, k, prime_index=d)[:, None] * directions
 
 
@@ -67,10 +67,10 @@ def chi_lengths(d: int, k: int, *, prime_index: int) -> np.ndarray:
     """Return the chi_d quantiles of {i sqrt(p) + 1/2}, i = 1..k, p the prime of an index."""
     u = unit_fractions(_row_turns(prime_slice(prime_index, prime_index + 1), k)[:, 0])
     mode_squared = np.float64(max(d - 1, 0))
-    centre = np.sqrt(np.float64(d))
+    center = np.sqrt(np.float64(d))
 
     def log_density(r: np.ndarray) -> np.ndarray:
         scaled = log(r) if d == 1 else log(r / np.sqrt(mode_squared))
         return (d - 1) * scaled - 0.5 * (r * r - mode_squared)
 
-    return radial_quantile(log_density, max(0.0, float(centre) - 9.0), float(centre) + 9.0, u)
+    return radial_quantile(log_density, max(0.0, float(center) - 9.0), float(center) + 9.0, u)

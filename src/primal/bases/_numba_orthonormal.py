@@ -16,7 +16,7 @@ _LEAST_ENTRIES = 1 << 16
 _kernel = njit(cache=True, nogil=True)
 
 
-def orthonormalise(block: np.ndarray) -> None:
+def orthonormalize(block: np.ndarray) -> None:
     """Make the rows of one block (rows, d) orthonormal in place."""
     n_rows, d = block.shape
     for first in range(0, n_rows, _PANEL):

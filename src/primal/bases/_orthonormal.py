@@ -25,7 +25,7 @@ _ENTRIES = 1 << 17
 _LARGE_WORK = 1 << 28
 
 
-def orthonormalise(blocks: np.ndarray) -> None:
+def orthonormalize(blocks: np.ndarray) -> None:
     """Make the rows of each block orthonormal in place, in row order.
 
     A row depends on earlier rows only, so short blocks are prefixes of long ones.
@@ -38,7 +38,7 @@ def orthonormalise(blocks: np.ndarray) -> None:
     compiled = _compiled() if n * n_rows * n_rows * d >= _LARGE_WORK else None
     if compiled is not None:
         for block in blocks:
-            compiled.orthonormalise(block)
+            compiled.orthonormalize(block)
         return
     # A batch of small blocks saves Python steps; large ones go one at a time.
     at_once = max(1, (1 << 15) // max(1, n_rows * d))

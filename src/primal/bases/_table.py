@@ -22,12 +22,20 @@ class FrequencyTable:
     Entry (i, j) is exactly ``mantissas[i, j] * 2**(exponents[i] - 62)``. A row depends on
     nothing but its own frequencies, so a shorter table is a prefix of a longer one.
 
-    Attributes
+    Parameters
     ----------
     mantissas : ndarray of shape (k, d), dtype=int64
-        At most 2**62 in size; read-only.
+        At most 2**62 in size; becomes read-only.
     exponents : ndarray of shape (k,), dtype=int64
-        Read-only.
+        Becomes read-only.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.bases import FrequencyTable
+    >>> table = FrequencyTable.from_floats(np.array([[0.75, 0.5], [3.0, -1.0]]))
+    >>> table.exponents, table.values.tolist()
+    (array([0, 2]), [[0.75, 0.5], [3.0, -1.0]])
     """
 
     def __init__(self, mantissas: np.ndarray, exponents: np.ndarray) -> None:

@@ -56,13 +56,20 @@ def _added() -> dict[str, EntryPoint]:
 @click.group(cls=_LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
 @click.version_option(primal.__version__, prog_name="primal")
 def cli() -> None:
-    """Deterministic features and codes from the square roots of primes."""
+    """Deterministic features and codes from the square roots of primes.
+
+    \b
+    Examples:
+      primal doctor
+      primal codebook make 1000 64
+      primal encode points.npy features.npy --dim 512 --sigma 0.1
+    """
 
 
 def main() -> None:
     """Run the command line; an error of ours or of the disk is one line, not a traceback."""
     try:
-        cli()
+        cli(prog_name="primal")
     except (primal.PrimalError, OSError) as error:
         click.echo(f"Error: {error}", err=True)
         sys.exit(2)

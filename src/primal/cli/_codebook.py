@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ import numpy as np
 from primal._extras import require
 from primal._files import npy_header, written_whole
 from primal._pictures import COLORS, PALETTE, picture
+from primal.cli._common import json_option, progress_bar
 from primal.codebooks import KINDS, Codebook, bounds, gram_statistics, predict_coherence
 from primal.codebooks import codebook as make_codebook
 from primal.errors import ParameterError, PrimalError
@@ -31,7 +31,6 @@ _FIELD = click.option(
 _PLOT = click.option(
     "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture here (.png)."
 )
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 class _DefaultGroup(click.Group):
@@ -47,8 +46,12 @@ class _DefaultGroup(click.Group):
 def codebook() -> None:
     """N codes in D dimensions with a certificate of their worst similarity.
 
-    ``primal codebook N D`` makes one (short for ``primal codebook make N D``);
-    ``primal codebook compare N D`` sets all kinds side by side.
+    ``primal codebook N D`` is short for ``primal codebook make N D``.
+
+    \b
+    Examples:
+      primal codebook 1000 64
+      primal codebook compare 1000 64
     """
 
 
@@ -58,7 +61,7 @@ def codebook() -> None:
 @click.option("--kind", type=click.Choice(["auto", *KINDS]), default="auto", show_default=True)
 @_FIELD
 @click.option("--growable", is_flag=True, help="Only kinds that can grow in N and D.")
-@click.option("--max-coherence", type=float, help="Refuse codes that are more similar.")
+@click.option("--max-coherence", type=float, help="Reject codes that are more similar.")
 @click.option("--seed", type=int, help="For the random references only.")
 @click.option("--steps", type=click.IntRange(1), help="Budget of a search.")
 @click.option("--seconds", type=float, help="A second limit for a search of shadows.")
@@ -69,7 +72,7 @@ def codebook() -> None:
     help="Write the codes (.npy, .parquet) or the spec and certificate (.json).",
 )
 @_PLOT
-@_JSON
+@json_option
 def make(
     n: int,
     d: int,
@@ -79,16 +82,23 @@ def make(
     as_json: bool,
     **options: Any,
 ) -> None:
-    """Make a codebook and print its certificate."""
+    """Make a codebook and print its certificate.
+
+    \b
+    Examples:
+      primal codebook make 1000 64
+      primal codebook make 4096 64 --kind kerdock --out codes.npy --plot cosines.png
+      primal codebook make 1000 64 --max-coherence 0.2 --json
+    """
     if out is not None and out.suffix not in (".npy", ".parquet", ".json"):
         raise ParameterError(f"--out must end in .npy, .parquet or .json, got {out.name!r}.")
     if out is not None and out.suffix == ".parquet":
         _parquet()  # before the search
-    with _progress("search") as told:
-        book = make_codebook(n, d, progress=told, **options)
+    with progress_bar("search") as progress:
+        book = make_codebook(n, d, progress=progress, **options)
     if polish is not None:
-        with _progress("polish") as told:
-            book = book.polish(polish, progress=told)
+        with progress_bar("polish") as progress:
+            book = book.polish(polish, progress=progress)
     certificate = book.certificate.as_json()
     if not np.isfinite(book.certificate.ratio):
         certificate["ratio"] = None
@@ -111,11 +121,17 @@ def make(
 @_FIELD
 @click.option("--steps", type=click.IntRange(1), help="Budget of every search.")
 @_PLOT
-@_JSON
+@json_option
 def compare(
     n: int, d: int, field: str, steps: int | None, plot: Path | None, as_json: bool
 ) -> None:
-    """Set all kinds for N codes in D dimensions side by side, with the bounds."""
+    """Set all kinds for N codes in D dimensions side by side, with the bounds.
+
+    \b
+    Examples:
+      primal codebook compare 1000 64
+      primal codebook compare 500 32 --field complex --steps 1000 --json
+    """
     rows = [_compared(n, d, kind, field, steps) for kind in KINDS]
     rows.sort(key=lambda row: (row["coherence"] is None, row["coherence"]))
     limits = {
@@ -139,13 +155,13 @@ def compare(
 
 def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[str, Any]:
     seed = _SEED if kind in _RANDOM else None
-    with _progress(kind) as told:
+    with progress_bar(kind) as progress:
         try:
             book = make_codebook(
-                n, d, kind=kind, field=field, seed=seed, steps=steps, progress=told
+                n, d, kind=kind, field=field, seed=seed, steps=steps, progress=progress
             )
-        except PrimalError as refusal:
-            return {"kind": kind, "coherence": None, "refusal": str(refusal)}
+        except PrimalError as error:
+            return {"kind": kind, "coherence": None, "reason": str(error)}
         found = book.certificate
     return {
         "kind": kind,
@@ -165,7 +181,7 @@ def _comparison(
     lines.append(f"{'kind':<19}{'coherence':>9}{'ratio':>8}{'rms':>10}  certainty")
     for row in rows:
         if row["coherence"] is None:
-            lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['refusal']}")
+            lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['reason']}")
             continue
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
         how = row["proof"].partition(":")[0] + (", can grow" if row["growable"] else "")
@@ -175,25 +191,6 @@ def _comparison(
     lines.append("")
     lines += [f"{name:<33}{value:>9.4f}" for name, value in limits.items()]
     return "\n".join(lines)
-
-
-@contextmanager
-def _progress(label: str) -> Iterator[Any]:
-    """Yield a callback that draws a progress bar on standard error once it is called."""
-    bars: list[Any] = []
-
-    def told(done: int, total: int) -> None:
-        if not bars:
-            bars.append(click.progressbar(length=total, label=label, file=sys.stderr))
-            bars[0].__enter__()
-        bars[0].length = total
-        bars[0].update(done - bars[0].pos)
-
-    try:
-        yield told
-    finally:
-        for bar in bars:
-            bar.__exit__(None, None, None)
 
 
 def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:

@@ -18,6 +18,7 @@ from primal._extras import install_hint
 from primal._parallel import blas_is_limited, n_threads
 from primal._selftest import KnownAnswer, engine_answers, known_answers
 from primal.bases import Basis
+from primal.cli._common import json_option
 from primal.engines import ENGINES, engine, installed_engines
 from primal.errors import ConditioningWarning
 
@@ -26,11 +27,16 @@ _OPTIONAL = ("numba", "scikit-learn", "torch", "triton", "pyarrow", "matplotlib"
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 def doctor(as_json: bool) -> None:
     """Check this machine: versions, engines, and the golden bits of each engine.
 
-    Exits with status 1 when any bit differs from what it should be.
+    The exit status is 0 if every bit is what it should be, and 1 if any differs.
+
+    \b
+    Examples:
+      primal doctor
+      primal doctor --json > machine.json
     """
     found = {name: engine_answers(name) for name in installed_engines()}
     if find_spec("torch") is not None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import json
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout
@@ -17,6 +16,7 @@ from typing import Any
 import click
 
 from primal._extras import require
+from primal.cli._common import Progress, json_option, progress_bar
 from primal.errors import NumericalWarning, ParameterError
 from primal.kernels import KERNELS
 from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
@@ -30,8 +30,8 @@ def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
 
 
 @click.command()
-@click.argument("src", nargs=-1, required=True)
-@click.argument("dst")
+@click.argument("src", nargs=-1, required=True, type=click.Path())
+@click.argument("dst", type=click.Path())
 @click.option("--columns", default="", help="Names or patterns, with commas; or one list column.")
 @click.option("--dim", type=int, required=True, help="Number of features.")
 @click.option("--sigma", type=float, help="Scale of the frequencies; this, --gamma or --fit.")
@@ -54,14 +54,18 @@ def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
 @click.option("--device", default="cpu", show_default=True, help="cuda: floats from the GPU.")
 @click.option("--overwrite", is_flag=True, help="Replace what is there.")
 @click.option("--quiet", is_flag=True, help="No progress.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@json_option
 def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: Any) -> None:
     """Encode the rows of SRC (files, a folder or a pattern) into DST.
 
     DST is a folder of Parquet parts, or one file if it ends in .parquet or .npy. A killed run
     resumes when the same command is given again.
 
-    For instance: primal encode data/ features --columns "x*" --keep id --dim 512 --fit
+    \b
+    Examples:
+      primal encode points.npy features.npy --dim 512 --sigma 0.1
+      primal encode data/ features --columns "x*" --keep id --dim 512 --fit
+      primal encode data/ features --dim 512 --gamma 0.5 --shard 0/8 --json
     """
     i, slash, n = given["shard"].partition("/")
     if not (slash and i.isdecimal() and n.isdecimal()):
@@ -88,9 +92,8 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
         if sigma is not None and given["kernel"] != "rbf":
             raise ParameterError("--kernel goes with --gamma or --fit, not with --sigma.")
         if gamma == "scale":
-            told = None if progress is None else lambda *rows: progress(*rows, label="fit")
-            kernel = given["kernel"]
-            gamma = pipeline.scale_gamma(source, kernel=kernel, progress=told, **options)
+            kernel, fitted = given["kernel"], lambda *rows: progress(*rows, label="fit")
+            gamma = pipeline.scale_gamma(source, kernel=kernel, progress=fitted, **options)
         try:
             gamma = None if gamma is None else float(gamma)
         except ValueError:
@@ -147,59 +150,24 @@ def _layer(m: Any, device: str) -> Any:
 
 
 @contextmanager
-def running(quiet: bool, label: str = "encode") -> Iterator[tuple[ModuleType, Any]]:
-    """Yield ``primal.pipeline`` and a progress callback (done, total) that keeps one line.
+def running(quiet: bool, label: str = "encode") -> Iterator[tuple[ModuleType, Progress]]:
+    """Yield ``primal.pipeline`` and a progress callback that draws a bar on a terminal.
 
     Numerical warnings are printed as lines; after an interrupt it is said that nothing is lost.
     """
     from primal import pipeline  # not loaded for other commands
 
-    shows = not quiet and sys.stderr.isatty()
     # Standard output is for the result; Ray prints there what it thinks of a lost node.
     with redirect_stdout(sys.stderr), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericalWarning)
         try:
-            yield pipeline, progress_line(label) if shows else None
+            with progress_bar(label, hidden=quiet or not sys.stderr.isatty()) as progress:
+                yield pipeline, progress
         except KeyboardInterrupt:
             click.echo("\nFinished parts are kept: the same command resumes from here.", err=True)
             raise
-        finally:
-            if shows:
-                click.echo("\r\033[K", nl=False, err=True)
     for one in caught:
         if issubclass(one.category, NumericalWarning):
             click.echo(f"Warning: {one.message}", err=True)
         else:
             warnings.warn_explicit(one.message, one.category, one.filename, one.lineno)
-
-
-def progress_line(usual: str) -> Any:
-    """Return a callback that shows share, rows, rate and time left on standard error."""
-    starts: dict[str, tuple[int, float]] = {}
-    shown = 0.0
-
-    def progress(done: int, total: int | None, label: str = usual) -> None:
-        nonlocal shown
-        now = time.monotonic()
-        # What came before the first call, or was there from an earlier run, has no known rate.
-        first, start = starts.setdefault(label, (done, now))
-        if now - shown >= 0.1 or done == total:
-            shown = now
-            text = progress_text(label, done, total, done - first, now - start)
-            click.echo(f"\r\033[K{text}", nl=False, err=True)
-
-    return progress
-
-
-def progress_text(label: str, done: int, total: int | None, new: int, seconds: float) -> str:
-    """Return the line: share, rows, rate, time left."""
-    rate = new / seconds if seconds > 0 and new > 0 else 0.0
-    text = f"{label}  {done:,} rows" if total is None else f"{label}  {done:,} of {total:,} rows"
-    if total:
-        text = f"{text}  {100 * done // total} %"
-    if rate:
-        text = f"{text}  {rate:,.0f} rows/s"
-        if total is not None:
-            left = round((total - done) / rate)
-            text = f"{text}  {left // 3600}:{left // 60 % 60:02}:{left % 60:02} left"
-    return text

@@ -8,18 +8,18 @@ from typing import Any
 
 import click
 
+from primal.cli._common import json_option
 from primal.cli._encode import running
 from primal.decoding import Box, Gaussian, Integers
 from primal.errors import ParameterError
 
 _OVERWRITE = click.option("--overwrite", is_flag=True, help="Replace what is there.")
 _QUIET = click.option("--quiet", is_flag=True, help="No progress.")
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 
 
 @click.command()
-@click.argument("src")
-@click.argument("dst")
+@click.argument("src", type=click.Path())
+@click.argument("dst", type=click.Path())
 @click.option("--box", help="Prior: every |x_j| <= B.", metavar="B")
 @click.option("--gaussian", help="Prior: mean and standard deviation.", metavar="MEAN,STD")
 @click.option("--integers", help="Prior: multiples of a step.", metavar="STEP,LOW,HIGH")
@@ -28,7 +28,7 @@ _JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON obj
 )
 @_OVERWRITE
 @_QUIET
-@_JSON
+@json_option
 def decode(src: str, dst: str, quiet: bool, as_json: bool, **given: Any) -> None:
     """Decode the features in SRC, made by primal encode, into DST: a folder, .parquet or .npy.
 
@@ -38,6 +38,12 @@ def decode(src: str, dst: str, quiet: bool, as_json: bool, **given: Any) -> None
 
     The exit status is 0 if every row is unique, 1 if some are not (DST is written all the same),
     and 2 for an error.
+
+    \b
+    Examples:
+      primal decode features.npy decoded.npy
+      primal decode features decoded --box 14
+      primal decode features decoded --integers 1,0,255 --json
     """
     prior = _prior({key: given.pop(key) for key in ("box", "gaussian", "integers")})
     with running(quiet or as_json, "decode") as (pipeline, progress):
@@ -78,13 +84,18 @@ def _prior(options: dict[str, str | None]) -> Box | Gaussian | Integers | None:
 
 
 @click.command()
-@click.argument("path")
+@click.argument("path", type=click.Path())
 @click.option("--verify", "source", help="The input; by default where the manifest says.")
-@_JSON
+@json_option
 def inspect(path: str, source: str | None, as_json: bool) -> None:
     """Describe PATH, made by primal encode, and encode a sample of its rows again.
 
-    Exits with status 1 when the map or any bit is not what it should be.
+    The exit status is 0 if all that was checked is right, and 1 if the map or any bit is not.
+
+    \b
+    Examples:
+      primal inspect features
+      primal inspect features.npy --verify points.npy --json
     """
     with running(quiet=True) as (pipeline, _):
         found = pipeline.inspect(path, source=source)
@@ -129,15 +140,20 @@ def _listed(names: Any) -> str:
 
 
 @click.command()
-@click.argument("folder")
-@click.argument("dst", required=False)
+@click.argument("folder", type=click.Path())
+@click.argument("dst", required=False, type=click.Path())
 @_OVERWRITE
 @_QUIET
-@_JSON
+@json_option
 def merge(folder: str, dst: str | None, overwrite: bool, quiet: bool, as_json: bool) -> None:
     """Check that FOLDER holds the parts of all shards, and put them together in DST if given.
 
     DST ends in .parquet or .npy and has the bytes of an encoding without shards.
+
+    \b
+    Examples:
+      primal merge features
+      primal merge features features.parquet --json
     """
     with running(quiet or as_json, "merge") as (pipeline, progress):
         report = pipeline.merge(folder, dst, overwrite=overwrite, progress=progress)

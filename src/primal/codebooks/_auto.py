@@ -78,6 +78,11 @@ def codebook(
     progress : callable, optional
         Called with (done, total) steps by searches.
 
+    Returns
+    -------
+    Codebook
+        Of the kind asked for or chosen; its `certificate` has the coherence.
+
     Examples
     --------
     >>> from primal.codebooks import codebook

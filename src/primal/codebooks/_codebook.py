@@ -37,6 +37,13 @@ class Codebook(ABC):
     Nothing but a few numbers is stored: rows are computed when they are asked for. Real codes
     from phases are interleaved: cosine and sine of the first frequency, then of the second.
 
+    Parameters
+    ----------
+    N, D : int
+        Number of codes and of entries of a code.
+    field : {"real", "complex"}
+        Of the entries.
+
     Attributes
     ----------
     kind, N, D, field

@@ -52,8 +52,8 @@ class Target:
 def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     """Return the best frequency set found for N real codes in D dimensions, D even.
 
-    The steps are dealt out in rounds of equal size; after each round the best quarter of the
-    pairs (P, h) goes on. A search starts from an unordered choice of cosets and exchanges one
+    The steps are spent in rounds of equal size; after each round the best quarter of the
+    pairs (P, h) continues. A search starts from an unordered choice of cosets and exchanges one
     coset for the best other one until no exchange helps, then starts again.
     """
     options = coset_options(N, D)

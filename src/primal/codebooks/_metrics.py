@@ -67,6 +67,10 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     dtype : {"float64", "float32"}, default="float64"
         Precision of the cosines; float32 takes half the time and is off by about 1e-7.
 
+    Returns
+    -------
+    GramStatistics
+
     Examples
     --------
     >>> import primal
@@ -122,6 +126,12 @@ def toeplitz_statistics(
         Number of codes, at least 2.
     weights : ndarray of shape (k,), dtype=float64, optional
         Squares of the amplitudes, with sum 1; by default all equal.
+    bins : int, default=200
+        Bins of the histogram over [-1, 1].
+
+    Returns
+    -------
+    GramStatistics
 
     Examples
     --------
@@ -165,7 +175,17 @@ def bases_rms(N: int, size: int) -> float:
 def optimality_ratio(coherence: float, N: int, D: int) -> float:
     """Return coherence over Welch's bound: 1 is perfect.
 
-    For N <= D the bound is zero: the ratio is then 1 for orthogonal codes, else infinite.
+    Parameters
+    ----------
+    coherence : float
+        In [0, 1].
+    N, D : int
+        Number of codes and of entries of a code.
+
+    Returns
+    -------
+    float
+        For N <= D the bound is zero: the ratio is then 1 for orthogonal codes, else infinite.
 
     Examples
     --------

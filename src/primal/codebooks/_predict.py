@@ -33,6 +33,11 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
         Codes whose similarity depends on the lag alone, such as StaticPrime; or independent
         random directions.
 
+    Returns
+    -------
+    float
+        The worst similarity of any two codes, in [0, 1].
+
     Examples
     --------
     >>> from primal.codebooks import predict_coherence
@@ -49,10 +54,21 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
 
 
 def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
-    """Return how many codes in D dimensions have this median coherence, strictly between 0 and 1.
+    """Return how many codes in D dimensions have this median coherence.
 
-    D and `model` are those of :func:`predict_coherence`. The number is a float, since it soon
-    leaves the range of integers worth counting; ``inf`` beyond the range of floats.
+    Parameters
+    ----------
+    D : int
+        Number of real dimensions, as in :func:`predict_coherence`.
+    coherence : float
+        Strictly between 0 and 1.
+    model : {"toeplitz", "gaussian"}, default="toeplitz"
+        As in :func:`predict_coherence`.
+
+    Returns
+    -------
+    float
+        It soon leaves the range of integers worth counting; ``inf`` beyond the range of floats.
 
     Examples
     --------

@@ -53,14 +53,14 @@ class Shadow(PrimeCodes):
                 f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and "
                 f"{D}: use kind='static'."
             )
-        found, refusals = [], []
+        found, reasons = [], []
         for attempt in (cls.of_singer, cls.of_cosets) if field == "real" else (cls.of_singer,):
             try:
                 found.append(attempt(N, D, field, budget))
-            except PrimalError as refusal:
-                refusals.append(str(refusal))
+            except PrimalError as error:
+                reasons.append(str(error))
         if not found:
-            raise ParameterError(" ".join(refusals))
+            raise ParameterError(" ".join(reasons))
         return min(found, key=lambda codes: codes._coherence())
 
     @classmethod

@@ -46,10 +46,21 @@ def lag_products(
 
 
 def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return g(0), ..., g(N - 1), the cosine similarities of N real codes at every lag, float64.
+    """Return the cosine similarities of N real codes at every lag.
 
-    Increments (k,) are uint64 turns; weights (k,), squares of the amplitudes, are by default all
-    equal.
+    Parameters
+    ----------
+    increments : ndarray of shape (k,), dtype=uint64
+        Phase of each frequency in one step, units of 2**-64 turn.
+    N : int
+        Number of codes.
+    weights : ndarray of shape (k,), dtype=float64, optional
+        Squares of the amplitudes; by default all equal.
+
+    Returns
+    -------
+    ndarray of shape (N,), dtype=float64
+        g(0), ..., g(N - 1).
 
     Examples
     --------

@@ -23,7 +23,7 @@ from primal.turns import floor_roots, prime_slice, round_turns, waves
 
 _DEFAULT_STEPS = 4000
 _POOL = 1200
-# Sharpness of the penalty relative to the first one, as the exchanges go on.
+# Sharpness of the penalty relative to the first one, as the exchanges proceed.
 _SHARPNESS = (1.0, 1.5, 2.2, 3.2, 4.5, 6.0)
 # Between the bound of linear programming and what was reached; programmes solved for it.
 _GAP = 1e-6

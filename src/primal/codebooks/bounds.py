@@ -22,7 +22,22 @@ _LARGEST_DEGREE = 40
 
 
 class Bound(NamedTuple):
-    """A lower bound on the coherence and its name."""
+    """A lower bound on the coherence and its name.
+
+    Parameters
+    ----------
+    value : float
+        No N codes in D dimensions have a smaller coherence.
+    name : str
+        ``"Welch"``, ``"orthoplex"`` or ``"Levenshtein"``.
+
+    Examples
+    --------
+    >>> from primal.codebooks import bounds
+    >>> value, name = bounds.best(1000, 64)
+    >>> round(value, 5), name
+    (0.12099, 'Welch')
+    """
 
     value: float
     name: str
@@ -31,7 +46,15 @@ class Bound(NamedTuple):
 def welch(N: int, D: int) -> float:
     """Return Welch's bound sqrt((N - D) / (D (N - 1))), the same for real and complex vectors.
 
-    Zero for N <= D.
+    Parameters
+    ----------
+    N, D : int
+        Number of codes and of entries of a code.
+
+    Returns
+    -------
+    float
+        Zero for N <= D.
 
     Examples
     --------
@@ -47,6 +70,15 @@ def orthoplex(N: int, D: int, field: str = "real") -> float:
     """Return 1 / sqrt(D) once N is beyond the sizes that Welch's bound could serve.
 
     That is N > D (D + 1) / 2 for real and N > D**2 for complex vectors; zero before.
+
+    Parameters
+    ----------
+    N, D, field
+        As in :func:`best`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -70,6 +102,15 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
 
     piece by piece for j = 1, 2, ... and e = 0, 1 (V. I. Levenshtein, 1992). The bound on mu
     is where L(t) = N; zero for N <= D.
+
+    Parameters
+    ----------
+    N, D, field
+        As in :func:`best`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -106,6 +147,17 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
 
 def best(N: int, D: int, field: str = "real") -> Bound:
     """Return the strongest of the bounds, with its name.
+
+    Parameters
+    ----------
+    N, D : int
+        Number of codes and of entries of a code.
+    field : {"real", "complex"}, default="real"
+        Of the entries.
+
+    Returns
+    -------
+    Bound
 
     Examples
     --------

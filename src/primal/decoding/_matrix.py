@@ -80,9 +80,23 @@ class _Method(Protocol):
 class MatrixPlan:
     """All of the work that does not depend on y; made by :func:`plan_matrix`.
 
+    Parameters
+    ----------
+    method, shape, n_candidates
+        Given by :func:`plan_matrix`; not for direct use.
+
     Attributes
     ----------
     certificate : DecodingCertificate
+        What can be promised without data.
+
+    Examples
+    --------
+    >>> from primal.decoding import Box, plan_matrix
+    >>> plan = plan_matrix([[0.3], [2.7]], prior=Box(1.0), noise=0.001)
+    >>> found = plan.solve([[0.3 * 0.8, 2.7 * 0.8 - 2.0]])
+    >>> found.x.round(4).tolist(), found.whole.tolist(), found.status.tolist()
+    ([[0.8]], [[0, 2]], ['unique'])
     """
 
     def __init__(self, method: _Method, shape: tuple[int, int], n_candidates: int) -> None:
@@ -190,7 +204,7 @@ def plan_matrix(
     Parameters
     ----------
     A : array_like of shape (k, d)
-        d may be 0: then only n is sought.
+        d may be 0: then only n is estimated.
     prior : Box, Gaussian, Integers, or sequence of d of them
         Where x lies: one for all inputs, or one for each; inputs with ``Integers`` are whole.
         None if d is 0.
@@ -204,6 +218,11 @@ def plan_matrix(
         Solutions listed, at least 2.
     progress : callable, optional
         Called with (done, total) while the plan is made; 200 rows may take half a minute.
+
+    Returns
+    -------
+    MatrixPlan
+        Its :meth:`~MatrixPlan.solve` takes rows of y.
 
     Examples
     --------

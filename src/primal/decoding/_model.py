@@ -140,7 +140,7 @@ def row_counts(model: PhaseModel) -> Iterator[int]:
     """Yield numbers of rows worth reducing, the most promising first.
 
     The product of the deviations does not depend on the reduction, and a reduced lattice has
-    nearly geometric ones; so the chance of success can be told before reducing. The first
+    nearly geometric ones; so the chance of success is known before reducing. The first
     number is the smallest that promises 0.99999, or the best there is; larger ones follow, unless
     that is hopeless.
     """

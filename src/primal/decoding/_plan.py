@@ -80,15 +80,30 @@ class DecodeResult:
 class DecodePlan:
     """All of the work that does not depend on the code; made by ``DynamicPrime.decode_plan``.
 
+    Parameters
+    ----------
+    model, layout, search, setup_seconds
+        Given by ``DynamicPrime.decode_plan``; not for direct use.
+
     Attributes
     ----------
     certificate : DecodingCertificate
         What can be promised without data.
     noise_turns : float
+        Standard deviation of the phases, in turns.
     beam : int
         Most partial solutions kept while rounding.
     setup_seconds : float
         Time that this set-up took, or its reading from the cache.
+
+    Examples
+    --------
+    >>> import primal
+    >>> m = primal.DynamicPrime(2, 32, sigma=0.5, basis="auto")
+    >>> plan = m.decode_plan(prior=primal.Box(14.0))
+    >>> result = plan.decode(m.encode([[3.0, -1.0], [12.5, 0.25]]))
+    >>> result.x.round(5).tolist(), result.status.tolist()
+    ([[3.0, -1.0], [12.5, 0.25]], ['unique', 'unique'])
     """
 
     def __init__(
@@ -219,6 +234,11 @@ def decode_exact(
         By default that of the type of z.
     beam : int, optional
         As in ``DynamicPrime.decode_plan``.
+
+    Returns
+    -------
+    DecodeResult
+        x of shape (..., d) with a status for every code.
 
     Examples
     --------

@@ -40,7 +40,7 @@ _LEAST_ROWS_PER_THREAD = 64
 class PositionDecoder:
     """Phases to positions in [0, n), for the increments (k,) of one map, in units of 2**-64 turn.
 
-    Rejects an n at which not even a float32 code without further noise can be told from all others.
+    Rejects an n at which not even a float32 code without further noise stands out from all others.
     """
 
     def __init__(self, increments: np.ndarray, n: int) -> None:

@@ -29,7 +29,7 @@ from primal.decoding._solve import Solver
 _RIVAL_BEAM, _WIDE_RIVAL_BEAM = 64, 1024
 # Candidates looked for when the answer cannot be unique anyway.
 _AMBIGUOUS_BEAM = 16
-# A plan that rounding fails more often than this keeps more partial solutions, unless told how
+# A plan that rounding fails more often than this keeps more partial solutions, unless asked how
 # many; they are for the rows that need them, each time _WIDENING times as many.
 _LARGEST_CHANCE_OF_FAILURE = 1e-3
 _WIDE_BEAM, _WIDENING = 64, 8

@@ -25,7 +25,19 @@ ENGINES = ("numpy", "numba")
 
 
 def installed_engines() -> tuple[str, ...]:
-    """Return the names of the engines that can run here, slowest first."""
+    """Return the names of the engines that can run here.
+
+    Returns
+    -------
+    tuple of str
+        Slowest first.
+
+    Examples
+    --------
+    >>> from primal.engines import installed_engines
+    >>> installed_engines()[0]
+    'numpy'
+    """
     return ENGINES if _has_numba() else ENGINES[:1]
 
 
@@ -44,14 +56,25 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
     ----------
     name : {"auto", "numpy", "numba"}, optional
     n_phases : int, optional
-        Size of the work at hand. Loading Numba takes longer than NumPy takes for a few million
-        phases, so a process starts with NumPy and changes over when its small works add up to
-        that. Nobody can tell from the results: every engine makes the same bits.
+        Size of the job. Loading Numba takes longer than NumPy takes for a few million
+        phases, so a process starts with NumPy and changes over when its small jobs add up to
+        that. The results do not depend on it: every engine makes the same bits.
+
+    Returns
+    -------
+    NumpyEngine
+        Or a subclass of it; the same object for the same name.
 
     Raises
     ------
     EngineError
         If the name is unknown or its package is not installed.
+
+    Examples
+    --------
+    >>> from primal.engines import engine
+    >>> engine("numpy").name
+    'numpy'
     """
     if name is None or (isinstance(name, str) and not name):
         name = os.environ.get("PRIMAL_ENGINE") or "auto"

@@ -64,10 +64,10 @@ class NumbaEngine(NumpyEngine):
             exact = _direct if few else _by_products
             encode = partial(_wide if wide else _fast if fast else exact, table)
             _prepare(table)
-        as_kernels_take_it = _kernel_finish(finish, out)
+        numba_finish = _kernel_finish(finish, out)
 
         def work(first: int, last: int) -> None:
-            encode(x[first:last], out[first:last], as_kernels_take_it)
+            encode(x[first:last], out[first:last], numba_finish)
 
         with single_threaded_blas():
             over_rows(len(x), _least_rows(table.shape[0]), work)

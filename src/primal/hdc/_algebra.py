@@ -22,9 +22,16 @@ from primal.hdc._codes import Codes, combine, fit, operand, phasors
 def bind(*codes: Any) -> Any:
     """Return the product of codes: the sum of their phases. For two, ``a * b``.
 
-    Takes two or more Codes or bundles of shape (..., k), broadcast against each other, or a list of
-    them; or one stack of shape (..., n, k), multiplied along its axis n. The product of codes is
-    one.
+    Parameters
+    ----------
+    *codes : Codes or complex arrays of shape (..., k)
+        Two or more, broadcast against each other, or a list of them; or one stack of shape
+        (..., n, k), multiplied along its axis n.
+
+    Returns
+    -------
+    Codes or complex array of shape (..., k)
+        The product of codes is one; with a bundle among them it is a bundle.
 
     Examples
     --------
@@ -43,22 +50,92 @@ def bind(*codes: Any) -> Any:
 
 
 def unbind(a: Any, b: Any) -> Any:
-    """Return a divided by b: exactly what was bound with b, if both are codes. Also ``a / b``."""
+    """Return a divided by b: exactly what was bound with b, if both are codes. Also ``a / b``.
+
+    Parameters
+    ----------
+    a, b : Codes or complex arrays of shape (..., k)
+        Broadcast against each other.
+
+    Returns
+    -------
+    Codes or complex array of shape (..., k)
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> key, value, other = hdc.Space(512).symbols().encode(["key", "value", "other"])
+    >>> hdc.unbind(key * value, key) == value
+    True
+    >>> found = hdc.unbind(key * value + other, key)  # from a bundle: with crosstalk
+    >>> round(float(hdc.similarity(found, value)), 1)
+    0.7
+    """
     return combine(a, b, np.subtract)
 
 
 def inverse(a: Any) -> Any:
-    """Return the code that binds with `a` to the identity (``~a``); the conjugate of a bundle."""
+    """Return the code that binds with `a` to the identity (``~a``); the conjugate of a bundle.
+
+    Parameters
+    ----------
+    a : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    Codes or complex array of the same shape
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> a = hdc.Space(512).symbols().encode("a")
+    >>> hdc.bind(a, hdc.inverse(a)) == hdc.identity(256)
+    True
+    """
     return ~a if isinstance(a, Codes) else operand(a).conj()
 
 
 def negative(a: Any) -> Any:
-    """Return ``-a``: every phase half a turn further."""
+    """Return ``-a``: every phase half a turn further.
+
+    Parameters
+    ----------
+    a : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    Codes or complex array of the same shape
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> a = hdc.Space(512).symbols().encode("a")
+    >>> round(float(hdc.similarity(a, hdc.negative(a))), 6)
+    -1.0
+    """
     return -operand(a)
 
 
 def permute(a: Any, n: int = 1) -> Any:
-    """Return `a` with its entries moved n places on, the last ones to the front."""
+    """Return `a` with its entries moved n places on, the last ones to the front.
+
+    Parameters
+    ----------
+    a : Codes or complex array of shape (..., k)
+    n : int, default=1
+        Negative to move them back.
+
+    Returns
+    -------
+    Codes or complex array of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal import hdc
+    >>> hdc.permute(hdc.Codes(np.array([1, 2, 3], dtype=np.uint32))).turns
+    array([3, 1, 2], dtype=uint32)
+    """
     places = whole_number("n", n, least=-(2**63))
     array = a.turns if isinstance(a, Codes) else operand(a)
     moved = array.roll(places, -1) if is_tensor(array) else np.roll(array, places, axis=-1)
@@ -66,11 +143,21 @@ def permute(a: Any, n: int = 1) -> Any:
 
 
 def power(a: Any, r: float) -> Codes:
-    """Return `a` bound with itself r times, for any real r with |r| below 2**53. Also ``a ** r``.
+    """Return `a` bound with itself r times. Also ``a ** r``.
 
     A whole r multiplies integers that wrap: the result is exact. For other r each phase is read
     within half a turn of zero, multiplied by r and rounded: within 2**-32 turn for 32-bit codes and
     2**-52 turn for 64-bit ones. For real numbers take :class:`primal.hdc.Reals`.
+
+    Parameters
+    ----------
+    a : Codes of shape (..., k)
+    r : float
+        Below 2**53 in size.
+
+    Returns
+    -------
+    Codes of the same shape
 
     Examples
     --------
@@ -86,11 +173,20 @@ def power(a: Any, r: float) -> Codes:
 
 
 def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
-    """Return the sum of codes, complex of shape (..., k), similar to each. For two, ``a + b``.
+    """Return the sum of codes, similar to each. For two, ``a + b``.
 
-    Takes what :func:`bind` does; `weights` of shape (n,), for a stack also (..., n), are factors of
-    the n summands. `normalize` gives every entry the length 1 afterwards; the result holds fewer
-    items: decode raw sums.
+    Parameters
+    ----------
+    *codes : Codes or complex arrays of shape (..., k)
+        As in :func:`bind`.
+    weights : array_like of shape (n,), for a stack also (..., n), optional
+        Factors of the n summands.
+    normalize : bool, default=False
+        Give every entry the length 1 afterwards; the result holds fewer items: decode raw sums.
+
+    Returns
+    -------
+    complex array of shape (..., k)
 
     Examples
     --------
@@ -118,14 +214,38 @@ def bundle(*codes: Any, weights: Any = None, normalize: bool = False) -> Any:
 
 
 def normalize(a: Any) -> Any:
-    """Return a bundle with every entry of length 1; entries of 0 become 1, as in torchhd."""
+    """Return a bundle with every entry of length 1; entries of 0 become 1, as in torchhd.
+
+    Parameters
+    ----------
+    a : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    complex array of the same shape
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal import hdc
+    >>> hdc.normalize(np.array([3.0, 2j, 0.0])).tolist()
+    [(1+0j), 1j, (1+0j)]
+    """
     return _normalized(phasors(a))
 
 
 def similarity(a: Any, b: Any) -> Any:
-    """Return the cosine similarity of codes or bundles, broadcast against each other.
+    """Return the cosine similarity of codes or bundles.
 
-    Of shape (...) for operands of shape (..., k), within [-1, 1]; 0 for a bundle of zeros.
+    Parameters
+    ----------
+    a, b : Codes or complex arrays of shape (..., k)
+        Broadcast against each other.
+
+    Returns
+    -------
+    float array of shape (...)
+        Within [-1, 1]; 0 for a bundle of zeros.
 
     Examples
     --------
@@ -145,9 +265,16 @@ def similarity(a: Any, b: Any) -> Any:
 
 
 def similarity_matrix(a: Any, b: Any) -> Any:
-    """Return the cosine similarity of every row of `a` with every row of `b`, shape (n, m).
+    """Return the cosine similarity of every row of `a` with every row of `b`.
 
-    For operands of shape (k,) the result lacks their axis.
+    Parameters
+    ----------
+    a, b : Codes or complex arrays of shape (n, k) and (m, k), or (k,)
+
+    Returns
+    -------
+    float array of shape (n, m)
+        Without the axis of an operand of shape (k,).
 
     Examples
     --------
@@ -162,7 +289,25 @@ def similarity_matrix(a: Any, b: Any) -> Any:
 
 
 def identity(k: int) -> Codes:
-    """Return the code that binds without effect: k phases of 0, uint32."""
+    """Return the code that binds without effect.
+
+    Parameters
+    ----------
+    k : int
+        Number of phases.
+
+    Returns
+    -------
+    Codes of shape (k,), uint32
+        All phases are 0.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> a = hdc.Space(512).symbols().encode("a")
+    >>> a * hdc.identity(256) == a
+    True
+    """
     n = whole_number("k", k, least=1)
     require_memory(4 * n, f"a code of {n} phases")
     return Codes(np.zeros(n, dtype=np.uint32))
@@ -219,7 +364,14 @@ def _wide(x: Any) -> Any:
 def nearest_code(bundle: Any) -> Codes:
     """Return the codes whose phases are those of a bundle, lengths forgotten.
 
-    32-bit turns come from complex64, 64-bit ones from complex128; 0 where the bundle is 0.
+    Parameters
+    ----------
+    bundle : complex array of shape (..., k)
+
+    Returns
+    -------
+    Codes of the same shape
+        32-bit turns from complex64, 64-bit ones from complex128; 0 where the bundle is 0.
 
     Examples
     --------
@@ -232,7 +384,24 @@ def nearest_code(bundle: Any) -> Codes:
 
 
 def to_torch(x: Any) -> Any:
-    """Return NumPy codes or a NumPy bundle as PyTorch's, with the same bits."""
+    """Return NumPy codes or a NumPy bundle as PyTorch's, with the same bits.
+
+    Parameters
+    ----------
+    x : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    Codes of a Tensor, or Tensor
+        Codes are copied, a bundle shares its memory.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from primal import hdc
+    >>> hdc.to_torch(hdc.Codes(np.array([1, 2**32 - 1], dtype=np.uint32))).turns
+    tensor([ 1, -1], dtype=torch.int32)
+    """
     torch = require("torch", "to_torch")
     if isinstance(x, Codes):
         if is_tensor(x.turns):
@@ -244,14 +413,48 @@ def to_torch(x: Any) -> Any:
 
 
 def to_numpy(x: Any) -> Any:
-    """Return PyTorch's codes or a bundle as NumPy's, with the same bits."""
+    """Return PyTorch's codes or a bundle as NumPy's, with the same bits.
+
+    Parameters
+    ----------
+    x : Codes or complex Tensor of shape (..., k)
+
+    Returns
+    -------
+    Codes of an ndarray, or ndarray
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal import hdc
+    >>> hdc.to_numpy(hdc.Codes(torch.tensor([1, -1], dtype=torch.int32))).turns
+    array([         1, 4294967295], dtype=uint32)
+    """
     if isinstance(x, Codes):
         return Codes(on_host(x.turns)) if is_tensor(x.turns) else x
     return x.detach().resolve_conj().cpu().numpy() if is_tensor(operand(x)) else x
 
 
 def to_fhrr(x: Any) -> Any:
-    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k."""
+    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k.
+
+    Parameters
+    ----------
+    x : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    torchhd.FHRRTensor of the same shape
+
+    Examples
+    --------
+    >>> import torchhd
+    >>> from primal import hdc
+    >>> a, b = hdc.Space(512).symbols().encode(["a", "b"])
+    >>> product = torchhd.bind(hdc.to_fhrr(a), hdc.to_fhrr(b))
+    >>> round(float(torchhd.cosine_similarity(product, hdc.to_fhrr(a * b))), 6)
+    1.0
+    """
     try:
         from torchhd import FHRRTensor
     except ImportError:
@@ -262,10 +465,26 @@ def to_fhrr(x: Any) -> Any:
 
 
 def from_fhrr(tensor: Any) -> Codes:
-    """Return the codes of an FHRR tensor: uint32, or uint64 from complex128.
+    """Return the codes of an FHRR tensor.
 
     Phases are rounded to the nearest 2**-32 turn and lengths are forgotten; codes that came from
     :func:`to_fhrr` are back within 2**-24 turn, the precision of complex64.
+
+    Parameters
+    ----------
+    tensor : complex Tensor of shape (..., k)
+
+    Returns
+    -------
+    Codes of the same shape
+        uint32, or uint64 from complex128.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal import hdc
+    >>> hdc.from_fhrr(torch.tensor([1.0, 1j])).turns
+    array([         0, 1073741824], dtype=uint32)
     """
     if not is_tensor(tensor) or not tensor.dtype.is_complex:
         raise DataError(f"an FHRR tensor holds complex numbers, got {type(tensor).__name__}.")
@@ -273,10 +492,26 @@ def from_fhrr(tensor: Any) -> Codes:
 
 
 def to_ssp(x: Any) -> np.ndarray:
-    """Return codes or bundles as real spatial semantic pointers: float64 of shape (..., 2 k + 1).
+    """Return codes or bundles as real spatial semantic pointers.
 
     The phases are the positive half of a spectrum, with 1 in front; binding becomes circular
     convolution and similarity (2 k s + 1) / (2 k + 1).
+
+    Parameters
+    ----------
+    x : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    ndarray of shape (..., 2 k + 1), dtype=float64
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> a = hdc.Space(512).symbols().encode("a")
+    >>> pointer = hdc.to_ssp(a)
+    >>> pointer.shape, round(float(hdc.similarity(hdc.from_ssp(pointer), a)), 6)
+    ((513,), 1.0)
     """
     z = to_numpy(phasors(x)).astype(np.complex128)
     spectrum = np.concatenate([np.ones((*z.shape[:-1], 1)), z], axis=-1)
@@ -284,7 +519,23 @@ def to_ssp(x: Any) -> np.ndarray:
 
 
 def from_ssp(ssp: Any) -> Codes:
-    """Return the codes of spatial semantic pointers of odd length: uint32, lengths forgotten."""
+    """Return the codes of spatial semantic pointers, lengths forgotten.
+
+    Parameters
+    ----------
+    ssp : array_like of shape (..., 2 k + 1)
+        Of odd length.
+
+    Returns
+    -------
+    Codes of shape (..., k), uint32
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> hdc.from_ssp([0.0, 1.0, 0.0]).turns / 2**32  # a shift by one place of three
+    array([0.66666667])
+    """
     array = real_array("ssp", ssp).astype(np.float64)
     if array.ndim == 0 or array.shape[-1] % 2 == 0 or array.shape[-1] < 3:
         raise ParameterError(

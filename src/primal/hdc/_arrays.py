@@ -36,7 +36,7 @@ def library(x: object) -> Any:
 
 
 def listed(name: str, values: Any) -> list:
-    """Return the members of a sequence, an array or another iterable; mappings are refused."""
+    """Return the members of a sequence, an array or another iterable; mappings are rejected."""
     single = isinstance(values, Mapping) or getattr(values, "ndim", 1) == 0
     if isinstance(values, Iterable) and not single:
         return list(values)

@@ -65,7 +65,23 @@ class LawCertificate:
 
 
 def certify(codes: Any) -> SimilarityCertificate:
-    """Return how similar codes or bundles of shape (n, k) are; compares all pairs, in blocks."""
+    """Return how similar codes or bundles are; compares all pairs, in blocks.
+
+    Parameters
+    ----------
+    codes : Codes or complex array of shape (n, k)
+
+    Returns
+    -------
+    SimilarityCertificate
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> certificate = hdc.certify(hdc.Space(1024).symbols().encode(range(100)))
+    >>> certificate.n, round(certificate.coherence, 2)
+    (100, 0.12)
+    """
     if operand(codes).ndim != 2:
         raise DataError(f"certify takes rows of shape (n, k), got {tuple(codes.shape)}.")
     if len(codes) < 2:
@@ -90,11 +106,20 @@ def certify_law(codes: Codes, law: np.ndarray) -> LawCertificate:
 def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99) -> int:
     """Return the largest number of items that a decoder finds again in one bundle.
 
-    D counts real dimensions, N items to choose from. The decoders are those of
-    :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes, each from N
-    candidates, that :func:`primal.hdc.factorize` finds. `accuracy`, strictly between 0 and 1, is
-    the share of the items that the matched filter is to find; pursuits break down within a few
-    items.
+    Parameters
+    ----------
+    D, N : int
+        Number of real dimensions, and of items to choose from.
+    decoder : {"message", "subspace", "orthogonal", "matched", "resonator"}, default="message"
+        As in :func:`primal.hdc.decode`; "resonator" counts the factors of a product of codes, each
+        from N candidates, that :func:`primal.hdc.factorize` finds.
+    accuracy : float, default=0.99
+        Share of the items that the matched filter is to find, strictly between 0 and 1; pursuits
+        break down within a few items.
+
+    Returns
+    -------
+    int
 
     Examples
     --------
@@ -131,6 +156,16 @@ def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
 def matched_accuracy(D: int, N: int, K: int) -> float:
     """Return the share of K bundled items of N that the matched filter is expected to find.
 
+    Parameters
+    ----------
+    D, N, K : int
+        Number of real dimensions, of items to choose from and of items in the bundle.
+
+    Returns
+    -------
+    float
+        In [0, 1].
+
     Examples
     --------
     >>> from primal import hdc
@@ -156,7 +191,17 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
 def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float:
     """Return how often the right one of N values is the best match after a recall of a pair.
 
-    The form, "vector" or "matrix", is that of :class:`primal.hdc.KeyValueMemory`.
+    Parameters
+    ----------
+    D, N, n_pairs : int
+        Number of real dimensions, of values to choose from and of pairs in the memory.
+    form : {"vector", "matrix"}, default="vector"
+        As in :class:`primal.hdc.KeyValueMemory`.
+
+    Returns
+    -------
+    float
+        In [0, 1].
 
     Examples
     --------

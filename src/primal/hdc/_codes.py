@@ -27,10 +27,14 @@ class Codes:
     ``a ** r`` the power, ``-a`` the negative, and ``a + b`` the bundle. Bundles are plain complex
     arrays, in which ``*`` and ``+`` mean the same; codes and bundles mix.
 
-    `turns` are NumPy uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as a
-    PyTorch tensor of int32 or int64. Not copied; read-only if they are NumPy's. Codes do not turn
-    into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``. Indices, iteration and
-    ``len`` go over all axes but the last: a code is not taken apart.
+    Codes do not turn into numbers by themselves: ask for ``.turns`` or ``phasors(codes)``. Indices,
+    iteration and ``len`` go over all axes but the last: a code is not taken apart.
+
+    Parameters
+    ----------
+    turns : ndarray or Tensor of shape (..., k)
+        NumPy's uint32 (units of 2**-32 turn) or uint64 (2**-64 turn), or the same bits as a tensor
+        of int32 or int64. Not copied; read-only if they are NumPy's.
 
     Examples
     --------
@@ -210,8 +214,15 @@ class Codes:
 def phasors(x: Any) -> Any:
     """Return codes as complex numbers of length 1; a bundle is returned as it is.
 
-    complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
-    :func:`primal.turns.waves`, from NumPy and PyTorch alike.
+    Parameters
+    ----------
+    x : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    complex array of the same shape
+        complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
+        :func:`primal.turns.waves`, from NumPy and PyTorch alike.
 
     Examples
     --------

@@ -52,12 +52,18 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     bundle : complex array of shape (k,)
         A raw sum, with weights of about 1; noise may be on top of it.
     codes : Codes of shape (N, k)
-        All items that may be in it, of which `n_items` are looked for.
+        All items that may be in it.
+    n_items : int
+        How many of them are in it.
     decoder : {"message", "subspace", "orthogonal", "matched"}, default="message"
         "matched" takes the items most similar to the bundle, "orthogonal" (matching pursuit) one at
         a time and removes what it explains; "subspace" (pursuit) improves a whole set in rounds.
         "message" (passing) weighs all items at once, knowing that weights are 0 or about 1, then
         pursues: it decodes the fullest bundles.
+
+    Returns
+    -------
+    Decoded
 
     Examples
     --------
@@ -183,17 +189,17 @@ def message_passing(
 ) -> np.ndarray:
     """Return the chance of every item to be in a sum s of D numbers.
 
-    Approximate message passing (Donoho, Maleki and Montanari): what is `owed` is Onsager's term,
+    Approximate message passing (Donoho, Maleki and Montanari): `onsager` is Onsager's term,
     without which the noise would not stay Gaussian.
     """
     rest = s
     for _ in range(_MESSAGES):
         variance = max(float(np.vdot(rest, rest).real) / D, 1e-9)
         following = chance(read(rest) + chances, variance)
-        owed = float((following * (1.0 - following)).sum()) / variance / D
+        onsager = float((following * (1.0 - following)).sum()) / variance / D
         step = (1.0 - _DAMPING) * (following - chances)
         chances = chances + step
-        fresh = s - explain(chances) + owed * rest
+        fresh = s - explain(chances) + onsager * rest
         rest = (1.0 - _DAMPING) * fresh + _DAMPING * rest
         if np.abs(step).max() < tolerance:
             break

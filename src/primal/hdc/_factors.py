@@ -74,6 +74,11 @@ def factorize(
     steps : int, default=500
         For lists of codes: most rounds.
 
+    Returns
+    -------
+    Factors
+        Indices and a status, one for each product.
+
     Warns
     -----
     MisfitWarning
@@ -226,7 +231,7 @@ def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:
 
 
 def _update(f: int, z: np.ndarray, matrices: list[np.ndarray], estimates: list[np.ndarray]) -> int:
-    """Make the mixture of factor f anew, in place, and return its best candidate."""
+    """Update the mixture of factor f in place and return its best candidate."""
     others = reduce(np.multiply, (e for g, e in enumerate(estimates) if g != f))
     answers = (matrices[f].conj() @ (z * others.conj())).real
     estimates[f] = normalize(np.maximum(answers, 0.0).astype(np.float32) @ matrices[f])

@@ -28,7 +28,7 @@ _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
 _LARGEST_READ = 1 << 26
 _LINES = 4096
-# Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made anew.
+# Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made again.
 _LARGEST_KEPT = 1 << 26
 _BLOCK_ENTRIES = 1 << 22
 
@@ -117,8 +117,19 @@ class Cleaned:
 class ItemMemory(Stored):
     """Items of a vocabulary, growing in number and in dimensions.
 
-    The vocabulary is any of a :class:`Space`; `items` is the list of them, `codes` are theirs,
-    uint32 of shape (n, k).
+    Parameters
+    ----------
+    vocabulary : Symbols, Integers or another vocabulary of a :class:`Space`
+        Encodes the items.
+    items : sequence, default=()
+        The first items; more come by :meth:`add`.
+
+    Attributes
+    ----------
+    items : list
+        All of them, in the order of their codes.
+    codes : Codes of shape (n, k), uint32
+        Theirs.
 
     Examples
     --------

@@ -19,7 +19,7 @@ from primal.kernels import KERNELS, kernel_matrix
 from primal.maps import KernelPrime
 from primal.turns import increments, static_turns
 
-# Frequencies are dealt out anew within runs of this length, for every role but the first. Runs of
+# Frequencies are permuted again within runs of this length, for every role but the first. Runs of
 # the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of
 # frequencies of two roles are as good as independent ones (tests/hdc/test_numbers.py).
 _RUN = 32
@@ -171,7 +171,7 @@ class Levels(_Steps):
 
     Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
     do not divide evenly. Where it shall be a kernel, take :class:`Reals`. With `clip` numbers
-    outside of the range count as its ends; they are refused otherwise.
+    outside of the range count as its ends; they are rejected otherwise.
 
     Examples
     --------

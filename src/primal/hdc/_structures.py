@@ -21,10 +21,20 @@ def encode_record(
 ) -> np.ndarray:
     """Return the bundle of key times value over the fields of a record.
 
-    `fields` maps names to values, or to codes and bundles of shape (k,) made elsewhere, such as a
-    record within a record. `values` is one vocabulary for all fields, or a mapping with one for
-    each, in other roles than the keys. Names take no numbers: hashed, 149.0 would be no nearer to
-    149.1 than to anything else.
+    Parameters
+    ----------
+    fields : mapping of str
+        Names to values, or to codes and bundles of shape (k,) made elsewhere, such as a record
+        within a record. Names take no numbers: hashed, 149.0 would be no nearer to 149.1 than to
+        anything else.
+    keys : Symbols
+        Vocabulary of the names.
+    values : vocabulary, or mapping of str to vocabulary
+        One for all fields or one for each, in other roles than the keys.
+
+    Returns
+    -------
+    complex array of shape (k,)
 
     Examples
     --------
@@ -54,10 +64,22 @@ def encode_sequence(
     *,
     start: int = 0,
 ) -> np.ndarray:
-    """Return the bundle of position times item over a sequence, positions counted from `start`.
+    """Return the bundle of position times item over a sequence; with levels of gray, a picture.
 
-    Positions are those of :class:`SequenceMemory`; `symbols` is a vocabulary in another role. With
-    levels of gray this encodes pictures.
+    Parameters
+    ----------
+    items : sequence
+        Values of the vocabulary.
+    positions : str, Symbols or Integers
+        As in :class:`SequenceMemory`.
+    symbols : vocabulary
+        Of the items, in another role.
+    start : int, default=0
+        Position of the first item.
+
+    Returns
+    -------
+    complex array of shape (k,)
 
     Examples
     --------
@@ -76,11 +98,22 @@ def encode_sequence(
 
 
 def ngrams(codes: Any, n: int = 3) -> Any:
-    """Return the bundle of all runs of n of the m codes (..., m, k): complex, shape (..., k).
+    """Return the bundle of all runs of n of m codes.
 
     It is the sum over i of the product over j of permute(codes[i + j], n - 1 - j), as torchhd
     defines it. Permuting moves entries, so the bundle of a smaller space is no prefix of that of
     a larger one; :class:`primal.sklearn.PrimeNgrams` has primes for each place.
+
+    Parameters
+    ----------
+    codes : Codes or complex array of shape (..., m, k)
+        In order.
+    n : int, default=3
+        Length of a run, from 1 to m.
+
+    Returns
+    -------
+    complex array of shape (..., k)
 
     Examples
     --------
@@ -110,6 +143,17 @@ def encode_graph(
 
     The same name has different codes as subject and as object, so an edge has a direction.
 
+    Parameters
+    ----------
+    triples : iterable of (subject, relation, object)
+        The edges.
+    subjects, relations, objects : vocabulary
+        Of three different roles of one space.
+
+    Returns
+    -------
+    complex array of shape (k,)
+
     Examples
     --------
     >>> from primal import hdc
@@ -132,10 +176,21 @@ def encode_graph(
 
 
 def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabulary) -> np.ndarray:
-    """Return the bundle of path times name over the leaves of a tree of nested tuples or lists.
+    """Return the bundle of path times name over the leaves of a tree.
 
-    `branches` numbers the children of a node, as positions in :func:`encode_sequence`; see
-    :func:`path_code`. `symbols` is the vocabulary of the leaves.
+    Parameters
+    ----------
+    tree : nested tuples or lists
+        Leaves are values of the vocabulary.
+    branches : str, Symbols or Integers
+        Numbers the children of a node, as positions in :func:`encode_sequence`; see
+        :func:`path_code`.
+    symbols : vocabulary
+        Of the leaves, in another role.
+
+    Returns
+    -------
+    complex array of shape (k,)
 
     Examples
     --------
@@ -154,10 +209,28 @@ def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabula
 
 
 def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
-    """Return the code of a path from the root: uint32 of shape (k,).
+    """Return the code of a path from the root of a tree.
 
     The branch at depth i is permuted i times, so that (0, 1) and (1, 0) differ; branches count from
     1 inside, because the code of the integer 0 is the identity and would not show.
+
+    Parameters
+    ----------
+    path : sequence of int
+        Number of the child at every depth, from 0.
+    branches : Symbols or Integers
+        Vocabulary of these numbers.
+
+    Returns
+    -------
+    Codes of shape (k,), uint32
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> branches = hdc.Space(512).symbols()
+    >>> hdc.path_code((0, 1), branches) == hdc.path_code((1, 0), branches)
+    False
     """
     if not isinstance(branches, (Symbols, Integers)):
         raise DataError(f"branches must be Symbols or Integers, got {type(branches).__name__}.")

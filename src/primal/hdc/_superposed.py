@@ -41,9 +41,14 @@ class Crosstalk:
 class KeyValueMemory(Stored):
     """`n_pairs` pairs of key and value codes, superposed in one array `state`.
 
-    In the form "matrix", the paper's memory, it is the sum of outer products v u^T, float32 of
-    shape (D, D); as a "vector" the sum of products, complex64 of shape (k,): far noisier, for keys
-    and values of two roles.
+    Parameters
+    ----------
+    space : Space
+        Of the keys and the values.
+    form : {"matrix", "vector"}, default="matrix"
+        ``"matrix"``, the paper's memory, is the sum of outer products v u^T, float32 of shape
+        (D, D); ``"vector"`` the sum of products, complex64 of shape (k,): far noisier, for keys and
+        values of two roles.
 
     Examples
     --------
@@ -175,9 +180,13 @@ class Recalled:
 class SequenceMemory(Stored):
     """A growing sequence of items in one vector `state` (k,): the sum of position times item.
 
-    `positions` is a role, other than that of the items, whose hashed positions are taken; or a
-    vocabulary: :class:`Symbols` keep long sequences apart, :class:`Integers` can be shifted by
-    binding.
+    Parameters
+    ----------
+    positions : str or vocabulary
+        A role, other than that of the items, whose hashed positions are taken; or a vocabulary:
+        :class:`Symbols` keep long sequences apart, :class:`Integers` can be shifted by binding.
+    items : ItemMemory
+        What the sequence may consist of.
 
     Examples
     --------
@@ -256,9 +265,31 @@ class SequenceMemory(Stored):
 def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     """Return the item of every slot of a bundle of slot times item, by message passing.
 
-    The bundle has the shape (k,); the slots are Codes of shape (n, k), of positions or keys. Each
-    holds a chance for every item, a round takes away what all slots together explain, and every
-    slot is read again from what is left and its own part.
+    Each slot holds a chance for every item, a round takes away what all slots together explain, and
+    every slot is read again from what is left and its own part.
+
+    Parameters
+    ----------
+    bundle : complex array of shape (k,)
+        The sum of slot times item.
+    slots : Codes of shape (n, k)
+        Of positions or keys.
+    items : ItemMemory
+        All items that may be in a slot.
+
+    Returns
+    -------
+    Recalled
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> space = hdc.Space(512, roles=("key", "value"))
+    >>> slots = space.symbols("key").encode(["name", "city"])
+    >>> values = hdc.ItemMemory(space.symbols("value"), ["Ada", "Bob", "Paris", "Rome"])
+    >>> bundle = slots[0] * values.code("Ada") + slots[1] * values.code("Rome")
+    >>> hdc.decode_slots(bundle, slots, values).items
+    ['Ada', 'Rome']
     """
     if not isinstance(items, ItemMemory) or not len(items):
         raise DataError("items must be an ItemMemory that is not empty.")

@@ -71,8 +71,8 @@ class Space(Described):
     """D real numbers in a vector, k = D / 2 phases, and a block of primes for every role.
 
     Codes of different roles can be bound; codes do not change when roles are added at the end. The
-    primes are dealt out to `n_blocks` blocks, the largest number of roles. `sigma` is the scale of
-    the frequencies, by default 1 / sqrt(golden ratio); 1.0 is that of the paper.
+    primes are distributed over `n_blocks` blocks, the largest number of roles. `sigma` is the scale
+    of the frequencies, by default 1 / sqrt(golden ratio); 1.0 is that of the paper.
 
     Examples
     --------

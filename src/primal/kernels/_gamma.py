@@ -51,7 +51,18 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
     """Return gamma="scale": 1 / (d Var X) as scikit-learn means it, 1 for constant X.
 
     The gamma of the Laplacian kernel multiplies a distance, not its square, so there it is
-    1 / (d Std X). A row of weight w counts like w equal rows.
+    1 / (d Std X).
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix of shape (n, d)
+        All of it is read.
+    kernel, sample_weight
+        As in :func:`median_gamma`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -82,8 +93,20 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
 
     For rbf and Matern kernels this is 1 / (2 m**2), with m the median Euclidean distance
     between two different rows; 1 / m**2 for cauchy; 1 / m for laplacian, with the sum of
-    absolute differences as the distance. At most 1000 rows are compared, spread evenly over X. A
-    row of weight w counts like w equal rows.
+    absolute differences as the distance.
+
+    Parameters
+    ----------
+    X : array_like or sparse matrix of shape (n, d)
+        At most 1000 rows are compared, spread evenly over X.
+    kernel : str, default="rbf"
+        Name of a kernel.
+    sample_weight : ndarray of shape (n,), optional
+        A row of weight w counts like w equal rows.
+
+    Returns
+    -------
+    float
 
     Examples
     --------

@@ -202,7 +202,7 @@ def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis
 
 
 def kernel_matrix(kernel: str, X: object, gamma: float | np.ndarray) -> np.ndarray:
-    """Return the exact kernel of every two rows of X, shape (n, n), float64.
+    """Return the exact kernel of every two rows of X.
 
     Parameters
     ----------
@@ -210,6 +210,10 @@ def kernel_matrix(kernel: str, X: object, gamma: float | np.ndarray) -> np.ndarr
         Name of a kernel with a closed form.
     X : array_like of shape (n, d)
     gamma : float or array_like of shape (d,)
+
+    Returns
+    -------
+    ndarray of shape (n, n), dtype=float64
 
     Examples
     --------

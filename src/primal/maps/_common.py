@@ -38,7 +38,7 @@ def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
     return row_blocks(n_rows, n_columns, _BLOCK_ENTRIES)
 
 
-def normalised(rows: np.ndarray) -> np.ndarray:
+def normalized(rows: np.ndarray) -> np.ndarray:
     """Return rows of mean 0 and variance 1; constant rows become 0.
 
     Sums in one fixed order: the same bits for a row on its own as in a batch.
@@ -46,11 +46,11 @@ def normalised(rows: np.ndarray) -> np.ndarray:
     d = rows.shape[1]
     # In its own power of two first: squares of very large or small numbers leave float64.
     scaled = np.ldexp(rows, -row_exponents(rows)[:, None])
-    centred = scaled - (fold_sum(scaled) / d)[:, None]
+    centered = scaled - (fold_sum(scaled) / d)[:, None]
     # The computed mean of equal numbers may differ from them by a rounding.
-    centred[rows.max(axis=1) == rows.min(axis=1)] = 0.0
-    deviation = np.sqrt(fold_sum(centred * centred) / d)
-    return centred / np.where(deviation > 0.0, deviation, 1.0)[:, None]
+    centered[rows.max(axis=1) == rows.min(axis=1)] = 0.0
+    deviation = np.sqrt(fold_sum(centered * centered) / d)
+    return centered / np.where(deviation > 0.0, deviation, 1.0)[:, None]
 
 
 class read_only(Generic[T]):

@@ -33,7 +33,7 @@ from primal.maps._common import (
     LAYOUTS,
     PRECISIONS,
     blocks,
-    normalised,
+    normalized,
     output_dtype,
     read_only,
 )
@@ -375,7 +375,7 @@ class DynamicPrime:
     def _prepared(self, rows: np.ndarray) -> np.ndarray:
         """Return a block of rows as engines take it: contiguous float64, normalised if asked."""
         block = np.ascontiguousarray(rows, dtype=np.float64)
-        return normalised(block) if self._layer_norm else block
+        return normalized(block) if self._layer_norm else block
 
     def _regime(self, rows: np.ndarray) -> Regime:
         parts = (self._prepared(rows[block]) for block in blocks(len(rows), self.d))

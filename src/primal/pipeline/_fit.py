@@ -39,6 +39,10 @@ def count_inputs(
     src, columns, keep, on_error
         As of :func:`encode`.
 
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> import numpy as np
@@ -71,6 +75,10 @@ def scale_gamma(
         Bad rows are left out unless it is "raise".
     progress : callable, optional
         Called with rows read and rows in all (None where only reading will tell).
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -106,7 +114,7 @@ def scale_gamma(
         x = np.delete(x, [p.row for p in problems], axis=0).astype(np.float64).reshape(-1)
         if not len(x):
             continue
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # rejected below
             own_mean = float(fold_sum(x)) / len(x)
             own_squares = float(fold_sum(np.square(x - own_mean)))
         # Two pieces as one: the pairwise update of Chan, Golub and LeVeque.

@@ -83,7 +83,7 @@ class PartFolder:
     working: bool = False
 
     def __enter__(self) -> PartFolder:
-        """Leave the folder with the manifest of this request, or refuse it as it is."""
+        """Leave the folder with the manifest of this request, or reject it as it is."""
         with on_disk(self.path), contextlib.ExitStack() as undo:
             self.path.mkdir(parents=True, exist_ok=True)
             lock, alone = _locked(self.path, self.shared)
@@ -99,7 +99,7 @@ class PartFolder:
                 )
             if found is not None and found != self.request:
                 if not self.overwrite:
-                    refuse_other(self.path, found, self.request)
+                    reject_other(self.path, found, self.request)
                 if not alone:
                     raise ParameterError(f"another run is writing {self.path} now: wait for it.")
                 self.unlink(_PART, _LIST, DRAFT)  # no part stands beside another's manifest
@@ -165,7 +165,7 @@ def _locked(folder: Path, shared: bool) -> tuple[int | None, bool]:
     raise ParameterError(f"another run is writing {folder} now: wait for it.")
 
 
-def refuse_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:
+def reject_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:
     """Raise ParameterError if an output was made by another request, and say what differs."""
     differing = []
     for name in sorted(request):

@@ -75,6 +75,7 @@ class Inspection:
         return self.fingerprint_ok and self.wrong_rows == 0
 
     def as_json(self) -> dict[str, Any]:
+        """Return all fields and `healthy` as values that JSON can hold."""
         return asdict(self) | {"path": str(self.path), "healthy": self.healthy}
 
 

@@ -203,7 +203,7 @@ class Job:
         return self.recipe.npy_rows(table)
 
     def write(self, block: Block) -> Record:
-        """Make a part, write it, and return its record; DataError for a row that is refused."""
+        """Make a part, write it, and return its record; DataError for a row that is rejected."""
         made, folder, key = self.make(block), Path(self.folder), (block.file, block.number)
         part = (*key, made.rows, block.ends_file, len(made.rejected))
         record = Record(self.about, self.run, (part,), made.extent, made.statuses or {})
@@ -252,7 +252,7 @@ class EncodeJob(Job):
             problems += [Problem(row, "", column[row].as_py()[:60], reason) for row in rows]
         try:
             codes = recipe.codes(x, self.layer, self.device)
-        except DataError:  # finite numbers are refused for their size only
+        except DataError:  # finite numbers are rejected for their size only
             x = x.copy()
             problems += self._too_large(x)
             codes = recipe.codes(x, self.layer, self.device)

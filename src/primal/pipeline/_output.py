@@ -25,7 +25,7 @@ from primal.pipeline._folder import (
     on_disk,
     part_keys,
     part_record,
-    refuse_other,
+    reject_other,
 )
 from primal.pipeline._job import Progress
 from primal.pipeline._parquet import stored_groups, write_file
@@ -78,7 +78,7 @@ def finished(dst: Path, request: dict[str, Any], overwrite: bool) -> Record | No
             f"{dst} exists and has no manifest beside it: pass overwrite (--overwrite) to replace "
             "it, or choose another name."
         )
-    refuse_other(dst, found["request"], request)
+    reject_other(dst, found["request"], request)
     output = found.get("output")
     if not isinstance(output, dict) or output.get("bytes") != dst.stat().st_size:
         raise ParameterError(f"{dst} was changed after it was made: pass overwrite (--overwrite).")

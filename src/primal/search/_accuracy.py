@@ -25,13 +25,23 @@ _BISECTIONS = 60
 
 
 def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
-    """Return the mean similarity of the codes of two phases a given difference apart, in turns.
+    """Return the mean similarity of the codes of two phases a given difference apart.
 
-    The cosine interpolated linearly between the points of the grid, float64, for a first phase that
-    is uniform over its cell and codes stored as "bits", "uint8-phase" or "uint16-phase". For sign
-    bits this is the triangle wave 1 - 4 |difference|, the Hamming similarity. Averaged over
-    differences, the cosine shrinks by (sin(pi h) / (pi h))**2 with h the step of the grid: by
-    5.0e-5 for uint8, to 8 / pi**2 of itself for bits.
+    The cosine interpolated linearly between the points of the grid, for a first phase that is
+    uniform over its cell. For sign bits this is the triangle wave 1 - 4 |difference|, the Hamming
+    similarity. Averaged over differences, the cosine shrinks by (sin(pi h) / (pi h))**2 with h the
+    step of the grid: by 5.0e-5 for uint8, to 8 / pi**2 of itself for bits.
+
+    Parameters
+    ----------
+    difference_turns : array_like
+        In turns.
+    stored : {"bits", "uint8-phase", "uint16-phase"}
+        How the phases are rounded.
+
+    Returns
+    -------
+    ndarray of the same shape, dtype=float64
 
     Examples
     --------
@@ -46,9 +56,18 @@ def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
 def similarity_variance(difference_turns: object, stored: str) -> np.ndarray:
     """Return the variance of the similarity of the codes of two phases.
 
-    The same arguments as :func:`expected_similarity`. The variance of the mean over k independent
-    frequencies is the mean of these over k, divided by k. At most 1/4 for bits and 1.5e-4 for
-    uint8: standard deviations of a similarity of at most 0.5 / sqrt(k) and 0.0123 / sqrt(k).
+    The variance of the mean over k independent frequencies is the mean of these over k, divided by
+    k. At most 1/4 for bits and 1.5e-4 for uint8: standard deviations of a similarity of at most
+    0.5 / sqrt(k) and 0.0123 / sqrt(k).
+
+    Parameters
+    ----------
+    difference_turns, stored
+        As in :func:`expected_similarity`.
+
+    Returns
+    -------
+    ndarray of the shape of `difference_turns`, dtype=float64
 
     Examples
     --------
@@ -63,9 +82,19 @@ def similarity_variance(difference_turns: object, stored: str) -> np.ndarray:
 def hamming_from_kernel(kernel: object) -> np.ndarray:
     """Return the expected Hamming similarity of sign bits where the waves' similarity is `kernel`.
 
-    In [-1, 1], odd: (8 / pi**2) sum over odd n of kernel**(n**2) / n**2, the triangle wave averaged
-    over normally distributed differences of phase, as the Gaussian kernel has them (and, by the
-    central limit theorem, most others nearly).
+    It is (8 / pi**2) sum over odd n of kernel**(n**2) / n**2, an odd function: the triangle wave
+    averaged over normally distributed differences of phase, as the Gaussian kernel has them (and,
+    by the central limit theorem, most others nearly).
+
+    Parameters
+    ----------
+    kernel : array_like
+        In [-1, 1].
+
+    Returns
+    -------
+    ndarray of the same shape, dtype=float64
+        In [-1, 1].
 
     Examples
     --------
@@ -83,6 +112,16 @@ def kernel_from_hamming(hamming: object) -> np.ndarray:
     """Return the similarity of waves that a Hamming similarity of sign bits stands for.
 
     The inverse of :func:`hamming_from_kernel`; increasing, so it changes no ranking.
+
+    Parameters
+    ----------
+    hamming : array_like
+        In [-1, 1].
+
+    Returns
+    -------
+    ndarray of the same shape, dtype=float64
+        In [-1, 1].
 
     Examples
     --------

@@ -167,15 +167,25 @@ def encoded(m: Map, x: object, stored: str) -> np.ndarray:
 def similarity(
     a: np.ndarray, b: np.ndarray, stored: str, *, n_frequencies: int | None = None
 ) -> np.ndarray:
-    """Return the similarity of every row of a with every row of b, float64 of shape (n, m).
+    """Return the similarity of every row of a with every row of b.
 
     Estimates of mean_j cos(2 pi difference_j), the cosine similarity of the waves: for phases the
     cosine of their difference, looked up; for bits what :func:`kernel_from_hamming` makes of the
     number of bits that differ.
 
-    Rows are codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
-    ``encode`` make them, and `stored` says which: "bits", "uint8-phase", "uint16-phase", "float16"
-    or "float32". The number k of frequencies is needed for bits when 2 k is not a multiple of 8.
+    Parameters
+    ----------
+    a, b : ndarray of shape (n, c) and (m, c)
+        Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
+        ``encode`` make them.
+    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
+        Which of these they are.
+    n_frequencies : int, optional
+        Needed for bits when twice this number is not a multiple of 8.
+
+    Returns
+    -------
+    ndarray of shape (n, m), dtype=float64
 
     Examples
     --------

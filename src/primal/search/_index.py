@@ -19,9 +19,21 @@ from primal.search._scan import best_of, chosen_engine, nearest, scorer
 class Neighbors(NamedTuple):
     """What a search found, in the order of FAISS and scikit-learn: ``similarities, ids``.
 
-    Of shape (n_queries, n), or (n,) for one query. Similarities (float64) are estimates of the
-    cosine similarity of the waves, largest first (see :func:`similarity`); ids (int64) are those of
-    the rows, among equally similar ones those that were added first.
+    Parameters
+    ----------
+    similarities : ndarray of shape (n_queries, n), or (n,) for one query, dtype=float64
+        Estimates of the cosine similarity of the waves, largest first (see :func:`similarity`).
+    ids : ndarray of the same shape, dtype=int64
+        Those of the rows; among equally similar ones those that were added first.
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal.search import Index
+    >>> m = primal.DynamicPrime(1, 64, 0.1, basis="auto")
+    >>> index = Index.from_vectors(np.arange(10.0)[:, None], m, stored="float32")
+    >>> index.search([4.2], 2).ids
+    array([4, 5])
     """
 
     similarities: np.ndarray
@@ -35,10 +47,13 @@ class Index:
     (see :func:`expected_similarity`). A code is no secret: whoever has the spec can turn phases
     back into vectors.
 
-    The map `m`, a DynamicPrime, KernelPrime or StaticPrime, its spec, or fitted PrimeFeatures,
-    encodes vectors; it is rebuilt from its spec, never stored. A row of "bits", "uint8-phase",
-    "uint16-phase", "float16" or "float32" takes k / 4, k, 2 k, 4 k or 8 k bytes for k = D / 2
-    frequencies.
+    Parameters
+    ----------
+    m : DynamicPrime, KernelPrime, StaticPrime, their spec, or fitted PrimeFeatures
+        Encodes vectors; it is rebuilt from its spec, never stored.
+    stored : str, default="bits"
+        A row of "bits", "uint8-phase", "uint16-phase", "float16" or "float32" takes k / 4, k, 2 k,
+        4 k or 8 k bytes for k = D / 2 frequencies.
 
     Examples
     --------

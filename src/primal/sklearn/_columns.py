@@ -263,10 +263,20 @@ class PrimeHasher(ColumnCodes):
     """Give every category a nearly orthogonal code without a dictionary.
 
     A value is hashed to a 63-bit position (the first bits of a SHA-256), and the position has a
-    code of length `n_components` of :class:`primal.StaticPrime`, `map_`, of norm 1 if that is even.
-    Values never seen before have codes too. `certificates_`, a HashCertificate for each column, say
-    how similar the codes of the fitted categories are at worst; made when asked for, with n**2 D /
-    2 multiplications for n of them.
+    code. Values never seen before have codes too.
+
+    Parameters
+    ----------
+    n_components : int, default=64
+        Length of the code of a value; codes have norm 1 if it is even.
+
+    Attributes
+    ----------
+    map_ : primal.StaticPrime
+        Encodes positions.
+    certificates_ : list of HashCertificate
+        For each column: how similar the codes of the fitted categories are at worst; made when
+        asked for, with n**2 D / 2 multiplications for n of them.
 
     Examples
     --------

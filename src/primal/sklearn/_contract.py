@@ -13,14 +13,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import validation
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import raised_as, refuse_lost_values
+from primal._checks import raised_as, reject_lost_values
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError, PrimalError, SpecError
 
 
 @contextmanager
 def checked_by_host(name: str) -> Iterator[None]:
-    """Raise what scikit-learn refuses as a DataError, or a TypeError as it asks, that names it."""
+    """Raise what scikit-learn rejects as a DataError, or a TypeError as it asks, that names it."""
     try:
         with raised_as(DataError, name, keep=(PrimalError, TypeError)):
             yield
@@ -29,14 +29,14 @@ def checked_by_host(name: str) -> Iterator[None]:
 
 
 def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> Any:
-    """Like scikit-learn's function of this name; masked values and rounded integers are refused.
+    """Like scikit-learn's function of this name; masked values and rounded integers are rejected.
 
     It would take the values under a mask, and round integers beyond 2**53.
     """
     # Integers stay what they are for estimators of positions and of names.
     as_floats = options.get("dtype", "numeric") not in ("numeric", None)
     with checked_by_host("X and y" if arguments else "X"):
-        refuse_lost_values("X", X, as_floats=as_floats)
+        reject_lost_values("X", X, as_floats=as_floats)
         return validation.validate_data(  # type: ignore[missing-attribute]  # since 1.6
             estimator, X, *arguments, **options
         )

@@ -33,7 +33,7 @@ def rounded(Z: np.ndarray) -> np.ndarray:
 
 
 class PrimeModel(BaseEstimator, metaclass=ABCMeta):
-    """A learner on prime features, which keeps sums over rows and can go on adding to them."""
+    """A learner on prime features, which keeps sums over rows and can add to them later."""
 
     features_: PrimeFeatures
     n_features_in_: int

@@ -29,9 +29,16 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
     """Encode texts as the sum of the codes of their n-grams of letters.
 
     Every place of an n-gram has its own block of primes, in which a letter has a code; an n-gram
-    adds the phases of n of them (at most 16), a text sums its n-grams. The inner product of two
-    texts, vectors of the even length `n_components`, then approximates the cosine similarity of
-    their counts of n-grams: no vocabulary is learned, and a new letter or language changes nothing.
+    adds the phases of n of them, a text sums its n-grams. The inner product of two texts then
+    approximates the cosine similarity of their counts of n-grams: no vocabulary is learned, and a
+    new letter or language changes nothing.
+
+    Parameters
+    ----------
+    n_components : int, default=2048
+        Length of the vector of a text; even.
+    n : int, default=3
+        Letters of an n-gram, at most 16.
 
     Examples
     --------

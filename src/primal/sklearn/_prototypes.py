@@ -55,9 +55,19 @@ class PrimeCentroidClassifier(_Prototypes):
     rounded to multiples of 2**-18 and summed as integers: with gamma given as a number, the model
     does not depend on the order of rows or classes, to the bit.
 
-    Parameters, `classes_` and `features_` are those of :class:`PrimeRidgeClassifier`, without
-    alpha. `class_sums_` (n_classes, n_components) are exact, int64 in units of 2**-18;
-    `prototypes_` the same with length 1.
+    Parameters
+    ----------
+    n_components, kernel, gamma, basis, form, precision
+        As in :class:`PrimeRidgeClassifier`.
+
+    Attributes
+    ----------
+    classes_, features_
+        As in :class:`PrimeRidgeClassifier`.
+    class_sums_ : ndarray of shape (n_classes, n_components), dtype=int64
+        Exact, in units of 2**-18.
+    prototypes_ : ndarray of shape (n_classes, n_components), dtype=float64
+        The same with length 1.
 
     Examples
     --------
@@ -78,7 +88,7 @@ class PrimeCentroidClassifier(_Prototypes):
     def grow(self, n_components: int, X: Any, y: Any) -> Self:
         """Return the model with more features; the sums of old ones are the same.
 
-        X and y are all rows seen so far, in any order; others are refused.
+        X and y are all rows seen so far, in any order; others are rejected.
         """
         return self._grown(n_components, X, y)
 
@@ -111,9 +121,21 @@ class PrimeOnlineClassifier(_Prototypes):
     of number e. Unlike the centroid and the ridge read-out the model depends on the order in which
     parts arrive, forgets, and cannot grow.
 
-    `fit` makes `epochs` passes, `partial_fit` one; `batch_size` rows are judged by the same
-    prototypes. Other parameters and attributes are those of :class:`PrimeCentroidClassifier`,
-    without sums; `n_errors_` is a list of the number of wrong rows of every pass.
+    Parameters
+    ----------
+    n_components, kernel, gamma, basis, form, precision
+        As in :class:`PrimeRidgeClassifier`.
+    epochs : int, default=20
+        Passes of `fit`; `partial_fit` makes one.
+    batch_size : int, default=32
+        Rows judged by the same prototypes.
+
+    Attributes
+    ----------
+    classes_, features_, prototypes_
+        As in :class:`PrimeCentroidClassifier`.
+    n_errors_ : list of int
+        Wrong rows of every pass.
 
     Examples
     --------

@@ -231,7 +231,7 @@ class _Ridge(PrimeModel):
 
         The result is the model that `fit` with more features gives (and the same form), for less
         work: bit for bit, for a classifier. This model stays as it is. X, y and sample_weight are
-        all rows seen so far, in any order; others are refused.
+        all rows seen so far, in any order; others are rejected.
         """
         return self._grown(n_components, X, y, sample_weight)
 
@@ -341,8 +341,13 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     """Regress by ridge regression on prime features.
 
     The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
-    fitted in different orders agree to rounding. Parameters, weights and attributes are those of
+    fitted in different orders agree to rounding. Weights and attributes are those of
     :class:`PrimeRidgeClassifier`, with a row of `coef_` for each target.
+
+    Parameters
+    ----------
+    n_components, alpha, kernel, gamma, basis, form, precision
+        As in :class:`PrimeRidgeClassifier`.
 
     Examples
     --------

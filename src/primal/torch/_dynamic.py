@@ -238,6 +238,7 @@ class DynamicPrime(PrimeLayer):
             nn.init.zeros_(self.frequency_shift)
 
     def keep_frequencies(self, first: int, last: int) -> None:
+        """Keep frequencies first..last-1 only, for one rank of several."""
         self._table = self._table.part(first, last)
         self.frequency_range = (first, last)
         self._add_parameters()

@@ -35,7 +35,7 @@ class Embedding(nn.Module):
     ``layer(x)`` takes a tensor of places in `items` or of whole numbers (Integers); of real numbers
     (Levels, Thermometer, Circular); or of vectors of shape (..., d) (Reals, with gradients). It
     returns ``phasors(vocabulary.encode(x))``, complex64 of shape (..., k). Values that the
-    vocabulary refuses are refused, which on a GPU waits for the device.
+    vocabulary rejects are rejected, which on a GPU waits for the device.
 
     Examples
     --------
@@ -91,6 +91,7 @@ class Embedding(nn.Module):
         return z[..., tables["order"]] if "order" in tables else z
 
     def extra_repr(self) -> str:
+        """Return the vocabulary and the number of items, for ``repr``."""
         items = "" if self.items is None else f", {len(self.items)} items"
         return f"{self._kind}, k={self.vocabulary.space.k}{items}"
 

@@ -33,8 +33,10 @@ class PrimeFeatures(DynamicPrime):
         In place of gamma: the length l in units of x by which the kernel divides x - y. With
         t = (x - y) / l: exp(-|t|**2 / 2), exp(-sum_j |t_j|), prod_j 1 / (1 + t_j**2), or the
         Matern kernel. ``learnable_scale`` divides it by what is learned.
-    precision, learnable_scale, learnable_frequencies, device, dtype
+    precision : {"exact", "fast"}, default="exact"
         As in :class:`DynamicPrime`.
+    **options
+        learnable_scale, learnable_frequencies, device and dtype, as in :class:`DynamicPrime`.
 
     Examples
     --------

@@ -23,11 +23,20 @@ _SINE_FACTOR = 30.0
 
 
 def sampling_sigma(samples_per_unit: float) -> float:
-    """Return the sigma in turns per unit for a signal sampled so densely along each coordinate.
+    """Return the sigma for a signal sampled so densely along each coordinate.
 
     Samples carry frequencies up to half their rate; the features get Gaussian frequencies with a
-    standard deviation of ``SHARE_OF_NYQUIST`` times that limit. 128 samples from -1 to 1 are 64
-    samples per unit.
+    standard deviation of ``SHARE_OF_NYQUIST`` times that limit.
+
+    Parameters
+    ----------
+    samples_per_unit : float
+        128 samples from -1 to 1 are 64 samples per unit.
+
+    Returns
+    -------
+    float
+        In turns per unit.
 
     Examples
     --------
@@ -52,7 +61,7 @@ class SineLinear(nn.Linear):
     """A dense layer before or after :class:`Sine`, with SIREN's weights."""
 
     def reset_parameters(self) -> None:
-        """Draw the weights anew."""
+        """Reset the weights."""
         super().reset_parameters()
         # Features have a mean square of 1/2, as the sines of a layer before would.
         limit = math.sqrt(6.0 / self.in_features) / _SINE_FACTOR
@@ -152,7 +161,7 @@ class PrimeINR(nn.Module):
         return self.body(z.to(self.body[0].weight.dtype))
 
     def reset_parameters(self) -> None:
-        """Draw the dense layers anew, and set what is learned of the features back."""
+        """Reset the dense layers and what is learned of the features."""
         for layer in (self.features, *self.body):
             if isinstance(layer, (DynamicPrime, nn.Linear)):
                 layer.reset_parameters()

@@ -55,7 +55,7 @@ def _dense_tile(
     SCALED: tl.constexpr, X_BITS: tl.constexpr, F_BITS: tl.constexpr, CAPACITY: tl.constexpr,
     ROWS: tl.constexpr, COLUMNS: tl.constexpr, DEPTH: tl.constexpr,
 ):  # fmt: skip
-    """Write a tile whose list is too long again, and list anew what is still unsure."""
+    """Write a tile whose list is too long again, and list again what is still unsure."""
     across = tl.cdiv(n_frequencies, COLUMNS)
     rows = (tile // across).to(tl.int64) * ROWS + tl.arange(0, ROWS)
     first = (tile % across) * COLUMNS

@@ -101,9 +101,27 @@ def turned(
 
 
 def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
-    """Return x (..., n, D) with every pair of columns turned by the phase of its code.
+    """Return x with every pair of columns turned by the phase of its code.
 
-    Codes are cosines and sines in the layout of x, of shape (n, D) or one that broadcasts to x.
+    Parameters
+    ----------
+    x : Tensor of shape (..., n, D)
+        Queries or keys, for instance.
+    codes : Tensor of shape (n, D), or one that broadcasts to x
+        Cosines and sines in the layout of x.
+    layout : {"interleaved", "block"}, default="interleaved"
+        The order of columns.
+
+    Returns
+    -------
+    Tensor of the shape of x
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch import rotate
+    >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0, 1.0]]))  # a quarter turn
+    tensor([[0., 1.]])
     """
     interleaved = is_interleaved(layout)
     _check_tensor(x)

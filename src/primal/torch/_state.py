@@ -39,8 +39,20 @@ _CHUNK = 64
 class CellState(NamedTuple):
     """What a cell remembers: constant in size, however long the sequence was.
 
-    `memory` (..., 2 n) has real parts, then imaginary parts, of the n channels in the frame that
-    turns along; `position` is an int64 tensor of shape (), the steps taken so far.
+    Parameters
+    ----------
+    memory : Tensor of shape (..., 2 n)
+        Real parts, then imaginary parts, of the n channels in the frame that turns along.
+    position : Tensor of shape (), dtype=int64
+        Steps taken so far.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch import PrimeStateCell
+    >>> _, state = PrimeStateCell(3, 16)(torch.ones(10, 3))
+    >>> state.memory.shape, state.position
+    (torch.Size([32]), tensor(10))
     """
 
     memory: Tensor
@@ -188,7 +200,7 @@ class PrimeStateCell(nn.Module):
         return t.long()[..., None] * self._increments_on(t.device)
 
     def reset_parameters(self) -> None:
-        """Draw the learned maps anew and set every time constant back."""
+        """Reset the learned maps and every time constant."""
         self.input_map.reset_parameters()
         self.output_map.reset_parameters()
         nn.init.constant_(self.log_time_constant, math.log(self.time_constant))
@@ -203,6 +215,7 @@ class PrimeStateCell(nn.Module):
         return torch.cat((turning.new_zeros(1), turning))[: self.n_channels]
 
     def extra_repr(self) -> str:
+        """Return the sizes and the spacing, for ``repr``."""
         return f"{self.d}, {self.n_channels}, {self.d_out}, spacing={self.spacing!r}"
 
 

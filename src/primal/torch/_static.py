@@ -95,6 +95,7 @@ class StaticPrime(PrimeLayer):
         return torch.as_tensor(self.map.decode(codes, n=n)).to(z.device)
 
     def keep_frequencies(self, first: int, last: int) -> None:
+        """Keep frequencies first..last-1 only, for one rank of several."""
         self.frequency_range = (first, last)
         self._key = increments_key(self.map, (first, last))
 

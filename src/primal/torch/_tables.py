@@ -59,6 +59,19 @@ class SharedTable:
 
     Copies of a layer share it, and a pickle holds the `key` alone, or the matrix that was given;
     then `basis` is None. Its `shape` (k, d) are the numbers of frequencies and of inputs.
+
+    Parameters
+    ----------
+    key, source, first, last
+        Given by :func:`frequency_table`; not for direct use.
+
+    Examples
+    --------
+    >>> import primal
+    >>> from primal.torch import functional as F
+    >>> table = F.frequency_table(primal.Basis("paper", 2, 3))
+    >>> table is F.frequency_table(primal.Basis("paper", 2, 3)), table.part(0, 2).shape
+    (True, (2, 2))
     """
 
     def __init__(self, key: str, source: Basis | np.ndarray, first: int, last: int) -> None:
@@ -203,8 +216,16 @@ def frequency_table(
 ) -> SharedTable:
     """Return the table of a basis, or of a matrix of frequencies.
 
-    A matrix (k, d) is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
-    Of a basis `rows` are the first frequency and the one after the last; all by default.
+    Parameters
+    ----------
+    source : Basis, or ndarray or Tensor of shape (k, d)
+        A matrix is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
+    rows : tuple of int, optional
+        Of a basis: the first frequency and the one after the last; all by default.
+
+    Returns
+    -------
+    SharedTable
 
     Examples
     --------
@@ -269,7 +290,25 @@ def n_increments(key: str) -> int:
 
 
 def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
-    """Return uint64 increments as the int64 tensor with the same bits."""
+    """Return increments as a tensor with the same bits.
+
+    Parameters
+    ----------
+    increments : ndarray of shape (k,), dtype=uint64
+        Units of 2**-64 turn.
+    device : torch.device or str, optional
+
+    Returns
+    -------
+    Tensor of shape (k,), dtype=int64
+
+    Examples
+    --------
+    >>> import primal
+    >>> from primal.torch import functional as F
+    >>> F.increment_tensor(primal.increments(1))
+    tensor([7640891576956012808])
+    """
     bits = fixed_point("increments", increments, np.uint64, ndim=1).view(np.int64)
     return torch.from_numpy(bits.copy()).to(checked_device(device))
 

@@ -76,9 +76,33 @@ def static_prime_range(
     layout: str = "block",
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Return the codes of positions offset, ..., offset + n - 1, shape (n, 2 k).
+    """Return the codes of n consecutive positions.
 
     On a GPU this is bound by the memory it writes; see :func:`static_prime` for the rest.
+
+    Parameters
+    ----------
+    n : int
+        How many.
+    increments : Tensor of shape (k,), dtype=int64
+        As :func:`increment_tensor` makes them.
+    offset : int, default=0
+        The first position.
+    layout, dtype
+        As in :func:`static_prime`.
+
+    Returns
+    -------
+    Tensor of shape (n, 2 k)
+
+    Examples
+    --------
+    >>> import primal, torch
+    >>> from primal.torch import functional as F
+    >>> increments = F.increment_tensor(primal.increments(4))
+    >>> codes = F.static_prime_range(3, increments, offset=10**12)
+    >>> torch.equal(codes, F.static_prime(torch.arange(3) + 10**12, increments))
+    True
     """
     n = whole_number("n", n)
     if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
@@ -157,8 +181,27 @@ def dynamic_prime_fast(
 ) -> Tensor:
     """Return features from one float64 product: float32-accurate, bits not promised.
 
-    `frequencies` (k, d) are turns per unit of x. Differentiable in x and in the frequencies, any
-    number of times. A phase of 2**20 turns or more has NaN features.
+    Differentiable in x and in the frequencies, any number of times. A phase of 2**20 turns or more
+    has NaN features.
+
+    Parameters
+    ----------
+    x : Tensor of shape (..., d)
+    frequencies : Tensor of shape (k, d)
+        Turns per unit of x.
+    layout, dtype, amplitude
+        As in :func:`dynamic_prime`.
+
+    Returns
+    -------
+    Tensor of shape (..., 2 k)
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch import functional as F
+    >>> F.dynamic_prime_fast(torch.tensor([1.0]), torch.tensor([[0.125], [0.5]]))[:2]
+    tensor([ 0.7071, -1.0000])
     """
     if not isinstance(frequencies, Tensor) or not frequencies.is_floating_point():
         raise DataError(f"frequencies must be a floating tensor, got {_kind(frequencies)}.")
@@ -171,10 +214,31 @@ def dynamic_prime_fast(
 
 
 def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
-    """Return x (..., d) from features (..., 2 k) whose phases did not wrap (the paper's Reverse).
+    """Return x from features whose phases did not wrap (the paper's Reverse).
 
-    `pseudoinverse` (d, k) is that of the frequencies, float64. The result is float64 if z is,
-    else float32.
+    Parameters
+    ----------
+    z : Tensor of shape (..., 2 k)
+        Features, of any amplitude.
+    pseudoinverse : Tensor of shape (d, k), dtype=float64
+        That of the frequencies.
+    layout : {"block", "interleaved"}, default="block"
+        The order of columns.
+
+    Returns
+    -------
+    Tensor of shape (..., d)
+        float64 if z is, else float32.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal.torch import functional as F
+    >>> frequencies = torch.tensor([[0.1, 0.02], [0.03, -0.1]], dtype=torch.float64)
+    >>> x = torch.tensor([1.5, -2.0], dtype=torch.float64)
+    >>> z = F.dynamic_prime_fast(x, frequencies)
+    >>> F.decode_prime(z, torch.linalg.pinv(frequencies)).round(decimals=6)
+    tensor([ 1.5000, -2.0000], dtype=torch.float64)
     """
     d, k = _checked_matrix("pseudoinverse", pseudoinverse).shape
     check_tensor("z", z)

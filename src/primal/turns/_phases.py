@@ -48,7 +48,25 @@ def static_turns(positions: np.ndarray, increments: np.ndarray) -> np.ndarray:
 
 
 def round_turns(turns: np.ndarray) -> np.ndarray:
-    """Return 64-bit turns rounded to the nearest 2**-32 turn, as uint32 (ties go up)."""
+    """Return 64-bit turns rounded to the nearest 2**-32 turn; ties round up.
+
+    Parameters
+    ----------
+    turns : ndarray of any shape, dtype=uint64
+        Units of 2**-64 turn.
+
+    Returns
+    -------
+    ndarray of the same shape, dtype=uint32
+        Units of 2**-32 turn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.turns import round_turns
+    >>> round_turns(np.array([2**31 - 1, 2**31, 2**64 - 1], dtype=np.uint64))
+    array([0, 1, 0], dtype=uint32)
+    """
     fixed_point("turns", turns, np.uint64)
     return ((turns + np.uint64(1 << 31)) >> np.uint64(32)).astype(np.uint32)
 
@@ -78,9 +96,23 @@ def phases_to_uint8(turns: np.ndarray) -> np.ndarray:
 
 
 def phases_to_uint16(turns: np.ndarray) -> np.ndarray:
-    """Return phases rounded to the nearest 2**-16 turn, as uint16 of the same shape.
+    """Return phases rounded to the nearest 2**-16 turn, at most 2**-17 turn away.
 
-    Like :func:`phases_to_uint8`, at most 2**-17 turn away.
+    Parameters
+    ----------
+    turns : ndarray of any shape, dtype=uint32
+        Units of 2**-32 turn.
+
+    Returns
+    -------
+    ndarray of the same shape, dtype=uint16
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.turns import phases_to_uint16
+    >>> phases_to_uint16(np.array([0, 2**30, 2**32 - 1], dtype=np.uint32))
+    array([    0, 16384,     0], dtype=uint16)
     """
     return _rounded(turns, 16).astype(np.uint16)
 
@@ -117,7 +149,16 @@ def phases_to_bits(turns: np.ndarray) -> np.ndarray:
 
 
 def phases_to_turns(codes: np.ndarray) -> np.ndarray:
-    """Return phases of 8 or 16 bits in units of 2**-32 turn, uint32 of the same shape.
+    """Return phases of 8 or 16 bits in units of 2**-32 turn.
+
+    Parameters
+    ----------
+    codes : ndarray of any shape, dtype=uint8 or uint16
+        As :func:`phases_to_uint8` and :func:`phases_to_uint16` make them.
+
+    Returns
+    -------
+    ndarray of the same shape, dtype=uint32
 
     Examples
     --------

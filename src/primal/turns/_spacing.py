@@ -60,7 +60,7 @@ def spaced_increments(
     trained_length: int | None = None,
     turning: float | None = None,
 ) -> np.ndarray:
-    """Return the increments of k frequencies, uint64 in units of 2**-64 turn.
+    """Return the increments of k frequencies.
 
     Parameters
     ----------
@@ -85,6 +85,11 @@ def spaced_increments(
         With `trained_length`: the share of the frequencies that are so, the others being 0 and
         last. By default three quarters: a model that turns all of them has none left for what
         does not depend on positions.
+
+    Returns
+    -------
+    ndarray of shape (k,), dtype=uint64
+        Units of 2**-64 turn.
 
     Examples
     --------

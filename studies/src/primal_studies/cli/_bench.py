@@ -11,6 +11,7 @@ import click
 
 from primal._extras import require
 from primal._parallel import n_threads
+from primal.cli._common import json_option, progress_bar
 from primal.engines import engine
 from primal.errors import EngineError
 from primal_studies.bench import (
@@ -35,7 +36,7 @@ _PICTURE = "primal-bench.png"
 @click.option("--quick", is_flag=True, help="Few small cases, few rounds: under a minute.")
 @click.option("--gpu", is_flag=True, help="Only the PyTorch layers on the GPU, as JSON.")
 @click.option("--repeats", type=click.IntRange(3), default=9, show_default=True, help="Rounds.")
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@json_option
 @click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -48,7 +49,12 @@ def bench(
     """Measure encoding, decoding, primes, coherence and files against their peers.
 
     Every case runs all contenders in turns; ratios compare times of the same round. Peers whose
-    packages are not installed are left out.
+    packages are not installed are left out. The exit status is 0 also when a bar is missed.
+
+    \b
+    Examples:
+      primal bench --quick
+      primal bench --only dynamic --only decode --json
     """
     if gpu:
         _bench_gpu()
@@ -94,11 +100,12 @@ def _bench_gpu() -> None:
 def _measure(groups: tuple[str, ...], quick: bool, repeats: int) -> list[Result]:
     results = []
     for group in groups:
-        click.echo(f"{group} ", nl=False, err=True)
-        for case in cases(group, quick=quick):
-            click.echo(".", nl=False, err=True)
-            results.append(contest(case, repeats=repeats, budget_seconds=20.0))
-        click.echo(err=True)
+        with progress_bar(group) as progress:
+            progress(0, None)
+            # A case holds its data: only one at a time.
+            for done, case in enumerate(cases(group, quick=quick), 1):
+                results.append(contest(case, repeats=repeats, budget_seconds=20.0))
+                progress(done, None)
     return results
 
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from primal import Box, DynamicPrime, bounds, codebook, hdc
 from primal._pictures import COLORS, GRID, SOFT, label_ends, picture
+from primal.cli._common import json_option
 from primal.codebooks import gram_statistics, toeplitz_statistics
 from primal.kernels import kernel_matrix, median_gamma
 from primal.maps import StaticPrime
@@ -32,7 +33,7 @@ _WORDS = 1000
     default=Path(),
     help="Folder for the picture; made if it does not exist.  [default: this one]",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@json_option
 def demo(out: Path, as_json: bool) -> None:
     """Decode wrapped phases, approximate a kernel, make codes, fill a memory; draw a picture.
 

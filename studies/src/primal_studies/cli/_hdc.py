@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import click
 
+from primal.cli._common import json_option, progress_bar
 from primal.errors import DataError, MissingPackageError, ParameterError
 
 _QUICK_SEEDS = 3
-_JSON = click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
 _OUT = click.option(
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
@@ -23,7 +22,13 @@ _OUT = click.option(
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def hdc() -> None:
-    """Hyperdimensional classifiers: accuracy and time, and learning without forgetting."""
+    """Hyperdimensional classifiers: accuracy and time, and learning without forgetting.
+
+    \b
+    Examples:
+      primal hdc datasets
+      primal hdc bench --quick
+    """
 
 
 @hdc.command()
@@ -33,7 +38,7 @@ def hdc() -> None:
 @click.option("--epochs", type=click.IntRange(1), default=10, show_default=True, help="Passes.")
 @click.option("--only", multiple=True, help="Only this contender, such as 'torchhd OnlineHD'.")
 @click.option("--quick", is_flag=True, help="D = 512, three rounds.")
-@_JSON
+@json_option
 @_OUT
 def bench(
     data: str,
@@ -49,6 +54,11 @@ def bench(
 
     Accuracy is a mean over rounds with its standard error; time is that of fit and predict.
     torchhd's classifiers take part if torchhd is installed. `primal hdc datasets` lists names.
+
+    \b
+    Examples:
+      primal hdc bench --quick
+      primal hdc bench --data digits,wine --dims 512,2048 --only ridge --json
     """
     names, sizes = data.split(","), _sizes("512" if quick else dims)
     if quick:
@@ -61,10 +71,11 @@ def bench(
     if not has_torchhd():
         click.echo("torchhd is not installed and left out: pip install torch-hd", err=True)
     scores = []
+    options: dict[str, Any] = {"n_seeds": seeds, "epochs": epochs, "only": only}
     for dataset in [load(name) for name in names]:
         for D in sizes:
-            scores += compare(dataset, D, n_seeds=seeds, epochs=epochs, only=only, told=_progress)
-    _end_progress()
+            with progress_bar(f"{dataset.name}, D = {D}") as progress:
+                scores += compare(dataset, D, progress=progress, **options)
     picture = out / "primal-hdc-bench.png"
     plot_scores(scores, picture)
     if as_json:
@@ -81,14 +92,20 @@ def bench(
 @click.option("--dims", "D", type=int, default=2048, show_default=True, help="Dimensions D.")
 @click.option("--only", multiple=True, help="Only this learner, such as 'network, replay'.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Split and networks.")
-@_JSON
+@json_option
 @_OUT
 def continual(
     data: str, tasks: int, D: int, only: tuple[str, ...], seed: int, as_json: bool, out: Path
 ) -> None:
-    """Teach classes task by task and judge on all classes seen, after every task."""
+    """Teach classes task by task and judge on all classes seen, after every task.
+
+    \b
+    Examples:
+      primal hdc continual
+      primal hdc continual --data digits --tasks 5 --only ridge --json
+    """
     from primal_studies.hdc._bench_plot import plot_tasks
-    from primal_studies.hdc._continual import class_incremental, first_task_standardised
+    from primal_studies.hdc._continual import class_incremental, first_task_standardized
     from primal_studies.hdc._datasets import load
 
     dataset = load(data)
@@ -96,11 +113,11 @@ def continual(
         raise ParameterError(
             f"{data!r} holds texts, which these learners do not take: use numbers."
         )
-    split = first_task_standardised(dataset.split(seed), dataset.kind, tasks)
-    rows = class_incremental(
-        split, learners=only, n_tasks=tasks, n_components=D, seed=seed, told=_progress
-    )
-    _end_progress()
+    split = first_task_standardized(dataset.split(seed), dataset.kind, tasks)
+    with progress_bar("tasks") as progress:
+        rows = class_incremental(
+            split, learners=only, n_tasks=tasks, n_components=D, seed=seed, progress=progress
+        )
     picture = out / f"primal-hdc-continual-{data}.png"
     plot_tasks(rows, picture, f"{data}, {tasks} tasks, D = {D}")
     if as_json:
@@ -112,9 +129,15 @@ def continual(
 
 
 @hdc.command()
-@_JSON
+@json_option
 def datasets(as_json: bool) -> None:
-    """List the datasets, the packages that hold them, and whether those are found."""
+    """List the datasets, the packages that hold them, and whether those are found.
+
+    \b
+    Examples:
+      primal hdc datasets
+      primal hdc datasets --json
+    """
     from primal_studies.hdc._datasets import DATASETS, data_folders, load
 
     found = {}
@@ -147,16 +170,6 @@ def _sizes(dims: str) -> list[int]:
         raise ParameterError(
             f"--dims takes whole numbers with commas between, such as 512,2048, got {dims!r}."
         ) from None
-
-
-def _progress(text: str) -> None:
-    """Keep one line on a terminal up to date; a file gets none."""
-    if sys.stderr.isatty():
-        click.echo(f"\r\x1b[K{text}", nl=False, err=True)
-
-
-def _end_progress() -> None:
-    _progress("")
 
 
 def _score_table(scores: list[Any]) -> str:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
-import time
 import webbrowser
 from pathlib import Path
 
 import click
 
+from primal.cli._common import json_option, progress_bar
 from primal_studies import paper
 from primal_studies.paper import experiments
 from primal_studies.paper._folder import ledger_json
@@ -27,7 +26,7 @@ from primal_studies.paper._folder import ledger_json
     show_default=True,
     help="Folder for the page, the data and the figures; made if it does not exist.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print the ledger as one JSON object.")
+@json_option
 @click.option("--fresh", is_flag=True, help="Measure again what earlier runs have measured.")
 @click.option(
     "--seed", type=int, default=42, show_default=True, help="What random draws start from."
@@ -49,14 +48,26 @@ def reproduce(
     Writes a page, index.html, with the ledger of claims, figures and data. What an experiment
     measured is kept, so a run that was interrupted resumes where it stopped. The exit status is 0
     also when claims do not hold: they are results.
+
+    \b
+    Examples:
+      primal reproduce --list
+      primal reproduce --quick --out page --open
+      primal reproduce --only geometry --json
     """
     if only_list:
-        _list()
+        _list(as_json)
         return
     try:
-        result = paper.reproduce(
-            out, only=only, quick=quick, fresh=fresh, seed=seed, watch=_Watch()
-        )
+        with progress_bar("") as progress:
+            result = paper.reproduce(
+                out,
+                only=only,
+                quick=quick,
+                fresh=fresh,
+                seed=seed,
+                watch=lambda name, share: progress(round(100 * share), 100, name),
+            )
     except KeyboardInterrupt:
         click.echo("\nWhat is finished is kept: the same command resumes here.", err=True)
         raise
@@ -69,12 +80,19 @@ def reproduce(
         webbrowser.open(result.page.resolve().as_uri())
 
 
-def _list() -> None:
-    width = max(len(name) for name in experiments.MODULES)
-    for name in experiments.MODULES:
-        loaded = experiments.load(name)
-        n = len(loaded.claims)
-        click.echo(f"{name:<{width}}  {loaded.experiment.title} ({n} claim{'' if n == 1 else 's'})")
+def _list(as_json: bool) -> None:
+    listed = {name: experiments.load(name) for name in experiments.MODULES}
+    if as_json:
+        rows = {
+            name: {"title": found.experiment.title, "claims": len(found.claims)}
+            for name, found in listed.items()
+        }
+        click.echo(json.dumps(rows, indent=2))
+        return
+    width = max(map(len, listed))
+    for name, found in listed.items():
+        n = len(found.claims)
+        click.echo(f"{name:<{width}}  {found.experiment.title} ({n} claim{'' if n == 1 else 's'})")
 
 
 def _summary(result: paper.Reproduction) -> str:
@@ -82,27 +100,3 @@ def _summary(result: paper.Reproduction) -> str:
     lines = ["", f"{len(result.ledger.entries):>4} claims"]
     lines += [f"{count:>4} {status}" for status, count in counts.items() if count]
     return "\n".join([*lines, "", f"page: {result.page}"])
-
-
-class _Watch:
-    """Tells standard error how far it is: a line for each experiment, live on a terminal."""
-
-    def __init__(self) -> None:
-        self._live = sys.stderr.isatty()
-        self._start = 0.0
-
-    def __call__(self, name: str, share: float) -> None:
-        if share == 0.0:
-            self._start = time.perf_counter()
-        seconds = time.perf_counter() - self._start
-        if share == 1.0:
-            self._line(f"{name:<16} done {seconds:6.1f} s", end=True)
-        elif self._live:
-            filled = round(20 * share)
-            bar = "#" * filled + "." * (20 - filled)
-            self._line(f"{name:<16} {share:4.0%} {bar}", end=False)
-
-    def _line(self, text: str, *, end: bool) -> None:
-        # Over what stands there, which may be longer.
-        back = "\r\x1b[K" if self._live else ""
-        click.echo(f"{back}{text}", nl=end, err=True)

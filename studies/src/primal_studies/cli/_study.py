@@ -4,32 +4,57 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
+import sys
+from contextlib import redirect_stdout
 from pathlib import Path
 
 import click
 
 import primal_studies
 from primal._extras import require
+from primal.cli._common import json_option
 from primal_studies.training import STUDIES
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
 @click.argument("name", required=False)
 @click.argument("options", nargs=-1, type=click.UNPROCESSED)
-def study(name: str | None, options: tuple[str, ...]) -> None:
+@json_option
+@click.pass_context
+def study(
+    context: click.Context, name: str | None, options: tuple[str, ...], as_json: bool
+) -> None:
     """Run a study by name; without one, list them.
 
-    Further options go to the study: ``primal study positions --help`` shows them.
+    Further options go to the study: ``primal study positions --help`` shows them. A run that was
+    interrupted resumes where it stopped.
+
+    \b
+    Examples:
+      primal study --json
+      primal study positions --quick
+      primal study pinn --quick --out results --json
     """
     if name is None or name in ("-h", "--help"):
-        click.echo("Usage: primal study NAME [OPTIONS]\n")
-        for known in STUDIES:
-            click.echo(f"  {known:<18}{_about(known)}")
+        listed = {known: _about(known) for known in STUDIES}
+        if as_json:
+            click.echo(json.dumps(listed, indent=2))
+            return
+        click.echo(f"{context.get_help()}\n\nStudies:")
+        for known, about in listed.items():
+            click.echo(f"  {known:<18}{about}")
         return
     if name not in STUDIES:
         raise click.UsageError(f"there is no study {name!r}: choose from {', '.join(STUDIES)}.")
     require("torch", f"primal study {name}")
-    importlib.import_module(f"primal_studies.training.{name}").main(list(options))
+    main = importlib.import_module(f"primal_studies.training.{name}").main
+    if not as_json:
+        main(list(options))
+        return
+    with redirect_stdout(sys.stderr):  # tables
+        found = main(list(options))
+    click.echo(json.dumps({"study": name, "results": found}, indent=2))
 
 
 def _about(name: str) -> str:

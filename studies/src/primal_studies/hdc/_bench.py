@@ -17,7 +17,7 @@ import numpy as np
 
 from primal.errors import ParameterError
 from primal_studies.hdc._bench_peers import Contender, torchhd_contenders
-from primal_studies.hdc._datasets_split import Dataset, Split, standardised
+from primal_studies.hdc._datasets_split import Dataset, Split, standardized
 
 __all__ = ["OURS", "Score", "compare", "contenders"]
 
@@ -80,7 +80,7 @@ def compare(
     n_seeds: int = 10,
     epochs: int = 10,
     only: Sequence[str] = (),
-    told: Callable[[str], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[Score]:
     """Run every contender on the same splits and return its score.
 
@@ -96,8 +96,8 @@ def compare(
         Passes of those that make several.
     only : sequence of str
         Names of contenders; all of them by default.
-    told : callable, optional
-        Is called with the name of each contender when it starts.
+    progress : callable, optional
+        Called with (done, total) runs: of one contender in one round.
 
     Examples
     --------
@@ -110,16 +110,22 @@ def compare(
     chosen = _chosen(contenders(dataset.kind, n_components, epochs), only)
     warm_up(chosen, dataset)
     results: dict[str, list[tuple[float, float]]] = {name: [] for name in chosen}
+    # What would only repeat itself runs once.
+    again = {name: dataset.n_train is None or chosen[name].is_random for name in chosen}
+    done, total = 0, sum(n_seeds if again[name] else 1 for name in chosen)
     names = list(chosen)
     for seed in range(n_seeds):
-        split = standardised(dataset.split(seed), dataset.kind)
+        split = standardized(dataset.split(seed), dataset.kind)
         shift = seed % len(names)
         for name in names[shift:] + names[:shift]:
-            if seed and dataset.n_train is not None and not chosen[name].is_random:
+            if seed and not again[name]:
                 continue
-            if told is not None:
-                told(f"{dataset.name}, D = {n_components}, round {seed + 1} of {n_seeds}: {name}")
+            if progress is not None:
+                progress(done, total)
             results[name].append(_timed(chosen[name], split, n_components, seed))
+            done += 1
+    if progress is not None:
+        progress(done, total)
     return [
         Score(dataset.name, name, n_components, *map(tuple, zip(*found, strict=True)))
         for name, found in results.items()
@@ -134,7 +140,7 @@ def contenders(kind: str, n_components: int, epochs: int) -> dict[str, Contender
 
 def warm_up(chosen: dict[str, Contender], dataset: Dataset) -> None:
     """Run everyone once on a few rows, so that loading and compiling is not measured."""
-    split = standardised(dataset.split(0), dataset.kind)
+    split = standardized(dataset.split(0), dataset.kind)
     _, first = np.unique(split.y_train, return_index=True)
     rows = np.concatenate([first, np.arange(min(64, len(split.y_train)))])
     few = Split(split.X_train[rows], split.y_train[rows], split.X_test[:8], split.y_test[:8])

@@ -1,4 +1,4 @@
-"""Those that we are compared with: torchhd's classifiers, and random features of equal number."""
+"""Baselines: torchhd's classifiers, and random features of equal number."""
 
 from __future__ import annotations
 

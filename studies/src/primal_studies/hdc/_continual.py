@@ -1,7 +1,7 @@
 """Class-incremental learning: classes arrive in tasks, and old rows do not come back.
 
 After every task a learner is judged on the test rows of all classes seen so far, without being
-told which task a row belongs to. A network trained in sequence forgets; sums do not.
+given the task that a row belongs to. A network trained in sequence forgets; sums do not.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from primal._checks import one_of, whole_number
 from primal.errors import DataError
 from primal.kernels import scale_gamma
 from primal_studies.hdc._continual_learners import LEARNERS, Learner
-from primal_studies.hdc._datasets_split import Split, standardised
+from primal_studies.hdc._datasets_split import Split, standardized
 
-__all__ = ["TaskRow", "class_incremental", "first_task_standardised", "tasks"]
+__all__ = ["TaskRow", "class_incremental", "first_task_standardized", "tasks"]
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,7 @@ def class_incremental(
     n_tasks: int = 5,
     n_components: int = 2048,
     seed: int = 0,
-    told: Callable[[str], object] | None = None,
+    progress: Callable[[int, int], object] | None = None,
 ) -> list[TaskRow]:
     """Teach the classes of a dataset in tasks, and judge every learner after each of them.
 
@@ -82,8 +82,8 @@ def class_incremental(
         Features of the prime learners.
     seed : int, default=0
         Of the networks and of what is kept for replay; nothing else is random.
-    told : callable, optional
-        Is called with the name of a learner and its task.
+    progress : callable, optional
+        Called with (done, total) tasks of all learners.
 
     Returns
     -------
@@ -114,8 +114,8 @@ def class_incremental(
     for name in names:
         learner = LEARNERS[name](n_components, gamma, n_classes, seed)
         for task, part in enumerate(parts, start=1):
-            if told is not None:
-                told(f"{name}, task {task} of {n_tasks}")
+            if progress is not None:
+                progress(names.index(name) * n_tasks + task - 1, len(names) * n_tasks)
             start = time.perf_counter()
             learner.learn(split.X_train[part], split.y_train[part])
             if learner.only_last and task < n_tasks:
@@ -125,12 +125,12 @@ def class_incremental(
     return rows
 
 
-def first_task_standardised(split: Split, kind: str, n_tasks: int) -> Split:
+def first_task_standardized(split: Split, kind: str, n_tasks: int) -> Split:
     """Return a split standardised by the rows of its first task: a stream knows no others."""
     first = tasks(split.y_train, n_tasks)[0]
     order = np.concatenate([first, np.setdiff1d(np.arange(len(split.y_train)), first)])
     sorted_split = split._replace(X_train=split.X_train[order], y_train=split.y_train[order])
-    return standardised(sorted_split, kind, len(first))
+    return standardized(sorted_split, kind, len(first))
 
 
 def tasks(y: np.ndarray, n_tasks: int) -> list[np.ndarray]:

@@ -10,7 +10,7 @@ import numpy as np
 from primal._checks import one_of, whole_number
 from primal.errors import DataError
 
-__all__ = ["Dataset", "Split", "standardised"]
+__all__ = ["Dataset", "Split", "standardized"]
 
 _TRAIN_SHARE = 2 / 3
 
@@ -76,7 +76,7 @@ class Dataset:
         return np.isin(units, shuffled[: round(_TRAIN_SHARE * len(shuffled))])
 
 
-def standardised(split: Split, kind: str, n_rows: int | None = None) -> Split:
+def standardized(split: Split, kind: str, n_rows: int | None = None) -> Split:
     """Return a split with mean 0 and deviation 1 on its training rows; texts as they are.
 
     Parameters
@@ -90,8 +90,8 @@ def standardised(split: Split, kind: str, n_rows: int | None = None) -> Split:
     Examples
     --------
     >>> from primal_studies.hdc import load
-    >>> from primal_studies.hdc import standardised
-    >>> wine = standardised(load("wine").split(), "table")
+    >>> from primal_studies.hdc import standardized
+    >>> wine = standardized(load("wine").split(), "table")
     >>> bool(abs(wine.X_train.std(axis=0) - 1).max() < 1e-12)
     True
     """

@@ -46,7 +46,7 @@ class Experiment:
     """One experiment: ``run(quick, progress)`` measures, ``draw(outcome)`` returns named figures.
 
     ``quick`` runs a reduced grid that gives the same facts, more coarsely. ``about`` is what the
-    reader is told above the figures: what the paper shows, and what is done here.
+    page says above the figures: what the paper shows, and what is done here.
     """
 
     name: str

@@ -71,13 +71,13 @@ def reproduce(
 ) -> Reproduction:
     """Run experiments, judge the claims, and write data, figures and a page to a folder.
 
-    Every finished experiment is kept in the cache, so a run that was interrupted goes on where
+    Every finished experiment is kept in the cache, so a run that was interrupted resumes where
     it stopped. The page, ``index.html``, is written last and works on its own.
 
     Parameters
     ----------
     out : str or Path
-        Folder to write; made if need be. One with other things in it is refused.
+        Folder to write; made if need be. One with other things in it is rejected.
     only : iterable of str, optional
         Names of experiments; all of them if left out.
     quick, fresh : bool, default=False

@@ -1,4 +1,4 @@
-"""Outcomes on disk: whole files or none, and a cache from which an interrupted run goes on.
+"""Outcomes on disk: whole files or none, and a cache from which an interrupted run resumes.
 
 A measurement depends on its code, so the name of an entry holds a hash of all the source code of
 this package and the versions of what computes. An entry carries its own checksum; one that cannot

@@ -15,6 +15,8 @@ from itertools import product
 import torch
 from torch import Tensor, nn
 
+from primal.cli._common import progress_bar
+
 __all__ = ["best_members", "forward_members", "n_trained", "train_members"]
 
 _BETAS = (0.9, 0.98)
@@ -65,14 +67,14 @@ def train_members(
     step_sizes = torch.tensor(rates, device=device).repeat(seeds)
     streams = [torch.Generator().manual_seed(1000 + seed) for seed in range(seeds)]
     moments = {name: (torch.zeros_like(v), torch.zeros_like(v)) for name, v in trained.items()}
-    for step in range(steps):
-        x, y = (torch.stack(part) for part in zip(*map(batches, streams), strict=True))
-        x, y = (part.repeat_interleave(len(rates), 0).to(device) for part in (x, y))
-        losses = loss(forward_members(base, stacked, x), y)
-        gradients = torch.autograd.grad(losses.sum(), list(trained.values()))
-        _adam(trained, gradients, moments, step, step_sizes * _share(step, steps))
-        if sys.stderr.isatty() and step % 50 == 0:
-            print(f"\r  step {step}/{steps}", end="\r", file=sys.stderr, flush=True)
+    with progress_bar("steps", hidden=not sys.stderr.isatty()) as progress:
+        for step in range(steps):
+            x, y = (torch.stack(part) for part in zip(*map(batches, streams), strict=True))
+            x, y = (part.repeat_interleave(len(rates), 0).to(device) for part in (x, y))
+            losses = loss(forward_members(base, stacked, x), y)
+            gradients = torch.autograd.grad(losses.sum(), list(trained.values()))
+            _adam(trained, gradients, moments, step, step_sizes * _share(step, steps))
+            progress(step + 1, steps)
     return base, {name: value.detach() for name, value in stacked.items()}
 
 

@@ -23,8 +23,8 @@ POSITIONS = ("rotary", "prime raw", "prime log", "prime log, three quarters", "r
 TARGET = Path(__file__).parents[1] / "paper" / "experiments" / "learned.json"
 
 
-def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> None:
-    """Write the file."""
+def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> dict[str, object]:
+    """Write the file, and return the facts."""
     chosen = options(__doc__ or "", argv)
     runs = {"positions": read(chosen.out / "positions.jsonl")}
     for name in ("inr", "inr-choose", "pinn", "state", "sparse", "phantom"):
@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> None:
     text = json.dumps({"tables": tables | {"cost": cost}, "facts": facts}, indent=1)
     target.write_text(text + "\n", encoding="utf-8")
     print(f"{len(facts)} facts, {sum(map(len, tables.values()))} rows: {target.name}")
+    return facts
 
 
 def positions(runs: dict, tables: dict, facts: dict) -> None:

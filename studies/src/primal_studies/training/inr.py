@@ -62,23 +62,21 @@ class Signal:
     samples_per_unit: float
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, str]:
-    """Measure, draw, and return the tables by name."""
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
+    """Measure what is not on file, print the table, draw."""
     argv = list(argv) if argv is not None else None
     choosing, rest = _choosing(argv)
     chosen = options(__doc__ or "", rest)
     if choosing:
         runs = run_all("inr-choose", chosen, choose_settings(chosen), lambda r: measure(r, chosen))
-        tables = {"share": share_table(runs)}
+        print(share_table(runs), end="\n\n")
     else:
         runs = run_all("inr", chosen, settings(chosen), lambda r: measure(r, chosen))
-        tables = {"signals": quality_table(runs)}
+        print(quality_table(runs), end="\n\n")
         with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
             draw(runs, chosen.out)
-    for text in tables.values():
-        print(text, end="\n\n")
     print(total_seconds(runs))
-    return tables
+    return runs
 
 
 def settings(chosen: argparse.Namespace) -> list[Settings]:

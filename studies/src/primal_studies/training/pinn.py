@@ -142,16 +142,15 @@ PROBLEMS: dict[str, Callable[[], Problem]] = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, str]:
-    """Measure, draw, and return the tables by name."""
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
+    """Measure what is not on file, print the table, draw."""
     chosen = options(__doc__ or "", argv)
     runs = run_all("pinn", chosen, settings(chosen), lambda run: measure(run, chosen.device))
-    tables = {"errors": error_table(runs)}
-    print(tables["errors"], end="\n\n")
+    print(error_table(runs), end="\n\n")
     print(total_seconds(runs))
     with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
         draw(runs, chosen.out)
-    return tables
+    return runs
 
 
 def settings(chosen: argparse.Namespace) -> list[Settings]:

@@ -82,10 +82,10 @@ def _from_packages() -> dict[str, np.ndarray]:
 
 def _square(image: np.ndarray) -> np.ndarray:
     """Return the middle square, grey, SIDE pixels wide, each the mean of the pixels it covers."""
-    grey = image.mean(axis=2) if image.ndim == 3 else image
-    n = min(grey.shape)
-    top, left = (grey.shape[0] - n) // 2, (grey.shape[1] - n) // 2
-    grey = grey[top : top + n, left : left + n]
+    gray = image.mean(axis=2) if image.ndim == 3 else image
+    n = min(gray.shape)
+    top, left = (gray.shape[0] - n) // 2, (gray.shape[1] - n) // 2
+    gray = gray[top : top + n, left : left + n]
     edges = np.linspace(0, n, SIDE + 1)
     shares = np.clip(
         np.minimum(edges[1:, None], np.arange(n) + 1) - np.maximum(edges[:-1, None], np.arange(n)),
@@ -93,7 +93,7 @@ def _square(image: np.ndarray) -> np.ndarray:
         None,
     )
     shares /= shares.sum(axis=1, keepdims=True)
-    small = shares @ grey @ shares.T
+    small = shares @ gray @ shares.T
     return ((small - small.min()) / np.ptp(small)).astype(np.float32)
 
 
@@ -109,11 +109,13 @@ def _leaves(n_discs: int = 400) -> np.ndarray:
     return image
 
 
-def main(argv: Sequence[str] | None = None) -> None:
-    """Write the file."""
+def main(argv: Sequence[str] | None = None) -> dict[str, float]:
+    """Write the file, and return the mean of every image."""
     chosen = options(__doc__ or "", argv)
-    for name, image in images(chosen.out).items():
+    found = images(chosen.out)
+    for name, image in found.items():
         print(f"{name}: {image.shape}, mean {image.mean():.3f}")
+    return {name: float(image.mean()) for name, image in found.items()}
 
 
 if __name__ == "__main__":

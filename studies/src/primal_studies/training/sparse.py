@@ -3,7 +3,7 @@
 Four dictionaries of N = 256 atoms with m entries each: StaticPrime as in the paper, the shadow
 codebook (primes chosen for a small coherence), normal random numbers, and random rows of the
 Fourier matrix. A trial draws the places and the normal values of s non-zeros, measures them and
-asks scikit-learn for them back: orthogonal matching pursuit told s, or l1 (the lasso at a
+asks scikit-learn for them back: orthogonal matching pursuit given s, or l1 (the lasso at a
 vanishing penalty, by the LARS path). It succeeds when the relative error is below 1e-3.
 The primes have no seed: their spread is that of the signals, which all dictionaries share.
 
@@ -47,18 +47,17 @@ PATCH = 16
 SUCCESS = 1e-3
 
 
-def main(argv: Sequence[str] | None = None) -> dict[str, str]:
-    """Measure, draw, and return the tables by name."""
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
+    """Measure what is not on file, print the tables, draw."""
     chosen = options(__doc__ or "", argv)
     recovery = run_all("sparse", chosen, recovery_settings(chosen), recovery_rates)
     phantom_runs = run_all("phantom", chosen, phantom_settings(chosen), phantom_quality)
-    tables = {"recovery": recovery_table(recovery), "phantom": phantom_table(phantom_runs)}
-    for text in tables.values():
+    for text in (recovery_table(recovery), phantom_table(phantom_runs)):
         print(text, end="\n\n")
     print(total_seconds([*recovery, *phantom_runs]))
     with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
         draw(recovery, phantom_runs, chosen.out)
-    return tables
+    return [*recovery, *phantom_runs]
 
 
 def recovery_settings(chosen) -> list[Settings]:

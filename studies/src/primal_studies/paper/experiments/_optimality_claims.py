@@ -101,7 +101,7 @@ def _judge_repulsion(facts: Mapping[str, Fact]) -> Judgement:
     )
 
 
-def _judge_normalisation(facts: Mapping[str, Fact]) -> Judgement:
+def _judge_normalization(facts: Mapping[str, Fact]) -> Judgement:
     raw, unit = (
         facts[f"coherence of Gaussian codes, {name}"].value for name in ("raw", "normalised")
     )
@@ -289,7 +289,7 @@ CLAIMS = (
         "Coherence and RMS of 500 Gaussian codes of D = 64, with and without normalising.",
         "Holds if normalising lowers the coherence by 10 %, in part if it lowers the RMS of inner "
         "products by 10 %, fails otherwise.",
-        _judge_normalisation,
+        _judge_normalization,
         quote="spherical Gaussian codes that significantly outperform unnormalized random "
         "Gaussian counterparts",
         weight=Weight.DETAIL,

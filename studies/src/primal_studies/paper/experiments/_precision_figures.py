@@ -28,7 +28,7 @@ def _draw_aliasing(outcome: Outcome) -> Figure:
     for table, marker, text in (("positions", "o", "StaticPrime"), ("inputs", "s", "DynamicPrime")):
         rows = outcome.tables[table]
         phases = [float(row["phase_turns"]) for row in rows]
-        for name, colour, kind in (
+        for name, color, kind in (
             ("float32_error", COLORS["gaussian"], "float32 recipe"),
             ("exact_error", COLORS["prime"], "exact phases"),
         ):
@@ -36,7 +36,7 @@ def _draw_aliasing(outcome: Outcome) -> Figure:
                 phases,
                 [float(row[name]) for row in rows],
                 marker,
-                color=colour,
+                color=color,
                 markersize=4,
                 alpha=0.7,
                 label=f"{text}, {kind}",
@@ -51,15 +51,15 @@ def _draw_aliasing(outcome: Outcome) -> Figure:
 def _draw_lags(outcome: Outcome) -> Figure:
     figure = column(3.8)
     axis = figure.subplots()
-    colours = (COLORS["golden"], COLORS["random"], COLORS["gaussian"])
-    for D, colour in zip((128, 1024, 4096), colours, strict=True):
+    colors = (COLORS["golden"], COLORS["random"], COLORS["gaussian"])
+    for D, color in zip((128, 1024, 4096), colors, strict=True):
         rows = [row for row in outcome.tables["lags"] if row["D"] == D]
         lags = [int(row["log2_lag"]) for row in rows]
         axis.plot(
             lags,
             [float(row["float32_similarity"]) for row in rows],
             "o-",
-            color=colour,
+            color=color,
             label=f"float32 roots, D = {D}",
         )
         axis.plot(
@@ -80,12 +80,12 @@ def _draw_spectrum(outcome: Outcome) -> Figure:
     axis = figure.subplots()
     rows = outcome.tables["spectrum"]
     dims = [float(row["D"]) for row in rows]
-    for name, style, colour, label in (
+    for name, style, color, label in (
         ("range_one_input", "o", COLORS["prime"], "measured, d = 1"),
         ("range_two_inputs", "s", COLORS["random"], "measured, d = 2"),
         ("paper", "--", "black", "paper: $\\sqrt{(D \\ln D)/2}$"),
     ):
-        axis.plot(dims, [float(row[name]) for row in rows], style, color=colour, label=label)
+        axis.plot(dims, [float(row[name]) for row in rows], style, color=color, label=label)
     axis.set(xscale="log", yscale="log", xlabel="dimension D")
     axis.set_ylabel("largest / smallest frequency")
     axis.legend(fontsize=9, frameon=False)

@@ -214,9 +214,9 @@ def _octave_facts() -> dict[str, Fact]:
 
 def _draw_distances(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, len(_BASES), 3.2)
-    for panel, basis, colour in zip(axes[0], _BASES, PALETTE, strict=False):
+    for panel, basis, color in zip(axes[0], _BASES, PALETTE, strict=False):
         pairs = np.array([[r["before"], r["after"]] for r in rows if r["basis"] == basis])
-        panel.plot(*pairs.T, ".", ms=3, color=colour, rasterized=True)
+        panel.plot(*pairs.T, ".", ms=3, color=color, rasterized=True)
         panel.set_title(f"{basis} basis", fontsize=10)
         panel.set_xlabel("distance of inputs")
     axes[0, 0].set_ylabel("distance of features")
@@ -252,10 +252,10 @@ def _draw_noise(rows: Sequence[Row]) -> Figure:
         "orthogonal": ("orthogonal primes", COLORS["sobol"]),
         "gaussian": ("Gaussian W", COLORS["gaussian"]),
     }
-    for basis, (label, colour) in styles.items():
+    for basis, (label, color) in styles.items():
         curve = [r for r in rows if r["basis"] == basis and r["sigma"] != "0.007"]
         D, error = ([float(r[n]) for r in curve] for n in ("D", "error_noisy_features"))
-        panel.loglog(D, error, "o-", color=colour)
+        panel.loglog(D, error, "o-", color=color)
         panel.annotate(label, (D[-1], error[-1]), xytext=(6, 0), textcoords="offset points")
     panel.set_xticks(_NOISE_DIMENSIONS, [str(D) for D in _NOISE_DIMENSIONS])
     panel.minorticks_off()
@@ -268,13 +268,13 @@ def _draw_noise(rows: Sequence[Row]) -> Figure:
 def _draw_range(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, 1, 3.5)
     panel = axes[0, 0]
-    for colour, d in zip(PALETTE, _RANGE_INPUTS, strict=False):
+    for color, d in zip(PALETTE, _RANGE_INPUTS, strict=False):
         curve = [row for row in rows if row["d"] == d]
         panel.loglog(
             [r["D"] for r in curve],
             [r["range"] for r in curve],
             "o-",
-            color=colour,
+            color=color,
             label=f"d = {d}",
         )
     panel.loglog(

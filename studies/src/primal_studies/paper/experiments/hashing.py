@@ -1,4 +1,4 @@
-"""The high-frequency regime: is it one-way, of maximal entropy, and does it part neighbours?"""
+"""The high-frequency regime: is it one-way, of maximal entropy, and does it separate neighbors?"""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _BINS = 16
 
 
 def run(quick: bool, progress: Progress) -> Outcome:
-    """Decode hashed codes, measure the entropy of phases, and part neighbours."""
+    """Decode hashed codes, measure the entropy of phases, and separate neighbors."""
     n = 50 if quick else 500
     recovery = [_recovery_row(d, sigma, n) for d in _INPUTS for sigma in _SCALES]
     facts = {
@@ -43,10 +43,10 @@ def run(quick: bool, progress: Progress) -> Outcome:
     for row in entropy:
         facts[f"bits missing of {row['of']}, {row['inputs']}"] = Fact(float(row["missing_bits"]))
     progress(0.7)
-    neighbours = [_neighbour_row(distance) for distance in _DISTANCES]
-    facts |= _neighbour_facts(neighbours)
+    neighbors = [_neighbor_row(distance) for distance in _DISTANCES]
+    facts |= _neighbor_facts(neighbors)
     progress(1.0)
-    return Outcome({"recovery": recovery, "entropy": entropy, "neighbours": neighbours}, facts)
+    return Outcome({"recovery": recovery, "entropy": entropy, "neighbours": neighbors}, facts)
 
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
@@ -56,8 +56,8 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
     rows = outcome.tables["neighbours"]
     x = [row["distance"] for row in rows]
     lines = {"along": "along (1, 1)", "across": "along (1, -1)", "mean": "mean of all directions"}
-    for colour, (name, label) in zip(PALETTE, lines.items(), strict=False):
-        panel.semilogx(x, [row[name] for row in rows], "o-", ms=3, color=colour, label=label)
+    for color, (name, label) in zip(PALETTE, lines.items(), strict=False):
+        panel.semilogx(x, [row[name] for row in rows], "o-", ms=3, color=color, label=label)
     panel.axhline(0.0, color="grey", lw=0.8)
     panel.set_xlabel("distance of two inputs, sigma = 1")
     panel.set_ylabel(f"similarity of their codes, D = {_D}")
@@ -112,7 +112,7 @@ def _entropy_bits(cells: np.ndarray) -> float:
     return plain + (len(counts) - 1) / (2.0 * counts.sum() * np.log(2.0))
 
 
-def _neighbour_row(distance: float) -> Row:
+def _neighbor_row(distance: float) -> Row:
     """Return the mean cosine of codes of inputs at a distance, which does not depend on x."""
     table = DynamicPrime(2, _D, 1.0).basis.frequencies
     angles = np.linspace(0.0, np.pi, 180, endpoint=False)
@@ -128,7 +128,7 @@ def _neighbour_row(distance: float) -> Row:
     }
 
 
-def _neighbour_facts(rows: list[Row]) -> dict[str, Fact]:
+def _neighbor_facts(rows: list[Row]) -> dict[str, Fact]:
     near = next(row for row in rows if abs(float(row["distance"]) - 1e-3) < 1e-9)
     facts = {"similarity at distance 0.001": Fact(float(near["mean"]))}
     for name in ("along", "across"):

@@ -83,15 +83,15 @@ def _ridge(counted: int, n_seeds: int, progress: Progress) -> tuple[list[Row], l
             **{f"seed {i}": value for i, value in enumerate(seeds)},
         }
         for name, statistics in (("prime", prime), ("gaussian", gaussian)):
-            centres = 0.5 * (statistics.edges[1:] + statistics.edges[:-1])
+            centers = 0.5 * (statistics.edges[1:] + statistics.edges[:-1])
             share = statistics.counts / statistics.counts.sum()
             row[f"{name}_at_zero"] = float(statistics.density[BINS // 2 - 1 : BINS // 2 + 1].mean())
             row[f"{name}_tail"] = float(
-                share[np.abs(centres) > TAIL_DEVIATIONS / math.sqrt(D)].sum()
+                share[np.abs(centers) > TAIL_DEVIATIONS / math.sqrt(D)].sum()
             )
             densities += [
                 {"code": name, "D": D, "cosine": float(x), "log10_density": math.log10(y)}
-                for x, y in zip(centres, statistics.density, strict=True)
+                for x, y in zip(centers, statistics.density, strict=True)
                 if y > 0.0
             ]
         rows.append(row)
@@ -244,12 +244,12 @@ def _ridge_surface(outcome: Outcome, name: str) -> tuple[np.ndarray, np.ndarray,
     """Return similarity, log2 D and log density on a grid; empty bins lie on the floor."""
     rows = [row for row in outcome.tables["density"] if row["code"] == name]
     dims = sorted({int(row["D"]) for row in rows})
-    centres = (np.arange(BINS) + 0.5) / BINS * 2.0 - 1.0
+    centers = (np.arange(BINS) + 0.5) / BINS * 2.0 - 1.0
     heights = np.full((len(dims), BINS), -6.0)
     for row in rows:
         place = min(int((_value(row, "cosine") + 1.0) / 2.0 * BINS), BINS - 1)
         heights[dims.index(int(row["D"])), place] = _value(row, "log10_density")
-    x, y = np.meshgrid(centres, np.log2(dims))
+    x, y = np.meshgrid(centers, np.log2(dims))
     return x, y, heights
 
 

@@ -183,7 +183,7 @@ def _facts(
     facts["coherence_quotient"] = fact(np.exp(np.log(prime / gaussian).mean(axis=1)))
     facts["gaussian_excess_largest"] = fact(excesses["gaussian"].max(axis=1))
     # What normalising does to cosines: nothing, as they divide by the lengths.
-    facts |= _normalisation_facts()
+    facts |= _normalization_facts()
     # 0.5 if prime roots are what any frequencies would be.
     facts["prime_percentile"] = Fact(float((ratios["random"] < prime).mean()))
     facts["gaussian_ratio_peak_predicted"] = Fact(
@@ -199,7 +199,7 @@ def _facts(
     return facts
 
 
-def _normalisation_facts() -> dict[str, Fact]:
+def _normalization_facts() -> dict[str, Fact]:
     """Return coherence and RMS of Gaussian codes with and without normalising their rows."""
     raw = generator().standard_normal((500, 64))
     unit = raw / np.linalg.norm(raw, axis=1, keepdims=True)

@@ -84,9 +84,9 @@ def _round_trip(x: np.ndarray, sigma: float, D: int) -> tuple[Row, list[Row]]:
 
 def _plane(z: np.ndarray) -> np.ndarray:
     """Return the first two principal components, shape (n, 2)."""
-    centred = z - z.mean(axis=0, dtype=np.float64)
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    return centred @ directions[:, :-3:-1]
+    centered = z - z.mean(axis=0, dtype=np.float64)
+    _, directions = np.linalg.eigh(centered.T @ centered)
+    return centered @ directions[:, :-3:-1]
 
 
 def _mse(found: np.ndarray, x: np.ndarray) -> float:
@@ -146,13 +146,13 @@ def _summary(outcome: Outcome, sigma: float, D: int, shape: str, noise: float) -
 
 def _scatter(panel: Axes, rows: Sequence[Row], what: str, reach: float, title: str) -> None:
     at = np.array([[float(row[f"{what}_1"]), float(row[f"{what}_2"])] for row in rows])
-    colours = {
+    colors = {
         "x": COLORS["welch"],
         "latent": COLORS["prime"],
         "linear": COLORS["gaussian"],
         "lattice": COLORS["random"],
     }
-    panel.plot(*at.T, ".", ms=1.6, color=colours[what], rasterized=True)
+    panel.plot(*at.T, ".", ms=1.6, color=colors[what], rasterized=True)
     panel.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal", xticks=(), yticks=())
     for side in ("top", "right"):
         panel.spines[side].set_visible(True)

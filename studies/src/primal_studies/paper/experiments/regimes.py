@@ -138,10 +138,10 @@ def _compression_facts(m: DynamicPrime, bytes_in: np.ndarray) -> dict[str, Fact]
 def _draw_bound(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, 1, 3.5)
     panel = axes[0, 0]
-    for colour, d in zip(PALETTE, _BOUND_INPUTS, strict=False):
+    for color, d in zip(PALETTE, _BOUND_INPUTS, strict=False):
         curve = [row for row in rows if row["d"] == d]
         x, y = ([r[name] for r in curve] for name in ("share_of_printed", "wrap"))
-        panel.plot(x, y, "o-", color=colour, label=f"d = {d}")
+        panel.plot(x, y, "o-", color=color, label=f"d = {d}")
     panel.axvline(0.5 / math.pi, color="grey", ls=":")
     panel.text(0.5 / math.pi, 0.9, " corrected", color="grey", fontsize=9)
     panel.set_xlabel("size of the box, in printed bounds")

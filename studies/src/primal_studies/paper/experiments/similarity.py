@@ -144,14 +144,14 @@ def _figure(outcome: Outcome, D: int) -> Figure:
             matrix = np.array([r["similarity"] for r in chosen], dtype=float).reshape(4, 4)
             panel.imshow(matrix, vmin=0.0, vmax=1.0, cmap="Blues")
             for (i, j), value in np.ndenumerate(matrix):
-                colour = "#fefefe" if value > 0.6 else "#010101"
+                color = "#fefefe" if value > 0.6 else "#010101"
                 text = f"{value:z.2f}"
-                panel.text(j, i, text, ha="center", va="center", color=colour, fontsize=8.5)
+                panel.text(j, i, text, ha="center", va="center", color=color, fontsize=8.5)
             panel.set_xticks(range(4), _SHORT)
             panel.set_yticks(range(4), _SHORT)
             panel.set_title(titles[pairing])
         for panel, shape in zip(line[2:], ("spiral", "circles"), strict=True):
-            for kind, colour, size in (
+            for kind, color, size in (
                 ("noisy", COLORS["golden"], 5.0),
                 ("clean", COLORS["prime"], 3.0),
             ):
@@ -160,7 +160,7 @@ def _figure(outcome: Outcome, D: int) -> Figure:
                     for r in outcome.tables["overlay"]
                     if (r["D"], r["sigma"], r["set"]) == (D, sigma, f"{shape}, {kind}")
                 ]
-                panel.plot(*np.array(at).T, ".", ms=size, color=colour, rasterized=True)
+                panel.plot(*np.array(at).T, ".", ms=size, color=color, rasterized=True)
             panel.set(xlim=(-20, 20), ylim=(-20, 20), aspect="equal", xticks=(), yticks=())
             panel.set_title(f"{shape}: clean (blue), noisy (yellow)")
         line[0].set_ylabel(f"\u03c3 = {sigma}")

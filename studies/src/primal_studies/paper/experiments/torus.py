@@ -103,7 +103,7 @@ def _returns(exact: np.ndarray, rounded: np.ndarray) -> list[Row]:
 
 
 def _return_facts(rows: list[Row]) -> dict[str, Fact]:
-    # The first few returns are too near to the start to show how they go on.
+    # The first few returns are too near to the start to show how they continue.
     late = [row for row in rows if int(row["n"]) >= 64]
     slope, error = log_slope(
         [float(row["n"]) for row in late], [float(row["exact_turns"]) for row in late]

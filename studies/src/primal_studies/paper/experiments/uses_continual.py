@@ -73,9 +73,9 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
         "first_task_at_the_end": "first two digits, at the end",
         "all_digits_at_the_end": "all digits, at the end",
     }
-    for place, ((column, label), colour) in enumerate(zip(bars.items(), PALETTE, strict=False)):
+    for place, ((column, label), color) in enumerate(zip(bars.items(), PALETTE, strict=False)):
         y = np.arange(len(rows)) - 0.27 * (place - 1)
-        panel.barh(y, [row[column] for row in rows], 0.25, color=colour, label=label)
+        panel.barh(y, [row[column] for row in rows], 0.25, color=color, label=label)
     panel.set_yticks(np.arange(len(rows)), [str(r["features"]).replace(", ", "\n") for r in rows])
     panel.set_xlabel("accuracy on new digits, learnt two at a time")
     figure.legend(loc="outside upper center", fontsize=9, ncols=1)

@@ -143,13 +143,13 @@ def _draw_items(rows: Sequence[Row]) -> Figure:
 def _draw_histories(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, len(_HISTORY_DIMENSIONS), 3.2)
     labels = {**LABELS, "scaled": "StaticPrime, sigma 0.79"}
-    colours = {**COLORS, "scaled": COLORS["golden"]}
+    colors = {**COLORS, "scaled": COLORS["golden"]}
     for panel, D in zip(axes[0], _HISTORY_DIMENSIONS, strict=True):
         for code in ("prime", "scaled", "gaussian", "random"):
             chosen = [row for row in rows if (row["code"], row["D"]) == (code, D)]
             length, kept, spread = ([r[n] for r in chosen] for n in ("length", "kept", "spread"))
             panel.errorbar(
-                length, kept, spread, fmt="o-", ms=3, color=colours[code], label=labels[code]
+                length, kept, spread, fmt="o-", ms=3, color=colors[code], label=labels[code]
             )
         panel.set_title(f"D = {D}")
         panel.set_xlabel("consecutive positions")

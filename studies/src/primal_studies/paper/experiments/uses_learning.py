@@ -73,10 +73,10 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
 def _lines(axis: Axes, rows: Sequence[Row], kind: str, size: str, **chosen: str) -> None:
     """Draw means against a size, one line for each kind."""
     kept = [row for row in rows if all(row[name] == value for name, value in chosen.items())]
-    for colour, name in zip(PALETTE, dict.fromkeys(row[kind] for row in kept), strict=False):
+    for color, name in zip(PALETTE, dict.fromkeys(row[kind] for row in kept), strict=False):
         mine = [row for row in kept if row[kind] == name]
         x, y, spread = ([row[key] for row in mine] for key in (size, "mean", "spread"))
-        axis.errorbar(x, y, spread, color=colour, marker=".", capsize=2, label=str(name))
+        axis.errorbar(x, y, spread, color=color, marker=".", capsize=2, label=str(name))
 
 
 def _bars(rows: Sequence[Row], what: str, label: str) -> Figure:

@@ -60,12 +60,12 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
     titles = {"slice": "new slice of primes", "signs": "new random signs of x"}
     for panel, scheme in zip(axes[0], _SCHEMES, strict=True):
         rows = [r for r in outcome.tables["revocation"] if r["scheme"] == scheme]
-        for column, colour, label in (
+        for column, color, label in (
             ("within_one_key", COLORS["prime"], "matching, one key"),
             ("across_keys", COLORS["gaussian"], "linking, two keys"),
         ):
             x, y = ([float(r[n]) for r in rows] for n in ("sigma", column))
-            panel.semilogx(x, y, "o-", ms=4, color=colour, label=label)
+            panel.semilogx(x, y, "o-", ms=4, color=color, label=label)
         panel.axhline(0.5, color=COLORS["welch"], ls=":")
         panel.set(title=titles[scheme], xlabel="sigma times mean root", ylim=(-0.03, 0.56))
     axes[0, 0].set_ylabel("equal error rate (0.5: chance)")

@@ -61,12 +61,12 @@ def run(quick: bool, progress: Progress) -> Outcome:
 def draw(outcome: Outcome) -> dict[str, Figure]:
     """Draw the accuracy of every kind of features as bars."""
     figure, axes = panels(len(_TASKS), 1, 5.6)
-    for panel, task, colour in zip(axes[:, 0], _TASKS, PALETTE, strict=False):
+    for panel, task, color in zip(axes[:, 0], _TASKS, PALETTE, strict=False):
         chosen = [row for row in outcome.tables["accuracy"] if row["task"] == task][::-1]
         names, values, spreads = (
             [r[n] for r in chosen] for n in ("features", "accuracy", "spread")
         )
-        panel.barh(names, values, xerr=spreads, color=colour)
+        panel.barh(names, values, xerr=spreads, color=color)
         panel.axvline(0.5, color="grey", ls=":")
         panel.set_xlim(0.4, 1.02)
         panel.set_title(f"two {task}", fontsize=10)

@@ -89,8 +89,8 @@ def _calibrated(x: np.ndarray, D: int, *, adaptive: bool = False, **options: Any
 
 def _effective_dimension(z: np.ndarray) -> float:
     """Return (sum of variances)**2 / sum of their squares, over principal directions."""
-    centred = z - z.mean(axis=0, dtype=np.float64)
-    gram = centred @ centred.T
+    centered = z - z.mean(axis=0, dtype=np.float64)
+    gram = centered @ centered.T
     return float(np.trace(gram) ** 2 / np.square(gram).sum())
 
 
@@ -122,8 +122,8 @@ def _norm_facts(D: int) -> dict[str, Fact]:
     rng = generator(1)
     x = rng.uniform(-1.0, 1.0, (500, _D_IN)) * 10.0 ** rng.uniform(-2.0, 2.0, (500, 1))
     plain = _calibrated(x, D)
-    centred = x - x.mean(axis=1, keepdims=True)
-    unit = centred / centred.std(axis=1, keepdims=True)
+    centered = x - x.mean(axis=1, keepdims=True)
+    unit = centered / centered.std(axis=1, keepdims=True)
     # The same rows at unit size, with and without their mean: what centring takes away.
     sized = x / np.sqrt(np.square(x).mean(axis=1, keepdims=True))
     table = plain.basis.frequencies
@@ -143,10 +143,10 @@ def _norm_facts(D: int) -> dict[str, Fact]:
 def _draw_deviations(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, 1, 4.0)
     panel = axes[0, 0]
-    for colour, name in zip(PALETTE, _REMEDIES, strict=False):
+    for color, name in zip(PALETTE, _REMEDIES, strict=False):
         curve = [row for row in rows if row["remedy"] == name]
         panel.loglog(
-            [r["row"] for r in curve], [r["deviation"] for r in curve], color=colour, label=name
+            [r["row"] for r in curve], [r["deviation"] for r in curve], color=color, label=name
         )
     panel.axhline(_DEAD_SHARE * _ALIVE, color="grey", ls=":")
     panel.set_xlabel("frequency, in order")
