@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import click
 
 from primal._files import read_json
 from primal._specs import from_spec
+from primal.cli._common import json_option
 from primal.edge import INPUTS, KINDS, export_c
 
 _NUMBERS = "one number, or one for each input with commas between them"
@@ -32,7 +34,12 @@ class _Numbers(click.ParamType):
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})
 def export() -> None:
-    """Write maps and models as source code for other machines."""
+    """Write maps and models as source code for other machines.
+
+    \b
+    Examples:
+      primal export c digits.json digits.h --name digits
+    """
 
 
 @export.command()
@@ -50,13 +57,25 @@ def export() -> None:
     show_default=True,
     help="With options if need be: measures the size of the code.",
 )
-def c(spec: Path, header: Path, name: str, learn: int, compiler: str, **options: Any) -> None:
+@json_option
+def c(
+    spec: Path, header: Path, name: str, learn: int, compiler: str, as_json: bool, **options: Any
+) -> None:
     """Write a C99 header from a JSON file with the spec of a map or model.
 
     SPEC is a StaticPrime, DynamicPrime, KernelPrime, PrimeFeatures, SensorMap or SensorModel;
     ``SensorModel.spec`` holds a fitted classifier.
+
+    \b
+    Examples:
+      primal export c digits.json digits.h --name digits
+      primal export c map.json map.h --scale 0.01 --inputs int16 --json
     """
     given = {key: value for key, value in options.items() if value is not None}
     report = export_c(from_spec(read_json(spec)), header, name=name, learn=learn, **given)
     code = report.code_bytes(*shlex.split(compiler)) if compiler else None
+    if as_json:
+        sizes = {"table_bytes": report.table_bytes, "ram_bytes": report.ram_bytes}
+        click.echo(json.dumps({"header": str(header), **sizes, "code_bytes": code}, indent=2))
+        return
     click.echo(report if code is None else f"{report}, {code:,} B of code ({compiler} -Os)")

@@ -12,9 +12,17 @@ _YARN_TURNS = (32.0, 1.0)
 
 
 def frequency_increments(frequencies: object) -> np.ndarray:
-    """Return frequencies in turns per position as increments, uint64 of their shape.
+    """Return frequencies as the nearest increments, of two equally near ones the even one.
 
-    The nearest multiples of 2**-64 turn, of two equally near the even one.
+    Parameters
+    ----------
+    frequencies : array_like
+        Turns per position.
+
+    Returns
+    -------
+    increments : ndarray of that shape, dtype=uint64
+        Units of 2**-64 turn per position.
 
     Examples
     --------
