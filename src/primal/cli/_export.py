@@ -43,7 +43,7 @@ def export() -> None:
 
 
 @export.command()
-@click.argument("spec", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("spec", type=click.Path(dir_okay=False, path_type=Path))
 @click.argument("header", type=click.Path(dir_okay=False, path_type=Path))
 @click.option("--name", default="primal", show_default=True, help="What names begin with.")
 @click.option("--scale", type=_Numbers(), help=f"Units of x for one of n: {_NUMBERS}.")
