@@ -22,6 +22,9 @@ class Progress(Protocol):
 @contextmanager
 def progress_bar(usual: str, *, hidden: bool = False) -> Iterator[Progress]:
     """Yield a callback that draws a bar on standard error; a new label begins a new bar."""
+    if hidden:
+        yield lambda *_, **__: None
+        return
     bar: Any = None
     first, start = 0, 0.0
     with ExitStack() as shown:
@@ -31,9 +34,7 @@ def progress_bar(usual: str, *, hidden: bool = False) -> Iterator[Progress]:
             if bar is None or bar.label != label:
                 shown.close()
                 first, start = done, time.time()
-                bar = click.progressbar(
-                    length=1, label=label, show_pos=True, file=sys.stderr, hidden=hidden
-                )
+                bar = click.progressbar(length=1, label=label, show_pos=True, file=sys.stderr)
                 bar.length = total
                 shown.enter_context(bar)
             elif done > first:
