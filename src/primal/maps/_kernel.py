@@ -24,7 +24,7 @@ from primal.kernels import (
     checked_width,
     chosen_method,
     design_widths,
-    equal_error,
+    growable_errors,
     kernel_basis,
     kernel_matrix,
     obstacle,
@@ -86,7 +86,7 @@ class KernelPrime:
         grow. ``"lattice"``: quadrature, for d up to 8, of an error that falls exponentially in
         few dimensions. ``"descent"``: frequencies moved downhill on the predicted error, for d up
         to 64; they take about a second to make at D = 1024. ``"auto"``: the lattice where it
-        at least halves the error that is predicted from d, D, the kernel and the width.
+        has at most 0.4 of the error that is predicted from d, D, the kernel and the width.
     width : float or array_like of shape (d,), optional
         Standard deviation of each input of the data, which those two are made for; by default
         what gamma="scale" implies, 1 / sqrt(d gamma). Data much wider than this meet copies of
@@ -213,13 +213,15 @@ class KernelPrime:
     def predicted_error(self) -> float | None:
         """The relative error of the kernel matrix in theory, for data of the given width.
 
-        By the closed form for Gaussian data; None for offset cosines and for the prime kernel.
+        By the closed form for Gaussian data: the largest of the errors for independent columns, for
+        two columns that move together and for all. None for offset cosines and the prime kernel.
         """
         if isinstance(self.basis, KernelBasis):
             return self.basis.nodes.predicted_error
         if self._form == "offset" or KERNELS[self._kernel].mixture is None:
             return None
-        return equal_error(self._kernel, self._basis_name, (self._D + 1) // 2, self._design_widths)
+        k = (self._D + 1) // 2
+        return max(growable_errors(self._kernel, self._basis_name, k, self._design_widths))
 
     @cached_property
     def amplitudes(self) -> np.ndarray:
