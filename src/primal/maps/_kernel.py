@@ -98,7 +98,7 @@ class KernelPrime:
     >>> import numpy as np, primal
     >>> m = primal.KernelPrime(2, 256, gamma=0.5, method="auto")
     >>> m.method, f"{m.predicted_error:.0e}"
-    ('lattice', '1e-05')
+    ('lattice', '6e-04')
     >>> m = primal.KernelPrime(3, 256, gamma=0.5)
     >>> x = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> z = m.encode(x)
