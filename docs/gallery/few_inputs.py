@@ -11,7 +11,7 @@ import math
 from pathlib import Path
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import HERE, panels
 from scipy.stats import norm, qmc
 from sklearn.kernel_approximation import Nystroem
 
@@ -85,17 +85,16 @@ def measure(d: int, sizes: list[int], seeds: int = _N_SEEDS) -> dict[str, list[f
 def draw(path: Path = HERE / "few_inputs.png", quick: bool = False) -> None:
     """Draw one panel for each number of inputs."""
     inputs, sizes = ((1,), [16, 32]) if quick else ((1, 2, 3, 4, 6, 8), [32, 128, 512])
-    figure, axes = panels(len(inputs), 3.2, 3.8)
-    for axis, d in zip(axes, inputs, strict=True):
-        for name, errors in measure(d, sizes, 1 if quick else _N_SEEDS).items():
-            ours = name in ("growable", "lattice", "descent")
-            axis.loglog(sizes, errors, "o-" if ours else "--", label=name)
-        axis.set(title=f"d = {d}", xlabel="D")
-        axis.set_xticks(sizes, [str(D) for D in sizes])
-        axis.minorticks_off()
-    axes[0].set_ylabel("relative error of the kernel")
-    axes[0].legend(fontsize=6)
-    save(figure, path)
+    with panels(path, len(inputs), 3.2, 3.8) as axes:
+        for axis, d in zip(axes, inputs, strict=True):
+            for name, errors in measure(d, sizes, 1 if quick else _N_SEEDS).items():
+                ours = name in ("growable", "lattice", "descent")
+                axis.loglog(sizes, errors, "o-" if ours else "--", label=name)
+            axis.set(title=f"d = {d}", xlabel="D")
+            axis.set_xticks(sizes, [str(D) for D in sizes])
+            axis.minorticks_off()
+        axes[0].set_ylabel("relative error of the kernel")
+        axes[0].legend(fontsize=6)
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from figures import HERE, panels, save
+from figures import HERE, panels
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import Matern, WhiteKernel
 
@@ -45,7 +45,6 @@ def draw(path: Path = HERE / "gaussian_process.png", quick: bool = False) -> Non
     n_exact, n_ours, n_points = (100, 400, 200) if quick else (2_000, 100_000, 100_000)
     D = 64 if quick else 256
     grid = np.linspace(0.0, 10.0, n_points)[:, None]
-    figure, axes = panels(2, width=5.6)
     models = {
         f"exact, {n_exact:,} rows": (GaussianProcessRegressor(), n_exact, grid[:: n_points // 200]),
         f"prime features, {n_ours:,} rows": (
@@ -54,29 +53,34 @@ def draw(path: Path = HERE / "gaussian_process.png", quick: bool = False) -> Non
             grid,
         ),
     }
-    for axis, (title, (model, n, new)) in zip(axes, models.items(), strict=True):
-        model, fit_s = fitted(model, n)
-        start = time.perf_counter()
-        mean, std = model.predict(new, return_std=True)
-        predict_s = time.perf_counter() - start
-        std = np.sqrt(std**2 - NOISE**2)  # of the function, without the noise of a measurement
-        x, y = data(n)
-        axis.axvspan(*GAP, color="0.95")
-        axis.plot(x[:2000, 0], y[:2000], ".", color="0.75", markersize=2, label="some of the data")
-        band = (mean - 2.0 * std, mean + 2.0 * std)
-        axis.fill_between(new[:, 0], *band, color="tab:blue", alpha=0.3, linewidth=0)
-        axis.plot(new[:, 0], mean, color="tab:blue", linewidth=1.5, label="mean, two deviations")
-        axis.plot(grid[:, 0], truth(grid[:, 0]), "k--", linewidth=0.8, label="truth")
-        if isinstance(model, PrimeGaussianProcessRegressor):
-            samples = model.sample_y(new, 3, random_state=0)
-            axis.plot(new[:, 0], samples, color="tab:orange", linewidth=0.6)
-            axis.plot([], [], color="tab:orange", linewidth=0.6, label="three functions drawn")
-        axis.set(xlabel="x", ylim=(-3.2, 3.2))
-        axis.set_title(
-            f"{title}\nfit {fit_s:.1f} s, {len(new):,} predictions {predict_s:.1f} s", fontsize=9
-        )
-        axis.legend(fontsize=7, loc="lower left", ncols=2)
-    save(figure, path)
+    with panels(path, 2, width=5.6) as axes:
+        for axis, (title, (model, n, new)) in zip(axes, models.items(), strict=True):
+            model, fit_s = fitted(model, n)
+            start = time.perf_counter()
+            mean, std = model.predict(new, return_std=True)
+            predict_s = time.perf_counter() - start
+            std = np.sqrt(std**2 - NOISE**2)  # of the function, without the noise of a measurement
+            x, y = data(n)
+            axis.axvspan(*GAP, color="0.95")
+            axis.plot(
+                x[:2000, 0], y[:2000], ".", color="0.75", markersize=2, label="some of the data"
+            )
+            band = (mean - 2.0 * std, mean + 2.0 * std)
+            axis.fill_between(new[:, 0], *band, color="tab:blue", alpha=0.3, linewidth=0)
+            axis.plot(
+                new[:, 0], mean, color="tab:blue", linewidth=1.5, label="mean, two deviations"
+            )
+            axis.plot(grid[:, 0], truth(grid[:, 0]), "k--", linewidth=0.8, label="truth")
+            if isinstance(model, PrimeGaussianProcessRegressor):
+                samples = model.sample_y(new, 3, random_state=0)
+                axis.plot(new[:, 0], samples, color="tab:orange", linewidth=0.6)
+                axis.plot([], [], color="tab:orange", linewidth=0.6, label="three functions drawn")
+            axis.set(xlabel="x", ylim=(-3.2, 3.2))
+            axis.set_title(
+                f"{title}\nfit {fit_s:.1f} s, {len(new):,} predictions {predict_s:.1f} s",
+                fontsize=9,
+            )
+            axis.legend(fontsize=7, loc="lower left", ncols=2)
 
 
 if __name__ == "__main__":
