@@ -25,7 +25,8 @@ def test_scikit_learn(d, kernel):
     sklearn = pytest.importorskip("primal.sklearn")
     x = points(d)
     features = sklearn.PrimeFeatures(D, kernel=kernel, gamma=GAMMA, form="pair").fit(x)
-    np.testing.assert_array_equal(features.transform(x), core(d, kernel).encode(x))
+    m = primal.KernelPrime(d, D, kernel, GAMMA, form="pair", width=x.std(axis=0, dtype="float64"))
+    np.testing.assert_array_equal(features.transform(x), m.encode(x))
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -20,7 +20,7 @@ FITTED = {
     "a gamma each": (PrimeFeatures(16, gamma=np.array([0.1, 2.0, 3.0]), kernel="cauchy").fit(X), X),
     "a lattice": (PrimeFeatures(16, kernel="cauchy", method="lattice").fit(X), X),
     "a random state": (PrimeFeatures(16, random_state=np.random.RandomState(0)).fit(X), X),
-    "grown": (PrimeFeatures(16, kernel="matern32").fit(X).grow(40), X),
+    "grown": (PrimeFeatures(16, kernel="matern32", method="growable").fit(X).grow(40), X),
     "positions": (PrimePositions(9, spacing="raw", sigma=0.1, start=4).fit(DAYS), DAYS),
     "hasher": (PrimeHasher(8).fit(np.array(TABLE, dtype=object)), np.array(TABLE, dtype=object)),
 }

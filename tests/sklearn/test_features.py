@@ -40,7 +40,9 @@ def test_features_approximate_their_kernel(kernel, d):
     x = np.random.default_rng(d).standard_normal((60, d))
     gamma = median_gamma(x, kernel)
     errors = [
-        PrimeFeatures(D, kernel=kernel, gamma=gamma, form="pair").fit(x).kernel_error(x)
+        PrimeFeatures(D, kernel=kernel, gamma=gamma, form="pair", method="growable")
+        .fit(x)
+        .kernel_error(x)
         for D in (256, 4096)
     ]
     # Random features would be at 0.13 and 0.033; a wrong law stays above 0.2 whatever D.
@@ -201,7 +203,8 @@ def test_whether_there_is_an_inverse_can_be_asked():
     assert not hasattr(wrapped.fit(X), "inverse_transform")
     with pytest.raises(primal.errors.NotInvertibleError, match="safe_gamma_"):
         wrapped.inverse_transform(wrapped.transform(X))
-    assert hasattr(PrimeFeatures(64, gamma=wrapped.safe_gamma_).fit(X), "inverse_transform")
+    safe = PrimeFeatures(64, gamma=wrapped.safe_gamma_, method="growable").fit(X)
+    assert hasattr(safe, "inverse_transform")
 
 
 @pytest.mark.parametrize("form", ["pair", "offset"])
@@ -263,10 +266,10 @@ def test_growth_appends_and_leaves_old_features_to_the_bit(kernel, form, D, more
 
 
 def test_growth_can_rescale():
-    grown = PrimeFeatures(8, gamma=0.4).fit(X).grow(64, rescale=True)
+    grown = PrimeFeatures(8, gamma=0.4, method="growable").fit(X).grow(64, rescale=True)
     fresh = PrimeFeatures(64, gamma=0.4).fit(X)
     np.testing.assert_array_equal(grown.transform(X), fresh.transform(X))
-    kept = PrimeFeatures(8, gamma=0.4).fit(X).grow(64)
+    kept = PrimeFeatures(8, gamma=0.4, method="growable").fit(X).grow(64)
     assert kept.kernel_error(X) == pytest.approx(fresh.kernel_error(X), rel=1e-5)
     assert kept.amplitude_ == 0.5
 
@@ -290,18 +293,15 @@ def test_inverse_of_data_far_from_zero(D, layout):
 
 @pytest.mark.parametrize("kernel", CLOSED)
 def test_safe_gamma_is_safe_and_tight(kernel):
-    features = PrimeFeatures(32, kernel=kernel, gamma=5.0).fit(X)
-    safe = features.safe_gamma_
-    inside = PrimeFeatures(32, kernel=kernel, gamma=safe).fit(X)
+    safe = PrimeFeatures(32, kernel=kernel, gamma=5.0).fit(X).safe_gamma_  # from whatever map
+    options = {"kernel": kernel, "method": "growable"}
+    inside = PrimeFeatures(32, gamma=safe, **options).fit(X)
     certificate = inside.inverse_certificate_
     assert certificate.invertible
     assert 0.0 < certificate.margin_turns < 1e-6
     assert inside.safe_gamma_ == pytest.approx(safe)
-    assert (
-        not PrimeFeatures(32, kernel=kernel, gamma=1.01 * safe)
-        .fit(X)
-        .inverse_certificate_.invertible
-    )
+    outside = PrimeFeatures(32, gamma=1.01 * safe, **options).fit(X)
+    assert not outside.inverse_certificate_.invertible
     atol = 1e-3 if kernel in ("laplacian", "matern12") else 1e-5
     np.testing.assert_allclose(inside.inverse_transform(inside.transform(X)), X, atol=atol)
 
@@ -330,7 +330,7 @@ def test_inverse_with_a_gamma_for_each_column():
     features = PrimeFeatures(32, gamma=[1.0, 0.1, 3.0, 0.5]).fit(X)
     with pytest.raises(primal.errors.NotInvertibleError, match="safe_gamma_"):
         features.inverse_transform(features.transform(X))
-    safe = PrimeFeatures(32, gamma=features.safe_gamma_).fit(X)
+    safe = PrimeFeatures(32, gamma=features.safe_gamma_, method="growable").fit(X)
     np.testing.assert_allclose(safe.inverse_transform(safe.transform(X)), X, atol=1e-5)
 
 
@@ -352,16 +352,18 @@ def test_what_cannot_be_inverted_says_what_would_do(parameters, remedy):
 
 
 def test_the_named_gamma_does():
-    features = PrimeFeatures(32, gamma=100.0).fit(X)
+    features = PrimeFeatures(256, gamma=1.0, method="lattice").fit(X)
     with pytest.raises(primal.errors.NotInvertibleError) as caught:
         features.inverse_transform(features.transform(X))
+    assert "method='growable'" in str(caught.value)
     named = float(str(caught.value).split("gamma = ")[1].split(" ")[0])
-    again = PrimeFeatures(32, gamma=0.999 * named).fit(X)
+    again = PrimeFeatures(32, gamma=0.999 * named, method="growable").fit(X)
     np.testing.assert_allclose(again.inverse_transform(again.transform(X)), X, atol=1e-5)
 
 
 def test_a_point_far_outside_of_the_range_is_noticed():
-    features = PrimeFeatures(32, gamma=PrimeFeatures(32).fit(X).safe_gamma_).fit(X)
+    safe = PrimeFeatures(32).fit(X).safe_gamma_
+    features = PrimeFeatures(32, gamma=safe, method="growable").fit(X)
     far = features.transform([[30.0, -9.0, 2.0, 11.0]])
     with pytest.warns(primal.errors.PhaseWrapWarning, match="certified range"):
         features.inverse_transform(far)

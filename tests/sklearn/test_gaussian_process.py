@@ -20,6 +20,7 @@ from sklearn.gaussian_process.kernels import (
 
 from primal import KernelPrime
 from primal.errors import DataError, ParameterError, PrimalError
+from primal.kernels import spread_rows
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn import _evidence as evidence_module
 
@@ -117,6 +118,23 @@ def test_close_to_scikit_learn_within_the_error_of_the_kernel():
     assert apart < 0.01 * np.linalg.norm(expected_gradient)
 
 
+@pytest.mark.parametrize("d", [1, 2])
+def test_features_are_made_for_the_lengths_in_use(d):
+    """From a length whose own features would repeat the kernel all over the data."""
+    x = np.random.default_rng(d).uniform(-3.0, 3.0, size=(150, d))
+    y = np.sin(2.0 * x.sum(axis=1)) + 0.1 * np.random.default_rng(3).normal(size=150)
+    kernel = 1.0 * RBF(20.0) + WhiteKernel(0.1)
+    ours = PrimeGaussianProcessRegressor(kernel, n_components=256).fit(x, y)
+    theirs = GaussianProcessRegressor(ours.kernel_, optimizer=None).fit(x, y)
+    scaled = x / ours.kernel_.k1.k2.length_scale
+    assert ours.map_.method == "lattice"
+    assert ours.map_.kernel_error(scaled) < 1e-3
+    for found, exact in zip(
+        ours.predict(x, return_std=True), theirs.predict(x, return_std=True), strict=True
+    ):
+        assert np.linalg.norm(found - exact) < 0.01 * np.linalg.norm(exact)
+
+
 def test_fitted_hyperparameters_are_as_likely_as_those_of_scikit_learn():
     x = np.random.default_rng(2).uniform(-2.0, 2.0, size=(120, 1))
     y = np.sin(3.0 * x[:, 0]) + 0.1 * np.random.default_rng(3).normal(size=120)
@@ -157,12 +175,14 @@ def test_an_optimizer_of_ones_own():
 
     def keep_first(cost, theta, bounds):
         seen.append((cost(theta), cost(theta, eval_gradient=False), bounds.shape))
-        return theta + 0.1, 0.0
+        return theta + (0.1 if len(seen) == 1 else 0.0), 0.0
 
     model = PrimeGaussianProcessRegressor(KERNEL, n_components=64, optimizer=keep_first).fit(X, Y)
     np.testing.assert_allclose(model.kernel_.theta, KERNEL.theta + 0.1)
-    (value, gradient), alone, shape = seen[0]
-    assert value == alone == -model.log_marginal_likelihood(KERNEL.theta)
+    # The last round is on the features in use, made for the lengths of the one before.
+    (value, gradient), alone, shape = seen[-1]
+    assert len(seen) == 2
+    assert value == alone == -model.log_marginal_likelihood(model.kernel_.theta)
     assert gradient.shape == (4,)
     assert shape == (4, 2)
 
@@ -179,10 +199,12 @@ def test_an_optimizer_that_does_not_converge_says_so(monkeypatch):
 def test_parts_add_up_to_the_whole(normalize_y):
     options = {"kernel": KERNEL, "normalize_y": normalize_y, **FIXED}
     y = BOTH + np.array([0.0, 1e4])
-    whole = PrimeGaussianProcessRegressor(**options).fit(X, y)
+    x = np.tile(X[:30], (3, 1))  # the first part is as wide as the whole: the same features
+    whole = PrimeGaussianProcessRegressor(**options).fit(x, y)
     parts = PrimeGaussianProcessRegressor(**options)
     for rows in (slice(30), slice(30, 31), slice(31, 90)):
-        parts.partial_fit(X[rows], y[rows])
+        parts.partial_fit(x[rows], y[rows])
+    assert parts.map_ == whole.map_
     assert parts.n_samples_seen_ == 90
     for found, expected in zip(
         parts.predict(NEW, return_std=True), whole.predict(NEW, return_std=True), strict=True
@@ -193,12 +215,15 @@ def test_parts_add_up_to_the_whole(normalize_y):
 
 
 def test_hyperparameters_come_from_some_rows_and_the_posterior_from_all():
-    some = PrimeGaussianProcessRegressor(KERNEL, n_components=64, optimizer_rows=40).fit(X, Y)
-    assert some.X_train_.shape == (40, 2)
-    assert some.y_train_.shape == (40,)
+    x = np.empty((90, 2))  # the rows chosen from are as wide as all: the same features
+    chosen = np.isin(np.arange(90), spread_rows(90, 45))
+    x[chosen], x[~chosen] = X[:45], X[:45]
+    some = PrimeGaussianProcessRegressor(KERNEL, n_components=64, optimizer_rows=45).fit(x, Y)
+    np.testing.assert_array_equal(np.sort(some.X_train_, axis=0), np.sort(X[:45], axis=0))
+    assert some.y_train_.shape == (45,)
     alone = PrimeGaussianProcessRegressor(KERNEL, n_components=64).fit(some.X_train_, some.y_train_)
     np.testing.assert_array_equal(some.kernel_.theta, alone.kernel_.theta)
-    known = PrimeGaussianProcessRegressor(some.kernel_, **FIXED).fit(X, Y)
+    known = PrimeGaussianProcessRegressor(some.kernel_, **FIXED).fit(x, Y)
     np.testing.assert_array_equal(some.predict(NEW), known.predict(NEW))
     every = PrimeGaussianProcessRegressor(KERNEL, n_components=64, optimizer_rows=None).fit(X, Y)
     assert len(every.X_train_) == 90

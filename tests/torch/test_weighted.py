@@ -48,6 +48,9 @@ def test_one_gamma_for_each_input_and_arguments():
     x = points().astype(np.float32)
     np.testing.assert_array_equal(layer(torch.from_numpy(x)).numpy(), m.encode(x))
     assert layer.map == m
+    # A width is enough: then the rule chooses, and without one the map grows.
+    assert PrimeFeatures(2, 64, gamma=0.2, width=1.0).map.method == "lattice"
+    assert PrimeFeatures(2, 64, gamma=0.2).map.method == "growable"
     assert layer.fingerprint == m.fingerprint
     x = 0.05 * points()
     np.testing.assert_allclose(layer.decode(layer(torch.from_numpy(x))).numpy(), x, atol=1e-9)

@@ -8,7 +8,7 @@ from primal.kernels._basis import METHODS as METHODS
 from primal.kernels._basis import KernelBasis as KernelBasis
 from primal.kernels._basis import cannot_grow as cannot_grow
 from primal.kernels._basis import chosen_method as chosen_method
-from primal.kernels._basis import equal_error as equal_error
+from primal.kernels._basis import growable_errors as growable_errors
 from primal.kernels._basis import obstacle as obstacle
 from primal.kernels._gamma import column_means as column_means
 from primal.kernels._gamma import column_widths as column_widths

@@ -22,6 +22,7 @@ from primal.bases import exp as unlimited_exp
 _SMALLEST = -700.0  # exp of less is 0 for every purpose here
 # Of the mean weight: too little to count in a kernel, enough for a phase that can be decoded.
 LEAST_WEIGHT = 2.0**-30
+_BLOCK_ROWS = 16  # of a matrix, which stay in cache through all steps of an exponential
 
 
 def exp(x: np.ndarray) -> np.ndarray:
@@ -132,12 +133,19 @@ def gram(frequencies: np.ndarray, tau: np.ndarray) -> np.ndarray:
     """Return Q, E cos(f_i . t) cos(f_j . t), shape (k, k)."""
     scaled = frequencies * tau
     k = len(scaled)
-    apart, together = np.zeros((k, k)), np.zeros((k, k))
-    for column in scaled.T:
-        difference, total = column[:, None] - column, column[:, None] + column
-        apart += difference * difference
-        together += total * total
-    return 0.5 * (exp(-0.5 * apart) + exp(-0.5 * together))
+    found = np.empty((k, k))
+    for first in range(0, k, _BLOCK_ROWS):
+        rows = slice(first, first + _BLOCK_ROWS)
+        apart = np.zeros((len(scaled[rows]), k - first))
+        together = np.zeros_like(apart)
+        for column in scaled.T:
+            difference = column[rows, None] - column[first:]
+            total = column[rows, None] + column[first:]
+            apart += difference * difference
+            together += total * total
+        found[rows, first:] = 0.5 * (exp(-0.5 * apart) + exp(-0.5 * together))
+        found[first:, rows] = found[rows, first:].T
+    return found
 
 
 def relative_error(Q: np.ndarray, b: np.ndarray, c: float, weights: np.ndarray) -> float:

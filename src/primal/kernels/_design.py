@@ -8,12 +8,17 @@ Two ways, and the rule that chooses by the error which the closed form predicts:
               weights; for more inputs, and for kernels whose frequencies are long.
 
 Neither grows: every frequency depends on how many there are.
+
+An error is predicted for data whose columns are independent, whose two widest columns move
+together, and whose columns all do: a lattice repeats the kernel, and correlated data may lie
+towards its copies. The largest error is the prediction, and a lattice has to win under every law.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,12 +34,13 @@ from primal.kernels._closed_form import (
 
 _TWO_PI = 2.0 * math.pi
 _SWEEPS = 40
-# Frequencies of which all pairs are looked at: beyond it errors come from the first ones, and
+# Frequencies of which all pairs are looked at: equal weights are judged by the first ones, larger
 # lattices keep the weights of the kernel's own density.
-_MOST_WEIGHTED = 512
+_MOST_EQUAL, _MOST_WEIGHTED = 512, 2048
 # Below this the closed form is a difference of nearly equal numbers; sums of the two causes of an
 # error of a lattice, copies of the kernel and frequencies left out, are not.
 _LEAST_CLOSED_ERROR = 1e-5
+_ROUNDING = 1e-7  # of that difference: what is less is nothing
 # Distances between copies that are tried, in standard deviations of what lies between them.
 _DISTANCES = np.arange(4, 29) * 0.25
 _STEPS = 120
@@ -48,30 +54,41 @@ _BLOCK_ROWS = 64  # which stay in cache through all steps of an exponential
 
 @dataclass(frozen=True, eq=False)
 class Nodes:
-    """Frequencies (k, d) in radians per length scale, weights (k,) of sum 1, and the error."""
+    """Frequencies (k, d) in radians per length scale, weights (k,) of sum 1, an error for each law.
+
+    The first is that of independent columns.
+    """
 
     frequencies: np.ndarray
     weights: np.ndarray
-    predicted_error: float
+    errors: tuple[float, ...]
+
+    @property
+    def predicted_error(self) -> float:
+        return max(self.errors)
 
 
-def judged(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> Nodes:
-    """Return frequencies with equal weights, and the error that the closed form predicts."""
-    k, n = len(frequencies), min(len(frequencies), _MOST_WEIGHTED)
-    Q, b = gram(frequencies[:n], tau), mixture.overlaps(frequencies[:n], tau)
-    error = relative_error(Q, b, mixture.square(tau), np.full(n, 1.0 / n))
-    return Nodes(frequencies, np.full(k, 1.0 / k), error * math.sqrt(n / k))
+def equal_errors(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> tuple[float, ...]:
+    """Return the predicted errors of equal weights."""
+    k, n = len(frequencies), min(len(frequencies), _MOST_EQUAL)
+    first, weights = frequencies[:n], np.full(n, 1.0 / n)
+    alone = _closed_error(mixture, first, weights, tau)
+    found = (alone, *_correlated_errors(mixture, first, weights, tau))
+    return tuple(error * math.sqrt(n / k) for error in found)
 
 
 def lattice_nodes(mixture: Mixture, k: int, tau: np.ndarray) -> Nodes:
     """Return k nodes of a lattice whose copies of the kernel lie as far apart as k allows."""
-    found = [_plain_lattice(mixture, k, tau, distance) for distance in _DISTANCES.tolist()]
-    errors = [nodes.predicted_error for nodes in found]
-    best = int(np.argmin(np.array(errors)))
-    if errors[best] < _LEAST_CLOSED_ERROR or k > _MOST_WEIGHTED:
-        return found[best]
-    # Weights make up for frequencies that were left out, not for copies: one step further.
-    return _weighted(mixture, found[min(best + 1, len(found) - 1)], tau)
+    tried = [_plain_lattice(mixture, k, tau, distance) for distance in _DISTANCES.tolist()]
+    best = int(np.argmin(np.array([nodes.predicted_error for nodes in tried])))
+    found = tried[best]
+    if found.predicted_error >= _LEAST_CLOSED_ERROR and k <= _MOST_WEIGHTED:
+        # Weights make up for frequencies that were left out, not for copies: one step further.
+        found = _weighted(mixture, tried[min(best + 1, len(tried) - 1)], tau)
+    # With more nodes copies lie further away.
+    judged = found if k <= _MOST_WEIGHTED else lattice_nodes(mixture, _MOST_WEIGHTED, tau)
+    others = _correlated_errors(mixture, judged.frequencies, judged.weights, tau)
+    return replace(found, errors=(found.errors[0], *others))
 
 
 def descent_nodes(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> Nodes:
@@ -95,8 +112,10 @@ def descent_nodes(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) ->
             size = _RATE * (1.0 - step / _STEPS) / math.sqrt(1.0 - share)
             at = at - size * mean / (np.sqrt(square) + 1e-30)
     weights = at[:, -1] * at[:, -1]
-    start = Nodes(at[:, :-1] / tau, weights / fold_sum(weights), math.nan)
-    return _weighted(mixture, start, tau)
+    start = Nodes(at[:, :-1] / tau, weights / fold_sum(weights), ())
+    found = _weighted(mixture, start, tau)
+    others = _correlated_errors(mixture, found.frequencies, found.weights, tau)
+    return replace(found, errors=(*found.errors, *others))
 
 
 def _slopes(mixture: Mixture, at: np.ndarray, tau: np.ndarray) -> np.ndarray:
@@ -153,7 +172,7 @@ def _plain_lattice(mixture: Mixture, k: int, tau: np.ndarray, distance: float) -
     # No feature is lost altogether, and no sum changes.
     weights = np.maximum(masses[:k], masses[0] * 2.0**-60)
     weights = weights / fold_sum(weights)
-    return Nodes(points[:k], weights, math.sqrt((copies + lost) / square))
+    return Nodes(points[:k], weights, (math.sqrt((copies + lost) / square),))
 
 
 def _weighted(mixture: Mixture, start: Nodes, tau: np.ndarray) -> Nodes:
@@ -161,4 +180,30 @@ def _weighted(mixture: Mixture, start: Nodes, tau: np.ndarray) -> Nodes:
     frequencies = start.frequencies
     Q, b, c = gram(frequencies, tau), mixture.overlaps(frequencies, tau), mixture.square(tau)
     weights = best_weights(Q, b, start.weights, _SWEEPS)
-    return Nodes(frequencies, weights, relative_error(Q, b, c, weights))
+    return Nodes(frequencies, weights, (relative_error(Q, b, c, weights),))
+
+
+def _closed_error(
+    mixture: Mixture, frequencies: np.ndarray, weights: np.ndarray, tau: np.ndarray
+) -> float:
+    b, c = mixture.overlaps(frequencies, tau), mixture.square(tau)
+    return relative_error(gram(frequencies, tau), b, c, weights)
+
+
+def _correlated_errors(
+    mixture: Mixture, frequencies: np.ndarray, weights: np.ndarray, tau: np.ndarray
+) -> Iterator[float]:
+    """Yield the error where the two widest columns move together, and where all do.
+
+    To a kernel of |t| columns t_j = tau_j g are one column of the width |tau|. Product kernels have
+    no such form, and their errors factor over columns as predicted.
+    """
+    d = len(tau)
+    widest = np.argsort(-tau, kind="stable")
+    for n in () if mixture.each or d == 1 else sorted({2, d}):
+        moving, others = widest[:n], widest[n:]
+        width = np.sqrt(fold_sum(tau[moving] * tau[moving]))
+        column = fold_sum(frequencies[:, moving] * (tau[moving] / width))
+        reduced = np.column_stack([column, frequencies[:, others]])
+        error = _closed_error(mixture, reduced, weights, np.append(width, tau[others]))
+        yield error if error > _ROUNDING else 0.0

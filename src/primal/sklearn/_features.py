@@ -51,7 +51,8 @@ class InverseCertificate:
     says why not, and what to change. Phases are read relative to those of the middle of the fitted
     range, |x - center| <= half_widths, so that only its width counts: `peak_turns` is the largest
     distance of a phase from the middle's, which some x reaches; below 0.5 none can wrap.
-    `safe_gamma` is the largest gamma (all of them scaled alike) at which none does.
+    `safe_gamma` is the largest gamma (all of them scaled alike) at which none does in a map that
+    can grow.
     """
 
     invertible: bool
@@ -80,9 +81,13 @@ def certify(m: KernelPrime, data_min: np.ndarray, data_max: np.ndarray) -> Inver
     center, half_widths = 0.5 * (data_min + data_max), 0.5 * (data_max - data_min)
     sizes = np.abs(m.frequencies)
     peak = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)  # not too small by rounding
-    # A hair below the limit, so that a map refitted with it is inside.
-    ratio = 0.5 / peak * (1.0 - 2.0**-30) if peak > 0.0 else 1.0
     gamma = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
+    # The frequencies of others do not scale with gamma.
+    growable = KernelPrime(m.d, m.D, m.kernel, gamma, form=m.form)
+    sizes = sizes if m.method == "growable" else np.abs(growable.frequencies)
+    largest = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)
+    # A hair below the limit, so that a map refitted with it is inside.
+    ratio = 0.5 / largest * (1.0 - 2.0**-30) if largest > 0.0 else 1.0
     safe = KERNELS[m.kernel].gamma_after(gamma, ratio)
     reason = _obstacle(m, peak, safe)
     return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
@@ -118,10 +123,11 @@ def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray)
     if n_pairs < d:
         return f"{n_pairs} pairs cannot determine {d} inputs; use n_components = {2 * d} or more."
     if peak_turns >= 0.5:
+        how = "" if m.method == "growable" else ", with method='growable'"
         shown = f"{safe_gamma:.4g}" if np.ndim(safe_gamma) == 0 else "safe_gamma_, one each,"
         return (
             f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5; "
-            f"gamma = {shown} or less would do (safe_gamma_)."
+            f"gamma = {shown} or less would do (safe_gamma_){how}."
         )
     return ""
 
@@ -146,11 +152,10 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     kernel, basis, form, layout, precision
         As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency.
-    method : {"growable", "lattice", "descent", "auto"}, default="growable"
+    method : {"auto", "growable", "lattice", "descent"}, default="auto"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
-        ``"auto"`` is quadrature where theory promises half the error, mostly up to 5 columns, and
-        ``"growable"`` elsewhere. The default because it alone can `grow`, because at
-        `safe_gamma_` it is the same map, and because it takes no time to make.
+        ``"auto"`` is quadrature where theory promises 0.4 of the error or less, mostly up to 5
+        columns, and ``"growable"``, which alone can `grow`, elsewhere.
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
 
@@ -198,7 +203,7 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         form: str = "auto",
         layout: str = "interleaved",
         precision: str = "exact",
-        method: str = "growable",
+        method: str = "auto",
         random_state: Any = None,
     ) -> None:
         self.n_components = n_components

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import flag, positive_scale, require_memory, whole_number
 from primal.errors import DataError, ParameterError
-from primal.kernels import gamma_of_length, spread_rows
+from primal.kernels import column_widths, gamma_of_length, spread_rows
 from primal.maps import KernelPrime
 from primal.sklearn._contract import checked_by_host, validate_data
 from primal.sklearn._evidence import Posterior, Sums, evidence, feature_blocks, posterior
@@ -24,6 +24,7 @@ from primal.turns import increments, static_turns
 
 # Of choosing hyperparameters and features for each other.
 _MOST_ROUNDS = 3
+_LEAST_WIDTH = 1e-3  # of a column, in length scales
 _MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", np.inf: "rbf"}
 
 
@@ -119,7 +120,9 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
     Attributes
     ----------
     kernel_, map_ : kernel of scikit-learn, KernelPrime
-        With the hyperparameters in use; the features, which take X divided by length scales.
+        With the hyperparameters in use; the features, which take X divided by length scales and
+        are made for its width in `fit`: up to 8 columns quadrature, where theory promises 0.4 of
+        the error or less.
     X_train_, y_train_ : ndarray of shape (n_kept, d) and (n_kept,) or (n_kept, m), dtype=float64
         The rows that hyperparameters were chosen from.
     n_samples_seen_ : int
@@ -323,19 +326,25 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
         check_is_fitted(self)
         return self._sums.n_rows
 
-    def _new_map(self, X: np.ndarray) -> KernelPrime:
+    def _new_map(self, X: np.ndarray, method: str = "auto") -> KernelPrime:
         """Return the features for X divided by the length scales in use."""
-        name, d = _read(self.kernel_).name, X.shape[1]
+        prior, d = _read(self.kernel_), X.shape[1]
         D = whole_number("n_components", self.n_components, least=1)
-        return KernelPrime(d, D + D % 2, name, gamma_of_length(name, 1.0, d), form="pair")
+        gamma = gamma_of_length(prior.name, 1.0, d)
+        # A constant column needs no room, yet a width.
+        width = np.maximum(column_widths(X) / prior.lengths, _LEAST_WIDTH)
+        options = {"form": "pair", "method": method, "width": width}
+        return KernelPrime(d, D + D % 2, prior.name, gamma, **options)
 
     def _choose_hyperparameters(self, X: np.ndarray) -> None:
         if self.optimizer is None or not len(self.kernel_.theta):
             return
         n_restarts = whole_number("n_restarts_optimizer", self.n_restarts_optimizer)
+        # Features made for some lengths repeat the kernel at much shorter ones: the search is with
+        # others, and those for the lengths it finds have a round of their own.
+        self.map_ = self._new_map(X, "growable")
         for _ in range(_MOST_ROUNDS):
             self._optimize(n_restarts)
-            # Features may be made for the length scales: then once more, from where they end.
             before, self.map_, n_restarts = self.map_, self._new_map(X), 0
             if self.map_ == before:
                 break

@@ -67,7 +67,7 @@ class PrimeFeatures(DynamicPrime):
         basis: str = "auto",
         layout: str = "interleaved",
         precision: str = "exact",
-        method: str = "growable",
+        method: str | None = None,
         width: object = None,
         **options: Any,
     ) -> None:
