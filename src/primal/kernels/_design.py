@@ -196,7 +196,7 @@ def _correlated_errors(
     """Yield the error where the two widest columns move together, and where all do.
 
     To a kernel of |t| columns t_j = tau_j g are one column of the width |tau|. Product kernels have
-    no such form, and their errors factor over columns as predicted.
+    no such form: they are judged by independent columns alone.
     """
     d = len(tau)
     widest = np.argsort(-tau, kind="stable")
