@@ -40,7 +40,7 @@ class KeyedPrime:
 
     Two factors make a match: the row and the key. With another key, templates of the same row are
     unrelated, which revokes the old ones. Not irreversible: whoever has the key and a template
-    computes the row (:meth:`decode`), and about 1.3 to 2 times d + 1 known pairs of a row and its
+    computes the row (:meth:`decode`), and about 1.2 to 2 times d + 1 known pairs of a row and its
     template give the frequencies away without the key (:func:`known_pairs`).
 
     Parameters
@@ -66,8 +66,8 @@ class KeyedPrime:
     >>> m = KeyedPrime(key, 8, 256, sigma=0.1)
     >>> x = np.linspace(-1, 1, 8)
     >>> template = m.template(x)
-    >>> template.shape, round(float(m.match(template, x + 0.01)), 2)
-    ((64,), 0.99)
+    >>> template.shape, round(float(m.match(template, x + 0.01)), 1)
+    ((64,), 1.0)
     >>> new = m.revoke(Key(bytes(range(32)), application="door", version=2))
     >>> abs(float(new.match(template, x))) < 0.3
     True
@@ -156,6 +156,13 @@ class KeyedPrime:
         """Return templates of x (..., d), uint8 of shape (..., n_bytes)."""
         return packed(self.turns(x), self.bits)
 
+    def features(self, x: object) -> np.ndarray:
+        """Return what templates of x (..., d) hold as [cos | sin], float64 of shape (..., D).
+
+        Rows have length 1, so that products of them are scores.
+        """
+        return unit_waves(unpacked(self.template(x), self.n_frequencies, self.bits))
+
     def match(self, template: np.ndarray, x: object) -> np.ndarray:
         """Return how well x (..., d) matches templates of the same leading shape, from -1 to 1.
 
@@ -163,13 +170,13 @@ class KeyedPrime:
         measured by :func:`evaluate`.
         """
         stored = unpacked(template, self.n_frequencies, self.bits)
-        probe = unpacked(self.template(x), self.n_frequencies, self.bits)
-        if stored.shape != probe.shape:
+        enrolled, probe = unit_waves(stored), self.features(x)
+        if enrolled.shape != probe.shape:
             raise DataError(
-                f"templates and rows must go together, got {stored.shape[:-1]} templates and "
+                f"templates and rows must go together, got {enrolled.shape[:-1]} templates and "
                 f"{probe.shape[:-1]} rows."
             )
-        return np.einsum("...j,...j->...", unit_waves(stored), unit_waves(probe))
+        return np.einsum("...j,...j->...", enrolled, probe)
 
     def scores(self, templates: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return the match of every template (n, n_bytes) with all others (m, n_bytes)."""
