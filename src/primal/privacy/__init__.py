@@ -1,6 +1,7 @@
 """Keyed templates, attacks on what is stored, and reports of what can and cannot be promised."""
 
 from primal.privacy._estimates import Estimate, Finding
+from primal.privacy._evaluate import Evaluation, evaluate
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._keys import Key
 from primal.privacy._lattice_attacks import (
@@ -12,19 +13,30 @@ from primal.privacy._lattice_attacks import (
 )
 from primal.privacy._learned_attacks import attribute_inference, learned_inversion
 from primal.privacy._membership import bundle_membership, model_membership
+from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor
+from primal.privacy._schemes import biohash, gaussian_features, keyed_scheme, unprotected
 
 __all__ = [
     "Estimate",
+    "Evaluation",
     "Finding",
     "Key",
     "KeyedPrime",
     "attribute_inference",
+    "biohash",
     "bundle_membership",
     "data_prior",
+    "equal_error_rate",
+    "evaluate",
+    "gaussian_features",
     "inversion",
+    "keyed_scheme",
     "known_pairs",
     "learned_inversion",
+    "linkability",
+    "linkability_floor",
     "model_membership",
     "pairs_needed",
     "template_differences",
+    "unprotected",
 ]
