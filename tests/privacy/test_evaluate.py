@@ -90,7 +90,7 @@ def test_keyed_templates_match_under_one_key_and_not_across_two(data):
 
 @pytest.mark.parametrize(
     "scheme",
-    [keyed_scheme(6, 48, 0.4, bits=8), gaussian_features(6, 48, 0.05), unprotected],
+    [keyed_scheme(6, 48, 0.4, bits=8), gaussian_features(6, 48, 0.4), unprotected],
     ids=["keyed", "gaussian", "unprotected"],
 )
 def test_stolen_keys_undo_everything(data, scheme):

@@ -20,6 +20,7 @@ _COMMANDS = {
     "decode": "primal.cli._outputs",
     "inspect": "primal.cli._outputs",
     "merge": "primal.cli._outputs",
+    "privacy": "primal.cli._privacy",
 }
 # Other packages add commands under this name; the studies of this repository do.
 _ENTRY_POINTS = "primal.commands"

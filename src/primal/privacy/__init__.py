@@ -1,5 +1,6 @@
 """Keyed templates, attacks on what is stored, and reports of what can and cannot be promised."""
 
+from primal.privacy._audit import audit
 from primal.privacy._estimates import Estimate, Finding
 from primal.privacy._evaluate import Evaluation, evaluate
 from primal.privacy._keyed import KeyedPrime
@@ -14,6 +15,7 @@ from primal.privacy._lattice_attacks import (
 from primal.privacy._learned_attacks import attribute_inference, learned_inversion
 from primal.privacy._membership import bundle_membership, model_membership
 from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor
+from primal.privacy._report import Report, Subject
 from primal.privacy._schemes import biohash, gaussian_features, keyed_scheme, unprotected
 
 __all__ = [
@@ -22,7 +24,10 @@ __all__ = [
     "Finding",
     "Key",
     "KeyedPrime",
+    "Report",
+    "Subject",
     "attribute_inference",
+    "audit",
     "biohash",
     "bundle_membership",
     "data_prior",

@@ -24,7 +24,7 @@ from primal.privacy._metrics import (
     threshold_at,
 )
 from primal.privacy._ridge import Ridge
-from primal.privacy._schemes import Scheme
+from primal.privacy._schemes import GaussianFeatures, Scheme
 
 _FALSE_MATCHES = 0.01
 
@@ -165,9 +165,12 @@ def _own_keys(
 
 def _inverted(made: Any, rows: np.ndarray, strangers: np.ndarray) -> np.ndarray:
     """Return what is recovered of rows with the key: by lattice, or learned on other people."""
-    if isinstance(made, KeyedPrime):
+    if isinstance(made, (KeyedPrime, GaussianFeatures)):
         prior = data_prior(strangers)
-        found = made.decode(made.template(rows), prior=prior).candidates[:, 0]
+        if isinstance(made, KeyedPrime):
+            found = made.decode(made.template(rows), prior=prior).candidates[:, 0]
+        else:
+            found = made.decode(rows, prior)
         return np.where(np.isnan(found), strangers.mean(axis=0), found)
     return Ridge.fit(codes(made, strangers), strangers).predict(codes(made, rows))
 

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import even_dimension, positive_scale, whole_number
+from primal.decoding import Gaussian, noise_turns, plan_matrix
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._keys import Key
 from primal.privacy._learned_attacks import Encoder
@@ -37,25 +38,30 @@ def unprotected(number: int) -> Encoder:
     return np.asarray
 
 
-def gaussian_features(d: int, D: int, sigma: float) -> Scheme:
+class GaussianFeatures:
+    """Random features with Gaussian frequencies and offsets: rows (n, d) to codes (n, D)."""
+
+    def __init__(self, d: int, D: int, sigma: float, number: int) -> None:
+        rng, k = _drawn("gaussian", number), D // 2
+        self.frequencies = sigma * rng.standard_normal((k, d))
+        self.offsets = rng.random(k)
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        angles = 2.0 * np.pi * (rows @ self.frequencies.T + self.offsets)
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(len(self.offsets))
+
+    def decode(self, rows: np.ndarray, prior: Gaussian) -> np.ndarray:
+        """Return what the lattice decoder recovers from codes of rows, of float32 precision."""
+        cos, sin = np.split(self(rows).astype(np.float32).astype(np.float64), 2, axis=1)
+        phases = np.arctan2(sin, cos) / (2.0 * np.pi) - self.offsets
+        plan = plan_matrix(self.frequencies, prior=prior, noise=noise_turns("float32"))
+        return plan.solve(phases).candidates[:, 0]
+
+
+def gaussian_features(d: int, D: int, sigma: float) -> Callable[[int], GaussianFeatures]:
     """Return random features with Gaussian frequencies and offsets by number: a baseline."""
-    d, k, sigma = (
-        whole_number("d", d, least=1),
-        even_dimension(D) // 2,
-        positive_scale("sigma", sigma),
-    )
-
-    def scheme(number: int) -> Encoder:
-        rng = _drawn("gaussian", number)
-        frequencies, offsets = sigma * rng.standard_normal((d, k)), rng.random(k)
-
-        def encode(rows: np.ndarray) -> np.ndarray:
-            angles = 2.0 * np.pi * (rows @ frequencies + offsets)
-            return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(k)
-
-        return encode
-
-    return scheme
+    d, D, sigma = whole_number("d", d, least=1), even_dimension(D), positive_scale("sigma", sigma)
+    return lambda number: GaussianFeatures(d, D, sigma, number)
 
 
 def biohash(d: int, n_bits: int) -> Scheme:
