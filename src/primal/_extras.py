@@ -10,6 +10,7 @@ _DISTRIBUTION = "primal-features"
 _PACKAGES = {
     "matplotlib": ("matplotlib", "plot"),
     "numba": ("Numba", "fast"),
+    "opendp": ("OpenDP", "privacy"),
     "pyarrow": ("pyarrow", "data"),
     "ray": ("Ray", "ray"),
     "scipy": ("SciPy", "codebooks"),

@@ -1,5 +1,6 @@
 """Keyed templates, attacks on what is stored, and reports of what can and cannot be promised."""
 
+from primal.privacy._aggregates import NoisyClassifier, release_bundles, release_moments
 from primal.privacy._audit import audit
 from primal.privacy._estimates import Estimate, Finding
 from primal.privacy._evaluate import Evaluation, evaluate
@@ -15,15 +16,18 @@ from primal.privacy._lattice_attacks import (
 from primal.privacy._learned_attacks import attribute_inference, learned_inversion
 from primal.privacy._membership import bundle_membership, model_membership
 from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor
+from primal.privacy._noise import Accountant
 from primal.privacy._report import Report, Subject
 from primal.privacy._schemes import biohash, gaussian_features, keyed_scheme, unprotected
 
 __all__ = [
+    "Accountant",
     "Estimate",
     "Evaluation",
     "Finding",
     "Key",
     "KeyedPrime",
+    "NoisyClassifier",
     "Report",
     "Subject",
     "attribute_inference",
@@ -42,6 +46,8 @@ __all__ = [
     "linkability_floor",
     "model_membership",
     "pairs_needed",
+    "release_bundles",
+    "release_moments",
     "template_differences",
     "unprotected",
 ]

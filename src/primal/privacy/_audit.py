@@ -150,7 +150,10 @@ def _linkage(encode: Encoder, second: Encoder, rows: np.ndarray) -> Finding:
     return Finding(
         "linkage",
         f"codes of {len(rows)} rows in two releases, and nothing else",
-        {"linked": share(linked), "guessing": Estimate(1 / len(rows), 0.0, 1.0, len(rows))},
+        {
+            "linked": share(linked),
+            "guessing": Estimate(1 / len(rows), 1 / len(rows), 1 / len(rows), len(rows)),
+        },
     )
 
 

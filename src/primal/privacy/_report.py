@@ -15,7 +15,8 @@ from primal.errors import ParameterError
 from primal.privacy._estimates import Estimate, Finding
 
 _WORDS = {
-    "inversion": "Inversion: error of the best attacker's rows; 0 is exact, 1 is knowing nothing",
+    "inversion": "Inversion: error of the best attacker's rows, who has the key of a keyed map; "
+    "0 is exact, 1 is knowing nothing",
     "membership": "Membership: chance to tell a row in a sum from one that is not; 0.5 is guessing",
     "attribute": "Attribute inference: share of people whose attribute is guessed from their code",
     "linkage": "Linkage: share of rows found again in a second release",
