@@ -76,7 +76,7 @@ def same_key_eer(scheme, X, y, n_keys=3):
     same, upper = y[:, None] == y, np.triu(np.ones((len(y),) * 2, dtype=bool), 1)
     rates = []
     for number in range(n_keys):
-        Z = np.asarray(_encoder(scheme(number))(X))
+        Z = np.asarray(_encoder(scheme, number)(X))
         scores = closeness(Z, Z)
         rates.append(equal_error_rate(scores[same & upper], scores[~same & upper]))
     return float(np.mean(rates))

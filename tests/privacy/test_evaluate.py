@@ -120,7 +120,7 @@ def test_biohash_has_orthonormal_directions_and_signs(data):
         ({"y_others": np.zeros(120)}, "people are in both sets, such as"),
         ({"n_key_pairs": 3}, "n_key_pairs must be at least 20, got 3"),
         ({"y": np.arange(80)}, "one of them twice"),
-        ({"y": [1, 2]}, "80 rows and labels of shape"),
+        ({"y": [1, 2]}, "one label for each of 80 rows"),
     ],
 )
 def test_what_would_flatter_is_refused(data, change, match):

@@ -13,7 +13,7 @@ import numpy as np
 
 from primal._checks import raised_as, require_memory
 from primal.errors import DataError, ParameterError
-from primal.privacy._learned_attacks import matrix
+from primal.privacy._learned_attacks import labels_of, matrix
 from primal.privacy._noise import UNIT, Accountant, largest_square, noisy, whole_features
 
 # Of the budget of moments, the share for products of features; the rest is for class sums.
@@ -116,10 +116,9 @@ def _records(
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return whole features (n, D), membership (n, m) and labels; refuse what breaks the rule."""
     rows = matrix("X", X)
-    with raised_as(DataError, "labels must be text or numbers"):
-        given, labels = np.asarray(y), np.unique(np.asarray(classes))
-    if given.shape != (len(rows),):
-        raise DataError(f"every record has one label: got {given.shape} for {len(rows)} rows.")
+    given = labels_of("y", y, len(rows))
+    with raised_as(DataError, "classes must be text or numbers"):
+        labels = np.unique(np.asarray(classes))
     if labels.ndim != 1 or len(labels) < 2:
         raise ParameterError("classes must list all labels that there may be, two or more.")
     members = (given[:, None] == labels).astype(np.int64)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import flag, raised_as, whole_number
+from primal._checks import flag, whole_number
 from primal.errors import DataError, ParameterError
 from primal.maps import DynamicPrime
 from primal.privacy._estimates import Estimate, Finding, median, share
@@ -18,6 +18,7 @@ from primal.privacy._learned_attacks import (
     Encoder,
     attribute_inference,
     codes,
+    labels_of,
     learned_inversion,
     matrix,
     relative_errors,
@@ -87,8 +88,8 @@ def audit(
     if len(rows) < 40:
         raise DataError(f"an audit needs 40 rows at least, got {len(rows)}.")
     kept = np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))
-    labels = [_labels(n, v, len(rows)) for n, v in (("attribute", attribute), ("people", people))]
-    attribute, people = (None if v is None else v[kept] for v in labels)
+    given = (("attribute", attribute), ("people", people))
+    attribute, people = (None if v is None else labels_of(n, v, len(rows))[kept] for n, v in given)
     rows = rows[kept]
     learn = _half(len(rows), people)
     width = codes(_encoder(encode), rows[:2]).shape[1]
@@ -206,14 +207,3 @@ def _half(n: int, people: np.ndarray | None) -> np.ndarray:
     if learn.all() or min(learn.sum(), (~learn).sum()) < 4:
         raise DataError("people must be several, with rows for both halves.")
     return learn
-
-
-def _labels(name: str, values: object, n: int) -> np.ndarray | None:
-    if values is None:
-        return None
-    with raised_as(DataError, f"{name} must be labels"):
-        labels = np.asarray(values)
-        np.unique(labels)
-    if labels.shape != (n,):
-        raise DataError(f"{name} must be one label for each of {n} rows, got shape {labels.shape}.")
-    return labels

@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from primal._checks import raised_as, whole_number
-from primal.errors import DataError
+from primal.errors import DataError, ParameterError
 from primal.privacy._estimates import Estimate, mean_range, median, share
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._lattice_attacks import data_prior, pairs_needed
-from primal.privacy._learned_attacks import codes, matrix, relative_errors
+from primal.privacy._learned_attacks import codes, labels_of, matrix, relative_errors
 from primal.privacy._metrics import (
     equal_error_rate,
     linkability,
@@ -88,7 +88,10 @@ def evaluate(
         does; beside it the same for true rows. ``key_leakage``: known pairs needed.
     """
     rows, strangers = matrix("X", X), matrix("others", others)
-    people, rest = _labels(y, rows), _labels(y_others, strangers)
+    people, rest = (
+        labels_of("y", y, len(rows)),
+        labels_of("y_others", y_others, len(strangers), "others"),
+    )
     both = np.intersect1d(people, rest)
     if len(both):
         raise DataError(f"people are in both sets, such as {both[0]!r}: score other people.")
@@ -98,7 +101,7 @@ def evaluate(
         raise DataError("y must have several people, and one of them twice at least.")
     within, across, linked, kept = [], [], [], []
     for number in range(0, 2 * n_pairs, 2):
-        a, b = (codes(_encoder(scheme(i)), rows) for i in (number, number + 1))
+        a, b = (codes(_encoder(scheme, i), rows) for i in (number, number + 1))
         own, crossed = closeness(a, a), closeness(a, b)
         within.append(equal_error_rate(own[same & upper], own[~same & upper]))
         across.append(equal_error_rate(crossed[same], crossed[~same]))
@@ -136,16 +139,12 @@ def closeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 2.0 * (a @ b.T) - squares
 
 
-def _encoder(made: Any) -> Any:
+def _encoder(scheme: Scheme, number: int) -> Any:
+    with raised_as(ParameterError, "scheme must make an encoder of the number of a key", keep=()):
+        made = scheme(number)
+        if not isinstance(made, KeyedPrime) and not callable(made):
+            raise TypeError(f"got {made!r}")
     return made.features if isinstance(made, KeyedPrime) else made
-
-
-def _labels(y: object, rows: np.ndarray) -> np.ndarray:
-    with raised_as(DataError, "y must be labels"):
-        labels = np.asarray(y)
-    if labels.shape != (len(rows),):
-        raise DataError(f"there are {len(rows)} rows and labels of shape {labels.shape}.")
-    return labels
 
 
 def _own_keys(
@@ -153,7 +152,7 @@ def _own_keys(
 ) -> float:
     """Return the equal error rate where every person has a key, and nobody has another's."""
     parts = [
-        (people == person, codes(_encoder(scheme(i)), rows[people == person]))
+        (people == person, codes(_encoder(scheme, i), rows[people == person]))
         for i, person in enumerate(np.unique(people))
     ]
     made = np.empty((len(rows), parts[0][1].shape[1]))

@@ -95,7 +95,7 @@ class KeyedPrime:
         self._key = key
         shape = (self.basis, self.d, self.n_frequencies)
         self._table = _keyed_table(key, *shape, self.sigma)
-        stream = key.stream(_purpose("offsets", *shape), 4 * self.n_frequencies)
+        stream = key._stream(_purpose("offsets", *shape), 4 * self.n_frequencies)
         self._offsets = stream.view("<u4").astype(np.uint32)
 
     @property
@@ -201,9 +201,10 @@ class KeyedPrime:
 
     def revoke(self, key: Key) -> KeyedPrime:
         """Return this map under a new key: its templates have nothing to do with the old ones."""
+        made = KeyedPrime(key, self.d, self.D, self.sigma, basis=self.basis, bits=self.bits)
         if key == self._key:
             raise ParameterError("the new key is the present one: pass a new secret or version.")
-        return KeyedPrime(key, self.d, self.D, self.sigma, basis=self.basis, bits=self.bits)
+        return made
 
     def rotate(
         self, templates: np.ndarray, new: KeyedPrime, *, prior: Box | Gaussian | Integers
@@ -219,6 +220,8 @@ class KeyedPrime:
             Zero where `done` is false.
         done : ndarray of shape (...), dtype=bool
         """
+        if not isinstance(new, KeyedPrime):
+            raise ParameterError(f"new must be a KeyedPrime, got {new!r}: pass m.revoke(new_key).")
         found = self.decode(templates, prior=prior)
         done = np.asarray(found.status == "unique")
         rotated = new.template(np.where(done[..., None], found.x, 0.0))
@@ -248,14 +251,14 @@ def _keyed_table(key: Key, basis: str, d: int, k: int, sigma: float) -> Table:
     """Return the frequencies that a key stands for."""
 
     def minus(n: int) -> np.ndarray:
-        stream = key.stream(_purpose("signs", basis, d, k), -(-n // 8))
+        stream = key._stream(_purpose("signs", basis, d, k), -(-n // 8))
         return np.unpackbits(stream, count=n).astype(bool)
 
     if basis == "hadamard":
         table = Basis("hadamard", d, k, sigma).table
         return table.with_signs(minus(table.signs.size).reshape(table.signs.shape))  # type: ignore[missing-attribute]
     listed = primes(_PRIMES_PER_ENTRY * k * d)
-    words = key.stream(_purpose("primes", basis, d, k), 8 * len(listed)).view("<u8")
+    words = key._stream(_purpose("primes", basis, d, k), 8 * len(listed)).view("<u8")
     chosen = listed[np.argsort(words, kind="stable")[: k * d]]
     if basis == "signed":
         # Of the whole list: the length of frequencies must not depend on the key.

@@ -58,7 +58,7 @@ class Key:
         finally:
             del secret  # a traceback may show the variables of this frame
 
-    def stream(self, purpose: str, n_bytes: int) -> np.ndarray:
+    def _stream(self, purpose: str, n_bytes: int) -> np.ndarray:
         """Return the first bytes of the stream of one purpose, uint8 of shape (n_bytes,)."""
         person = hashlib.blake2b(purpose.encode(), digest_size=16).digest()
         blocks = (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal._checks import real_array, whole_number
+from primal._checks import positive_scale, real_array, real_number, whole_number
 from primal.decoding import Box, Gaussian, Integers, plan_matrix
 from primal.errors import DataError, ParameterError
 from primal.maps import DynamicPrime
@@ -81,7 +81,7 @@ def template_differences(
     Offsets cancel: who knows the frequencies needs no offset and no known row. `prior` is about
     the differences. Numbers as in :func:`inversion`.
     """
-    a, b = _rows(m, X), _rows(m, others)
+    a, b = _rows(_keyed(m), X), _rows(m, others, "others")
     if a.shape != b.shape:
         raise DataError(f"rows come in pairs, got shapes {a.shape} and {b.shape}.")
     phases = m._phases(m.template(a)) - m._phases(m.template(b))
@@ -112,7 +112,7 @@ def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
     finding : Finding
         ``frequencies learned``: share of those that predict every phase of the other rows.
     """
-    rows = _rows(m, X)
+    rows = _rows(_keyed(m), X)
     n_pairs = whole_number("n_pairs", n_pairs, least=1, most=len(rows) - 1)
     known, new = rows[:n_pairs], rows[n_pairs:]
     design = np.concatenate([known, np.ones((n_pairs, 1))], axis=1)
@@ -134,7 +134,8 @@ def pairs_needed(m: KeyedPrime, X: object, *, learned: float = 0.98) -> Estimate
     Tried are 1.1, 1.2, ... 4 times d + 1 pairs; limits are the last number that failed and the
     first that did it. NaN, with an infinite limit, where none does with the rows at hand.
     """
-    rows = _rows(m, X)
+    rows = _rows(_keyed(m), X)
+    learned = real_number("learned", learned, above=0.0, below=1.0)
     last = 0
     for factor in np.arange(11, 41) / 10.0:
         n = int(np.ceil(factor * (m.d + 1)))
@@ -156,7 +157,7 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
     rows = real_array("X", X).astype(np.float64)
     if rows.ndim != 2 or len(rows) < 2:
         raise DataError(f"X must have at least two rows, got shape {rows.shape}.")
-    covariance = np.atleast_2d(np.cov(rows.T)) * widen
+    covariance = np.atleast_2d(np.cov(rows.T)) * positive_scale("widen", widen)
     # A constant column says too little about people who are not in the data.
     floor = 1e-6 * np.trace(covariance) / len(covariance)
     return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))
@@ -167,10 +168,18 @@ def _stored_turns(m: KeyedPrime, rows: np.ndarray) -> np.ndarray:
     return (m._phases(m.template(rows)) + m._offsets * 2.0**-32) % 1.0
 
 
-def _rows(m: DynamicPrime | KeyedPrime, X: object) -> np.ndarray:
-    rows = real_array("X", X, last=m.d).astype(np.float64)
+def _keyed(m: object) -> KeyedPrime:
+    if not isinstance(m, KeyedPrime):
+        raise ParameterError(f"m must be a KeyedPrime, got {m!r}.")
+    return m
+
+
+def _rows(m: DynamicPrime | KeyedPrime, X: object, name: str = "X") -> np.ndarray:
+    if not isinstance(m, (DynamicPrime, KeyedPrime)):
+        raise ParameterError(f"m must be a DynamicPrime or a KeyedPrime, got {m!r}.")
+    rows = real_array(name, X, last=m.d).astype(np.float64)
     if rows.ndim != 2 or not len(rows):
-        raise DataError(f"X must have rows and columns, got shape {rows.shape}.")
+        raise DataError(f"{name} must have rows and columns, got shape {rows.shape}.")
     return rows
 
 

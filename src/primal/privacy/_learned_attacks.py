@@ -87,14 +87,9 @@ def attribute_inference(
     True
     """
     rows, targets = matrix("X_train", X_train), matrix("X", X)
-    with raised_as(DataError, "attributes must be labels"):
-        known, wanted = np.asarray(attribute_train), np.asarray(attribute)
-        labels, places = np.unique(known, return_inverse=True)
-    if known.shape != (len(rows),) or wanted.shape != (len(targets),):
-        raise DataError(
-            f"attributes go with rows, got {known.shape} for {len(rows)} and {wanted.shape} for "
-            f"{len(targets)}."
-        )
+    known = labels_of("attribute_train", attribute_train, len(rows), "X_train")
+    wanted = labels_of("attribute", attribute, len(targets))
+    labels, places = np.unique(known, return_inverse=True)
     members = np.eye(len(labels))[places]
 
     def hits(Z: np.ndarray, Z_new: np.ndarray) -> Estimate:
@@ -127,6 +122,18 @@ def matrix(name: str, value: object) -> np.ndarray:
     if rows.ndim != 2 or len(rows) < 2 or not rows.shape[1]:
         raise DataError(f"{name} must have at least two rows, got shape {rows.shape}.")
     return rows
+
+
+def labels_of(name: str, values: object, n: int, rows: str = "X") -> np.ndarray:
+    """Return labels of n rows, those of the argument `rows`, as an array."""
+    with raised_as(DataError, f"{name} must be labels"):
+        labels = np.asarray(values)
+        np.unique(labels)
+    if labels.shape != (n,):
+        raise DataError(
+            f"{name} must be one label for each of {n} rows of {rows}, got shape {labels.shape}."
+        )
+    return labels
 
 
 def relative_errors(guess: np.ndarray, rows: np.ndarray, center: np.ndarray) -> np.ndarray:

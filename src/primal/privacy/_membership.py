@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from primal._checks import raised_as
-from primal.errors import DataError
+from primal.errors import DataError, ParameterError
 from primal.privacy._estimates import Estimate, Finding, auc, share
-from primal.privacy._learned_attacks import Encoder, codes, matrix
+from primal.privacy._learned_attacks import Encoder, codes, labels_of, matrix
 
 _FALSE_ALARMS = 0.01
 
@@ -61,19 +61,20 @@ def model_membership(model: Any, X: object, y: object, others: object, y_others:
     finding : Finding
         As of :func:`bundle_membership`.
     """
+    given = (("X", X, "y", y), ("others", others, "y_others", y_others))
     scores = [
-        _fit_of(model, matrix(name, rows), labels)
-        for name, rows, labels in (("X", X, y), ("others", others, y_others))
+        _fit_of(model, rows := matrix(name, some), labels_of(what, labels, len(rows), name))
+        for name, some, what, labels in given
     ]
     knows = "the model, and rows in question with their labels"
     return Finding("membership in training", knows, _numbers(*scores))
 
 
-def _fit_of(model: Any, rows: np.ndarray, labels: object) -> np.ndarray:
+def _fit_of(model: Any, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     """Return minus the squared distance of a model's answers from the labels."""
-    with raised_as(DataError, "y must be labels that the model knows"):
-        wanted = np.asarray(labels)[:, None] == np.asarray(model.classes_)
-    answers = np.asarray(model.decision_function(rows), dtype=np.float64)
+    with raised_as(ParameterError, "model must be a fitted classifier with a decision_function"):
+        wanted = labels[:, None] == np.asarray(model.classes_)
+        answers = np.asarray(model.decision_function(rows), dtype=np.float64)
     if answers.ndim == 1:  # of two classes, the difference
         answers = np.stack([-answers, answers], axis=1) / 2.0 + 0.5
     if answers.shape != wanted.shape:

@@ -84,6 +84,7 @@ class Accountant:
 
     def spend(self, rho: float) -> None:
         """Take from the budget, or refuse."""
+        rho = positive_scale("rho", rho)
         if rho > self.left:
             raise ParameterError(
                 f"the budget epsilon = {self.epsilon:g} has rho = {self.left:.4g} left of "
