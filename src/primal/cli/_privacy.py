@@ -8,10 +8,11 @@ from typing import Any
 import click
 import numpy as np
 
-from primal import from_spec
+
 from primal._checks import raised_as
 from primal._extras import require
 from primal._files import read_json
+from primal._specs import from_spec
 from primal.errors import DataError, ParameterError
 
 
