@@ -8,7 +8,6 @@ from typing import Any
 import click
 import numpy as np
 
-
 from primal._checks import raised_as
 from primal._extras import require
 from primal._files import read_json
