@@ -41,7 +41,7 @@ class KeyedPrime:
     Two factors make a match: the row and the key. With another key, templates of the same row are
     unrelated, which revokes the old ones. Not irreversible: whoever has the key and a template
     computes the row (:meth:`decode`), and not many more than d + 1 known pairs of a row and its
-    template give the frequencies away, at 8 bits or more, without the key (:func:`pairs_needed` counts them).
+    template give the frequencies away without the key, at 8 bits or more (:func:`pairs_needed`).
 
     Parameters
     ----------
