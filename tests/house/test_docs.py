@@ -33,8 +33,8 @@ _DENIAL = re.compile(r"\b(no|not|nothing|neither|nor)\b", re.IGNORECASE)
 # Names, not claims: the room, its files, its command and its extra; the guarantee of noisy sums.
 _NAMES = re.compile(
     r"primal[./ ]privacy[\w./]*|[\w/]*_privacy[\w./]*|\bprivacy\.(?:md|py)|\[[\w,]*privacy[\w,]*\]"
-    r"|[`\"']+privacy[`\"']+|tools/privacy\w*|tests/privacy/|uses-privacy|pipeline  privacy|@privacy\b"
-    r"|\bprivacy (?:import|as) |def privacy\b"
+    r"|[`\"']+privacy[`\"']+|tools/privacy\w*|tests/privacy/|uses-privacy|pipeline  privacy"
+    r"|@privacy\b|\bprivacy (?:import|as) |def privacy\b"
     r"|differential(?:ly)?[- ]priva(?:cy|te)"
 )
 
