@@ -65,6 +65,7 @@ _ROOMS = (
     "primal.search",
     "primal.pipeline",
     "primal.edge",
+    "primal.privacy",
     "primal.bases",
     "primal.turns",
     "primal.engines",

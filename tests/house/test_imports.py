@@ -17,13 +17,13 @@ from primal._extras import install_hint, require
 PACKAGE = Path(primal.__file__).parent
 HEAVY = {
     *("numba", "scipy", "sklearn", "torch", "matplotlib"),
-    *("click", "pandas", "pyarrow", "jinja2", "faiss", "ray"),
+    *("click", "pandas", "pyarrow", "jinja2", "faiss", "ray", "opendp"),
 }
 GROUND = {
     *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_parallel"),
     *("_pictures", "_specs"),
 }
-LEAVES = {"sklearn", "torch", "hdc", "pipeline", "edge"}
+LEAVES = {"sklearn", "torch", "hdc", "pipeline", "edge", "privacy"}
 
 
 def allowed_imports() -> dict[str, set[str]]:
@@ -228,7 +228,7 @@ def test_hints_are_written_in_one_place(path):
     assert path.name == "_extras.py" or "primal-features[" not in path.read_text(encoding="utf-8")
 
 
-ROOMS = ["bases", "codebooks", "decoding", "edge", "hdc", "maps", "search", "turns"]
+ROOMS = ["bases", "codebooks", "decoding", "edge", "hdc", "maps", "privacy", "search", "turns"]
 
 
 def test_rooms_are_attributes_imported_on_first_use():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import inspect
 import random
 from collections.abc import Callable, Iterator, Mapping
@@ -16,7 +17,7 @@ import numpy as np
 import torch
 
 import primal
-from primal import edge, hdc, pipeline, search, turns
+from primal import edge, hdc, pipeline, privacy, search, turns
 from primal import torch as layers
 from primal.decoding import plan_matrix
 from primal.torch import functional
@@ -25,6 +26,7 @@ from primal.torch import functional
 CALLBACKS = ("progress",)
 
 _CHECKED_BEFORE = "is called by other rooms, with arguments that have been checked"
+_MEASURED = "holds what was measured"
 _LAYER = ("device", "dtype")
 _LEARNED = ("learnable_scale", "learnable_frequencies", *_LAYER)
 
@@ -78,6 +80,18 @@ def _saved(name: str, thing: Any) -> Path:
     if not path.exists():
         thing.save(path)
     return path
+
+
+_KEY = privacy.Key(bytes(32), application="fuzz")
+_KEYED = privacy.KeyedPrime(_KEY, 3, 16, 0.1)
+_PEOPLE = np.random.default_rng(1).normal(size=(40, 3))
+# Whatever needs OpenDP cannot be called well without it.
+_NOISY = ("Accountant", "release_bundles", "release_moments")
+_NO_OPENDP = {} if importlib.util.find_spec("opendp") else dict.fromkeys(_NOISY, "needs OpenDP")
+
+
+def _new_budget() -> privacy.Accountant:
+    return privacy.Accountant(5.0, 1e-5)
 
 
 def _key_values() -> hdc.KeyValueMemory:
@@ -522,6 +536,73 @@ ROOMS: dict[str, Room] = {
         ),
     ),
 }
+ROOMS["primal.privacy"] = Room(
+    {
+        "key": _KEY,
+        "spec": _KEYED.spec,
+        "d": 3,
+        "D": 16,
+        "sigma": 0.1,
+        "x": _X,
+        "m": _KEYED,
+        "secret": bytes(32),
+        "application": "fuzz",
+        "purpose": "x",
+        "n_bytes": 9,
+        "n_bits": 9,
+        "template": _KEYED.template(_X),
+        "templates": _KEYED.template(_X),
+        "prior": _BOX,
+        "X": _X,
+        "X_train": _X,
+        "y": _Y,
+        "attribute": _Y,
+        "attribute_train": _Y,
+        "n_pairs": 6,
+        "others": _X,
+        "y_others": _Y,
+        "number": 1,
+        "epsilon": 1.0,
+        "delta": 1e-5,
+        "rho": 1e-3,
+        "genuine": [1.0, 2.0],
+        "impostor": [0.0],
+        "mated": [1.0, 2.0],
+        "non_mated": [0.0],
+        "n_mated": 9,
+        "n_non_mated": 9,
+        "classes": [0, 1, 2],
+        "other": _KEY,
+    },
+    calls={
+        "KeyedPrime.scores": {"others": _KEYED.template(_X)},
+        "KeyedPrime.revoke": {"key": privacy.Key(bytes(32), application="new")},
+        "KeyedPrime.rotate": {"new": privacy.KeyedPrime(_KEY, 3, 32, 0.1)},
+        "attribute_inference": {"encode": partial(np.asarray)},
+        "bundle_membership": {"encode": partial(np.asarray)},
+        "learned_inversion": {"encode": partial(np.asarray)},
+        "audit": {"X": _PEOPLE, "encode": partial(np.asarray), "baselines": False},
+        "evaluate": {"scheme": partial(privacy.unprotected), "y_others": _Y + 9, "attacks": False},
+        "linkability_floor": {"draws": 2},
+        "model_membership": {"model": _estimators.PrimeCentroidClassifier(16).fit(_X, _Y)},
+        "release_bundles": {"m": _MAP, "budget": lambda: _new_budget()},
+        "release_moments": {"m": _MAP, "budget": lambda: _new_budget()},
+        "Report.save": {"path": "report.json"},
+    },
+    instances={
+        "Key": lambda: privacy.Key(bytes(32), application="fuzz"),
+        "KeyedPrime": lambda: _KEYED,
+        "Accountant": _new_budget,
+        "Report": lambda: privacy.audit(np.asarray, _PEOPLE, baselines=False),
+    },
+    excluded={
+        **dict.fromkeys(
+            ("Estimate", "Evaluation", "Finding", "NoisyClassifier", "Subject", "Report()"),
+            _MEASURED,
+        ),
+        **_NO_OPENDP,
+    },
+)
 EXCLUDED_ROOMS = {
     "primal.cli": "takes text from a command line, not arguments",
     "primal.errors": "holds kinds of errors and warnings",

@@ -5,6 +5,7 @@ from primal.bases._arithmetic import exp as exp
 from primal.bases._arithmetic import fold_sum as fold_sum
 from primal.bases._arithmetic import log as log
 from primal.bases._basis import BASES, BASIS_VERSION, Basis, auto_basis, equal_bandwidth
+from primal.bases._gaussian import normal_entries as normal_entries
 from primal.bases._hadamard import HadamardTable as HadamardTable
 from primal.bases._hadamard import Table as Table
 from primal.bases._hadamard import transform as transform

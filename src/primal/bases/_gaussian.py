@@ -33,12 +33,16 @@ _CHUNK = 1 << 14
 
 def table(d: int, k: int) -> np.ndarray:
     """Return normal quantiles of {M sqrt(p_n)}, one prime for every entry, shape (k, d)."""
-    p = prime_slice(0, k * d)
-    values = np.empty(k * d)
-    for first in range(0, k * d, _CHUNK):
+    return normal_entries(prime_slice(0, k * d)).reshape(k, d)
+
+
+def normal_entries(p: np.ndarray) -> np.ndarray:
+    """Return the normal quantile of {M sqrt(p)} for primes of shape (n,)."""
+    values = np.empty(len(p))
+    for first in range(0, len(p), _CHUNK):
         chunk = slice(first, first + _CHUNK)
         values[chunk] = normal_quantile(unit_fractions(scrambled_fractions(p[chunk])))
-    return values.reshape(k, d)
+    return values
 
 
 def kronecker(d: int, k: int) -> np.ndarray:

@@ -97,6 +97,15 @@ class HadamardTable:
         made.factors = self.factors[begin * self.m : end * self.m]
         return made
 
+    def with_signs(self, minus: np.ndarray) -> HadamardTable:
+        """Return the table with other signs: `minus` (1 + 2 n_blocks, m) is true for minus."""
+        made = copy.copy(self)
+        for name in _DERIVED:
+            made.__dict__.pop(name, None)
+        made.signs = np.where(minus, ~np.uint64(0), np.uint64(0))
+        made.signs.flags.writeable = False
+        return made
+
     @property
     def digest_arrays(self) -> tuple[np.ndarray, ...]:
         """The arrays that a fingerprint is taken over."""

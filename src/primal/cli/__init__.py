@@ -21,6 +21,7 @@ _COMMANDS = {
     "inspect": "primal.cli._outputs",
     "merge": "primal.cli._outputs",
     "export": "primal.cli._export",
+    "privacy": "primal.cli._privacy",
 }
 # Other packages add commands under this name; the studies of this repository do.
 _ENTRY_POINTS = "primal.commands"

@@ -23,6 +23,7 @@ from primal.turns._phases import (
     round_turns,
     static_turns,
 )
+from primal.turns._phases import rounded_phases as rounded_phases
 from primal.turns._primes import LARGEST_COUNT as LARGEST_COUNT
 from primal.turns._primes import prime_slice as prime_slice
 from primal.turns._primes import primes

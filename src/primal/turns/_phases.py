@@ -92,7 +92,7 @@ def phases_to_uint8(turns: np.ndarray) -> np.ndarray:
     >>> phases_to_uint8(np.array([0, 2**23 - 1, 2**23, 2**31, 2**32 - 1], dtype=np.uint32))
     array([  0,   0,   1, 128,   0], dtype=uint8)
     """
-    return _rounded(turns, 8).astype(np.uint8)
+    return rounded_phases(turns, 8).astype(np.uint8)
 
 
 def phases_to_uint16(turns: np.ndarray) -> np.ndarray:
@@ -114,7 +114,7 @@ def phases_to_uint16(turns: np.ndarray) -> np.ndarray:
     >>> phases_to_uint16(np.array([0, 2**30, 2**32 - 1], dtype=np.uint32))
     array([    0, 16384,     0], dtype=uint16)
     """
-    return _rounded(turns, 16).astype(np.uint16)
+    return rounded_phases(turns, 16).astype(np.uint16)
 
 
 def phases_to_bits(turns: np.ndarray) -> np.ndarray:
@@ -208,8 +208,8 @@ def phases_to_waves(codes: np.ndarray, dtype: object = np.float32) -> np.ndarray
     return z
 
 
-def _rounded(turns: np.ndarray, n_bits: int) -> np.ndarray:
-    """Return the top bits of uint32 turns, rounded; unsigned overflow is the wrap."""
+def rounded_phases(turns: np.ndarray, n_bits: int) -> np.ndarray:
+    """Return the top bits of uint32 turns, rounded, as uint32; unsigned overflow is the wrap."""
     turns = _checked_turns(turns)
     return (turns + np.uint32(1 << (31 - n_bits))) >> np.uint32(32 - n_bits)
 

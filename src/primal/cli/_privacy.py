@@ -1,0 +1,90 @@
+"""``primal privacy audit``: attack the codes of an encoder and write what that gives."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+from primal._checks import raised_as
+from primal._extras import require
+from primal._files import read_json
+from primal._specs import from_spec
+from primal.errors import DataError, ParameterError
+
+
+@click.group()
+def privacy() -> None:
+    """What stored codes give away."""
+
+
+@privacy.command()
+@click.argument("data")
+@click.option("--encoder", required=True, help="JSON file with the spec of a map.")
+@click.option("--key-file", help="Secret of a keyed map, 16 to 64 bytes; never printed.")
+@click.option("--columns", default="", help="Names, with commas; or one list column.")
+@click.option("--attribute", help="Column that codes should not show.")
+@click.option("--people", help="Column that says whose row it is.")
+@click.option("--network", is_flag=True, help="Try a small neural network too: minutes.")
+@click.option("--rows", "most_rows", type=int, default=2000, show_default=True)
+@click.option("--html", type=click.Path(dir_okay=False), help="Write a page.")
+@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write JSON.")
+def audit(data: str, encoder: str, key_file: str | None, **given: Any) -> None:
+    """Attack the codes that --encoder makes of the rows of DATA, a Parquet file.
+
+    Prints four numbers (inversion, membership, attribute inference, linkage) of the encoder and of
+    baselines, and what follows from them.
+    """
+    from primal import privacy as room  # not loaded for other commands
+
+    targets = [path for path in (given.pop("html"), given.pop("json_path")) if path]
+    columns, labels = given.pop("columns"), ("attribute", "people")
+    asked = {name: given.pop(name) for name in labels}
+    names = [name for name in asked.values() if name]
+    table = _table(data, [c for c in columns.split(",") if c], names)
+    made = _encoder(room, encoder, key_file)
+    found: dict[str, Any] = {name: table[column] for name, column in asked.items() if column}
+    report = room.audit(made, table[""], name=Path(encoder).stem, **found, **given)
+    for path in targets:
+        report.save(path)
+    for subject in report.subjects:
+        numbers = subject.numbers().items()
+        text = "  ".join(f"{k} {'-' if v is None else f'{v.value:.3g}'}" for k, v in numbers)
+        click.echo(f"{subject.name:28} {text}")
+    for sentence in report.sentences():
+        click.echo(f"- {sentence}")
+    for path in targets:
+        click.echo(f"wrote {path}")
+
+
+def _encoder(room: Any, path: str, key_file: str | None) -> Any:
+    spec = read_json(Path(path))
+    if spec.get("type") != "KeyedPrime":
+        if key_file:
+            raise ParameterError("--key-file goes with the spec of a KeyedPrime.")
+        made = from_spec(spec)
+        return made if hasattr(made, "decode_plan") else made.encode
+    if not key_file:
+        raise ParameterError("the map has a key: pass the file of its secret with --key-file.")
+    named = {"application": spec.get("application"), "version": spec.get("key_version")}
+    return room.KeyedPrime.from_spec(spec, room.Key(Path(key_file).read_bytes(), **named))
+
+
+def _table(path: str, columns: list[str], labels: list[str]) -> dict[str, np.ndarray]:
+    """Return rows under the empty name, and columns of labels under theirs."""
+    parquet = require("pyarrow.parquet", "primal privacy audit")
+    arrow = require("pyarrow", "primal privacy audit")
+    try:
+        table = parquet.read_table(path)
+    except arrow.ArrowException as error:
+        raise DataError(f"{path} cannot be read as Parquet: {error}") from error
+    missing = [name for name in (*columns, *labels) if name not in table.column_names]
+    if missing:
+        raise DataError(f"{path} has no column {missing[0]!r}, but {table.column_names}.")
+    chosen = columns or [name for name in table.column_names if name not in labels]
+    with raised_as(DataError, f"columns of {path} must hold numbers, or lists of one length"):
+        parts = [np.array(table[name].to_pylist(), dtype=np.float64) for name in chosen]
+        rows = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
+    return {"": rows, **{name: np.array(table[name].to_pylist()) for name in labels}}

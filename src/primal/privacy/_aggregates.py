@@ -1,0 +1,151 @@
+"""Classifiers from noisy sums: class bundles, and the moments of a ridge regression.
+
+What is released is the noisy sums and nothing else: no counts, no labels that were found in the
+data, no scale that was fitted to it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from primal._checks import raised_as, require_memory
+from primal.errors import DataError, ParameterError
+from primal.privacy._learned_attacks import labels_of, matrix
+from primal.privacy._noise import UNIT, Accountant, largest_square, noisy, whole_features
+
+# Of the budget of moments, the share for products of features; the rest is for class sums.
+_GRAM_SHARE = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class NoisyClassifier:
+    """A linear classifier made of noisy sums; whatever is computed from it costs nothing more.
+
+    Attributes
+    ----------
+    map : DynamicPrime or KeyedPrime
+    classes : ndarray of shape (m,)
+    weights : ndarray of shape (D, m), dtype=float64
+    sums : ndarray of shape (m, D), dtype=int64
+        The noisy sum of every class, in units of 1/4096.
+    noise_scale : float
+        Standard deviation of the noise of `sums`, in the same units.
+    """
+
+    map: Any
+    classes: np.ndarray
+    weights: np.ndarray
+    sums: np.ndarray
+    noise_scale: float
+
+    def decision_function(self, X: object) -> np.ndarray:
+        """Return a value for each class, shape (n, m)."""
+        return (whole_features(self.map, X) / UNIT) @ self.weights
+
+    def predict(self, X: object) -> np.ndarray:
+        """Return the label of the largest value, shape (n,)."""
+        return self.classes[self.decision_function(X).argmax(axis=1)]
+
+
+def release_bundles(
+    m: Any, X: object, y: object, *, classes: object, budget: Accountant, ids: object = None
+) -> NoisyClassifier:
+    """Return a classifier by class bundles, the sums of all codes of a class, with noise.
+
+    The sums are (epsilon, delta)-differentially private for the presence of one record, with what
+    is left of the budget.
+
+    Parameters
+    ----------
+    m : DynamicPrime or KeyedPrime
+        Its scale must not have been fitted to these rows.
+    X, y : array_like of shape (n, d) and (n,)
+        Records, with one label each.
+    classes : array_like of shape (m,)
+        All labels that there may be. They are public: taking them from y would release them.
+    budget : Accountant
+    ids : array_like of shape (n,), optional
+        Whose record it is. A record that is there twice is refused: it would count twice.
+
+    Notes
+    -----
+    Needs OpenDP (the extra ``privacy``). Rows have the same length whatever is in them, so nothing
+    is clipped.
+    """
+    features, members, labels = _records(m, X, y, classes, ids)
+    square = largest_square(features.shape[1] // 2)
+    sums, scale = noisy(members.T @ features, square, _budget(budget).left, budget)
+    lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+    weights = (sums / np.where(lengths > 0.0, lengths, 1.0)).T
+    return NoisyClassifier(m, labels, weights, sums, scale)
+
+
+def release_moments(
+    m: Any, X: object, y: object, *, classes: object, budget: Accountant, ids: object = None
+) -> NoisyClassifier:
+    """Return a ridge classifier from noisy moments; parameters as of :func:`release_bundles`.
+
+    Half of the budget goes to the sums of products of features, half to the class sums. The
+    penalty is the size of the noise of the products, which is public.
+    """
+    features, members, labels = _records(m, X, y, classes, ids)
+    D = features.shape[1]
+    require_memory(8 * 4 * D * D, f"products of {D} features")
+    square, rho = largest_square(D // 2), _budget(budget).left
+    upper = np.triu_indices(D)
+    # A product of features is at most as long as the whole matrix of products: the square.
+    products, products_scale = noisy(
+        (features.T @ features)[upper], square * square, _GRAM_SHARE * rho, budget
+    )
+    sums, scale = noisy(members.T @ features, square, (1.0 - _GRAM_SHARE) * rho, budget)
+    gram = np.zeros((D, D))
+    gram[upper] = products
+    gram = gram + np.triu(gram, 1).T
+    values, vectors = np.linalg.eigh(gram)
+    # The largest eigenvalue of such noise; smaller ones of the sum tell nothing.
+    penalty = 2.0 * np.sqrt(D) * products_scale
+    solved = vectors @ ((vectors.T @ sums.T) / (np.maximum(values, 0.0) + penalty)[:, None])
+    return NoisyClassifier(m, labels, solved * UNIT, sums, scale)
+
+
+def _records(
+    m: Any, X: object, y: object, classes: object, ids: object
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return whole features (n, D), membership (n, m) and labels; refuse what breaks the rule."""
+    rows = matrix("X", X)
+    given = labels_of("y", y, len(rows))
+    with raised_as(DataError, "classes must be text or numbers"):
+        labels = np.unique(np.asarray(classes))
+    if labels.ndim != 1 or len(labels) < 2:
+        raise ParameterError("classes must list all labels that there may be, two or more.")
+    members = (given[:, None] == labels).astype(np.int64)
+    if not members.any(axis=1).all():
+        raise DataError(
+            "y holds a label that is not in classes: list all that there may be, whether or not "
+            "these records have them."
+        )
+    if ids is not None:
+        with raised_as(DataError, "ids must be text or numbers"):
+            unique, counts = np.unique(np.asarray(ids), return_counts=True)
+        if counts.sum() != len(rows) or counts.max() > 1:
+            raise DataError(
+                f"ids must be one for each record, and none twice: {len(unique)} for {len(rows)} "
+                "rows. A record that counts twice would break the guarantee: merge its rows."
+            )
+    if not hasattr(m, "turns"):
+        raise ParameterError(f"m must be a DynamicPrime or a KeyedPrime, got {m!r}.")
+    return whole_features(m, rows), members, labels
+
+
+def _budget(budget: object) -> Accountant:
+    if not isinstance(budget, Accountant):
+        raise ParameterError(f"budget must be an Accountant, got {budget!r}.")
+    if budget.left <= 1e-6 * budget.rho:
+        raise ParameterError(
+            f"nothing is left of the budget epsilon = {budget.epsilon:g}: these records have been "
+            "released for all of it."
+        )
+    return budget

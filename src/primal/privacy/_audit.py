@@ -1,0 +1,209 @@
+"""``audit``: what stored codes of any encoder give away, beside encoders that people know."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from primal._checks import flag, whole_number
+from primal.errors import DataError, ParameterError
+from primal.maps import DynamicPrime
+from primal.privacy._estimates import Estimate, Finding, median, share
+from primal.privacy._evaluate import closeness
+from primal.privacy._keyed import KeyedPrime
+from primal.privacy._lattice_attacks import data_prior
+from primal.privacy._learned_attacks import (
+    Encoder,
+    attribute_inference,
+    codes,
+    labels_of,
+    learned_inversion,
+    matrix,
+    relative_errors,
+)
+from primal.privacy._membership import bundle_membership
+from primal.privacy._report import Report, Subject
+from primal.privacy._schemes import keyed_scheme
+
+# The lattice decoder's set-up grows fast with the inputs; a hundred rows are enough for a median.
+_MOST_INPUTS, _ROWS_DECODED = 64, 100
+_MOST_WIDTH = 1024
+# Members of the sum whose membership is asked.
+_SUMMED = 50
+# Turns that the usual distance of two rows makes: where templates match and no longer link.
+_TURNS_APART = 0.35
+
+
+def audit(
+    encode: Any,
+    X: object,
+    *,
+    attribute: object = None,
+    people: object = None,
+    second: Any = None,
+    name: str = "encoder",
+    network: bool = False,
+    baselines: bool = True,
+    most_rows: int = 2000,
+) -> Report:
+    """Attack an encoder of stored vectors, and report what that gives, beside baselines.
+
+    Parameters
+    ----------
+    encode : callable, DynamicPrime or KeyedPrime
+        From rows (n, d) to codes (n, D). The lattice decoder is tried on maps of ours with up to 64
+        inputs, learning attackers on every encoder.
+    X : array_like of shape (n, d)
+        At least 40 rows, such as will be encoded.
+    attribute : array_like of shape (n,), optional
+        A label of each row that codes should not show.
+    people : array_like of shape (n,), optional
+        Who each row belongs to: nobody is then both learned from and attacked.
+    second : callable or map, optional
+        The encoder of another release, for instance with another key; by default the same.
+    name : str, default="encoder"
+    network : bool, default=False
+        Whether a small neural network is tried as well, with scikit-learn: it takes minutes.
+    baselines : bool, default=True
+        Whether rows without a map, random projections, and public, quantised and keyed maps of the
+        same width are attacked as well.
+    most_rows : int, default=2000
+        More rows are thinned out evenly.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import audit
+    >>> X = np.random.default_rng(0).normal(size=(200, 6))
+    >>> report = audit(lambda rows: rows @ np.eye(6)[:, :4], X, name="four columns")
+    >>> [subject.name for subject in report.subjects][:3]
+    ['four columns', 'no map', 'random projection']
+    >>> report.subjects[0].inversion.value < 0.7
+    True
+    """
+    rows = matrix("X", X)
+    most = whole_number("most_rows", most_rows, least=40)
+    if len(rows) < 40:
+        raise DataError(f"an audit needs 40 rows at least, got {len(rows)}.")
+    kept = np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))
+    given = (("attribute", attribute), ("people", people))
+    attribute, people = (None if v is None else labels_of(n, v, len(rows))[kept] for n, v in given)
+    rows = rows[kept]
+    learn = _half(len(rows), people)
+    width = codes(_encoder(encode), rows[:2]).shape[1]
+    tried = [(str(name), encode, encode if second is None else second)]
+    tried += _baselines(rows[learn], width) if flag("baselines", baselines) else []
+    subjects = [
+        _attacked(what, own, other, rows, learn, attribute, flag("network", network))
+        for what, own, other in tried
+    ]
+    return Report(tuple(subjects), len(rows), rows.shape[1])
+
+
+def _attacked(
+    name: str,
+    encode: Any,
+    second: Any,
+    rows: np.ndarray,
+    learn: np.ndarray,
+    attribute: np.ndarray | None,
+    network: bool,
+) -> Subject:
+    """Return the findings of all attacks on one encoder."""
+    plain, known, attacked = _encoder(encode), rows[learn], rows[~learn]
+    findings = [learned_inversion(plain, known, attacked)]
+    if network:
+        findings.append(learned_inversion(plain, known, attacked, attacker="network"))
+    if isinstance(encode, (DynamicPrime, KeyedPrime)) and rows.shape[1] <= _MOST_INPUTS:
+        findings.append(_decoded(encode, known, attacked[:_ROWS_DECODED]))
+    n_summed = min(_SUMMED, len(attacked) // 2)
+    findings.append(bundle_membership(plain, attacked[:n_summed], attacked[n_summed:]))
+    findings.append(_linkage(plain, _encoder(second), attacked))
+    if attribute is not None:
+        split = (known, attribute[learn], attacked, attribute[~learn])
+        findings.append(attribute_inference(plain, *split))
+    return Subject(name, codes(plain, rows[:2]).shape[1], tuple(findings))
+
+
+def _decoded(m: DynamicPrime | KeyedPrime, known: np.ndarray, rows: np.ndarray) -> Finding:
+    """Return what the lattice decoder recovers, on the scale of the learning attackers."""
+    prior, center = data_prior(known), known.mean(axis=0)
+    if isinstance(m, KeyedPrime):
+        found = m.decode(m.template(rows), prior=prior).candidates[:, 0]
+        knows = f"the key, templates of {m.bits} bits a phase and the law of other people's rows"
+    else:
+        found = m.decode_plan(prior=prior).decode(m.encode(rows)).x
+        knows = "the codes and the law of other people's rows; the basis is public"
+    errors = relative_errors(np.where(np.isnan(found), center, found), rows, center)
+    return Finding("inversion by lattice", knows, {"relative error": median(errors)})
+
+
+def _linkage(encode: Encoder, second: Encoder, rows: np.ndarray) -> Finding:
+    """Return how often the nearest code of a second release is of the same row."""
+    a, b = codes(encode, rows), codes(second, rows)
+    if a.shape != b.shape:
+        raise ParameterError(f"the second release has codes of another size: {b.shape}, {a.shape}.")
+    # Constant columns, and the scale of others, must not decide who is near.
+    a, b = ((z - z.mean(axis=0)) / (z.std() or 1.0) for z in (a, b))
+    linked = closeness(a, b).argmax(axis=1) == np.arange(len(rows))
+    return Finding(
+        "linkage",
+        f"codes of {len(rows)} rows in two releases, and nothing else",
+        {
+            "linked": share(linked),
+            "guessing": Estimate(1 / len(rows), 1 / len(rows), 1 / len(rows), len(rows)),
+        },
+    )
+
+
+def _baselines(known: np.ndarray, width: int) -> list[tuple[str, Any, Any]]:
+    """Return names, encoders and encoders of a second release, with codes of about this width."""
+    d, D = known.shape[1], min(_MOST_WIDTH, max(2, 2 * round(width / 2)))
+    squared = -closeness(known[:200], known[:200])
+    sigma = _TURNS_APART / max(float(np.sqrt(squared[squared > 0.0].mean())), 1e-30)
+    keyed = keyed_scheme(d, D, sigma)
+    public = DynamicPrime(d, D, sigma, basis="auto")
+    quantised = _quantised(public)
+    return [
+        ("no map", _same, _same),
+        ("random projection", _projection(d, D, 0), _projection(d, D, 1)),
+        ("public prime map", public, public),
+        ("public prime map, one bit", quantised, quantised),
+        ("keyed prime map, 4 bits", keyed(0), keyed(1)),
+    ]
+
+
+def _same(rows: np.ndarray) -> np.ndarray:
+    return rows
+
+
+def _quantised(m: DynamicPrime) -> Callable[[np.ndarray], np.ndarray]:
+    return lambda rows: np.where(m.encode(rows) >= 0.0, 1.0, -1.0)
+
+
+def _projection(d: int, D: int, number: int) -> Encoder:
+    drawn = np.random.default_rng(number).standard_normal((d, D)) / np.sqrt(D)
+    return lambda rows: rows @ drawn
+
+
+def _encoder(made: Any) -> Encoder:
+    if isinstance(made, KeyedPrime):
+        return made.features
+    if isinstance(made, DynamicPrime):
+        return made.encode
+    if not callable(made):
+        raise ParameterError(f"encode must be a map or a callable, got {made!r}.")
+    return made
+
+
+def _half(n: int, people: np.ndarray | None) -> np.ndarray:
+    """Return which rows are learned from: every other one, or those of every other person."""
+    if people is None:
+        return np.arange(n) % 2 == 0
+    _, who = np.unique(people, return_inverse=True)
+    learn = who % 2 == 0
+    if learn.all() or min(learn.sum(), (~learn).sum()) < 4:
+        raise DataError("people must be several, with rows for both halves.")
+    return learn

@@ -1,0 +1,191 @@
+"""Attacks by the lattice decoder: on rows, on their differences, and on the key itself.
+
+A failed attack shows that this decoder failed, and nothing more.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from primal._checks import positive_scale, real_array, real_number, whole_number
+from primal.decoding import Box, Gaussian, Integers, plan_matrix
+from primal.errors import DataError, ParameterError
+from primal.maps import DynamicPrime
+from primal.privacy._estimates import Estimate, Finding, median, share
+from primal.privacy._keyed import KeyedPrime
+from primal.turns import phases_to_uint8, phases_to_uint16
+
+# A row is recovered when it is this close to the right one, relative to its length.
+_RECOVERED = 0.01
+# A frequency is known when it predicts phases of new rows to this many turns, besides the noise.
+_PREDICTED_TURNS = 1.0 / 64.0
+_STORED = {"uint8": phases_to_uint8, "uint16": phases_to_uint16}
+
+
+def inversion(
+    m: DynamicPrime | KeyedPrime,
+    X: object,
+    *,
+    prior: Box | Gaussian | Integers,
+    stored: str = "float32",
+) -> Finding:
+    """Recover rows from what a map makes of them, by somebody who has the map.
+
+    For a :class:`DynamicPrime` that is everybody; for a :class:`KeyedPrime` whoever has the key.
+
+    Parameters
+    ----------
+    m : DynamicPrime or KeyedPrime
+    X : array_like of shape (n, d)
+        Rows to recover.
+    prior : Box, Gaussian or Integers
+        What the attacker knows of rows, for instance :func:`data_prior` of other people's.
+    stored : {"float32", "uint16", "uint8"}, default="float32"
+        What is stored of a row with a DynamicPrime; a KeyedPrime has its own bits.
+
+    Returns
+    -------
+    finding : Finding
+        ``relative error`` (median over rows) and ``recovered`` (share within 1 %).
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal.privacy import inversion
+    >>> X = np.sin(np.arange(80.0)).reshape(20, 4)
+    >>> found = inversion(primal.DynamicPrime(4, 16, 100.0), X, prior=primal.Box(1.0))
+    >>> found.numbers["recovered"].value
+    1.0
+    """
+    rows = _rows(m, X)
+    if isinstance(m, KeyedPrime):
+        found = m.decode(m.template(rows), prior=prior).candidates[:, 0]
+        what = f"{m.bits} bits a phase"
+        return Finding("inversion", f"the key and templates of {what}", _errors(found, rows))
+    if stored == "float32":
+        codes = m.encode(rows)
+    elif stored in _STORED:
+        codes = _STORED[stored](m.turns(rows))
+    else:
+        raise ParameterError(f"stored must be 'float32', 'uint16' or 'uint8', got {stored!r}.")
+    result = m.decode_plan(prior=prior, noise=stored).decode(codes)
+    knows = f"the codes ({stored}); the basis is public"
+    return Finding("inversion", knows, _errors(result.x, rows))
+
+
+def template_differences(
+    m: KeyedPrime, X: object, others: object, *, prior: Box | Gaussian | Integers
+) -> Finding:
+    """Recover x_a - x_b from two templates under the same secret offsets.
+
+    Offsets cancel: who knows the frequencies needs no offset and no known row. `prior` is about
+    the differences. Numbers as in :func:`inversion`.
+    """
+    a, b = _rows(_keyed(m), X), _rows(m, others, "others")
+    if a.shape != b.shape:
+        raise DataError(f"rows come in pairs, got shapes {a.shape} and {b.shape}.")
+    phases = m._phases(m.template(a)) - m._phases(m.template(b))
+    noise = np.sqrt(2.0) * m.noise_turns
+    found = plan_matrix(m._table.values, prior=prior, noise=noise).solve(phases)
+    knows = f"the frequencies and two templates of {m.bits} bits a phase, not the offsets"
+    return Finding("template differences", knows, _errors(found.candidates[:, 0], a - b))
+
+
+def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
+    """Recover secret frequencies and offsets from known pairs of a row and its template.
+
+    With the roles of rows and frequencies swapped this is the problem that the decoder solves:
+    every phase of N rows is one equation for the d numbers of a frequency and its offset, up to
+    whole turns.
+
+    Parameters
+    ----------
+    m : KeyedPrime
+        The attacker knows d, D, sigma and bits, and nothing of the key.
+    X : array_like of shape (n, d)
+        Rows; the first `n_pairs` are known with their templates, the phases of the others are
+        what the attacker has to predict.
+    n_pairs : int
+
+    Returns
+    -------
+    finding : Finding
+        ``frequencies learned``: share of those that predict every phase of the other rows.
+    """
+    rows = _rows(_keyed(m), X)
+    n_pairs = whole_number("n_pairs", n_pairs, least=1, most=len(rows) - 1)
+    known, new = rows[:n_pairs], rows[n_pairs:]
+    design = np.concatenate([known, np.ones((n_pairs, 1))], axis=1)
+    # An offset is anywhere in a turn; entries of the frequencies have the mean square sigma**2.
+    law = Gaussian([0.0] * m.d + [0.5], [m.sigma**2] * m.d + [0.09])
+    templates = _stored_turns(m, known)
+    found = plan_matrix(design, prior=law, noise=m.noise_turns).solve(templates.T)
+    guess = np.concatenate([new, np.ones((len(new), 1))], axis=1) @ found.candidates[:, 0].T
+    off = guess - m.turns(new) * 2.0**-32
+    worst = np.abs(off - np.rint(off)).max(axis=0)
+    learned = worst < _PREDICTED_TURNS + 3.0 * m.noise_turns  # false where nothing was found
+    knows = f"{n_pairs} rows with their templates of {m.bits} bits a phase, not the key"
+    return Finding("known pairs", knows, {"frequencies learned": share(learned)})
+
+
+def pairs_needed(m: KeyedPrime, X: object, *, learned: float = 0.98) -> Estimate:
+    """Return how many known pairs give away that share of the frequencies.
+
+    Tried are 1.1, 1.2, ... 4 times d + 1 pairs; limits are the last number that failed and the
+    first that did it. NaN, with an infinite limit, where none does with the rows at hand.
+    """
+    rows = _rows(_keyed(m), X)
+    learned = real_number("learned", learned, above=0.0, below=1.0)
+    last = 0
+    for factor in np.arange(11, 41) / 10.0:
+        n = int(np.ceil(factor * (m.d + 1)))
+        if n >= len(rows):
+            break
+        if n > last:
+            found = known_pairs(m, rows, n).numbers["frequencies learned"]
+            if found.value >= learned:
+                return Estimate(n, last, n, found.n)
+            last = n
+    return Estimate(np.nan, last, np.inf, m.n_frequencies)
+
+
+def data_prior(X: object, widen: float = 1.3) -> Gaussian:
+    """Return the Gaussian law of rows X (n, d), its covariance wider by a factor.
+
+    Take rows of other people than those who are attacked.
+    """
+    rows = real_array("X", X).astype(np.float64)
+    if rows.ndim != 2 or len(rows) < 2:
+        raise DataError(f"X must have at least two rows, got shape {rows.shape}.")
+    covariance = np.atleast_2d(np.cov(rows.T)) * positive_scale("widen", widen)
+    # A constant column says too little about people who are not in the data.
+    floor = 1e-6 * np.trace(covariance) / len(covariance)
+    return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))
+
+
+def _stored_turns(m: KeyedPrime, rows: np.ndarray) -> np.ndarray:
+    """Return what templates say of phases, offsets included, in turns."""
+    return (m._phases(m.template(rows)) + m._offsets * 2.0**-32) % 1.0
+
+
+def _keyed(m: object) -> KeyedPrime:
+    if not isinstance(m, KeyedPrime):
+        raise ParameterError(f"m must be a KeyedPrime, got {m!r}.")
+    return m
+
+
+def _rows(m: DynamicPrime | KeyedPrime, X: object, name: str = "X") -> np.ndarray:
+    if not isinstance(m, (DynamicPrime, KeyedPrime)):
+        raise ParameterError(f"m must be a DynamicPrime or a KeyedPrime, got {m!r}.")
+    rows = real_array(name, X, last=m.d).astype(np.float64)
+    if rows.ndim != 2 or not len(rows):
+        raise DataError(f"{name} must have rows and columns, got shape {rows.shape}.")
+    return rows
+
+
+def _errors(found: np.ndarray, rows: np.ndarray) -> dict[str, Estimate]:
+    """Return median relative error and share recovered; a row that is not found counts as zeros."""
+    lengths = np.linalg.norm(rows, axis=1)
+    off = np.linalg.norm(np.nan_to_num(found) - rows, axis=1)
+    errors = off / np.where(lengths > 0.0, lengths, 1.0)
+    return {"relative error": median(errors), "recovered": share(errors < _RECOVERED)}

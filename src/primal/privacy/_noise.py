@@ -1,0 +1,146 @@
+"""(epsilon, delta)-differential privacy for sums of integer codes, by OpenDP.
+
+Rows become phases of 8 bits and those whole numbers, so that the most that one record can change
+a sum is a whole number under a root: nothing is clipped, and no rounding of floats leaks. OpenDP
+adds discrete Gaussian noise and does the arithmetic of the guarantee: zero-concentrated
+differential privacy (rho), which adds up over releases. Neighbors are data sets that differ by one
+record, present or absent.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from primal._checks import positive_scale, real_number
+from primal._extras import require
+from primal.errors import ParameterError
+from primal.turns import phases_to_turns, phases_to_uint8, waves
+
+# Units of a cosine: finer ones would change no answer, and 64-bit sums hold 2**38 squares of these.
+UNIT = 1 << 12
+_WORDS = np.arange(256, dtype=np.uint8)
+
+
+def whole_features(m: Any, X: object) -> np.ndarray:
+    """Return [cos | sin] of 8-bit phases of rows X (n, d), int64 in units of 1/4096."""
+    phases = phases_to_uint8(m.turns(X))
+    table = _wave_table()
+    return np.concatenate([table[0][phases], table[1][phases]], axis=-1)
+
+
+def largest_square(k: int) -> int:
+    """Return the largest squared length of a row of k phases: exact, for every row there is."""
+    cos, sin = _wave_table()
+    return k * int((cos * cos + sin * sin).max())
+
+
+def _wave_table() -> tuple[np.ndarray, np.ndarray]:
+    cos, sin = (np.rint(w.astype(np.float64) * UNIT) for w in waves(phases_to_turns(_WORDS)))
+    return cos.astype(np.int64), sin.astype(np.int64)
+
+
+class Accountant:
+    """A budget of (epsilon, delta), from which every release of the same records is paid.
+
+    Parameters
+    ----------
+    epsilon : float
+    delta : float
+        Far below one over the number of records.
+
+    Attributes
+    ----------
+    epsilon, delta : float
+    rho : float
+        The same budget in zero-concentrated differential privacy, by OpenDP's conversion.
+    spent : float
+        Of rho.
+
+    Examples
+    --------
+    >>> from primal.privacy import Accountant
+    >>> Accountant(1.0, 1e-5).spent
+    0.0
+    """
+
+    def __init__(self, epsilon: float, delta: float) -> None:
+        self.epsilon = positive_scale("epsilon", epsilon)
+        self.delta = real_number("delta", delta, above=0.0, below=1.0)
+        self.spent = 0.0
+
+    @property
+    def rho(self) -> float:
+        """The largest rho whose epsilon at this delta is within the budget, or hardly less."""
+        return _rho_of(self.epsilon, self.delta)
+
+    @property
+    def left(self) -> float:
+        """What is left of rho."""
+        return max(0.0, self.rho - self.spent)
+
+    def spend(self, rho: float) -> None:
+        """Take from the budget, or refuse."""
+        rho = positive_scale("rho", rho)
+        if rho > self.left:
+            raise ParameterError(
+                f"the budget epsilon = {self.epsilon:g} has rho = {self.left:.4g} left of "
+                f"{self.rho:.4g}, and this release takes {rho:.4g}: release less."
+            )
+        self.spent += rho
+
+
+@lru_cache
+def _rho_of(epsilon: float, delta: float) -> float:
+    """Return the largest rho, up to a millionth of it, that has at most this epsilon at delta."""
+    # rho + 2 sqrt(rho log 1/delta) is an upper bound of epsilon, and not twice as large.
+    root = math.sqrt(-math.log(delta))
+    low = (math.sqrt(epsilon - math.log(delta)) - root) ** 2
+    high = 2.0 * low
+    while epsilon_of(high, delta) <= epsilon:
+        low, high = high, 2.0 * high
+    while high - low > 1e-6 * low:
+        middle = (low + high) / 2.0
+        low, high = (middle, high) if epsilon_of(middle, delta) <= epsilon else (low, middle)
+    return low
+
+
+def epsilon_of(rho: float, delta: float) -> float:
+    """Return epsilon at delta of rho, by OpenDP's conversion."""
+    if rho <= 0.0:
+        return 0.0
+    dp = opendp()
+    approximate = dp.c.make_zCDP_to_approxDP(_measurement(1.0 / math.sqrt(2.0 * rho)))
+    return float(approximate.map(1.0).epsilon(delta))
+
+
+def noisy(
+    sums: np.ndarray, square: int, rho: float, budget: Accountant
+) -> tuple[np.ndarray, float]:
+    """Return sums with discrete Gaussian noise, and its scale, paid from the budget.
+
+    `square` is the square of the most that one record changes `sums`, int64 of any shape.
+    """
+    sensitivity = math.nextafter(math.sqrt(square), math.inf)
+    # A little more noise, so that the rounding of OpenDP's bounds cannot exceed rho.
+    scale = sensitivity / math.sqrt(2.0 * rho) * (1.0 + 1e-9)
+    measurement = _measurement(scale)
+    budget.spend(float(measurement.map(sensitivity)))
+    released = np.array(measurement(sums.ravel().tolist()), dtype=np.int64)
+    return released.reshape(sums.shape), scale
+
+
+def _measurement(scale: float) -> Any:
+    dp = opendp()
+    space = dp.vector_domain(dp.atom_domain(T="i64")), dp.l2_distance(T="f64")
+    return dp.m.make_gaussian(*space, scale=scale)
+
+
+def opendp() -> Any:
+    """Return OpenDP, with the parts enabled that this room uses."""
+    dp = require("opendp.prelude", "differential privacy")
+    dp.enable_features("contrib")
+    return dp

@@ -1,0 +1,172 @@
+"""The audit orders encoders as it must, and its report is whole, readable and escaped."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+import primal
+from primal import PrimalError
+from primal.cli import cli
+from primal.privacy import Key, KeyedPrime, audit
+
+
+def data(n=240, d=5):
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((n, d))
+    return X, np.where(X[:, 0] > 0.0, "yes", "no")
+
+
+@pytest.fixture(scope="module")
+def report():
+    X, attribute = data()
+    m = primal.DynamicPrime(5, 32, 0.4, basis="auto")
+    return audit(m, X, attribute=attribute, name="our <map>")
+
+
+def test_every_encoder_gets_four_numbers(report):
+    names = [s.name for s in report.subjects]
+    assert names[:4] == ["our <map>", "no map", "random projection", "public prime map"]
+    by_name = {s.name: s for s in report.subjects}
+    for subject in report.subjects:
+        for number in subject.numbers().values():
+            assert number.low <= number.value <= number.high
+    assert by_name["our <map>"].inversion.high < 1e-4
+    assert by_name["no map"].inversion.high < 1e-3
+    assert by_name["keyed prime map, 4 bits"].inversion.value < 0.2
+    assert 0.2 < by_name["public prime map, one bit"].inversion.value < 0.9
+    assert by_name["our <map>"].linkage.value == 1.0
+    assert by_name["keyed prime map, 4 bits"].linkage.value < 0.1
+    assert by_name["no map"].attribute.value > 0.9
+    text = " ".join(report.sentences())
+    assert "Rows can be read back" in text
+    assert "joined row by row" in text
+    assert "no proof" in text
+
+
+def test_an_encoder_of_nothing_gives_nothing_away():
+    X, attribute = data()
+    found = audit(lambda rows: np.ones((len(rows), 8)), X, attribute=attribute, baselines=False)
+    text = " ".join(found.sentences())
+    assert "did not recover rows" in text
+    assert "no more than guessing" in text
+    assert "hardly told" in text
+    assert "hardly ever the same row" in text
+    assert len(found.subjects) == 1
+
+
+def test_nobody_is_learned_from_and_attacked():
+    X, _ = data(80)
+    people = np.repeat(np.arange(20), 4)
+    seen = []
+
+    def encode(rows):
+        seen.append(rows)
+        return rows
+
+    audit(encode, X, people=people, baselines=False)
+    who = {tuple(row): person for row, person in zip(X, people, strict=True)}
+    known, attacked = ({who[tuple(row)] for row in rows} for rows in seen[1:3])
+    assert len(known) == len(attacked) == 10
+    assert not known & attacked
+
+
+class _Tags(HTMLParser):
+    void = ("meta", "br")
+
+    def __init__(self):
+        super().__init__()
+        self.open, self.links = [], []
+
+    def handle_starttag(self, tag, attrs):
+        self.links += [v for k, v in attrs if k in ("src", "href")]
+        if tag not in self.void:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_one_file_and_escapes_names(report, tmp_path):
+    report.save(tmp_path / "a.html")
+    report.save(tmp_path / "a.json")
+    page = (tmp_path / "a.html").read_text(encoding="utf-8")
+    tags = _Tags()
+    tags.feed(page)
+    assert tags.open == tags.links == []
+    assert "our &lt;map&gt;" in page
+    assert "<map>" not in page
+    assert "http" not in page
+    assert "prefers-color-scheme:dark" in page
+    stored = json.loads((tmp_path / "a.json").read_text(encoding="utf-8"))
+    assert stored == json.loads(json.dumps(report.as_json()))
+    assert stored["subjects"][0]["numbers"]["linkage"]["value"] == 1.0
+    with pytest.raises(PrimalError, match=r"\.html or \.json"):
+        report.save(tmp_path / "a.pdf")
+
+
+@pytest.mark.parametrize(
+    ("change", "match"),
+    [
+        ({"X": np.eye(5)}, "40 rows at least, got 5"),
+        ({"encode": 3}, "a map or a callable, got 3"),
+        ({"attribute": [1, 2]}, "one label for each of 240 rows"),
+        ({"people": np.zeros(240)}, "people must be several"),
+        ({"network": "yes"}, "network must be True or False"),
+        ({"second": lambda rows: rows[:, :2]}, "codes of another size"),
+    ],
+)
+def test_wrong_arguments_are_named(change, match):
+    given = {"encode": lambda rows: rows, "X": data()[0], "baselines": False, **change}
+    with pytest.raises(PrimalError, match=match):
+        audit(given.pop("encode"), given.pop("X"), **given)
+
+
+@pytest.fixture
+def table(tmp_path, monkeypatch):
+    arrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    monkeypatch.chdir(tmp_path)
+    X, attribute = data(80, 3)
+    columns = {"v": arrow.array(X.tolist()), "a": arrow.array(attribute), "x": arrow.array(X[:, 0])}
+    parquet.write_table(arrow.table(columns), "data.parquet")
+    return tmp_path
+
+
+def test_the_command_audits_a_table(table):
+    (table / "m.json").write_text(json.dumps(primal.DynamicPrime(3, 8, 0.1).spec))
+    line = "privacy audit data.parquet --encoder m.json --columns v --attribute a"
+    done = CliRunner().invoke(cli, [*line.split(), "--html", "r.html", "--json", "r.json"])
+    assert done.exit_code == 0, done.output
+    assert re.search(r"^m +inversion .* attribute 0\.", done.output, flags=re.MULTILINE)
+    assert json.loads((table / "r.json").read_text())["inputs"] == 3
+    assert (table / "r.html").read_text().startswith("<!doctype html>")
+
+
+def test_the_command_takes_a_key_from_a_file_and_shows_none(table):
+    secret = bytes(range(60, 92))
+    m = KeyedPrime(Key(secret, application="cli"), 3, 16, 0.2)
+    (table / "m.json").write_text(json.dumps(m.spec))
+    (table / "key").write_bytes(secret)
+    line = ["privacy", "audit", "data.parquet", "--encoder", "m.json", "--columns", "v"]
+    done = CliRunner().invoke(cli, [*line, "--key-file", "key", "--json", "r.json"])
+    assert done.exit_code == 0, done.output
+    assert secret.decode() not in done.output + (table / "r.json").read_text()
+    without = CliRunner().invoke(cli, line)
+    assert isinstance(without.exception, PrimalError)
+    assert "--key-file" in str(without.exception)
+
+
+@pytest.mark.parametrize(
+    ("more", "match"),
+    [("--columns w", "no column 'w'"), ("--columns a", "must hold numbers"), ("", "must hold")],
+)
+def test_wrong_columns_are_named(table, more, match):
+    (table / "m.json").write_text(json.dumps(primal.DynamicPrime(3, 8, 0.1).spec))
+    line = f"privacy audit data.parquet --encoder m.json {more}"
+    done = CliRunner().invoke(cli, line.split())
+    assert isinstance(done.exception, PrimalError)
+    assert match in str(done.exception)
