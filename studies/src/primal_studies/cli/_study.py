@@ -13,7 +13,7 @@ from primal._extras import require
 from primal_studies import training, uses
 
 # Which folder holds which study; networks are trained with PyTorch.
-STUDIES = {name: "training" for name in training.STUDIES} | {name: "uses" for name in uses.STUDIES}
+STUDIES = dict.fromkeys(training.STUDIES, "training") | dict.fromkeys(uses.STUDIES, "uses")
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})

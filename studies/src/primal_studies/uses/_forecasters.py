@@ -1,4 +1,4 @@
-"""Forecasters without gradients: ridge regression from features of the last states to the next step.
+"""Forecasters without gradients: ridge regression from features of the last states to a step.
 
 All predict the increment of one site from what they see of its neighborhood, with one set of
 weights for all sites. They differ in their features: products of pairs (next-generation reservoir
@@ -19,7 +19,7 @@ from primal_studies.uses._chaos import System
 
 __all__ = ["HYPER", "METHODS", "Forecaster", "n_features_of_products", "seen"]
 
-# Settings of a method's own; each is combined with each penalty: 25 for every method.
+# Settings of a method's own; each is combined with each penalty: 35 for every method.
 HYPER: dict[str, tuple[Any, ...]] = {
     "products": (1, 2, 3, 4, 5),  # steps between delays, times that of the system
     # Cosines alone, or with offsets; gamma, times that of the median distance.
@@ -31,7 +31,7 @@ HYPER: dict[str, tuple[Any, ...]] = {
     ),
 }
 METHODS = tuple(HYPER)
-PENALTIES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4)  # relative to the features' variance
+PENALTIES = (1e-12, 1e-10, 1e-8, 1e-6, 1e-4, 1e-2, 1.0)  # relative to the features' variance
 MOST_ROWS = 6000
 
 
