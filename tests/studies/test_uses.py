@@ -12,7 +12,15 @@ import pytest
 pytest.importorskip("primal_studies")
 pytest.importorskip("scipy")
 
-from primal_studies.uses import STUDIES, _chaos, _families, _forecasters, multiuser
+from primal_studies.uses import (
+    STUDIES,
+    _chaos,
+    _families,
+    _forecasters,
+    fingerprints,
+    multiuser,
+    optics,
+)
 from primal_studies.uses._rates import wilson
 
 
@@ -170,3 +178,42 @@ def test_an_echo_state_network_forgets_its_start():
     made = _forecasters.Forecaster(system, "echo state", (0.5, 0.5, 1.0), 50, 0, data)
     late, later = (made._with_states(data[first:300])[-1] for first in (0, 100))
     np.testing.assert_allclose(late, later, atol=1e-10)
+
+
+@pytest.mark.parametrize(("bits", "drift"), [(1, 0.0), (3, 0.0), (8, 0.1), (2, 0.05)])
+def test_what_rounding_and_drift_leave_of_the_amplitude(bits, drift):
+    rng = np.random.default_rng(0)
+    turns = rng.random(400_000)
+    moved = optics.masked(turns, bits) + drift * rng.standard_normal(len(turns))
+    left = np.exp(2j * np.pi * (moved - turns)).mean()
+    assert abs(left - optics.amplitude(bits, drift)) < 0.006  # four standard deviations
+
+
+@pytest.mark.parametrize("condition", [(2, 0.0, 8.0), (8, 0.15, 4.0), (8, 0.0, 16.0)])
+def test_the_rule_predicts_how_often_a_correlator_is_right(condition):
+    bits, drift, noise = condition
+    run = {"bits": bits, "drift": drift, "noise": noise, "family": "random", "trials": 1500}
+    right = optics.measure_correlator(run | {"seed": 0})["right"]
+    low, high = wilson(right, 1500, deviations=3.0)
+    assert low < optics.predicted_rate(bits, drift, noise) < high
+
+
+def test_scores_of_an_ideal_hash_are_small_and_of_a_counter_are_not():
+    prints = np.random.default_rng(0).integers(0, 256, (1 << 14, 8)).astype(np.uint8)
+    found = fingerprints.scores(prints)
+    assert abs(found["collisions"]) < 4
+    assert abs(found["bytes"]) < 5  # the largest of eight
+    assert found["correlation"] < 6  # the largest of 2016
+    prints[:, 1] = 7
+    assert fingerprints.scores(prints)["bytes"] > 1000
+    prints[:, 1] = prints[:, 0]
+    assert fingerprints.scores(prints)["correlation"] == pytest.approx(128, rel=1e-3)
+    prints[:, :3] = 0
+    assert fingerprints.scores(prints)["pairs"] == (1 << 14) * ((1 << 14) - 1) / 2
+
+
+def test_grid_points_are_all_different():
+    x = fingerprints.points("grid", 5000, np.random.default_rng(0))
+    assert x.shape == (5000, 8)
+    assert len(np.unique(x, axis=0)) == 5000
+    assert set(np.unique(x * 16).tolist()) <= set(range(16))

@@ -119,7 +119,7 @@ class Basis:
                 name = "orthogonal"
         if checked_sampling(self.primes) != "consecutive" and name not in _EXACT:
             raise ParameterError(
-                f'primes="{self.primes}" goes with basis "paper" or "signed", got basis {name!r}: its '
+                f'primes="{self.primes}" goes with basis "paper" or "signed", got {name!r}: its '
                 "frequencies follow a Gaussian law and have no wide range to compress."
             )
         # Mantissas, digits and values of every entry, and the primes behind them.
