@@ -5,7 +5,8 @@ Inputs are uniform, or numbered: 16 x 16 x ... grid points, the case that weak h
 2**16 of them: pairs whose first 24 bits are equal (128 are expected by chance), the share of bits
 that changes when one number changes by 2**-20, chi-squared of the values of every byte, the largest
 correlation of two bits. Scores are in standard deviations of an ideal hash. The paper's basis and
-`auto`; beside them frequencies drawn at random, and BLAKE2b. Last: how many inputs come back from what the fingerprint is made of.
+`auto`; beside them frequencies drawn at random, and BLAKE2b. Last: how many inputs come back from
+what the fingerprint is made of.
 
     primal study fingerprints --out results
 """
@@ -183,23 +184,15 @@ def score_table(runs: list[Settings]) -> str:
 def back_table(runs: list[Settings]) -> str:
     """Return what comes back."""
     rows = [
-        [run["basis"], f"{run['sigma']:g}", f"{run['phases']} x {run['kept']}"]
-        + [f"{100 * run['right']:.1f}", f"{100 * run['unique']:.1f}", run["wrong_but_unique"]]
-        + [f"{run['deviation']:.1e}"]
+        [
+            *(run["basis"], f"{run['sigma']:g}", f"{run['phases']} x {run['kept']}"),
+            *(f"{100 * run['right']:.1f}", f"{100 * run['unique']:.1f}", run["wrong_but_unique"]),
+            f"{run['deviation']:.1e}",
+        ]
         for run in runs
     ]
-    return table(
-        [
-            "basis",
-            "sigma",
-            "kept",
-            "right, %",
-            "called unique, %",
-            "wrong but unique",
-            "deviation of x",
-        ],
-        rows,
-    )
+    header = ["basis", "sigma", "kept", "right, %", "called unique, %", "wrong but unique"]
+    return table([*header, "deviation of x"], rows)
 
 
 def draw(runs: list[Settings], out: Path) -> None:
