@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("primal_studies")
 pytest.importorskip("scipy")
+pytest.importorskip("sklearn")
 
 from primal_studies.uses import (
     STUDIES,
@@ -18,6 +19,7 @@ from primal_studies.uses import (
     _families,
     _forecasters,
     fingerprints,
+    kspace,
     multiuser,
     optics,
 )
@@ -27,6 +29,8 @@ from primal_studies.uses._rates import wilson
 @pytest.mark.parametrize("name", STUDIES)
 def test_a_quick_run_ends_in_tables_and_a_second_one_reads_them_back(name, tmp_path, capsys):
     pytest.importorskip("matplotlib")
+    if name == "kspace":
+        pytest.importorskip("skimage")
     script = importlib.import_module(f"primal_studies.uses.{name}")
     arguments = ["--quick", "--seeds", "1", "--out", str(tmp_path)]
     tables = script.main(arguments)
@@ -217,3 +221,43 @@ def test_grid_points_are_all_different():
     assert x.shape == (5000, 8)
     assert len(np.unique(x, axis=0)) == 5000
     assert set(np.unique(x * 16).tolist()) <= set(range(16))
+
+
+@pytest.mark.parametrize("pattern", ["kronecker", "random", "poisson", "radial", "uniform"])
+@pytest.mark.parametrize("share", [0.1, 0.25])
+def test_patterns_take_the_share_asked_for_and_the_center(pattern, share):
+    mask = kspace.sampled(pattern, 64, share, 2.5, seed=1)
+    assert mask.shape == (64, 64)
+    assert mask.sum() == round(share * 64 * 64)
+    assert np.fft.fftshift(mask)[28:36, 28:36].all()
+    again = kspace.sampled(pattern, 64, share, 2.5, seed=1)
+    np.testing.assert_array_equal(mask, again)
+    assert (kspace.sampled(pattern, 64, share, 2.5, seed=2) != mask).any()
+
+
+def test_a_kronecker_pattern_spreads_more_evenly_than_a_random_one():
+    """Numbers of points in 8 x 8 cells; those of independent points vary by their own mean."""
+
+    def variance(pattern):
+        mask = np.fft.fftshift(kspace.sampled(pattern, 128, 0.12, 1.0, seed=0))
+        cells = mask.reshape(16, 8, 16, 8).sum(axis=(1, 3))
+        return cells[:4].var()  # away from the center, which is full
+
+    assert variance("kronecker") < 0.5 * variance("random")
+
+
+def test_isometry_of_pairs_is_the_coherence():
+    """Two atoms of cosine c have the eigenvalues 1 + c and 1 - c."""
+    run = {"dictionary": "gaussian", "m": 32, "order": 2, "supports": 40_000, "seed": 0}
+    atoms = kspace.dictionary_atoms("gaussian", 32, 0)
+    coherence = np.abs(atoms @ atoms.T - np.eye(len(atoms))).max()
+    found = kspace.measure_isometry(run)["constant"]
+    assert 0.9 * coherence < found <= coherence + 1e-12
+
+
+def test_all_of_k_space_gives_the_image():
+    pytest.importorskip("skimage")
+    image = kspace.phantom(32)
+    everything = np.ones((32, 32), dtype=bool)
+    found = kspace.reconstructed(np.fft.fft2(image, norm="ortho"), everything, 0.1, 2)
+    np.testing.assert_allclose(found, image, atol=1e-12)
