@@ -16,7 +16,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 from contextlib import suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -138,9 +138,14 @@ def _truth(name: str, seed: int, n_starts: int, exponent: float, longest: float)
 @lru_cache(maxsize=8)
 def _scaled(name: str, seed: int, n_starts: int, n_steps: int) -> np.ndarray:
     """Return a trajectory in units in which every channel has mean 0 and variance 1."""
-    first = trajectory(SYSTEMS[name], 5000, 8, 1000)
-    mean, std = first.mean(axis=(0, 1, 2)), first.std(axis=(0, 1, 2))
+    mean, std = _mean_and_std(name)
     return (trajectory(SYSTEMS[name], seed, n_starts, n_steps) - mean) / std
+
+
+@cache
+def _mean_and_std(name: str) -> tuple[np.ndarray, np.ndarray]:
+    found = trajectory(SYSTEMS[name], 5000, 8, 1000)
+    return found.mean(axis=(0, 1, 2)), found.std(axis=(0, 1, 2))
 
 
 def mean_interval(runs: list[Settings]) -> tuple[float, float, float]:
