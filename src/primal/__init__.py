@@ -14,7 +14,7 @@ from primal._specs import from_spec
 from primal.bases import Basis, equal_bandwidth
 from primal.decoding import Box, Gaussian, Integers, decode_exact
 from primal.errors import NumericalWarning, PrimalError
-from primal.maps import DynamicPrime, KernelPrime, StaticPrime
+from primal.maps import DynamicPrime, KernelPrime, StaticPrime, choose_sigma
 from primal.turns import increments, primes
 
 if _TYPE_CHECKING:
@@ -32,6 +32,7 @@ __all__ = [
     "StaticPrime",
     "bounds",
     "capacity",
+    "choose_sigma",
     "codebook",
     "decode_exact",
     "equal_bandwidth",

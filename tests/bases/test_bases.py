@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import primal
 from primal.bases import BASES, BASIS_VERSION, Basis, equal_bandwidth
-from primal.bases._sampling import LOG_POOL, log_indices
+from primal.bases._sampling import log_indices
 
 # These change only with BASIS_VERSION.
 FINGERPRINTS = {
@@ -227,7 +227,7 @@ def test_log_indices_are_distinct_and_prefix_stable():
     longest = log_indices(20_000)
     assert len(np.unique(longest)) == 20_000
     assert longest.min() >= 0
-    assert longest.max() < LOG_POOL
+    assert longest.max() < 1 << 21
     for n in (1, 2, 3, 17, 1000):
         np.testing.assert_array_equal(log_indices(n), longest[:n])
 
@@ -240,10 +240,33 @@ def test_log_indices_are_even_in_the_logarithm():
     np.testing.assert_array_less(np.abs(counts[9:] - 512 / 21), 1.5)
 
 
-def test_log_indices_can_fill_the_whole_pool(monkeypatch):
-    # In a small pool most wishes lie above the top: they start again from the bottom.
-    monkeypatch.setattr("primal.bases._sampling.LOG_POOL", 5000)
-    assert sorted(log_indices(5000)) == list(range(5000))
+def test_log_indices_can_fill_the_whole_pool():
+    # Low octaves have fewer indices than wishes, so the top runs over and starts again below.
+    assert sorted(log_indices(4096, 12)) == list(range(4096))
+
+
+def test_a_pool_is_a_range_of_frequencies_whatever_d_is():
+    last = np.sqrt(primal.primes(1 << 12)[-1])
+    for d in (1, 2, 8, 32):
+        found = Basis("paper", d, 64, primes="log-12").frequencies
+        assert found.min() == pytest.approx(np.sqrt(2.0))
+        assert 0.9 * last < found.max() < 1.0001 * last
+        grown = Basis("paper", d, 64, primes="log-12").grow(100).frequencies
+        np.testing.assert_array_equal(grown[:64], found)
+        consecutive = Basis("paper", d, 64).frequencies
+        assert consecutive.max() == pytest.approx(np.sqrt(primal.primes(64 * d)[-1]))
+
+
+def test_the_primes_of_a_small_pool_by_hand():
+    # Exponents 0, 3/2, 3/4, 9/4 of 2, rounded down: indices 0, 1, then 0 again, which moves
+    # up past 1 to 2, and 3, in a pool of 2, 3, 5, 7, 11, 13, 17, 19.
+    squares = np.square(Basis("paper", 1, 4, primes="log-3").frequencies[:, 0])
+    assert squares.round().astype(int).tolist() == [2, 3, 5, 7]
+
+
+def test_a_pool_that_is_too_small_names_one_that_is_not():
+    with pytest.raises(primal.PrimalError, match=r'pool of 64 cannot .* 100 .*"log-7"'):
+        Basis("paper", 10, 10, primes="log-6").table
 
 
 def test_the_table_cannot_be_changed():

@@ -256,6 +256,11 @@ BAD_CALLS = {
         ParameterError,
         ["primes", "'odd'", "log"],
     ),
+    "pool of primes": (
+        lambda: DynamicPrime(2, 4, primes="log-21"),
+        ParameterError,
+        ["primes", "'log-21'", "from 1 to 20"],
+    ),
     "log primes of a Gaussian basis": (
         lambda: DynamicPrime(2, 4, basis="auto", primes="log"),
         ParameterError,

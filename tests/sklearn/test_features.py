@@ -413,3 +413,18 @@ def test_erased_features_decode_to_nan():
     assert len(seen) == 1
     assert np.isnan(found[3]).all()
     np.testing.assert_array_equal(np.delete(found, 3, 0), np.delete(expected, 3, 0))
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern32", "prime"])
+def test_gamma_manifold_keeps_a_tenth_free(kernel):
+    X = np.random.default_rng(0).uniform(-3.0, 7.0, (100, 3))
+    features = PrimeFeatures(64, kernel=kernel, gamma="manifold").fit(X)
+    certificate = features.inverse_certificate_
+    assert certificate.invertible
+    assert certificate.peak_turns == pytest.approx(0.45, rel=1e-6)
+    np.testing.assert_allclose(features.inverse_transform(features.transform(X)), X, atol=1e-6)
+
+
+def test_gamma_manifold_needs_an_inverse():
+    with pytest.raises(primal.errors.NotInvertibleError, match="n_components = 6 or more"):
+        PrimeFeatures(4, form="pair", gamma="manifold").fit(np.eye(3))

@@ -15,7 +15,7 @@ from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import _gaussian, _roots
 from primal.bases._hadamard import HADAMARD_KERNELS, HadamardTable
 from primal.bases._laws import LAWS
-from primal.bases._sampling import SAMPLINGS
+from primal.bases._sampling import checked_sampling
 from primal.bases._table import FrequencyTable
 from primal.errors import ParameterError
 
@@ -95,9 +95,10 @@ class Basis:
     sigma : float or sequence of k floats, default=1.0
         Scale of all frequencies, or of each one (the paper's diagonal matrix), from 1e-100 to
         1e100.
-    primes : {"consecutive", "log"}, default="consecutive"
+    primes : {"consecutive", "log", "log-b"}, default="consecutive"
         Which primes the ``paper`` and ``signed`` bases take. ``"log"`` samples the first
-        2**21 primes evenly in the logarithm of their index.
+        2**21 primes evenly in the logarithm of their index, ``"log-12"`` the first 2**12: the
+        range of frequencies is then sqrt(2) to the root of the pool's last prime at any d.
 
     Raises
     ------
@@ -128,9 +129,9 @@ class Basis:
             name = auto_basis(d)
             if name == "hadamard" and not np.isscalar(self.sigma):
                 name = "orthogonal"
-        if one_of("primes", self.primes, SAMPLINGS) == "log" and name not in _EXACT:
+        if checked_sampling(self.primes) != "consecutive" and name not in _EXACT:
             raise ParameterError(
-                f'primes="log" goes with basis "paper" or "signed", got basis {name!r}: its '
+                f'primes="{self.primes}" goes with basis "paper" or "signed", got {name!r}: its '
                 "frequencies follow a Gaussian law and have no wide range to compress."
             )
         # Mantissas, digits and values of every entry, and the primes behind them.

@@ -41,8 +41,8 @@ def resolved_gamma(
         if gamma == "median":
             return median_gamma(X, kernel, weights)
         raise ParameterError(
-            f"gamma must be 'scale', 'median', a positive number or one for each column, "
-            f"got {gamma!r}."
+            f"gamma must be 'scale', 'median', 'manifold', a positive number or one for each "
+            f"column, got {gamma!r}."
         )
     return checked_gamma(gamma, X.shape[1], one_of("kernel", kernel, KERNELS))
 

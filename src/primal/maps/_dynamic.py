@@ -76,8 +76,8 @@ class DynamicPrime:
         ``"exact"``: phases within 2**-25 turn of the real-number definition up to 2**32
         turns, and the same bits from every engine, batch and machine. ``"fast"``: one
         float64 matrix product, float32-accurate up to 2**20 turns, bits not promised.
-    primes : {"consecutive", "log"}, default="consecutive"
-        Which primes the ``paper`` and ``signed`` bases take.
+    primes : {"consecutive", "log", "log-b"}, default="consecutive"
+        Which primes the ``paper`` and ``signed`` bases take; see :class:`primal.Basis`.
     layer_norm : bool, default=False
         Shift and scale every row of x to mean 0 and variance 1 first (the paper's remedy for
         unnormalised inputs). Decoding then returns the normalised row.

@@ -41,6 +41,8 @@ DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
 # more, and sparse rows made dense take too much memory.
 BLOCK_FEATURES = 1 << 22
+# What gamma="manifold" keeps free: room for noise, and for inputs a tenth beyond the range.
+_MARGIN_TURNS = 0.05
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,10 +147,11 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
     ----------
     n_components : int, default=1024
         Number of features D; odd numbers are allowed.
-    gamma : "scale", "median", float or array_like of shape (d,), default="scale"
+    gamma : "scale", "median", "manifold", float or array_like of shape (d,), default="scale"
         ``"scale"`` is 1 / (d Var X), as scikit-learn means it; ``"median"`` makes the median
-        distance between rows the length scale; an array has one value for each column
-        (automatic relevance determination).
+        distance between rows the length scale; ``"manifold"`` is the largest at which phases of
+        the range of X stay 0.05 turns below half a turn, so that `inverse_transform` holds; an
+        array has one value for each column (automatic relevance determination).
     kernel, basis, form, layout, precision
         As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency.
@@ -224,12 +227,16 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
-        gamma = resolved_gamma(self.gamma, self.kernel, X, weights)
-        width = None if self.method == "growable" else column_widths(X, weights)
-        self._set_map(self._new_map(X.shape[1], gamma, None, width))
         self.n_samples_seen_ = 0
         self.data_min_, self.data_max_ = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
         self._note_range(X)
+        width = None if self.method == "growable" else column_widths(X, weights)
+        if isinstance(self.gamma, str) and self.gamma == "manifold":
+            # Of the growable map, which has an inverse at any D.
+            gamma, width = self._invertible_gamma(X.shape[1]), None
+        else:
+            gamma = resolved_gamma(self.gamma, self.kernel, X, weights)
+        self._set_map(self._new_map(X.shape[1], gamma, None, width))
         if self.form_ == "offset":
             center = _rounded_center(X, weights, self.data_min_, self.data_max_)
             self._set_map(self._new_map(X.shape[1], gamma, center))
@@ -325,6 +332,15 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         names = ("basis", "form", "layout", "precision", "method")
         options = {name: getattr(self, name) for name in names} | {"width": width}
         return KernelPrime(d, n_components, self.kernel, gamma, center=center, **options)
+
+    def _invertible_gamma(self, d: int) -> float:
+        """Return the largest gamma at which phases of the range stay `_MARGIN_TURNS` below 0.5."""
+        m = self._new_map(d, 1.0, None)
+        certificate = certify(m, self.data_min_, self.data_max_)
+        if reason := _obstacle(m, 0.0, certificate.safe_gamma):
+            raise NotInvertibleError(f"gamma='manifold' is for features with an inverse: {reason}")
+        ratio = (0.5 - _MARGIN_TURNS) / 0.5
+        return float(KERNELS[self.kernel].gamma_after(certificate.safe_gamma, ratio))
 
     def _set_map(self, m: KernelPrime) -> None:
         self.map_, self._n_features_out = m, m.D

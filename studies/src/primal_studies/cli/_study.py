@@ -1,4 +1,4 @@
-"""``primal study``: train the networks behind one page of the documentation."""
+"""``primal study``: run the measurements behind one page of the documentation."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ import click
 import primal_studies
 from primal._extras import require
 from primal.cli._common import json_option
-from primal_studies.training import STUDIES
+from primal_studies import training, uses
+
+# Which folder holds which study; networks are trained with PyTorch.
+STUDIES = dict.fromkeys(training.STUDIES, "training") | dict.fromkeys(uses.STUDIES, "uses")
 
 
 @click.command(context_settings={"ignore_unknown_options": True, "help_option_names": []})
@@ -47,8 +50,9 @@ def study(
         return
     if name not in STUDIES:
         raise click.UsageError(f"there is no study {name!r}: choose from {', '.join(STUDIES)}.")
-    require("torch", f"primal study {name}")
-    main = importlib.import_module(f"primal_studies.training.{name}").main
+    if STUDIES[name] == "training":
+        require("torch", f"primal study {name}")
+    main = importlib.import_module(f"primal_studies.{STUDIES[name]}.{name}").main
     if not as_json:
         main(list(options))
         return
@@ -59,5 +63,6 @@ def study(
 
 def _about(name: str) -> str:
     """Return the first line of a study's docstring, without PyTorch, which it imports."""
-    source = (Path(primal_studies.__file__).parent / "training" / f"{name}.py").read_text("utf-8")
+    folder = Path(primal_studies.__file__).parent / STUDIES[name]
+    source = (folder / f"{name}.py").read_text("utf-8")
     return (ast.get_docstring(ast.parse(source)) or "").splitlines()[0]

@@ -20,8 +20,6 @@ from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
-import torch
-
 __all__ = [
     "Settings",
     "machine",
@@ -29,6 +27,7 @@ __all__ = [
     "options",
     "run_all",
     "select",
+    "show",
     "table",
     "total_seconds",
 ]
@@ -37,12 +36,18 @@ Settings = dict[str, Any]
 
 
 def options(
-    description: str, argv: Sequence[str] | None = None, *, seeds: int = 3
+    description: str, argv: Sequence[str] | None = None, *, seeds: int = 3, trains: bool = True
 ) -> argparse.Namespace:
-    """Return the options that every experiment has: quick, device, out, seeds, draw."""
+    """Return the options that every experiment has: quick, out, seeds, draw.
+
+    One that trains networks has a device.
+    """
     parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
-    parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    if trains:
+        parser.add_argument("--device", default="cpu", help="cpu or cuda")
+    else:
+        parser.set_defaults(device=None)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
     parser.add_argument("--seeds", type=int, default=seeds, help="number of seeds")
     parser.add_argument("--draw", action="store_true", help="only draw what was measured")
@@ -138,6 +143,14 @@ def total_seconds(runs: Iterable[Settings]) -> str:
     return f"{len(listed)} runs took {sum(run['seconds'] for run in listed):.0f} s on {machines}."
 
 
+def show(tables: dict[str, str], runs: Sequence[Settings]) -> Sequence[Settings]:
+    """Print the tables and what they cost; return the runs."""
+    for text in tables.values():
+        print(text, end="\n\n")
+    print(total_seconds(runs))
+    return runs
+
+
 def _key(settings: Settings) -> str:
     return json.dumps(settings, sort_keys=True)
 
@@ -150,8 +163,12 @@ def _write(path: Path, results: Settings) -> None:
     fresh.replace(path)
 
 
-def machine(device: str) -> str:
+def machine(device: str | None) -> str:
     """Return what a run was measured on, as text."""
+    if device is None:
+        return f"{platform.machine()} CPU"
+    import torch
+
     if device.startswith("cuda"):
         chip = torch.cuda.get_device_name(device)
     else:
