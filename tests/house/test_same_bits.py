@@ -5,7 +5,7 @@ import pytest
 
 import primal
 from primal import hdc
-from primal.kernels import KERNELS
+from primal.kernels import KERNELS, column_widths
 
 DIMENSIONS = [*range(1, 13), 64]
 GAMMA, D = 0.37, 48
@@ -25,7 +25,7 @@ def test_scikit_learn(d, kernel):
     sklearn = pytest.importorskip("primal.sklearn")
     x = points(d)
     features = sklearn.PrimeFeatures(D, kernel=kernel, gamma=GAMMA, form="pair").fit(x)
-    m = primal.KernelPrime(d, D, kernel, GAMMA, form="pair", width=x.std(axis=0, dtype="float64"))
+    m = primal.KernelPrime(d, D, kernel, GAMMA, form="pair", width=column_widths(x))
     np.testing.assert_array_equal(features.transform(x), m.encode(x))
 
 

@@ -63,3 +63,9 @@ def test_designs_invert_and_do_not_grow():
 def test_models_stay_growable():
     model = PrimeRidgeRegressor(64, gamma=1.0).fit(X, X[:, 0])
     assert model.features_.method_ == "growable"
+
+
+def test_folds_get_the_same_frequencies():
+    X = np.random.default_rng(0).standard_normal((1000, 2)) * (1.1, 30.0)
+    parts = [PrimeFeatures(64, gamma=0.1).fit(X[part::5]) for part in range(5)]
+    assert len({part.map_.fingerprint for part in parts}) == 1
