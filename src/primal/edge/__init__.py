@@ -6,6 +6,7 @@ computes on a chip; :func:`as_sensor` makes them from maps and fitted estimators
 
 from primal.edge._c import HeaderReport, export_c
 from primal.edge._fitted import as_sensor
+from primal.edge._js import JS_MODULE, to_js
 from primal.edge._q15 import waves_q15
 from primal.edge._readout import SensorModel
 from primal.edge._sensors import INPUTS, KINDS, SensorMap
@@ -13,10 +14,12 @@ from primal.edge._sensors import INPUTS, KINDS, SensorMap
 __all__ = [
     "HeaderReport",
     "INPUTS",
+    "JS_MODULE",
     "KINDS",
     "SensorMap",
     "SensorModel",
     "as_sensor",
     "export_c",
+    "to_js",
     "waves_q15",
 ]
