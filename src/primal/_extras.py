@@ -11,6 +11,7 @@ _PACKAGES = {
     "gpytorch": ("GPyTorch", "gp"),
     "matplotlib": ("matplotlib", "plot"),
     "numba": ("Numba", "fast"),
+    "onnx": ("ONNX", "onnx"),
     "pyarrow": ("pyarrow", "data"),
     "ray": ("Ray", "ray"),
     "scipy": ("SciPy", "codebooks"),
