@@ -44,7 +44,7 @@ def to_js(model: StaticPrime | DynamicPrime) -> dict[str, object]:
         made = model.spec
         return made if model.spacing == "raw" else made | {"increments": _packed(model.increments)}
     if not isinstance(model, DynamicPrime):
-        raise ParameterError(f"expected a StaticPrime or a DynamicPrime, got {model!r:.60}.")
+        raise ParameterError(f"model must be a StaticPrime or DynamicPrime, got {model!r:.60}.")
     made = model.spec
     if made["layer_norm"] or model.precision != "exact":
         raise ParameterError(
