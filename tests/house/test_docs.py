@@ -71,7 +71,8 @@ def test_page_examples(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPat
         pytest.skip("the documentation is not part of this installation")
     monkeypatch.chdir(tmp_path)
     examples = _only_examples(page.read_text(encoding="utf-8"))
-    for package in ("torch", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy"):
+    packages = ("torch", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy", "onnxruntime")
+    for package in packages:
         needed = re.search(rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b", examples)
         if needed and importlib.util.find_spec(package) is None:
             pytest.skip(f"{page.name} needs {package}, which is not installed")
@@ -92,6 +93,8 @@ def test_docstring_examples(name: str, tmp_path: Path, monkeypatch: pytest.Monke
             raise
         pytest.skip(f"{name} needs {missing}, which is not installed")
     for test in doctest.DocTestFinder().find(module, name):
+        if "to_onnx" in test.name and importlib.util.find_spec("onnx") is None:
+            pytest.skip(f"{test.name} needs onnx, which is not installed")
         _run(test)
 
 
