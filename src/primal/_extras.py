@@ -12,6 +12,7 @@ _PACKAGES = {
     "matplotlib": ("matplotlib", "plot"),
     "numba": ("Numba", "fast"),
     "opendp": ("OpenDP", "privacy"),
+    "onnx": ("ONNX", "onnx"),
     "pyarrow": ("pyarrow", "data"),
     "ray": ("Ray", "ray"),
     "scipy": ("SciPy", "codebooks"),

@@ -67,8 +67,8 @@ def _only_examples(text: str) -> str:
 def _missing(examples: str) -> str | None:
     """Return a package that examples need and that is not installed."""
     packages = ("torch", "torchhd", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy")
-    for package in (*packages, "opendp"):
-        needed = re.search(rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b", examples)
+    for package in (*packages, "opendp", "onnx", "onnxruntime"):
+        needed = re.search(rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b|\bto_{package}\b", examples)
         if needed and importlib.util.find_spec(package) is None:
             return package
     return None

@@ -13,7 +13,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-for _package in ("sklearn", "torch", "gpytorch", "pyarrow", "torchhd"):
+for _package in ("sklearn", "torch", "gpytorch", "pyarrow", "torchhd", "onnx"):
     pytest.importorskip(_package, reason="the whole public surface needs every host")
 
 import fuzz_recipes as recipes  # noqa: E402

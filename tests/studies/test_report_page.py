@@ -11,11 +11,11 @@ import base64
 import csv
 import io
 import json
-import os
 import shutil
 from html.parser import HTMLParser
 from pathlib import Path
 
+import chromium
 import fake_paper
 import firefox
 import numpy as np
@@ -23,23 +23,11 @@ import pytest
 
 from primal import DynamicPrime
 from primal.decoding import Box
-from primal.turns._digits import integer_rows, row_exponents
 from primal_studies import paper
 from primal_studies.paper import spiral
 
 for _package in ("matplotlib", "jinja2", "scipy", "sklearn"):
     pytest.importorskip(_package)
-
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-_FLAGS = [
-    "--no-sandbox",  # root, in a container
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 
 
 @pytest.fixture(scope="module")
@@ -58,24 +46,8 @@ def made(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def browser():
-    executable = next(filter(None, map(shutil.which, _BROWSERS)), None)
-    if executable is None:
-        _missing("no Chromium was found: run tools/install_browser.sh")
-    try:
-        from playwright.sync_api import sync_playwright
-    except ImportError:
-        _missing("playwright is not installed: pip install playwright")
-    with sync_playwright() as playwright:
-        # A profile of its own, removed at the end, is what launch() makes.
-        chromium = playwright.chromium.launch(executable_path=executable, args=_FLAGS)
-        yield chromium
-        chromium.close()
-
-
-def _missing(reason):
-    if os.environ.get("CI") or os.environ.get("PRIMAL_REQUIRE_BROWSER"):
-        pytest.fail(reason)
-    pytest.skip(reason)
+    with chromium.started() as browser:
+        yield browser
 
 
 @pytest.fixture
@@ -543,38 +515,24 @@ def some_sigmas():
     return [0.001, 0.007, 0.02, 1.0, 2.0, 0.1 + 0.2, np.pi, 1e-5, *np.exp(drawn).tolist()]
 
 
-def test_whole_numbers_behind_the_phases_are_the_librarys(opened):
-    page = opened()
-    x = awkward_points()
-    found = page.evaluate(
-        "(x) => primal.integerPoints(x).map(({a, X}) => [a, ...X.map(String)])", x.tolist()
-    )
-    exponents = row_exponents(x)
-    assert [row[0] for row in found] == exponents.tolist()
-    assert [[int(v) for v in row[1:]] for row in found] == integer_rows(x, exponents).tolist()
-    compute = """({D, sigma}) => primal.frequencies(D, sigma)
-        .map(({g, mantissas}) => [g, ...mantissas.map(String)])"""
-    for sigma in some_sigmas():
-        table = DynamicPrime(2, 16, sigma).basis.table
-        found = page.evaluate(compute, {"D": 16, "sigma": sigma})
-        assert [row[0] for row in found] == table.exponents.tolist()
-        assert [[int(v) for v in row[1:]] for row in found] == table.mantissas.tolist()
-
-
+@pytest.mark.parametrize("basis", ["paper", "orthogonal"])
 @pytest.mark.parametrize("D", [4, 128])
-def test_phases_and_features_are_the_librarys_bit_for_bit(opened, D):
+def test_phases_and_features_are_the_librarys_bit_for_bit(opened, basis, D):
     page = opened()
     x = awkward_points()
-    compute = """({x, D, sigmas}) => sigmas.map((sigma) => {
-        const trip = primal.roundTrip(x, primal.integerPoints(x), D, sigma);
+    compute = """({x, D, sigmas, basis}) => sigmas.map((sigma) => {
+        const shapes = JSON.parse(document.getElementById("explorer-shapes").textContent);
+        const frequencies = shapes[basis]?.slice(0, D / 2).flatMap((w) => w.map((v) => sigma * v));
+        const map = new primal.DynamicPrime({ d: 2, D, sigma, frequencies });
+        const turns = map.turns(x.flat()), z = map.features(turns);
         const text = (words) => Array.from(
             new Uint8Array(words.buffer), (byte) => String.fromCharCode(byte)).join("");
-        return [btoa(text(trip.turns)), btoa(text(trip.z))];
+        return [btoa(text(turns)), btoa(text(z))];
     })"""
     sigmas = some_sigmas() if D == 4 else some_sigmas()[::4]
-    results = page.evaluate(compute, {"x": x.tolist(), "D": D, "sigmas": sigmas})
+    results = page.evaluate(compute, {"x": x.tolist(), "D": D, "sigmas": sigmas, "basis": basis})
     for sigma, (turns, bits) in zip(sigmas, results, strict=True):
-        m = DynamicPrime(2, D, sigma)
+        m = DynamicPrime(2, D, sigma, basis=basis)
         for coded, right in ((turns, m.turns(x)), (bits, m.encode(x))):
             found = np.frombuffer(base64.b64decode(coded), dtype="<u4")
             np.testing.assert_array_equal(

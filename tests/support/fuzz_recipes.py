@@ -94,6 +94,17 @@ def _new_budget() -> privacy.Accountant:
     return privacy.Accountant(5.0, 1e-5)
 
 
+_SAVED = (
+    *("PrimeFeatures", "PrimeRidgeClassifier", "PrimeRidgeRegressor"),
+    *("PrimeCentroidClassifier", "PrimeOnlineClassifier"),
+)
+
+
+def _saved_model(name: str) -> Path:
+    made = getattr(_estimators, name)(n_components=32).fit(_X, np.arange(len(_X)) % 2)
+    return _saved(f"a {name}", made)
+
+
 def _key_values() -> hdc.KeyValueMemory:
     return hdc.KeyValueMemory(_SPACE).add(_CODES, _OTHER)
 
@@ -244,6 +255,7 @@ ROOMS: dict[str, Room] = {
             "weights": np.ones((2, 16)),
             "sums": np.ones((2, 16), dtype=int),
         },
+        calls={"to_js": {"model": _MAP}},
         options={"export_c": ("scale", "zero", "kind", "inputs")},
         instances={
             "SensorMap": lambda: _SENSOR,
@@ -289,6 +301,8 @@ ROOMS: dict[str, Room] = {
             "PrimeNgrams.fit": {"X": ["abc", "abd"]},
             "PrimeNgrams.transform": {"X": ["abc", "abd"]},
             "PrimeOnlineClassifier": {"epochs": 2},
+            **{f"{name}.save": {"path": f"saved {name}"} for name in _SAVED},
+            **{f"{name}.load": {"path": lambda n=name: _saved_model(n)} for name in _SAVED},
         },
         instances={
             "PrimeCentroidClassifier": _fitted(

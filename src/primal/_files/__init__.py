@@ -2,6 +2,7 @@
 
 from primal._files._folders import FolderFormat
 from primal._files._reading import open_regular, parsed_json, read_json
+from primal._files._tensors import read_tensors, write_tensors
 from primal._files._writing import npy_header, written_whole
 
 __all__ = [
@@ -10,5 +11,7 @@ __all__ = [
     "open_regular",
     "parsed_json",
     "read_json",
+    "read_tensors",
+    "write_tensors",
     "written_whole",
 ]

@@ -1,11 +1,14 @@
 """The same bits on a microcontroller: sensor integers to phases, features and labels.
 
 :class:`SensorMap` and :class:`SensorModel` compute in Python what a header of :func:`export_c`
-computes on a chip; :func:`as_sensor` makes them from maps and fitted estimators.
+computes on a chip; :func:`as_sensor` makes them from maps and fitted estimators. :func:`to_js` and
+:func:`to_onnx` are for browsers and for ONNX runtimes.
 """
 
 from primal.edge._c import HeaderReport, export_c
 from primal.edge._fitted import as_sensor
+from primal.edge._js import JS_MODULE, to_js
+from primal.edge._onnx import to_onnx
 from primal.edge._q15 import waves_q15
 from primal.edge._readout import SensorModel
 from primal.edge._sensors import INPUTS, KINDS, SensorMap
@@ -13,10 +16,13 @@ from primal.edge._sensors import INPUTS, KINDS, SensorMap
 __all__ = [
     "HeaderReport",
     "INPUTS",
+    "JS_MODULE",
     "KINDS",
     "SensorMap",
     "SensorModel",
     "as_sensor",
     "export_c",
+    "to_js",
+    "to_onnx",
     "waves_q15",
 ]

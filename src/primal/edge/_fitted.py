@@ -44,6 +44,16 @@ def as_sensor(
     """
     if isinstance(model, (SensorMap, SensorModel)):
         raise ParameterError("this is a sensor already: scale, zero, kind and inputs are its own.")
+    before, m, readout = parts_of(model)
+    scales, zeros = positive_column("scale", scale, m.d), column("zero", zero, m.d)
+    for step in before:
+        scales, zeros = _scaled(step, scales, zeros)
+    sensor = SensorMap(m, scales, zeros, kind=kind, inputs=inputs)
+    return sensor if readout is None else _model(sensor, readout)
+
+
+def parts_of(model: Any) -> tuple[list[Any], DynamicPrime | KernelPrime, Any]:
+    """Return the steps before the features, the map of these, and the read-out or None."""
     *before, last = _steps(model)
     readout = None
     if before and _is_features(before[-1]) and hasattr(last, "coef_"):
@@ -51,11 +61,7 @@ def as_sensor(
     m = _map_of(last)
     if readout is None and m is not last and not _is_features(last):
         readout = last
-    scales, zeros = positive_column("scale", scale, m.d), column("zero", zero, m.d)
-    for step in before:
-        scales, zeros = _scaled(step, scales, zeros)
-    sensor = SensorMap(m, scales, zeros, kind=kind, inputs=inputs)
-    return sensor if readout is None else _model(sensor, readout)
+    return before, m, readout
 
 
 def _steps(model: Any) -> list[Any]:
@@ -102,13 +108,19 @@ def _scaled(step: Any, scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray,
 
 
 def _model(sensor: SensorMap, readout: Any) -> SensorModel:
-    labels = getattr(readout, "classes_", None)
     if hasattr(readout, "prototypes_"):
+        labels = getattr(readout, "classes_", None)
         return SensorModel(sensor, readout.prototypes_, labels=labels)
+    return SensorModel(sensor, *linear_parts(readout))
+
+
+def linear_parts(readout: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
+    """Return coefficients (m, D), biases (m,), and labels where the largest score decides."""
+    labels = getattr(readout, "classes_", None)
     if not hasattr(readout, "coef_"):
         raise ParameterError(f"a {type(readout).__name__} is not a linear read-out.")
     coef, bias = np.atleast_2d(readout.coef_), np.atleast_1d(readout.intercept_)
     if labels is not None and len(labels) == 2 and len(coef) == 1:
         # One difference for two classes, as scikit-learn has it.
         coef, bias = np.concatenate([-coef, coef]) / 2, np.concatenate([-bias, bias]) / 2
-    return SensorModel(sensor, coef, bias, labels)
+    return coef, bias, labels

@@ -36,6 +36,7 @@ from primal.sklearn._contract import (
     validate_data,
     weighted_rows,
 )
+from primal.sklearn._saved import SavedMixin
 
 DTYPES = (np.float64, np.float32)
 # Features made at once, 16 MB of float32: fewer, and starting the engine's threads shows;
@@ -134,7 +135,9 @@ def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray)
     return ""
 
 
-class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):
+class PrimeFeatures(
+    SavedMixin, SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator
+):
     """Approximate a kernel by cosines and sines of prime frequencies.
 
     The inner product of two rows of the result approximates the kernel of the two rows of X. Takes
@@ -358,6 +361,15 @@ class PrimeFeatures(SpecMixin, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         self.data_min_ = columns("data_min_", fitted["data_min_"], float, m.d)
         self.data_max_ = columns("data_max_", fitted["data_max_"], float, m.d)
         self.n_samples_seen_ = whole_number("n_samples_seen_", fitted["n_samples_seen_"], least=1)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        return {name: self.spec[name] for name in ("parameters", "fitted", "feature_names")}, {}
+
+    @classmethod
+    def _from_state(cls, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> PrimeFeatures:
+        if arrays:
+            raise SpecError(f"features have no arrays, got {', '.join(arrays)}.")
+        return cls._from_spec(fields)
 
     def _note_range(self, X: Any) -> None:
         low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))

@@ -222,7 +222,8 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
         std : ndarray of the shape of mean
         cov : ndarray of shape (n, n) or (n, n, m)
         """
-        if flag("return_std", return_std) and flag("return_cov", return_cov):
+        asked = flag("return_std", return_std), flag("return_cov", return_cov)
+        if all(asked):
             raise ParameterError("return_std and return_cov exclude each other: ask for one.")
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)

@@ -8,13 +8,14 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, is_classifier
+from sklearn.base import ClassifierMixin, is_classifier
 from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import raised_as
+from primal._specs import from_spec, spec_fields
 from primal.engines import row_blocks
-from primal.errors import DataError
+from primal.errors import DataError, SpecError
 from primal.sklearn._contract import checked_by_host, validate_data, weighted_rows
 from primal.sklearn._features import (
     BLOCK_FEATURES,
@@ -23,6 +24,7 @@ from primal.sklearn._features import (
     fitted_features,
     transformed,
 )
+from primal.sklearn._saved import SavedMixin, packed_labels
 
 BITS = 18  # of a rounded feature
 
@@ -32,7 +34,7 @@ def rounded(Z: np.ndarray) -> np.ndarray:
     return np.rint(Z.astype(np.float64) * 2.0**BITS)
 
 
-class PrimeModel(BaseEstimator, metaclass=ABCMeta):
+class PrimeModel(SavedMixin, metaclass=ABCMeta):
     """A learner on prime features, which keeps sums over rows and can add to them later."""
 
     features_: PrimeFeatures
@@ -133,6 +135,44 @@ class PrimeModel(BaseEstimator, metaclass=ABCMeta):
                 check_classification_targets(y)
         return weighted_rows(sample_weight, X, y)
 
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        names = getattr(self, "feature_names_in_", None)
+        parameters = {
+            name: value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+            for name, value in self.get_params(deep=False).items()
+        }
+        fields = {
+            "parameters": parameters,
+            "features": self.features_.spec,
+            "feature_names": None if names is None else names.tolist(),
+            "learned": {},
+        }
+        return fields, {}
+
+    @classmethod
+    def _from_state(cls, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> Self:
+        fields = spec_fields(
+            cls.__name__, fields, ("parameters", "features", "feature_names", "learned")
+        )
+        made = cls(**spec_fields(cls.__name__, fields["parameters"], cls().get_params(deep=False)))
+        features = from_spec(fields["features"])
+        if not isinstance(features, PrimeFeatures) or made.n_components != features.map_.D:
+            raise SpecError(f"features must be {made.n_components} PrimeFeatures.")
+        made.features_, made.n_features_in_ = features, features.n_features_in_
+        if fields["feature_names"] is not None:
+            names = np.array(fields["feature_names"], dtype=object)
+            if names.shape != (made.n_features_in_,) or not all(isinstance(n, str) for n in names):
+                raise SpecError(f"there must be one name for each column, got {names!r:.100}.")
+            made.feature_names_in_ = names  # type: ignore[missing-attribute]
+        left = dict(fields["learned"])
+        made._learned(left, arrays)
+        if arrays or left:
+            raise SpecError(f"these do not belong here: {', '.join([*arrays, *left])}.")
+        return made
+
+    def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        """Take what was learned out of the fields and arrays of a file."""
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
         tags.input_tags.sparse = True
@@ -174,3 +214,17 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         if not np.isin(y, self.classes_).all():
             raise DataError("y holds labels that the model has not seen: use partial_fit first.")
         return np.searchsorted(self.classes_, y)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields, arrays = super()._state()
+        texts, numbers = packed_labels(self.classes_)
+        return fields | {"learned": {"classes": texts}}, arrays | numbers
+
+    def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        texts = fields.pop("classes")
+        labels = arrays.pop("classes", None) if texts is None else np.array(texts)
+        if labels is None or labels.ndim != 1 or labels.dtype.kind not in "biufU":
+            raise SpecError(f"classes must be numbers or texts, got {labels!r:.60}.")
+        if not np.array_equal(np.unique(labels), labels):
+            raise SpecError("classes must be sorted, each of them once.")
+        self.classes_ = labels

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import require_memory, require_work, whole_number
 from primal.errors import DataError
 from primal.sklearn._models import PrimeClassifier
+from primal.sklearn._saved import checked_array
 from primal.turns import increments, static_turns
 
 
@@ -46,6 +47,15 @@ class _Prototypes(PrimeClassifier):
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         return _cosines(Z, self.prototypes_)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields, arrays = super()._state()
+        return fields, arrays | {"sums": self._sums}
+
+    def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super()._learned(fields, arrays)
+        shape, dtype = (len(self.classes_), self.n_components), np.dtype(self._sum_type).str
+        self._sums = checked_array(arrays, "sums", shape, dtype)
 
 
 class PrimeCentroidClassifier(_Prototypes):
@@ -167,6 +177,15 @@ class PrimeOnlineClassifier(_Prototypes):
     def _start(self, y: np.ndarray) -> None:
         super()._start(y)
         self.n_errors_: list[int] = []
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields, arrays = super()._state()
+        return fields, arrays | {"errors": np.array(self.n_errors_, dtype=np.int64)}
+
+    def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super()._learned(fields, arrays)
+        errors = arrays.get("errors", np.empty(0))
+        self.n_errors_ = checked_array(arrays, "errors", (errors.size,), "<i8").tolist()
 
     def _learn(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         self._add(X, targets, weights, whole_number("epochs", self.epochs, least=1))

@@ -16,9 +16,10 @@ from scipy import linalg
 from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import positive_scale, require_memory
+from primal._checks import positive_scale, require_memory, whole_number
 from primal.errors import DataError
 from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
+from primal.sklearn._saved import checked_array
 
 # A sum of this many products of 2**36 stays within 2**53.
 _BLOCK_ROWS = 1 << 16
@@ -157,6 +158,24 @@ class Moments:
         return self._solutions[key]
 
 
+class Solved:
+    """The solution of sums that were not kept: it answers, and takes no more rows."""
+
+    def __init__(self, solution: Solution) -> None:
+        self._solution = solution
+
+    def solve(self, alpha: float | str, amplitude: float) -> Solution:
+        return self._solution
+
+    def __getattr__(self, name: str) -> Any:
+        if name in Moments.__dict__ or name in Moments.__dataclass_fields__:
+            raise DataError(
+                "this model was loaded from a file, which holds coefficients and no sums: fit a "
+                "new one to add rows or features, or keep it as a pickle."
+            )
+        raise AttributeError(name)
+
+
 def _are_counts(weights: np.ndarray | None) -> bool:
     """Whether weights are whole numbers, with which float64 sums of a block are exact."""
     if weights is None:
@@ -201,7 +220,7 @@ def _gcv(
 class _Ridge(PrimeModel):
     """Sums of products of features and targets, and the linear system that they make."""
 
-    _moments: Moments
+    _moments: Moments | Solved
 
     def __init__(
         self,
@@ -270,6 +289,21 @@ class _Ridge(PrimeModel):
         n = self.n_components
         require_memory(8 * n * (n + X.shape[0]), f"a regression on {n} features")
         self._moments = self._moments.with_features(self._whole_features(X), targets, weights)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields, arrays = super()._state()
+        found = self._solution()
+        fields["learned"]["alpha"] = found.alpha
+        return fields, arrays | {"coef": found.coef, "intercept": found.intercept}
+
+    def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        super()._learned(fields, arrays)
+        alpha = positive_scale("alpha", fields.pop("alpha"))
+        labels = getattr(self, "classes_", None)
+        n_targets = arrays.get("intercept", np.empty(0)).size if labels is None else len(labels)
+        coef = checked_array(arrays, "coef", (self.n_components, n_targets), "<f8")
+        intercept = checked_array(arrays, "intercept", (n_targets,), "<f8")
+        self._moments = Solved(Solution(alpha, coef, intercept))
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         solution = self._solution()
@@ -376,6 +410,15 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
         return y.astype(np.float64).reshape(len(y), -1)
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields, arrays = super()._state()
+        fields["learned"]["n_outputs"] = self._n_outputs
+        return fields, arrays
+
+    def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        self._n_outputs = whole_number("n_outputs", fields.pop("n_outputs"), least=1, most=2)
+        super()._learned(fields, arrays)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]

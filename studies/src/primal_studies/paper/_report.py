@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import gzip
 import json
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from primal.bases import Basis
+from primal.edge import JS_MODULE
 from primal.errors import DataError
 from primal_studies.paper._claim import Claim
 from primal_studies.paper._experiment import Experiment, Fact, Row
@@ -111,7 +113,10 @@ def page(ledger: Ledger, sections: Sequence[Section], run: Mapping[str, Any]) ->
             }
         ),
         styles=_part("report.css"),
-        scripts=[_part(name) for name in ("turns.js", "lattice.js", "explorer.js", "report.js")],
+        scripts=[
+            _library(),
+            *(_part(name) for name in ("plane.js", "lattice.js", "explorer.js", "report.js")),
+        ],
     )
 
 
@@ -135,6 +140,16 @@ def _groups(ledger: Ledger, entries: Mapping[str, dict[str, Any]]) -> list[dict[
 
 def _part(name: str) -> str:
     return (_PARTS / name).read_text(encoding="utf-8")
+
+
+def _library() -> str:
+    """Return the library's ES module as a script: a page on its own can import nothing."""
+    text = JS_MODULE.read_text(encoding="utf-8")
+    names = re.findall(r"^export class (\w+)", text, re.MULTILINE)
+    body = text.replace("export class", "class")
+    return (
+        f'"use strict";\nconst primal = (() => {{\n{body}return {{ {", ".join(names)} }};\n}})();\n'
+    )
 
 
 def _entry(entry: Entry, sections: Mapping[str, dict[str, Any]]) -> dict[str, Any]:

@@ -1,5 +1,5 @@
 "use strict";
-// The explorer: draws what turns.js and lattice.js compute.
+// The explorer: draws what the library's own module, plane.js and lattice.js compute.
 (() => {
   const SMALLEST = 0.001, LARGEST = 2, STEPS = 1000, REACH = 20, MOST_DRAWN = 400;
   const shapes = JSON.parse(document.getElementById("explorer-shapes").textContent);
@@ -103,18 +103,20 @@
       draw(canvas, x, REACH);
       return;
     }
-    const rows = choice.basis === "paper" ? primal.frequencies(outputs, sigma)
-      : shapes.orthogonal.slice(0, outputs / 2).map((w) => ({ values: w.map((v) => sigma * v) }));
-    const turns = choice.basis === "paper" ? primal.phases(primal.integerPoints(x), rows) : primal.floatPhases(x, rows);
+    const map = new primal.DynamicPrime({
+      d: 2, D: outputs, sigma,
+      frequencies: choice.basis === "paper" ? undefined
+        : shapes.orthogonal.slice(0, outputs / 2).flatMap((w) => w.map((v) => sigma * v)),
+    });
+    const turns = map.turns(x.flat());
     const step = 2 ** (32 - choice.bits);
     // To the nearest: the one way to round a phase.
     if (step > 1) turns.forEach((turn, i) => { turns[i] = (Math.floor(turn / step + 0.5) * step) >>> 0; });
-    const z = primal.encode(turns, x.length, rows.length);
-    const linear = primal.decode(z, x.length, rows);
-    const values = rows.map((row) => row.values);
+    const z = map.features(turns);
+    const linear = plane.decode(map, z);
     const blur = Math.max(2 ** -24, 0.3 * step / 2 ** 32);
-    const ours = lattice.decode(values, turns, x.length, REACH, blur);
-    const regime = primal.regime(x, rows);
+    const ours = lattice.decode(plane.pairs(map), turns, x.length, REACH, blur);
+    const regime = plane.regime(map, x);
     const latent = principal(z, x.length, outputs);
     draw(canvas, x, REACH);
     draw(element("panel-latent"), latent, extent(latent) * 1.04);

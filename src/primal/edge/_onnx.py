@@ -1,0 +1,164 @@
+"""``to_onnx``: maps, fitted estimators and pipelines as one ONNX model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal._checks import one_of
+from primal._extras import require
+from primal.edge._fitted import linear_parts, parts_of
+from primal.edge._onnx_graph import Graph, dynamic_turns, features, static_turns
+from primal.engines import Finish
+from primal.errors import ParameterError
+from primal.maps import DynamicPrime, KernelPrime, StaticPrime
+
+_OPSET = 18
+_IR_VERSION = 8  # of that opset
+
+
+def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
+    """Return a map, a fitted estimator or a scikit-learn pipeline as an ONNX model.
+
+    Features have the bits of Python in onnxruntime's CPU provider: all sums are of whole numbers,
+    exact in float64. Rows that Python refuses, with NaN or phases beyond 2**32 turns, give NaN.
+
+    Parameters
+    ----------
+    model : StaticPrime, DynamicPrime, KernelPrime, or a fitted estimator
+        ``PrimeFeatures``, ``PrimeRidgeClassifier``, ``PrimeRidgeRegressor``,
+        ``PrimeCentroidClassifier``, ``PrimeOnlineClassifier``, or a ``Pipeline`` of
+        ``StandardScaler``, ``MinMaxScaler`` or ``MaxAbsScaler`` steps and one of these, where
+        ``PrimeFeatures`` may be followed by a linear model.
+    inputs : {"float32", "float64"}, default="float32"
+        Type of the input ``x`` (n, d); scalers compute in float64 either way. A StaticPrime takes
+        int64 positions ``t`` (n,).
+
+    Returns
+    -------
+    model : onnx.ModelProto
+        Opset 18. Outputs: float32 features ``z`` (n, D) of maps and ``PrimeFeatures``; float64
+        ``scores`` (n, m) and, of classifiers, ``label`` (n,).
+
+    Raises
+    ------
+    ParameterError
+        For `layer_norm` and for steps that are not listed.
+    MissingPackageError
+        Without the package onnx.
+
+    Examples
+    --------
+    >>> import primal
+    >>> from primal.edge import to_onnx
+    >>> made = to_onnx(primal.StaticPrime(64))
+    >>> [made.graph.input[0].name, made.graph.output[0].name]
+    ['t', 'z']
+    """
+    onnx = require("onnx", "to_onnx")
+    dtype = np.dtype(one_of("inputs", inputs, ("float32", "float64")))
+    graph = Graph()
+    if isinstance(model, StaticPrime):
+        turns = static_turns(graph, "t", model.increments)
+        z = features(graph, turns, model.D, Finish(model.layout), 1.0)
+        source = ("t", np.dtype(np.int64), ["n"])
+        found = [("z", z, np.dtype(np.float32), ["n", model.D])]
+    else:
+        before, m, readout = parts_of(model)
+        x = graph.cast("x", np.float64)
+        for step in before:
+            x = _scaled(graph, x, step)
+        z = map_features(graph, x, m)
+        source = ("x", dtype, ["n", m.d])
+        found = [("z", z, np.dtype(np.float32), ["n", m.D])]
+        if readout is not None:
+            found = _read_out(graph, z, readout)
+    for name, value, *_ in found:
+        graph.add("Identity", value, output=name)
+    helper = graph.helper
+    made = helper.make_graph(
+        graph.nodes,
+        "primal",
+        [_value(helper, *source)],
+        [_value(helper, name, kind, shape) for name, _, kind, shape in found],
+        graph.constants,
+    )
+    opset = helper.make_opsetid("", _OPSET)
+    proto = helper.make_model(made, opset_imports=[opset], producer_name="primal")
+    proto.ir_version = _IR_VERSION
+    onnx.checker.check_model(proto)
+    return proto
+
+
+def map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
+    """Return the float32 features of float64 rows, NaN for those that have none."""
+    factors: Any = 1.0
+    if isinstance(m, KernelPrime):
+        if m.input_scales is not None:
+            x = graph.add("Mul", x, m.input_scales)
+        finish, inner = m.finish, m.map
+        factors = m.amplitude
+        if m.method != "growable":
+            factors = (np.tile if m.layout == "block" else np.repeat)(m.amplitudes, 2)
+    else:
+        finish, inner = Finish(m.layout), m
+    if inner.spec["layer_norm"]:
+        raise ParameterError(
+            "layer_norm divides by a deviation of every row, which has no exact bits in ONNX: "
+            "normalize rows before the model."
+        )
+    turns, valid = dynamic_turns(graph, x, inner.basis.table)
+    z = features(graph, turns, m.D, finish, factors)
+    return graph.add("Mul", z, graph.add("Where", valid, np.float32(1.0), np.float32(np.nan)))
+
+
+def _scaled(graph: Graph, x: str, step: Any) -> str:
+    """Return what a scaler makes of x, by the operations of scikit-learn."""
+    name = type(step).__name__
+    if not hasattr(step, "n_features_in_"):
+        raise ParameterError(f"the {name} of this pipeline is not fitted: call fit first.")
+    if name == "StandardScaler":
+        x = graph.add("Sub", x, _wide(step.mean_)) if step.with_mean else x
+        return graph.add("Div", x, _wide(step.scale_)) if step.with_std else x
+    if name == "MinMaxScaler" and not step.clip:
+        return graph.add("Add", graph.add("Mul", x, _wide(step.scale_)), _wide(step.min_))
+    if name == "MaxAbsScaler" and not getattr(step, "clip", False):
+        return graph.add("Div", x, _wide(step.scale_))
+    raise ParameterError(
+        f"a {name} (clip={getattr(step, 'clip', False)}) cannot go in front of the features in "
+        "ONNX: use StandardScaler, MinMaxScaler or MaxAbsScaler."
+    )
+
+
+def _read_out(graph: Graph, z: str, readout: Any) -> list[tuple[str, str, np.dtype, list[Any]]]:
+    """Return the scores of a fitted read-out, in float64, and the labels of a classifier."""
+    wide = graph.cast(z, np.float64)
+    if hasattr(readout, "prototypes_"):
+        labels = readout.classes_
+        scores = graph.add("MatMul", wide, _wide(readout.prototypes_.T))
+        squares = graph.add("ReduceSum", graph.add("Mul", wide, wide), np.array([1]), keepdims=1)
+        scores = graph.add("Div", scores, graph.add("Sqrt", squares))
+        n_scores = len(labels)
+    else:
+        coef, bias, labels = linear_parts(readout)
+        scores = graph.add("MatMul", wide, _wide(coef.T))
+        scores = graph.add("Add", scores, _wide(bias))
+        n_scores = len(coef)
+    found = [("scores", scores, np.dtype(np.float64), ["n", n_scores])]
+    if labels is None:
+        return found
+    kept = np.asarray(labels)
+    if kept.dtype.kind in "UO":
+        kept = np.array([str(label) for label in kept], dtype=object)
+    best = graph.add("ArgMax", scores, axis=1, keepdims=0)
+    label = graph.add("Gather", kept, best)
+    return [("label", label, kept.dtype, ["n"]), *found]
+
+
+def _wide(values: Any) -> np.ndarray:
+    return np.ascontiguousarray(values, dtype=np.float64)
+
+
+def _value(helper: Any, name: str, dtype: np.dtype, shape: list[Any]) -> Any:
+    return helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(dtype), shape)
