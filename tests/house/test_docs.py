@@ -68,7 +68,9 @@ def _missing(examples: str) -> str | None:
     """Return a package that examples need and that is not installed."""
     packages = ("torch", "torchhd", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy")
     for package in (*packages, "opendp", "onnx", "onnxruntime"):
-        needed = re.search(rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b|\bto_{package}\b", examples)
+        needed = re.search(
+            rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b|\bto_{package}\b", examples
+        )
         if needed and importlib.util.find_spec(package) is None:
             return package
     return None
