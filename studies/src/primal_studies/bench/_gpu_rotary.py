@@ -109,14 +109,14 @@ def _usual(q: Any, k: Any, cos: Any, sin: Any) -> tuple[Any, Any]:
 def _peers() -> dict[str, Callable[..., object]]:
     peers: dict[str, Callable[..., object]] = {}
     try:
-        from liger_kernel.ops.rope import LigerRopeFunction
+        from liger_kernel.ops.rope import LigerRopeFunction  # pyrefly: ignore
 
         # It writes over its inputs, which costs nothing here: only the time counts.
         peers["liger"] = lambda q, k, cos, sin: LigerRopeFunction.apply(q, k, cos[None], sin[None])
     except ImportError:
         pass
     try:
-        from flash_attn.layers.rotary import apply_rotary_emb
+        from flash_attn.layers.rotary import apply_rotary_emb  # pyrefly: ignore
 
         def flash(q: Any, k: Any, cos: Any, sin: Any) -> object:
             half = cos.shape[-1] // 2  # it takes (batch, positions, heads, columns)

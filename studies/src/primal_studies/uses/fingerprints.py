@@ -83,7 +83,7 @@ def measure_hash(run: Settings) -> Settings:
     moved = x.copy()
     moved[np.arange(len(x)), rng.integers(0, INPUTS, len(x))] += STEP
     prints = fingerprint(x)
-    flipped = np.unpackbits(prints ^ fingerprint(moved), axis=1).mean(axis=1)
+    flipped = np.unpackbits(np.bitwise_xor(prints, fingerprint(moved)), axis=1).mean(axis=1)
     return scores(prints) | {
         "flipped": float(flipped.mean()),
         "avalanche": float((flipped.mean() - 0.5) / (0.5 / math.sqrt(64 * len(x)))),
@@ -99,7 +99,7 @@ def points(inputs: str, n: int, rng: np.random.Generator) -> np.ndarray:
     return (numbers[:, None] >> (4 * np.arange(INPUTS)) & 15) / 16.0
 
 
-def hasher(kind: str, sigma: float | None, seed: int) -> Callable[[np.ndarray], np.ndarray]:
+def hasher(kind: str, sigma: float, seed: int) -> Callable[[np.ndarray], np.ndarray]:
     """Return what takes points (n, 8) to fingerprints (n, 8), uint8."""
     if kind == "blake2b":
         return lambda x: np.frombuffer(

@@ -82,7 +82,7 @@ def bit_settings(chosen) -> list[Settings]:
         for scene, users, snr in loads
         for name in FAMILIES
         for seed in range(chosen.seeds)
-        if family(name).n_codes is None or users <= family(name).n_codes
+        if users <= (family(name).n_codes or users)
     ]
 
 
