@@ -35,7 +35,7 @@ _DENIAL = re.compile(r"\b(no|not|nothing|neither|nor)\b", re.IGNORECASE)
 _NAMES = re.compile(
     r"primal[./ ]privacy[\w./]*|[\w/]*_privacy[\w./]*|\bprivacy\.(?:md|py)|\[[\w,]*privacy[\w,]*\]"
     r"|[`\"']+privacy[`\"']+|tools/privacy\w*|tests/privacy/|uses-privacy|pipeline  privacy"
-    r"|@privacy\b|\bprivacy (?:import|as) |def privacy\b"
+    r"|@privacy\b|(?m:^privacy$)|\bprivacy (?:import|as) |def privacy\b"
     r"|differential(?:ly)?[- ]priva(?:cy|te)"
 )
 

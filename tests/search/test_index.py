@@ -187,12 +187,17 @@ class TestMaps:
     def test_features_of_scikit_learn(self):
         sklearn = pytest.importorskip("primal.sklearn")
         for gamma in (0.3, [0.1, 0.2, 0.3, 0.4]):
-            features = sklearn.PrimeFeatures(512, gamma=gamma).fit(X)
+            features = sklearn.PrimeFeatures(512, gamma=gamma, method="growable").fit(X)
             index = Index.from_vectors(X, features, stored="uint8-phase")
             Z = features.transform(QUERIES) @ features.transform(X).T
             similarities, ids = index.search(QUERIES, 700)
             wanted = np.take_along_axis(Z, ids, axis=1)
             np.testing.assert_allclose(similarities, wanted, atol=5 * 0.0123 / 16)
+
+    def test_features_with_weights_are_rejected(self):
+        m = primal.KernelPrime(2, 64, method="lattice")
+        with pytest.raises(primal.PrimalError, match="method='growable'"):
+            Index(m)
 
     def test_features_that_are_not_pairs_are_refused(self):
         sklearn = pytest.importorskip("primal.sklearn")

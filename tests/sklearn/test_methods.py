@@ -7,6 +7,7 @@ from sklearn.base import clone
 
 import primal
 from primal.errors import ParameterError
+from primal.kernels import column_widths
 from primal.sklearn import PrimeFeatures, PrimeRidgeRegressor
 
 X = np.random.default_rng(0).standard_normal((200, 2)) * [1.0, 0.2] + [3.0, -1.0]
@@ -29,7 +30,7 @@ def test_auto_says_what_it_chose_and_what_it_predicts():
 def test_same_bits_as_the_core(method):
     features = PrimeFeatures(64, method=method, kernel="matern52").fit(X)
     m = primal.KernelPrime(
-        2, 64, "matern52", features.gamma_, method=method, width=X.std(axis=0), form="pair"
+        2, 64, "matern52", features.gamma_, method=method, width=column_widths(X), form="pair"
     )
     assert features.map_ == m
     np.testing.assert_array_equal(features.transform(X), m.encode(X, dtype="float64"))

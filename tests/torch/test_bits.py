@@ -94,12 +94,12 @@ def interpreted(*names: str) -> dict[str, str]:
     return json.loads(done.stdout)["checks"]
 
 
-def tests_of(*classes: type) -> list[str]:
+def names_of(*classes: type) -> list[str]:
     return [name for cls in classes for name in dir(cls) if name.startswith("test_")]
 
 
-FEATURES = tests_of(TorchConformance)
-POSITIONS = tests_of(PositionsConformance, RotaryConformance)
+FEATURES = names_of(TorchConformance)
+POSITIONS = names_of(PositionsConformance, RotaryConformance)
 
 
 @pytest.mark.parametrize("names", [FEATURES[::2], FEATURES[1::2], POSITIONS])

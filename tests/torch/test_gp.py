@@ -119,10 +119,11 @@ def test_gpytorch_has_the_process_of_scikit_learn(n):
 
     from primal.sklearn import PrimeGaussianProcessRegressor
 
-    x, new = points(n, 2, dtype=torch.float64), points(9, 2, 2, dtype=torch.float64)
+    # From nine columns on scikit-learn's door takes growable features too.
+    x, new = points(n, 9, dtype=torch.float64), points(9, 9, 2, dtype=torch.float64)
     y = torch.sin(3.0 * x[:, 0]) + 0.1 * points(n, 1, 1, dtype=torch.float64)[:, 0]
-    lengths, noise = [0.7, 1.3], 0.05
-    model = ExactModel(x, y, PrimeKernel(64, ard_num_dims=2)).double()
+    lengths, noise = np.linspace(1.5, 3.1, 9).tolist(), 0.05
+    model = ExactModel(x, y, PrimeKernel(64, ard_num_dims=9)).double()
     model.covar_module.lengthscale = torch.tensor(lengths)
     model.likelihood.noise = noise
     objective = gpytorch.mlls.ExactMarginalLogLikelihood(model.likelihood, model)

@@ -270,7 +270,8 @@ class TestKernels:
         """One definition for both doors; a length of 1 is gamma = 1/2 of the Matern kernel."""
         sklearn = pytest.importorskip("primal.sklearn", reason="scikit-learn is not installed")
         x = points(9, d).float()
-        estimator = sklearn.PrimeFeatures(32, kernel="matern52", gamma=0.5).fit(x.numpy())
+        estimator = sklearn.PrimeFeatures(32, kernel="matern52", gamma=0.5, method="growable")
+        estimator.fit(x.numpy())
         for options in ({"gamma": 0.5}, {"lengthscale": 1.0}):
             layer = pt.PrimeFeatures(d, 32, kernel="matern52", **options)
             np.testing.assert_array_equal(layer(x).numpy(), estimator.transform(x.numpy()))

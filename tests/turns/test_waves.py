@@ -145,11 +145,10 @@ def test_coefficients_come_from_the_fit():
     done = subprocess.run([sys.executable, FIT], capture_output=True, text=True, check=True)
     name, fitted = "", {}
     for line in done.stdout.splitlines():
-        if line.startswith(" "):
-            fitted[name].append(float.fromhex(line.strip()))
-        else:
+        if not line.startswith(" "):
             name = line
-            fitted[name] = []
+        elif name.startswith("float"):  # integers of chips have their own test
+            fitted.setdefault(name, []).append(float.fromhex(line.strip()))
     assert fitted == {
         "float32 sine": list(definition.Sine32.coefficients),
         "float32 cosine": list(definition.Cosine32.coefficients),

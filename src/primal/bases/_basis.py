@@ -129,7 +129,8 @@ class Basis:
             name = auto_basis(d)
             if name == "hadamard" and not np.isscalar(self.sigma):
                 name = "orthogonal"
-        if checked_sampling(self.primes) != "consecutive" and name not in _EXACT:
+        usual = isinstance(self.primes, str) and self.primes == "consecutive"
+        if not usual and checked_sampling(self.primes) and name not in _EXACT:
             raise ParameterError(
                 f'primes="{self.primes}" goes with basis "paper" or "signed", got {name!r}: its '
                 "frequencies follow a Gaussian law and have no wide range to compress."

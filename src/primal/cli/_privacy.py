@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,18 @@ from primal._checks import raised_as
 from primal._extras import require
 from primal._files import read_json
 from primal._specs import from_spec
+from primal.cli._common import json_option
 from primal.errors import DataError, ParameterError
 
 
 @click.group()
 def privacy() -> None:
-    """What stored codes give away."""
+    """Measure what stored codes give away.
+
+    \b
+    Examples:
+      primal privacy audit data.parquet --encoder spec.json
+    """
 
 
 @privacy.command()
@@ -30,16 +37,22 @@ def privacy() -> None:
 @click.option("--network", is_flag=True, help="Try a small neural network too: minutes.")
 @click.option("--rows", "most_rows", type=int, default=2000, show_default=True)
 @click.option("--html", type=click.Path(dir_okay=False), help="Write a page.")
-@click.option("--json", "json_path", type=click.Path(dir_okay=False), help="Write JSON.")
-def audit(data: str, encoder: str, key_file: str | None, **given: Any) -> None:
+@json_option
+def audit(
+    data: str, encoder: str, key_file: str | None, html: str | None, as_json: bool, **given: Any
+) -> None:
     """Attack the codes that --encoder makes of the rows of DATA, a Parquet file.
 
     Prints four numbers (inversion, membership, attribute inference, linkage) of the encoder and of
     baselines, and what follows from them.
+
+    \b
+    Examples:
+      primal privacy audit data.parquet --encoder spec.json --html report.html
+      primal privacy audit data.parquet --encoder spec.json --people name --json
     """
     from primal import privacy as room  # not loaded for other commands
 
-    targets = [path for path in (given.pop("html"), given.pop("json_path")) if path]
     columns, labels = given.pop("columns"), ("attribute", "people")
     asked = {name: given.pop(name) for name in labels}
     names = [name for name in asked.values() if name]
@@ -47,16 +60,19 @@ def audit(data: str, encoder: str, key_file: str | None, **given: Any) -> None:
     made = _encoder(room, encoder, key_file)
     found: dict[str, Any] = {name: table[column] for name, column in asked.items() if column}
     report = room.audit(made, table[""], name=Path(encoder).stem, **found, **given)
-    for path in targets:
-        report.save(path)
+    if html:
+        report.save(html)
+    if as_json:
+        click.echo(json.dumps(report.as_json(), indent=2))
+        return
     for subject in report.subjects:
         numbers = subject.numbers().items()
         text = "  ".join(f"{k} {'-' if v is None else f'{v.value:.3g}'}" for k, v in numbers)
         click.echo(f"{subject.name:28} {text}")
     for sentence in report.sentences():
         click.echo(f"- {sentence}")
-    for path in targets:
-        click.echo(f"wrote {path}")
+    if html:
+        click.echo(f"wrote {html}")
 
 
 def _encoder(room: Any, path: str, key_file: str | None) -> Any:
