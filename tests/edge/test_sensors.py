@@ -155,6 +155,7 @@ def sensor_of(**options):
     [
         (lambda: SensorMap(primal.StaticPrime(8)), "StaticPrime"),
         (lambda: SensorMap(primal.DynamicPrime(3, 8, basis="auto", layer_norm=True)), "layer_norm"),
+        (lambda: SensorMap(primal.KernelPrime(2, 8, method="lattice")), "method='growable'"),
         (lambda: SensorMap(primal.DynamicPrime(3, 8, basis="auto"), kind="hadamard64"), "lsb32"),
         (lambda: sensor_of(kind="int4"), "kind"),
         (lambda: sensor_of(inputs="float32"), "inputs"),

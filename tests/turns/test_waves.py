@@ -1,5 +1,6 @@
 """``waves``: accuracy over every phase, exact points, symmetry, and where it comes from."""
 
+import re
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from primal.edge._q15 import COSINE, SINE
 from primal.turns import _waves as definition
 from primal.turns import waves
 
@@ -143,15 +145,18 @@ def test_float64_error_against_200_bits():
 
 def test_coefficients_come_from_the_fit():
     done = subprocess.run([sys.executable, FIT], capture_output=True, text=True, check=True)
-    name, fitted = "", {}
+    name, fitted, integers = "", {}, []
     for line in done.stdout.splitlines():
         if not line.startswith(" "):
             name = line
-        elif name.startswith("float"):  # integers of chips have their own test
+        elif name.startswith("float"):
             fitted.setdefault(name, []).append(float.fromhex(line.strip()))
+        else:
+            integers.append(tuple(map(int, re.findall(r"\d+", line.partition("]")[0]))))
     assert fitted == {
         "float32 sine": list(definition.Sine32.coefficients),
         "float32 cosine": list(definition.Cosine32.coefficients),
         "float64 sine": list(definition.Sine64.coefficients),
         "float64 cosine": list(definition.Cosine64.coefficients),
     }
+    assert integers == [COSINE, SINE]  # of chips

@@ -83,6 +83,11 @@ class SensorMap:
                 "a StaticPrime are integers already, export it as it is."
             )
         inner = m.map if isinstance(m, KernelPrime) else m
+        if isinstance(m, KernelPrime) and m.method != "growable":
+            raise ParameterError(
+                f"features of method {m.method!r} have a weight for each frequency, which headers "
+                "do not hold: use method='growable'."
+            )
         if inner._layer_norm:
             raise ParameterError(
                 "layer_norm divides every row by its own deviation, which integers cannot do "
