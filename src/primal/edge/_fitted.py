@@ -41,6 +41,14 @@ def as_sensor(
     Returns
     -------
     sensor : SensorMap or SensorModel
+
+    Examples
+    --------
+    >>> import primal
+    >>> from primal.edge import as_sensor
+    >>> sensor = as_sensor(primal.KernelPrime(3, 8, gamma=1.0), scale=0.01, inputs="uint8")
+    >>> sensor.encode([[10, 20, 30]]).shape
+    (1, 8)
     """
     if isinstance(model, (SensorMap, SensorModel)):
         raise ParameterError("this is a sensor already: scale, zero, kind and inputs are its own.")

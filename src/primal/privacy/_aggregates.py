@@ -68,12 +68,27 @@ def release_bundles(
         All labels that there may be. They are public: taking them from y would release them.
     budget : Accountant
     ids : array_like of shape (n,), optional
-        Whose record it is. A record that is there twice is refused: it would count twice.
+        Whose record it is. A record that is there twice is rejected: it would count twice.
+
+    Returns
+    -------
+    classifier : NoisyClassifier
 
     Notes
     -----
     Needs OpenDP (the extra ``privacy``). Rows have the same length whatever is in them, so nothing
     is clipped.
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal.privacy import Accountant, release_bundles
+    >>> X = np.concatenate([np.full((500, 2), v) for v in (0.0, 2.0)])
+    >>> y = np.repeat([0, 1], 500)
+    >>> m = primal.DynamicPrime(2, 32, 0.2, basis="auto")
+    >>> model = release_bundles(m, X, y, classes=[0, 1], budget=Accountant(1.0, 1e-5))
+    >>> float((model.predict(X) == y).mean())
+    1.0
     """
     features, members, labels = _records(m, X, y, classes, ids)
     square = largest_square(features.shape[1] // 2)
@@ -86,10 +101,30 @@ def release_bundles(
 def release_moments(
     m: Any, X: object, y: object, *, classes: object, budget: Accountant, ids: object = None
 ) -> NoisyClassifier:
-    """Return a ridge classifier from noisy moments; parameters as of :func:`release_bundles`.
+    """Return a ridge classifier from noisy moments.
 
     Half of the budget goes to the sums of products of features, half to the class sums. The
     penalty is the size of the noise of the products, which is public.
+
+    Parameters
+    ----------
+    m, X, y, classes, budget, ids
+        As of :func:`release_bundles`.
+
+    Returns
+    -------
+    classifier : NoisyClassifier
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal.privacy import Accountant, release_moments
+    >>> X = np.concatenate([np.full((500, 2), v) for v in (0.0, 2.0)])
+    >>> y = np.repeat([0, 1], 500)
+    >>> m = primal.DynamicPrime(2, 32, 0.2, basis="auto")
+    >>> model = release_moments(m, X, y, classes=[0, 1], budget=Accountant(1.0, 1e-5))
+    >>> float((model.predict(X) == y).mean())
+    1.0
     """
     features, members, labels = _records(m, X, y, classes, ids)
     D = features.shape[1]

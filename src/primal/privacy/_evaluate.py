@@ -86,6 +86,20 @@ def evaluate(
         ``irreversibility``, with the key: relative error, and impersonation, the share of
         recovered rows that pass for another row of the person where one stranger in a hundred
         does; beside it the same for true rows. ``key_leakage``: known pairs needed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import evaluate, keyed_scheme
+    >>> y = np.repeat(np.arange(20), 4)
+    >>> X = np.random.default_rng(0).normal(size=(20, 8))[y] * 3.0
+    >>> X += np.random.default_rng(1).normal(size=X.shape)
+    >>> mine, rest = y < 10, y >= 10
+    >>> scheme = keyed_scheme(8, 64, 0.02)
+    >>> people = {"others": X[rest], "y_others": y[rest]}
+    >>> found = evaluate(scheme, X[mine], y[mine], **people, attacks=False)
+    >>> sorted(found.as_json())
+    ['accuracy', 'irreversibility', 'key_leakage', 'renewability', 'unlinkability']
     """
     rows, strangers = matrix("X", X), matrix("others", others)
     people, rest = (

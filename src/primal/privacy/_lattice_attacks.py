@@ -78,8 +78,30 @@ def template_differences(
 ) -> Finding:
     """Recover x_a - x_b from two templates under the same secret offsets.
 
-    Offsets cancel: who knows the frequencies needs no offset and no known row. `prior` is about
-    the differences. Numbers as in :func:`inversion`.
+    Offsets cancel: who knows the frequencies needs no offset and no known row.
+
+    Parameters
+    ----------
+    m : KeyedPrime
+    X, others : array_like of shape (n, d)
+        Rows in pairs.
+    prior : Box, Gaussian or Integers
+        What the attacker knows of the differences.
+
+    Returns
+    -------
+    finding : Finding
+        Numbers as in :func:`inversion`.
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal.privacy import Key, KeyedPrime, template_differences
+    >>> m = KeyedPrime(Key(bytes(32), application="example"), 3, 128, 0.3, bits=8)
+    >>> a, b = np.random.default_rng(0).uniform(-1, 1, (2, 10, 3))
+    >>> found = template_differences(m, a, b, prior=primal.Box(2.0))
+    >>> found.numbers["recovered"].value > 0.5
+    True
     """
     a, b = _rows(_keyed(m), X), _rows(m, others, "others")
     if a.shape != b.shape:
@@ -111,6 +133,15 @@ def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
     -------
     finding : Finding
         ``frequencies learned``: share of those that predict every phase of the other rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import Key, KeyedPrime, known_pairs
+    >>> m = KeyedPrime(Key(bytes(32), application="example"), 3, 16, 0.5, bits=24)
+    >>> X = np.random.default_rng(0).normal(size=(20, 3))
+    >>> known_pairs(m, X, 10).numbers["frequencies learned"].value
+    1.0
     """
     rows = _rows(_keyed(m), X)
     n_pairs = whole_number("n_pairs", n_pairs, least=1, most=len(rows) - 1)
@@ -131,8 +162,28 @@ def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
 def pairs_needed(m: KeyedPrime, X: object, *, learned: float = 0.98) -> Estimate:
     """Return how many known pairs give away that share of the frequencies.
 
-    Tried are 1.1, 1.2, ... 4 times d + 1 pairs; limits are the last number that failed and the
-    first that did it. NaN, with an infinite limit, where none does with the rows at hand.
+    Tried are 1.1, 1.2, ... 4 times d + 1 pairs.
+
+    Parameters
+    ----------
+    m : KeyedPrime
+    X : array_like of shape (n, d)
+        As of :func:`known_pairs`.
+    learned : float, default=0.98
+
+    Returns
+    -------
+    pairs : Estimate
+        Limits are the last number that failed and the first that did it. NaN, with an infinite
+        limit, where none does with the rows at hand.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import Key, KeyedPrime, pairs_needed
+    >>> m = KeyedPrime(Key(bytes(32), application="example"), 3, 16, 0.5, bits=24)
+    >>> pairs_needed(m, np.random.default_rng(0).normal(size=(30, 3))).value < 12
+    True
     """
     rows = _rows(_keyed(m), X)
     learned = real_number("learned", learned, above=0.0, below=1.0)
@@ -152,7 +203,22 @@ def pairs_needed(m: KeyedPrime, X: object, *, learned: float = 0.98) -> Estimate
 def data_prior(X: object, widen: float = 1.3) -> Gaussian:
     """Return the Gaussian law of rows X (n, d), its covariance wider by a factor.
 
-    Take rows of other people than those who are attacked.
+    Parameters
+    ----------
+    X : array_like of shape (n, d)
+        Rows of other people than those who are attacked.
+    widen : float, default=1.3
+
+    Returns
+    -------
+    prior : Gaussian
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import data_prior
+    >>> type(data_prior(np.eye(3))).__name__
+    'Gaussian'
     """
     rows = real_array("X", X).astype(np.float64)
     if rows.ndim != 2 or len(rows) < 2:

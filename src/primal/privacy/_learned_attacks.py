@@ -68,7 +68,16 @@ def attribute_inference(
 ) -> Finding:
     """Learn an attribute of people from codes, and guess it for others.
 
-    Attributes are labels, one for each row. The attacker is a ridge regression of class membership.
+    The attacker is a ridge regression of class membership.
+
+    Parameters
+    ----------
+    encode : callable
+        From rows (n, d) to codes (n, D).
+    X_train, attribute_train : array_like of shape (n, d) and (n,)
+        Rows that the attacker has, and a label of each.
+    X, attribute : array_like of shape (m, d) and (m,)
+        Rows that are attacked, and what is to be guessed.
 
     Returns
     -------

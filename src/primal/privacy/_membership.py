@@ -60,6 +60,17 @@ def model_membership(model: Any, X: object, y: object, others: object, y_others:
     -------
     finding : Finding
         As of :func:`bundle_membership`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import model_membership
+    >>> from primal.sklearn import PrimeRidgeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(80, 4))
+    >>> y = np.arange(80) % 2  # noise: what the model knows, it learned by heart
+    >>> model = PrimeRidgeClassifier(256, alpha=1e-6).fit(X[:40], y[:40])
+    >>> model_membership(model, X[:40], y[:40], X[40:], y[40:]).numbers["AUC"].value
+    1.0
     """
     given = (("X", X, "y", y), ("others", others, "y_others", y_others))
     scores = [

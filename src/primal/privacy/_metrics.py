@@ -19,6 +19,15 @@ from primal.privacy._estimates import Estimate, mean_range
 def equal_error_rate(genuine: object, impostor: object) -> float:
     """Return the rate at which as many genuine scores are rejected as impostor ones accepted.
 
+    Parameters
+    ----------
+    genuine, impostor : array_like
+        Scores of pairs of one person and of two, the higher the closer.
+
+    Returns
+    -------
+    rate : float
+
     Examples
     --------
     >>> from primal.privacy import equal_error_rate
@@ -39,6 +48,16 @@ def linkability(mated: object, non_mated: object) -> float:
     Bins of equal width collapse where there are outliers. Edges are quantiles of all scores and of
     the mated ones, as many as leave about forty mated scores in a bin. Unlinkable scores have a
     value above 0 too, for lack of data: compare with :func:`linkability_floor`.
+
+    Parameters
+    ----------
+    mated, non_mated : array_like
+        Scores across keys of pairs of one person and of two.
+
+    Returns
+    -------
+    d_sys : float
+        From 0 to 1.
 
     Examples
     --------
@@ -62,6 +81,16 @@ def linkability(mated: object, non_mated: object) -> float:
 
 def linkability_floor(n_mated: int, n_non_mated: int, *, draws: int = 40) -> Estimate:
     """Return D_sys of so many scores that have nothing to link: mean, least and largest.
+
+    Parameters
+    ----------
+    n_mated, n_non_mated : int
+        Numbers of scores.
+    draws : int, default=40
+
+    Returns
+    -------
+    floor : Estimate
 
     Examples
     --------

@@ -64,6 +64,7 @@ class Subject:
         return {name: getattr(self, name) for name in _WORDS}
 
     def finding(self, attack: str) -> Finding:
+        """Return what an attack found, by its name."""
         return next(f for f in self.findings if f.attack == attack)
 
     def _of(self, attack: str, number: str) -> Estimate:

@@ -24,7 +24,24 @@ Scheme = Callable[[int], Any]
 def keyed_scheme(
     d: int, D: int, sigma: float, *, basis: str = "hadamard", bits: int = 4
 ) -> Callable[[int], KeyedPrime]:
-    """Return keyed maps by number. Their keys are for measurements: everybody can make them."""
+    """Return keyed maps by number. Their keys are for measurements: everybody can make them.
+
+    Parameters
+    ----------
+    d, D, sigma, basis, bits
+        As of :class:`KeyedPrime`.
+
+    Returns
+    -------
+    scheme : callable
+        From the number of a key to its map.
+
+    Examples
+    --------
+    >>> from primal.privacy import keyed_scheme
+    >>> keyed_scheme(8, 64, 0.5)(3).template([[0.1] * 8]).shape
+    (1, 16)
+    """
 
     def scheme(number: int) -> KeyedPrime:
         key = Key(b"primal.privacy measurements, 32b", application="evaluate", version=number)
@@ -34,7 +51,24 @@ def keyed_scheme(
 
 
 def unprotected(number: int) -> Encoder:
-    """Return the encoder that stores rows as they are: a baseline."""
+    """Return the encoder that stores rows as they are: a baseline.
+
+    Parameters
+    ----------
+    number : int
+        Of a key, which makes no difference here.
+
+    Returns
+    -------
+    encode : callable
+        From rows (n, d) to the same rows.
+
+    Examples
+    --------
+    >>> from primal.privacy import unprotected
+    >>> unprotected(0)([[1.0, 2.0]]).tolist()
+    [[1.0, 2.0]]
+    """
     return np.asarray
 
 
@@ -59,7 +93,27 @@ class GaussianFeatures:
 
 
 def gaussian_features(d: int, D: int, sigma: float) -> Callable[[int], GaussianFeatures]:
-    """Return random features with Gaussian frequencies and offsets by number: a baseline."""
+    """Return random features with Gaussian frequencies and offsets by number: a baseline.
+
+    Parameters
+    ----------
+    d, D : int
+        Numbers of inputs and of features, which is even.
+    sigma : float
+        Standard deviation of the frequencies, turns per unit.
+
+    Returns
+    -------
+    scheme : callable
+        From a number to an encoder of rows (n, d), whose codes (n, D) have length 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import gaussian_features
+    >>> gaussian_features(2, 64, 0.3)(0)(np.ones((5, 2))).shape
+    (5, 64)
+    """
     d, D, sigma = whole_number("d", d, least=1), even_dimension(D), positive_scale("sigma", sigma)
     return lambda number: GaussianFeatures(d, D, sigma, number)
 
@@ -68,6 +122,24 @@ def biohash(d: int, n_bits: int) -> Scheme:
     """Return signs of projections on orthonormal directions by number: a baseline.
 
     Directions are orthonormal in groups of d, where more than d bits are asked for.
+
+    Parameters
+    ----------
+    d, n_bits : int
+        Numbers of inputs and of bits.
+
+    Returns
+    -------
+    scheme : callable
+        From a number to an encoder of rows (n, d) to signs (n, n_bits), -1 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import biohash
+    >>> codes = biohash(4, 6)(0)(np.eye(4))
+    >>> codes.shape, np.unique(codes).tolist()
+    ((4, 6), [-1.0, 1.0])
     """
     d, n_bits = whole_number("d", d, least=1), whole_number("n_bits", n_bits, least=1)
 
