@@ -22,7 +22,7 @@ def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
     """Return a map, a fitted estimator or a scikit-learn pipeline as an ONNX model.
 
     Features have the bits of Python in onnxruntime's CPU provider: all sums are of whole numbers,
-    exact in float64. Rows that Python refuses, with NaN or phases beyond 2**32 turns, give NaN.
+    exact in float64. Rows that Python rejects, with NaN or phases beyond 2**32 turns, give NaN.
 
     Parameters
     ----------

@@ -38,7 +38,8 @@ class SensorMap:
     Parameters
     ----------
     m : DynamicPrime or KernelPrime
-        The map to approximate; `layer_norm` cannot be had in integers and is refused.
+        The map to approximate; `layer_norm` cannot be had in integers and is rejected, and so are
+        frequencies with weights.
     scale : float or array_like of shape (d,), default=1.0
         Units of x for one unit of each sensor, positive.
     zero : float or array_like of shape (d,), default=0.0

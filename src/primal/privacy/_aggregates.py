@@ -149,7 +149,7 @@ def release_moments(
 def _records(
     m: Any, X: object, y: object, classes: object, ids: object
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return whole features (n, D), membership (n, m) and labels; refuse what breaks the rule."""
+    """Return whole features (n, D), membership (n, m) and labels; reject what breaks the rule."""
     rows = matrix("X", X)
     given = labels_of("y", y, len(rows))
     with raised_as(DataError, "classes must be text or numbers"):

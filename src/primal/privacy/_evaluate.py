@@ -70,7 +70,7 @@ def evaluate(
         Rows of the people to score, at least two of each, and who they are.
     others, y_others : array_like of shape (m, d) and (m,)
         Rows of other people: from them comes what an attacker knows of the law of rows. A person
-        in both sets is refused.
+        in both sets is rejected.
     n_key_pairs : int, default=20
         At least 20: over fewer, ranges say little.
     attacks : bool, default=True

@@ -13,6 +13,7 @@ from primal.errors import DataError, ParameterError
 from primal.maps import DynamicPrime
 from primal.privacy._estimates import Estimate, Finding, median, share
 from primal.privacy._keyed import KeyedPrime
+from primal.privacy._learned_attacks import matrix
 from primal.turns import phases_to_uint8, phases_to_uint16
 
 # A row is recovered when it is this close to the right one, relative to its length.
@@ -220,9 +221,7 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
     >>> type(data_prior(np.eye(3))).__name__
     'Gaussian'
     """
-    rows = real_array("X", X).astype(np.float64)
-    if rows.ndim != 2 or len(rows) < 2:
-        raise DataError(f"X must have at least two rows, got shape {rows.shape}.")
+    rows = matrix("X", X)
     covariance = np.atleast_2d(np.cov(rows.T)) * positive_scale("widen", widen)
     # A constant column says too little about people who are not in the data.
     floor = 1e-6 * np.trace(covariance) / len(covariance)

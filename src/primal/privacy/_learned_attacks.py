@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, raised_as, real_array
+from primal._checks import one_of, raised_as, real_array, real_matrix
 from primal._extras import require
 from primal.errors import DataError
 from primal.privacy._estimates import Estimate, Finding, median, share
@@ -127,8 +127,8 @@ def codes(encode: Encoder, rows: np.ndarray) -> np.ndarray:
 
 def matrix(name: str, value: object) -> np.ndarray:
     """Return rows as float64 of shape (n, d)."""
-    rows = real_array(name, value).astype(np.float64)
-    if rows.ndim != 2 or len(rows) < 2 or not rows.shape[1]:
+    rows = real_matrix(name, value).astype(np.float64)
+    if len(rows) < 2:
         raise DataError(f"{name} must have at least two rows, got shape {rows.shape}.")
     return rows
 

@@ -83,7 +83,7 @@ class Accountant:
         return max(0.0, self.rho - self.spent)
 
     def spend(self, rho: float) -> None:
-        """Take from the budget, or refuse."""
+        """Take from the budget, or reject the request."""
         rho = positive_scale("rho", rho)
         if rho > self.left:
             raise ParameterError(
