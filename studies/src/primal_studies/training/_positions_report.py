@@ -6,7 +6,7 @@ import math
 import statistics
 from pathlib import Path
 
-from primal._pictures import PALETTE, SOFT, picture
+from primal._pictures import PALETTE, picture
 from primal_studies.training._common import Settings, table
 
 __all__ = ["draw", "report", "scores"]
@@ -15,14 +15,14 @@ YARN = "{}, YaRN at evaluation"
 MEASURES = {"loss": "nats per byte", "passkey": "pass keys found", "copy": "letters copied"}
 # What the picture shows, of the methods: others lie on one of these.
 _DRAWN = {
+    YARN.format("prime log"): "-",
+    YARN.format("rotary"): "--",
     "prime log, three quarters": "-",
-    "rotary": "-",
-    "random": "-",
     "HoPE": "-",
     "ALiBi": "-",
-    YARN.format("rotary"): "--",
     "prime raw": ":",
-    "none": ":",
+    "rotary": "-",
+    YARN.format("prime log, three quarters"): "--",
 }
 # Two-sided 95 % points of Student's t for 1, 2, ... degrees of freedom.
 _T95 = (12.71, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262)
@@ -80,26 +80,32 @@ def report(runs: list[Settings]) -> str:
 
 
 def draw(runs: list[Settings], folder: Path) -> None:
-    """Draw the loss by position, of every size and length one picture; needs matplotlib."""
+    """Draw the loss by length, of every size and trained length one picture; needs matplotlib.
+
+    Bars are 95 % intervals over seeds; one seed has none.
+    """
     for size, length in sorted({(run["size"], run["length"]) for run in runs}):
+        found = scores(runs, size, length, "loss")
         path = folder / f"positions-loss-{size}-{length}.png"
         with picture(path, (7.4, 3.9), what="--draw") as figure:
             axes = figure.subplots()
             for (name, style), color in zip(_DRAWN.items(), PALETTE * 2, strict=False):
-                prefix = "yarn_" if name == YARN.format("rotary") else ""
-                method = "rotary" if prefix else name
-                curves = [
-                    run[f"{prefix}by_position"]
-                    for run in _at_best_rate(runs, size, length)
-                    if run["method"] == method and f"{prefix}by_position" in run
-                ]
-                if curves:
-                    mean = [statistics.fmean(point) for point in zip(*curves, strict=True)]
-                    x = [(i + 0.5) / 2 for i in range(len(mean))]  # halves of the trained length
-                    axes.plot(x, mean, style, color=color, label=name)
-            axes.axvline(1.0, color=SOFT, linewidth=0.6)
+                points = found.get(name, {})
+                lengths = [length * int(factor) for factor in points]
+                each = [list(values.values()) for values in points.values()]
+                axes.errorbar(
+                    lengths,
+                    [statistics.fmean(values) for values in each],
+                    [interval(values) for values in each],
+                    fmt=style,
+                    color=color,
+                    capsize=2,
+                    label=name,
+                )
             axes.set_xscale("log", base=2)
-            axes.set(xlabel="position / trained length", ylabel="loss, nats per byte")
+            axes.set_xticks([length * factor for factor in (1, 2, 4, 8, 16)])
+            axes.xaxis.set_major_formatter("{x:.0f}")
+            axes.set(xlabel=f"length of text, trained at {length}", ylabel="loss, nats per byte")
             axes.set_ylim(0.9, 2.2)
             figure.legend(loc="outside right center")
 
