@@ -54,6 +54,7 @@ release-check: $(VENV)/.installed-site site ## what a release has to pass beside
 	$(BIN)/sp-repo-review . --show err
 	$(BIN)/codespell
 	$(BIN)/python tools/check_docstrings.py
+	$(BIN)/python -m pytest benchmarks -q
 	$(PYTHON) -m venv --clear build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[fast,sklearn]"
 	build/wheel/bin/python tools/check_readme.py
