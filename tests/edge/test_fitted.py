@@ -13,7 +13,7 @@ from primal.edge import SensorMap, SensorModel, as_sensor, export_c
 from primal.errors import ParameterError, SpecError
 
 pytest.importorskip("sklearn")
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -69,6 +69,20 @@ def test_every_kind_keeps_the_labels_of_digits_in_half_a_page_of_memory(kind, di
     report = export_c(model, tmp_path / "digits.h")
     assert report.table_bytes < (5500 if kind.startswith("hadamard") else 20_000)
     assert report.ram_bytes <= 64 * 8 + 40
+
+
+def test_features_of_few_columns_have_factors_and_go_into_headers(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X = X[:, 2:]
+    for kind in ("lsb16", "lsb32"):
+        model = make_pipeline(StandardScaler(), PrimeFeatures(64), LogisticRegression()).fit(X, y)
+        assert model[1].method_ == "lattice"
+        sensor = as_sensor(model, scale=0.1, kind=kind, inputs="uint8")
+        n = np.rint(10 * X).astype(int)
+        np.testing.assert_array_equal(sensor.predict(n), model.predict(X))
+        assert export_c(sensor, tmp_path / "iris.h").table_bytes < 1200
+    features = as_sensor(model[:2], scale=0.1)
+    assert np.abs(features.encode(n) - model[:2].transform(X)).max() < 1e-5
 
 
 def test_units_of_a_converter_are_folded_in(digits):

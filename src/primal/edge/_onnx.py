@@ -10,6 +10,7 @@ from primal._checks import one_of
 from primal._extras import require
 from primal.edge._fitted import linear_parts, parts_of
 from primal.edge._onnx_graph import Graph, dynamic_turns, features, static_turns
+from primal.edge._sensors import in_columns
 from primal.engines import Finish
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
@@ -98,9 +99,7 @@ def map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
         if m.input_scales is not None:
             x = graph.add("Mul", x, m.input_scales)
         finish, inner = m.finish, m.map
-        factors = m.amplitude
-        if m.method != "growable":
-            factors = (np.tile if m.layout == "block" else np.repeat)(m.amplitudes, 2)
+        factors = in_columns(m.amplitudes, m.amplitudes, finish.layout, m.D)
     else:
         finish, inner = Finish(m.layout), m
     if inner.spec["layer_norm"]:
