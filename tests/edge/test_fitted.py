@@ -27,6 +27,7 @@ from sklearn.preprocessing import (
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,
+    PrimeGaussianProcessRegressor,
     PrimeOnlineClassifier,
     PrimeRidgeClassifier,
     PrimeRidgeRegressor,
@@ -122,6 +123,7 @@ def test_features_alone(digits):
         (make_pipeline(Normalizer(), PrimeRidgeClassifier(16)), "Normalizer"),
         (make_pipeline(MinMaxScaler(clip=True), PrimeRidgeClassifier(16)), "clip=True"),
         (LogisticRegression(), "LogisticRegression"),
+        (PrimeGaussianProcessRegressor(n_components=16, optimizer=None), "not a linear read-out"),
     ],
 )
 def test_what_is_not_linear_in_the_columns_is_refused(model, says, digits):

@@ -80,7 +80,7 @@ def _steps(model: Any) -> list[Any]:
 
 
 def _is_features(step: Any) -> bool:
-    return isinstance(getattr(step, "map_", None), KernelPrime)
+    return isinstance(getattr(step, "map_", None), KernelPrime) and hasattr(step, "transform")
 
 
 def _map_of(step: Any) -> DynamicPrime | KernelPrime:

@@ -131,7 +131,7 @@ class SensorMap:
 
     @property
     def finish(self) -> Finish:
-        """Where waves go, and what is added to phases; `factors` has what they are multiplied by."""
+        """Where waves go, and what is added to phases; their factors are `factors`."""
         return self._map.finish if isinstance(self._map, KernelPrime) else Finish(self._map.layout)
 
     @cached_property
