@@ -8,7 +8,7 @@ import numpy as np
 
 from primal._checks import one_of
 from primal._extras import require
-from primal.edge._fitted import linear_parts, parts_of
+from primal.edge._fitted import linear_parts, parts_of, scaler_name
 from primal.edge._onnx_graph import Graph, dynamic_turns, features, static_turns
 from primal.edge._sensors import in_columns
 from primal.engines import Finish
@@ -127,20 +127,13 @@ def _map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
 
 def _scaled(graph: Graph, x: str, step: Any) -> str:
     """Return what a scaler makes of x, by the operations of scikit-learn."""
-    name = type(step).__name__
-    if not hasattr(step, "n_features_in_"):
-        raise ParameterError(f"the {name} of this pipeline is not fitted: call fit first.")
+    name = scaler_name(step)
     if name == "StandardScaler":
         x = graph.add("Sub", x, _wide(step.mean_)) if step.with_mean else x
         return graph.add("Div", x, _wide(step.scale_)) if step.with_std else x
-    if name == "MinMaxScaler" and not step.clip:
+    if name == "MinMaxScaler":
         return graph.add("Add", graph.add("Mul", x, _wide(step.scale_)), _wide(step.min_))
-    if name == "MaxAbsScaler" and not getattr(step, "clip", False):
-        return graph.add("Div", x, _wide(step.scale_))
-    raise ParameterError(
-        f"a {name} (clip={getattr(step, 'clip', False)}) cannot go in front of the features in "
-        "ONNX: use StandardScaler, MinMaxScaler or MaxAbsScaler."
-    )
+    return graph.add("Div", x, _wide(step.scale_))
 
 
 def _read_out(graph: Graph, z: str, readout: Any) -> list[Output]:
