@@ -16,6 +16,7 @@ _PACKAGES = {
     "pyarrow": ("pyarrow", "data"),
     "ray": ("Ray", "ray"),
     "scipy": ("SciPy", "codebooks"),
+    "skl2onnx": ("skl2onnx", "onnx"),
     "sklearn": ("scikit-learn", "sklearn"),
     "torch": ("PyTorch", "torch"),
 }

@@ -84,8 +84,9 @@ def test_integer_waves_at_every_phase(host, tmp_path):
     np.testing.assert_array_equal(bits[:, None], sensor.encode_bits(n))
 
 
-def test_prototypes_learned_by_a_header_are_those_of_python(host, tmp_path):
-    sensor, n_classes = cases()["odd"], 3
+@pytest.mark.parametrize("name", ["odd", "weighted"])
+def test_prototypes_learned_by_a_header_are_those_of_python(host, tmp_path, name):
+    sensor, n_classes = cases()[name], 3
     export_c(sensor, tmp_path / "learner.h", name="learner", learn=n_classes)
     rows = sample_rows(sensor, range(300))
     labels = rows[:, 0].astype(np.int64) % n_classes
@@ -158,6 +159,14 @@ def test_the_report_counts_tables_memory_and_code(tmp_path):
     assert report.code_bytes("no-such-compiler") is None
     with pytest.raises(ParameterError, match="no-such-option"):
         report.code_bytes("gcc", "--no-such-option")
+    # Of a call: factors are in the weights of a model, in 16 bits beside a map's increments.
+    tables = [export_c(cases()[name], tmp_path / "f.h") for name in ("weighted", "weighted_model")]
+    increments = 31 * 3 * 4 + 31 * 4
+    assert [table.table_bytes for table in tables] == [
+        increments + 31 * 2,
+        increments + 62 * 3 * 2 + 3 * 4,
+    ]
+    assert all(0 < table.code_bytes("gcc") < 2000 for table in tables)
     words = export_c(cases()["words64"], tmp_path / "w.h")
     assert words.ram_bytes == 2 * 128 * 8  # two arrays of words: there are two blocks
 

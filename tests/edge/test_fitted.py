@@ -13,7 +13,7 @@ from primal.edge import SensorMap, SensorModel, as_sensor, export_c
 from primal.errors import ParameterError, SpecError
 
 pytest.importorskip("sklearn")
-from sklearn.datasets import load_digits
+from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
@@ -27,6 +27,7 @@ from sklearn.preprocessing import (
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,
+    PrimeGaussianProcessRegressor,
     PrimeOnlineClassifier,
     PrimeRidgeClassifier,
     PrimeRidgeRegressor,
@@ -71,6 +72,20 @@ def test_every_kind_keeps_the_labels_of_digits_in_half_a_page_of_memory(kind, di
     assert report.ram_bytes <= 64 * 8 + 40
 
 
+def test_features_of_few_columns_have_factors_and_go_into_headers(tmp_path):
+    X, y = load_iris(return_X_y=True)
+    X = X[:, 2:]
+    for kind in ("lsb16", "lsb32"):
+        model = make_pipeline(StandardScaler(), PrimeFeatures(64), LogisticRegression()).fit(X, y)
+        assert model[1].method_ == "lattice"
+        sensor = as_sensor(model, scale=0.1, kind=kind, inputs="uint8")
+        n = np.rint(10 * X).astype(int)
+        np.testing.assert_array_equal(sensor.predict(n), model.predict(X))
+        assert export_c(sensor, tmp_path / "iris.h").table_bytes < 1200
+    features = as_sensor(model[:2], scale=0.1)
+    assert np.abs(features.encode(n) - model[:2].transform(X)).max() < 1e-5
+
+
 def test_units_of_a_converter_are_folded_in(digits):
     x_train, x_test, y_train, _ = digits
     model = make_pipeline(StandardScaler(), PrimeRidgeClassifier(128)).fit(x_train, y_train)
@@ -108,6 +123,7 @@ def test_features_alone(digits):
         (make_pipeline(Normalizer(), PrimeRidgeClassifier(16)), "Normalizer"),
         (make_pipeline(MinMaxScaler(clip=True), PrimeRidgeClassifier(16)), "clip=True"),
         (LogisticRegression(), "LogisticRegression"),
+        (PrimeGaussianProcessRegressor(n_components=16, optimizer=None), "not a linear read-out"),
     ],
 )
 def test_what_is_not_linear_in_the_columns_is_refused(model, says, digits):

@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 
 import primal
-from primal import DynamicPrime, StaticPrime
+from primal import DynamicPrime, KernelPrime, StaticPrime
 from primal._selftest import known_answers, sample_points
 from primal.edge import JS_MODULE, to_js
 from primal.errors import ConditioningWarning, ParameterError
@@ -156,6 +156,20 @@ def test_more_maps(host):
     pairs = [*((s, t) for s in statics), *((m, x) for m in dynamics)]
     for (m, given), z in zip(pairs, computed(host, JS_MODULE, *pairs), strict=True):
         np.testing.assert_array_equal(z.view("<u4"), m.encode(given).view(np.uint32), repr(m))
+
+
+def test_kernels(host):
+    x = sample_points(20, 3)
+    maps = [
+        KernelPrime(3, 33, gamma=[0.1, 1.0, 7.0]),
+        KernelPrime(3, 33, layout="block"),
+        KernelPrime(3, 5, center=[0.1, 0.2, 0.3], form="offset"),
+        KernelPrime(3, 64, "matern32", basis="hadamard"),
+        KernelPrime(3, 256, gamma=0.5, method="lattice"),
+        KernelPrime(3, 64, gamma=[0.5, 1.0, 2.0], method="lattice", layout="block"),
+    ]
+    for m, z in zip(maps, computed(host, JS_MODULE, *((m, x) for m in maps)), strict=True):
+        np.testing.assert_array_equal(z.view("<u4"), m.encode(x).view(np.uint32), repr(m))
 
 
 def test_what_has_no_bits_is_refused(host):

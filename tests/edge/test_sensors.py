@@ -72,8 +72,10 @@ def test_exact_kinds_have_the_bits_of_the_map(name):
 def test_features_are_those_of_the_map_at_the_same_phases(name):
     sensor = SENSORS[name]
     n = sample_rows(sensor, range(50))
-    z = sensor.encode(n).astype(np.float64) / sensor.finish.amplitude
-    assert np.abs(z - sensor.encode_q15(n) / 32767).max() < 1 / 32767
+    z = sensor.encode(n) / sensor.factors.max()
+    # Factors that differ are rounded themselves, and so are products with them.
+    units = 1.0 if (sensor.factors == sensor.factors[0]).all() else 2.0
+    assert np.abs(z - sensor.encode_q15(n) / 32767).max() < units / 32767
     bound = 2 * np.pi * sensor.error_turns() + 1e-6
     x = (n.astype(np.int64) - sensor._zero) * sensor._scale
     if bound < 0.1:
@@ -123,6 +125,20 @@ def test_weights_that_all_round_up_do_not_overflow():
     assert model.weights.min() >= 680
 
 
+def test_factors_of_features_go_into_the_weights():
+    sensor = SENSORS["weighted"]
+    assert sensor.factors.max() > 3 * sensor.factors.min()
+    weights = spread(3 * 62).reshape(3, 62) - 0.5
+    model = SensorModel(sensor, weights)
+    folded = weights * sensor.factors
+    np.testing.assert_array_equal(model.weights, np.rint(folded / (32767 * model.score_unit)))
+    n = sample_rows(sensor, range(100))
+    values = sensor.encode(n).astype(np.float64) @ weights.T
+    # Waves are within 0.92 units, weights within half of theirs.
+    bound = 0.93 / 32767 * np.abs(folded).sum(axis=1) + 0.5 * 62 * 32767 * model.score_unit
+    assert (np.abs(model.scores(n) * model.score_unit - values) <= bound).all()
+
+
 def test_models_without_labels_have_scores_only():
     with pytest.raises(ParameterError, match="scores"):
         cases()["estimates"].predict(np.zeros((1, 5), dtype=int))
@@ -146,6 +162,16 @@ def test_learned_prototypes_do_not_overflow_and_keep_directions():
         assert 32767 * np.abs(weights).sum() < 2**31
 
 
+def test_learned_prototypes_weigh_waves_by_their_factors():
+    sensor = SENSORS["weighted"]
+    z = sensor.encode_q15(sample_rows(sensor, range(400))).astype(np.int64)
+    sums = z.reshape(4, 100, -1).sum(axis=1)
+    model = SensorModel.from_sums(sensor, sums)
+    directions = sums / np.linalg.norm(sums, axis=1, keepdims=True)
+    meant = directions * (sensor.factors / sensor.factors.max()) / (32767 * model.score_unit)
+    assert np.abs(model.weights - meant).max() < 2  # cut off once, rounded once
+
+
 def sensor_of(**options):
     return SensorMap(primal.DynamicPrime(8, 16, basis="hadamard"), **options)
 
@@ -155,7 +181,6 @@ def sensor_of(**options):
     [
         (lambda: SensorMap(primal.StaticPrime(8)), "StaticPrime"),
         (lambda: SensorMap(primal.DynamicPrime(3, 8, basis="auto", layer_norm=True)), "layer_norm"),
-        (lambda: SensorMap(primal.KernelPrime(2, 8, method="lattice")), "method='growable'"),
         (lambda: SensorMap(primal.DynamicPrime(3, 8, basis="auto"), kind="hadamard64"), "lsb32"),
         (lambda: sensor_of(kind="int4"), "kind"),
         (lambda: sensor_of(inputs="float32"), "inputs"),

@@ -55,10 +55,15 @@ def cases() -> dict[str, Source]:
         "exact_offsets": SensorMap(kernel(9, 13, form="offset"), 2.0**-10, kind="q15"),
         "odd": _sensor(kernel(5, 21, gamma=1 + 4 * spread(5)), inputs="int8"),
         "odd_block": _sensor(kernel(5, 21, layout="block"), inputs="uint16"),
+        "weighted": _sensor(kernel(3, 62, gamma=0.5, method="lattice")),
+        "exact_weighted": SensorMap(
+            kernel(2, 36, method="lattice", layout="block"), 2.0**-12, kind="q15"
+        ),
     }
     weights = spread(5 * 96).reshape(5, 96) - 0.5
     made["model"] = SensorModel(made["table16"], weights, spread(5), labels=list("abcde"))
     made["estimates"] = SensorModel(made["odd"], weights[:2, :21])
+    made["weighted_model"] = SensorModel(made["weighted"], weights[:3, :62], labels=range(3))
     return made
 
 

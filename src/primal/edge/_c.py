@@ -30,7 +30,7 @@ class HeaderReport:
     ----------
     path : Path
     table_bytes : int
-        Constant tables, in flash.
+        Constant tables of one call, in flash: the label, or integer features if there is none.
     ram_bytes : int
         Static memory of the transforms of the Hadamard kinds, and scores on the stack; inputs and
         outputs are the caller's.
@@ -45,7 +45,7 @@ class HeaderReport:
     _call: str
 
     def code_bytes(self, compiler: str = "cc", *options: str) -> int | None:
-        """Return the bytes of code of one call: the label, or integer features if there is none.
+        """Return the bytes of code of that call.
 
         Compiled with -Os and the given options; None where the compiler or ``size`` is missing.
         """

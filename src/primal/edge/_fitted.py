@@ -80,7 +80,7 @@ def _steps(model: Any) -> list[Any]:
 
 
 def _is_features(step: Any) -> bool:
-    return isinstance(getattr(step, "map_", None), KernelPrime)
+    return isinstance(getattr(step, "map_", None), KernelPrime) and hasattr(step, "transform")
 
 
 def _map_of(step: Any) -> DynamicPrime | KernelPrime:
@@ -97,22 +97,27 @@ def _map_of(step: Any) -> DynamicPrime | KernelPrime:
 
 def _scaled(step: Any, scale: np.ndarray, zero: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return scale and zero of what a scaler makes of ``scale (n - zero)``."""
-    name = type(step).__name__
-    if not hasattr(step, "n_features_in_"):
-        raise ParameterError(f"the {name} of this pipeline is not fitted: call fit first.")
+    name = scaler_name(step)
     if name == "StandardScaler":
         spread = 1.0 if step.scale_ is None else step.scale_
         middle = 0.0 if step.mean_ is None or not step.with_mean else step.mean_
         return scale / spread, zero + middle / scale
-    if name == "MinMaxScaler" and not step.clip:
+    if name == "MinMaxScaler":
         return scale * step.scale_, zero - step.min_ / (scale * step.scale_)
-    if name == "MaxAbsScaler" and not getattr(step, "clip", False):
-        return scale / step.scale_, zero
-    raise ParameterError(
-        f"a {name} (clip={getattr(step, 'clip', False)}) in front of the features does not scale "
-        "columns by constants, so it cannot go into the table: use StandardScaler, MinMaxScaler "
-        "or MaxAbsScaler."
-    )
+    return scale / step.scale_, zero
+
+
+def scaler_name(step: Any) -> str:
+    """Return the class of a fitted step that scales columns by constants; reject others."""
+    name, clip = type(step).__name__, getattr(step, "clip", False)
+    if not hasattr(step, "n_features_in_"):
+        raise ParameterError(f"the {name} of this pipeline is not fitted: call fit first.")
+    if name not in ("StandardScaler", "MinMaxScaler", "MaxAbsScaler") or clip:
+        raise ParameterError(
+            f"a {name} (clip={clip}) in front of the features does not scale columns by constants, "
+            "so it cannot be exported: use StandardScaler, MinMaxScaler or MaxAbsScaler."
+        )
+    return name
 
 
 def _model(sensor: SensorMap, readout: Any) -> SensorModel:

@@ -7,7 +7,7 @@ import numpy as np
 from primal.edge._q15 import waves_q15
 from primal.edge._readout import SensorModel
 from primal.edge._schemes import ExactScheme
-from primal.edge._sensors import SensorMap
+from primal.edge._sensors import SensorMap, in_columns
 from primal.maps import StaticPrime
 from primal.turns import LARGEST_LOG2_TURNS, phases_to_bits, round_turns, static_turns
 
@@ -42,12 +42,7 @@ def golden_digests(model: StaticPrime | SensorMap | SensorModel, rows: range) ->
     n = sample_rows(source, rows)
     if isinstance(source, StaticPrime):
         turns = round_turns(static_turns(n[:, 0].astype(np.uint64), source.increments))
-        cos, sin = waves_q15(turns)
-        q15 = np.empty((len(n), source.D), dtype=np.int16)
-        half = source.D // 2
-        places = (slice(half), slice(half, None)) if source.layout == "block" else None
-        places = places or (slice(0, None, 2), slice(1, None, 2))
-        q15[:, places[0]], q15[:, places[1]] = cos, sin
+        q15 = in_columns(*waves_q15(turns), source.layout, source.D)
         features, bits = source.encode(n[:, 0]), phases_to_bits(turns)
     else:
         turns, features = source.turns(n), source.encode(n)

@@ -77,39 +77,45 @@ class Header:
     def _define(self, name: str, value: object) -> None:
         self._lines.append(f"#define PRIMAL_{name} {value}")
 
-    def _table(self, name: str, values: np.ndarray) -> None:
-        """Write a constant table in the type of its values."""
-        kind = f"{values.dtype.name}_t"
+    def _table(self, name: str, values: np.ndarray, *, counts: bool = True) -> None:
+        """Write a constant table in the type of its values; those that `call` reads count."""
+        kind = "float" if values.dtype == np.float32 else f"{values.dtype.name}_t"
         suffix = {"uint64": "ull", "uint32": "u"}.get(values.dtype.name, "")
+        flat = values.ravel()
+        words = map(_float, flat) if kind == "float" else (f"{v}{suffix}" for v in flat.tolist())
         self._lines.append(f"static const {kind} PRIMAL_{name}[{values.size}] = {{")
-        self._lines.extend(_wrapped(f"{value}{suffix}," for value in values.ravel().tolist()))
+        self._lines.extend(_wrapped(f"{word}," for word in words))
         self._lines.append("};")
-        self.table_bytes += values.nbytes
+        self.table_bytes += values.nbytes * counts
 
     def _shape(self) -> None:
         source = self.source
         if isinstance(source, StaticPrime):
             k = n_sines = source.D // 2
-            layout, inputs, amplitude = source.layout, "int64", 1.0
+            layout, inputs, factors = source.layout, "int64", np.ones(source.D)
         else:
             k = source.table.shape[0]
             n_sines, layout = source.D - k, source.finish.layout
-            inputs, amplitude = source.inputs.name, source.finish.amplitude
+            inputs, factors = source.inputs.name, source.factors
         self._lines.append(f"typedef {inputs}_t primal_input;")
         self._define("N_FREQUENCIES", f"{k}u")
         self._define("N_FEATURES", f"{source.D}u")
         has_sine = {0: "0", k: "1"}.get(n_sines, f"((i) < {n_sines}u)")
         self._define("HAS_SINE(i)", has_sine)
-        if layout == "block" or n_sines == 0:
-            cos, sin = "(i)", f"({k}u + (i))"
-        else:
-            cos, sin = "(2u * (i))", "(2u * (i) + 1u)"
-            if n_sines < k:
-                cos = f"((i) < {n_sines}u ? 2u * (i) : {n_sines}u + (i))"
-        self._define("COS_PLACE(i)", cos)
-        self._define("SIN_PLACE(i)", sin)
-        factor = "(x)" if amplitude == 1.0 else f"primal_product(x, {_float(amplitude)})"
-        self._define("AMPLIFIED(x)", factor)
+        block = layout == "block"
+        self._define("COS_PLACE(i)", "(i)" if block else "(2u * (i))")
+        self._define("SIN_PLACE(i)", f"({k}u + (i))" if block else "(2u * (i) + 1u)")
+        factor, factor_q15 = _float(factors[0]), ""
+        if not isinstance(source, StaticPrime) and (factors != factors[0]).any():
+            waves = slice(k) if block else slice(None, None, 2)
+            self._table("FACTORS_F32", factors[waves].astype(np.float32), counts=False)
+            self._table("FACTORS_Q15", source.factors_q15[waves], counts=self.model is None)
+            at = f"[(place) % {k}u]" if block else "[(place) / 2u]"
+            factor, factor_q15 = f"PRIMAL_FACTORS_F32{at}", f"PRIMAL_FACTORS_Q15{at}"
+        product = "(x)" if factor == "1.0f" else f"primal_product(x, {factor})"
+        self._define("SCALED(x, place)", product)
+        product = f"(((x) * {factor_q15} + 16384) >> 15)" if factor_q15 else "(x)"
+        self._define("SCALED_Q15(x, place)", product)
 
     def _phases(self) -> str:
         """Write the tables of the phases; return the template that reads them."""

@@ -8,23 +8,25 @@ from pathlib import Path
 import numpy as np
 
 from primal.bases import HadamardTable
+from primal.edge._sensors import in_columns
 from primal.errors import ParameterError
-from primal.maps import DynamicPrime, StaticPrime
+from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 
 # The module itself: copy it, or publish its folder with npm.
 JS_MODULE = Path(__file__).parent / "js" / "primal.js"
 
 
-def to_js(model: StaticPrime | DynamicPrime) -> dict[str, object]:
+def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
     """Return a map as JSON values for the classes of the same names in ``JS_MODULE``.
 
     They are its spec, with the table of frequencies where JavaScript does not make it from primes:
-    ``new DynamicPrime(values).encode(x)`` has the bits of ``model.encode(x)``.
+    ``new DynamicPrime(values).encode(x)`` has the bits of ``model.encode(x)``. Those of a
+    KernelPrime are of the map behind it, with amplitudes, offsets and scales of the inputs.
 
     Parameters
     ----------
-    model : StaticPrime or DynamicPrime
-        Without `layer_norm`, and with precision "exact".
+    model : StaticPrime, DynamicPrime or KernelPrime
+        Without `layer_norm`, with precision "exact"; of fitted ``PrimeFeatures`` the ``map_``.
 
     Returns
     -------
@@ -43,8 +45,18 @@ def to_js(model: StaticPrime | DynamicPrime) -> dict[str, object]:
     if isinstance(model, StaticPrime):
         made = model.spec
         return made if model.spacing == "raw" else made | {"increments": _packed(model.increments)}
+    if isinstance(model, KernelPrime):
+        finish, scales = model.finish, model.input_scales
+        amplitudes = in_columns(model.amplitudes, model.amplitudes, finish.layout, model.D)
+        made = to_js(model.map) | {"type": "KernelPrime"}
+        made["amplitudes"] = _packed(amplitudes.astype(np.float32))
+        made |= {} if finish.offsets is None else {"offsets": _packed(finish.offsets)}
+        return made if scales is None else made | {"scales": scales.tolist()}
     if not isinstance(model, DynamicPrime):
-        raise ParameterError(f"model must be a StaticPrime or DynamicPrime, got {model!r:.60}.")
+        raise ParameterError(
+            f"model must be a StaticPrime, DynamicPrime or KernelPrime, got {model!r:.60}: of "
+            "fitted features pass map_."
+        )
     made = model.spec
     if made["layer_norm"] or model.precision != "exact":
         raise ParameterError(

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from primal._checks import one_of
 from primal._extras import require
-from primal.edge._fitted import linear_parts, parts_of
+from primal.edge._fitted import linear_parts, parts_of, scaler_name
 from primal.edge._onnx_graph import Graph, dynamic_turns, features, static_turns
+from primal.edge._sensors import in_columns
 from primal.engines import Finish
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 
-_OPSET = 18
+OPSET = 18
 _IR_VERSION = 8  # of that opset
+
+
+class Output(NamedTuple):
+    """A result of a graph: the name that users see, that of its node, type and shape."""
+
+    name: str
+    value: str
+    dtype: np.dtype
+    shape: list[Any]
 
 
 def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
@@ -63,44 +73,46 @@ def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
         turns = static_turns(graph, "t", model.increments)
         z = features(graph, turns, model.D, Finish(model.layout), 1.0)
         source = ("t", np.dtype(np.int64), ["n"])
-        found = [("z", z, np.dtype(np.float32), ["n", model.D])]
+        found = [Output("z", z, np.dtype(np.float32), ["n", model.D])]
     else:
-        before, m, readout = parts_of(model)
-        x = graph.cast("x", np.float64)
-        for step in before:
-            x = _scaled(graph, x, step)
-        z = map_features(graph, x, m)
-        source = ("x", dtype, ["n", m.d])
-        found = [("z", z, np.dtype(np.float32), ["n", m.D])]
-        if readout is not None:
-            found = _read_out(graph, z, readout)
-    for name, value, *_ in found:
-        graph.add("Identity", value, output=name)
+        source = ("x", dtype, ["n", parts_of(model)[1].d])
+        found = outputs_of(graph, graph.cast("x", np.float64), model)
+    for output in found:
+        graph.add("Identity", output.value, output=output.name)
     helper = graph.helper
     made = helper.make_graph(
         graph.nodes,
         "primal",
         [_value(helper, *source)],
-        [_value(helper, name, kind, shape) for name, _, kind, shape in found],
+        [_value(helper, output.name, output.dtype, output.shape) for output in found],
         graph.constants,
     )
-    opset = helper.make_opsetid("", _OPSET)
+    opset = helper.make_opsetid("", OPSET)
     proto = helper.make_model(made, opset_imports=[opset], producer_name="primal")
     proto.ir_version = _IR_VERSION
     onnx.checker.check_model(proto)
     return proto
 
 
-def map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
+def outputs_of(graph: Graph, x: str, model: Any) -> list[Output]:
+    """Add a map, a fitted estimator or a pipeline of float64 rows; return its results."""
+    before, m, readout = parts_of(model)
+    for step in before:
+        x = _scaled(graph, x, step)
+    z = _map_features(graph, x, m)
+    if readout is not None:
+        return _read_out(graph, z, readout)
+    return [Output("z", z, np.dtype(np.float32), ["n", m.D])]
+
+
+def _map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
     """Return the float32 features of float64 rows, NaN for those that have none."""
     factors: Any = 1.0
     if isinstance(m, KernelPrime):
         if m.input_scales is not None:
             x = graph.add("Mul", x, m.input_scales)
         finish, inner = m.finish, m.map
-        factors = m.amplitude
-        if m.method != "growable":
-            factors = (np.tile if m.layout == "block" else np.repeat)(m.amplitudes, 2)
+        factors = in_columns(m.amplitudes, m.amplitudes, finish.layout, m.D)
     else:
         finish, inner = Finish(m.layout), m
     if inner.spec["layer_norm"]:
@@ -115,23 +127,16 @@ def map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
 
 def _scaled(graph: Graph, x: str, step: Any) -> str:
     """Return what a scaler makes of x, by the operations of scikit-learn."""
-    name = type(step).__name__
-    if not hasattr(step, "n_features_in_"):
-        raise ParameterError(f"the {name} of this pipeline is not fitted: call fit first.")
+    name = scaler_name(step)
     if name == "StandardScaler":
         x = graph.add("Sub", x, _wide(step.mean_)) if step.with_mean else x
         return graph.add("Div", x, _wide(step.scale_)) if step.with_std else x
-    if name == "MinMaxScaler" and not step.clip:
+    if name == "MinMaxScaler":
         return graph.add("Add", graph.add("Mul", x, _wide(step.scale_)), _wide(step.min_))
-    if name == "MaxAbsScaler" and not getattr(step, "clip", False):
-        return graph.add("Div", x, _wide(step.scale_))
-    raise ParameterError(
-        f"a {name} (clip={getattr(step, 'clip', False)}) cannot go in front of the features in "
-        "ONNX: use StandardScaler, MinMaxScaler or MaxAbsScaler."
-    )
+    return graph.add("Div", x, _wide(step.scale_))
 
 
-def _read_out(graph: Graph, z: str, readout: Any) -> list[tuple[str, str, np.dtype, list[Any]]]:
+def _read_out(graph: Graph, z: str, readout: Any) -> list[Output]:
     """Return the scores of a fitted read-out, in float64, and the labels of a classifier."""
     wide = graph.cast(z, np.float64)
     if hasattr(readout, "prototypes_"):
@@ -145,7 +150,7 @@ def _read_out(graph: Graph, z: str, readout: Any) -> list[tuple[str, str, np.dty
         scores = graph.add("MatMul", wide, _wide(coef.T))
         scores = graph.add("Add", scores, _wide(bias))
         n_scores = len(coef)
-    found = [("scores", scores, np.dtype(np.float64), ["n", n_scores])]
+    found = [Output("scores", scores, np.dtype(np.float64), ["n", n_scores])]
     if labels is None:
         return found
     kept = np.asarray(labels)
@@ -153,7 +158,7 @@ def _read_out(graph: Graph, z: str, readout: Any) -> list[tuple[str, str, np.dty
         kept = np.array([str(label) for label in kept], dtype=object)
     best = graph.add("ArgMax", scores, axis=1, keepdims=0)
     label = graph.add("Gather", kept, best)
-    return [("label", label, kept.dtype, ["n"]), *found]
+    return [Output("label", label, kept.dtype, ["n"]), *found]
 
 
 def _wide(values: Any) -> np.ndarray:

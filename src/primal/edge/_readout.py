@@ -11,7 +11,7 @@ import numpy as np
 from primal._checks import positions, positive_scale, raised_as, real_array
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.edge._q15 import ONE
-from primal.edge._sensors import SensorMap, column
+from primal.edge._sensors import SensorMap, column, scaled_q15
 from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError, SpecError
 
@@ -32,7 +32,7 @@ class SensorModel:
     ----------
     sensor : SensorMap
     weights : array_like of shape (n_scores, D)
-        Coefficients of the features of ``sensor.map``, in its columns and with its amplitude.
+        Coefficients of the features of ``sensor.map``; the factors of these go into them.
     biases : float or array_like of shape (n_scores,), default=0.0
     labels : sequence of n_scores labels, optional
         Without them the scores are estimates, and there is no `predict`.
@@ -63,7 +63,7 @@ class SensorModel:
         rows = real_array("weights", weights, last=sensor.D).astype(np.float64)
         if rows.ndim != 2 or len(rows) == 0:
             raise DataError(f"weights must have shape (n_scores, {sensor.D}), got {rows.shape}.")
-        rows = rows * sensor.finish.amplitude
+        rows = rows * sensor.factors
         given = column("biases", biases, len(rows))
         unit = _finest_unit(rows, given)
         self._keep(sensor, np.rint(rows * unit), np.rint(given * (unit * ONE)), labels)
@@ -91,7 +91,7 @@ class SensorModel:
                 f"{MOST_LEARNED_ROWS} rows, got {np.abs(rows).max()}."
             )
         length = learned_length(sensor.D)
-        weights = np.empty(rows.shape)
+        weights = np.empty(rows.shape, dtype=np.int64)
         for row, out in zip(rows.tolist(), weights, strict=True):
             sizes = 0
             for value in row:
@@ -103,6 +103,7 @@ class SensorModel:
             norm = math.isqrt(sum(part * part for part in parts)) + 1
             out[:] = [_truncated(part * length, norm) for part in parts]
         made = object.__new__(cls)
+        weights = scaled_q15(weights, sensor.factors_q15)
         made._keep(sensor, weights, np.zeros(len(rows)), np.arange(len(rows)))
         made.score_unit = 1.0 / (length * ONE)
         return made if labels is None else made._with_labels(labels)
@@ -126,7 +127,7 @@ class SensorModel:
 
     def scores(self, n: object) -> np.ndarray:
         """Return the scores of sensor integers n (..., d): int32 (..., n_scores)."""
-        z = self.sensor.encode_q15(n)
+        z = self.sensor.waves_q15(n)
         flat = z.reshape(-1, self.sensor.D)
         scores = np.empty((len(flat), len(self.weights)), dtype=np.int32)
         for rows in row_blocks(len(flat), self.sensor.D):

@@ -38,8 +38,7 @@ class SensorMap:
     Parameters
     ----------
     m : DynamicPrime or KernelPrime
-        The map to approximate; `layer_norm` cannot be had in integers and is rejected, and so are
-        frequencies with weights.
+        The map to approximate; `layer_norm` cannot be had in integers and is rejected.
     scale : float or array_like of shape (d,), default=1.0
         Units of x for one unit of each sensor, positive.
     zero : float or array_like of shape (d,), default=0.0
@@ -84,11 +83,6 @@ class SensorMap:
                 "a StaticPrime are integers already, export it as it is."
             )
         inner = m.map if isinstance(m, KernelPrime) else m
-        if isinstance(m, KernelPrime) and m.method != "growable":
-            raise ParameterError(
-                f"features of method {m.method!r} have a weight for each frequency, which headers "
-                "do not hold: use method='growable'."
-            )
         if inner._layer_norm:
             raise ParameterError(
                 "layer_norm divides every row by its own deviation, which integers cannot do "
@@ -137,8 +131,20 @@ class SensorMap:
 
     @property
     def finish(self) -> Finish:
-        """Where waves go, and the factor of those in float32."""
+        """Where waves go, and what is added to phases; their factors are `factors`."""
         return self._map.finish if isinstance(self._map, KernelPrime) else Finish(self._map.layout)
+
+    @cached_property
+    def factors(self) -> np.ndarray:
+        """Factors of the waves in the columns, float64 of shape (D,)."""
+        if not isinstance(self._map, KernelPrime):
+            return np.ones(self.D)
+        return in_columns(self._map.amplitudes, self._map.amplitudes, self.finish.layout, self.D)
+
+    @cached_property
+    def factors_q15(self) -> np.ndarray:
+        """The same in units of 2**-15 of the largest, uint16: all 32768 where they are equal."""
+        return np.rint(self.factors * (32768 / self.factors.max())).astype(np.uint16)
 
     @cached_property
     def scheme(self) -> Scheme:
@@ -174,19 +180,18 @@ class SensorMap:
         """Return the features of n (..., d): float32 (..., D), in the columns of the map."""
         turns = self.turns(n)
         out = np.empty((*turns.shape[:-1], self.D), dtype=np.float32)
-        finish = Finish(self.finish.layout, self.finish.amplitude)
+        finish = Finish(self.finish.layout)
         write_features(turns.reshape(-1, turns.shape[-1]), out.reshape(-1, self.D), finish)
+        out *= self.factors.astype(np.float32)
         return out
 
     def encode_q15(self, n: object) -> np.ndarray:
-        """Return the features as integers: int16 (..., D) in units of 1 / 32767, amplitude 1."""
-        turns = self.turns(n)
-        out = np.empty((*turns.shape[:-1], self.D), dtype=np.int16)
-        places = wave_places(self)
-        cos, sin = waves_q15(turns)
-        out[..., places[0]] = cos
-        out[..., places[1]] = sin[..., : len(places[1])]
-        return out
+        """Return the features as integers: int16 (..., D) in 1 / 32767 of the largest factor."""
+        return scaled_q15(self.waves_q15(n), self.factors_q15).astype(np.int16)
+
+    def waves_q15(self, n: object) -> np.ndarray:
+        """Return the same without factors, which read-outs have in their weights."""
+        return in_columns(*waves_q15(self.turns(n)), self.finish.layout, self.D)
 
     def encode_bits(self, n: object) -> np.ndarray:
         """Return signs of cosines and sines as :func:`primal.turns.phases_to_bits` packs them."""
@@ -256,15 +261,16 @@ class SensorMap:
             raise ParameterError(f"kind {self._kind!r} needs {wrong}; use kind='lsb32'.")
 
 
-def wave_places(sensor: SensorMap) -> tuple[np.ndarray, np.ndarray]:
-    """Return the columns of the cosines (k,) and of the sines (D - k,) among the features."""
-    k = sensor.table.shape[0]
-    n_sines = sensor.D - k
-    columns = np.arange(k)
-    if sensor.finish.layout == "block":
-        return columns, k + np.arange(n_sines)
-    cos = np.where(columns < n_sines, 2 * columns, columns + n_sines)
-    return cos, 2 * np.arange(n_sines) + 1
+def in_columns(cos: np.ndarray, sin: np.ndarray, layout: str, D: int) -> np.ndarray:
+    """Return values of cosines and sines (..., k) in the D columns of a layout."""
+    if layout == "block":
+        return np.concatenate([cos, sin], axis=-1)[..., :D]
+    return np.stack([cos, sin], axis=-1).reshape(*cos.shape[:-1], -1)[..., :D]
+
+
+def scaled_q15(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
+    """Return 16-bit values times `factors_q15`, to the nearest."""
+    return (values * factors.astype(np.int32) + (1 << 14)) >> 15
 
 
 def column(name: str, value: object, n: int) -> np.ndarray:

@@ -15,13 +15,13 @@ static inline void primal_encode(const primal_input *x, float *features)
     for (i = 0; i < PRIMAL_N_FREQUENCIES; i++) {
         float cos, sin;
         primal_waves(primal_turn(x, i), &cos, &sin);
-        features[PRIMAL_COS_PLACE(i)] = PRIMAL_AMPLIFIED(cos);
+        features[PRIMAL_COS_PLACE(i)] = PRIMAL_SCALED(cos, PRIMAL_COS_PLACE(i));
         if (PRIMAL_HAS_SINE(i))
-            features[PRIMAL_SIN_PLACE(i)] = PRIMAL_AMPLIFIED(sin);
+            features[PRIMAL_SIN_PLACE(i)] = PRIMAL_SCALED(sin, PRIMAL_SIN_PLACE(i));
     }
 }
 
-/* Features in units of 1 / 32767, without amplitude. */
+/* Features in units of 1 / 32767 of the largest factor. */
 static inline void primal_encode_q15(const primal_input *x, int16_t *features)
 {
     uint32_t i;
@@ -29,9 +29,9 @@ static inline void primal_encode_q15(const primal_input *x, int16_t *features)
     for (i = 0; i < PRIMAL_N_FREQUENCIES; i++) {
         int32_t cos, sin;
         primal_waves_q15(primal_turn(x, i), &cos, &sin);
-        features[PRIMAL_COS_PLACE(i)] = (int16_t)cos;
+        features[PRIMAL_COS_PLACE(i)] = (int16_t)PRIMAL_SCALED_Q15(cos, PRIMAL_COS_PLACE(i));
         if (PRIMAL_HAS_SINE(i))
-            features[PRIMAL_SIN_PLACE(i)] = (int16_t)sin;
+            features[PRIMAL_SIN_PLACE(i)] = (int16_t)PRIMAL_SCALED_Q15(sin, PRIMAL_SIN_PLACE(i));
     }
 }
 

@@ -9,9 +9,9 @@ static inline void primal_learn(int32_t *sums, const primal_input *x, uint32_t l
     for (i = 0; i < PRIMAL_N_FREQUENCIES; i++) {
         int32_t cos, sin;
         primal_waves_q15(primal_turn(x, i), &cos, &sin);
-        row[PRIMAL_COS_PLACE(i)] += cos;
+        row[PRIMAL_COS_PLACE(i)] += PRIMAL_SCALED_Q15(cos, PRIMAL_COS_PLACE(i));
         if (PRIMAL_HAS_SINE(i))
-            row[PRIMAL_SIN_PLACE(i)] += sin;
+            row[PRIMAL_SIN_PLACE(i)] += PRIMAL_SCALED_Q15(sin, PRIMAL_SIN_PLACE(i));
     }
 }
 
@@ -49,8 +49,8 @@ static inline void primal_settle(const int32_t *sums, int16_t *weights)
         }
         length = primal_root(square) + 1; /* never too short, so that no score overflows */
         for (i = 0; i < PRIMAL_N_FEATURES; i++) {
-            int32_t part = row[i] / (int32_t)unit * PRIMAL_LEARNED_LENGTH;
-            weights[i * PRIMAL_N_SCORES + c] = (int16_t)(part / (int32_t)length);
+            int32_t part = row[i] / (int32_t)unit * PRIMAL_LEARNED_LENGTH / (int32_t)length;
+            weights[i * PRIMAL_N_SCORES + c] = (int16_t)PRIMAL_SCALED_Q15(part, i);
         }
     }
 }

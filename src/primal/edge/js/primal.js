@@ -1,4 +1,4 @@
-// Primal's StaticPrime and DynamicPrime with the bits of the Python library: see docs/edge.md.
+// Primal's StaticPrime, DynamicPrime and KernelPrime with the bits of the Python library: see docs/edge.md.
 const { floor, abs, sqrt, imul, fround: f } = Math;
 const WORD = 2 ** 32, NEAREST = 1.5 * 2 ** 52; // v + NEAREST - NEAREST is the whole number nearest v
 
@@ -178,6 +178,27 @@ export class DynamicPrime extends Prime {
     const shift = BigInt(a + this.exponents[i] - 60);
     S = shift < 0n ? S >> -shift : S << shift;
     return Number(BigInt.asUintN(32, (S + 0x80000000n) >> 32n));
+  }
+}
+
+// Features of a kernel, from Python's values: x times scales, phases plus offsets, waves times
+// amplitudes, of which a row of features has as many as there are.
+export class KernelPrime extends DynamicPrime {
+  constructor({ scales, offsets, amplitudes, ...values }) {
+    super(values);
+    Object.assign(this, { scales, offsets: unpacked(Uint32Array, offsets), amplitudes: unpacked(Float32Array, amplitudes) });
+  }
+
+  turns(x) {
+    const { d, k, scales, offsets } = this, turns = super.turns(scales ? Float64Array.from(x, (v, i) => v * scales[i % d]) : x);
+    return offsets ? turns.map((t, i) => t + offsets[i % k]) : turns;
+  }
+
+  features(turns) {
+    const { k, amplitudes } = this, D = amplitudes.length, waves = super.features(turns);
+    const z = new Float32Array((turns.length / k) * D);
+    for (let i = 0, at = 0; i < z.length; at += 2 * k) for (let j = 0; j < D; j++) z[i++] = waves[at + j] * amplitudes[j];
+    return z;
   }
 }
 
