@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from primal.decoding import Box, Gaussian, Integers, _matrix, _matrix_search, plan_matrix
+from primal.decoding import Box, Gaussian, Integers, _kernels, _matrix, _matrix_search, plan_matrix
 from primal.errors import DataError, ParameterError
 
 
@@ -138,9 +138,13 @@ def test_the_nearest_solution_is_found_where_the_search_ends_early(monkeypatch):
     y = rng.normal(size=(500, 5)) @ A.T
     y += rng.normal(size=(500, 20)) @ np.linalg.cholesky(covariance).T
     everything = plan.solve(y)
+    monkeypatch.setattr(_matrix_search, "_QUICK_NODES", 1000)
     monkeypatch.setattr(_matrix_search, "_MOST_NODES", 1000)
     search = plan._method
-    _, costs, finished = search._nearest(search.law.phases(y)[0], search.limit, 8)
+    found = np.zeros((500, 8, 20), dtype=np.int64), np.full((500, 8), np.inf)
+    target, limits = search._target(search.law.phases(y)[0]), np.full(500, search.limit)
+    finished = _kernels.closest_points(search._reduced.factor, target, limits, 1000, *found)
+    costs = found[1]
     nearest = everything.residual[:, 0]
     assert (~finished & (costs[:, 0] > 1.01 * nearest)).sum() > 20
     np.testing.assert_array_equal(plan.solve(y).whole, everything.whole)

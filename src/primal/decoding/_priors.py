@@ -16,6 +16,8 @@ from primal._checks import raised_as, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.errors import DataError
 
+# A deviation from this share of the uniform law's on is that law, cut to few bits.
+_LEAST_UNIFORM = 0.95
 # How many of its standard deviations a decoded value may lie beyond a limit.
 _LIMIT_DEVIATIONS = 6.0
 Numbers = float | Sequence[float] | np.ndarray
@@ -34,6 +36,25 @@ class PriorModel:
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     step: np.ndarray | None = None
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return xi (n, r) of n inputs: uniform within limits, unless a narrower law was stated."""
+        xi = rng.standard_normal((n, self.factor.shape[1]))
+        if self.low is None or self.high is None:
+            return xi
+        step = np.zeros(len(self.mean)) if self.step is None else self.step
+        for j in np.flatnonzero(np.isfinite(self.high - self.low)):
+            column = int(np.abs(self.factor[j]).argmax())
+            mean, std = self.mean[j], self.factor[j, column]
+            grid = step[j] if np.isfinite(step[j]) else 0.0
+            width = self.high[j] - self.low[j] + grid
+            x = mean + std * xi[:, column]
+            if std > _LEAST_UNIFORM * width / math.sqrt(12.0):
+                x = self.low[j] - grid / 2.0 + width * rng.random(n)
+            if grid:
+                x = np.clip(mean + grid * np.rint((x - mean) / grid), self.low[j], self.high[j])
+            xi[:, column] = (x - mean) / std
+        return xi
 
     def contains(self, x: np.ndarray, xi: np.ndarray, x_std: np.ndarray) -> np.ndarray:
         """Return which rows of x (n, d) lie within the prior, allowing for their uncertainty."""
