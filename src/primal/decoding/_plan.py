@@ -22,9 +22,6 @@ from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning, ParameterError
 
-# Phases worked on at once, counting every candidate: a few arrays of 8 MB.
-_BLOCK_PHASES = 1 << 20
-
 
 class _Frequencies(Protocol):
     """What a plan needs of a basis, or of another linear map to phases."""
@@ -157,12 +154,7 @@ class DecodePlan:
         rows = np.ascontiguousarray(phases.reshape(-1, k))
         n, c = len(rows), self._search.n_listed
         require_memory(8 * n * c * d, f"a list of {c} candidates for each of {n} codes")
-        x, residual = np.empty((n, d)), np.empty(n)
-        status, candidates = np.empty(n, dtype="<U9"), np.empty((n, c, d))
-        step = max(1, _BLOCK_PHASES // (k * self.beam))
-        for first in range(0, n, step):
-            part = slice(first, min(first + step, n))
-            x[part], status[part], residual[part], candidates[part] = self._search(rows[part])
+        x, status, residual, candidates = self._search(rows)
         if check:
             found = describe_misfit(self.certificate, self.noise_turns, status, residual)
             if found is not None:
