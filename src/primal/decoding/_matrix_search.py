@@ -151,10 +151,8 @@ class NearestPoints:
             left = np.flatnonzero(costs[:, 0] > self.limit)
             turns[left], costs[left], finished[left] = self._nearest(phases[left], radius[left], 1)
             return turns, costs, finished
-        limits, c = (self.law.prior.low, self.law.prior.high), self._n_candidates
-        if any(v is not None and np.isfinite(v).any() for v in limits):
-            c = max(_LEAST_SEARCHED, c)
-        return self._nearest(phases, radius, c)
+        least = _LEAST_SEARCHED if self.law.prior.limited.any() else 0
+        return self._nearest(phases, radius, max(least, self._n_candidates))
 
     def _rounded(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return turns (n, 1, m) by rounding one combination after the other, and their costs."""

@@ -39,16 +39,6 @@ class _Frequencies(Protocol):
     def fingerprint(self) -> str: ...
 
 
-class _Map(Protocol):
-    """What decoding needs of a map."""
-
-    @property
-    def basis(self) -> Basis: ...
-
-    @property
-    def layout(self) -> str: ...
-
-
 @dataclass(frozen=True, eq=False)
 class DecodeResult:
     """What became of each code.
@@ -212,7 +202,7 @@ def promised_chance(basis: _Frequencies, *, prior: Prior, noise: float) -> float
 
 
 def decode_exact(
-    z: object, m: _Map, *, prior: Prior, noise: object = None, beam: int | None = None
+    z: object, m: Any, *, prior: Prior, noise: object = None, beam: int | None = None
 ) -> DecodeResult:
     """Return x from codes of a ``DynamicPrime``, also where phases wrap; a plan used once.
 

@@ -37,22 +37,25 @@ class PriorModel:
     high: np.ndarray | None = None
     step: np.ndarray | None = None
 
+    @property
+    def limited(self) -> np.ndarray:
+        """Which inputs have limits, bool of shape (d,)."""
+        none = np.full(len(self.mean), np.inf)
+        return np.isfinite(none if self.high is None or self.low is None else self.high - self.low)
+
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return xi (n, r) of n inputs: uniform within limits, unless a narrower law was stated."""
         xi = rng.standard_normal((n, self.factor.shape[1]))
-        if self.low is None or self.high is None:
-            return xi
-        step = np.zeros(len(self.mean)) if self.step is None else self.step
-        for j in np.flatnonzero(np.isfinite(self.high - self.low)):
-            column = int(np.abs(self.factor[j]).argmax())
-            mean, std = self.mean[j], self.factor[j, column]
-            grid = step[j] if np.isfinite(step[j]) else 0.0
-            width = self.high[j] - self.low[j] + grid
-            x = mean + std * xi[:, column]
-            if std > _LEAST_UNIFORM * width / math.sqrt(12.0):
-                x = self.low[j] - grid / 2.0 + width * rng.random(n)
+        for j in np.flatnonzero(self.limited):
+            column = int(self.factor[j].argmax())  # an input with limits has one of its own
+            mean, std, low, high = self.mean[j], self.factor[j, column], self.low[j], self.high[j]
+            grid = self.step[j] if self.step is not None and np.isfinite(self.step[j]) else 0.0
+            if std > _LEAST_UNIFORM * (high - low + grid) / math.sqrt(12.0):
+                x = rng.uniform(low - grid / 2.0, high + grid / 2.0, n)
+            else:
+                x = mean + std * xi[:, column]
             if grid:
-                x = np.clip(mean + grid * np.rint((x - mean) / grid), self.low[j], self.high[j])
+                x = np.clip(mean + grid * np.rint((x - mean) / grid), low, high)
             xi[:, column] = (x - mean) / std
         return xi
 
