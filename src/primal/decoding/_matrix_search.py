@@ -151,7 +151,7 @@ class NearestPoints:
             left = np.flatnonzero(costs[:, 0] > self.limit)
             turns[left], costs[left], finished[left] = self._nearest(phases[left], radius[left], 1)
             return turns, costs, finished
-        least = _LEAST_SEARCHED if self.law.prior.limited.any() else 0
+        least = _LEAST_SEARCHED if np.isfinite(self.law.prior.limits).any() else 0
         return self._nearest(phases, radius, max(least, self._n_candidates))
 
     def _rounded(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -38,17 +38,18 @@ class PriorModel:
     step: np.ndarray | None = None
 
     @property
-    def limited(self) -> np.ndarray:
-        """Which inputs have limits, bool of shape (d,)."""
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest value of each input (d,), infinite where there is none."""
         none = np.full(len(self.mean), np.inf)
-        return np.isfinite(none if self.high is None or self.low is None else self.high - self.low)
+        return -none if self.low is None else self.low, none if self.high is None else self.high
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return xi (n, r) of n inputs: uniform within limits, unless a narrower law was stated."""
         xi = rng.standard_normal((n, self.factor.shape[1]))
-        for j in np.flatnonzero(self.limited):
+        lows, highs = self.limits
+        for j in np.flatnonzero(np.isfinite(highs - lows)):
             column = int(self.factor[j].argmax())  # an input with limits has one of its own
-            mean, std, low, high = self.mean[j], self.factor[j, column], self.low[j], self.high[j]
+            mean, std, low, high = self.mean[j], self.factor[j, column], lows[j], highs[j]
             grid = self.step[j] if self.step is not None and np.isfinite(self.step[j]) else 0.0
             if std > _LEAST_UNIFORM * (high - low + grid) / math.sqrt(12.0):
                 x = rng.uniform(low - grid / 2.0, high + grid / 2.0, n)
