@@ -122,8 +122,8 @@ def test_success_is_as_predicted_for_inputs_with_limits(prior, std):
 
 
 def test_success_counts_searches_that_do_not_end(monkeypatch):
-    for name in ("_QUICK_NODES", "_MOST_NODES"):
-        monkeypatch.setattr(_matrix_search, name, 100)
+    for name, value in (("_QUICK_NODES", 30), ("_MOST_NODES", 30), ("_BEAM", 1)):
+        monkeypatch.setattr(_matrix_search, name, value)
     n = 4000
     rng = np.random.default_rng(13)
     A, covariance = rng.normal(size=(24, 5)), spread_covariance(rng, 24, 0.16)
