@@ -144,4 +144,4 @@ def test_the_chance_to_fit_is_an_upper_bound():
 
 def test_the_decoder_says_how_good_it_is():
     decoder = PositionDecoder(StaticPrime(64).increments, 10**12)
-    assert decoder.success_probability > 0.99
+    assert decoder._reduced.success_probability > 0.99

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from primal.decoding import Box, Gaussian, Integers, _matrix, _matrix_search, plan_matrix
+from primal.decoding import Box, Gaussian, Integers, _kernels, _matrix, _matrix_search, plan_matrix
 from primal.errors import DataError, ParameterError
 
 
@@ -88,6 +88,53 @@ def test_success_and_probability_are_as_predicted(k, d, std, known):
         assert np.sqrt(np.square(errors).mean()) == pytest.approx(1.0, abs=0.1)
 
 
+@pytest.mark.parametrize(
+    ("prior", "std"),
+    [
+        ([Box(2.0)] * 4, 0.08),
+        ([Integers(1.0, -3, 3)] * 4, 0.13),
+        (
+            [Integers(1.0, -99, 99, std=0.7), Integers(0.5, 0, 3), Box(1.0), Gaussian(2.0, 0.5)],
+            0.12,
+        ),
+    ],
+)
+def test_success_is_as_predicted_for_inputs_with_limits(prior, std):
+    n = 4000
+    rng = np.random.default_rng(12)
+    A = rng.normal(size=(12, 4))
+    draws = {
+        Box(2.0): lambda: rng.uniform(-2.0, 2.0, n),
+        Box(1.0): lambda: rng.uniform(-1.0, 1.0, n),
+        Integers(1.0, -3, 3): lambda: rng.integers(-3, 4, n),
+        Integers(1.0, -99, 99, std=0.7): lambda: np.rint(rng.normal(0.0, 0.7, n)),
+        Integers(0.5, 0, 3): lambda: 0.5 * rng.integers(0, 4, n),
+        Gaussian(2.0, 0.5): lambda: rng.normal(2.0, np.sqrt(0.5), n),
+    }
+    x = np.stack([draws[p]() for p in prior], axis=1)
+    plan = plan_matrix(A, prior=prior, noise=std)
+    found = plan.solve(x @ A.T + rng.normal(0.0, std, (n, 12)))
+    inputs = [j for j, p in enumerate(prior) if isinstance(p, Integers)]
+    right = (found.candidates[:, 0, inputs] == x[:, inputs]).all(axis=1)
+    right &= (found.whole == 0).all(axis=1)
+    assert 0.3 < right.mean() < 0.995
+    assert abs(right.mean() - plan.certificate.success_probability) < 0.02
+
+
+def test_success_counts_searches_that_do_not_end(monkeypatch):
+    for name, value in (("_QUICK_NODES", 30), ("_MOST_NODES", 30), ("_BEAM", 1)):
+        monkeypatch.setattr(_matrix_search, name, value)
+    n = 4000
+    rng = np.random.default_rng(13)
+    A, covariance = rng.normal(size=(24, 5)), spread_covariance(rng, 24, 0.16)
+    plan = plan_matrix(A, prior=Gaussian(0.0, 1.0), covariance=covariance)
+    y = rng.normal(size=(n, 5)) @ A.T
+    y += rng.normal(size=(n, 24)) @ np.linalg.cholesky(covariance).T
+    right = (plan.solve(y).whole == 0).all(axis=1).mean()
+    assert 0.2 < right < 0.9
+    assert abs(right - plan.certificate.success_probability) < 0.02
+
+
 def test_whole_and_real_inputs_and_known_rows_together():
     rng = np.random.default_rng(3)
     A = rng.normal(size=(12, 4))
@@ -138,9 +185,13 @@ def test_the_nearest_solution_is_found_where_the_search_ends_early(monkeypatch):
     y = rng.normal(size=(500, 5)) @ A.T
     y += rng.normal(size=(500, 20)) @ np.linalg.cholesky(covariance).T
     everything = plan.solve(y)
+    monkeypatch.setattr(_matrix_search, "_QUICK_NODES", 1000)
     monkeypatch.setattr(_matrix_search, "_MOST_NODES", 1000)
     search = plan._method
-    _, costs, finished = search._nearest(search.law.phases(y)[0], search.limit, 8)
+    found = np.zeros((500, 8, 20), dtype=np.int64), np.full((500, 8), np.inf)
+    target, limits = search._target(search.law.phases(y)[0]), np.full(500, search.limit)
+    finished = _kernels.closest_points(search._reduced.factor, target, limits, 1000, *found)
+    costs = found[1]
     nearest = everything.residual[:, 0]
     assert (~finished & (costs[:, 0] > 1.01 * nearest)).sum() > 20
     np.testing.assert_array_equal(plan.solve(y).whole, everything.whole)

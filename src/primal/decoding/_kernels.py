@@ -212,15 +212,16 @@ def closest_points(factor, target, radius, most_nodes, whole, costs):
 
     As :func:`nearest_plane`, but depth first and exact: `whole` (n, n_kept, m) receives all turns
     with a squared distance below `radius` (n,), the nearest `n_kept` of them, and `costs`
-    (n, n_kept) their distances. Returns which rows were finished within `most_nodes` steps.
+    (n, n_kept) their distances. Both hold what is known beforehand, nearest first: the more, the
+    less is searched; costs are infinite where nothing is. Returns which rows were finished within
+    `most_nodes` steps.
     """
     n, n_kept, m = whole.shape
     finished = np.ones(n, dtype=np.bool_)
     away, trial, side = np.empty(m), np.empty(m), np.empty(m)
     step, before = np.empty(m), np.zeros(m + 1)
     for r in range(n):
-        costs[r, :] = np.inf
-        bound = radius[r]
+        bound = min(radius[r], costs[r, n_kept - 1])
         i = 0
         n_nodes = 0
         entering = True
@@ -249,15 +250,19 @@ def closest_points(factor, target, radius, most_nodes, whole, costs):
                 entering = True
                 continue
             else:
-                place = n_kept - 1
-                while place > 0 and costs[r, place - 1] > cost:
-                    costs[r, place] = costs[r, place - 1]
-                    whole[r, place] = whole[r, place - 1]
-                    place -= 1
-                costs[r, place] = cost
-                for j in range(m):
-                    whole[r, place, j] = np.int64(trial[j])
-                bound = min(bound, costs[r, n_kept - 1])
+                known = False
+                for place in range(n_kept):
+                    known |= costs[r, place] < np.inf and (whole[r, place] == trial).all()
+                if not known:
+                    place = n_kept - 1
+                    while place > 0 and costs[r, place - 1] > cost:
+                        costs[r, place] = costs[r, place - 1]
+                        whole[r, place] = whole[r, place - 1]
+                        place -= 1
+                    costs[r, place] = cost
+                    for j in range(m):
+                        whole[r, place, j] = np.int64(trial[j])
+                    bound = min(bound, costs[r, n_kept - 1])
             entering = False
             trial[i] += side[i]
             side[i] = -side[i] - (1.0 if side[i] > 0.0 else -1.0)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal.bases import Basis, HadamardTable
+from primal.engines import row_blocks
 from primal.errors import MisfitWarning, NotInvertibleError
 
 _BLOCK_ENTRIES = 1 << 19
@@ -76,10 +77,9 @@ def no_wrap_bound(basis: Basis) -> float:
 def measure_regime(basis: Basis, parts: Iterable[np.ndarray]) -> Regime:
     """Return the regime of float64 rows that come in parts of shape (n, d)."""
     counts, peak = [np.zeros(0, dtype=np.int64)], 0.0
-    step = max(1, _BLOCK_ENTRIES // basis.n_frequencies)
     for rows in parts:
-        for first in range(0, len(rows), step):
-            sizes = np.abs(basis.table.product(rows[first : first + step]))
+        for block in row_blocks(len(rows), basis.n_frequencies, _BLOCK_ENTRIES):
+            sizes = np.abs(basis.table.product(rows[block]))
             counts.append(np.count_nonzero(sizes >= 0.5, axis=1))
             peak = max(peak, float(sizes.max()))
     wraps = np.concatenate(counts)

@@ -217,7 +217,7 @@ def plan_matrix(
     candidates : int, default=4
         Solutions listed, at least 2.
     progress : callable, optional
-        Called with (done, total) while the plan is made; 200 rows may take half a minute.
+        Called with (done, total) while the plan is made; 200 rows take about ten seconds.
 
     Returns
     -------

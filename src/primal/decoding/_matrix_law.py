@@ -78,6 +78,16 @@ class MatrixLaw:
         left = centered[:, self.open_rows] - taken
         return np.concatenate([known, steps, left], axis=1), taken.astype(np.int64)
 
+    def draw(self, n: int) -> np.ndarray:
+        """Return unwrapped phases (n, m) of x from the prior and noise as stated, always the same.
+
+        Those of whole inputs are whole numbers.
+        """
+        rng = np.random.default_rng(0)
+        xi = rng.standard_normal((n, len(self.spread_t)))
+        xi[:, : self.prior.factor.shape[1]] = self.prior.draw(n, rng)
+        return xi @ self.spread_t + self.noise * rng.standard_normal((n, len(self.noise)))
+
     def whole_values(self, turns: np.ndarray) -> np.ndarray:
         """Return the whole inputs of whole turns (n, m)."""
         j, first = self.whole_inputs, len(self.known)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -22,17 +23,19 @@ from primal.decoding._bounds import (
     log2_shifted_within,
 )
 from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS, DecodingCertificate
-from primal.decoding._lattice import log_success, reduce_best, triangular_factor
+from primal.decoding._lattice import reduce_best, triangular_factor
 from primal.decoding._matrix_law import MatrixLaw
 
-# Steps of one search, and of one that only measures how often the nearest point is the right one.
-_MOST_NODES, _MOST_TRIAL_NODES = 400_000, 100_000
-# Draws that measure it; a quarter of them where a search takes milliseconds.
+# Steps of a search; one that takes more than the first number starts again from a beam.
+_QUICK_NODES, _MOST_NODES = 4_000, 400_000
+# Draws that measure how often the first solution is right; fewer where a search takes long.
 _DRAWS, _MOST_QUICK = 8_000, 24
 # Solutions searched beside zero, and beside every y where limits of the prior may reject some.
 _RIVALS, _LEAST_SEARCHED = 64, 8
-# Partial solutions kept, and whole numbers tried for each, where a search does not end.
+# Partial solutions kept, and whole numbers tried for each, where a search takes long.
 _BEAM, _CHILDREN = 64, 5
+# A chance of rounding that needs no measurement.
+_NEAR_CERTAIN = 0.9999
 # Parts that a long measurement is reported in.
 _REPORTS = 8
 
@@ -62,15 +65,23 @@ class NearestPoints:
         self._deviations = np.diag(first)[n_known:]
         self._from_known = np.linalg.inv(first[:n_known, :n_known]).T
         spurious = max(self._log2_volume(), self._log2_rivals())
-        success = self._success(lambda share: report(0.5 + share / 2.0))
+        rounding = reduced.success_probability
         self.certificate = DecodingCertificate(
-            success, spurious, x_std, len(law.matrix), m, reduced.adop_turns, freedom
+            rounding, spurious, x_std, len(law.matrix), m, reduced.adop_turns, freedom
         )
+        if rounding <= _NEAR_CERTAIN:
+            success = self._success(first, lambda share: report(0.5 + share / 2.0))
+            self.certificate = replace(self.certificate, success_probability=success)
 
     def __call__(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
+        return self._solved(*self.law.phases(y), np.full(len(y), self.limit))
+
+    def _solved(
+        self, phases: np.ndarray, taken: np.ndarray, radius: np.ndarray
+    ) -> tuple[np.ndarray, ...]:
+        """Return the same for phases (n, m), of solutions within squared distances `radius`."""
         law, prior = self.law, self.law.prior
-        phases, taken = law.phases(y)
-        turns, costs, finished = self._search(phases)
+        turns, costs, finished = self._search(phases, radius)
         n, c, m = turns.shape
         finished &= ~np.isfinite(costs).all(axis=1) | (c == 1)
         none = np.flatnonzero(~np.isfinite(costs).any(axis=1))
@@ -127,7 +138,9 @@ class NearestPoints:
         weights += np.exp(np.minimum(700.0, log_all + 0.5 * cost[:, 0])) * tail
         return np.where(fits[:, 0], 1.0 / np.maximum(1.0, weights), 0.0)
 
-    def _search(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    def _search(
+        self, phases: np.ndarray, radius: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return turns (n, c, m) of solutions, their costs, and which rows hold all that fit.
 
         Where no wrong solution is expected to fit, the first that does is the answer.
@@ -136,53 +149,46 @@ class NearestPoints:
             turns, costs = self._rounded(phases)
             finished = np.ones(len(phases), dtype=bool)
             left = np.flatnonzero(costs[:, 0] > self.limit)
-            turns[left], costs[left], finished[left] = self._closest(phases[left])
+            turns[left], costs[left], finished[left] = self._nearest(phases[left], radius[left], 1)
             return turns, costs, finished
-        limits, c = (self.law.prior.low, self.law.prior.high), self._n_candidates
-        if any(v is not None and np.isfinite(v).any() for v in limits):
-            c = max(_LEAST_SEARCHED, c)
-        turns, costs, finished = self._nearest(phases, self.limit, c)
-        # A search for the nearest alone ends sooner, and the nearest must not be missing.
-        left = np.flatnonzero(~finished)
-        nearest, least, _ = self._closest(phases[left])
-        missing = least[:, 0] < np.minimum(self.limit, costs[left, 0])
-        turns[left[missing], -1], costs[left[missing], -1] = nearest[missing, 0], least[missing, 0]
-        return turns, costs, finished
+        least = _LEAST_SEARCHED if np.isfinite(self.law.prior.limits).any() else 0
+        return self._nearest(phases, radius, max(least, self._n_candidates))
 
-    def _closest(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Return the nearest solution of each row, its cost, and whether the search ended.
-
-        A beam finds one that is near, so that little is left to be searched.
-        """
-        turns, costs = self._rounded(phases, _BEAM)
-        nearer, least, finished = self._nearest(phases, np.minimum(self.limit, costs[:, 0]), 1)
-        found = np.isfinite(least[:, 0])
-        turns[found], costs[found] = nearer[found], least[found]
-        return turns, costs, finished
-
-    def _rounded(self, phases: np.ndarray, n_kept: int = 1) -> tuple[np.ndarray, np.ndarray]:
+    def _rounded(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return turns (n, 1, m) by rounding one combination after the other, and their costs."""
         kernels = load_compiled("primal.decoding._kernels")
         n, m = phases.shape
-        whole, costs = np.zeros((n, n_kept, m), dtype=np.int64), np.empty((n, n_kept))
-        children = 1 if n_kept == 1 else _CHILDREN
-        kernels.nearest_plane(self._reduced.factor, self._target(phases), children, whole, costs)
-        turns = kernels.row_products(np.ascontiguousarray(whole[:, 0]), self._reduced.v)
-        return turns[:, None], costs[:, :1]
+        whole, costs = np.zeros((n, 1, m), dtype=np.int64), np.empty((n, 1))
+        kernels.nearest_plane(self._reduced.factor, self._target(phases), 1, whole, costs)
+        return kernels.row_products(whole[:, 0], self._reduced.v)[:, None], costs
 
     def _nearest(
-        self, phases: np.ndarray, radius: float | np.ndarray, c: int
+        self, phases: np.ndarray, radius: np.ndarray, c: int
     ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Return turns (n, c, m) and costs of the nearest solutions, and which searches ended.
+
+        Most end soon. For the others a beam finds what is near, so that less has to be searched;
+        where that takes too long all the same, a search for the nearest alone ends sooner.
+        """
         kernels = load_compiled("primal.decoding._kernels")
-        n, m = phases.shape
-        whole, costs = np.zeros((n, c, m), dtype=np.int64), np.empty((n, c))
-        finished = kernels.closest_points(
-            self._reduced.factor,
-            self._target(phases),
-            np.full(n, radius),
-            _MOST_NODES,
-            whole,
-            costs,
-        )
+        (n, m), factor, target = phases.shape, self._reduced.factor, self._target(phases)
+        whole, costs = np.zeros((n, c, m), dtype=np.int64), np.full((n, c), np.inf)
+        finished = kernels.closest_points(factor, target, radius, _QUICK_NODES, whole, costs)
+        left = np.flatnonzero(~finished)
+        if len(left):
+            target, radius, n_kept = target[left], radius[left], max(_BEAM, c)
+            near = np.zeros((len(left), n_kept, m), dtype=np.int64)
+            least = np.empty((len(left), n_kept))
+            kernels.nearest_plane(factor, target, _CHILDREN, near, least)
+            least[least >= radius[:, None]] = np.inf
+            near, least = near[:, :c].copy(), least[:, :c].copy()
+            ended = kernels.closest_points(factor, target, radius, _MOST_NODES, near, least)
+            late = np.flatnonzero(~ended)
+            one, cost = near[late, :1].copy(), least[late, :1].copy()
+            kernels.closest_points(factor, target[late], radius[late], _MOST_NODES, one, cost)
+            nearer = cost[:, 0] < least[late, 0]
+            near[late[nearer], -1], least[late[nearer], -1] = one[nearer, 0], cost[nearer, 0]
+            whole[left], costs[left], finished[left] = near, least, ended
         found = np.isfinite(costs)
         turns = np.zeros((n, c, m), dtype=np.int64)
         turns[found] = kernels.row_products(whole[found], self._reduced.v)
@@ -200,30 +206,28 @@ class NearestPoints:
     def _log2_rivals(self) -> float:
         """Return log2 of the expected number of accepted shifts, among the closest to zero."""
         m = len(self.law.noise)
-        turns, costs, _ = self._nearest(np.zeros((1, m)), np.inf, _RIVALS)
+        turns, costs, _ = self._nearest(np.zeros((1, m)), np.full(1, np.inf), _RIVALS)
         shifts = costs[0][turns[0].any(axis=1) & np.isfinite(costs[0])]
         return float(np.logaddexp2.reduce(log2_shifted_within(m, self.limit, shifts)))
 
-    def _success(self, report: Callable[[float], None]) -> float:
-        """Return the chance that the nearest solution is right: by formula where that is near 1."""
-        kernels = load_compiled("primal.decoding._kernels")
-        factor = self._reduced.factor
-        m = len(factor)
-        chance = math.exp(log_success(np.diag(factor)))
-        if chance > 0.9999:
-            return chance
+    def _success(self, rows_factor: np.ndarray, report: Callable[[float], None]) -> float:
+        """Return how often the first solution is right, of phases drawn from the law.
+
+        What is further away than the truth cannot be preferred to it, and is not searched.
+        """
+        law, m = self.law, len(self.law.noise)
         n = _DRAWS if m <= _MOST_QUICK else _DRAWS // 4
-        noise = np.random.default_rng(0).standard_normal((n, m))
-        drawn, distance = noise @ factor.T, np.square(noise).sum(axis=1)
-        right = distance < self.limit
+        drawn = law.draw(n)
+        turns = np.rint(drawn)
+        radius = np.square(np.linalg.solve(rows_factor, drawn.T)).sum(axis=0) * (1.0 + 1e-9)
+        taken = turns[:, m - len(law.open_rows) :].astype(np.int64)
+        inputs, right = law.whole_values(turns), np.empty(n, dtype=bool)
 
         def work(first: int, last: int, start: int) -> None:
             rows = slice(start + first, start + last)
-            whole, costs = np.zeros((last - first, 1, m), np.int64), np.empty((last - first, 1))
-            # Zero is right: anything nearer than that is found soon, as no more has to be searched.
-            radius = distance[rows] * (1.0 - 1e-9)
-            kernels.closest_points(factor, drawn[rows], radius, _MOST_TRIAL_NODES, whole, costs)
-            right[rows] &= ~np.isfinite(costs[:, 0])
+            x, whole, *_ = self._solved((drawn - turns)[rows], taken[rows], radius[rows])
+            same = x[:, 0, law.whole_inputs] == inputs[rows]
+            right[rows] = same.all(axis=1) & ~whole[:, 0].any(axis=1)
 
         for part in range(_REPORTS):
             report(part / _REPORTS)

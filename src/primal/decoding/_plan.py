@@ -22,9 +22,6 @@ from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning, ParameterError
 
-# Phases worked on at once, counting every candidate: a few arrays of 8 MB.
-_BLOCK_PHASES = 1 << 20
-
 
 class _Frequencies(Protocol):
     """What a plan needs of a basis, or of another linear map to phases."""
@@ -40,16 +37,6 @@ class _Frequencies(Protocol):
 
     @property
     def fingerprint(self) -> str: ...
-
-
-class _Map(Protocol):
-    """What decoding needs of a map."""
-
-    @property
-    def basis(self) -> Basis: ...
-
-    @property
-    def layout(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,12 +144,7 @@ class DecodePlan:
         rows = np.ascontiguousarray(phases.reshape(-1, k))
         n, c = len(rows), self._search.n_listed
         require_memory(8 * n * c * d, f"a list of {c} candidates for each of {n} codes")
-        x, residual = np.empty((n, d)), np.empty(n)
-        status, candidates = np.empty(n, dtype="<U9"), np.empty((n, c, d))
-        step = max(1, _BLOCK_PHASES // (k * self.beam))
-        for first in range(0, n, step):
-            part = slice(first, min(first + step, n))
-            x[part], status[part], residual[part], candidates[part] = self._search(rows[part])
+        x, status, residual, candidates = self._search(rows)
         if check:
             found = describe_misfit(self.certificate, self.noise_turns, status, residual)
             if found is not None:
@@ -220,7 +202,7 @@ def promised_chance(basis: _Frequencies, *, prior: Prior, noise: float) -> float
 
 
 def decode_exact(
-    z: object, m: _Map, *, prior: Prior, noise: object = None, beam: int | None = None
+    z: object, m: Any, *, prior: Prior, noise: object = None, beam: int | None = None
 ) -> DecodeResult:
     """Return x from codes of a ``DynamicPrime``, also where phases wrap; a plan used once.
 

@@ -152,11 +152,6 @@ class PositionDecoder:
         log2_unit = -64 - (denominator.bit_length() - 1)
         return reduce_best(Lattice.from_integers(noise, steps, log2_unit))
 
-    @property
-    def success_probability(self) -> float:
-        """Chance of the first try, at the largest noise that the lattice is made for."""
-        return self._reduced.success_probability
-
 
 @lru_cache(maxsize=16)
 def position_decoder(increments: bytes, n: int) -> PositionDecoder:

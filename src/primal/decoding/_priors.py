@@ -16,6 +16,8 @@ from primal._checks import raised_as, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.errors import DataError
 
+# A deviation from this share of the uniform law's on is that law, cut to few bits.
+_LEAST_UNIFORM = 0.95
 # How many of its standard deviations a decoded value may lie beyond a limit.
 _LIMIT_DEVIATIONS = 6.0
 Numbers = float | Sequence[float] | np.ndarray
@@ -34,6 +36,29 @@ class PriorModel:
     low: np.ndarray | None = None
     high: np.ndarray | None = None
     step: np.ndarray | None = None
+
+    @property
+    def limits(self) -> tuple[np.ndarray, np.ndarray]:
+        """Least and largest value of each input (d,), infinite where there is none."""
+        none = np.full(len(self.mean), np.inf)
+        return -none if self.low is None else self.low, none if self.high is None else self.high
+
+    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
+        """Return xi (n, r) of n inputs: uniform within limits, unless a narrower law was stated."""
+        xi = rng.standard_normal((n, self.factor.shape[1]))
+        lows, highs = self.limits
+        for j in np.flatnonzero(np.isfinite(highs - lows)):
+            column = int(self.factor[j].argmax())  # an input with limits has one of its own
+            mean, std, low, high = self.mean[j], self.factor[j, column], lows[j], highs[j]
+            grid = self.step[j] if self.step is not None and np.isfinite(self.step[j]) else 0.0
+            if std > _LEAST_UNIFORM * (high - low + grid) / math.sqrt(12.0):
+                x = rng.uniform(low - grid / 2.0, high + grid / 2.0, n)
+            else:
+                x = mean + std * xi[:, column]
+            if grid:
+                x = np.clip(mean + grid * np.rint((x - mean) / grid), low, high)
+            xi[:, column] = (x - mean) / std
+        return xi
 
     def contains(self, x: np.ndarray, xi: np.ndarray, x_std: np.ndarray) -> np.ndarray:
         """Return which rows of x (n, d) lie within the prior, allowing for their uncertainty."""

@@ -24,6 +24,7 @@ from primal.decoding._phases import wrapped
 from primal.decoding._priors import PriorModel
 from primal.decoding._setup import SetUp
 from primal.decoding._solve import Solver
+from primal.engines import row_blocks
 
 # How many shifts are looked for; the second number when the first shows nothing but rivals.
 _RIVAL_BEAM, _WIDE_RIVAL_BEAM = 64, 1024
@@ -35,6 +36,10 @@ _LARGEST_CHANCE_OF_FAILURE = 1e-3
 _WIDE_BEAM, _WIDENING = 64, 8
 # Multiplications that are worth a thread of their own.
 _LEAST_WORK = 1 << 18
+# Phases worked on at once, counting every candidate: a few arrays of 8 MB.
+_BLOCK_PHASES = 1 << 20
+# Draws that a chance is measured with.
+_DRAWS = 2_000
 
 Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
@@ -60,11 +65,9 @@ class Search:
             self._widths = [*(w for w in (1, _WIDENING) if w < most), most]
         self.n_kept = self._widths[-1]
         self.n_listed = min(self.n_kept, max(beam or 1, _AMBIGUOUS_BEAM))
+        self.certificate: DecodingCertificate = replace(setup.certificate, log2_spurious=worst)
         if self.n_kept > 1 and chance < 1.0 - _LARGEST_CHANCE_OF_FAILURE:
-            chance = self._solver.success(self._widths)
-        self.certificate: DecodingCertificate = replace(
-            setup.certificate, log2_spurious=worst, success_probability=chance
-        )
+            self.certificate = replace(self.certificate, success_probability=self._success())
 
     def __call__(self, phases: np.ndarray) -> Found:
         """Decode phases in turns, float64 of shape (n, k); rows of NaN have none and fail."""
@@ -77,9 +80,11 @@ class Search:
             left = np.flatnonzero(status != "unique")
 
             def work(first: int, last: int, left: np.ndarray = left, width: int = width) -> None:
-                rows = left[first:last]
-                x[rows], status[rows], residual[rows], listed = self._decode(phases[rows], width)
-                candidates[rows, :width] = listed[:, :c]
+                for block in row_blocks(last - first, phases.shape[1] * width, _BLOCK_PHASES):
+                    rows = left[first:last][block]
+                    found = self._decode(phases[rows], width)
+                    x[rows], status[rows], residual[rows], listed = found
+                    candidates[rows, :width] = listed[:, :c]
 
             over_rows(len(left), max(1, _LEAST_WORK // (m * m * width)), work)
         return x, status, residual, candidates
@@ -122,6 +127,18 @@ class Search:
         status = np.where(agree[:, 0], np.where(certain, "unique", "ambiguous"), "failed")
         rms = np.sqrt(in_order(squares)[:, 0] / solved.residuals.shape[1])
         return best, status, np.where(read, rms, np.nan), candidates
+
+    def _success(self) -> float:
+        """Return how often the first solution is right, of codes drawn from the model."""
+        prior, frequencies = self._model.prior, self._model.table.values
+        rng = np.random.default_rng(0)  # always the same codes
+        x = prior.mean + prior.draw(_DRAWS, rng) @ prior.factor.T
+        noise = self._model.noise_turns * rng.standard_normal((_DRAWS, len(frequencies)))
+        off = self(wrapped(x @ frequencies.T + noise))[3][:, 0] - x
+        same = np.abs(off @ frequencies.T).max(axis=1) < 0.5
+        if prior.step is not None:
+            same &= (np.abs(off) < 0.5 * prior.step).all(axis=1)
+        return float(same.mean())
 
     def _spurious(self, chi: np.ndarray, prior_cost: np.ndarray) -> np.ndarray:
         """Return log2 of the expected number of wrong solutions as good as these, by row."""

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from primal._forks import load_compiled
-from primal._parallel import over_rows
-from primal.decoding._lattice import log_success
 from primal.decoding._model import PhaseModel
 from primal.decoding._phases import wrapped
 from primal.decoding._setup import SetUp
@@ -17,8 +14,6 @@ from primal.decoding._stages import refine
 
 # Whole numbers tried at each level of a wide search.
 _CHILDREN = 5
-# Draws that a chance is measured with.
-_DRAWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,36 +69,6 @@ class Solver:
         whole[~found] = 0
         # Exact: V is the inverse transpose modulo 2**64 and the result is small.
         return kernels.row_products(whole.reshape(n * c, m), reduced.v).reshape(n, c, m), found
-
-    def success(self, widths: list[int]) -> float:
-        """Return how often searches of these widths, one after the other, have a right answer.
-
-        It is measured on phases drawn from the model, always the same ones.
-        """
-        kernels = load_compiled("primal.decoding._kernels")
-        factor, m = self._setup.reduced.factor, self.n_resolved
-        left = np.random.default_rng(0).standard_normal((_DRAWS, m)) @ factor.T
-        for c in widths:
-            wrong = np.ones(len(left), dtype=bool)
-
-            def work(
-                first: int,
-                last: int,
-                c: int = c,
-                left: np.ndarray = left,
-                wrong: np.ndarray = wrong,
-            ) -> None:
-                n = last - first
-                whole, costs = np.empty((n, c, m), dtype=np.int64), np.empty((n, c))
-                children = 1 if c == 1 else _CHILDREN
-                kernels.nearest_plane(factor, left[first:last], children, whole, costs)
-                turns = kernels.row_products(whole[:, 0], self._setup.reduced.v)
-                wrong[first:last] = turns[:, : self.model.n_whole or m].any(axis=1)
-
-            over_rows(len(left), 16, work)
-            left = left[wrong]
-        predictions = [stage.predictions_turns for stage in self._setup.stages]
-        return (1.0 - len(left) / _DRAWS) * math.exp(sum(map(log_success, predictions)))
 
     def solutions(self, centered: np.ndarray, whole: np.ndarray) -> Solutions:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""

@@ -184,7 +184,12 @@ def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factor
     z = phasors(to_numpy(product))
     if z.ndim != 1:
         raise DataError(f"product must be one code or bundle of shape (k,), got {z.shape}.")
-    lists = _domains(domains, len(z))
+    if any(c.ndim != 2 or c.k != len(z) or not len(c) for c in domains):
+        raise DataError(
+            f"domains must have the shape (n, {len(z)}), n at least 1, for a product of {len(z)} "
+            f"phases, got {[c.shape for c in domains]}."
+        )
+    lists = [to_numpy(candidates) for candidates in domains]
     matrices = [phasors(c).astype(np.complex64) for c in lists]
     log_combinations = sum(math.log(len(c)) for c in lists)
     # The best of all wrong combinations is about this similar by chance, with room to spare.
@@ -207,16 +212,6 @@ def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factor
     beyond = log_combinations > log_search_space(2 * len(z))
     status = "unique" if best_match > clear else "failed"
     return Factors(best, status, best_match, step, beyond)
-
-
-def _domains(domains: Sequence[Codes], k: int) -> list[Codes]:
-    if any(c.ndim != 2 or c.k != k or not len(c) for c in domains):
-        shapes = [c.shape for c in domains]
-        raise DataError(
-            f"domains must have the shape (n, {k}), n at least 1, for a product of {k} phases, got "
-            f"{shapes}."
-        )
-    return [to_numpy(candidates) for candidates in domains]
 
 
 def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:
