@@ -2,12 +2,12 @@
 
 Clients send codes of their digits, a server trains a network of one hidden layer on them. Codes:
 the pixels themselves; random projections; a public prime map; the same with 2 bits a phase; a
-keyed map of 4 bits a phase; and noise on pixels or on phases. All have the same width, and the map
-has a scale at which two pictures are 0.35 turns apart. Attackers have public pictures of others
-with their codes and learn the way back (ridge regression, a network), or know the basis (linear
-inverse; lattice decoder, which for the keyed map needs the key). Error 0 is exact, 1 is knowing
-nothing. MNIST is averaged to 14 x 14 pixels; there the lattice decoder is tried once, on the public
-map: its set-up takes minutes.
+keyed map of 4 bits a phase; and noise on pixels or on phases. All but the pixels have one width,
+and the map has a scale at which two pictures are 0.35 turns apart. Attackers have public pictures
+of others with their codes and learn the way back (ridge regression, a network), or know the basis
+(linear inverse; lattice decoder, which for the keyed map needs the key). Error 0 is exact, 1 is
+knowing nothing. MNIST is averaged to 14 x 14 pixels; there the lattice decoder is tried once, on
+the public map: its set-up takes minutes.
 
     primal study split-learning --out results
 """
@@ -88,7 +88,7 @@ def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
 def client_settings(chosen, data: str) -> list[Settings]:
     """Return one run for each client, noise and seed."""
     noises = NOISES | (FEWER_NOISES if chosen.quick or data == "mnist" else {})
-    sizes = (150, 100, 40) if chosen.quick else ROWS[data]
+    sizes = (150, 100, 20) if chosen.quick else ROWS[data]
     return [
         {"data": data, "client": client, "noise": noise, "width": WIDTHS[data]}
         | {"rows": list(sizes), "epochs": 10 if chosen.quick else 30, "seed": seed}
