@@ -65,7 +65,7 @@ _COLORS = {
     "public, 2 bits": COLORS["repaired"],
     "keyed, 4 bits": COLORS["golden"],
 }
-_NEVER_WITHOUT = "keyed, 4 bits"  # its lattice attacker has the key
+_KEYED = "keyed, 4 bits"  # its lattice attacker has the key
 
 
 def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
@@ -200,11 +200,17 @@ def _pictures(data: str) -> tuple[np.ndarray, np.ndarray]:
     return X / X.max(), found.y
 
 
-def least_error(run: Settings, *, key_stolen: bool = True) -> float:
-    """Return the error of the best attacker, of those without the key if it is not stolen."""
-    known = run["errors"].items()
-    needs_key = () if key_stolen or run["client"] != _NEVER_WITHOUT else ("lattice",)
-    return min(error for attacker, error in known if attacker not in needs_key)
+def least_error(runs: list[Settings], *, key_stolen: bool = True) -> float | None:
+    """Return the mean error of the best attacker tried on a client, with or without its key.
+
+    None if nobody was tried with the key, which only the lattice decoder uses.
+    """
+    tried = {name: [r["errors"][name] for r in runs if name in r["errors"]] for name in ATTACKERS}
+    if runs[0]["client"] == _KEYED:
+        if key_stolen and not tried["lattice"]:
+            return None
+        tried["lattice"] = tried["lattice"] if key_stolen else []
+    return min(statistics.fmean(errors) for errors in tried.values() if errors)
 
 
 def trade_table(runs: list[Settings]) -> str:
@@ -235,16 +241,17 @@ def draw(runs: list[Settings], out: Path) -> None:
             for client, color in _COLORS.items():
                 mine = select(runs, data=data, client=client)
                 noises = sorted({run["noise"] for run in mine})
-                for stolen in (True, False) if client == _NEVER_WITHOUT else (True,):
+                for stolen in (True, False) if client == _KEYED else (True,):
+                    cells = [select(mine, noise=noise) for noise in noises]
                     points = [
-                        (
-                            statistics.fmean(least_error(r, key_stolen=stolen) for r in some),
-                            statistics.fmean(r["accuracy"] for r in some),
-                        )
-                        for some in (select(mine, noise=noise) for noise in noises)
+                        (error, statistics.fmean(run["accuracy"] for run in some))
+                        for some in cells
+                        if (error := least_error(some, key_stolen=stolen)) is not None
                     ]
+                    if not points:
+                        continue
                     key = ", key stolen" if stolen else ", key kept"
-                    label = client + (key if client == _NEVER_WITHOUT else "")
+                    label = client + (key if client == _KEYED else "")
                     mark = "o" if stolen else "D"
                     fill = color if stolen else "none"
                     axis.plot(
