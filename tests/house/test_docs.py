@@ -142,7 +142,12 @@ def _claims(text: str) -> list[str]:
     return [s for s in sentences if _SECURITY.search(s) and not _DENIAL.search(s)]
 
 
-_SOURCES = sorted(Path(primal.__file__).parent.rglob("*.py"))
+# Claims of the paper are quoted, and judged, in the folder `paper` of the studies.
+_STUDIES = (_ROOT / "studies" / "src").rglob("*.py")
+_SOURCES = [
+    *sorted(Path(primal.__file__).parent.rglob("*.py")),
+    *sorted(path for path in _STUDIES if "paper" not in path.parts),
+]
 
 
 @pytest.mark.parametrize("page", [*_ALL_PAGES, *_SOURCES], ids=lambda page: page.name)

@@ -10,11 +10,21 @@ from primal.privacy import (
     Accountant,
     Key,
     KeyedPrime,
+    _aggregates,
     bundle_membership,
     release_bundles,
     release_moments,
 )
-from primal.privacy._noise import UNIT, epsilon_of, largest_square, noisy, opendp, whole_features
+from primal.privacy._noise import (
+    UNIT,
+    _wave_table,
+    epsilon_of,
+    largest_product_square,
+    largest_square,
+    noisy,
+    opendp,
+    whole_features,
+)
 
 pytest.importorskip("opendp")
 
@@ -78,6 +88,21 @@ def test_releases_add_up_as_opendp_composes_them():
         budget.spend(budget.rho)
 
 
+@pytest.mark.parametrize("k", [1, 3, 40])
+def test_the_sensitivity_of_products_is_a_bound_that_is_reached(k):
+    cos, sin = _wave_table()
+    bound = largest_product_square(k)
+
+    def square(phases):
+        z = np.concatenate([cos[phases], sin[phases]]).astype(object)  # Python's long integers
+        return sum(z[i] ** 2 * z[j] ** 2 for i in range(2 * k) for j in range(i, 2 * k))
+
+    rng = np.random.default_rng(k)
+    found = [square(rng.integers(0, 256, k)) for _ in range(5)]
+    reached = max(square(np.full(k, phase)) for phase in range(0, 256, 16))
+    assert max(*found, reached) <= bound < 1.001 * reached
+
+
 def blobs(n=3000, d=4):
     rng = np.random.default_rng(0)
     centers = rng.standard_normal((3, d))
@@ -98,6 +123,26 @@ def test_models_learn_from_noisy_sums_and_spend_the_budget(release, least):
     assert 0.8 < off.std() < 1.2  # 192 numbers: 0.05
     with pytest.raises(PrimalError, match="nothing is left of the budget"):
         release(m, X, y, classes=[0, 1, 2], budget=budget)
+
+
+def test_moments_give_a_ridge_regression_without_noise_and_bundles_where_it_hides_them(monkeypatch):
+    X, y = blobs(300)
+    m = DynamicPrime(4, 16, 0.15, basis="auto")
+    Z = whole_features(m, X).astype(float)
+    sums = np.array([Z[y == c].sum(axis=0) for c in range(3)])
+    bundles = (sums / np.linalg.norm(sums, axis=1, keepdims=True)).T
+
+    def weights(scale):
+        monkeypatch.setattr(_aggregates, "noisy", lambda sums, *_: (sums, scale))
+        budget = Accountant(1.0, 1e-5)
+        return release_moments(m, X, y, classes=[0, 1, 2], budget=budget).weights
+
+    top = np.linalg.norm(Z, 2) ** 2
+    np.testing.assert_allclose(weights(top), bundles, rtol=1e-9)
+    scale = 1e-9 * top
+    half_edge = np.sqrt(16) * scale
+    ridge = np.linalg.solve(Z.T @ Z / half_edge + np.eye(16), bundles)
+    np.testing.assert_allclose(weights(scale), ridge, rtol=1e-3, atol=1e-6 * np.abs(ridge).max())
 
 
 def test_noise_hides_members_of_a_sum():

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from primal import Box, DynamicPrime, PrimalError
+from primal.decoding import Gaussian
 from primal.privacy import (
     Key,
     KeyedPrime,
@@ -19,6 +20,7 @@ from primal.privacy import (
 )
 from primal.privacy._estimates import auc, mean_range, median, share
 from primal.privacy._ridge import Ridge
+from primal.turns import waves
 
 KEY = Key(bytes(range(32)), application="tests")
 
@@ -128,6 +130,30 @@ def test_learned_inversion_finds_what_is_there_and_nothing_in_noise(rng, attacke
     assert nothing.numbers["relative error"].value > 0.9
 
 
+def test_the_network_learns_though_a_column_hardly_varies(rng):
+    pytest.importorskip("sklearn")
+    X = rng.standard_normal((400, 5))
+    X[:, 0] = np.arange(400) == 7  # R**2 of such a target is far below zero
+    found = learned_inversion(lambda rows: 2.0 * rows, X[:200], X[200:], attacker="network")
+    assert found.numbers["relative error"].value < 0.2
+
+
+def test_noisy_codes_are_inverted_as_far_as_their_noise_allows(rng):
+    m = DynamicPrime(6, 96, 0.3, basis="auto")
+    X, prior = 1.0 + rng.standard_normal((40, 6)), Gaussian(1.0, 1.0)
+    turns, errors = m.turns(X), []
+    for noise in (0.001, 0.01, 0.2):
+        drift = np.rint(noise * 2.0**32 * rng.standard_normal(turns.shape)).astype(np.int64)
+        codes = np.concatenate(waves((turns + drift).astype(np.uint32)), axis=1)
+        found = inversion(m, X, prior=prior, stored=noise, codes=codes)
+        assert f"noise of {noise:g} turns" in found.knows
+        errors.append(found.numbers["relative error"].value)
+    assert errors[0] < 0.002 < errors[1] < 0.02 < 0.1 < errors[2] < 1.5
+    # Knowing nothing is the prior's mean: its distance is the unit, not the length of a row.
+    unseen = inversion(m, X[:1], prior=Gaussian(1.0, 1e-8), stored=0.2, codes=codes[:1])
+    assert unseen.numbers["relative error"].value == pytest.approx(1.0, abs=1e-3)
+
+
 def test_attributes_are_found_in_rows_and_not_in_noise(rng):
     X = rng.standard_normal((800, 6))
     a = np.where(X[:, 0] + 0.1 * rng.standard_normal(800) > 0, "yes", "no")
@@ -168,6 +194,8 @@ def test_members_of_a_training_set_show_where_a_model_overfits(rng, n_classes):
     [
         lambda: inversion(DynamicPrime(3, 8), [[1.0, 2.0]], prior=Box(1.0)),
         lambda: inversion(DynamicPrime(2, 8), [[1.0, 2.0]], prior=Box(1.0), stored="uint4"),
+        lambda: inversion(DynamicPrime(2, 8), np.eye(2), prior=Box(1.0), stored=0.1),
+        lambda: inversion(DynamicPrime(2, 8), np.eye(2), prior=Box(1.0), codes=np.ones((1, 8))),
         lambda: learned_inversion(lambda rows: rows[:1], np.eye(3), np.eye(3)),
         lambda: learned_inversion(lambda rows: rows, np.eye(3), np.eye(3), attacker="wizard"),
         lambda: attribute_inference(lambda rows: rows, np.eye(3), [1, 2], np.eye(3), [1, 2, 3]),

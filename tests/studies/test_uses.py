@@ -22,6 +22,7 @@ from primal_studies.uses import (
     kspace,
     multiuser,
     optics,
+    split_learning,
 )
 from primal_studies.uses._rates import wilson
 
@@ -258,3 +259,58 @@ def test_all_of_k_space_gives_the_image():
     everything = np.ones((32, 32), dtype=bool)
     found = kspace.reconstructed(np.fft.fft2(image, norm="ortho"), everything, 0.1, 2)
     np.testing.assert_allclose(found, image, atol=1e-12)
+
+
+def _client(name, noise=0.0):
+    run = {"client": name, "noise": noise, "width": 256, "seed": 0}
+    public = np.random.default_rng(0).random((150, 16))
+    return split_learning.made_client(run, public), public
+
+
+def test_clients_send_what_they_are_said_to():
+    client, X = _client("public")
+    plain = client.map.encode(X)
+    np.testing.assert_allclose(client.encode(X), plain * np.abs(client.encode(X)).max(), atol=0.01)
+    apart = np.square(X[:, None] - X).sum(axis=2)
+    sigma = client.map.sigma
+    assert sigma**2 * apart[apart > 0.0].mean() == pytest.approx(0.35**2, rel=1e-9)
+    client, X = _client("public", 0.05)
+    cos, sin = np.split(client.encode(X).astype(float), 2, axis=1)
+    off = np.arctan2(sin, cos) / (2 * np.pi) - client.map.turns(X) * 2.0**-32
+    assert (off - np.rint(off)).std() == pytest.approx(0.05, rel=0.03)
+    client, X = _client("public, 2 bits")
+    assert set(np.abs(client.encode(X)).ravel().round(6)) == {0.0, 1.0}
+    client, X = _client("projection")
+    np.testing.assert_allclose(client.back(client.encode(X)), X, atol=1e-9)
+
+
+def test_the_best_attacker_on_a_keyed_map_has_the_key_or_not():
+    run = {"client": "keyed, 4 bits", "errors": {"lattice": 0.1, "ridge": 0.4, "network": 0.5}}
+    least = split_learning.least_error
+    assert least([run]) == 0.1
+    assert least([run], key_stolen=False) == 0.4
+    assert least([run | {"errors": {"ridge": 0.4}}]) is None
+    # An attacker who was tried once is not averaged with others.
+    public = run | {"client": "public"}
+    assert least([public, public | {"errors": {"ridge": 0.4}}]) == 0.1
+
+
+def test_data_that_cannot_be_had_is_left_out_with_the_reason(tmp_path, capsys, monkeypatch):
+    def missing(name):
+        raise split_learning.MissingPackageError(f"no {name} here")
+
+    monkeypatch.setattr(split_learning, "load", missing)
+    monkeypatch.setattr(split_learning, "draw", lambda *_: None)
+    assert split_learning.main(["--out", str(tmp_path)]) == []
+    shown = capsys.readouterr()
+    assert "mnist is left out: no mnist here" in shown.err
+
+
+def test_the_command_takes_hyphens_for_underscores():
+    from click.testing import CliRunner
+
+    from primal.cli import cli
+
+    done = CliRunner().invoke(cli, ["study", "split-learning", "--help"])
+    assert done.exit_code == 0, done.output
+    assert "--quick" in done.output

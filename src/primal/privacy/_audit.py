@@ -10,10 +10,10 @@ import numpy as np
 from primal._checks import flag, whole_number
 from primal.errors import DataError, ParameterError
 from primal.maps import DynamicPrime
-from primal.privacy._estimates import Estimate, Finding, median, share
+from primal.privacy._estimates import Estimate, Finding, share
 from primal.privacy._evaluate import closeness
 from primal.privacy._keyed import KeyedPrime
-from primal.privacy._lattice_attacks import data_prior
+from primal.privacy._lattice_attacks import data_prior, inversion
 from primal.privacy._learned_attacks import (
     Encoder,
     attribute_inference,
@@ -21,11 +21,10 @@ from primal.privacy._learned_attacks import (
     labels_of,
     learned_inversion,
     matrix,
-    relative_errors,
 )
 from primal.privacy._membership import bundle_membership
 from primal.privacy._report import Report, Subject
-from primal.privacy._schemes import keyed_scheme
+from primal.privacy._schemes import encoder, keyed_scheme, unprotected
 
 # The lattice decoder's set-up grows fast with the inputs; a hundred rows are enough for a median.
 _MOST_INPUTS, _ROWS_DECODED = 64, 100
@@ -96,7 +95,7 @@ def audit(
     attribute, people = (None if v is None else labels_of(n, v, len(rows))[kept] for n, v in given)
     rows = rows[kept]
     learn = _half(len(rows), people)
-    width = codes(_encoder(encode), rows[:2]).shape[1]
+    width = codes(encoder(encode), rows[:2]).shape[1]
     tried = [(str(name), encode, encode if second is None else second)]
     tried += _baselines(rows[learn], width) if flag("baselines", baselines) else []
     subjects = [
@@ -116,32 +115,19 @@ def _attacked(
     network: bool,
 ) -> Subject:
     """Return the findings of all attacks on one encoder."""
-    plain, known, attacked = _encoder(encode), rows[learn], rows[~learn]
+    plain, known, attacked = encoder(encode), rows[learn], rows[~learn]
     findings = [learned_inversion(plain, known, attacked)]
     if network:
         findings.append(learned_inversion(plain, known, attacked, attacker="network"))
     if isinstance(encode, (DynamicPrime, KeyedPrime)) and rows.shape[1] <= _MOST_INPUTS:
-        findings.append(_decoded(encode, known, attacked[:_ROWS_DECODED]))
+        findings.append(inversion(encode, attacked[:_ROWS_DECODED], prior=data_prior(known)))
     n_summed = min(_SUMMED, len(attacked) // 2)
     findings.append(bundle_membership(plain, attacked[:n_summed], attacked[n_summed:]))
-    findings.append(_linkage(plain, _encoder(second), attacked))
+    findings.append(_linkage(plain, encoder(second), attacked))
     if attribute is not None:
         split = (known, attribute[learn], attacked, attribute[~learn])
         findings.append(attribute_inference(plain, *split))
     return Subject(name, codes(plain, rows[:2]).shape[1], tuple(findings))
-
-
-def _decoded(m: DynamicPrime | KeyedPrime, known: np.ndarray, rows: np.ndarray) -> Finding:
-    """Return what the lattice decoder recovers, on the scale of the learning attackers."""
-    prior, center = data_prior(known), known.mean(axis=0)
-    if isinstance(m, KeyedPrime):
-        found = m.decode(m.template(rows), prior=prior).candidates[:, 0]
-        knows = f"the key, templates of {m.bits} bits a phase and the law of other people's rows"
-    else:
-        found = m.decode_plan(prior=prior).decode(m.encode(rows)).x
-        knows = "the codes and the law of other people's rows; the basis is public"
-    errors = relative_errors(np.where(np.isnan(found), center, found), rows, center)
-    return Finding("inversion by lattice", knows, {"relative error": median(errors)})
 
 
 def _linkage(encode: Encoder, second: Encoder, rows: np.ndarray) -> Finding:
@@ -171,16 +157,12 @@ def _baselines(known: np.ndarray, width: int) -> list[tuple[str, Any, Any]]:
     public = DynamicPrime(d, D, sigma, basis="auto")
     quantised = _quantised(public)
     return [
-        ("no map", _same, _same),
+        ("no map", unprotected(0), unprotected(1)),
         ("random projection", _projection(d, D, 0), _projection(d, D, 1)),
         ("public prime map", public, public),
         ("public prime map, one bit", quantised, quantised),
         ("keyed prime map, 4 bits", keyed(0), keyed(1)),
     ]
-
-
-def _same(rows: np.ndarray) -> np.ndarray:
-    return rows
 
 
 def _quantised(m: DynamicPrime) -> Callable[[np.ndarray], np.ndarray]:
@@ -190,16 +172,6 @@ def _quantised(m: DynamicPrime) -> Callable[[np.ndarray], np.ndarray]:
 def _projection(d: int, D: int, number: int) -> Encoder:
     drawn = np.random.default_rng(number).standard_normal((d, D)) / np.sqrt(D)
     return lambda rows: rows @ drawn
-
-
-def _encoder(made: Any) -> Encoder:
-    if isinstance(made, KeyedPrime):
-        return made.features
-    if isinstance(made, DynamicPrime):
-        return made.encode
-    if not callable(made):
-        raise ParameterError(f"encode must be a map or a callable, got {made!r}.")
-    return made
 
 
 def _half(n: int, people: np.ndarray | None) -> np.ndarray:

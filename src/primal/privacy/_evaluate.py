@@ -16,7 +16,7 @@ from primal.errors import DataError, ParameterError
 from primal.privacy._estimates import Estimate, mean_range, median, share
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._lattice_attacks import data_prior, pairs_needed
-from primal.privacy._learned_attacks import codes, labels_of, matrix, relative_errors
+from primal.privacy._learned_attacks import Encoder, codes, labels_of, matrix, relative_errors
 from primal.privacy._metrics import (
     equal_error_rate,
     linkability,
@@ -24,7 +24,7 @@ from primal.privacy._metrics import (
     threshold_at,
 )
 from primal.privacy._ridge import Ridge
-from primal.privacy._schemes import GaussianFeatures, Scheme
+from primal.privacy._schemes import GaussianFeatures, Scheme, encoder
 
 _FALSE_MATCHES = 0.01
 
@@ -153,12 +153,9 @@ def closeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     return 2.0 * (a @ b.T) - squares
 
 
-def _encoder(scheme: Scheme, number: int) -> Any:
-    with raised_as(ParameterError, "scheme must make an encoder of the number of a key", keep=()):
-        made = scheme(number)
-        if not isinstance(made, KeyedPrime) and not callable(made):
-            raise TypeError(f"got {made!r}")
-    return made.features if isinstance(made, KeyedPrime) else made
+def _encoder(scheme: Scheme, number: int) -> Encoder:
+    with raised_as(ParameterError, "scheme must make an encoder of the number of a key"):
+        return encoder(scheme(number))
 
 
 def _own_keys(

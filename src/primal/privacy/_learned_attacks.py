@@ -154,10 +154,12 @@ def relative_errors(guess: np.ndarray, rows: np.ndarray, center: np.ndarray) -> 
 def _network(Z: np.ndarray, wanted: np.ndarray, Z_new: np.ndarray) -> np.ndarray:
     neural = require("sklearn.neural_network", 'attacker="network"')
     scale = np.where((spread := Z.std(axis=0)) > 0.0, spread, 1.0)
+    # Not stopped early: its score, a mean of R**2, is meaningless where a target hardly varies.
     net = neural.MLPRegressor(
         hidden_layer_sizes=(256, 128),
-        early_stopping=len(Z) >= 100,
-        max_iter=200,
+        alpha=0.01,
+        batch_size=min(32, len(Z)),
+        max_iter=max(20, 64_000 // len(Z)),  # about 2,000 steps
         random_state=0,
         tol=1e-5,
     )

@@ -38,6 +38,15 @@ def largest_square(k: int) -> int:
     return k * int((cos * cos + sin * sin).max())
 
 
+def largest_product_square(k: int) -> int:
+    """Return the most that the squares of all products of two features, i <= j, add up to.
+
+    They are half of the squared length of all products, once more with those of one feature.
+    """
+    cos, sin = _wave_table()
+    return -(-(largest_square(k) ** 2 + k * int((cos**4 + sin**4).max())) // 2)
+
+
 def _wave_table() -> tuple[np.ndarray, np.ndarray]:
     cos, sin = (np.rint(w.astype(np.float64) * UNIT) for w in waves(phases_to_turns(_WORDS)))
     return cos.astype(np.int64), sin.astype(np.int64)

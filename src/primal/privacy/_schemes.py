@@ -14,6 +14,8 @@ import numpy as np
 
 from primal._checks import even_dimension, positive_scale, whole_number
 from primal.decoding import Gaussian, noise_turns, plan_matrix
+from primal.errors import ParameterError
+from primal.maps import DynamicPrime
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._keys import Key
 from primal.privacy._learned_attacks import Encoder
@@ -150,6 +152,17 @@ def biohash(d: int, n_bits: int) -> Scheme:
         return lambda rows: np.where(rows @ directions > 0.0, 1.0, -1.0)
 
     return scheme
+
+
+def encoder(made: Any) -> Encoder:
+    """Return what a map, or whatever else is given, does with rows."""
+    if isinstance(made, KeyedPrime):
+        return made.features
+    if isinstance(made, DynamicPrime):
+        return made.encode
+    if not callable(made):
+        raise ParameterError(f"an encoder must be a map or a callable, got {made!r}.")
+    return made
 
 
 def _drawn(name: str, number: int) -> np.random.Generator:

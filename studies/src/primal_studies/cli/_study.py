@@ -48,6 +48,7 @@ def study(
         for known, about in listed.items():
             click.echo(f"  {known:<18}{about}")
         return
+    name = name.replace("-", "_")
     if name not in STUDIES:
         raise click.UsageError(f"there is no study {name!r}: choose from {', '.join(STUDIES)}.")
     if STUDIES[name] == "training":
