@@ -19,7 +19,14 @@ from primal.errors import DataError, ParameterError
 from primal.kernels import column_widths, gamma_of_length, spread_rows
 from primal.maps import KernelPrime
 from primal.sklearn._contract import checked_by_host, validate_data
-from primal.sklearn._evidence import Posterior, Sums, evidence, feature_blocks, posterior
+from primal.sklearn._evidence import (
+    Posterior,
+    Sums,
+    evidence,
+    feature_blocks,
+    posterior,
+    predictions,
+)
 from primal.turns import increments, static_turns
 
 # Of choosing hyperparameters and features for each other.
@@ -229,26 +236,23 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
         X = validate_data(self, X, dtype=np.float64, reset=False)
         found, prior = self._solved(), _read(self.kernel_)
         offset, scale = self._normalization()
-        means = np.empty((len(X), len(scale)))
-        variances = np.empty(len(X) if return_std else 0)
-        if return_cov:
-            require_memory(8 * len(X) * (len(X) + self.map_.D), f"a covariance of {len(X)} rows")
-        spread = np.empty((len(X) if return_cov else 0, self.map_.D))
-        for rows, _, Z in feature_blocks(self.map_, X, prior.lengths):
-            means[rows] = Z @ found.mean
-            if return_cov:
-                spread[rows] = found.spread(Z)
-            elif return_std:
-                variances[rows] = np.square(found.spread(Z)).sum(axis=1)
-        mean = _squeezed(offset + scale * means)
-        if return_std:
+        if not return_cov:
+            parts = (self.map_, X, prior.lengths, found)
+            means, variances = predictions(*parts, squares=bool(return_std))
+            mean = _squeezed(offset + scale * means)
+            if not return_std:
+                return mean
             std = np.sqrt(found.noise * variances + prior.white)
             return mean, _squeezed(np.multiply.outer(std, scale))
-        if return_cov:
-            covariance = found.noise * (spread @ spread.T)
-            covariance[np.diag_indices_from(covariance)] += prior.white
-            return mean, _squeezed(np.multiply.outer(covariance, scale**2))
-        return mean
+        require_memory(8 * len(X) * (len(X) + self.map_.D), f"a covariance of {len(X)} rows")
+        means, spread = np.empty((len(X), len(scale))), np.empty((len(X), self.map_.D))
+        for rows, _, Z in feature_blocks(self.map_, X, prior.lengths):
+            means[rows] = Z @ found.mean
+            spread[rows] = found.spread(Z)
+        covariance = found.noise * (spread @ spread.T)
+        covariance[np.diag_indices_from(covariance)] += prior.white
+        mean = _squeezed(offset + scale * means)
+        return mean, _squeezed(np.multiply.outer(covariance, scale**2))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Return functions drawn from the posterior, at X (n, d).
@@ -388,9 +392,7 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
         return found.x, found.fun
 
     def _add(self, X: np.ndarray, y: np.ndarray) -> None:
-        Y = _columns(y)
-        for rows, _, Z in feature_blocks(self.map_, X, _read(self.kernel_).lengths):
-            self._sums.add_features(Z, Y[rows])
+        self._sums.add_rows(self.map_, X, _read(self.kernel_).lengths, _columns(y))
         self._posterior = None
 
     def _solved(self) -> Posterior:
