@@ -71,125 +71,184 @@ class Lattice(NamedTuple):
 
     def sums(self, x: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the upper triangle of Z' Z (D, D), and Z' Y (D, t), of rows x with features Z."""
-        total: np.ndarray | float = 0.0
-        for rows, waves in self._blocks(x):
-            factors = np.concatenate([waves.pairs, waves.quarter * Y[rows].T])
-            left = (factors[:, None] * waves.left).reshape(-1, factors.shape[1])
-            total = total + left @ waves.right.T
+        box = self._box
+        totals: list[np.ndarray | float] = [0.0, 0.0, 0.0]
+        for rows, waves in self._blocks(x, box):
+            parts = (
+                (waves.left[box.half :] * waves.apart) @ waves.right.T,
+                (waves.left * waves.together) @ waves.right.T,
+                (waves.left[box.low_left] * (waves.single * Y[rows].T)[:, None])
+                @ waves.right[box.low_right].T,
+            )
+            totals = [total + part for total, part in zip(totals, parts, strict=True)]
         t, k = Y.shape[1], len(self.places)
-        found = np.reshape(total, (2 + t, -1))
-        apart, together = found[0, self._apart], found[1, self._together]
+        differences, mirrored = self._differences(box)
+        apart, together = np.ravel(totals[0])[differences], np.ravel(totals[1])[self._sums(box)]
+        turning = np.where(mirrored, -apart.imag, apart.imag)
         products = np.empty((2, k, 2, k))
         scale = 0.5 * np.multiply.outer(self.amplitudes, self.amplitudes)
         products[0, :, 0] = scale * (together.real + apart.real)
-        products[0, :, 1] = scale * (together.imag - apart.imag)
+        products[0, :, 1] = scale * (together.imag - turning)
         products[1, :, 0] = products[0, :, 1].T
         products[1, :, 1] = scale * (apart.real - together.real)
         order = self.columns.reshape(-1)
         gram = np.empty((2 * k, 2 * k))
         gram[order[:, None], order] = products.reshape(2 * k, 2 * k)
         cross = np.empty((2 * k, t))
-        at_frequencies = found[2:, self._flat(self.places)].T * self.amplitudes[:, None]
-        cross[self.columns[0]], cross[self.columns[1]] = at_frequencies.real, at_frequencies.imag
+        found = np.reshape(totals[2], (t, -1))[:, box.flat(self.places, low=True)].T
+        cross[self.columns[0]] = self.amplitudes[:, None] * found.real
+        cross[self.columns[1]] = self.amplitudes[:, None] * found.imag
         return np.triu(gram), cross
 
     def values(
         self, x: np.ndarray, weights: np.ndarray, form: np.ndarray | None
     ) -> tuple[np.ndarray, np.ndarray]:
         """Return z . weights (n, t), and z' form z (n,) of a symmetric form (D, D) if given."""
-        t, quadratic = weights.shape[1], form is not None
-        n_left, n_right = self._shape
-        table = np.zeros((t + 2 * quadratic, n_left * n_right), dtype=np.complex128)
+        box, t = self._box, weights.shape[1]
         cos, sin = self.columns
-        linear = self.amplitudes[:, None] * (weights[cos] - 1j * weights[sin])
-        table[:t, self._flat(self.places)] = linear.T
-        if form is not None:
-            scale = np.multiply.outer(self.amplitudes, self.amplitudes)
-            both, mixed = form[cos[:, None], cos], form[cos[:, None], sin]
-            other = form[sin[:, None], sin]
-            parts = (
-                (self._apart, 0.5 * (both + other), mixed),
-                (self._together, 0.5 * (both - other), -mixed),
-            )
-            for row, (places, real, imaginary) in zip(table[t:], parts, strict=True):
-                for out, values in ((row.real, real), (row.imag, imaginary)):
-                    flat = (scale * values).reshape(-1)
-                    out += np.bincount(places.reshape(-1), flat, minlength=len(row))
-        table = table.reshape(-1, n_right)
-        means, squares = np.empty((len(x), t)), np.empty(len(x) if quadratic else 0)
-        for rows, waves in self._blocks(x):
-            inner = (table @ waves.right).reshape(t + 2 * quadratic, n_left, -1)
-            found = np.einsum("cln,ln->cn", inner, waves.left)
-            means[rows] = (found[:t] * waves.quarter).real.T
-            if quadratic:
-                squares[rows] = (found[t:] * waves.pairs).real.sum(axis=0)
+        linear = np.zeros((t, len(box.low_left) * len(box.low_right)), dtype=np.complex128)
+        linear[:, box.flat(self.places, low=True)] = (
+            self.amplitudes * (weights[cos] - 1j * weights[sin]).T
+        )
+        linear = linear.reshape(-1, len(box.low_right))
+        tables = None if form is None else self._tables(form, box)
+        means, squares = np.empty((len(x), t)), np.empty(0 if tables is None else len(x))
+        for rows, waves in self._blocks(x, box):
+            inner = (linear @ waves.right[box.low_right]).reshape(t, len(box.low_left), -1)
+            found = np.einsum("tln,ln->tn", inner, waves.left[box.low_left])
+            means[rows] = (found * waves.single).real.T
+            if tables is not None:
+                apart = np.einsum("ln,ln->n", tables[0] @ waves.right, waves.left[box.half :])
+                together = np.einsum("ln,ln->n", tables[1] @ waves.right, waves.left)
+                squares[rows] = (apart * waves.apart + together * waves.together).real
         return means, squares
 
-    @property
-    def _factors(self) -> list[tuple[int, int, int]]:
-        """Input, stride and number of the waves that those of the box are products of.
+    def _tables(self, form: np.ndarray, box: _Box) -> tuple[np.ndarray, np.ndarray]:
+        """Return the factors of the waves of differences and of sums in z' form z."""
+        cos, sin = self.columns
+        scale = np.multiply.outer(self.amplitudes, self.amplitudes)
+        of_cos, of_sin, mixed = (
+            scale * form[a[:, None], b] for a, b in ((cos, cos), (sin, sin), (cos, sin))
+        )
+        differences, mirrored = self._differences(box)
+        parts = (
+            (
+                differences,
+                of_cos + of_sin,
+                np.where(mirrored, -mixed, mixed),
+                box.n_left - box.half,
+            ),
+            (self._sums(box), of_cos - of_sin, -mixed, box.n_left),
+        )
+        tables = []
+        for places, real, imaginary, n_left in parts:
+            flat, size = places.reshape(-1), n_left * box.n_right
+            table = 0.5j * np.bincount(flat, 2.0 * imaginary.reshape(-1), size)
+            table += 0.5 * np.bincount(flat, real.reshape(-1), size)
+            tables.append(table.reshape(n_left, -1))
+        return tables[0], tables[1]
 
-        The middle one of an odd number of inputs has two, so that two halves are about as large.
-        """
-        found = [(j, 1, n) for j, n in enumerate(self.sizes.tolist())]
-        if len(found) % 2:
-            j, _, n = found[len(found) // 2]
+    @property
+    def _box(self) -> _Box:
+        factors = [(j, 1, n, n // 2 + 1) for j, n in enumerate(self.sizes.tolist())]
+        if len(factors) % 2:
+            j, _, n, n_low = factors[len(factors) // 2]
             stride = 1 << (n.bit_length() // 2)  # a power of two: multiples of turns are exact
-            found[j : j + 1] = [(j, stride, -(-n // stride)), (j, 1, stride)]
-        return found
+            large = (j, stride, -(-n // stride), -(-n_low // stride))
+            factors[j : j + 1] = [large, (j, 1, stride, stride)]
+        half = np.zeros_like(self.sizes)
+        half[0] = self.sizes[0] // 2
+        box = _Box(factors, 0)
+        return box._replace(half=int(box.flat(half)) // box.n_right)
 
-    @property
-    def _shape(self) -> tuple[int, int]:
-        counts = [n for _, _, n in self._factors]
-        half = len(counts) // 2
-        return math.prod(counts[:half]), math.prod(counts[half:])
+    def _differences(self, box: _Box) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of differences of two frequencies (k, k), and which are mirrored.
 
-    def _flat(self, e: np.ndarray) -> np.ndarray:
-        """Return where waves e (..., d) are in the box, whose last input changes fastest."""
-        factors = np.array(self._factors)
-        digits = e[..., factors[:, 0]] // factors[:, 1]
-        repeated = factors[:-1, 0] == factors[1:, 0]
-        digits[..., 1:][..., repeated] %= factors[1:, 2][repeated]
-        return np.ravel_multi_index(tuple(np.moveaxis(digits, -1, 0)), factors[:, 2])
+        The wave of the opposite difference is the conjugate one: of each two the box keeps one.
+        """
+        apart = self.places[:, None] - self.places
+        mirrored = apart[..., 0] < 0
+        apart[mirrored] *= -1
+        return box.flat(apart + self.sizes // 2) - box.half * box.n_right, mirrored
 
-    @property
-    def _apart(self) -> np.ndarray:
-        """Places of the differences of two frequencies in the box, (k, k)."""
-        return self._flat(self.places[:, None] - self.places + self.sizes // 2)
+    def _sums(self, box: _Box) -> np.ndarray:
+        return box.flat(self.places[:, None] + self.places)
 
-    @property
-    def _together(self) -> np.ndarray:
-        return self._flat(self.places[:, None] + self.places)
-
-    def _blocks(self, x: np.ndarray) -> Iterator[tuple[slice, _Waves]]:
-        n_left, n_right = self._shape
-        starts = [self._flat(e).item() for e in (self.sizes // 2, -2 * self.lows, -self.lows)]
-        for rows in row_blocks(len(x), n_left + n_right, _BLOCK_WAVES):
+    def _blocks(self, x: np.ndarray, box: _Box) -> Iterator[tuple[slice, _Waves]]:
+        starts = [int(box.flat(e)) for e in (self.sizes // 2, -2 * self.lows, -self.lows)]
+        for rows in row_blocks(len(x), box.n_left + box.n_right, _BLOCK_WAVES):
             # A quarter of a step first: doubling a fraction of a turn is exact.
             quarters = 0.25 * (x[rows] * self.steps).T
             quarters -= np.rint(quarters)
-            axes = [_powers(4.0 * stride * quarters[j], n) for j, stride, n in self._factors]
-            half = len(axes) // 2
-            left, right = reduce(_outer, axes[:half]), reduce(_outer, axes[half:])
-            middle, sums, single = (
-                (left[start // n_right] * right[start % n_right]).conj() for start in starts
+            axes = [_powers(4.0 * stride * quarters[j], n) for j, stride, n, _ in box.factors]
+            middle = len(axes) // 2
+            left, right = reduce(_outer, axes[:middle]), reduce(_outer, axes[middle:])
+            apart, together, single = (
+                (left[start // box.n_right] * right[start % box.n_right]).conj() for start in starts
             )
             quarter = _wave(quarters.sum(axis=0))
-            pairs = np.stack([middle, sums * (quarter * quarter)])
-            yield rows, _Waves(left, right, pairs, single * quarter)
+            yield rows, _Waves(left, right, apart, together * quarter**2, single * quarter)
+
+
+class _Box(NamedTuple):
+    """How waves of a box are products of two: that at flat place p is left[p // n_right] times
+    right[p % n_right].
+
+    Attributes
+    ----------
+    factors : list of (input, stride, n, n_low)
+        Waves of one input each, whose products the first and the second half of them make. The
+        middle one of an odd number of inputs has two factors, so that both halves are about as
+        large. Frequencies themselves, unlike their sums, need the first n_low only.
+    half : int
+        Where rows of `left` begin that differences need.
+    """
+
+    factors: list[tuple[int, int, int, int]]
+    half: int
+
+    @property
+    def n_left(self) -> int:
+        return math.prod(n for _, _, n, _ in self.factors[: len(self.factors) // 2])
+
+    @property
+    def n_right(self) -> int:
+        return math.prod(n for _, _, n, _ in self.factors[len(self.factors) // 2 :])
+
+    @property
+    def low_left(self) -> np.ndarray:
+        return _low(self.factors[: len(self.factors) // 2])
+
+    @property
+    def low_right(self) -> np.ndarray:
+        return _low(self.factors[len(self.factors) // 2 :])
+
+    def flat(self, e: np.ndarray, *, low: bool = False) -> np.ndarray:
+        """Return the places of waves e (..., d), among all or among the low ones."""
+        found = np.zeros(e.shape[:-1], dtype=np.int64)
+        stride_before = 1
+        for j, stride, n, n_low in self.factors:
+            digit = e[..., j] % stride_before if stride_before > 1 else e[..., j]
+            stride_before = stride
+            found = found * (n_low if low else n) + digit // stride
+        return found
+
+
+def _low(factors: list[tuple[int, int, int, int]]) -> np.ndarray:
+    places = np.arange(math.prod(n for _, _, n, _ in factors))
+    places = places.reshape([n for _, _, n, _ in factors])
+    return places[tuple(slice(n_low) for *_, n_low in factors)].reshape(-1)
 
 
 class _Waves(NamedTuple):
-    """Factors of a block of rows: waves of the box are left[l] * right[r], (n_left, n) and so on.
-
-    `pairs` (2, n) move the box to the differences and to the sums of two frequencies, `quarter`
-    (n,) to the frequencies.
-    """
+    """Factors of a block of n rows, (n_left, n) and (n_right, n), and for each row (n,) what moves
+    the box to the differences of two frequencies, to their sums, and to the frequencies."""
 
     left: np.ndarray
     right: np.ndarray
-    pairs: np.ndarray
-    quarter: np.ndarray
+    apart: np.ndarray
+    together: np.ndarray
+    single: np.ndarray
 
 
 def _wave(turns: np.ndarray) -> np.ndarray:
