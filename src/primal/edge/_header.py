@@ -94,7 +94,7 @@ class Header:
         else:
             k = source.table.shape[0]
             n_sines, layout = source.D - k, source.finish.layout
-            inputs, amplitude = source.inputs.name, source.finish.amplitude
+            inputs, amplitude = source.inputs.name, float(source.finish.amplitude)
         self._lines.append(f"typedef {inputs}_t primal_input;")
         self._define("N_FREQUENCIES", f"{k}u")
         self._define("N_FEATURES", f"{source.D}u")

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator, RegressorMixin, clone
+from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.gaussian_process import kernels as host
 from sklearn.utils import check_random_state
@@ -18,7 +18,7 @@ from primal._checks import flag, positive_scale, require_memory, whole_number
 from primal.errors import DataError, ParameterError
 from primal.kernels import column_widths, gamma_of_length, spread_rows
 from primal.maps import KernelPrime
-from primal.sklearn._contract import checked_by_host, validate_data
+from primal.sklearn._contract import ManyTargets, checked_by_host, validate_data
 from primal.sklearn._evidence import (
     Posterior,
     Sums,
@@ -92,7 +92,7 @@ def _operands(kernel: Any, operator: type) -> list[Any]:
     return _operands(kernel.k1, operator) + _operands(kernel.k2, operator)
 
 
-class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
+class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     """Gaussian process regression on prime features, in time linear in the rows.
 
     Bayesian linear regression on float64 features whose inner product approximates the kernel: the
@@ -129,7 +129,8 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
     kernel_, map_ : kernel of scikit-learn, KernelPrime
         With the hyperparameters in use; the features, which take X divided by length scales and
         are made for its width in `fit`: up to 8 columns quadrature, where theory promises 0.4 of
-        the error or less.
+        the error or less. Its frequencies lie on a lattice, over which many rows are summed up
+        without making features.
     X_train_, y_train_ : ndarray of shape (n_kept, d) and (n_kept,) or (n_kept, m), dtype=float64
         The rows that hyperparameters were chosen from.
     n_samples_seen_ : int
@@ -409,14 +410,8 @@ class PrimeGaussianProcessRegressor(RegressorMixin, BaseEstimator):
         return np.zeros_like(self._sums.origin), np.ones_like(self._sums.origin)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
-        options = {"multi_output": True, "y_numeric": True}
-        X, y = validate_data(self, X, y, dtype=np.float64, reset=reset, **options)
+        X, y = validate_data(self, X, y, dtype=np.float64, reset=reset, **self._y_options)
         return X, y.astype(np.float64)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
-        tags.target_tags.multi_output = True
-        return tags
 
 
 def _columns(y: np.ndarray) -> np.ndarray:
