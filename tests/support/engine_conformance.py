@@ -240,9 +240,12 @@ class EngineConformance:
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize("n_sines", [0, 1, 20, 21])
+    @pytest.mark.parametrize("amplitude", [0.3, np.linspace(0.1, 2.0, 21)], ids=["one", "each"])
     @pytest.mark.parametrize("d", [2, 7])
     @pytest.mark.parametrize("name", ["orthogonal", "hadamard"])
-    def test_a_finish_is_the_waves_shifted_and_scaled(self, name, d, n_sines, layout, dtype):
+    def test_a_finish_is_the_waves_shifted_and_scaled(
+        self, name, d, amplitude, n_sines, layout, dtype
+    ):
         basis, x, k = basis_of(name, d, 21), points(30, d), 21
         offsets = np.arange(k, dtype=np.uint32) * np.uint32(0x9E3779B9)
         turns, shifts = defined_turns(basis.table, x, wide=dtype == np.float64), offsets
@@ -250,14 +253,14 @@ class EngineConformance:
             turns = rounded(turns)
         else:
             shifts = offsets.astype(np.uint64) << np.uint64(32)
-        cos, sin = (wave * dtype(0.3) for wave in waves(turns + shifts))
+        cos, sin = (wave * np.asarray(amplitude, dtype) for wave in waves(turns + shifts))
         if layout == "block":
             expected = np.concatenate([cos, sin[:, :n_sines]], axis=1)
         else:
             pairs = columns((cos[:, :n_sines], sin[:, :n_sines]), layout)
             expected = np.concatenate([pairs, cos[:, n_sines:]], axis=1)
         found = np.full((len(x), k + n_sines), np.nan, dtype=dtype)
-        engine(self.name).features(basis.table, x, found, Finish(layout, 0.3, offsets))
+        engine(self.name).features(basis.table, x, found, Finish(layout, amplitude, offsets))
         np.testing.assert_array_equal(found, expected, strict=True)
 
 

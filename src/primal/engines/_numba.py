@@ -16,8 +16,8 @@ from primal.engines import _numba_kernels as kernels
 from primal.engines._numpy import LARGEST_UNSURE, Finish, NumpyEngine, Table, row_blocks
 from primal.turns import balanced_digits, digit_units, term_shift
 
-# What kernels take of a Finish: whether the layout is "block", amplitude, offsets or none.
-_KernelFinish = tuple[bool, np.floating, np.ndarray]
+# What kernels take of a Finish: whether the layout is "block", amplitudes (k,), offsets or none.
+_KernelFinish = tuple[bool, np.ndarray, np.ndarray]
 # Entries of the matrix of sums in one block (eight bytes each): large enough for an efficient
 # matrix product, small enough to stay in the second-level cache.
 _BLOCK_SUMS = 1 << 18
@@ -39,7 +39,7 @@ class NumbaEngine(NumpyEngine):
     def static(
         self, increments: np.ndarray, positions: np.ndarray, out: np.ndarray, layout: str
     ) -> None:
-        finish = _kernel_finish(Finish(layout), out)
+        finish = _kernel_finish(Finish(layout), len(increments), out)
         encode = kernels.static64 if out.dtype == np.float64 else kernels.static
 
         def work(first: int, last: int) -> None:
@@ -64,7 +64,7 @@ class NumbaEngine(NumpyEngine):
             exact = _direct if few else _by_products
             encode = partial(_wide if wide else _fast if fast else exact, table)
             _prepare(table)
-        numba_finish = _kernel_finish(finish, out)
+        numba_finish = _kernel_finish(finish, table.shape[0], out)
 
         def work(first: int, last: int) -> None:
             encode(x[first:last], out[first:last], numba_finish)
@@ -73,7 +73,7 @@ class NumbaEngine(NumpyEngine):
             over_rows(len(x), _least_rows(table.shape[0]), work)
 
     def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
-        kernels.fast(phases, _kernel_finish(finish, out), out)
+        kernels.fast(phases, _kernel_finish(finish, phases.shape[1], out), out)
 
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         if isinstance(table, HadamardTable):
@@ -113,12 +113,14 @@ def _hadamard_arguments(
     return np.ascontiguousarray(x).view(np.uint64), scale, table.signs, table.factors, table.skip
 
 
-def _kernel_finish(finish: Finish, out: np.ndarray) -> _KernelFinish:
+def _kernel_finish(finish: Finish, k: int, out: np.ndarray) -> _KernelFinish:
     wide = out.dtype == np.float64
-    kind, amplitude = (np.uint64, np.float64) if wide else (np.uint32, np.float32)
+    kind = np.uint64 if wide else np.uint32
+    amplitudes = np.empty(k, dtype=out.dtype)
+    amplitudes[:] = finish.amplitude
     offsets = np.empty(0, dtype=kind) if finish.offsets is None else finish.offsets.astype(kind)
     offsets <<= kind(32 if wide else 0)
-    return finish.layout == "block", amplitude(finish.amplitude), offsets
+    return finish.layout == "block", amplitudes, offsets
 
 
 def _transform(table: HadamardTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:

@@ -4,8 +4,8 @@ A row makes its turns in a small buffer, then its waves: two passes over a buffe
 first-level cache vectorise better than one loop that mixes 64-bit and 32-bit lanes. There
 is no fast-math: multiplications and additions of the waves must stay separate.
 
-`finish` says what becomes of a row's turns: (block layout or not, float32 amplitude, uint32
-offsets or none); `out` has a sine for as many frequencies as it has columns beyond k.
+`finish` says what becomes of a row's turns: (block layout or not, amplitudes of the
+frequencies, offsets or none); `out` has a sine for as many frequencies as it has columns beyond k.
 
 Phases come from approximations with a proven error. Where that leaves their rounding to 2**-32
 turn open, `_exact_turn` decides: see ``primal.turns._digits``.
@@ -72,31 +72,31 @@ def _waves(u):
 
 
 @_kernel
-def _write_block(turns, amplitude, cos_out, sin_out):
+def _write_block(turns, amplitudes, cos_out, sin_out):
     for i in range(sin_out.shape[0]):
         cos, sin = _waves(turns[i])
-        cos_out[i] = cos * amplitude
-        sin_out[i] = sin * amplitude
+        cos_out[i] = cos * amplitudes[i]
+        sin_out[i] = sin * amplitudes[i]
 
 
 @_kernel
-def _write_interleaved(turns, amplitude, out):
+def _write_interleaved(turns, amplitudes, out):
     for i in range(out.shape[0] // 2):
         cos, sin = _waves(turns[i])
-        out[2 * i] = cos * amplitude
-        out[2 * i + 1] = sin * amplitude
+        out[2 * i] = cos * amplitudes[i]
+        out[2 * i + 1] = sin * amplitudes[i]
 
 
 @_kernel
-def _write_cosines(turns, amplitude, out):
+def _write_cosines(turns, amplitudes, out):
     for i in range(turns.shape[0]):
-        out[i] = _waves(turns[i])[0] * amplitude
+        out[i] = _waves(turns[i])[0] * amplitudes[i]
 
 
 @_kernel
 def write_row(turns, finish, out):
     """Write one row of waves; a factor of 1 leaves every bit, also the sign of zero."""
-    block, amplitude, offsets = finish
+    block, amplitudes, offsets = finish
     k = turns.shape[0]
     n_pairs = out.shape[0] - k
     if offsets.shape[0] > 0:
@@ -104,11 +104,11 @@ def write_row(turns, finish, out):
             turns[i] = _U32(turns[i] + offsets[i])
     if block:
         # Two slices, so that the compiler sees that the stores cannot overlap.
-        _write_block(turns, amplitude, out[:k], out[k:])
-        _write_cosines(turns[n_pairs:], amplitude, out[n_pairs:k])
+        _write_block(turns, amplitudes, out[:k], out[k:])
+        _write_cosines(turns[n_pairs:], amplitudes[n_pairs:], out[n_pairs:k])
     else:
-        _write_interleaved(turns, amplitude, out[: 2 * n_pairs])
-        _write_cosines(turns[n_pairs:], amplitude, out[2 * n_pairs :])
+        _write_interleaved(turns, amplitudes, out[: 2 * n_pairs])
+        _write_cosines(turns[n_pairs:], amplitudes[n_pairs:], out[2 * n_pairs :])
 
 
 @_inlined
@@ -135,29 +135,29 @@ def _horner64(coefficients, y):
 
 
 @_kernel
-def _write_block64(turns, amplitude, cos_out, sin_out):
+def _write_block64(turns, amplitudes, cos_out, sin_out):
     for i in range(sin_out.shape[0]):
         cos, sin = _waves64(turns[i])
-        cos_out[i], sin_out[i] = cos * amplitude, sin * amplitude
+        cos_out[i], sin_out[i] = cos * amplitudes[i], sin * amplitudes[i]
 
 
 @_kernel
 def write_row64(turns, finish, out):
     """Write one row of float64 waves of uint64 turns; offsets are uint64 too."""
-    block, amplitude, offsets = finish
+    block, amplitudes, offsets = finish
     k = turns.shape[0]
     n_pairs = out.shape[0] - k
     if offsets.shape[0] > 0:
         for i in range(k):
             turns[i] += offsets[i]
     if block:
-        _write_block64(turns, amplitude, out[:k], out[k:])
+        _write_block64(turns, amplitudes, out[:k], out[k:])
     else:
         for i in range(n_pairs):
             cos, sin = _waves64(turns[i])
-            out[2 * i], out[2 * i + 1] = cos * amplitude, sin * amplitude
+            out[2 * i], out[2 * i + 1] = cos * amplitudes[i], sin * amplitudes[i]
     for i in range(n_pairs, k):
-        out[i if block else n_pairs + i] = _waves64(turns[i])[0] * amplitude
+        out[i if block else n_pairs + i] = _waves64(turns[i])[0] * amplitudes[i]
 
 
 @_kernel

@@ -45,14 +45,15 @@ class Finish:
     Attributes
     ----------
     layout : {"block", "interleaved"}
-    amplitude : float
-        Factor of every wave, rounded to their type; 1 leaves every bit as it is.
+    amplitude : float or ndarray of shape (k,)
+        Factor of every wave, or of both waves of each frequency, rounded to their type; 1 leaves
+        every bit as it is.
     offsets : ndarray of shape (k,), dtype=uint32, or None
         Added to the phases, in units of 2**-32 turn.
     """
 
     layout: str
-    amplitude: float = 1.0
+    amplitude: float | np.ndarray = 1.0
     offsets: np.ndarray | None = None
 
 
@@ -222,8 +223,8 @@ def write_features(turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
     else:
         cos_out, sin_out = wave_columns(out[:, : 2 * n_pairs], "interleaved")
         rest = out[:, 2 * n_pairs :]
-    if finish.amplitude != 1.0:
-        amplitude = cos.dtype.type(finish.amplitude)
+    amplitude = np.asarray(finish.amplitude, dtype=cos.dtype)
+    if (amplitude != 1.0).any():
         cos *= amplitude
         sin *= amplitude
     cos_out[...], sin_out[...] = cos[:, :n_pairs], sin[:, :n_pairs]

@@ -13,7 +13,7 @@ from primal._checks import flag, one_of, output_array, positive_scale, real_arra
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
-from primal.engines import Finish, row_blocks
+from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.kernels import (
     KERNELS,
@@ -45,8 +45,6 @@ _FIELDS = (
     "amplitude",
 )
 _DESIGN_FIELDS = ("method", "width")
-# Features whose weights are multiplied at once: 16 MB of float32.
-_WEIGHTED_FEATURES = 1 << 22
 
 
 class KernelPrime:
@@ -279,18 +277,13 @@ class KernelPrime:
         array = real_array("x", x, last=self._d)
         target = output_array(out, (*array.shape[:-1], self._D), output_dtype(dtype))
         rows, flat = array.reshape(-1, self._d), target.reshape(-1, self._D)
-        if self._method != "growable":
-            factors = self._column_factors.astype(target.dtype)
-            for block in row_blocks(len(rows), self._D, _WEIGHTED_FEATURES):
-                self.map.write_features(
-                    self._scaled(rows[block]), flat[block], Finish(self._layout)
-                )
-                flat[block] *= factors
-        elif self.input_scales is None:
-            self.map.write_features(rows, flat, self.finish)
+        weighted = self._method != "growable"
+        finish = Finish(self._layout, self.amplitudes) if weighted else self.finish
+        if self.input_scales is None:
+            self.map.write_features(rows, flat, finish)
         else:
             for block in blocks(len(rows), self._d):
-                self.map.write_features(self._scaled(rows[block]), flat[block], self.finish)
+                self.map.write_features(self._scaled(rows[block]), flat[block], finish)
         return target
 
     @cached_property

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, RegressorMixin
 from sklearn.utils import validation
 from sklearn.utils.validation import check_is_fitted
 
@@ -40,6 +40,17 @@ def validate_data(estimator: Any, X: Any, *arguments: Any, **options: Any) -> An
         return validation.validate_data(  # type: ignore[missing-attribute]  # since 1.6
             estimator, X, *arguments, **options
         )
+
+
+class ManyTargets(RegressorMixin):
+    """A regressor of y (n,) or (n, m)."""
+
+    _y_options: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
+        tags.target_tags.multi_output = True
+        return tags
 
 
 def numpy_and_back(X: Any) -> tuple[Any, Callable[[np.ndarray], Any]]:

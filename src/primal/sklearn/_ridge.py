@@ -9,15 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
-from sklearn.base import RegressorMixin
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale, require_memory, whole_number
 from primal.errors import DataError
+from primal.sklearn._contract import ManyTargets
 from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
 from primal.sklearn._saved import checked_array
 
@@ -371,7 +371,7 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         return np.eye(len(self.classes_))[super()._targets(y)]
 
 
-class PrimeRidgeRegressor(RegressorMixin, _Ridge):
+class PrimeRidgeRegressor(ManyTargets, _Ridge):
     """Regress by ridge regression on prime features.
 
     The Gram matrix is exact, as in the classifier; sums of real targets are rounded, so models
@@ -392,8 +392,6 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     >>> bool(abs(model.predict([[1.0]])[0] - np.sin(1.0)) < 1e-3)
     True
     """
-
-    _y_options: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fits."""
@@ -419,8 +417,3 @@ class PrimeRidgeRegressor(RegressorMixin, _Ridge):
     def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self._n_outputs = whole_number("n_outputs", fields.pop("n_outputs"), least=1, most=2)
         super()._learned(fields, arrays)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
-        tags.target_tags.multi_output = True
-        return tags
