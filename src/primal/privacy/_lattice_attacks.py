@@ -80,7 +80,7 @@ def inversion(
             f"{stored!r}."
         )
     elif codes is None:
-        seen = m.encode(rows) if stored == "float32" else _STORED[stored](m.turns(rows))
+        seen = m.encode(rows) if stored == "float32" else _STORED[str(stored)](m.turns(rows))
     plan = m.decode_plan(prior=prior, noise=stored)
     # That codes are noisier or rarer than the plan assumes is part of the answer.
     found = plan.decode(seen, check=False).x

@@ -112,9 +112,11 @@ def measure(run: Settings) -> Settings:
     few = X[test][:ATTACKED_BY_LATTICE]
     if client.map is not None and _reachable(run, X.shape[1]):
         # A keyed map has templates of its own; of the others the attacker sees the codes.
-        seen = {} if isinstance(client.map, KeyedPrime) else {"codes": client.encode(few)}
-        stored = {"stored": client.noise_turns} if client.noise_turns else {}
-        found["lattice"] = inversion(client.map, few, prior=data_prior(X[public]), **stored, **seen)
+        codes = None if isinstance(client.map, KeyedPrime) else client.encode(few)
+        stored = client.noise_turns or "float32"
+        found["lattice"] = inversion(
+            client.map, few, prior=data_prior(X[public]), stored=stored, codes=codes
+        )
     errors = {name: finding.numbers["relative error"].value for name, finding in found.items()}
     if client.back is not None:
         errors["linear"] = _error(client.back(client.encode(few)), few, X[public].mean(axis=0))
