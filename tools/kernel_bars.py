@@ -8,17 +8,23 @@ over the median squared distance:
 * Matern 5/2 with 1024 features at d = 2 to 20 against BoTorch's own map (mean of ten seeds), where
   BoTorch is installed.
 
-    python tools/kernel_bars.py [rbf] [growable] [botorch]
+    python tools/kernel_bars.py [rbf] [growable] [botorch] [--done FILE]
+
+The second takes hours; FILE keeps its finished pieces, and the same command resumes after them.
 """
 
 from __future__ import annotations
 
-import sys
+import argparse
+import itertools
+import json
+from functools import partial
+from pathlib import Path
 
 import numpy as np
 
 import primal
-from primal.kernels import kernel_matrix
+from primal.kernels import column_widths, kernel_matrix
 
 LAWS = {
     "normal": lambda rng, d: rng.standard_normal((400, d)),
@@ -35,6 +41,7 @@ LAWS = {
     "heavy": lambda rng, d: rng.standard_normal((400, 1)) * rng.laplace(size=(400, d)),
 }
 BARS = ((1, 64, 1e-9), (2, 256, 3e-5), (3, 1024, 3e-4), (4, 1024, 7e-3))
+GROWABLE_KERNELS = ("rbf", "matern12", "matern52", "laplacian", "cauchy", "rational1")
 MATERN_BAR = 0.6
 GROWABLE_BAR = 1.02
 
@@ -67,32 +74,39 @@ def rbf() -> None:
         print(f"rbf d={d} D={D} in float32 {error:.1e} {verdict(error, max(bar, 1e-6))}")
 
 
-def growable(
-    kernels=("rbf", "matern12", "matern52", "laplacian", "cauchy", "rational1"),
-) -> None:
-    worst: dict[str, tuple[float, str]] = {}
-    for kernel in kernels:
-        for d in range(1, 9):
-            for D in (32, 64, 256, 1024):
-                for law in LAWS:
-                    for factor in (0.05, 1.0, 20.0):
-                        x, gamma = data(law, d)
-                        gamma = factor * (np.sqrt(gamma) if kernel == "laplacian" else gamma)
-                        options = {"d": d, "D": D, "kernel": kernel, "gamma": gamma}
-                        auto = primal.KernelPrime(**options, method="auto", width=x.std(axis=0))
-                        if auto.method == "growable":
-                            continue
-                        plain = primal.KernelPrime(**options).kernel_error(x)
-                        ratio = auto.kernel_error(x) / plain
-                        where = f"d={d} D={D} {law} gamma x {factor:g}"
-                        worst[kernel] = max(worst.get(kernel, (0.0, "")), (ratio, where))
-        if kernel in worst:
-            ratio, where = worst[kernel]
-            print(
-                f"{kernel}: auto over growable at worst {ratio:.3f} ({where}) "
-                f"{verdict(ratio, GROWABLE_BAR)}",
-                flush=True,
-            )
+def growable(done: Path | None) -> None:
+    """Print the worst of each kernel and d; pieces that a file already holds are not run again."""
+    lines = done.read_text().splitlines() if done is not None and done.exists() else []
+    pieces = {tuple(piece[:2]): piece[2:] for piece in map(json.loads, lines)}
+    for kernel, d in itertools.product(GROWABLE_KERNELS, range(1, 9)):
+        if (kernel, d) not in pieces:
+            pieces[kernel, d] = _worst_piece(kernel, d)
+            if done is not None:
+                with done.open("a") as file:
+                    print(json.dumps([kernel, d, *pieces[kernel, d]]), file=file)
+        ratio, where, n_cells = pieces[kernel, d]
+        print(
+            f"{kernel} d={d}: auto over growable at worst {ratio:.3f} ({where}, {n_cells} cells) "
+            f"{verdict(ratio, GROWABLE_BAR)}",
+            flush=True,
+        )
+
+
+def _worst_piece(kernel: str, d: int) -> tuple[float, str, int]:
+    """Return the largest ratio, where it is, and in how many cells "auto" is not growable."""
+    worst, where, n_cells = 0.0, "growable everywhere", 0
+    for D, law, factor in itertools.product((32, 64, 256, 1024), LAWS, (0.05, 1.0, 20.0)):
+        x, gamma = data(law, d)
+        gamma = factor * (np.sqrt(gamma) if kernel == "laplacian" else gamma)
+        options = {"d": d, "D": D, "kernel": kernel, "gamma": gamma}
+        auto = primal.KernelPrime(**options, method="auto", width=column_widths(x))
+        if auto.method == "growable":
+            continue
+        n_cells += 1
+        ratio = auto.kernel_error(x) / primal.KernelPrime(**options).kernel_error(x)
+        if ratio > worst:
+            worst, where = ratio, f"D={D} {law} gamma x {factor:g}"
+    return worst, where, n_cells
 
 
 def botorch() -> None:
@@ -131,5 +145,10 @@ def botorch() -> None:
 
 
 if __name__ == "__main__":
-    for part in sys.argv[1:] or ("rbf", "growable", "botorch"):
-        {"rbf": rbf, "growable": growable, "botorch": botorch}[part]()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help="rbf, growable, botorch; all by default")
+    parser.add_argument("--done", type=Path, help="finished pieces of growable")
+    given = parser.parse_args()
+    parts = {"rbf": rbf, "growable": partial(growable, given.done), "botorch": botorch}
+    for part in given.parts or parts:
+        parts[part]()
