@@ -6,7 +6,8 @@ over the median squared distance:
 * RBF at d = 1 to 4, with the width of the data and with the one that gamma implies;
 * against the growable map, over kernels, inputs, sizes and values of gamma;
 * Matern 5/2 with 1024 features at d = 2 to 20 against BoTorch's own map (mean of ten seeds), where
-  BoTorch is installed.
+  BoTorch is installed, on points whose width was taken from others; beside it orthogonal
+  directions with all lengths, which no choice of lengths can beat.
 
     python tools/kernel_bars.py [rbf] [growable] [botorch] [--done FILE]
 
@@ -22,6 +23,7 @@ from functools import partial
 from pathlib import Path
 
 import numpy as np
+from scipy import stats
 
 import primal
 from primal.kernels import column_widths, kernel_matrix
@@ -42,6 +44,7 @@ LAWS = {
 }
 BARS = ((1, 64, 1e-9), (2, 256, 3e-5), (3, 1024, 3e-4), (4, 1024, 7e-3))
 GROWABLE_KERNELS = ("rbf", "matern12", "matern52", "laplacian", "cauchy", "rational1")
+MATERN_INPUTS = (2, 3, 4, 5, 6, 8, 10, 13, 16, 20)
 MATERN_BAR = 0.6
 GROWABLE_BAR = 1.02
 
@@ -117,9 +120,13 @@ def botorch() -> None:
     except ImportError as missing:
         print(f"BoTorch skipped: {missing}")
         return
-    for d in (2, 3, 4, 5, 6, 8, 10, 13, 16, 20):
-        x, gamma = data("normal", d)
+    for law, d in itertools.product(("normal", "uniform", "laplace"), MATERN_INPUTS):
+        x, gamma = data(law, d)
         exact = kernel_matrix("matern52", x, gamma)
+
+        def error(made: np.ndarray, exact: np.ndarray = exact) -> float:
+            return float(np.linalg.norm(made - exact) / np.linalg.norm(exact))
+
         kernel = MaternKernel(nu=2.5).double()
         kernel.lengthscale = 1.0 / np.sqrt(2.0 * gamma)
         errors = []
@@ -128,20 +135,43 @@ def botorch() -> None:
             made = gen_kernel_features(kernel, num_inputs=d, num_outputs=1024)
             with torch.no_grad():
                 z = made(torch.from_numpy(x)).numpy()
-            errors.append(np.linalg.norm(z @ z.T - exact) / np.linalg.norm(exact))
+            errors.append(error(z @ z.T))
         peer = float(np.mean(errors))
+        # The width of other points of the law: these were not used to choose.
+        seen = LAWS[law](np.random.default_rng(1000 + d), d)
         method = "lattice" if d <= 3 else "descent"
-        options = {"kernel": "matern52", "gamma": gamma}
-        for width in (None, x.std(axis=0)):
-            m = primal.KernelPrime(d, 1024, **options, method=method, width=width)
-            ratio = m.kernel_error(x) / peer
-            known = "implied" if width is None else "given"
-            print(
-                f"matern52 d={d} width {known:7} {method} {ratio:.2f} of BoTorch's {peer:.1e}, "
-                f"growable {primal.KernelPrime(d, 1024, **options).kernel_error(x) / peer:.2f} "
-                f"{verdict(ratio, MATERN_BAR)}",
-                flush=True,
-            )
+        options = {"d": d, "D": 1024, "kernel": "matern52", "gamma": gamma}
+        ratios = {
+            name: primal.KernelPrime(**options, method=method, width=width).kernel_error(x) / peer
+            for name, width in (("given", column_widths(seen)), ("implied", None))
+        }
+        plain = primal.KernelPrime(**options).kernel_error(x) / peer
+        limit = error(_orthogonal_directions(x, gamma)) / peer
+        print(
+            f"matern52 {law} d={d} of BoTorch's {peer:.1e}: {method} {ratios['given']:.2f} "
+            f"{verdict(ratios['given'], MATERN_BAR)}, with the width that gamma implies "
+            f"{ratios['implied']:.2f}, growable {plain:.2f}, orthogonal directions with all "
+            f"lengths {limit:.2f}",
+            flush=True,
+        )
+
+
+def _orthogonal_directions(x: np.ndarray, gamma: float, k: int = 512) -> np.ndarray:
+    """Return the kernel by k orthogonal directions, each with all lengths of the Matern law.
+
+    The mean over the law of the lengths is the best that any lengths do on these directions.
+    """
+    n, d = x.shape
+    rng = np.random.default_rng(0)
+    blocks = [np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(-(-k // d))]
+    places = x @ np.concatenate(blocks)[:k].T
+    lengths = np.sqrt(d * stats.f(d, 5).ppf((np.arange(400) + 0.5) / 400)) * np.sqrt(2.0 * gamma)
+    grid = np.linspace(0.0, np.ptp(places), 4000)
+    profile = np.cos(np.outer(grid, lengths)).mean(axis=1)
+    total = np.zeros((n, n))
+    for place in places.T:
+        total += np.interp(np.abs(place[:, None] - place), grid, profile)
+    return total / k
 
 
 if __name__ == "__main__":

@@ -165,8 +165,8 @@ def column_means(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
 def column_widths(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the width of every column of a dense or sparse X, rounded up, float64 of shape (d,).
 
-    The larger of its standard deviation and that of a Gaussian law with its fourth moment: far tails
-    would meet copies of the kernel that lie beyond what the deviation alone tells. Rounded to one
+    The larger of its standard deviation and that of a Gaussian law with its fourth moment: tails
+    would meet copies of the kernel further out than the deviation alone tells. Rounded to one
     of four steps in each octave, so that a few more rows, or the folds of a cross-validation,
     mostly get the same frequencies. A constant column has the smallest positive width that means
     anything, 2**-20 of the largest.
