@@ -92,11 +92,12 @@ def test_shards_and_merge(source):
 
 
 def test_a_method_makes_features_with_weights(source):
-    ok(encode, *IN, "--fit", "--method", "auto", "--kernel", "matern52")
+    options = ["--dim", 64, "--columns", "u,w", "--method", "auto"]
+    ok(encode, "in.parquet", "o.npy", "--fit", *options)
     found = json.loads(ok(inspect, "o.npy", "--json"))
     assert (found["healthy"], found["spec"]["method"]) == (True, "lattice")
     x = np.column_stack([source["u"].to_numpy(), source["w"].to_numpy()])
-    m = primal.KernelPrime(2, 8, "matern52", found["spec"]["gamma"], method="auto")
+    m = primal.KernelPrime(2, 64, gamma=found["spec"]["gamma"], method="auto")
     np.testing.assert_array_equal(np.load("o.npy"), m.encode(x))
 
 

@@ -201,7 +201,16 @@ ROOMS: dict[str, Room] = {
         calls={"round_turns": {"turns": _TURNS.astype(np.uint64)}},
     ),
     "primal.kernels": Room(
-        {"kernel": "rbf", "X": _X, "gamma": 0.5, "columns": [0, 1], "terms": kernels.on(0).terms}
+        {
+            "kernel": "rbf",
+            "X": _X,
+            "gamma": 0.5,
+            "columns": [0, 1],
+            "t": _X,
+            "terms": kernels.on(0).terms,
+            "other": kernels.on(2),
+        },
+        instances={"KernelSum": lambda: kernels.on(0) + kernels.on(1, "laplacian")},
     ),
     "primal.engines": Room(excluded=dict.fromkeys(("row_blocks", "wave_columns"), _CHECKED_BEFORE)),
     "primal.decoding": Room(

@@ -10,10 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, raised_as, real_matrix, whole_number
+from primal._checks import (
+    one_of,
+    positive_scale,
+    raised_as,
+    real_array,
+    real_matrix,
+    whole_number,
+)
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import ParameterError
-from primal.kernels._gamma import resolved_gamma
+from primal.kernels._gamma import is_sparse, resolved_gamma
 from primal.kernels._kernel import KERNELS, checked_gamma, numbers
 
 # Of exp(-gamma sin**2): beyond it a period is thousands of length scales wide.
@@ -93,10 +100,16 @@ class KernelSum:
     terms: tuple[tuple[float, tuple[Part, ...]], ...]
 
     def __post_init__(self) -> None:
-        if not self.terms:
-            raise ParameterError("a kernel needs at least one term: make it with on(columns).")
-        for scale, parts in self.terms:
-            positive_scale("the factor of a kernel", scale)
+        with raised_as(ParameterError, "terms must be factors with parts, as on(columns) has them"):
+            terms = tuple(
+                (positive_scale("the factor of a kernel", scale), tuple(parts))
+                for scale, parts in self.terms
+            )
+        if not terms or not all(isinstance(p, Part) for _, parts in terms for p in parts or (0,)):
+            raise ParameterError(
+                "terms must hold one or more, each of parts: make a kernel with on(columns)."
+            )
+        for _, parts in terms:
             smooth = [c for part in parts if not part.is_periodic for c in part.columns]
             twice = sorted({column for column in smooth if smooth.count(column) > 1})
             if twice:
@@ -104,6 +117,7 @@ class KernelSum:
                     f"column {twice[0]} is in two kernels of one product, of which at most one may "
                     "be other than periodic: take one kernel for it, or their sum."
                 )
+        object.__setattr__(self, "terms", terms)
 
     def __add__(self, other: object) -> KernelSum:
         if not isinstance(other, KernelSum):
@@ -123,8 +137,10 @@ class KernelSum:
 
     __rmul__ = __mul__
 
-    def values(self, t: np.ndarray) -> np.ndarray:
-        """Return the kernel of differences t (..., d)."""
+    def values(self, t: object) -> np.ndarray:
+        """Return the kernel of differences t = x - y (..., d)."""
+        t = real_array("t", t).astype(np.float64)
+        checked_sum(self, t.shape[-1] if t.ndim else 0, name="t")
         total = np.zeros(t.shape[:-1])
         for scale, parts in self.terms:
             total += scale * math.prod(part.values(t) for part in parts)
@@ -137,18 +153,10 @@ class KernelSum:
         )
         return " + ".join(terms)
 
-    @property
-    def n_columns(self) -> int:
-        """The least d that has all columns."""
-        return 1 + max(column for _, parts in self.terms for p in parts for column in p.columns)
-
-    @property
-    def is_resolved(self) -> bool:
-        """Whether every gamma is a number."""
-        return not any(isinstance(part.gamma, str) for _, parts in self.terms for part in parts)
-
     def resolved(self, X: Any, weights: np.ndarray | None = None) -> KernelSum:
         """Return the same with every gamma="scale" or "median" taken from its columns of X."""
+        X = X if is_sparse(X) else real_matrix("X", X)
+        _require_columns(self, X.shape[1], "X")
 
         def one(part: Part) -> Part:
             if not isinstance(part.gamma, str):
@@ -220,21 +228,27 @@ def as_kernel(kernel: object) -> str | KernelSum:
     return found if isinstance(found, KernelSum) else one_of("kernel", found, KERNELS)
 
 
-def checked_sum(kernel: KernelSum, d: int, gamma: object = 1.0) -> None:
+def checked_sum(kernel: KernelSum, d: int, gamma: object = 1.0, *, name: str = "x") -> None:
     """Raise a ParameterError where d columns, or the parts, do not have what a kernel needs."""
     if not (isinstance(gamma, (int, float)) and gamma == 1.0):
         raise ParameterError(
             f"every part of a kernel has its own gamma, on(columns, kernel, gamma): leave out "
             f"gamma={gamma!r:.60}."
         )
-    if kernel.n_columns > d:
-        raise ParameterError(
-            f"the kernel has a part on column {kernel.n_columns - 1}, and x has {d}, from 0."
-        )
-    if not kernel.is_resolved:
+    _require_columns(kernel, d, name)
+    if any(isinstance(part.gamma, str) for _, parts in kernel.terms for part in parts):
         raise ParameterError(
             "a part has gamma='scale' or 'median', which PrimeFeatures of scikit-learn takes from "
             "data: give numbers, or kernel.resolved(X)."
+        )
+
+
+def _require_columns(kernel: KernelSum, d: int, name: str) -> None:
+    last = max(column for _, parts in kernel.terms for part in parts for column in part.columns)
+    if last >= d:
+        raise ParameterError(
+            f"the kernel has a part on column {last}, and {name} has {d}, from 0: give {last + 1} or "
+            "more, or take other columns."
         )
 
 

@@ -242,7 +242,9 @@ class PrimeFeatures(
         self.n_samples_seen_ = 0
         self.data_min_, self.data_max_ = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
         self._note_range(X)
-        width = None if self.method == "growable" else column_widths(X, weights)
+        width = None
+        if self.method != "growable":  # descent repeats no kernel that tails could meet
+            width = column_widths(X, weights, tails=self.method != "descent")
         kernel = as_kernel(self.kernel)
         if isinstance(kernel, KernelSum):
             gamma, kernel = self.gamma, kernel.resolved(X, weights)
