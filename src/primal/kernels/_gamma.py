@@ -166,9 +166,10 @@ def column_widths(X: Any, weights: np.ndarray | None = None, *, tails: bool = Tr
     """Return the width of every column of a dense or sparse X, rounded up, float64 of shape (d,).
 
     Its standard deviation; with `tails` that of a Gaussian law with its fourth moment, if that is
-    larger: they would meet the copies of the kernel that a lattice makes. Rounded to one of four steps in each octave, so that a few more rows, or the folds of a cross-validation,
-    mostly get the same frequencies. A constant column has the smallest positive width that means
-    anything, 2**-20 of the largest.
+    larger: they would meet the copies of the kernel that a lattice makes. Rounded to one of four
+    steps in each octave, so that a few more rows, or the folds of a cross-validation, mostly get
+    the same frequencies. A constant column has the smallest positive width that means anything,
+    2**-20 of the largest.
     """
     means, sparse = column_means(X, weights), is_sparse(X)
     if sparse:

@@ -247,8 +247,8 @@ def _require_columns(kernel: KernelSum, d: int, name: str) -> None:
     last = max(column for _, parts in kernel.terms for part in parts for column in part.columns)
     if last >= d:
         raise ParameterError(
-            f"the kernel has a part on column {last}, and {name} has {d}, from 0: give {last + 1} or "
-            "more, or take other columns."
+            f"the kernel has a part on column {last}, and {name} has {d}, from 0: give it more "
+            "columns, or the kernel others."
         )
 
 
