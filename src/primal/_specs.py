@@ -18,7 +18,7 @@ from primal.errors import SpecError
 # Where the class of every type lives. A room is imported when one of its specs is read.
 _ROOMS = {
     "Basis": "bases",
-    "KernelBasis": "kernels",
+    **dict.fromkeys(("KernelBasis", "KernelSum"), "kernels"),
     "DynamicPrime": "maps",
     "KernelPrime": "maps",
     "StaticPrime": "maps",

@@ -12,6 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from click.testing import CliRunner
 
+import primal
 from primal.cli._encode import encode
 from primal.cli._outputs import decode, inspect, merge
 from primal.errors import MissingPackageError, ParameterError
@@ -90,6 +91,16 @@ def test_shards_and_merge(source):
     np.testing.assert_array_equal(np.load("all.npy"), np.load("whole.npy"))
 
 
+def test_a_method_makes_features_with_weights(source):
+    options = ["--dim", 64, "--columns", "u,w", "--method", "auto"]
+    ok(encode, "in.parquet", "o.npy", "--fit", *options)
+    found = json.loads(ok(inspect, "o.npy", "--json"))
+    assert (found["healthy"], found["spec"]["method"]) == (True, "lattice")
+    x = np.column_stack([source["u"].to_numpy(), source["w"].to_numpy()])
+    m = primal.KernelPrime(2, 64, gamma=found["spec"]["gamma"], method="auto")
+    np.testing.assert_array_equal(np.load("o.npy"), m.encode(x))
+
+
 def test_a_damaged_file_has_exit_status_1(source):
     ok(encode, "in.parquet", "out.npy", "--columns", "u,w", "--dim", 8, "--sigma", 0.1)
     values = np.load("out.npy")
@@ -107,7 +118,9 @@ def test_a_damaged_file_has_exit_status_1(source):
         (encode, [*IN, "--gamma", "1", "--fit"], "leave out"),
         (encode, IN, "either --sigma"),
         (encode, [*IN, "--gamma", "1", "--sigma", "1"], "either --sigma"),
-        (encode, [*IN, "--sigma", "1", "--kernel", "cauchy"], "--kernel goes with"),
+        (encode, [*IN, "--sigma", "1", "--kernel", "cauchy"], "--kernel and --method go"),
+        (encode, [*IN, "--sigma", "1", "--method", "auto"], "--kernel and --method go"),
+        (encode, [*IN, "--gamma", "1", "--method", "lattice", "--basis", "table"], "leave out"),
         (encode, [*IN, "--sigma", "1", "--num-gpus", "1"], "for --engine ray"),
         (
             encode,

@@ -1,13 +1,18 @@
 """``PrimeFeatures`` with weights: made for the widths of X, with the bits of the core."""
 
+import json
+
 import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, WhiteKernel
+from sklearn.linear_model import BayesianRidge
 
 import primal
 from primal.errors import ParameterError
-from primal.kernels import column_widths
+from primal.kernels import column_widths, on, scale_gamma
 from primal.sklearn import PrimeFeatures, PrimeRidgeRegressor
 
 X = np.random.default_rng(0).standard_normal((200, 2)) * [1.0, 0.2] + [3.0, -1.0]
@@ -29,8 +34,9 @@ def test_auto_says_what_it_chose_and_what_it_predicts():
 @pytest.mark.parametrize("method", ["lattice", "descent", "auto"])
 def test_same_bits_as_the_core(method):
     features = PrimeFeatures(64, method=method, kernel="matern52").fit(X)
+    width = column_widths(X, tails=method != "descent")
     m = primal.KernelPrime(
-        2, 64, "matern52", features.gamma_, method=method, width=column_widths(X), form="pair"
+        2, 64, "matern52", features.gamma_, method=method, width=width, form="pair"
     )
     assert features.map_ == m
     np.testing.assert_array_equal(features.transform(X), m.encode(X, dtype="float64"))
@@ -70,3 +76,81 @@ def test_folds_get_the_same_frequencies():
     X = np.random.default_rng(0).standard_normal((1000, 2)) * (1.1, 30.0)
     parts = [PrimeFeatures(64, gamma=0.1).fit(X[part::5]) for part in range(5)]
     assert len({part.map_.fingerprint for part in parts}) == 1
+
+
+def test_far_tails_widen_what_quadrature_is_made_for():
+    """Beyond it lie copies of the kernel: by deviations alone the error was 2.6 times as large."""
+    random = np.random.default_rng(3)
+    X = random.standard_normal((400, 1)) * random.laplace(size=(400, 3))
+    squares = np.square(X[:, None] - X).sum(axis=-1)
+    gamma = 1.0 / float(np.median(squares[np.triu_indices(400, 1)]))
+    errors = [
+        PrimeFeatures(1024, gamma=gamma, method=method).fit(X).kernel_error(X)
+        for method in ("auto", "growable")
+    ]
+    assert errors[0] <= 1.02 * errors[1]
+
+
+@pytest.mark.parametrize("law", ["normal", "uniform", "laplace", "student"])
+def test_widths_have_the_second_or_the_fourth_moment(law):
+    random = np.random.default_rng(4)
+    shape = (500, 3)
+    draws = (
+        random.standard_t(5, size=shape) if law == "student" else getattr(random, law)(size=shape)
+    )
+    X = 0.01 * draws + [0.0, 1.0, -5.0]
+    apart = X - X.mean(axis=0)
+    moments = [np.mean(apart**2, axis=0) ** 0.5, (np.mean(apart**4, axis=0) / 3.0) ** 0.25]
+    ratios = column_widths(X) / np.maximum(*moments)
+    assert (ratios >= 1.0 - 1e-12).all()
+    assert (ratios <= 1.25).all()
+    plain = column_widths(X, tails=False) / moments[0]
+    assert ((plain >= 1.0 - 1e-12) & (plain <= 1.25)).all()
+    np.testing.assert_array_equal(column_widths(sparse.csr_array(X)), column_widths(X))
+    counts = np.arange(500) % 4
+    repeated = column_widths(np.repeat(X, counts, axis=0))
+    np.testing.assert_array_equal(column_widths(X, counts.astype(float)), repeated)
+    np.testing.assert_array_equal(column_widths(2.0**300 * X), 2.0**300 * column_widths(X))
+
+
+def test_kernels_of_parts_take_gamma_from_their_columns():
+    kernel = on(0, "rbf", "scale") * on(0, "periodic", 2.0, period=0.5) + on(1, "cauchy", "median")
+    features = PrimeFeatures(128, kernel=kernel).fit(X)
+    resolved = features.map_.kernel
+    assert resolved.terms[0][1][0].gamma == scale_gamma(X[:, :1])
+    m = primal.KernelPrime(2, 128, resolved, width=column_widths(X))
+    assert features.map_ == m
+    np.testing.assert_array_equal(features.transform(X), m.encode(X, dtype="float64"))
+    assert features.kernel_error(X) < features.predicted_error_ < 0.1
+    rows = sparse.csr_array(X)  # whose variance has other last digits
+    np.testing.assert_allclose(features.fit(rows).transform(rows), m.encode(X), atol=1e-6)
+    again = primal.from_spec(json.loads(json.dumps(features.spec)))
+    np.testing.assert_array_equal(again.transform(X), features.transform(X))
+    assert again.fit(X).map_ == clone(features).fit(X).map_ == m
+    assert not features.inverse_certificate_.invertible
+    with pytest.raises(ParameterError, match="leave out gamma='manifold'"):
+        PrimeFeatures(64, kernel=kernel, gamma="manifold").fit(X)
+    with pytest.raises(ParameterError, match="leave out method"):
+        PrimeRidgeRegressor(64, kernel=kernel).fit(X, X[:, 0])
+
+
+def test_bayesian_regression_on_features_is_the_gaussian_process_of_the_kernel():
+    random = np.random.default_rng(5)
+    t = np.sort(random.uniform(0.0, 40.0, (300, 1)), axis=0)
+    y = np.sin(2.0 * np.pi * t[:, 0] / 7.0) * np.exp(-t[:, 0] / 30.0) + 0.1 * random.normal(
+        size=300
+    )
+    # scikit-learn's length scales: sqrt(2 / gamma) of the sine, 1 / sqrt(2 gamma).
+    kernel = on(0, "periodic", 2.0, period=7.0) * on(0, "rbf", 0.002) + 0.5 * on(0, "rbf", 0.01)
+    features = PrimeFeatures(512, kernel=kernel).fit(t)
+    model = BayesianRidge(fit_intercept=False).fit(features.transform(t), y)
+    signal, noise = 1.0 / model.lambda_, 1.0 / model.alpha_
+    exact = signal * (
+        ExpSineSquared(1.0, 7.0) * RBF(1.0 / np.sqrt(0.004)) + 0.5 * RBF(1.0 / np.sqrt(0.02))
+    ) + WhiteKernel(noise)
+    process = GaussianProcessRegressor(exact, optimizer=None).fit(t, y)
+    new = np.linspace(0.0, 40.0, 91)[:, None]
+    mean, std = model.predict(features.transform(new), return_std=True)
+    exact_mean, exact_std = process.predict(new, return_std=True)
+    np.testing.assert_allclose(mean, exact_mean, atol=1e-4)
+    np.testing.assert_allclose(std, exact_std, rtol=1e-3)

@@ -17,7 +17,7 @@ import numpy as np
 import torch
 
 import primal
-from primal import edge, hdc, pipeline, privacy, search, turns
+from primal import edge, hdc, kernels, pipeline, privacy, search, turns
 from primal import torch as layers
 from primal.decoding import plan_matrix
 from primal.torch import functional
@@ -200,7 +200,18 @@ ROOMS: dict[str, Room] = {
         },
         calls={"round_turns": {"turns": _TURNS.astype(np.uint64)}},
     ),
-    "primal.kernels": Room({"kernel": "rbf", "X": _X, "gamma": 0.5}),
+    "primal.kernels": Room(
+        {
+            "kernel": "rbf",
+            "X": _X,
+            "gamma": 0.5,
+            "columns": [0, 1],
+            "t": _X,
+            "terms": kernels.on(0).terms,
+            "other": kernels.on(2),
+        },
+        instances={"KernelSum": lambda: kernels.on(0) + kernels.on(1, "laplacian")},
+    ),
     "primal.engines": Room(excluded=dict.fromkeys(("row_blocks", "wave_columns"), _CHECKED_BEFORE)),
     "primal.decoding": Room(
         {

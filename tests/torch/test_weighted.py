@@ -8,6 +8,7 @@ import pytest
 
 import primal
 from primal.errors import ParameterError
+from primal.kernels import on
 
 torch = pytest.importorskip("torch")
 from primal.torch import PrimeFeatures  # noqa: E402
@@ -38,6 +39,17 @@ def test_same_bits_as_the_core(way, layout, method, monkeypatch):
     half = layer(torch.from_numpy(x.astype(np.float32))).to(torch.float16)
     cast = PrimeFeatures.from_map(m, dtype=torch.float16)(torch.from_numpy(x.astype(np.float32)))
     assert torch.equal(half, cast)
+
+
+def test_a_kernel_of_parts_has_the_bits_of_the_core():
+    kernel = on(0, "periodic", 2.0, period=1.5) * on(0, "rbf", 0.1) + on([1, 2], "matern52", 0.4)
+    m, x = primal.KernelPrime(3, 96, kernel, width=1.0), points().astype(np.float32)
+    layer = PrimeFeatures(3, 96, kernel, width=1.0)
+    assert layer.map == m
+    for made in (layer, PrimeFeatures.from_map(m), pickle.loads(pickle.dumps(layer))):
+        np.testing.assert_array_equal(made(torch.from_numpy(x)).numpy(), m.encode(x))
+    program = torch.export.export(layer, (torch.from_numpy(x),)).module()
+    np.testing.assert_array_equal(program(torch.from_numpy(x)).numpy(), m.encode(x))
 
 
 def test_one_gamma_for_each_input_and_arguments():

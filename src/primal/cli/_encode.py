@@ -18,7 +18,7 @@ import click
 from primal._extras import require
 from primal.cli._common import Progress, json_option, progress_bar
 from primal.errors import NumericalWarning, ParameterError
-from primal.kernels import KERNELS
+from primal.kernels import KERNELS, METHODS
 from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
 
 _STORED = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
@@ -38,6 +38,7 @@ def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
 @click.option("--gamma", help="Of a kernel: a number, or 'scale' to take it from the data.")
 @click.option("--fit", is_flag=True, help="Short for --gamma scale: a first pass over all rows.")
 @_choice("--kernel", KERNELS, "rbf", help="With --gamma or --fit.")
+@_choice("--method", METHODS, "growable", help="With --gamma or --fit: auto is quadrature or not.")
 @click.option("--basis", default="auto", show_default=True, help="How primes become frequencies.")
 @_choice("--layout", LAYOUTS, "interleaved")
 @_choice("--precision", PRECISIONS, "exact")
@@ -89,8 +90,10 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
                 "give either --sigma (scale of the map's frequencies) or --gamma (of a kernel; "
                 f"--fit takes it from the data), got sigma = {sigma!r} and gamma = {gamma!r}."
             )
-        if sigma is not None and given["kernel"] != "rbf":
-            raise ParameterError("--kernel goes with --gamma or --fit, not with --sigma.")
+        if sigma is not None and (given["kernel"], given["method"]) != ("rbf", "growable"):
+            raise ParameterError(
+                "--kernel and --method go with --gamma or --fit, not with --sigma."
+            )
         if gamma == "scale":
             kernel, fitted = given["kernel"], lambda *rows: progress(*rows, label="fit")
             gamma = pipeline.scale_gamma(source, kernel=kernel, progress=fitted, **options)
@@ -99,11 +102,11 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
         except ValueError:
             raise ParameterError(f"--gamma must be a number or 'scale', got {gamma!r}.") from None
         form = {key: given[key] for key in ("basis", "layout", "precision")}
-        m: Any = (
-            DynamicPrime(d, given["dim"], sigma, **form)
-            if gamma is None
-            else KernelPrime(d, given["dim"], given["kernel"], gamma, form="pair", **form)
-        )
+        if gamma is None:
+            m: Any = DynamicPrime(d, given["dim"], sigma, **form)
+        else:
+            form |= {"form": "pair", "method": given["method"]}
+            m = KernelPrime(d, given["dim"], given["kernel"], gamma, **form)
         on_ray, address = given["engine"] == "ray", given["address"]
         if (address is not None or gpus) and not on_ray:
             raise ParameterError(

@@ -4,6 +4,7 @@ A kernel of x - y is the Fourier transform of the law of its frequencies (Bochne
 :class:`primal.KernelPrime` has the features.
 """
 
+from primal.kernels._basis import COMPOSED as COMPOSED
 from primal.kernels._basis import METHODS as METHODS
 from primal.kernels._basis import KernelBasis as KernelBasis
 from primal.kernels._basis import cannot_grow as cannot_grow
@@ -16,13 +17,16 @@ from primal.kernels._gamma import dense_rows as dense_rows
 from primal.kernels._gamma import median_gamma, scale_gamma
 from primal.kernels._gamma import resolved_gamma as resolved_gamma
 from primal.kernels._gamma import spread_rows as spread_rows
-from primal.kernels._kernel import KERNELS, Kernel, kernel_matrix
+from primal.kernels._kernel import KERNELS, Kernel
 from primal.kernels._kernel import checked_gamma as checked_gamma
 from primal.kernels._kernel import checked_width as checked_width
 from primal.kernels._kernel import design_widths as design_widths
 from primal.kernels._kernel import gamma_of_length as gamma_of_length
 from primal.kernels._kernel import kernel_basis as kernel_basis
 from primal.kernels._kernel import resolved_basis as resolved_basis
+from primal.kernels._parts import KernelSum, kernel_matrix, on
+from primal.kernels._parts import as_kernel as as_kernel
+from primal.kernels._parts import checked_sum as checked_sum
 
 # The other names are for rooms of this package.
-__all__ = ["KERNELS", "Kernel", "kernel_matrix", "median_gamma", "scale_gamma"]
+__all__ = ["KERNELS", "Kernel", "KernelSum", "kernel_matrix", "median_gamma", "on", "scale_gamma"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -15,20 +14,22 @@ from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis, FrequencyTable
 from primal.errors import ParameterError
+from primal.kernels._composed import MOST_LATTICE_INPUTS, composed_nodes
 from primal.kernels._design import (
     Nodes,
     descent_nodes,
     equal_errors,
     lattice_nodes,
+    lattice_wins,
 )
-from primal.kernels._kernel import KERNELS, kernel_basis, resolved_basis
+from primal.kernels._kernel import KERNELS, resolved_basis, start_frequencies
+from primal.kernels._parts import KernelSum, as_kernel, checked_sum
 
 METHODS = ("growable", "lattice", "descent", "auto")
-_MOST_INPUTS = {"lattice": 8, "descent": 64}
-_MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11}
-# Of the predictions for the growable map: a smaller gain is not worth what no longer grows, and on
-# data far from Gaussian ones might be none (``tools/kernel_bars.py``).
-_LARGEST_SHARE = 0.4
+COMPOSED = "composed"  # of a kernel that is made of parts
+_DESIGNS = ("lattice", "descent", COMPOSED)
+_MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "descent": 64}
+_MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11, COMPOSED: 1 << 12}
 _FIELDS = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
 
 
@@ -38,36 +39,39 @@ class KernelBasis(Basis):
 
     Parameters
     ----------
-    name : {"lattice", "descent"}
+    name : {"lattice", "descent", "composed"}
     d, n_frequencies, sigma
         As in :class:`primal.Basis`; sigma is the scale of the kernel over 2 pi.
-    kernel : str
-        A key of `KERNELS`.
+    kernel : str or KernelSum
+        A key of `KERNELS`; a kernel that is made of parts goes with the name "composed".
     widths : tuple of d floats
-        Standard deviations of x_j - y_j, in units of the kernel's length scale.
+        Standard deviations of x_j - y_j, in units of the kernel's length scale. For "composed"
+        those of x_j; or none, where they are what each gamma implies.
     """
 
-    kernel: str = "rbf"
+    kernel: str | KernelSum = "rbf"
     widths: tuple[float, ...] = ()
 
     def __post_init__(self) -> None:
-        one_of("method", self.name, METHODS[1:3])
+        kernel = as_kernel(self.kernel)
+        one_of("method", self.name, _DESIGNS)
         d, k = whole_number("d", self.d, least=1), whole_number("n_frequencies", self.n_frequencies)
         widths = tuple(positive_scale("widths", width) for width in self.widths)
-        reason = obstacle(self.name, self.kernel, d, 2 * k)
-        if reason or len(widths) != d:
+        reason = obstacle(self.name, kernel, d, 2 * k)
+        if reason or len(widths) not in (d, 0 if self.name == COMPOSED else d):
             raise ParameterError(reason or f"widths must have {d} values, got {len(widths)}.")
         require_memory(64 * k * (d + min(k, 1 << 11)), f"a design of {k} frequencies")
+        object.__setattr__(self, "kernel", kernel)
         object.__setattr__(self, "widths", widths)
         object.__setattr__(self, "sigma", positive_scale("sigma", self.sigma))
 
     @property
     def nodes(self) -> Nodes:
-        return _nodes(self.name, self.kernel, self.n_frequencies, self.widths)
+        return _nodes(self.name, self.kernel, self.d, self.n_frequencies, self.widths)
 
     @property
     def weights(self) -> np.ndarray:
-        """Of the frequencies, positive and of sum 1, float64 of shape (k,)."""
+        """Of the frequencies, positive; they add up to the kernel of x with itself, shape (k,)."""
         return self.nodes.weights
 
     @property
@@ -81,8 +85,10 @@ class KernelBasis(Basis):
 
     @property
     def spec(self) -> dict[str, object]:
-        fields = {name: getattr(self, name) for name in _FIELDS}
-        return make_spec("KernelBasis", **fields | {"widths": list(self.widths)})
+        fields = {name: getattr(self, name) for name in _FIELDS} | {"widths": list(self.widths)}
+        if isinstance(self.kernel, KernelSum):
+            fields["kernel"] = self.kernel.spec
+        return make_spec("KernelBasis", **fields)
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> KernelBasis:
@@ -100,20 +106,32 @@ class KernelBasis(Basis):
 
 
 def cannot_grow(method: str) -> str:
+    other = "" if method == COMPOSED else ", or one with method='growable'"
     return (
         f"method={method!r} cannot grow, every frequency depends on how many there are: make a new "
-        "map with a larger D, or one with method='growable'."
+        f"map with a larger D{other}."
     )
 
 
-def obstacle(method: str, kernel: str, d: int, D: int) -> str:
+def obstacle(method: str, kernel: str | KernelSum, d: int, D: int) -> str:
     """Return why a method cannot serve, or an empty string."""
-    if KERNELS[one_of("kernel", kernel, KERNELS)].mixture is None:
+    if isinstance(kernel, KernelSum):
+        if method != COMPOSED:
+            return (
+                f"method={method!r} is for a kernel by its name; one that is made of parts chooses "
+                "its own frequencies: leave out method."
+            )
+        checked_sum(kernel, d)
+        if 2 * len(kernel.terms) > D:
+            return f"a kernel of {len(kernel.terms)} terms needs as many pairs, got D = {D}."
+    elif method == COMPOSED:
+        return f"method='composed' is for a kernel that is made of parts, got {kernel!r}."
+    elif KERNELS[kernel].mixture is None:
         return f"kernel {kernel!r} has no closed form to design for: use method='growable'."
     most_k = _MOST_FREQUENCIES[method]
     if D < 2 or D % 2 or 2 * most_k < D:
         return f"method={method!r} needs an even D of 2 to {2 * most_k}, got {D}."
-    if d > _MOST_INPUTS[method]:
+    if d > _MOST_INPUTS.get(method, d):
         return f"method={method!r} is for d up to {_MOST_INPUTS[method]}, got {d}: use 'growable'."
     return ""
 
@@ -126,12 +144,9 @@ def chosen_method(kernel: str, d: int, D: int, widths: tuple[float, ...], basis:
     """
     if obstacle("lattice", kernel, d, D):
         return "growable"
-    lattice = _nodes("lattice", kernel, D // 2, widths).errors
+    lattice = _nodes("lattice", kernel, d, D // 2, widths).errors
     growable = growable_errors(kernel, basis, D // 2, widths)
-    wins = all(
-        ours < _LARGEST_SHARE * theirs for ours, theirs in zip(lattice, growable, strict=True)
-    )
-    return "lattice" if wins else "growable"
+    return "lattice" if lattice_wins(lattice, growable) else "growable"
 
 
 @lru_cache(maxsize=64)
@@ -141,23 +156,25 @@ def growable_errors(
     """Return the relative errors of the kernel that k equal weights on a basis should have."""
     mixture = KERNELS[kernel].mixture
     assert mixture is not None
-    return equal_errors(mixture(), _start(kernel, basis, len(widths), k), np.array(widths))
+    return equal_errors(
+        mixture(), start_frequencies(kernel, basis, len(widths), k), np.array(widths)
+    )
 
 
 @lru_cache(maxsize=16)
-def _nodes(method: str, kernel: str, k: int, widths: tuple[float, ...]) -> Nodes:
-    mixture, tau = KERNELS[kernel].mixture, np.array(widths)
-    assert mixture is not None  # of a kernel without an obstacle
-    if method == "lattice":
-        found = lattice_nodes(mixture(), k, tau)
+def _nodes(
+    method: str, kernel: str | KernelSum, d: int, k: int, widths: tuple[float, ...]
+) -> Nodes:
+    if isinstance(kernel, KernelSum):
+        found = composed_nodes(kernel, d, k, widths)
     else:
-        basis = resolved_basis(kernel, "auto", len(tau))
-        found = descent_nodes(mixture(), _start(kernel, basis, len(tau), k), tau)
+        mixture, tau = KERNELS[kernel].mixture, np.array(widths)
+        assert mixture is not None  # of a kernel without an obstacle
+        if method == "lattice":
+            found = lattice_nodes(mixture(), k, tau)
+        else:
+            start = start_frequencies(kernel, resolved_basis(kernel, "auto", d), d, k)
+            found = descent_nodes(mixture(), start, tau)
     found.weights.flags.writeable = False
     found.frequencies.flags.writeable = False
     return found
-
-
-def _start(kernel: str, basis: str, d: int, k: int) -> np.ndarray:
-    """Return the growable frequencies in radians per length scale."""
-    return kernel_basis(kernel, d, k, 1.0, basis=basis).frequencies * (2.0 * math.pi)

@@ -12,6 +12,7 @@ weights and choices have the same bits everywhere. Lengths are in units of the k
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -88,6 +89,26 @@ class Mixture:
         """Return the mean over s of exp of the sum over coordinates, or the product of means."""
         parts = logarithms if self.each else [_added(logarithms)]
         return _product([fold_sum(self.chances * exp(part)) for part in parts], len(parts[0]))
+
+
+@dataclass(frozen=True, eq=False)
+class Product:
+    """Mixtures on groups of columns, multiplied: what lattices and errors of weights need."""
+
+    parts: tuple[tuple[Mixture, np.ndarray], ...]  # with the columns of each, of shape (n,)
+    each = True
+
+    def overlaps(self, frequencies: np.ndarray, tau: np.ndarray) -> np.ndarray:
+        found = [m.overlaps(frequencies[:, own], tau[own]) for m, own in self.parts]
+        return _product(found, len(frequencies))
+
+    def densities(self, frequencies: np.ndarray) -> np.ndarray:
+        found = [m.densities(frequencies[:, own]) for m, own in self.parts]
+        return _product(found, len(frequencies))
+
+    def square(self, tau: np.ndarray, shift: np.ndarray | None = None) -> float:
+        shifts = np.zeros(len(tau)) if shift is None else shift
+        return math.prod(m.square(tau[own], shifts[own]) for m, own in self.parts)
 
 
 def _added(parts: list[np.ndarray]) -> np.ndarray:

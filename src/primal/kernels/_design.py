@@ -27,11 +27,15 @@ from primal._parallel import single_threaded_blas
 from primal.bases import fold_sum, lattice_points
 from primal.kernels._closed_form import (
     Mixture,
+    Product,
     best_weights,
     gram,
     relative_error,
 )
 
+# Of the predictions for the growable map: a smaller gain is not worth what no longer grows, and on
+# data far from Gaussian ones might be none (``tools/kernel_bars.py``).
+_LARGEST_SHARE = 0.4
 _TWO_PI = 2.0 * math.pi
 _SWEEPS = 40
 # Frequencies of which all pairs are looked at: equal weights are judged by the first ones, larger
@@ -68,7 +72,9 @@ class Nodes:
         return max(self.errors)
 
 
-def equal_errors(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> tuple[float, ...]:
+def equal_errors(
+    mixture: Mixture | Product, frequencies: np.ndarray, tau: np.ndarray
+) -> tuple[float, ...]:
     """Return the predicted errors of equal weights."""
     k, n = len(frequencies), min(len(frequencies), _MOST_EQUAL)
     first, weights = frequencies[:n], np.full(n, 1.0 / n)
@@ -77,7 +83,12 @@ def equal_errors(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> 
     return tuple(error * math.sqrt(n / k) for error in found)
 
 
-def lattice_nodes(mixture: Mixture, k: int, tau: np.ndarray) -> Nodes:
+def lattice_wins(lattice: tuple[float, ...], equal: tuple[float, ...]) -> bool:
+    """Return whether the errors of a lattice are small enough under every law."""
+    return all(a < _LARGEST_SHARE * b for a, b in zip(lattice, equal, strict=True))
+
+
+def lattice_nodes(mixture: Mixture | Product, k: int, tau: np.ndarray) -> Nodes:
     """Return k nodes of a lattice whose copies of the kernel lie as far apart as k allows."""
     tried = [_plain_lattice(mixture, k, tau, distance) for distance in _DISTANCES.tolist()]
     best = int(np.argmin(np.array([nodes.predicted_error for nodes in tried])))
@@ -151,7 +162,7 @@ def _rough_exp(units: np.ndarray) -> np.ndarray:
     return value
 
 
-def _plain_lattice(mixture: Mixture, k: int, tau: np.ndarray, distance: float) -> Nodes:
+def _plain_lattice(mixture: Mixture | Product, k: int, tau: np.ndarray, distance: float) -> Nodes:
     """Return nodes with the weights of the kernel's own density, for a distance of copies."""
     d, square = len(tau), mixture.square(tau)
     reach = np.sqrt(1.0 + 2.0 * tau * tau)
@@ -175,7 +186,7 @@ def _plain_lattice(mixture: Mixture, k: int, tau: np.ndarray, distance: float) -
     return Nodes(points[:k], weights, (math.sqrt((copies + lost) / square),))
 
 
-def _weighted(mixture: Mixture, start: Nodes, tau: np.ndarray) -> Nodes:
+def _weighted(mixture: Mixture | Product, start: Nodes, tau: np.ndarray) -> Nodes:
     """Return the same frequencies with better weights."""
     frequencies = start.frequencies
     Q, b, c = gram(frequencies, tau), mixture.overlaps(frequencies, tau), mixture.square(tau)
@@ -184,14 +195,14 @@ def _weighted(mixture: Mixture, start: Nodes, tau: np.ndarray) -> Nodes:
 
 
 def _closed_error(
-    mixture: Mixture, frequencies: np.ndarray, weights: np.ndarray, tau: np.ndarray
+    mixture: Mixture | Product, frequencies: np.ndarray, weights: np.ndarray, tau: np.ndarray
 ) -> float:
     b, c = mixture.overlaps(frequencies, tau), mixture.square(tau)
     return relative_error(gram(frequencies, tau), b, c, weights)
 
 
 def _correlated_errors(
-    mixture: Mixture, frequencies: np.ndarray, weights: np.ndarray, tau: np.ndarray
+    mixture: Mixture | Product, frequencies: np.ndarray, weights: np.ndarray, tau: np.ndarray
 ) -> Iterator[float]:
     """Yield the error where the two widest columns move together, and where all do.
 

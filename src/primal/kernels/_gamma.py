@@ -74,10 +74,10 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
     X, sample_weight = _checked(X, kernel, sample_weight)
     if sample_weight is not None:
         mean = column_means(X, sample_weight).mean()
-        square = X.multiply(X) if _is_sparse(X) else np.square(X - mean)
+        square = X.multiply(X) if is_sparse(X) else np.square(X - mean)
         variance = float(column_means(square, sample_weight).mean())
-        variance -= mean**2 if _is_sparse(X) else 0.0
-    elif _is_sparse(X):
+        variance -= mean**2 if is_sparse(X) else 0.0
+    elif is_sparse(X):
         variance = float(X.multiply(X).mean()) - float(X.mean()) ** 2
     else:
         variance = float(np.var(X, dtype=np.float64))
@@ -135,7 +135,7 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
 
 def _checked(X: Any, kernel: str, weights: object) -> tuple[Any, np.ndarray | None]:
     one_of("kernel", kernel, KERNELS)
-    X = X if _is_sparse(X) else real_matrix("X", X)
+    X = X if is_sparse(X) else real_matrix("X", X)
     if weights is None:
         return X, None
     weights = real_array("sample_weight", weights)
@@ -162,15 +162,17 @@ def column_means(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
     return np.asarray(X.T @ weights, dtype=np.float64).reshape(-1) / weights.sum()
 
 
-def column_widths(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
-    """Return the standard deviation of every column of a dense or sparse X, rounded up, float64.
+def column_widths(X: Any, weights: np.ndarray | None = None, *, tails: bool = True) -> np.ndarray:
+    """Return the width of every column of a dense or sparse X, rounded up, float64 of shape (d,).
 
-    Rounded to one of four steps in each octave, so that a few more rows, or the folds of a
-    cross-validation, mostly get the same frequencies. A constant column has the smallest positive
-    width that means anything, 2**-20 of the largest.
+    Its standard deviation; with `tails` that of a Gaussian law with its fourth moment, if that is
+    larger: they would meet the copies of the kernel that a lattice makes. Rounded to one of four
+    steps in each octave, so that a few more rows, or the folds of a cross-validation, mostly get
+    the same frequencies. A constant column has the smallest positive width that means anything,
+    2**-20 of the largest.
     """
-    means = column_means(X, weights)
-    if _is_sparse(X):
+    means, sparse = column_means(X, weights), is_sparse(X)
+    if sparse:
         variances = column_means(X.multiply(X).tocsr(), weights) - means * means
     else:
         variances = column_means(np.square(X - means), weights)
@@ -178,6 +180,14 @@ def column_widths(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
     largest = float(widths.max(initial=0.0))
     if not largest < math.inf:
         raise DataError("X has numbers too large to have a variance: scale X.")
+    units = np.where(widths > 0.0, widths, 1.0)
+    if sparse:
+        scaled, m = X.multiply(1.0 / units).tocsr(), means / units
+        raw = [column_means(scaled.power(n), weights) for n in (2, 3, 4)]
+        fourths = raw[2] - m * (4.0 * raw[1] - m * (6.0 * raw[0] - 3.0 * m * m))
+    else:
+        fourths = column_means(np.square(np.square((X - means) / units)), weights)
+    widths *= np.sqrt(np.sqrt(np.maximum(fourths / 3.0, 1.0))) if tails else 1.0
     mantissas, exponents = np.frexp(np.maximum(widths, (largest or 1.0) * 2.0**-20))
     return np.ldexp(np.ceil(8.0 * mantissas) / 8.0, exponents)
 
@@ -197,10 +207,10 @@ def spread_rows(n: int, n_rows: int) -> np.ndarray:
 def dense_rows(X: Any, rows: Any) -> np.ndarray:
     """Return some rows of a dense or sparse X as a dense float64 array."""
     picked = X[rows]
-    return np.asarray(picked.toarray() if _is_sparse(picked) else picked, dtype=np.float64)
+    return np.asarray(picked.toarray() if is_sparse(picked) else picked, dtype=np.float64)
 
 
-def _is_sparse(X: Any) -> bool:
+def is_sparse(X: Any) -> bool:
     return hasattr(X, "toarray")
 
 

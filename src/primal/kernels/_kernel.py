@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, raised_as, real_matrix
+from primal._checks import one_of, positive_scale, raised_as
 from primal.bases import BASES, Basis, auto_basis, mixture_scales
 from primal.errors import ParameterError
 from primal.kernels._closed_form import Mixture, chi_mixture, gaussian
@@ -144,12 +144,12 @@ KERNELS = {
 }
 
 
-def gamma_of_length(kernel: str, lengthscale: object, d: int) -> float | list[float]:
+def gamma_of_length(kernel: object, lengthscale: object, d: int) -> float | list[float]:
     """Return the gamma at which a kernel divides x - y by a length, or by one for each of d."""
     found = KERNELS[one_of("kernel", kernel, KERNELS)]
     # At length 1 it is one over a whole number: 1/2, or 1.
     unit = 1.0 / round(found.factor ** (1.0 / found.power))
-    lengths = _numbers("lengthscale", lengthscale, d, _SCALE_RANGE)
+    lengths = numbers("lengthscale", lengthscale, d, _SCALE_RANGE)
     gammas = [float(found.gamma_after(unit, 1.0 / length)) for length in lengths.ravel().tolist()]
     return gammas if lengths.ndim else gammas[0]
 
@@ -201,43 +201,16 @@ def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis
     return Basis(basis, d, n_frequencies, sigma)
 
 
-def kernel_matrix(kernel: str, X: object, gamma: float | np.ndarray) -> np.ndarray:
-    """Return the exact kernel of every two rows of X.
-
-    Parameters
-    ----------
-    kernel : str
-        Name of a kernel with a closed form.
-    X : array_like of shape (n, d)
-    gamma : float or array_like of shape (d,)
-
-    Returns
-    -------
-    ndarray of shape (n, n), dtype=float64
-
-    Examples
-    --------
-    >>> from primal.kernels import kernel_matrix
-    >>> kernel_matrix("laplacian", [[0.0, 0.0], [1.0, 2.0]], 0.5).round(4)
-    array([[1.    , 0.2231],
-           [0.2231, 1.    ]])
-    """
-    chosen = KERNELS[one_of("kernel", kernel, KERNELS)]
-    if chosen.values is None:
-        raise ParameterError(
-            f"kernel {kernel!r} has no closed form to compare with: its features define it."
-        )
-    rows = real_matrix("X", X)
-    gamma = checked_gamma(gamma, rows.shape[1], kernel)
-    scaled = rows * np.asarray(gamma) ** chosen.power
-    return np.stack([chosen.values(scaled - row) for row in scaled])
+def start_frequencies(kernel: str, basis: str, d: int, k: int) -> np.ndarray:
+    """Return the frequencies of that basis in radians per length scale, shape (k, d)."""
+    return kernel_basis(kernel, d, k, 1.0, basis=basis).frequencies * (2.0 * math.pi)
 
 
 def checked_gamma(gamma: object, d: int, kernel: str) -> float | np.ndarray:
     """Return gamma as one positive float, or as an array with one for each of d inputs."""
     unit = KERNELS[kernel]
     smallest, largest = ((scale / unit.factor) ** (1.0 / unit.power) for scale in _SCALE_RANGE)
-    values = _numbers("gamma", gamma, d, (smallest, largest))
+    values = numbers("gamma", gamma, d, (smallest, largest))
     return values if values.ndim else float(values)
 
 
@@ -248,7 +221,7 @@ def checked_width(width: object, d: int) -> np.ndarray | None:
     """
     if width is None:
         return None
-    values = np.broadcast_to(_numbers("width", width, d, _SCALE_RANGE), d)
+    values = np.broadcast_to(numbers("width", width, d, _SCALE_RANGE), d)
     mantissas, exponents = np.frexp(values)
     return np.ldexp(np.ceil(mantissas * 32.0 - 2.0**-20) / 32.0, exponents)
 
@@ -271,7 +244,7 @@ def design_widths(
     return tuple(np.ldexp(np.rint(mantissas * 2.0**20) * 2.0**-20, exponents).tolist())
 
 
-def _numbers(name: str, value: object, d: int, limits: tuple[float, float]) -> np.ndarray:
+def numbers(name: str, value: object, d: int, limits: tuple[float, float]) -> np.ndarray:
     """Return one number, or one for each of d inputs, as float64, each within limits."""
     with raised_as(ParameterError, f"{name} must be a number or one for each input"):
         given = np.asarray(value)

@@ -15,22 +15,8 @@ from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
 from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.kernels import (
-    KERNELS,
-    METHODS,
-    KernelBasis,
-    cannot_grow,
-    checked_gamma,
-    checked_width,
-    chosen_method,
-    design_widths,
-    growable_errors,
-    kernel_basis,
-    kernel_matrix,
-    obstacle,
-    resolved_basis,
-    spread_rows,
-)
+from primal.kernels import KernelBasis, KernelSum, cannot_grow, kernel_matrix, spread_rows
+from primal.maps._choice import Choice
 from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype, read_only
 from primal.maps._dynamic import DynamicPrime
 from primal.turns import increments, round_turns, static_turns
@@ -39,7 +25,6 @@ if TYPE_CHECKING:
     from primal.bases import Basis
     from primal.decoding import DecodePlan, Regime
 
-FORMS = ("auto", "pair", "offset")
 _FIELDS = (
     *("d", "D", "kernel", "gamma", "basis", "form", "center", "layout", "precision"),
     "amplitude",
@@ -60,12 +45,13 @@ class KernelPrime:
         Number of inputs.
     D : int
         Number of features; odd numbers are allowed.
-    kernel : str, default="rbf"
+    kernel : str or KernelSum, default="rbf"
         With t = x - y: ``"rbf"`` exp(-gamma |t|**2), ``"laplacian"`` exp(-gamma sum_j |t_j|),
         ``"cauchy"`` prod_j 1 / (1 + gamma t_j**2), ``"matern12"``, ``"matern32"`` and
         ``"matern52"`` of length scale 1 / sqrt(2 gamma), ``"rational12"``, ``"rational1"`` and
         ``"rational2"`` (1 + gamma |t|**2 / a)**-a with a = 1/2, 1 and 2, ``"prime"`` the paper's
-        frequencies.
+        frequencies. Or sums and products of kernels on columns, the periodic one among them:
+        :func:`primal.kernels.on`; their frequencies have weights, and cannot grow.
     gamma : float or array_like of shape (d,), default=1.0
         Scale of the kernel; an array has one value for each input.
     basis : str, default="auto"
@@ -109,7 +95,7 @@ class KernelPrime:
         self,
         d: int,
         D: int,
-        kernel: str = "rbf",
+        kernel: str | KernelSum = "rbf",
         gamma: object = 1.0,
         *,
         basis: str = "auto",
@@ -120,95 +106,55 @@ class KernelPrime:
         method: str | None = None,
         width: object = None,
     ) -> None:
-        self._d, self._D = whole_number("d", d, least=1), whole_number("D", D, least=1)
-        self._kernel = one_of("kernel", kernel, KERNELS)
-        checked = checked_gamma(gamma, self._d, self._kernel)
-        self._gamma = checked if isinstance(checked, float) else tuple(checked.tolist())
-        self._basis_name = resolved_basis(self._kernel, basis, self._d)  # type: ignore[arg-type]
-        if one_of("form", form, FORMS) == "auto":
-            form = "pair" if 2 * self._d <= self._D else "offset"
-        self._form = str(form)
-        self._center = None
-        if center is not None and form == "offset":
-            point = real_array("center", center, last=self._d)
-            if point.ndim != 1:
-                raise DataError(f"center must have shape ({self._d},), got {point.shape}.")
-            self._center = tuple(point.astype(np.float64).tolist())
+        if method is None:
+            plain = width is None and isinstance(kernel, str)
+            method = "growable" if plain else "auto"
+        self._choice = Choice(d, D, kernel, gamma, basis, form, method, width)
         self._layout = one_of("layout", layout, LAYOUTS)
         self._precision = one_of("precision", precision, PRECISIONS)
-        self._amplitude = math.sqrt(2.0 / self._D)
-        given = checked_width(width, self._d)
-        self._width = None if given is None else tuple(given.tolist())
-        if method is None:
-            method = "growable" if width is None else "auto"
-        self._method = self._checked_method(one_of("method", method, METHODS), basis)
+        self._amplitude = math.sqrt(2.0 / self.D)
+        self._center = None
+        if center is not None and self.form == "offset":
+            point = real_array("center", center, last=self.d)
+            if point.ndim != 1:
+                raise DataError(f"center must have shape ({self.d},), got {point.shape}.")
+            self._center = tuple(point.astype(np.float64).tolist())
 
-    def _checked_method(self, method: str, basis: str) -> str:
-        """Return the method, "auto" decided."""
-        if method == "auto":
-            plain = self._form == "pair" and basis == "auto"
-            if not plain or obstacle("lattice", self._kernel, self._d, self._D):
-                return "growable"
-            return chosen_method(
-                self._kernel, self._d, self._D, self._design_widths, self._basis_name
-            )
-        if method == "growable":
-            return method
-        reason = obstacle(method, self._kernel, self._d, self._D)
-        if self._form == "offset":
-            reason = f"method={method!r} needs pairs of cosine and sine: use form='pair'."
-        if basis != "auto":
-            reason = f"method={method!r} makes its own frequencies: leave out basis={basis!r}."
-        if reason:
-            raise ParameterError(reason)
-        return method
-
-    d = read_only[int]("_d", "Number of inputs.")
-    D = read_only[int]("_D", "Number of features.")
-    kernel = read_only[str]("_kernel", "Name of the kernel.")
+    d = read_only[int]("_choice.d", "Number of inputs.")
+    D = read_only[int]("_choice.D", "Number of features.")
+    kernel = read_only[str | KernelSum]("_choice.kernel", "The kernel: a name, or made of parts.")
     gamma = read_only[float | tuple[float, ...]](
-        "_gamma", "Scale of the kernel, or one for each input."
+        "_choice.gamma", "Scale of the kernel, or one for each input; 1 where parts have their own."
     )
-    form = read_only[str]("_form", '"pair" or "offset".')
+    form = read_only[str]("_choice.form", '"pair" or "offset".')
     layout = read_only[str]("_layout", "Order of the columns of pairs.")
     precision = read_only[str]("_precision", '"exact" or "fast".')
     amplitude = read_only[float](
         "_amplitude", "Factor of every cosine and sine: sqrt(2 / D), kept when a map grows."
     )
-    method = read_only[str]("_method", '"growable", "lattice" or "descent".')
+    method = read_only[str]("_choice.method", '"growable", "lattice", "descent" or "composed".')
     width = read_only[tuple[float, ...] | None](
-        "_width", "Standard deviation of each input that was given, rounded up to five bits."
+        "_choice.width", "Standard deviation of each input that was given, rounded up to five bits."
     )
     center = read_only[tuple[float, ...] | None](
         "_center", "What offsets are counted from; None for zero, and for pairs."
     )
 
-    @cached_property
-    def input_scales(self) -> np.ndarray | None:
-        """Factors of the inputs, float64 of shape (d,), when each has its own gamma."""
-        if isinstance(self._gamma, float):
-            return None
-        return np.asarray(KERNELS[self._kernel].scale(np.array(self._gamma)))
+    input_scales = read_only[np.ndarray | None](
+        "_choice.input_scales",
+        "Factors of the inputs, float64 of shape (d,), when each has its own gamma.",
+    )
+    is_weighted = read_only[bool](
+        "_choice.is_weighted",
+        "Whether frequencies have weights of their own, and none can be added.",
+    )
 
     @cached_property
     def map(self) -> DynamicPrime:
         """The map behind the features, which takes x times `input_scales`."""
-        pair = self._form == "pair"
-        scale = 1.0 if self.input_scales is not None else KERNELS[self._kernel].scale(self._gamma)  # type: ignore[arg-type]
-        k = (self._D + 1) // 2 if pair else self._D
-        if self._method != "growable":
-            sigma, widths = float(scale) / (2.0 * math.pi), self._design_widths
-            made = KernelBasis(self._method, self._d, k, sigma, kernel=self._kernel, widths=widths)
-            return object.__new__(DynamicPrime)._keep(made, self._layout, self._precision)
-        basis = kernel_basis(self._kernel, self._d, k, float(scale), basis=self._basis_name)
-        layout = self._layout if pair else "block"
+        layout = self._layout if self.form == "pair" else "block"
+        basis = self._choice.frequencies()
         return object.__new__(DynamicPrime)._keep(basis, layout, self._precision)
-
-    @property
-    def _design_widths(self) -> tuple[float, ...]:
-        gamma = self._gamma if isinstance(self._gamma, float) else np.array(self._gamma)
-        width = None if self._width is None else np.array(self._width)
-        return design_widths(self._kernel, gamma, width, self._d)
 
     @property
     def predicted_error(self) -> float | None:
@@ -219,10 +165,7 @@ class KernelPrime:
         """
         if isinstance(self.basis, KernelBasis):
             return self.basis.nodes.predicted_error
-        if self._form == "offset" or KERNELS[self._kernel].mixture is None:
-            return None
-        k = (self._D + 1) // 2
-        return max(growable_errors(self._kernel, self._basis_name, k, self._design_widths))
+        return self._choice.growable_error()
 
     @cached_property
     def amplitudes(self) -> np.ndarray:
@@ -252,10 +195,10 @@ class KernelPrime:
 
         the kernel and a term that vanishes around c, since the offsets are spread evenly.
         """
-        if self._form == "pair":
+        if self.form == "pair":
             return Finish(self._layout, self._amplitude)
-        rows = np.arange(1, self._D + 1, dtype=np.uint64)
-        offsets = round_turns(static_turns(rows, increments(1, start=self._d + 1))[:, 0])
+        rows = np.arange(1, self.D + 1, dtype=np.uint64)
+        offsets = round_turns(static_turns(rows, increments(1, start=self.d + 1))[:, 0])
         if self._center is not None:
             offsets = offsets - self.map.turns(self._scaled(np.array(self._center)))
         return Finish("block", self._amplitude, offsets)
@@ -274,15 +217,14 @@ class KernelPrime:
         out : ndarray of shape (..., D), optional
             C-contiguous array of that type to write into.
         """
-        array = real_array("x", x, last=self._d)
-        target = output_array(out, (*array.shape[:-1], self._D), output_dtype(dtype))
-        rows, flat = array.reshape(-1, self._d), target.reshape(-1, self._D)
-        weighted = self._method != "growable"
-        finish = Finish(self._layout, self.amplitudes) if weighted else self.finish
+        array = real_array("x", x, last=self.d)
+        target = output_array(out, (*array.shape[:-1], self.D), output_dtype(dtype))
+        rows, flat = array.reshape(-1, self.d), target.reshape(-1, self.D)
+        finish = Finish(self._layout, self.amplitudes) if self.is_weighted else self.finish
         if self.input_scales is None:
             self.map.write_features(rows, flat, finish)
         else:
-            for block in blocks(len(rows), self._d):
+            for block in blocks(len(rows), self.d):
                 self.map.write_features(self._scaled(rows[block]), flat[block], finish)
         return target
 
@@ -293,7 +235,7 @@ class KernelPrime:
 
     def turns(self, x: object) -> np.ndarray:
         """Return the exact phases behind ``encode(x)``, uint32 in units of 2**-32 turn."""
-        turns = self.map.turns(self._scaled(real_array("x", x, last=self._d)))
+        turns = self.map.turns(self._scaled(real_array("x", x, last=self.d)))
         return turns if self.finish.offsets is None else turns + self.finish.offsets
 
     def decode(self, z: object, *, around: object = None) -> np.ndarray:
@@ -313,24 +255,24 @@ class KernelPrime:
         x : ndarray of shape (..., d), dtype=float64
             NaN, with a MisfitWarning, where some pair is erased, so that it has no phase.
         """
-        if self._form == "offset":
+        if self.form == "offset":
             raise NotInvertibleError(
                 "offset cosines do not determine their phase: use form='pair'."
             )
         inverse = self._inverse
-        Z, k = real_array("z", z, last=self._D), self._D // 2
-        if self._method != "growable":
+        Z, k = real_array("z", z, last=self.D), self.D // 2
+        if self.is_weighted:
             Z = Z / self._column_factors  # small weights are not missing pairs
         if self._layout == "block":
             cos, sin = Z[..., :k], Z[..., -k:]  # an odd D has one more cosine between them
         else:
             cos, sin = Z[..., 0 : 2 * k : 2], Z[..., 1 : 2 * k : 2]
         phases = phases_of(cos, sin)
-        middle = np.zeros(self._d)
+        middle = np.zeros(self.d)
         if around is not None:
-            middle = real_array("around", around, last=self._d).astype(np.float64)
+            middle = real_array("around", around, last=self.d).astype(np.float64)
             if middle.ndim != 1:
-                raise DataError(f"around must have shape ({self._d},), got {middle.shape}.")
+                raise DataError(f"around must have shape ({self.d},), got {middle.shape}.")
             phases = phases - self.basis.table.product(self._scaled(middle)[None])[0, :k]
             phases -= np.rint(phases)
         x = inverse(phases)
@@ -349,12 +291,12 @@ class KernelPrime:
             which takes x times ``m.input_scales``. For weighted features too: plan with ``m.map``
             for the phases alone.
         """
-        if self._method != "growable":
+        if self.is_weighted:
             raise NotInvertibleError(
-                f"features of method={self._method!r} have weights, which a plan takes for noise: "
+                f"features of method={self.method!r} have weights, which a plan takes for noise: "
                 "plan with m.map, whose codes have none."
             )
-        if self._form == "offset" or self._D % 2 or self.input_scales is not None:
+        if self.form == "offset" or self.D % 2 or self.input_scales is not None:
             raise NotInvertibleError(
                 "decode_plan needs pairs, an even D and one gamma for all inputs: plan with m.map, "
                 "whose input is x * m.input_scales."
@@ -368,7 +310,7 @@ class KernelPrime:
 
     def regime(self, x: object) -> Regime:
         """Return which phases of x wrap, in which rows, and by what margin."""
-        return self.map.regime(self._scaled(real_array("x", x, last=self._d)))
+        return self.map.regime(self._scaled(real_array("x", x, last=self.d)))
 
     def kernel_error(self, x: object, n_pairs: int = 160_000) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
@@ -384,13 +326,12 @@ class KernelPrime:
         ParameterError
             For the prime kernel, which has no closed form.
         """
-        rows = real_array("x", x, last=self._d).reshape(-1, self._d)
+        rows = real_array("x", x, last=self.d).reshape(-1, self.d)
         n_rows = math.isqrt(whole_number("n_pairs", n_pairs, least=1))
         rows = np.asarray(rows[spread_rows(len(rows), n_rows)], dtype=np.float64)
-        gamma = self._gamma if isinstance(self._gamma, float) else np.array(self._gamma)
-        exact = kernel_matrix(self._kernel, rows, gamma)
+        exact = kernel_matrix(self.kernel, rows, self.gamma)
         # The amplitude of a map that has grown is still that of its first size.
-        Z = self.encode(rows, dtype="float64") * (math.sqrt(2.0 / self._D) / self._amplitude)
+        Z = self.encode(rows, dtype="float64") * (math.sqrt(2.0 / self.D) / self._amplitude)
         return float(np.linalg.norm(Z @ Z.T - exact) / np.linalg.norm(exact))
 
     def grow(self, D: int, *, rescale: bool = False) -> KernelPrime:
@@ -407,11 +348,11 @@ class KernelPrime:
             sets it to sqrt(2 / D), which multiplies every old feature by one common factor.
         """
         D = whole_number("D", D, least=1)
-        if self._method != "growable" and D != self._D:
-            raise ParameterError(cannot_grow(self._method))
-        if D < self._D:
-            raise ParameterError(f"{self._D} features cannot grow to {D}: ask for more.")
-        if self._form == "pair" and self._layout == "block" and D > self._D:
+        if self.is_weighted and D != self.D:
+            raise ParameterError(cannot_grow(self.method))
+        if D < self.D:
+            raise ParameterError(f"{self.D} features cannot grow to {D}: ask for more.")
+        if self.form == "pair" and self._layout == "block" and D > self.D:
             raise ParameterError(
                 "layout='block' cannot grow, its sines would move to other columns: use "
                 "layout='interleaved'."
@@ -427,9 +368,11 @@ class KernelPrime:
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
         fields = self._fields()
-        for name in ("gamma", "center", "width"):
-            if isinstance(fields.get(name), tuple):
-                fields[name] = list(fields[name])
+        for name, value in fields.items():
+            if isinstance(value, KernelSum):
+                fields[name] = value.spec
+            elif isinstance(value, tuple):
+                fields[name] = list(value)
         return make_spec("KernelPrime", **fields)
 
     @cached_property
@@ -450,10 +393,9 @@ class KernelPrime:
         return made
 
     def _fields(self) -> dict[str, Any]:
-        designed = self._method != "growable"
-        names = (*_FIELDS, *_DESIGN_FIELDS) if designed else _FIELDS
-        fields = {name: getattr(self, f"_{name}") for name in names if name != "basis"}
-        return fields | {"basis": "auto" if designed else self._basis_name}
+        names = (*_FIELDS, *_DESIGN_FIELDS) if self.is_weighted else _FIELDS
+        chosen = vars(self._choice)
+        return {name: chosen[name] if name in chosen else getattr(self, name) for name in names}
 
     def __reduce__(self) -> tuple[Any, ...]:
         return KernelPrime._from_spec, (self._fields(),)  # without the table
@@ -465,17 +407,15 @@ class KernelPrime:
         return hash(tuple(self._fields().items()))
 
     def __repr__(self) -> str:
-        gamma = self._gamma if isinstance(self._gamma, float) else f"<{len(self._gamma)} values>"
-        how = f"basis={self._basis_name!r}, form={self._form!r}"
-        how = how if self._method == "growable" else f"method={self._method!r}"
-        return (
-            f"KernelPrime(d={self._d}, D={self._D}, kernel={self._kernel!r}, gamma={gamma}, {how})"
-        )
+        gamma = self.gamma if isinstance(self.gamma, float) else f"<{len(self.gamma)} values>"
+        how = f"basis={self._choice.basis!r}, form={self.form!r}"
+        how = f"method={self.method!r}" if self.is_weighted else how
+        return f"KernelPrime(d={self.d}, D={self.D}, kernel={self.kernel!r}, gamma={gamma}, {how})"
 
     @cached_property
     def _inverse(self) -> LinearInverse:
         """From the phases of whole pairs to x times `input_scales`."""
-        basis, k = self.basis, self._D // 2
+        basis, k = self.basis, self.D // 2
         if k < basis.n_frequencies:  # the last sine is missing
             sigma = basis.sigma[:k] if isinstance(basis.sigma, tuple) else basis.sigma
             basis = replace(basis, n_frequencies=k, sigma=sigma)

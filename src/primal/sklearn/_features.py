@@ -21,6 +21,8 @@ from primal.engines import row_blocks
 from primal.errors import NotInvertibleError, ParameterError, PhaseWrapWarning, SpecError
 from primal.kernels import (
     KERNELS,
+    KernelSum,
+    as_kernel,
     column_means,
     column_widths,
     dense_rows,
@@ -55,7 +57,7 @@ class InverseCertificate:
     range, |x - center| <= half_widths, so that only its width counts: `peak_turns` is the largest
     distance of a phase from the middle's, which some x reaches; below 0.5 none can wrap.
     `safe_gamma` is the largest gamma (all of them scaled alike) at which none does in a map that
-    can grow.
+    can grow; NaN for a kernel that is made of parts.
     """
 
     invertible: bool
@@ -84,16 +86,19 @@ def certify(m: KernelPrime, data_min: np.ndarray, data_max: np.ndarray) -> Inver
     center, half_widths = 0.5 * (data_min + data_max), 0.5 * (data_max - data_min)
     sizes = np.abs(m.frequencies)
     peak = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)  # not too small by rounding
+    safe = math.nan if isinstance(m.kernel, KernelSum) else _safe_gamma(m, sizes, half_widths)
+    reason = _obstacle(m, peak, safe)
+    return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
+
+
+def _safe_gamma(m: KernelPrime, sizes: np.ndarray, half_widths: np.ndarray) -> float | np.ndarray:
     gamma = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
-    # The frequencies of others do not scale with gamma.
-    growable = KernelPrime(m.d, m.D, m.kernel, gamma, form=m.form)
-    sizes = sizes if m.method == "growable" else np.abs(growable.frequencies)
+    if m.is_weighted:  # its frequencies do not scale with gamma
+        sizes = np.abs(KernelPrime(m.d, m.D, m.kernel, gamma, form=m.form).frequencies)
     largest = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)
     # A hair below the limit, so that a map refitted with it is inside.
     ratio = 0.5 / largest * (1.0 - 2.0**-30) if largest > 0.0 else 1.0
-    safe = KERNELS[m.kernel].gamma_after(gamma, ratio)
-    reason = _obstacle(m, peak, safe)
-    return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
+    return KERNELS[str(m.kernel)].gamma_after(gamma, ratio)
 
 
 class _NoInverseError(NotInvertibleError, AttributeError):
@@ -126,7 +131,9 @@ def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray)
     if n_pairs < d:
         return f"{n_pairs} pairs cannot determine {d} inputs; use n_components = {2 * d} or more."
     if peak_turns >= 0.5:
-        how = "" if m.method == "growable" else ", with method='growable'"
+        if isinstance(m.kernel, KernelSum):
+            return f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5."
+        how = ", with method='growable'" if m.is_weighted else ""
         shown = f"{safe_gamma:.4g}" if np.ndim(safe_gamma) == 0 else "safe_gamma_, one each,"
         return (
             f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5; "
@@ -157,7 +164,9 @@ class PrimeFeatures(
         array has one value for each column (automatic relevance determination).
     kernel, basis, form, layout, precision
         As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
-        ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency.
+        ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency. A kernel
+        of several parts (:func:`primal.kernels.on`) has a gamma in each of them, ``"scale"`` and
+        ``"median"`` of their columns among them.
     method : {"auto", "growable", "lattice", "descent"}, default="auto"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
         ``"auto"`` is quadrature where theory promises 0.4 of the error or less, mostly up to 5
@@ -203,7 +212,7 @@ class PrimeFeatures(
         self,
         n_components: int = 1024,
         *,
-        kernel: str = "rbf",
+        kernel: str | KernelSum = "rbf",
         gamma: Any = "scale",
         basis: str = "auto",
         form: str = "auto",
@@ -233,13 +242,19 @@ class PrimeFeatures(
         self.n_samples_seen_ = 0
         self.data_min_, self.data_max_ = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
         self._note_range(X)
-        width = None if self.method == "growable" else column_widths(X, weights)
-        if isinstance(self.gamma, str) and self.gamma == "manifold":
+        width = None
+        if self.method != "growable":  # descent repeats no kernel that tails could meet
+            width = column_widths(X, weights, tails=self.method != "descent")
+        kernel = as_kernel(self.kernel)
+        if isinstance(kernel, KernelSum):
+            gamma, kernel = self.gamma, kernel.resolved(X, weights)
+            gamma = 1.0 if isinstance(gamma, str) and gamma == "scale" else gamma
+        elif isinstance(self.gamma, str) and self.gamma == "manifold":
             # Of the growable map, which has an inverse at any D.
             gamma, width = self._invertible_gamma(X.shape[1]), None
         else:
-            gamma = resolved_gamma(self.gamma, self.kernel, X, weights)
-        self._set_map(self._new_map(X.shape[1], gamma, None, width))
+            gamma = resolved_gamma(self.gamma, kernel, X, weights)
+        self._set_map(self._new_map(X.shape[1], gamma, None, width, kernel))
         if self.form_ == "offset":
             center = _rounded_center(X, weights, self.data_min_, self.data_max_)
             self._set_map(self._new_map(X.shape[1], gamma, center))
@@ -330,11 +345,14 @@ class PrimeFeatures(
     def condition_number_(self) -> float:
         return self.map_.basis.condition_number
 
-    def _new_map(self, d: int, gamma: Any, center: Any, width: Any = None) -> KernelPrime:
+    def _new_map(
+        self, d: int, gamma: Any, center: Any, width: Any = None, kernel: Any = None
+    ) -> KernelPrime:
+        kernel = self.kernel if kernel is None else kernel
         n_components = whole_number("n_components", self.n_components, least=1)
         names = ("basis", "form", "layout", "precision", "method")
         options = {name: getattr(self, name) for name in names} | {"width": width}
-        return KernelPrime(d, n_components, self.kernel, gamma, center=center, **options)
+        return KernelPrime(d, n_components, kernel, gamma, center=center, **options)
 
     def _invertible_gamma(self, d: int) -> float:
         """Return the largest gamma at which phases of the range stay `_MARGIN_TURNS` below 0.5."""
@@ -343,7 +361,7 @@ class PrimeFeatures(
         if reason := _obstacle(m, 0.0, certificate.safe_gamma):
             raise NotInvertibleError(f"gamma='manifold' is for features with an inverse: {reason}")
         ratio = (0.5 - _MARGIN_TURNS) / 0.5
-        return float(KERNELS[self.kernel].gamma_after(certificate.safe_gamma, ratio))
+        return float(KERNELS[str(self.kernel)].gamma_after(certificate.safe_gamma, ratio))
 
     def _set_map(self, m: KernelPrime) -> None:
         self.map_, self._n_features_out = m, m.D

@@ -11,7 +11,7 @@ from torch import Tensor
 import primal.maps
 from primal._checks import even_dimension, whole_number
 from primal.errors import ParameterError
-from primal.kernels import gamma_of_length
+from primal.kernels import KernelSum, gamma_of_length
 from primal.torch import _operators
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._eager import pairs
@@ -60,7 +60,7 @@ class PrimeFeatures(DynamicPrime):
         self,
         d: int,
         D: int,
-        kernel: str = "rbf",
+        kernel: str | KernelSum = "rbf",
         gamma: object = None,
         *,
         lengthscale: object = None,
@@ -99,7 +99,7 @@ class PrimeFeatures(DynamicPrime):
             )
         self._set(m, frequency_table(m.basis), m.layout, m.precision, **options)
         self.amplitude = m.amplitude
-        self._is_weighted = m.method != "growable"
+        self._is_weighted = m.is_weighted
         if m.input_scales is not None:
             self._input_scales = tuple(m.input_scales.tolist())
 
