@@ -36,6 +36,8 @@ from primal_studies.uses._forecasters import (
 WARM_UP = 100
 TRAINING_STEPS = 2000
 TUNING_SEEDS = (1000, 1001, 1002)  # with one trajectory a penalty wins that fails on the next
+# Digits of sqrt(2), fixed before anything was measured with them: all that is tuned is tuned.
+TEST_SEED, TEST_STARTS_SEED = 41421, 35623
 LONGEST = 15.0  # Lyapunov times that are looked at
 MORE_FEATURES = 300
 _COLORS = {
@@ -108,15 +110,18 @@ def test_settings(chosen, tuned: list[Settings]) -> list[Settings]:
     """Return one run for each tuned forecaster and seed."""
     keys = ("system", "method", "features", "exponent", "longest", "hyper", "penalty")
     return [
-        {key: found[key] for key in keys} | {"starts": 5 if chosen.quick else 50, "seed": seed}
+        {key: found[key] for key in keys}
+        | {"starts": 5 if chosen.quick else 50, "starts_seed": TEST_STARTS_SEED}
+        | {"seed": TEST_SEED + number}
         for found in tuned
-        for seed in range(chosen.seeds)
+        for number in range(chosen.seeds)
     ]
 
 
 def measure_valid_times(run: Settings) -> Settings:
     """Return the valid time of every start, in Lyapunov times."""
-    truth = _truth(run["system"], 2000, run["starts"], run["exponent"], run["longest"])
+    seed, starts = run["starts_seed"], run["starts"]
+    truth = _truth(run["system"], seed, starts, run["exponent"], run["longest"])
     hyper = tuple(run["hyper"]) if isinstance(run["hyper"], list) else run["hyper"]
     forecaster = _fitted(run, hyper, run["seed"])
     steps = forecaster.valid_steps(run["penalty"], truth, WARM_UP)
