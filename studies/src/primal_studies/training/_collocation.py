@@ -17,7 +17,7 @@ from primal_studies.training._equations import Problem
 
 __all__ = ["Features", "in_window", "solve", "solve_in_windows"]
 
-RIDGE = 1e-9  # of the largest entry of the system
+RIDGE = 1e-12  # of the longest column of the system
 NEWTON_STEPS = 12
 
 

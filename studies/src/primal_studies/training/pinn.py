@@ -19,8 +19,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
@@ -30,11 +29,10 @@ from torch import Tensor
 
 import primal
 from primal._pictures import COLORS, SOFT, picture
-from primal.errors import MissingPackageError
 from primal.torch import DynamicPrime
 from primal_studies._spectral import N_TIMES
 from primal_studies.training import _collocation
-from primal_studies.training._common import Settings, options, run_all, select, show, table
+from primal_studies.training._common import Settings, Study, select, table
 from primal_studies.training._equations import PROBLEMS, Problem
 from primal_studies.training._nets import Ensemble, train
 
@@ -50,8 +48,8 @@ COLLOCATION: dict[str, tuple[int, int, int, tuple[tuple[float, ...], ...]]] = {
         for name in ("Helmholtz 10", "Helmholtz 30", "Helmholtz 100")
     },
     "heat": (400, 1500, 1, ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))),
-    "Burgers": (400, 1000, 10, ((32.0, 2.0), (64.0, 2.0))),
-    "flow": (400, 1200, 2, ((0.1, 0.1), (0.2, 0.2))),
+    "Burgers": (500, 1250, 10, ((32.0, 2.0), (64.0, 2.0))),
+    "flow": (500, 1200, 4, ((0.1, 0.1), (0.2, 0.2))),
 }
 # Points of the grid on a side, and steps.
 SPECTRAL = {
@@ -60,21 +58,15 @@ SPECTRAL = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure what is not on file, print the tables, draw."""
-    chosen = options(__doc__ or "", argv, seeds=5)
-    runs = run_all("pinn", chosen, settings(chosen), lambda run: measure(run, chosen.device))
-    solved = run_all("pinn-collocation", chosen, collocation_settings(chosen), measure_collocation)
-    peers = run_all("pinn-spectral", chosen, spectral_settings(chosen), measure_spectral)
-    tables = {
-        "trained": error_table(runs),
-        "collocation": collocation_table(solved),
-        "spectral": spectral_table(peers),
-    }
-    found = show(tables, [*runs, *solved, *peers])
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, solved, peers, chosen.out)
-    return found
+    study = Study(__doc__, argv, trains=True)
+    chosen = study.chosen
+    runs = study.run("pinn", settings(chosen), partial(measure, device=chosen.device))
+    solved = study.run("pinn-collocation", collocation_settings(chosen), measure_collocation)
+    peers = study.run("pinn-spectral", spectral_settings(chosen), measure_spectral)
+    tables = error_table(runs), collocation_table(solved), spectral_table(peers)
+    return study.finish(tables, partial(draw, runs, solved, peers))
 
 
 def settings(chosen: argparse.Namespace) -> list[Settings]:

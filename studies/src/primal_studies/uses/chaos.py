@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
 from primal._pictures import COLORS, picture
-from primal.errors import MissingPackageError
-from primal_studies.training._common import Settings, options, run_all, select, show, table
+from primal_studies.training._common import Settings, Study, select, table
 from primal_studies.uses._chaos import SYSTEMS, lyapunov_exponent, trajectory
 from primal_studies.uses._forecasters import (
     HYPER,
@@ -48,17 +46,13 @@ _COLORS = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    chosen = options(__doc__ or "", argv, seeds=5, trains=False)
-    exponents = run_all("chaos-exponents", chosen, exponent_settings(chosen), measure_exponent)
-    tuned = run_all("chaos-tuned", chosen, tuning_settings(chosen, exponents), tune)
-    runs = run_all("chaos", chosen, test_settings(chosen, tuned), measure_valid_times)
-    tables = {"valid": valid_table(runs), "chosen": chosen_table(tuned)}
-    found = show(tables, [*exponents, *tuned, *runs])
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, chosen.out)
-    return found
+    study = Study(__doc__, argv)
+    exponents = study.run("chaos-exponents", exponent_settings(study.chosen), measure_exponent)
+    tuned = study.run("chaos-tuned", tuning_settings(study.chosen, exponents), tune)
+    runs = study.run("chaos", test_settings(study.chosen, tuned), measure_valid_times)
+    return study.finish((valid_table(runs), chosen_table(tuned)), partial(draw, runs))
 
 
 def exponent_settings(chosen) -> list[Settings]:
