@@ -155,14 +155,21 @@ class Study:
         Docstring of the study's module.
     argv : sequence of str, optional
         Its options, as for :func:`options`; those of the command line if left out.
+    seeds : int
+        How many, unless the options say otherwise.
     trains : bool
         It trains networks, and so has a device.
     """
 
     def __init__(
-        self, description: str | None, argv: Sequence[str] | None, *, trains: bool = False
+        self,
+        description: str | None,
+        argv: Sequence[str] | None,
+        *,
+        seeds: int = 5,
+        trains: bool = False,
     ) -> None:
-        self.chosen = options(description or "", argv, seeds=5, trains=trains)
+        self.chosen = options(description or "", argv, seeds=seeds, trains=trains)
         self.runs: list[Settings] = []
 
     def run(

@@ -48,8 +48,8 @@ COLLOCATION: dict[str, tuple[int, int, int, tuple[tuple[float, ...], ...]]] = {
         for name in ("Helmholtz 10", "Helmholtz 30", "Helmholtz 100")
     },
     "heat": (400, 1500, 1, ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))),
-    "Burgers": (500, 1250, 10, ((32.0, 2.0), (64.0, 2.0))),
-    "flow": (500, 1200, 4, ((0.1, 0.1), (0.2, 0.2))),
+    "Burgers": (300, 800, 10, ((32.0, 2.0), (64.0, 2.0))),
+    "flow": (300, 900, 4, ((0.1, 0.1), (0.2, 0.2))),
 }
 # Points of the grid on a side, and steps.
 SPECTRAL = {

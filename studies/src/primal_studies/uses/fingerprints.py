@@ -141,7 +141,7 @@ def back_settings(chosen) -> list[Settings]:
 def measure_back(run: Settings) -> Settings:
     """Return which share of uniform points comes back, and which share is called unique."""
     m = DynamicPrime(INPUTS, 2 * run["phases"], run["sigma"], basis=run["basis"])
-    x = np.random.default_rng(0).random((run["n"], INPUTS))
+    x = np.random.default_rng(run.get("seed", 0)).random((run["n"], INPUTS))
     turns = m.turns(x)
     plan = m.decode_plan(prior=Box(0.5, 0.5), noise=run["kept"])
     found = plan.decode(phases_to_uint8(turns) if run["kept"] == "uint8" else turns)
