@@ -318,7 +318,8 @@ def collocation_table(runs: list[Settings]) -> str:
             middle = errors[len(errors) // 2]
             cells.append(f"{middle:.1e} ({errors[0]:.1e} to {errors[-1]:.1e}; scale {tried})")
             seconds += [run["solve_seconds"][scale] for run in mine]
-        rows.append([name, mine[0]["features"], *cells, f"{np.median(seconds):.1f}"])
+        size = select(runs, problem=name)[0]["features"]
+        rows.append([name, size, *cells, f"{np.median(seconds):.1f}"])
     return table(["collocation", "features", *METHODS[:-1], "seconds"], rows)
 
 
