@@ -45,7 +45,10 @@ def test_the_gpu_runs_took_half_an_hour(outcome):
 
 def test_figures_are_drawn(outcome):
     figures = EXPERIMENT.draw(outcome)
-    assert set(figures) == {"positions", "state", "signals", "equations", "few_measurements"}
+    assert set(figures) == {"positions", "state", "signals", "equations", "few_measurements"} | {
+        "kspace",
+        "forecasts",
+    }
 
 
 def changed(outcome, **values: float) -> dict[str, Fact]:
@@ -106,8 +109,21 @@ def test_equations_are_judged_on_all_of_them(outcome):
     assert judge(large).verdict == Verdict.FAILS
 
 
-def test_imaging_is_judged_at_every_size(outcome):
+def test_imaging_is_judged_at_every_share(outcome):
     judge = JUDGES["medical-imaging"]
-    assert judge(changed(outcome, phantom_static_96=5.0)).verdict == Verdict.FAILS
-    better = changed(outcome, **{f"phantom_static_{m}": 30.0 for m in (64, 96, 128)})
-    assert judge(better).verdict == Verdict.HOLDS
+    shares = ("8%", "12%", "16%", "24%")
+    best = changed(outcome, **{f"kspace_kronecker_{share}": 1e-3 for share in shares})
+    assert judge(best).verdict == Verdict.HOLDS
+    level = {f"kspace_{n}_{share}": 0.1 for n in ("kronecker", "random") for share in shares}
+    assert judge(changed(outcome, **level)).verdict == Verdict.IN_PART
+    behind = level | {"kspace_kronecker_16%": 0.2}
+    assert judge(changed(outcome, **behind)).verdict == Verdict.FAILS
+
+
+def test_forecasts_are_judged_on_all_systems(outcome):
+    judge = JUDGES["chaotic-systems"]
+    systems = ("lorenz_63", "mackey_glass", "lorenz_96", "kuramoto_sivashinsky")
+    ours = [f"forecast_{system}_prime_few" for system in systems]
+    assert judge(changed(outcome, **dict.fromkeys(ours, 14.0))).verdict == Verdict.HOLDS
+    assert judge(changed(outcome, **dict.fromkeys(ours[:1], 14.0))).verdict == Verdict.IN_PART
+    assert judge(changed(outcome, **dict.fromkeys(ours, 0.01))).verdict == Verdict.FAILS

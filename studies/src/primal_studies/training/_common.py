@@ -17,17 +17,20 @@ import statistics
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from primal.errors import MissingPackageError
+
 __all__ = [
     "Settings",
+    "Study",
     "machine",
     "mean_spread",
     "options",
     "run_all",
     "select",
-    "show",
     "table",
     "total_seconds",
 ]
@@ -143,12 +146,51 @@ def total_seconds(runs: Iterable[Settings]) -> str:
     return f"{len(listed)} runs took {sum(run['seconds'] for run in listed):.0f} s on {machines}."
 
 
-def show(tables: dict[str, str], runs: Sequence[Settings]) -> Sequence[Settings]:
-    """Print the tables and what they cost; return the runs."""
-    for text in tables.values():
-        print(text, end="\n\n")
-    print(total_seconds(runs))
-    return runs
+class Study:
+    """One command from its options to its picture: parts that resume, tables, what it cost.
+
+    Parameters
+    ----------
+    description : str
+        Docstring of the study's module.
+    argv : sequence of str, optional
+        Its options, as for :func:`options`; those of the command line if left out.
+    seeds : int
+        How many, unless the options say otherwise.
+    trains : bool
+        It trains networks, and so has a device.
+    """
+
+    def __init__(
+        self,
+        description: str | None,
+        argv: Sequence[str] | None,
+        *,
+        seeds: int = 5,
+        trains: bool = False,
+    ) -> None:
+        self.chosen = options(description or "", argv, seeds=seeds, trains=trains)
+        self.runs: list[Settings] = []
+
+    def run(
+        self,
+        name: str,
+        settings: Iterable[Settings],
+        measure: Callable[[Settings], Settings],
+    ) -> list[Settings]:
+        """Return settings and results of one part, as :func:`run_all` does."""
+        found = run_all(name, self.chosen, settings, measure)
+        self.runs += found
+        return found
+
+    def finish(self, tables: Iterable[str], draw: Callable[[Path], None]) -> list[Settings]:
+        """Print the tables and the cost, draw into the folder, and return all runs."""
+        for text in tables:
+            print(text, end="\n\n")
+        print(total_seconds(self.runs))
+        with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
+            draw(self.chosen.out)
+        return self.runs
 
 
 def _key(settings: Settings) -> str:

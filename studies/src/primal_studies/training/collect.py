@@ -17,6 +17,7 @@ from primal_studies.training import inr, pinn, sparse
 from primal_studies.training._common import Settings, options, select
 from primal_studies.training._positions_report import scores
 from primal_studies.training.positions import read
+from primal_studies.uses.chaos import MORE_FEATURES
 
 # What the page shows of the methods: the usual one, controls, peers, and primes.
 POSITIONS = ("rotary", "prime raw", "prime log", "prime log, three quarters", "random", "ALiBi")
@@ -27,10 +28,13 @@ def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> dict[str, 
     """Write the file, and return the facts."""
     chosen = options(__doc__ or "", argv)
     runs = {"positions": read(chosen.out / "positions.jsonl")}
-    for name in ("inr", "inr-choose", "pinn", "state", "sparse", "phantom"):
+    for name in (
+        *("inr", "inr-choose", "pinn", "pinn-collocation", "state", "sparse"),
+        *("kspace-tuned", "kspace", "chaos-exponents", "chaos-tuned", "chaos"),
+    ):
         runs[name] = list(json.loads((chosen.out / f"{name}.json").read_text()).values())
     tables, facts = {}, {}
-    for part in (positions, signals, equations, states, recovery):
+    for part in (positions, signals, equations, states, recovery, images, forecasts):
         part(runs, tables, facts)
     cost = [
         {"experiment": name, "seconds": round(sum(map(_seconds, found))), "machine": machine}
@@ -66,13 +70,20 @@ def signals(runs: dict, tables: dict, facts: dict) -> None:
 
 
 def equations(runs: dict, tables: dict, facts: dict) -> None:
-    """Relative errors of every first layer, at the scale and rate of the least residual."""
+    """Relative errors of first layers, trained and by collocation, where the residual is least."""
     rows = tables["equations"] = []
     for run in runs["pinn"]:
         scale, rate = pinn.best(run)
         errors = run["errors"][scale][rate]
         rows.append(_row({"equation": run["problem"], "first_layer": run["method"]}, errors))
         facts[f"error_{_word(run['problem'])}_{_word(run['method'])}"] = _fact(errors)
+    rows = tables["collocation"] = []
+    solved = runs["pinn-collocation"]
+    for name, method in dict.fromkeys((r["problem"], r["method"]) for r in solved):
+        mine = select(solved, problem=name, method=method)
+        errors = [run["errors"][pinn.chosen_scale(mine)] for run in mine]
+        rows.append(_row({"equation": name, "first_layer": method}, errors))
+        facts[f"solved_{_word(name)}_{_word(method)}"] = _fact(errors)
 
 
 def states(runs: dict, tables: dict, facts: dict) -> None:
@@ -92,7 +103,7 @@ def states(runs: dict, tables: dict, facts: dict) -> None:
 
 
 def recovery(runs: dict, tables: dict, facts: dict) -> None:
-    """Non-zeros recovered by half of the trials, and decibels of the phantom."""
+    """Non-zeros recovered by half of the trials."""
     rows = tables["recovery"] = []
     keys = dict.fromkeys((r["algorithm"], r["dictionary"], r["m"]) for r in runs["sparse"])
     for algorithm, name, m in keys:
@@ -100,11 +111,29 @@ def recovery(runs: dict, tables: dict, facts: dict) -> None:
         points = [sparse.half_point(run) for run in found]
         rows.append(_row({"algorithm": algorithm, "dictionary": name, "measurements": m}, points))
         facts[f"nonzeros_{algorithm}_{_word(name)}_{m}"] = _fact(points)
-    rows = tables["phantom"] = []
-    for name, m in dict.fromkeys((r["dictionary"], r["m"]) for r in runs["phantom"]):
-        db = [run["psnr"] for run in select(runs["phantom"], dictionary=name, m=m)]
-        rows.append(_row({"dictionary": name, "measurements": m}, db))
-        facts[f"phantom_{_word(name)}_{m}"] = _fact(db)
+
+
+def images(runs: dict, tables: dict, facts: dict) -> None:
+    """Relative errors of the phantom from a share of k-space, for every pattern."""
+    rows = tables["kspace"] = []
+    for name, share in dict.fromkeys((r["pattern"], r["share"]) for r in runs["kspace"]):
+        errors = [run["error"] for run in select(runs["kspace"], pattern=name, share=share)]
+        rows.append(_row({"pattern": name, "share": share}, errors))
+        facts[f"kspace_{name}_{share:.0%}"] = _fact(errors)
+
+
+def forecasts(runs: dict, tables: dict, facts: dict) -> None:
+    """Valid times in Lyapunov times, the spread over starts (means of all trajectories)."""
+    rows = tables["forecasts"] = []
+    keys = dict.fromkeys((r["system"], r["features"], r["method"]) for r in runs["chaos"])
+    for system, n, method in keys:
+        found = select(runs["chaos"], system=system, features=n, method=method)
+        starts = [
+            statistics.fmean(start) for start in zip(*(r["valid"] for r in found), strict=True)
+        ]
+        size = "many" if n == MORE_FEATURES else "few"
+        rows.append(_row({"system": system, "first_layer": method, "features": n}, starts))
+        facts[f"forecast_{_word(system)}_{_word(method)}_{size}"] = _fact(starts)
 
 
 def _row(named: Settings, values: Sequence[float]) -> Settings:

@@ -1,4 +1,4 @@
-"""Physics-informed networks: Helmholtz at rising wave numbers, heat, Burgers.
+"""Physics-informed networks: Helmholtz at rising wave numbers, heat, Burgers, a flow.
 
 A network u(x) is trained until it satisfies an equation at given points; boundary and initial
 values hold by construction. Four first layers with the same dense part, steps and points: prime
@@ -6,7 +6,9 @@ features of the basis "auto" and of the paper's W, random Fourier features, and 
 through one more dense layer. All features get the best of the same four scales (root mean squares
 of their frequencies), everything the best of the same two learning rates, for each equation, by
 the residual that training sees (never by the solution).
-Second derivatives go through the layers by automatic differentiation.
+Second derivatives go through the layers by automatic differentiation. Beside them, what needs no
+training: the same kinds of features by collocation and least squares, with the scale of the least
+residual at other points, and a pseudo-spectral solver for the two equations that are not linear.
 
     primal study pinn --device cuda --out results
 """
@@ -15,9 +17,9 @@ from __future__ import annotations
 
 import argparse
 import math
+import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from functools import cache, partial
 from itertools import product
 from pathlib import Path
 
@@ -26,10 +28,12 @@ import torch
 from torch import Tensor
 
 import primal
-from primal._pictures import COLORS, picture
-from primal.errors import MissingPackageError
+from primal._pictures import COLORS, SOFT, picture
 from primal.torch import DynamicPrime
-from primal_studies.training._common import Settings, options, run_all, select, table, total_seconds
+from primal_studies._spectral import N_TIMES
+from primal_studies.training import _collocation
+from primal_studies.training._common import Settings, Study, select, table
+from primal_studies.training._equations import PROBLEMS, Problem
 from primal_studies.training._nets import Ensemble, train
 
 METHODS = ("prime", "paper W", "random Fourier", "coordinates")
@@ -37,125 +41,36 @@ _HUES = ("repaired", "prime", "random", "sobol")
 RATES = (1e-2, 3e-3)
 N_FEATURES = 128
 WIDTH = 64
-VISCOSITY = 0.01 / math.pi
-
-
-@dataclass(frozen=True)
-class Problem:
-    """An equation on the unit interval, or on it and time from 0 to 1.
-
-    Attributes
-    ----------
-    d : int
-        Coordinates: x, or x and t.
-    scales : tuple of float
-        Root mean squares of the frequencies to try, in turns per unit.
-    lift : callable
-        (points, network's value) -> u with the right boundary and initial values.
-    residual : callable
-        (points, u, first, second derivatives of u) -> what must vanish, scaled to order 1.
-    solution : callable
-        Points as an array -> the true u.
-    """
-
-    d: int
-    scales: tuple[float, ...]
-    lift: Callable[[Tensor, Tensor], Tensor]
-    residual: Callable[[Tensor, Tensor, Tensor, Callable[[int], Tensor]], Tensor]
-    solution: Callable[[np.ndarray], np.ndarray]
-
-
-def helmholtz(kappa: float) -> Problem:
-    """u'' + kappa**2 u = f, whose solution has waves of kappa and of half of it."""
-
-    def solution(x: np.ndarray) -> np.ndarray:
-        return np.sin(kappa * x[:, 0]) + 0.5 * np.cos(0.5 * kappa * x[:, 0] + 1.0)
-
-    def source(x: Tensor) -> Tensor:  # sin(kappa x) is a solution of the equation without one
-        return 0.375 * kappa**2 * torch.cos(0.5 * kappa * x + 1.0)
-
-    left, right = solution(np.array([[0.0], [1.0]]))
-
-    def lift(x: Tensor, value: Tensor) -> Tensor:
-        s = x[..., 0]
-        return left * (1 - s) + right * s + s * (1 - s) * value
-
-    def residual(x: Tensor, u: Tensor, first: Tensor, second: Callable[[int], Tensor]) -> Tensor:
-        return (second(0) + kappa**2 * u - source(x[..., 0])) / kappa**2
-
-    turns = kappa / (2 * math.pi)
-    return Problem(1, (turns / 4, turns / 2, turns, 2 * turns), lift, residual, solution)
-
-
-def heat() -> Problem:
-    """u_t = 0.02 u_xx with zero ends, from three sine waves."""
-    modes, diffusivity = ((1, 1.0), (4, 0.5), (9, 0.25)), 0.02
-
-    def solution(x: np.ndarray) -> np.ndarray:
-        u = np.zeros(len(x))
-        for n, a in modes:
-            decay = np.exp(-diffusivity * (n * np.pi) ** 2 * x[:, 1])
-            u += a * decay * np.sin(n * np.pi * x[:, 0])
-        return u
-
-    def lift(x: Tensor, value: Tensor) -> Tensor:
-        s, t = x[..., 0], x[..., 1]
-        start = sum(a * torch.sin(n * math.pi * s) for n, a in modes)
-        return start + 4 * t * s * (1 - s) * value
-
-    def residual(x: Tensor, u: Tensor, first: Tensor, second: Callable[[int], Tensor]) -> Tensor:
-        return first[..., 1] - diffusivity * second(0)
-
-    return Problem(2, (0.25, 0.5, 1.0, 2.0), lift, residual, solution)
-
-
-def burgers() -> Problem:
-    """u_t + u u_y = viscosity u_yy on y = 2 x - 1: a sine wave that steepens to a front."""
-
-    def lift(x: Tensor, value: Tensor) -> Tensor:
-        s, t = x[..., 0], x[..., 1]
-        return -torch.sin(math.pi * (2 * s - 1)) + 4 * t * s * (1 - s) * value
-
-    def residual(x: Tensor, u: Tensor, first: Tensor, second: Callable[[int], Tensor]) -> Tensor:
-        # d/dy is half of d/dx on the unit interval.
-        return first[..., 1] + u * first[..., 0] / 2 - VISCOSITY * second(0) / 4
-
-    return Problem(2, (0.25, 0.5, 1.0, 2.0), lift, residual, burgers_solution)
-
-
-def burgers_solution(x: np.ndarray) -> np.ndarray:
-    """Return the solution by the Cole-Hopf integral, with 200-point Gauss-Hermite quadrature."""
-    nodes, weights = np.polynomial.hermite.hermgauss(200)
-    y, t = 2 * x[:, :1] - 1, np.maximum(x[:, 1:], 1e-9)
-    at = y - np.sqrt(4 * VISCOSITY * t) * nodes
-    exponent = -np.cos(np.pi * at) / (2 * np.pi * VISCOSITY)
-    shares = weights * np.exp(exponent - exponent.max(axis=1, keepdims=True))
-    return -(np.sin(np.pi * at) * shares).sum(axis=1) / shares.sum(axis=1)
-
-
-PROBLEMS: dict[str, Callable[[], Problem]] = {
-    "Helmholtz 10": lambda: helmholtz(10.0),
-    "Helmholtz 30": lambda: helmholtz(30.0),
-    "Helmholtz 100": lambda: helmholtz(100.0),
-    "heat": heat,
-    "Burgers": burgers,
+# Features, points, windows of time, and scales to try: of place and of time, in turns per unit.
+COLLOCATION: dict[str, tuple[int, int, int, tuple[tuple[float, ...], ...]]] = {
+    **{
+        name: (N_FEATURES, 512, 1, tuple((scale,) for scale in PROBLEMS[name]().scales))
+        for name in ("Helmholtz 10", "Helmholtz 30", "Helmholtz 100")
+    },
+    "heat": (400, 1500, 1, ((1.0, 1.0), (2.0, 2.0), (4.0, 4.0))),
+    "Burgers": (300, 800, 10, ((32.0, 2.0), (64.0, 2.0))),
+    "flow": (300, 900, 4, ((0.1, 0.1), (0.2, 0.2))),
+}
+# Points of the grid on a side, and steps.
+SPECTRAL = {
+    "Burgers": ((64, 200), (256, 400), (1024, 2000)),
+    "flow": ((16, 40), (32, 100), (48, 200)),
 }
 
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
-    """Measure what is not on file, print the table, draw."""
-    chosen = options(__doc__ or "", argv)
-    runs = run_all("pinn", chosen, settings(chosen), lambda run: measure(run, chosen.device))
-    print(error_table(runs), end="\n\n")
-    print(total_seconds(runs))
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, chosen.out)
-    return runs
+    """Measure what is not on file, print the tables, draw."""
+    study = Study(__doc__, argv, trains=True)
+    chosen = study.chosen
+    runs = study.run("pinn", settings(chosen), partial(measure, device=chosen.device))
+    solved = study.run("pinn-collocation", collocation_settings(chosen), measure_collocation)
+    peers = study.run("pinn-spectral", spectral_settings(chosen), measure_spectral)
+    tables = error_table(runs), collocation_table(solved), spectral_table(peers)
+    return study.finish(tables, partial(draw, runs, solved, peers))
 
 
 def settings(chosen: argparse.Namespace) -> list[Settings]:
     """Return one run for each equation and method; scales, rates and seeds train at once."""
-    names = ("Helmholtz 10",) if chosen.quick else tuple(PROBLEMS)
     return [
         {
             "problem": name,
@@ -163,11 +78,41 @@ def settings(chosen: argparse.Namespace) -> list[Settings]:
             "rates": list(RATES),
             "scales": list(PROBLEMS[name]().scales) if method != "coordinates" else [0.0],
             "seeds": 1 if chosen.quick else chosen.seeds,
-            "steps": 20 if chosen.quick else 15_000,
+            "steps": 5 if chosen.quick else 15_000,
             "points": 64 if chosen.quick else 1024,
         }
-        for name in names
+        for name in (("Helmholtz 10", "flow") if chosen.quick else PROBLEMS)
         for method in METHODS
+    ]
+
+
+def collocation_settings(chosen: argparse.Namespace) -> list[Settings]:
+    """Return one run for each equation, kind of features and seed."""
+    names = ("Helmholtz 10", "Burgers") if chosen.quick else tuple(PROBLEMS)
+    return [
+        {
+            "problem": name,
+            "method": method,
+            "features": 40 if chosen.quick else COLLOCATION[name][0],
+            "points": 100 if chosen.quick else COLLOCATION[name][1],
+            "windows": min(2, COLLOCATION[name][2]) if chosen.quick else COLLOCATION[name][2],
+            "scales": [
+                list(scale) for scale in COLLOCATION[name][3][: 1 if chosen.quick else None]
+            ],
+            "seed": seed,
+        }
+        for name in names
+        for method in METHODS[:-1]
+        for seed in range(chosen.seeds)
+    ]
+
+
+def spectral_settings(chosen: argparse.Namespace) -> list[Settings]:
+    """Return one run for each equation and size."""
+    return [
+        {"problem": name, "n": n, "steps": steps}
+        for name, sizes in SPECTRAL.items()
+        for n, steps in (sizes[:1] if chosen.quick else sizes)
     ]
 
 
@@ -175,20 +120,19 @@ def measure(run: Settings, device: str) -> Settings:
     """Train all members; return residuals and relative errors, (scales, rates, seeds) each."""
     problem = PROBLEMS[run["problem"]]()
     members = list(product(run["scales"], run["rates"], range(run["seeds"])))
-    points = collocation(run["points"], problem.d).to(device)
+    points = collocation(run["points"], problem.d).float().to(device)
     x = points.expand(len(members), *points.shape).clone().requires_grad_()
     u = Solution(run, problem, members, device)
 
     def losses() -> Tensor:
-        return residuals(problem, u, x).square().mean(dim=1)
+        return residuals(problem, u, x).square().mean(dim=(1, 2))
 
     train(u.parameters, losses, run["steps"], torch.tensor([m[1] for m in members], device=device))
-    test = np.random.default_rng(1).random((2000, problem.d))
-    truth = problem.solution(test)
+    at, truth = known(run["problem"])
     with torch.no_grad():
-        at = torch.tensor(test, dtype=torch.float32, device=device)
-        found = u(at.expand(len(members), *at.shape)).double().cpu().numpy()
-    errors = np.linalg.norm(found - truth, axis=1) / np.linalg.norm(truth)
+        seen = torch.tensor(at, dtype=torch.float32, device=device)
+        found = u(seen.expand(len(members), *seen.shape))[..., 0].double().cpu().numpy()
+    errors = relative_error(found, truth)
     shape = (len(run["scales"]), len(run["rates"]), run["seeds"])
     return {
         "residuals": losses().detach().sqrt().cpu().numpy().reshape(shape).tolist(),
@@ -197,45 +141,112 @@ def measure(run: Settings, device: str) -> Settings:
     }
 
 
+def measure_collocation(run: Settings) -> Settings:
+    """Solve with every scale; return residuals at other points, relative errors and seconds."""
+    problem = PROBLEMS[run["problem"]]()
+    (at, truth), windows = known(run["problem"]), run["windows"]
+    points, others = (collocation(run["points"], problem.d, run["seed"] + s) for s in (0, 1000))
+    plain = frequencies(run["method"], problem.n_seen, run["features"], run["seed"])
+    residuals, errors, seconds = [], [], []
+    for scale in run["scales"]:
+        start = time.perf_counter()
+        scales = torch.tensor([*[scale[0]] * (problem.n_seen - 1), scale[-1]], dtype=torch.float64)
+        parts = _collocation.solve_in_windows(problem, scales[:, None] * plain, points, windows)
+        seconds.append(time.perf_counter() - start)
+        left, found = [], np.empty(len(at))
+        of_window = np.clip(np.ceil(at[:, -1] * windows - 1e-9), 1, windows) - 1
+        for number, part in enumerate(parts):
+            left.append(part.residuals(_collocation.in_window(others, number, windows)))
+            mine = of_window == number
+            found[mine] = part(torch.from_numpy(at[mine]))[:, 0].numpy()
+        residuals.append(torch.cat(left).square().mean().sqrt().item())
+        errors.append(float(relative_error(found, truth)))
+    return {"residuals": residuals, "errors": errors, "solve_seconds": seconds}
+
+
+def measure_spectral(run: Settings) -> Settings:
+    """Return the relative error of the pseudo-spectral solver, and the seconds of one solution."""
+    problem = PROBLEMS[run["problem"]]()
+    assert problem.peer is not None
+    at, truth = known(run["problem"])
+    start = time.perf_counter()
+    found = problem.peer(at, run["n"], run["steps"])
+    seconds = time.perf_counter() - start
+    return {"error": float(relative_error(found, truth)), "solve_seconds": seconds}
+
+
+@cache
+def known(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return 2000 random points, where there is time at those that solvers keep, and the truth."""
+    problem = PROBLEMS[name]()
+    at = np.random.default_rng(1).random((2000, problem.d))
+    if problem.d > 1:
+        at[:, -1] = np.rint(at[:, -1] * N_TIMES) / N_TIMES
+    return at, problem.solution(at)
+
+
+def relative_error(found: np.ndarray, truth: np.ndarray) -> np.ndarray:
+    """Return |found - truth| / |truth| over the last axis."""
+    return np.linalg.norm(found - truth, axis=-1) / np.linalg.norm(truth)
+
+
 class Solution:
     """The network of every member, with the boundary values built in."""
 
     def __init__(self, run: Settings, problem: Problem, members: list, device: str) -> None:
         self.problem = problem
-        d, seeds = problem.d, [seed for *_, seed in members]
+        seen, seeds = problem.n_seen, [seed for *_, seed in members]
         scales = torch.tensor([scale for scale, *_ in members], device=device)
         self.scales = scales[:, None, None]
         if run["method"] == "coordinates":
             self.features = None
-            self.net = Ensemble([d, WIDTH, WIDTH, WIDTH, 1], seeds, "tanh", device)
+            self.net = Ensemble(
+                [seen, WIDTH, WIDTH, WIDTH, problem.unknowns], seeds, "tanh", device
+            )
             return
-        self.net = Ensemble([N_FEATURES, WIDTH, WIDTH, 1], seeds, "tanh", device)
-        if run["method"] == "prime":
-            self.features = DynamicPrime(d, N_FEATURES, 1.0, basis="auto", device=device)
-        elif run["method"] == "paper W":
-            size = math.sqrt(primal.primes(d * N_FEATURES // 2).mean())
-            self.features = DynamicPrime(d, N_FEATURES, 1 / size, basis="paper", device=device)
-        else:
-            drawn = torch.stack([normal_frequencies(d, seed) for seed in seeds])
+        self.net = Ensemble([N_FEATURES, WIDTH, WIDTH, problem.unknowns], seeds, "tanh", device)
+        if run["method"] == "random Fourier":
+            drawn = torch.stack([normal_frequencies(seen, N_FEATURES, seed) for seed in seeds])
             self.features = fourier(drawn.to(device))
+        else:
+            self.features = prime_layer(run["method"], seen, N_FEATURES, device)
 
     @property
     def parameters(self) -> list[Tensor]:
         return self.net.parameters
 
     def __call__(self, x: Tensor) -> Tensor:
-        # A scale of the frequencies is one of the points: one layer serves all members.
-        seen = 2 * x - 1 if self.features is None else self.features(self.scales * x)
-        return self.problem.lift(x, self.net(seen)[..., 0])
+        """Return the unknowns (members, n, unknowns) at points (members, n, d)."""
+        seen = self.problem.seen(x)
+        if self.features is None:
+            inputs = seen if self.problem.periodic else 2 * seen - 1
+        else:  # a scale of the frequencies is one of the points: one layer serves all members
+            inputs = self.features(self.scales * seen)
+        return self.problem.lift(x, self.net(inputs))
 
 
-def normal_frequencies(d: int, seed: int) -> Tensor:
+def prime_layer(method: str, seen: int, n_features: int, device: str = "cpu") -> DynamicPrime:
+    """Return the features of a basis, of frequencies with the root mean square 1."""
+    if method == "prime":
+        return DynamicPrime(seen, n_features, 1.0, basis="auto", device=device)
+    size = math.sqrt(primal.primes(seen * n_features // 2).mean())
+    return DynamicPrime(seen, n_features, 1 / size, basis="paper", device=device)
+
+
+def normal_frequencies(seen: int, n_features: int, seed: int) -> Tensor:
     generator = torch.Generator().manual_seed(seed)
-    return torch.randn(d, N_FEATURES // 2, generator=generator)
+    return torch.randn(seen, n_features // 2, generator=generator)
+
+
+def frequencies(method: str, seen: int, n_features: int, seed: int) -> Tensor:
+    """Return the frequencies of a kind of features, float64 of shape (seen, k)."""
+    if method == "random Fourier":
+        return normal_frequencies(seen, n_features, seed).double()
+    return prime_layer(method, seen, n_features).frequencies.T.double()
 
 
 def fourier(frequencies: Tensor) -> Callable[[Tensor], Tensor]:
-    """Return the features of frequencies in turns per unit, shape (members, d, k)."""
+    """Return the features of frequencies in turns per unit, shape (members, seen, k)."""
 
     def features(x: Tensor) -> Tensor:
         angles = 2 * math.pi * (x @ frequencies)
@@ -245,20 +256,23 @@ def fourier(frequencies: Tensor) -> Callable[[Tensor], Tensor]:
 
 
 def residuals(problem: Problem, u: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return what the equation leaves at every point, shape (members, n)."""
+    """Return what the equations leave at every point, shape (members, n, equations)."""
     value = u(x)
-    first = torch.autograd.grad(value.sum(), x, create_graph=True)[0]
 
-    def second(j: int) -> Tensor:
-        return torch.autograd.grad(first[..., j].sum(), x, create_graph=True)[0][..., j]
+    def slope(of: Tensor) -> Tensor:
+        return torch.autograd.grad(of.sum(), x, create_graph=True)[0]
 
-    return problem.residual(x, value, first, second)
+    first = torch.stack([slope(one) for one in value.unbind(-1)], dim=-2)
+    return problem.residual(x, value, first, lambda i, j: slope(first[..., i, j])[..., j])
 
 
-def collocation(n: int, d: int) -> Tensor:
-    """Return n points of the unit cube: a Kronecker sequence, the same for all methods."""
-    steps = torch.tensor([math.sqrt(2.0), math.sqrt(3.0)], dtype=torch.float64)[:d]
-    return (torch.arange(1, n + 1, dtype=torch.float64)[:, None] * steps % 1.0).float()
+def collocation(n: int, d: int, seed: int = 0) -> Tensor:
+    """Return n points of the unit cube, float64: a Kronecker sequence, the same for all methods.
+
+    Another seed moves them all by the same vector.
+    """
+    steps = torch.tensor([2.0, 3.0, 5.0], dtype=torch.float64)[:d].sqrt()
+    return (torch.arange(1, n + 1, dtype=torch.float64)[:, None] * steps + 0.3 * seed * steps) % 1.0
 
 
 def best(run: Settings) -> tuple[int, int]:
@@ -286,22 +300,69 @@ def error_table(runs: list[Settings]) -> str:
     return table(["relative error", *METHODS], rows)
 
 
-def draw(runs: list[Settings], out: Path) -> None:
-    """Draw relative errors, one point for each seed."""
-    names = list(dict.fromkeys(run["problem"] for run in runs))
-    with picture(out / "pinn.png", (7.5, 3.6)) as figure:
+def chosen_scale(runs: list[Settings]) -> int:
+    """Return the place of the scale with the smallest mean residual over seeds."""
+    return int(np.argmin(np.mean([run["residuals"] for run in runs], axis=0)))
+
+
+def collocation_table(runs: list[Settings]) -> str:
+    """Return relative errors without training: median, least and largest, and seconds."""
+    rows = []
+    for name in dict.fromkeys(run["problem"] for run in runs):
+        cells, seconds = [], []
+        for method in METHODS[:-1]:
+            mine = select(runs, problem=name, method=method)
+            scale = chosen_scale(mine)
+            errors = sorted(run["errors"][scale] for run in mine)
+            tried = ", ".join(f"{s:.3g}" for s in mine[0]["scales"][scale])
+            middle = errors[len(errors) // 2]
+            cells.append(f"{middle:.1e} ({errors[0]:.1e} to {errors[-1]:.1e}; scale {tried})")
+            seconds += [run["solve_seconds"][scale] for run in mine]
+        size = select(runs, problem=name)[0]["features"]
+        rows.append([name, size, *cells, f"{np.median(seconds):.1f}"])
+    return table(["collocation", "features", *METHODS[:-1], "seconds"], rows)
+
+
+def spectral_table(runs: list[Settings]) -> str:
+    """Return relative errors and seconds of the pseudo-spectral solver."""
+    rows = [
+        [
+            *(run["problem"], run["n"], run["steps"], f"{run['error']:.1e}"),
+            f"{run['solve_seconds']:.2f}",
+        ]
+        for run in runs
+    ]
+    return table(["spectral solver", "grid", "steps", "relative error", "seconds"], rows)
+
+
+def draw(runs: list[Settings], solved: list[Settings], peers: list[Settings], out: Path) -> None:
+    """Draw relative errors, one point for each seed; collocation and solvers beside networks."""
+    names = list(dict.fromkeys(run["problem"] for run in [*runs, *solved]))
+    with picture(out / "pinn.png", (8.5, 4.0)) as figure:
         axis = figure.subplots()
         for offset, method in enumerate(METHODS):
+            color = COLORS[_HUES[offset]]
+            axis.plot([], [], "o", color=color, label=method)
             for at, name in enumerate(names):
-                run = select(runs, problem=name, method=method)[0]
-                scale, rate = best(run)
-                errors = run["errors"][scale][rate]
-                label = method if at == 0 else None
-                places = [at + 0.16 * (offset - 1.5)] * len(errors)
-                axis.plot(places, errors, "o", color=COLORS[_HUES[offset]], label=label, alpha=0.8)
+                for run in select(runs, problem=name, method=method):
+                    scale, rate = best(run)
+                    errors = run["errors"][scale][rate]
+                    places = [at + 0.1 * (offset - 3.5)] * len(errors)
+                    axis.plot(places, errors, "o", color=color, alpha=0.8)
+                mine = select(solved, problem=name, method=method)
+                if mine:
+                    scale = chosen_scale(mine)
+                    errors = [run["errors"][scale] for run in mine]
+                    places = [at + 0.1 * (offset + 0.5)] * len(errors)
+                    axis.plot(places, errors, "x", color=color, alpha=0.8)
+        axis.plot([], [], "x", color=SOFT, label="without training")
+        for number, run in enumerate(peers):
+            label = "spectral solver" if number == 0 else None
+            at = names.index(run["problem"]) + 0.4 if run["problem"] in names else math.nan
+            axis.plot([at], [run["error"]], "_", color=SOFT, markersize=10, label=label)
         axis.set_xticks(range(len(names)), names)
         axis.set(yscale="log", ylabel="relative error")
-        figure.legend(loc="outside upper center", ncols=len(METHODS))
+        figure.legend(loc="outside upper center", ncols=6)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Sparse recovery: how many non-zeros come back from how few measurements, and a phantom.
+"""Sparse recovery: how many non-zeros come back from how few measurements.
 
 Four dictionaries of N = 256 atoms with m entries each: StaticPrime as in the paper, the shadow
 codebook (primes chosen for a small coherence), normal random numbers, and random rows of the
@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -24,16 +23,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from primal._pictures import COLORS, picture
 from primal.codebooks import codebook
-from primal.errors import MissingPackageError
-from primal_studies.training._common import (
-    Settings,
-    mean_spread,
-    options,
-    run_all,
-    select,
-    table,
-    total_seconds,
-)
+from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
 N_ATOMS = 256
 DICTIONARIES = ("static", "shadow", "gaussian", "partial Fourier")
@@ -43,21 +33,14 @@ _COLORS = dict(
 _ALGORITHMS = {"omp": "matching pursuit", "l1": "l1"}
 MEASUREMENTS = (32, 64, 96, 128)
 SHARES = (0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5)
-PATCH = 16
 SUCCESS = 1e-3
 
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure what is not on file, print the tables, draw."""
-    chosen = options(__doc__ or "", argv)
-    recovery = run_all("sparse", chosen, recovery_settings(chosen), recovery_rates)
-    phantom_runs = run_all("phantom", chosen, phantom_settings(chosen), phantom_quality)
-    for text in (recovery_table(recovery), phantom_table(phantom_runs)):
-        print(text, end="\n\n")
-    print(total_seconds([*recovery, *phantom_runs]))
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(recovery, phantom_runs, chosen.out)
-    return [*recovery, *phantom_runs]
+    study = Study(__doc__, argv, seeds=3)
+    recovery = study.run("sparse", recovery_settings(study.chosen), recovery_rates)
+    return study.finish((recovery_table(recovery),), partial(draw, recovery))
 
 
 def recovery_settings(chosen) -> list[Settings]:
@@ -126,67 +109,6 @@ def recovered(measured: np.ndarray, atoms: np.ndarray, algorithm: str, sparsity:
         return sparse_encode(measured, atoms, algorithm="lasso_lars", alpha=1e-6)
 
 
-def phantom_settings(chosen) -> list[Settings]:
-    """Return one run for each dictionary, number of measurements and seed."""
-    side, sizes = (32, (96,)) if chosen.quick else (128, (64, 96, 128))
-    return [
-        {"dictionary": name, "m": m, "seed": seed, "side": side}
-        for m in sizes
-        for name in DICTIONARIES
-        for seed in range(chosen.seeds)
-    ]
-
-
-def phantom_quality(run: Settings) -> Settings:
-    """Return the peak signal-to-noise ratio of the phantom from m numbers for each patch."""
-    image = phantom(run["side"])
-    restored = restore(image, dictionary_atoms(run["dictionary"], run["m"], run["seed"]))
-    psnr = 10 * np.log10(np.ptp(image) ** 2 / max(np.square(restored - image).mean(), 1e-30))
-    return {"psnr": float(psnr)}
-
-
-def restore(image: np.ndarray, atoms: np.ndarray) -> np.ndarray:
-    """Return the image from the measurements of its patches' wavelet coefficients."""
-    wavelets = haar(PATCH)
-    side = len(image)
-    patches = image.reshape(side // PATCH, PATCH, side // PATCH, PATCH).swapaxes(1, 2)
-    coefficients = (wavelets @ patches @ wavelets.T).reshape(-1, PATCH * PATCH)
-    measured = coefficients @ atoms
-    found = recovered(measured, atoms, "omp", atoms.shape[1] // 3)
-    blocks = wavelets.T @ found.reshape(*patches.shape) @ wavelets
-    return blocks.swapaxes(1, 2).reshape(side, side)
-
-
-def haar(n: int) -> np.ndarray:
-    """Return the orthonormal Haar matrix of n = 2**j rows."""
-    if n == 1:
-        return np.ones((1, 1))
-    coarse = np.kron(haar(n // 2), [1.0, 1.0])
-    fine = np.kron(np.eye(n // 2), [1.0, -1.0])
-    return np.concatenate([coarse, fine]) / np.sqrt(2.0)
-
-
-def phantom(side: int) -> np.ndarray:
-    """Return a head in section: ellipses of constant brightness, values from 0 to 1."""
-    y, x = np.mgrid[1 : -1 : side * 1j, -1 : 1 : side * 1j]
-    ellipses = (  # centre, half axes, turn in degrees, brightness added
-        (0.0, 0.0, 0.7, 0.92, 0, 1.0),
-        (0.0, -0.02, 0.64, 0.85, 0, -0.75),
-        (0.22, 0.05, 0.13, 0.33, -18, -0.2),
-        (-0.22, 0.05, 0.17, 0.4, 18, -0.2),
-        (0.0, 0.4, 0.2, 0.22, 0, 0.3),
-        (0.0, -0.1, 0.05, 0.05, 0, 0.35),
-        (-0.1, -0.6, 0.06, 0.03, 0, 0.4),
-        (0.12, -0.6, 0.03, 0.06, 0, 0.4),
-    )
-    image = np.zeros((side, side))
-    for cx, cy, a, b, turn, brightness in ellipses:
-        c, s = np.cos(np.radians(turn)), np.sin(np.radians(turn))
-        u, v = (x - cx) * c + (y - cy) * s, (y - cy) * c - (x - cx) * s
-        image += brightness * ((u / a) ** 2 + (v / b) ** 2 <= 1)
-    return image.clip(0, 1)
-
-
 def half_point(run: Settings) -> float:
     """Return the number of non-zeros at which half of the signals come back, interpolated."""
     s, rates = np.array(run["sparsities"], float), np.array(run["rates"])
@@ -213,25 +135,8 @@ def recovery_table(runs: list[Settings]) -> str:
     return table(["algorithm", "dictionary", *header], rows)
 
 
-def phantom_table(runs: list[Settings]) -> str:
-    """Return the signal-to-noise ratio of the phantom in dB."""
-    sizes = sorted({run["m"] for run in runs})
-    rows = [
-        [
-            name,
-            *(
-                mean_spread((r["psnr"] for r in select(runs, dictionary=name, m=m)), 1)
-                for m in sizes
-            ),
-        ]
-        for name in DICTIONARIES
-    ]
-    header = [f"dB from {m} of {PATCH * PATCH}" for m in sizes]
-    return table(["dictionary", *header], rows)
-
-
-def draw(recovery: list[Settings], phantoms: list[Settings], out: Path) -> None:
-    """Draw success against sparsity, and the phantom as restored."""
+def draw(recovery: list[Settings], out: Path) -> None:
+    """Draw success against sparsity."""
     sizes = sorted({run["m"] for run in recovery})
     with picture(out / "sparse.png", (2.9 * len(sizes), 5.2)) as figure:
         axes = figure.subplots(2, len(sizes), sharey=True, squeeze=False)
@@ -245,27 +150,6 @@ def draw(recovery: list[Settings], phantoms: list[Settings], out: Path) -> None:
             line[0].set_ylabel("share recovered")
         handles = axes[0][0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside upper center", ncols=len(DICTIONARIES))
-    m = sorted({run["m"] for run in phantoms})[0]
-    runs = [select(phantoms, dictionary=name, m=m) for name in DICTIONARIES]
-    image = phantom(runs[0][0]["side"])
-    pictures = [("the phantom", image)]
-    pictures += [
-        (
-            f"{name}\n{_decibels([run['psnr'] for run in found])} dB",
-            restore(image, dictionary_atoms(name, m, 0)),
-        )
-        for name, found in zip(DICTIONARIES, runs, strict=True)
-    ]
-    with picture(out / "phantom.png", (2.6 * len(pictures), 3.1)) as figure:
-        for axis, (title, shown) in zip(figure.subplots(1, len(pictures)), pictures, strict=True):
-            axis.imshow(shown, cmap="gray", vmin=0, vmax=1)
-            axis.set_title(title)
-            axis.set_axis_off()
-
-
-def _decibels(values: list[float]) -> str:
-    """Return mean and spread; what nobody draws has no spread."""
-    return mean_spread(values[:1] if len(set(values)) == 1 else values, 1)
 
 
 if __name__ == "__main__":

@@ -15,15 +15,13 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from pathlib import Path
 
 import numpy as np
 
 from primal._pictures import COLORS, picture
-from primal.errors import MissingPackageError
-from primal_studies.training._common import Settings, options, run_all, select, show, table
+from primal_studies.training._common import Settings, Study, select, table
 from primal_studies.uses._chaos import SYSTEMS, lyapunov_exponent, trajectory
 from primal_studies.uses._forecasters import (
     HYPER,
@@ -36,6 +34,8 @@ from primal_studies.uses._forecasters import (
 WARM_UP = 100
 TRAINING_STEPS = 2000
 TUNING_SEEDS = (1000, 1001, 1002)  # with one trajectory a penalty wins that fails on the next
+# Digits of sqrt(2), fixed before anything was measured with them: all that is tuned is tuned.
+TEST_SEED, TEST_STARTS_SEED = 41421, 35623
 LONGEST = 15.0  # Lyapunov times that are looked at
 MORE_FEATURES = 300
 _COLORS = {
@@ -46,17 +46,13 @@ _COLORS = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    chosen = options(__doc__ or "", argv, seeds=5, trains=False)
-    exponents = run_all("chaos-exponents", chosen, exponent_settings(chosen), measure_exponent)
-    tuned = run_all("chaos-tuned", chosen, tuning_settings(chosen, exponents), tune)
-    runs = run_all("chaos", chosen, test_settings(chosen, tuned), measure_valid_times)
-    tables = {"valid": valid_table(runs), "chosen": chosen_table(tuned)}
-    found = show(tables, [*exponents, *tuned, *runs])
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, chosen.out)
-    return found
+    study = Study(__doc__, argv)
+    exponents = study.run("chaos-exponents", exponent_settings(study.chosen), measure_exponent)
+    tuned = study.run("chaos-tuned", tuning_settings(study.chosen, exponents), tune)
+    runs = study.run("chaos", test_settings(study.chosen, tuned), measure_valid_times)
+    return study.finish((valid_table(runs), chosen_table(tuned)), partial(draw, runs))
 
 
 def exponent_settings(chosen) -> list[Settings]:
@@ -108,15 +104,18 @@ def test_settings(chosen, tuned: list[Settings]) -> list[Settings]:
     """Return one run for each tuned forecaster and seed."""
     keys = ("system", "method", "features", "exponent", "longest", "hyper", "penalty")
     return [
-        {key: found[key] for key in keys} | {"starts": 5 if chosen.quick else 50, "seed": seed}
+        {key: found[key] for key in keys}
+        | {"starts": 5 if chosen.quick else 50, "starts_seed": TEST_STARTS_SEED}
+        | {"seed": TEST_SEED + number}
         for found in tuned
-        for seed in range(chosen.seeds)
+        for number in range(chosen.seeds)
     ]
 
 
 def measure_valid_times(run: Settings) -> Settings:
     """Return the valid time of every start, in Lyapunov times."""
-    truth = _truth(run["system"], 2000, run["starts"], run["exponent"], run["longest"])
+    seed, starts = run["starts_seed"], run["starts"]
+    truth = _truth(run["system"], seed, starts, run["exponent"], run["longest"])
     hyper = tuple(run["hyper"]) if isinstance(run["hyper"], list) else run["hyper"]
     forecaster = _fitted(run, hyper, run["seed"])
     steps = forecaster.valid_steps(run["penalty"], truth, WARM_UP)

@@ -16,24 +16,15 @@ from __future__ import annotations
 import hashlib
 import math
 from collections.abc import Callable, Sequence
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 from primal import Box, DynamicPrime
 from primal._pictures import COLORS, SOFT, picture
-from primal.errors import MissingPackageError
 from primal.turns import phases_to_bits, phases_to_uint8
-from primal_studies.training._common import (
-    Settings,
-    mean_spread,
-    options,
-    run_all,
-    select,
-    show,
-    table,
-)
+from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
 INPUTS = 8
 PHASES = 32
@@ -50,16 +41,12 @@ _COLORS = {
 }
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    chosen = options(__doc__ or "", argv, seeds=5, trains=False)
-    runs = run_all("fingerprints", chosen, hash_settings(chosen), measure_hash)
-    back = run_all("fingerprints-back", chosen, back_settings(chosen), measure_back)
-    tables = {"scores": score_table(runs), "back": back_table(back)}
-    found = show(tables, [*runs, *back])
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, chosen.out)
-    return found
+    study = Study(__doc__, argv)
+    runs = study.run("fingerprints", hash_settings(study.chosen), measure_hash)
+    back = study.run("fingerprints-back", back_settings(study.chosen), measure_back)
+    return study.finish((score_table(runs), back_table(back)), partial(draw, runs))
 
 
 def hash_settings(chosen) -> list[Settings]:
@@ -154,7 +141,7 @@ def back_settings(chosen) -> list[Settings]:
 def measure_back(run: Settings) -> Settings:
     """Return which share of uniform points comes back, and which share is called unique."""
     m = DynamicPrime(INPUTS, 2 * run["phases"], run["sigma"], basis=run["basis"])
-    x = np.random.default_rng(0).random((run["n"], INPUTS))
+    x = np.random.default_rng(run.get("seed", 0)).random((run["n"], INPUTS))
     turns = m.turns(x)
     plan = m.decode_plan(prior=Box(0.5, 0.5), noise=run["kept"])
     found = plan.decode(phases_to_uint8(turns) if run["kept"] == "uint8" else turns)

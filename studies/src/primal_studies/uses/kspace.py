@@ -16,8 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 
 import numpy as np
@@ -25,15 +24,7 @@ import numpy as np
 from primal._pictures import COLORS, SOFT, picture
 from primal.errors import MissingPackageError
 from primal.turns import increments, static_turns
-from primal_studies.training._common import (
-    Settings,
-    mean_spread,
-    options,
-    run_all,
-    select,
-    show,
-    table,
-)
+from primal_studies.training._common import Settings, Study, mean_spread, select, table
 from primal_studies.training.sparse import DICTIONARIES, dictionary_atoms
 
 PATTERNS = ("kronecker", "random", "poisson", "radial", "uniform")
@@ -51,18 +42,14 @@ _COLORS = dict(
 )
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    chosen = options(__doc__ or "", argv, seeds=5, trains=False)
+    study = Study(__doc__, argv)
     _library()
-    tuned = run_all("kspace-tuned", chosen, tuning_settings(chosen), tune)
-    runs = run_all("kspace", chosen, image_settings(chosen, tuned), measure_image)
-    isometry = run_all("isometry", chosen, isometry_settings(chosen), measure_isometry)
-    tables = {"image": image_table(runs), "isometry": isometry_table(isometry)}
-    found = show(tables, [*tuned, *runs, *isometry])
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, chosen.out)
-    return found
+    tuned = study.run("kspace-tuned", tuning_settings(study.chosen), tune)
+    runs = study.run("kspace", image_settings(study.chosen, tuned), measure_image)
+    isometry = study.run("isometry", isometry_settings(study.chosen), measure_isometry)
+    return study.finish((image_table(runs), isometry_table(isometry)), partial(draw, runs))
 
 
 def _library() -> None:

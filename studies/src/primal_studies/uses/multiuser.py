@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,8 +23,7 @@ from scipy.stats import binom, norm
 
 from primal import hdc
 from primal._pictures import COLORS, PALETTE, SOFT, picture
-from primal.errors import MissingPackageError
-from primal_studies.training._common import Settings, options, run_all, select, show, table
+from primal_studies.training._common import Settings, Study, select, table
 from primal_studies.uses._families import FAMILIES, Family, family
 from primal_studies.uses._rates import wilson
 
@@ -52,21 +51,13 @@ _COLORS = dict(
 )
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    chosen = options(__doc__ or "", argv, seeds=5, trains=False)
-    bits = run_all("multiuser", chosen, bit_settings(chosen), measure_bits)
-    active = run_all("multiuser-active", chosen, active_settings(chosen), measure_active)
-    tables = {
-        "check": check_table(bits),
-        "load": load_table(bits),
-        "noise": noise_table(bits),
-        "activity": active_table(active),
-    }
-    found = show(tables, [*bits, *active])
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(bits, active, chosen.out)
-    return found
+    study = Study(__doc__, argv)
+    bits = study.run("multiuser", bit_settings(study.chosen), measure_bits)
+    active = study.run("multiuser-active", active_settings(study.chosen), measure_active)
+    tables = check_table(bits), load_table(bits), noise_table(bits), active_table(active)
+    return study.finish(tables, partial(draw, bits, active))
 
 
 def bit_settings(chosen) -> list[Settings]:

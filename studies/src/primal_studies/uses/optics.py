@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -23,17 +23,8 @@ from scipy.stats import norm
 from primal import KernelPrime
 from primal._pictures import COLORS, SOFT, picture
 from primal.codebooks import codebook
-from primal.errors import MissingPackageError
 from primal.kernels import kernel_matrix
-from primal_studies.training._common import (
-    Settings,
-    mean_spread,
-    options,
-    run_all,
-    select,
-    show,
-    table,
-)
+from primal_studies.training._common import Settings, Study, mean_spread, select, table
 from primal_studies.uses._rates import wilson
 
 N_CODES = 1024
@@ -44,20 +35,13 @@ NOISES = (0.0, 2.0, 4.0, 8.0, 16.0)  # power of the detector's noise, of a pixel
 FAMILIES = ("prime", "random")
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    chosen = options(__doc__ or "", argv, seeds=5, trains=False)
-    runs = run_all("optics", chosen, correlator_settings(chosen), measure_correlator)
-    kernels = run_all("optics-kernel", chosen, kernel_settings(chosen), measure_kernel)
-    tables = {
-        "correlator": correlator_table(runs),
-        "coherence": coherence_table(runs),
-        "kernel": kernel_table(kernels),
-    }
-    found = show(tables, [*runs, *kernels])
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, chosen.out)
-    return found
+    study = Study(__doc__, argv)
+    runs = study.run("optics", correlator_settings(study.chosen), measure_correlator)
+    kernels = study.run("optics-kernel", kernel_settings(study.chosen), measure_kernel)
+    tables = correlator_table(runs), coherence_table(runs), kernel_table(kernels)
+    return study.finish(tables, partial(draw, runs))
 
 
 def _conditions(quick: bool) -> list[Settings]:

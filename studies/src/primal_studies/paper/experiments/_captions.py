@@ -90,9 +90,10 @@ CAPTIONS: dict[str, dict[str, Caption]] = {
         ),
     },
     "hashing": {
-        "neighbours": Caption(
-            "Similarity of two inputs' codes by their distance",
-            "Close inputs have nearly equal codes; along (1, -1) even distant ones have.",
+        "avalanche": Caption(
+            "Bits that a small step changes",
+            "An ideal hash changes half of them at any step. Here that takes a sigma that carries "
+            "the step over a good part of a turn.",
         ),
     },
     "torus": {
@@ -175,7 +176,8 @@ CAPTIONS: dict[str, dict[str, Caption]] = {
     "uses-radio": {
         "bit-errors": Caption(
             "Wrong bits of users who send at once",
-            "Prime, Gaussian and random-frequency codes are alike at every load.",
+            "Left, prime and random codes are alike and Gold codes better. Right, all devices use "
+            "the code of their own number: there are too few Gold codes.",
         ),
     },
     "uses-learning": {
@@ -200,6 +202,14 @@ CAPTIONS: dict[str, dict[str, Caption]] = {
         "few_measurements": Caption(
             "Recovery from few measurements",
             "Share of non-zeros found by orthogonal matching pursuit.",
+        ),
+        "kspace": Caption(
+            "The Shepp-Logan phantom from a share of k-space",
+            "The density of the samples decides; how they are spread hardly matters.",
+        ),
+        "forecasts": Caption(
+            "How long four chaotic systems are forecast",
+            "Higher is better; as many features of each kind as there are products of pairs.",
         ),
     },
     "precision": {

@@ -223,15 +223,4 @@ CLAIMS = (
         figures=("accuracy",),
         tables=("accuracy",),
     ),
-    Claim(
-        "optical-hardware",
-        "Section 4.4, future research",
-        "Optical hardware could generate the frequencies at very high speed.",
-        "Needs such hardware.",
-        "Not tested: a proposal for hardware that does not exist here.",
-        quote="exploring hardware realizations in optical computing, where the analog "
-        "generation of irrational prime frequencies offers potential for "
-        "ultra-high-speed, interference-free processing",
-        weight=Weight.DETAIL,
-    ),
 )
