@@ -18,7 +18,6 @@ import statistics
 import sys
 import warnings
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -32,15 +31,7 @@ from primal.errors import MissingPackageError
 from primal.privacy import KeyedPrime, data_prior, inversion, keyed_scheme, learned_inversion
 from primal.turns import rounded_phases, waves
 from primal_studies.hdc import load
-from primal_studies.training._common import (
-    Settings,
-    mean_spread,
-    options,
-    run_all,
-    select,
-    show,
-    table,
-)
+from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
 # Deviations of the noise: of pixels from 0 to 1, and of phases in turns.
 NOISES = {
@@ -68,21 +59,17 @@ _COLORS = {
 _KEYED = "keyed, 4 bits"  # its lattice attacker has the key
 
 
-def main(argv: Sequence[str] | None = None) -> Sequence[Settings]:
+def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the table, draw, and return the runs."""
-    chosen = options(__doc__ or "", argv, seeds=5, trains=False)
-    runs = []
-    for data in ("digits",) if chosen.quick else tuple(WIDTHS):
+    study = Study(__doc__, argv)
+    for data in ("digits",) if study.chosen.quick else tuple(WIDTHS):
         try:
             load(data)
         except MissingPackageError as error:
             print(f"{data} is left out: {error}", file=sys.stderr)
             continue
-        runs += run_all(f"split-learning-{data}", chosen, client_settings(chosen, data), measure)
-    found = show({"trade": trade_table(runs)}, runs)
-    with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
-        draw(runs, chosen.out)
-    return found
+        study.run(f"split-learning-{data}", client_settings(study.chosen, data), measure)
+    return study.finish([trade_table(study.runs)], lambda out: draw(study.runs, out))
 
 
 def client_settings(chosen, data: str) -> list[Settings]:
