@@ -30,7 +30,8 @@ class DecodingCertificate:
     ----------
     success_probability : float
         Chance that the first solution found has every whole turn right, for x drawn from the
-        prior and noise as stated; by formula, and what a beam adds to it by simulation.
+        prior and noise as stated: by formula, or measured with the plan's own search where that
+        keeps more than one solution and rounding would not be nearly certain.
     log2_spurious : float
         log2 of the expected number of wrong solutions that pass the checks on the residual
         and on the prior: by volume, or by the collisions that the map is found to have,
