@@ -187,6 +187,8 @@ def test_every_room_lists_its_names(room):
     ],
 )
 def test_a_room_without_its_package_names_the_extra(room, package, extra):
+    if "." in room:  # a room within a room, whose package comes first
+        pytest.importorskip(room.split(".")[0])
     statements = f"""
 import sys
 sys.modules[{package!r}] = None

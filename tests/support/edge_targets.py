@@ -26,9 +26,14 @@ class Target:
     emulator: tuple[str, ...] = ()
 
     @property
+    def cpp_compiler(self) -> str:
+        """The compiler of C++ that goes with it."""
+        return self.compiler.replace("gcc", "g++").replace("clang", "clang++")
+
+    @property
     def missing(self) -> str:
         """The first program that is not installed, or nothing."""
-        needed = (self.compiler, *self.emulator[:1])
+        needed = (self.compiler, *(self.emulator[:1] or [self.cpp_compiler]))
         return next((name for name in needed if not shutil.which(name)), "")
 
     def require(self) -> None:
@@ -45,11 +50,7 @@ class Target:
         made = folder / f"program-{self.name}"
         path = folder / f"program-{self.name}.{'cpp' if cpp else 'c'}"
         path.write_text(f'#include "edge_runtime.h"\n{source}')
-        compiler = (
-            self.compiler.replace("gcc", "g++").replace("clang", "clang++")
-            if cpp
-            else self.compiler
-        )
+        compiler = self.cpp_compiler if cpp else self.compiler
         bare = ("-ffreestanding", "-nostdlib", "-nostartfiles", "-static", "-fno-pic")
         command = [compiler, *self.flags, *(bare if self.emulator else ()), *options]
         command += [f"-I{_SUPPORT}", f"-I{folder}", str(path), "-o", str(made)]
