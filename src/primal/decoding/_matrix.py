@@ -180,7 +180,8 @@ class _ByCode:
         xi = (x - law.mean) @ np.linalg.pinv(law.factor).T
         cost = np.square((off - whole) / self._model.noise_turns).sum(axis=2)
         cost = np.where(found, cost + np.square(xi).sum(axis=2), np.inf)
-        weights = np.exp(0.5 * (cost[:, :1] - cost)).sum(axis=1)
+        # In rows that fail a later one may be nearer, by any distance.
+        weights = np.exp(np.minimum(700.0, 0.5 * (cost[:, :1] - cost))).sum(axis=1)
         chance = np.where(status == "failed", 0.0, 1.0 / np.maximum(1.0, weights))
         return x, whole.astype(np.int64), cost, status, chance
 
