@@ -70,7 +70,8 @@ class MatrixResult:
 class _Method(Protocol):
     """What a plan does with rows of y."""
 
-    certificate: DecodingCertificate
+    @property
+    def certificate(self) -> DecodingCertificate: ...
 
     def __call__(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
         """Return x, n and residuals of the candidates of y (n, k), status and probability."""
@@ -164,7 +165,10 @@ class _ByCode:
         self._model = model = PhaseModel(table, prior.model(matrix.shape[1]), noise)
         self._search = Search(model, set_up(model, None, progress), None)
         self._n_candidates, self._matrix = n_candidates, matrix
-        self.certificate = self._search.certificate
+
+    @property
+    def certificate(self) -> DecodingCertificate:
+        return self._search.certificate
 
     def __call__(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
         c, d = self._n_candidates, self._matrix.shape[1]

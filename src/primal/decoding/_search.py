@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from primal._lazy import cached_property
 from primal._parallel import over_rows
 from primal.decoding._bounds import chi_squared_limit, log2_shifted_within
 from primal.decoding._certificate import (
@@ -65,9 +66,16 @@ class Search:
             self._widths = [*(w for w in (1, _WIDENING) if w < most), most]
         self.n_kept = self._widths[-1]
         self.n_listed = min(self.n_kept, max(beam or 1, _AMBIGUOUS_BEAM))
-        self.certificate: DecodingCertificate = replace(setup.certificate, log2_spurious=worst)
-        if self.n_kept > 1 and chance < 1.0 - _LARGEST_CHANCE_OF_FAILURE:
-            self.certificate = replace(self.certificate, success_probability=self._success())
+        # With the chance of rounding alone, where a beam may do better.
+        self.formula: DecodingCertificate = replace(setup.certificate, log2_spurious=worst)
+
+    @cached_property
+    def certificate(self) -> DecodingCertificate:
+        """What to expect; measured when it is asked for, which may take seconds near the limit."""
+        certain = self.formula.success_probability >= 1.0 - _LARGEST_CHANCE_OF_FAILURE
+        if self.n_kept == 1 or certain:
+            return self.formula
+        return replace(self.formula, success_probability=self._success())
 
     def __call__(self, phases: np.ndarray) -> Found:
         """Decode phases in turns, float64 of shape (n, k); rows of NaN have none and fail."""
@@ -101,7 +109,7 @@ class Search:
         solved = self._solver.solutions(repeated, whole.reshape(n * c, whole.shape[2]))
         squares = np.square(solved.residuals).sum(axis=1)
         chi = squares / self._model.noise_turns**2
-        x_std = self.certificate.x_std
+        x_std = self.formula.x_std
         fits = self._model.prior.contains(solved.x, solved.xi, x_std)
         fits &= (chi <= self._limit) & found & np.repeat(read, c)
         prior_cost = np.square(solved.xi).sum(axis=1)
@@ -142,13 +150,13 @@ class Search:
 
     def _spurious(self, chi: np.ndarray, prior_cost: np.ndarray) -> np.ndarray:
         """Return log2 of the expected number of wrong solutions as good as these, by row."""
-        log2_number = self.certificate.log2_spurious
+        log2_number = self.formula.log2_spurious
         if self._count is not None:
             fit = log2_fit(len(self._model.order), self._model.noise_turns)
             log2_number = self._count.log2_at_most(prior_cost) + fit
         # The volume of a ball of residuals, in the directions that no x reaches.
-        usual = chi_squared_limit(max(1.0, self.certificate.freedom))
-        n_open = max(0, self.certificate.rows - self._solver.n_directions)
+        usual = chi_squared_limit(max(1.0, self.formula.freedom))
+        n_open = max(0, self.formula.rows - self._solver.n_directions)
         log2_number = log2_number + 0.5 * n_open * np.log2(np.maximum(chi / usual, 1.0))
         return np.maximum(log2_number, self._rivals.log2_expected)
 
