@@ -38,9 +38,9 @@ def test_every_table_has_rows_and_says_what_it_cost(outcome):
     assert all(row["seconds"] > 0 and row["machine"] for row in outcome.tables["cost"])
 
 
-def test_the_gpu_runs_took_half_an_hour(outcome):
+def test_the_gpu_runs_took_three_quarters_of_an_hour(outcome):
     on_gpu = [row["seconds"] for row in outcome.tables["cost"] if "NVIDIA" in row["machine"]]
-    assert 20 * 60 < sum(on_gpu) < 30 * 60  # as the module says
+    assert 40 * 60 < sum(on_gpu) < 50 * 60  # as the module says
 
 
 def test_figures_are_drawn(outcome):
