@@ -1,8 +1,8 @@
 """Uses in learning and science: positions, state, signals, equations, scans, chaos.
 
-Training takes three quarters of an hour on a large GPU, so it is not part of a run. ``primal study``
-does it; ``learned.json`` holds what it found. What is done here is to show those numbers and to
-judge the paper's expectations from them.
+Training takes three quarters of an hour on a large GPU, so it is not part of a run. ``primal
+study`` does it; ``learned.json`` holds what it found. What is done here is to show those numbers
+and to judge the paper's expectations from them.
 """
 
 from __future__ import annotations
