@@ -19,7 +19,7 @@ from primal.privacy import (
     template_differences,
 )
 from primal.privacy._estimates import auc, mean_range, median, share
-from primal.privacy._ridge import Ridge
+from primal.privacy._learned_attacks import Ridge
 from primal.turns import waves
 
 KEY = Key(bytes(range(32)), application="tests")

@@ -11,9 +11,8 @@ from primal._checks import one_of, positions, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.bases import HadamardTable
-from primal.edge._fixed import Exact
 from primal.edge._q15 import waves_q15
-from primal.edge._schemes import ExactScheme, HadamardScheme, Scheme, TableScheme
+from primal.edge._schemes import Exact, ExactScheme, HadamardScheme, Scheme, TableScheme
 from primal.engines import Finish, write_features
 from primal.errors import DataError, ParameterError, SpecError
 from primal.maps import DynamicPrime, KernelPrime

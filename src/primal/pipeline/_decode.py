@@ -108,10 +108,6 @@ def decode(
     progress : callable, optional
         Called with rows done and rows in all.
 
-    Returns
-    -------
-    report : DecodeReport
-
     Raises
     ------
     NotInvertibleError

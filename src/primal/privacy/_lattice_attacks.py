@@ -168,7 +168,7 @@ def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
     design = np.concatenate([known, np.ones((n_pairs, 1))], axis=1)
     # An offset is anywhere in a turn; entries of the frequencies have the mean square sigma**2.
     law = Gaussian([0.0] * m.d + [0.5], [m.sigma**2] * m.d + [0.09])
-    templates = _stored_turns(m, known)
+    templates = (m._phases(m.template(known)) + m._offsets * 2.0**-32) % 1.0  # offsets included
     found = plan_matrix(design, prior=law, noise=m.noise_turns).solve(templates.T)
     guess = np.concatenate([new, np.ones((len(new), 1))], axis=1) @ found.candidates[:, 0].T
     off = guess - m.turns(new) * 2.0**-32
@@ -228,10 +228,6 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
         Rows of other people than those who are attacked.
     widen : float, default=1.3
 
-    Returns
-    -------
-    prior : Gaussian
-
     Examples
     --------
     >>> import numpy as np
@@ -244,11 +240,6 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
     # A constant column says too little about people who are not in the data.
     floor = 1e-6 * np.trace(covariance) / len(covariance)
     return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))
-
-
-def _stored_turns(m: KeyedPrime, rows: np.ndarray) -> np.ndarray:
-    """Return what templates say of phases, offsets included, in turns."""
-    return (m._phases(m.template(rows)) + m._offsets * 2.0**-32) % 1.0
 
 
 def _keyed(m: object) -> KeyedPrime:
