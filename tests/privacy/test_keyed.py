@@ -14,8 +14,7 @@ import pytest
 from primal import PrimalError
 from primal.decoding import Box
 from primal.privacy import Key, KeyedPrime
-from primal.privacy._keyed import KEYED_BASES
-from primal.privacy._templates import packed, unpacked
+from primal.privacy._keyed import KEYED_BASES, packed, unpacked
 from primal.turns import primes, rounded_phases
 
 SECRET = bytes(range(100, 132))
