@@ -264,7 +264,8 @@ def in_columns(cos: np.ndarray, sin: np.ndarray, layout: str, D: int) -> np.ndar
     """Return values of cosines and sines (..., k) in the D columns of a layout."""
     if layout == "block":
         return np.concatenate([cos, sin], axis=-1)[..., :D]
-    return np.stack([cos, sin], axis=-1).reshape(*cos.shape[:-1], -1)[..., :D]
+    both = np.stack([cos, sin], axis=-1)
+    return both.reshape(*cos.shape[:-1], 2 * cos.shape[-1])[..., :D]
 
 
 def scaled_q15(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
