@@ -273,7 +273,7 @@ def packed(turns: np.ndarray, bits: int) -> np.ndarray:
     """Return uint32 phases (..., k) rounded to b bits, uint8 of shape (..., ceil(k b / 8))."""
     codes = turns if bits == 32 else rounded_phases(turns, bits)
     each = np.unpackbits(codes.astype(">u4")[..., None].view(np.uint8), axis=-1)[..., 32 - bits :]
-    return np.packbits(each.reshape(*turns.shape[:-1], -1), axis=-1)
+    return np.packbits(each.reshape(*turns.shape[:-1], turns.shape[-1] * bits), axis=-1)
 
 
 def unpacked(templates: object, k: int, bits: int) -> np.ndarray:
