@@ -234,3 +234,14 @@ def test_a_row_has_the_same_answer_alone():
 def test_wrong_arguments_are_named(options, error, words):
     with pytest.raises(error, match=words):
         plan_matrix(np.arange(6.0).reshape(3, 2), **options)
+
+
+@pytest.mark.parametrize("k", [6, 60])  # searched to the end, and by the decoder of codes
+def test_values_without_a_fraction_are_rejected(k):
+    A = np.random.default_rng(0).normal(size=(k, 3))
+    plan = plan_matrix(A, prior=Box(1.0), noise=0.01)
+    x = np.array([0.1, -0.2, 0.3])
+    assert (plan.solve(A @ x + 2.0**30).candidates[0].round(1) == x).all()
+    for y in (2.0**52, -1e300):
+        with pytest.raises(DataError, match="y must be below"):
+            plan.solve(np.full(k, y))

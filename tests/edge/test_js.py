@@ -176,6 +176,9 @@ def test_what_has_no_bits_is_refused(host):
     m = DynamicPrime(1, 4)
     cases = [(m, [np.nan]), (m, [np.inf]), (m, [2.0**32]), (StaticPrime(4), [0.5])]
     assert all("RangeError" in error for error in computed(host, JS_MODULE, *cases))
+    maps = KernelPrime(3, 8), DynamicPrime(3, 8), KernelPrime(3, 8, basis="hadamard")
+    for error in computed(host, JS_MODULE, *((m, np.ones(4)) for m in maps)):
+        assert "RangeError: 4 values are no rows of 3" in error
     for refused in (DynamicPrime(2, 4, layer_norm=True), DynamicPrime(2, 4, precision="fast"), "m"):
         with pytest.raises(ParameterError):
             to_js(refused)

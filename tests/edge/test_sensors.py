@@ -213,3 +213,13 @@ def sensor_of(**options):
 def test_refusals_say_what_to_do(make, says):
     with pytest.raises((ParameterError, DataError), match=says):
         make()
+
+
+@pytest.mark.parametrize("name", SENSORS)
+def test_no_rows_have_no_features(name):
+    sensor = SENSORS[name]
+    none = np.empty((0, sensor.d), dtype=np.int64)
+    assert sensor.encode(none).shape == sensor.encode_q15(none).shape == (0, sensor.D)
+    model = SensorModel(sensor, np.ones((2, sensor.D)), labels=[0, 1])
+    assert model.scores(none).shape == (0, 2)
+    assert model.predict(none).shape == (0,)

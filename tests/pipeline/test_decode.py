@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 from click.testing import CliRunner
 from pipeline_helpers import encode
 
-from primal import DynamicPrime, pipeline
+from primal import DynamicPrime, KernelPrime, pipeline
 from primal.cli._encode import encode as encode_command
 from primal.cli._outputs import decode as decode_command
 from primal.decoding import Box, measure_regime
@@ -78,6 +78,17 @@ def test_the_beam_is_left_to_the_plan():
     assert json.loads(said.stdout)["statuses"] == {"unique": 300}
     with pytest.warns(PhaseWrapWarning):
         assert pipeline.decode("out.npy", "one.npy", prior=Box(1.0), beam=1).doubtful > 10
+
+
+@pytest.mark.parametrize("prior", [None, Box(2.0)])
+def test_phases_of_weighted_features_are_decoded(prior):
+    x = normal(50, 3).clip(-2.0, 2.0)
+    np.save("in.npy", x)
+    m = KernelPrime(3, 64, gamma=0.5, method="lattice")
+    assert m.regime(x).kind == "hash"
+    pipeline.encode("in.npy", "out.npy", m, stored="uint16-phase")
+    assert pipeline.decode("out.npy", "back.npy", prior=prior).statuses == {"unique": 50}
+    assert np.abs(np.load("back.npy") - x).max() < 1e-3
 
 
 class TestCommand:

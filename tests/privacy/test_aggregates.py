@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from primal import DynamicPrime, PrimalError
+from primal.errors import ParameterError
 from primal.privacy import (
     Accountant,
     Key,
@@ -198,3 +199,15 @@ def test_nothing_but_noisy_sums_is_released():
     other = release_bundles(m, X[:10], y[:10], classes=[0, 1, 2], budget=Accountant(1.0, 1e-5))
     # The scale of the noise says nothing of the records either.
     assert model.noise_scale == other.noise_scale
+
+
+@pytest.mark.parametrize("epsilon", [1e-200, 1e-12, 1e5, 1e300, np.inf])
+def test_an_epsilon_that_has_no_rho_is_rejected(epsilon):
+    with pytest.raises(ParameterError, match="epsilon"):
+        Accountant(epsilon, 1e-5)
+
+
+@pytest.mark.parametrize("epsilon", [1e-8, 9999.0])
+@pytest.mark.parametrize("delta", [5e-324, 1e-5, 1.0 - 1e-12])
+def test_every_other_has_one(epsilon, delta):
+    assert 0.0 < Accountant(epsilon, delta).rho < np.inf

@@ -19,7 +19,7 @@ from primal.privacy import (
     template_differences,
 )
 from primal.privacy._estimates import auc, mean_range, median, share
-from primal.privacy._ridge import Ridge
+from primal.privacy._learned_attacks import Ridge
 from primal.turns import waves
 
 KEY = Key(bytes(range(32)), application="tests")
@@ -145,7 +145,7 @@ def test_noisy_codes_are_inverted_as_far_as_their_noise_allows(rng):
     for noise in (0.001, 0.01, 0.2):
         drift = np.rint(noise * 2.0**32 * rng.standard_normal(turns.shape)).astype(np.int64)
         codes = np.concatenate(waves((turns + drift).astype(np.uint32)), axis=1)
-        found = inversion(m, X, prior=prior, stored=noise, codes=codes)
+        found = inversion(m, X, prior=prior, stored=np.float32(noise), codes=codes)
         assert f"noise of {noise:g} turns" in found.knows
         errors.append(found.numbers["relative error"].value)
     assert errors[0] < 0.002 < errors[1] < 0.02 < 0.1 < errors[2] < 1.5
@@ -196,6 +196,11 @@ def test_members_of_a_training_set_show_where_a_model_overfits(rng, n_classes):
         lambda: inversion(DynamicPrime(2, 8), [[1.0, 2.0]], prior=Box(1.0), stored="uint4"),
         lambda: inversion(DynamicPrime(2, 8), np.eye(2), prior=Box(1.0), stored=0.1),
         lambda: inversion(DynamicPrime(2, 8), np.eye(2), prior=Box(1.0), codes=np.ones((1, 8))),
+        lambda: inversion(DynamicPrime(2, 8), np.eye(2), prior=Box(1.0), stored=np.ones(2)),
+        lambda: inversion(KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), prior=Box(1.0), stored="uint8"),
+        lambda: inversion(
+            KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), prior=Box(1.0), codes=np.ones((2, 8))
+        ),
         lambda: learned_inversion(lambda rows: rows[:1], np.eye(3), np.eye(3)),
         lambda: learned_inversion(lambda rows: rows, np.eye(3), np.eye(3), attacker="wizard"),
         lambda: attribute_inference(lambda rows: rows, np.eye(3), [1, 2], np.eye(3), [1, 2, 3]),

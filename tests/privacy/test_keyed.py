@@ -14,8 +14,7 @@ import pytest
 from primal import PrimalError
 from primal.decoding import Box
 from primal.privacy import Key, KeyedPrime
-from primal.privacy._keyed import KEYED_BASES
-from primal.privacy._templates import packed, unpacked
+from primal.privacy._keyed import KEYED_BASES, packed, unpacked
 from primal.turns import primes, rounded_phases
 
 SECRET = bytes(range(100, 132))
@@ -200,3 +199,11 @@ def test_golden_template():
         "signed": "9ef797d2fbf4ad98",
         "table": "c8fbcb0bd994d723",
     }
+
+
+@pytest.mark.parametrize("bits", [1, 4, 32])
+def test_no_rows_have_no_templates(bits):
+    m = KeyedPrime(Key(SECRET, application="test"), 3, 18, 1.0, bits=bits)
+    none = np.empty((0, 3))
+    assert m.template(none).shape == (0, -(-9 * bits // 8))
+    assert m.features(none).shape == (0, 18)

@@ -206,3 +206,13 @@ def test_everything_missing_is_one_category():
     assert len({stable_position(value) for value in missing}) == 1
     with pytest.raises(primal.errors.DataError, match=r"astype\(str\)"):
         PrimeHasher(4).fit(DAYS)
+
+
+@pytest.mark.parametrize("n_components", [1, 7, 64])
+def test_the_coherence_of_hashed_values_is_a_cosine(n_components):
+    X = [[str(i)] for i in range(50)]
+    hasher = PrimeHasher(n_components).fit(X)
+    codes = hasher.transform(X).astype(np.float64)
+    codes /= np.linalg.norm(codes, axis=1, keepdims=True)  # an odd number lacks a sine
+    cosines = np.abs(codes @ codes.T)[np.triu_indices(50, 1)]
+    assert hasher.certificates_[0].coherence == pytest.approx(cosines.max(), abs=1e-12)

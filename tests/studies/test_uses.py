@@ -13,6 +13,7 @@ pytest.importorskip("primal_studies")
 pytest.importorskip("scipy")
 pytest.importorskip("sklearn")
 
+from primal_studies.training._common import Study
 from primal_studies.uses import (
     STUDIES,
     _chaos,
@@ -300,10 +301,21 @@ def test_data_that_cannot_be_had_is_left_out_with_the_reason(tmp_path, capsys, m
         raise split_learning.MissingPackageError(f"no {name} here")
 
     monkeypatch.setattr(split_learning, "load", missing)
-    monkeypatch.setattr(split_learning, "draw", lambda *_: None)
     assert split_learning.main(["--out", str(tmp_path)]) == []
     shown = capsys.readouterr()
     assert "mnist is left out: no mnist here" in shown.err
+    assert "0 runs" in shown.out
+
+
+def test_seeds_are_one_or_more_and_one_if_it_has_to_be_quick(capsys):
+    def seeds(*given):
+        return Study("Test.", given).chosen.seeds
+
+    assert (seeds(), seeds("--quick"), seeds("--quick", "--seeds", "2")) == (5, 1, 2)
+    for wrong in ("0", "-1", "two"):
+        with pytest.raises(SystemExit):
+            seeds("--seeds", wrong)
+        assert "--seeds" in capsys.readouterr().err
 
 
 def test_the_command_takes_hyphens_for_underscores():

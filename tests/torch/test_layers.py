@@ -588,3 +588,16 @@ def test_inductor_gives_the_same_bits():
     x = points(9, 3).float()
     torch.compiler.reset()
     assert torch.equal(torch.compile(layer, fullgraph=True)(x), layer(x))
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0, 3)])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"basis": "hadamard"}, {"precision": "fast"}, {"layout": "interleaved"}],
+)
+def test_an_empty_batch_has_gradients(options, shape):
+    layer = pt.DynamicPrime(3, 8, 0.1, learnable_scale="scalar", **options)
+    x = torch.empty(shape, requires_grad=True)
+    layer(x).sum().backward()
+    assert x.grad.shape == shape
+    assert layer.scale.grad.tolist() == [0.0]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from primal._pictures import COLORS, PALETTE, picture
 from primal.cli._common import json_option, progress_bar
 from primal.codebooks import KINDS, Codebook, bounds, gram_statistics, predict_coherence
 from primal.codebooks import codebook as make_codebook
+from primal.engines import row_blocks
 from primal.errors import ParameterError, PrimalError
 
 _SEED = 42  # of the random references in a comparison, as in the paper
@@ -196,22 +197,23 @@ def _comparison(
 def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:
     """Write the codes in blocks; the file is whole or not there."""
     out.parent.mkdir(parents=True, exist_ok=True)
+    blocks = row_blocks(book.N, book.D, _ENTRIES_AT_ONCE)
     with written_whole(out) as stream:
         if out.suffix == ".json":
             stream.write(json.dumps(summary, indent=2).encode() + b"\n")
         elif out.suffix == ".npy":
             dtype = book.encode([]).dtype
             stream.write(npy_header(dtype, (book.N, book.D)))
-            for _, codes in _blocks(book):
-                stream.write(np.ascontiguousarray(codes, dtype.newbyteorder("<")).data)
+            for rows in blocks:
+                stream.write(np.ascontiguousarray(book[rows], dtype.newbyteorder("<")).data)
         else:
             # One row for each code: its index and a list of its entries (re, im if complex).
             pa, pq = _parquet()
             width = book.D * (2 if book.field == "complex" else 1)
             schema = pa.schema([("index", pa.int64()), ("code", pa.list_(pa.float32(), width))])
             with pq.ParquetWriter(stream, schema) as writer:
-                for rows, codes in _blocks(book):
-                    flat = np.ascontiguousarray(codes).view(np.float32).reshape(-1)
+                for rows in blocks:
+                    flat = np.ascontiguousarray(book[rows]).view(np.float32).reshape(-1)
                     column = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
                     index = pa.array(np.arange(rows.start, rows.stop))
                     writer.write_table(pa.table([index, column], schema=schema))
@@ -220,13 +222,6 @@ def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:
 def _parquet() -> tuple[Any, Any]:
     what = "writing .parquet"
     return require("pyarrow", what), require("pyarrow.parquet", what)
-
-
-def _blocks(book: Codebook) -> Iterator[tuple[slice, np.ndarray]]:
-    n_rows = max(1, _ENTRIES_AT_ONCE // book.D)
-    for first in range(0, book.N, n_rows):
-        rows = slice(first, min(first + n_rows, book.N))
-        yield rows, book[rows]
 
 
 def _plot_cosines(book: Codebook, path: Path) -> None:

@@ -76,10 +76,6 @@ def orthoplex(N: int, D: int, field: str = "real") -> float:
     N, D, field
         As in :func:`best`.
 
-    Returns
-    -------
-    float
-
     Examples
     --------
     >>> from primal.codebooks import bounds
@@ -107,10 +103,6 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
     ----------
     N, D, field
         As in :func:`best`.
-
-    Returns
-    -------
-    float
 
     Examples
     --------
@@ -154,10 +146,6 @@ def best(N: int, D: int, field: str = "real") -> Bound:
         Number of codes and of entries of a code.
     field : {"real", "complex"}, default="real"
         Of the entries.
-
-    Returns
-    -------
-    Bound
 
     Examples
     --------

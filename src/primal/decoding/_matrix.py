@@ -13,7 +13,7 @@ from typing import Protocol
 
 import numpy as np
 
-from primal._checks import callback, real_array, require_memory, whole_number
+from primal._checks import callback, real_array, require_memory, sized_array, whole_number
 from primal._forks import load_compiled
 from primal._parallel import over_rows
 from primal.bases import FrequencyTable
@@ -28,6 +28,7 @@ from primal.decoding._setup import set_up
 from primal.errors import DataError
 
 _BLOCK_ROWS = 1 << 12
+_LARGEST_VALUE = 2.0**52
 # More rows of equal, independent noise go the way of codes.
 _MOST_SEARCHED = 40
 _GOLDEN = 0.6180339887498949
@@ -113,10 +114,12 @@ class MatrixPlan:
         Parameters
         ----------
         y : array_like of shape (..., k)
-            Measured values, whole numbers off or not.
+            Measured values, whole numbers off or not, below 2**52 in size.
         """
         k, d = self._shape
-        values = real_array("y", y, last=k)
+        values, largest = sized_array("y", y, last=k)
+        if largest >= _LARGEST_VALUE:
+            raise DataError(f"y must be below 2**52 in size, got {largest:g}: it has no fraction.")
         rows, c = np.ascontiguousarray(values.reshape(-1, k)), self._n_candidates
         n = len(rows)
         require_memory(16 * n * c * (k + d), f"{c} candidates for each of {n} rows")

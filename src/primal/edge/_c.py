@@ -90,10 +90,6 @@ def export_c(
     **options
         `scale`, `zero`, `kind` and `inputs` of :func:`as_sensor`.
 
-    Returns
-    -------
-    report : HeaderReport
-
     Examples
     --------
     >>> import primal

@@ -108,10 +108,6 @@ def decode(
     progress : callable, optional
         Called with rows done and rows in all.
 
-    Returns
-    -------
-    report : DecodeReport
-
     Raises
     ------
     NotInvertibleError
@@ -252,17 +248,20 @@ def row_decoder(
     noise = recipe.stored.removesuffix("-phase") if noise is None else noise
     # Of rows that are there: linear where nothing wraps, else the lattice.
     plan: Any = None
-    linear = scales = plan
+    linear, scales = plan, getattr(m, "input_scales", None)
+    # Phases are of the map behind a kernel's, which takes x times the scales of its inputs.
+    behind = getattr(m, "map", m)
     if prior is not None:
-        plan = m.decode_plan(prior=prior, noise=noise, beam=beam)
+        plan = (m if scales is not None else behind).decode_plan(
+            prior=prior, noise=noise, beam=beam
+        )
     else:
         linear = _linear(recipe, extent, noise_turns(noise))
-        scales = getattr(m, "input_scales", None)
         if extent is not None and extent.low and extent.wraps and m.d <= _MOST_INPUTS:
-            behind, box = m, extent.box
-            if scales is not None:  # the map behind m takes x times these
+            box = extent.box
+            if scales is not None:
                 low, high = (tuple((end * scales).tolist()) for end in extent.range)
-                behind, box = m.map, Extent(low, high, True).box
+                box = Extent(low, high, True).box
             plan = behind.decode_plan(prior=box, noise=noise, beam=beam)
 
     def decoded(table: pa.Table) -> _Decoded:

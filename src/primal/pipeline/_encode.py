@@ -124,10 +124,6 @@ def encode(
     progress : callable, optional
         Called with rows done and rows in all (None while that is unknown).
 
-    Returns
-    -------
-    report : EncodeReport
-
     Examples
     --------
     >>> import numpy as np, primal
@@ -238,10 +234,6 @@ def merge(
     overwrite : bool, default=False
     progress : callable, optional
         Called with rows done and rows in all.
-
-    Returns
-    -------
-    report : EncodeReport
 
     Examples
     --------

@@ -232,7 +232,7 @@ def _run_there(job: Job, spans: list[Span], done: Collection[Key], engine: Ray) 
         finally:
             for one in waiting:
                 ray.cancel(one)
-            if waiting:  # nothing may be written after the caller has gone on
+            if waiting:  # nothing may be written after the caller has moved on
                 ray.wait(list(waiting), num_returns=len(waiting), timeout=60.0)
 
 

@@ -39,10 +39,6 @@ def count_inputs(
     src, columns, keep, on_error
         As of :func:`encode`.
 
-    Returns
-    -------
-    int
-
     Examples
     --------
     >>> import numpy as np
@@ -75,10 +71,6 @@ def scale_gamma(
         Bad rows are left out unless it is "raise".
     progress : callable, optional
         Called with rows read and rows in all (None where only reading will tell).
-
-    Returns
-    -------
-    float
 
     Examples
     --------

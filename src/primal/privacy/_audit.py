@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -70,10 +69,6 @@ def audit(
         same width are attacked as well.
     most_rows : int, default=2000
         More rows are thinned out evenly.
-
-    Returns
-    -------
-    report : Report
 
     Examples
     --------
@@ -155,7 +150,10 @@ def _baselines(known: np.ndarray, width: int) -> list[tuple[str, Any, Any]]:
     sigma = _TURNS_APART / max(float(np.sqrt(squared[squared > 0.0].mean())), 1e-30)
     keyed = keyed_scheme(d, D, sigma)
     public = DynamicPrime(d, D, sigma, basis="auto")
-    quantised = _quantised(public)
+
+    def quantised(rows: np.ndarray) -> np.ndarray:
+        return np.where(public.encode(rows) >= 0.0, 1.0, -1.0)
+
     return [
         ("no map", unprotected(0), unprotected(1)),
         ("random projection", _projection(d, D, 0), _projection(d, D, 1)),
@@ -163,10 +161,6 @@ def _baselines(known: np.ndarray, width: int) -> list[tuple[str, Any, Any]]:
         ("public prime map, one bit", quantised, quantised),
         ("keyed prime map, 4 bits", keyed(0), keyed(1)),
     ]
-
-
-def _quantised(m: DynamicPrime) -> Callable[[np.ndarray], np.ndarray]:
-    return lambda rows: np.where(m.encode(rows) >= 0.0, 1.0, -1.0)
 
 
 def _projection(d: int, D: int, number: int) -> Encoder:

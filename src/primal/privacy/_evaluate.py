@@ -16,14 +16,15 @@ from primal.errors import DataError, ParameterError
 from primal.privacy._estimates import Estimate, mean_range, median, share
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._lattice_attacks import data_prior, pairs_needed
-from primal.privacy._learned_attacks import Encoder, codes, labels_of, matrix, relative_errors
-from primal.privacy._metrics import (
-    equal_error_rate,
-    linkability,
-    linkability_floor,
-    threshold_at,
+from primal.privacy._learned_attacks import (
+    Encoder,
+    Ridge,
+    codes,
+    labels_of,
+    matrix,
+    relative_errors,
 )
-from primal.privacy._ridge import Ridge
+from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor, threshold_at
 from primal.privacy._schemes import GaussianFeatures, Scheme, encoder
 
 _FALSE_MATCHES = 0.01
@@ -175,14 +176,14 @@ def _own_keys(
 
 def _inverted(made: Any, rows: np.ndarray, strangers: np.ndarray) -> np.ndarray:
     """Return what is recovered of rows with the key: by lattice, or learned on other people."""
-    if isinstance(made, (KeyedPrime, GaussianFeatures)):
-        prior = data_prior(strangers)
-        if isinstance(made, KeyedPrime):
-            found = made.decode(made.template(rows), prior=prior).candidates[:, 0]
-        else:
-            found = made.decode(rows, prior)
-        return np.where(np.isnan(found), strangers.mean(axis=0), found)
-    return Ridge.fit(codes(made, strangers), strangers).predict(codes(made, rows))
+    prior = data_prior(strangers)
+    if isinstance(made, KeyedPrime):
+        found = made.decode(made.template(rows), prior=prior).candidates[:, 0]
+    elif isinstance(made, GaussianFeatures):
+        found = made.decode(rows, prior)
+    else:
+        return Ridge.fit(codes(made, strangers), strangers).predict(codes(made, rows))
+    return np.where(np.isnan(found), strangers.mean(axis=0), found)
 
 
 def _irreversibility(

@@ -26,8 +26,7 @@ from primal.decoding import Box, Gaussian, Integers, MatrixResult, plan_matrix
 from primal.engines import engine
 from primal.errors import DataError, ParameterError
 from primal.privacy._keys import Key, shown
-from primal.privacy._templates import packed, unit_waves, unpacked
-from primal.turns import LARGEST_LOG2_TURNS, primes
+from primal.turns import LARGEST_LOG2_TURNS, primes, rounded_phases, waves
 
 KEYED_BASES = ("hadamard", "signed", "table")
 _PRIMES_PER_ENTRY = 8
@@ -268,3 +267,32 @@ def _keyed_table(key: Key, basis: str, d: int, k: int, sigma: float) -> Table:
         table = FrequencyTable.from_floats(sigma * normal_entries(chosen).reshape(k, d))
     signs = 1 - 2 * minus(k * d).reshape(k, d).astype(np.int64)
     return FrequencyTable(signs * table.mantissas, table.exponents)
+
+
+def packed(turns: np.ndarray, bits: int) -> np.ndarray:
+    """Return uint32 phases (..., k) rounded to b bits, uint8 of shape (..., ceil(k b / 8))."""
+    codes = turns if bits == 32 else rounded_phases(turns, bits)
+    each = np.unpackbits(codes.astype(">u4")[..., None].view(np.uint8), axis=-1)[..., 32 - bits :]
+    return np.packbits(each.reshape(*turns.shape[:-1], turns.shape[-1] * bits), axis=-1)
+
+
+def unpacked(templates: object, k: int, bits: int) -> np.ndarray:
+    """Return the phases of templates, uint32 of shape (..., k) in units of 2**-32 turn."""
+    n_bytes = -(-k * bits // 8)
+    if not isinstance(templates, np.ndarray) or templates.dtype != np.uint8:
+        found = templates.dtype if isinstance(templates, np.ndarray) else type(templates).__name__
+        raise DataError(f"templates must be an array of uint8, got {found}.")
+    if templates.ndim == 0 or templates.shape[-1] != n_bytes:
+        raise DataError(
+            f"a template of this map has {n_bytes} bytes, got an array of shape {templates.shape}."
+        )
+    each = np.unpackbits(templates, axis=-1, count=k * bits).reshape(*templates.shape[:-1], k, bits)
+    words = np.zeros((*each.shape[:-1], 32), dtype=np.uint8)
+    words[..., :bits] = each
+    return np.packbits(words, axis=-1).view(">u4")[..., 0].astype(np.uint32)
+
+
+def unit_waves(turns: np.ndarray) -> np.ndarray:
+    """Return [cos | sin] of phases (n, k), scaled to length 1: products are similarities."""
+    cos, sin = waves(turns)
+    return np.concatenate([cos, sin], axis=-1).astype(np.float64) / np.sqrt(turns.shape[-1])

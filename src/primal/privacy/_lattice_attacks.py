@@ -44,7 +44,7 @@ def inversion(
         What the attacker knows of rows, for instance :func:`data_prior` of other people's.
     stored : {"float32", "uint16", "uint8"} or float, default="float32"
         What is stored of a row with a DynamicPrime, or how noisy the phases of `codes` are, as a
-        standard deviation in turns; a KeyedPrime has its own bits.
+        standard deviation in turns. Not with a KeyedPrime, which has its own bits.
     codes : array_like of shape (n, D), optional
         What the attacker sees of the rows, for instance features with noise; by default what the
         map makes of X. Not with a KeyedPrime.
@@ -66,22 +66,24 @@ def inversion(
     """
     rows = _rows(m, X)
     if isinstance(m, KeyedPrime):
-        if codes is not None:
-            raise ParameterError("codes go with a DynamicPrime: a KeyedPrime has its templates.")
+        if codes is not None or not isinstance(stored, str) or stored != "float32":
+            raise ParameterError(
+                "codes and stored go with a DynamicPrime, a KeyedPrime has templates of its own "
+                f"bits: got stored = {stored!r}."
+            )
         found = m.decode(m.template(rows), prior=prior).candidates[:, 0]
         knows = f"the key, templates of {m.bits} bits a phase, and where rows lie"
         return Finding("inversion", knows, _errors(found, rows, prior))
-    seen, kind = codes, stored
-    if isinstance(stored, (int, float)) and codes is not None:
-        kind = f"noise of {stored:.3g} turns"
-    elif stored not in ("float32", *_STORED):
+    seen, named = codes, isinstance(stored, str) and stored in ("float32", *_STORED)
+    if not named and (codes is None or isinstance(stored, str)):
         raise ParameterError(
             "stored must be 'float32', 'uint16' or 'uint8', or with codes a number of turns, got "
             f"{stored!r}."
         )
-    elif codes is None:
+    if codes is None:
         seen = m.encode(rows) if stored == "float32" else _STORED[str(stored)](m.turns(rows))
     plan = m.decode_plan(prior=prior, noise=stored)
+    kind = stored if named else f"noise of {plan.noise_turns:.3g} turns"
     # That codes are noisier or rarer than the plan assumes is part of the answer.
     found = plan.decode(seen, check=False).x
     if found.shape != rows.shape:
@@ -166,7 +168,7 @@ def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
     design = np.concatenate([known, np.ones((n_pairs, 1))], axis=1)
     # An offset is anywhere in a turn; entries of the frequencies have the mean square sigma**2.
     law = Gaussian([0.0] * m.d + [0.5], [m.sigma**2] * m.d + [0.09])
-    templates = _stored_turns(m, known)
+    templates = (m._phases(m.template(known)) + m._offsets * 2.0**-32) % 1.0  # offsets included
     found = plan_matrix(design, prior=law, noise=m.noise_turns).solve(templates.T)
     guess = np.concatenate([new, np.ones((len(new), 1))], axis=1) @ found.candidates[:, 0].T
     off = guess - m.turns(new) * 2.0**-32
@@ -226,10 +228,6 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
         Rows of other people than those who are attacked.
     widen : float, default=1.3
 
-    Returns
-    -------
-    prior : Gaussian
-
     Examples
     --------
     >>> import numpy as np
@@ -242,11 +240,6 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
     # A constant column says too little about people who are not in the data.
     floor = 1e-6 * np.trace(covariance) / len(covariance)
     return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))
-
-
-def _stored_turns(m: KeyedPrime, rows: np.ndarray) -> np.ndarray:
-    """Return what templates say of phases, offsets included, in turns."""
-    return (m._phases(m.template(rows)) + m._offsets * 2.0**-32) % 1.0
 
 
 def _keyed(m: object) -> KeyedPrime:

@@ -58,6 +58,7 @@ class Accountant:
     Parameters
     ----------
     epsilon : float
+        From 1e-9 to 1e4, between which OpenDP can convert it.
     delta : float
         Far below one over the number of records.
 
@@ -77,7 +78,7 @@ class Accountant:
     """
 
     def __init__(self, epsilon: float, delta: float) -> None:
-        self.epsilon = positive_scale("epsilon", epsilon)
+        self.epsilon = real_number("epsilon", epsilon, above=1e-9, below=1e4)
         self.delta = real_number("delta", delta, above=0.0, below=1.0)
         self.spent = 0.0
 

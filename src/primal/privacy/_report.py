@@ -47,17 +47,16 @@ class Subject:
 
     @property
     def membership(self) -> Estimate:
-        return self._of("membership in a sum", "AUC")
+        return self.finding("membership in a sum").numbers["AUC"]
 
     @property
     def linkage(self) -> Estimate:
-        return self._of("linkage", "linked")
+        return self.finding("linkage").numbers["linked"]
 
     @property
     def attribute(self) -> Estimate | None:
-        named = {f.attack: f for f in self.findings}
-        found = named.get("attribute inference")
-        return None if found is None else found.numbers["accuracy"]
+        found = [f.numbers for f in self.findings if f.attack == "attribute inference"]
+        return found[0]["accuracy"] if found else None
 
     def numbers(self) -> dict[str, Estimate | None]:
         """Return the four numbers by name."""
@@ -66,9 +65,6 @@ class Subject:
     def finding(self, attack: str) -> Finding:
         """Return what an attack found, by its name."""
         return next(f for f in self.findings if f.attack == attack)
-
-    def _of(self, attack: str, number: str) -> Estimate:
-        return self.finding(attack).numbers[number]
 
 
 @dataclass(frozen=True)

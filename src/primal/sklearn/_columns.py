@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import raised_as, whole_number
 from primal._hash import stable_position
+from primal.codebooks import gram_statistics
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import StaticPrime
 from primal.sklearn._contract import SpecMixin, checked_by_host, columns, validate_data
@@ -28,8 +29,6 @@ _DATE_KINDS = ("datetime", "timedelta", "period", "Date", "Duration")
 _DATES = (datetime.date, datetime.time, datetime.timedelta)
 # Far more than any machine holds: beyond it D, rounded up to even, would be named instead.
 _MOST_COMPONENTS = 1 << 48
-# Codes compared at once.
-_BLOCK_CODES = 2048
 
 
 class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
@@ -334,10 +333,6 @@ class PrimeHasher(ColumnCodes):
 
 
 def _certify(codes: np.ndarray) -> HashCertificate:
-    worst = 0.0
-    for first in range(0, len(codes), _BLOCK_CODES):
-        similarities = codes[first : first + _BLOCK_CODES] @ codes.T
-        rows = np.arange(len(similarities))
-        similarities[rows, first + rows] = 0.0
-        worst = max(worst, float(np.abs(similarities).max()))
-    return HashCertificate(len(codes), worst)
+    if len(codes) < 2:
+        return HashCertificate(len(codes), 0.0)
+    return HashCertificate(len(codes), gram_statistics(codes, bins=1).coherence)

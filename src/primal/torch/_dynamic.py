@@ -195,7 +195,9 @@ class DynamicPrime(PrimeLayer):
             wide = torch.promote_types(x.dtype, torch.float32)
             wide = wide if x.is_floating_point() else torch.float64
             x = x.to(wide) * self._parameter("scale", x).to(wide)
-        if self.precision == "fast" and (self._learns_frequencies or not self._is_transform):
+        # Exact features of a transform are made without a matrix, and so faster than others.
+        exact = self.precision == "exact" or _operators.is_transform(self._table.key)
+        if self._learns_frequencies or not exact:
             return F.dynamic_prime_fast(x, self._frequencies_on(x.device), **options)
         if self._input_scales is not None:
             x = x.double() * self._input_scales_on(x.device)
@@ -224,11 +226,6 @@ class DynamicPrime(PrimeLayer):
     @property
     def _learns_frequencies(self) -> bool:
         return self.learnable_frequencies or self.learnable_scale == "frequency"
-
-    @property
-    def _is_transform(self) -> bool:
-        """Whether exact features are made without a matrix, and so faster than others."""
-        return _operators.is_transform(self._table.key)
 
     def reset_parameters(self) -> None:
         """Set what is learned back to the prime frequencies."""

@@ -172,7 +172,7 @@ def input_gradient(
 ) -> Tensor:
     """Return the gradient of `fast_features` with respect to x, in one pass over the rows."""
     flat = _rows(x)
-    incoming = gradient.detach().reshape(flat.shape[0], -1).contiguous()
+    incoming = gradient.detach().reshape(len(flat), gradient.shape[-1]).contiguous()
     wide = frequencies.detach().double().contiguous()
     finish = Finish(quarter_turns, amplitude, interleaved, flat.dtype)
     if not (flat.numel() and wide.numel()):
@@ -194,7 +194,7 @@ def transform_gradient(
 ) -> Tensor:
     """Return the gradient of `exact_features` of a table of ``hadamard`` with respect to x."""
     flat = _rows(x)
-    incoming = gradient.detach().reshape(flat.shape[0], -1).contiguous()
+    incoming = gradient.detach().reshape(len(flat), gradient.shape[-1]).contiguous()
     shared, finish = shared_table(table), Finish(0, amplitude, interleaved, flat.dtype)
     if not (flat.numel() and shared.shape[0]):
         out = torch.zeros_like(flat)

@@ -107,15 +107,9 @@ def static_prime_range(
     n = whole_number("n", n)
     if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
         offset = whole_number("offset", offset, least=-(2**63))
-    if not isinstance(increments, Tensor) or increments.dtype != torch.int64:
-        raise DataError(
-            f"increments must be a tensor of int64, got {_kind(increments)}: use increment_tensor."
-        )
-    if increments.ndim != 1 or increments.layout != torch.strided:
-        raise DataError(
-            f"increments must have one axis and be dense, got shape {tuple(increments.shape)}."
-        )
-    require_memory(8 * n * increments.numel(), f"the codes of n = {n} positions")
+    require_memory(
+        8 * n * checked_increments(increments).numel(), f"the codes of n = {n} positions"
+    )
     if not (offset >= -(2**63) and offset + n <= 2**63):
         raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}.")
     return _operators.range_codes(
@@ -203,12 +197,7 @@ def dynamic_prime_fast(
     >>> F.dynamic_prime_fast(torch.tensor([1.0]), torch.tensor([[0.125], [0.5]]))[:2]
     tensor([ 0.7071, -1.0000])
     """
-    if not isinstance(frequencies, Tensor) or not frequencies.is_floating_point():
-        raise DataError(f"frequencies must be a floating tensor, got {_kind(frequencies)}.")
-    if frequencies.ndim != 2 or frequencies.layout != torch.strided:
-        shape = tuple(frequencies.shape)
-        raise DataError(f"frequencies must be a dense matrix, got shape {shape}.")
-    x = checked_points(x, frequencies.shape[1])
+    x = checked_points(x, _checked_matrix("frequencies", frequencies).shape[1])
     check_device("frequencies", frequencies, x)
     return _features(x, frequencies, (0,), layout, dtype, amplitude)
 

@@ -140,6 +140,7 @@ export class DynamicPrime extends Prime {
   }
 
   rows(x) {
+    if (x.length % this.d) throw RangeError(`${x.length} values are no rows of ${this.d}`);
     for (const v of x) if (!(abs(v) <= WORD / this.largest)) throw RangeError(`x = ${v} is not below ${WORD / this.largest}`);
     return x.length / this.d;
   }

@@ -52,9 +52,16 @@ def options(
     else:
         parser.set_defaults(device=None)
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
-    parser.add_argument("--seeds", type=int, default=seeds, help="number of seeds")
+    parser.add_argument(
+        "--seeds", type=int, help=f"how many, 1 or more  [default: {seeds}, or 1 if quick]"
+    )
     parser.add_argument("--draw", action="store_true", help="only draw what was measured")
-    return parser.parse_args(argv)
+    chosen = parser.parse_args(argv)
+    if chosen.seeds is None:
+        chosen.seeds = 1 if chosen.quick else seeds
+    if chosen.seeds < 1:
+        parser.error(f"--seeds must be 1 or more, got {chosen.seeds}")
+    return chosen
 
 
 def run_all(
@@ -143,7 +150,8 @@ def total_seconds(runs: Iterable[Settings]) -> str:
     """Return what all runs cost together and on what, as a sentence."""
     listed = list(runs)
     machines = ", ".join(sorted({run["machine"] for run in listed}))
-    return f"{len(listed)} runs took {sum(run['seconds'] for run in listed):.0f} s on {machines}."
+    seconds = sum(run["seconds"] for run in listed)
+    return f"{len(listed)} runs took {seconds:.0f} s on {machines or 'no machine'}."
 
 
 class Study:
@@ -188,6 +196,8 @@ class Study:
         for text in tables:
             print(text, end="\n\n")
         print(total_seconds(self.runs))
+        if not self.runs:
+            return []
         with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
             draw(self.chosen.out)
         return self.runs

@@ -77,7 +77,7 @@ def settings(chosen: argparse.Namespace) -> list[Settings]:
             "method": method,
             "rates": list(RATES),
             "scales": list(PROBLEMS[name]().scales) if method != "coordinates" else [0.0],
-            "seeds": 1 if chosen.quick else chosen.seeds,
+            "seeds": chosen.seeds,
             "steps": 5 if chosen.quick else 15_000,
             "points": 64 if chosen.quick else 1024,
         }

@@ -81,7 +81,7 @@ def client_settings(chosen, data: str) -> list[Settings]:
         | {"rows": list(sizes), "epochs": 10 if chosen.quick else 30, "seed": seed}
         for client, listed in noises.items()
         for noise in listed
-        for seed in range(1 if chosen.quick else chosen.seeds)
+        for seed in range(chosen.seeds)
     ]
 
 
