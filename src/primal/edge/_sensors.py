@@ -11,9 +11,8 @@ from primal._checks import one_of, positions, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.bases import HadamardTable
-from primal.edge._fixed import Exact
 from primal.edge._q15 import waves_q15
-from primal.edge._schemes import ExactScheme, HadamardScheme, Scheme, TableScheme
+from primal.edge._schemes import Exact, ExactScheme, HadamardScheme, Scheme, TableScheme
 from primal.engines import Finish, write_features
 from primal.errors import DataError, ParameterError, SpecError
 from primal.maps import DynamicPrime, KernelPrime
@@ -265,7 +264,8 @@ def in_columns(cos: np.ndarray, sin: np.ndarray, layout: str, D: int) -> np.ndar
     """Return values of cosines and sines (..., k) in the D columns of a layout."""
     if layout == "block":
         return np.concatenate([cos, sin], axis=-1)[..., :D]
-    return np.stack([cos, sin], axis=-1).reshape(*cos.shape[:-1], 2 * cos.shape[-1])[..., :D]
+    both = np.stack([cos, sin], axis=-1)
+    return both.reshape(*cos.shape[:-1], 2 * cos.shape[-1])[..., :D]
 
 
 def scaled_q15(values: np.ndarray, factors: np.ndarray) -> np.ndarray:
