@@ -67,6 +67,10 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     dtype : {"float64", "float32"}, default="float64"
         Precision of the cosines; float32 takes half the time and is off by about 1e-7.
 
+    Returns
+    -------
+    GramStatistics
+
     Examples
     --------
     >>> import primal
@@ -124,6 +128,10 @@ def toeplitz_statistics(
         Squares of the amplitudes, with sum 1; by default all equal.
     bins : int, default=200
         Bins of the histogram over [-1, 1].
+
+    Returns
+    -------
+    GramStatistics
 
     Examples
     --------

@@ -76,6 +76,10 @@ def orthoplex(N: int, D: int, field: str = "real") -> float:
     N, D, field
         As in :func:`best`.
 
+    Returns
+    -------
+    float
+
     Examples
     --------
     >>> from primal.codebooks import bounds
@@ -103,6 +107,10 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
     ----------
     N, D, field
         As in :func:`best`.
+
+    Returns
+    -------
+    float
 
     Examples
     --------
@@ -146,6 +154,10 @@ def best(N: int, D: int, field: str = "real") -> Bound:
         Number of codes and of entries of a code.
     field : {"real", "complex"}, default="real"
         Of the entries.
+
+    Returns
+    -------
+    Bound
 
     Examples
     --------

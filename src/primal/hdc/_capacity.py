@@ -71,6 +71,10 @@ def certify(codes: Any) -> SimilarityCertificate:
     ----------
     codes : Codes or complex array of shape (n, k)
 
+    Returns
+    -------
+    SimilarityCertificate
+
     Examples
     --------
     >>> from primal import hdc
@@ -112,6 +116,10 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
     accuracy : float, default=0.99
         Share of the items that the matched filter is to find, strictly between 0 and 1; pursuits
         break down within a few items.
+
+    Returns
+    -------
+    int
 
     Examples
     --------

@@ -61,6 +61,10 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
         "message" (passing) weighs all items at once, knowing that weights are 0 or about 1, then
         pursues: it decodes the fullest bundles.
 
+    Returns
+    -------
+    Decoded
+
     Examples
     --------
     Which 200 of 1000 words were added up in one vector of 512 numbers?

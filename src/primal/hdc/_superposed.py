@@ -277,6 +277,10 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
     items : ItemMemory
         All items that may be in a slot.
 
+    Returns
+    -------
+    Recalled
+
     Examples
     --------
     >>> from primal import hdc

@@ -108,6 +108,10 @@ def decode(
     progress : callable, optional
         Called with rows done and rows in all.
 
+    Returns
+    -------
+    report : DecodeReport
+
     Raises
     ------
     NotInvertibleError

@@ -124,6 +124,10 @@ def encode(
     progress : callable, optional
         Called with rows done and rows in all (None while that is unknown).
 
+    Returns
+    -------
+    report : EncodeReport
+
     Examples
     --------
     >>> import numpy as np, primal
@@ -234,6 +238,10 @@ def merge(
     overwrite : bool, default=False
     progress : callable, optional
         Called with rows done and rows in all.
+
+    Returns
+    -------
+    report : EncodeReport
 
     Examples
     --------

@@ -39,6 +39,10 @@ def count_inputs(
     src, columns, keep, on_error
         As of :func:`encode`.
 
+    Returns
+    -------
+    int
+
     Examples
     --------
     >>> import numpy as np
@@ -71,6 +75,10 @@ def scale_gamma(
         Bad rows are left out unless it is "raise".
     progress : callable, optional
         Called with rows read and rows in all (None where only reading will tell).
+
+    Returns
+    -------
+    float
 
     Examples
     --------

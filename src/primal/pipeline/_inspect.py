@@ -89,6 +89,10 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     source : path, pattern or sequence of paths, optional
         Its input. By default where the manifest says it was, if it is still there unchanged.
 
+    Returns
+    -------
+    inspection : Inspection
+
     Examples
     --------
     >>> import numpy as np, primal

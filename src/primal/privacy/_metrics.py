@@ -24,6 +24,10 @@ def equal_error_rate(genuine: object, impostor: object) -> float:
     genuine, impostor : array_like
         Scores of pairs of one person and of two, the higher the closer.
 
+    Returns
+    -------
+    rate : float
+
     Examples
     --------
     >>> from primal.privacy import equal_error_rate
@@ -83,6 +87,10 @@ def linkability_floor(n_mated: int, n_non_mated: int, *, draws: int = 40) -> Est
     n_mated, n_non_mated : int
         Numbers of scores.
     draws : int, default=40
+
+    Returns
+    -------
+    floor : Estimate
 
     Examples
     --------

@@ -223,6 +223,10 @@ def frequency_table(
     rows : tuple of int, optional
         Of a basis: the first frequency and the one after the last; all by default.
 
+    Returns
+    -------
+    SharedTable
+
     Examples
     --------
     >>> import primal
