@@ -14,6 +14,9 @@ Distance: mean and standard deviation at 2,000 points beside scikit-learn's exac
 rows drawn from it, as shares of the root mean square of each, with the error of the kernel on the
 same rows. The deviation is printed as `predict` returns it, with the noise of a measurement, and
 that of the function alone.
+
+Foresight: `posterior_error_` over the error of the mean that it estimates, in cases drawn at random
+over kernels, laws, numbers of columns, features and rows, and noise.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from __future__ import annotations
 import argparse
 import os
 import time
+import warnings
 
 import numpy as np
 from scipy import linalg
@@ -28,6 +32,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from primal._parallel import single_threaded_blas
+from primal.errors import NumericalWarning
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn._evidence import feature_blocks
 
@@ -94,12 +99,46 @@ def distance(kernel, d: int, D: int, n: int) -> list[float]:
     return [error, *(float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs)]
 
 
+def foresight(n_cases: int) -> None:
+    """Print quantiles of estimated over true errors of the mean, and how often warnings are due."""
+    random, shares, right = np.random.default_rng(19), [], 0
+    laws = (random.standard_normal, random.random, random.standard_exponential)
+    for _ in range(n_cases):
+        d, n = int(random.integers(1, 13)), int(random.integers(100, 1500))
+        D, noise = int(2 ** random.integers(5, 11)), 10.0 ** random.uniform(-4.0, 0.0)
+        length = np.sqrt(d) * 10.0 ** random.uniform(-0.5, 0.5)
+        shape = Matern(length, nu=random.choice([0.5, 1.5, 2.5, np.inf]))
+        kernel = 1.0 * shape + WhiteKernel(noise)
+        law = laws[random.integers(len(laws))]
+        X, new = law(size=(n, d)), law(size=(500, d))
+        y = linalg.cholesky(kernel(X), lower=True) @ random.standard_normal((n, 8))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumericalWarning)
+            ours = PrimeGaussianProcessRegressor(kernel, n_components=D, optimizer=None).fit(X, y)
+        theirs = GaussianProcessRegressor(kernel, optimizer=None).fit(X, y)
+        error = float(np.sqrt(np.square(ours.predict(new) - theirs.predict(new)).mean()))
+        right += (error > 0.1) == (ours.posterior_error_ > 0.1)
+        if error > 1e-3:
+            shares.append(ours.posterior_error_ / error)
+    least, low, middle, high, most = np.quantile(shares, [0.0, 0.05, 0.5, 0.95, 1.0])
+    print(f"posterior_error_ over the error of the mean, {len(shares)} cases above 1e-3 of them:")
+    print(
+        f"  {least:.2f} at least, 5 % {low:.2f}, median {middle:.2f}, 95 % {high:.2f}, {most:.2f}"
+    )
+    print(f"  on the right side of 0.1: {right} of {n_cases}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--rows", type=int, default=100_000)
     parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", type=int, default=200, help="of foresight")
+    parser.add_argument("--only-foresight", action="store_true")
     options = parser.parse_args()
     os.environ["PRIMAL_THREADS"] = "1"
+    foresight(options.cases)
+    if options.only_foresight:
+        return
     n, D = options.rows, 1024
     for d in (1, 2, 3, 4, 8):
         with single_threaded_blas():

@@ -237,6 +237,14 @@ def test_what_cannot_be_made_is_refused(options, said):
         primal.KernelPrime(**options)
 
 
+@pytest.mark.parametrize(("d", "D"), [(7, 64), (8, 32)])
+def test_a_lattice_far_too_small_for_the_law_knows_it(d, D):
+    """Of points so far apart that their kernel matrix is nearly an identity."""
+    options = {"d": d, "D": D, "kernel": "laplacian", "gamma": 5.0, "width": 3.0}
+    assert primal.KernelPrime(**options, method="lattice").predicted_error > 1.0
+    assert primal.KernelPrime(**options, method="auto").method == "growable"
+
+
 def test_auto_keeps_what_has_no_design():
     for options in ({"d": 1, "D": 1}, {"d": 30, "D": 64}, {"d": 2, "D": 64, "kernel": "prime"}):
         assert primal.KernelPrime(**options, method="auto").method == "growable"

@@ -1,6 +1,7 @@
 """Gaussian processes on features: dense linear algebra and scikit-learn's own are the oracles."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -19,7 +20,7 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from primal import KernelPrime
-from primal.errors import DataError, ParameterError, PrimalError
+from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
 from primal.kernels import spread_rows
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn import _evidence as evidence_module
@@ -381,3 +382,67 @@ def test_bad_calls():
         model.log_marginal_likelihood(eval_gradient=True)
     with pytest.raises(PrimalError, match="random_state"):
         model.sample_y(NEW, random_state="seed")
+
+
+@pytest.mark.parametrize("y", [Y, BOTH], ids=["one target", "two"])
+def test_evidence_of_few_rows_is_that_of_features(y, monkeypatch):
+    """Up to half as many rows as features have a matrix of their own size."""
+    rows, targets = X[:32], y[:32].reshape(32, -1)
+    m = KernelPrime(2, 64, "matern32", 0.4)
+    arguments = (m, rows, targets, np.array([0.8, 1.5]), 1.7, 0.05)
+    few = evidence_module.evidence(*arguments, gradient=True)
+    monkeypatch.setattr(evidence_module, "_evidence_of_few", None)  # which would fail
+    twice = (m, np.tile(rows, (2, 1)), np.tile(targets, (2, 1)), *arguments[3:])
+    evidence_module.evidence(*twice, gradient=True)
+    with pytest.raises(TypeError):
+        evidence_module.evidence(*arguments, gradient=True)
+    # A row more, so far away that it tells nothing of the others.
+    far, zero = np.full((1, 2), 1e6), np.zeros((1, targets.shape[1]))
+    monkeypatch.setattr(KernelPrime, "encode", _encode_without_the_far(KernelPrime.encode))
+    padded = (m, np.vstack([rows, far]), np.vstack([targets, zero]), *arguments[3:])
+    many = evidence_module.evidence(*padded, gradient=True)
+    n_targets = targets.shape[1]
+    alone = -0.5 * n_targets * np.log(2.0 * np.pi * 0.05)
+    assert few.value == pytest.approx(many.value - alone, rel=1e-11)
+    assert few.by_signal == pytest.approx(many.by_signal, rel=1e-9)
+    assert few.by_noise == pytest.approx(many.by_noise + 0.5 * n_targets, rel=1e-9)
+    np.testing.assert_allclose(few.by_lengths, many.by_lengths, rtol=1e-9)
+
+
+def _encode_without_the_far(encode):
+    def zeroed(self, x, **options):
+        Z = encode(self, x, **options)
+        Z[np.abs(x[:, 0]) > 1e5] = 0.0
+        return Z
+
+    return zeroed
+
+
+# Kernels, laws and sizes other than those that the number of rows was chosen with.
+ERROR_CASES = {
+    "exact": (RBF(1.5), 2, 256, 400, 0.05, np.random.Generator.standard_normal),
+    "little": (Matern(1.5, nu=2.5), 2, 256, 500, 0.05, np.random.Generator.random),
+    "rough": (Matern(0.8, nu=0.5), 2, 512, 500, 0.1, np.random.Generator.standard_normal),
+    "skew": (RBF(2.0), 4, 128, 500, 0.1, np.random.Generator.standard_exponential),
+    "many columns": (Matern(6.0, nu=1.5), 12, 256, 500, 0.2, np.random.Generator.standard_normal),
+}
+
+
+@pytest.mark.parametrize("case", ERROR_CASES)
+def test_the_error_of_the_posterior_is_foreseen(case):
+    kernel, d, D, n, noise, draw = ERROR_CASES[case]
+    random = np.random.default_rng(11)
+    x, new = draw(random, (n, d)), draw(random, (300, d))
+    kernel = 2.0 * kernel + WhiteKernel(noise)
+    y = np.linalg.cholesky(kernel(x)) @ random.standard_normal((n, 8))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ours = PrimeGaussianProcessRegressor(kernel, n_components=D, optimizer=None).fit(x, y)
+    theirs = GaussianProcessRegressor(kernel, optimizer=None).fit(x, y)
+    error = np.sqrt(np.square(ours.predict(new) - theirs.predict(new)).mean() / 2.0)
+    # An estimate: `tools/gp_bars.py --only-foresight` has its law, these are within a factor of 2.5.
+    assert error / 2.5 < ours.posterior_error_ + 1e-3 < 2.5 * error + 2e-3
+    assert [w.category for w in caught] == [NumericalWarning] * (ours.posterior_error_ > 0.1)
+    assert (error > 0.1) == (case in ("rough", "many columns"))
+    if error > 0.1:
+        assert f"{D} features are few" in str(caught[0].message)

@@ -1,7 +1,6 @@
 """Learners with a kernel made of parts; scikit-learn's own kernels and models are the oracles."""
 
 import pickle
-import warnings
 
 import numpy as np
 import pytest
@@ -160,12 +159,11 @@ def test_classifiers_learn_with_parts_and_are_saved(model, tmp_path):
 
 def test_what_parts_cannot_do_says_what_to_do():
     made = PrimeRidgeClassifier(64, kernel=KERNEL).fit(X, LABELS)
-    with pytest.raises(ParameterError, match="cannot grow.*make a new map with a larger D"):
+    with pytest.raises(ParameterError, match=r"cannot grow.*make a new map with a larger D"):
         made.grow(128, X, LABELS)
     with pytest.raises(ParameterError, match="every part of a kernel has its own gamma"):
         PrimeRidgeClassifier(64, kernel=KERNEL, gamma=0.5).fit(X, LABELS)
     with pytest.raises(ParameterError, match="needs an even D"):
         PrimeRidgeClassifier(63, kernel=KERNEL).fit(X, LABELS)
-    with warnings.catch_warnings(), pytest.raises(SpecError, match="type"):
-        warnings.simplefilter("error")
+    with pytest.raises(SpecError, match="type"):
         PrimeRidgeClassifier(64, kernel={"type": "unknown"}).fit(X, LABELS)
