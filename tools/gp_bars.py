@@ -1,6 +1,6 @@
 """The bars of Gaussian processes: what fit and predict cost, and how far they are from exact.
 
-    python tools/gp_bars.py
+    python tools/gp_bars.py [cost] [distance] [foresight]
 
 Cost: one fit on n rows and one prediction with standard deviation at n others, as a multiple of one
 pass of the float64 features over n rows plus one Cholesky factorisation. All are seconds of
@@ -25,6 +25,7 @@ import argparse
 import os
 import time
 import warnings
+from functools import partial
 
 import numpy as np
 from scipy import linalg
@@ -36,7 +37,7 @@ from primal.errors import NumericalWarning
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn._evidence import feature_blocks
 
-NOISE = 0.01
+NOISE, D = 0.01, 1024
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -83,7 +84,7 @@ def costs(n: int, D: int, d: int, n_rounds: int) -> dict[str, float]:
 
 
 def distance(kernel, d: int, D: int, n: int) -> list[float]:
-    """Return the error of the kernel, and the distances of mean and both standard deviations."""
+    """Return the error of the kernel, the distances of mean and both deviations, the estimate."""
     X, new = data(n, d)[0], data(n, d, seed=1)[0]
     random = np.random.default_rng(2)
     K = kernel(X)  # with the noise
@@ -96,7 +97,8 @@ def distance(kernel, d: int, D: int, n: int) -> list[float]:
         mean, std = model.predict(new, return_std=True)
         results.append((mean, std, np.sqrt(std**2 - NOISE)))
     pairs = zip(*results, strict=True)
-    return [error, *(float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs)]
+    apart = [float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs]
+    return [error, *apart, ours.posterior_error_]
 
 
 def foresight(n_cases: int) -> None:
@@ -128,38 +130,48 @@ def foresight(n_cases: int) -> None:
     print(f"  on the right side of 0.1: {right} of {n_cases}")
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    parser.add_argument("--cases", type=int, default=200, help="of foresight")
-    parser.add_argument("--only-foresight", action="store_true")
-    options = parser.parse_args()
+def all_costs(n: int, n_rounds: int) -> None:
     os.environ["PRIMAL_THREADS"] = "1"
-    foresight(options.cases)
-    if options.only_foresight:
-        return
-    n, D = options.rows, 1024
     for d in (1, 2, 3, 4, 8):
         with single_threaded_blas():
-            found = costs(n, D, d, options.rounds)
+            found = costs(n, D, d, n_rounds)
         for name, time_s in found.items():
             print(f"  {name:<22}{time_s:8.2f}")
         total, unit = found["fit"] + found["predict"], found["features"] + found["Cholesky"]
         least = (2.0 * found["features"] + found["Cholesky"] + found["matrix product"]) / unit
         print(f"  fit and predict over one pass and one Cholesky: {total / unit:.2f} (bar 3)")
-        print(f"  least ratio of a way through features: {least:.2f}")
+        print(f"  least ratio of a way through features: {least:.2f}", flush=True)
+
+
+def distances() -> None:
     print("exact process on 2,000 rows: error of the kernel; mean, deviation with noise (bar 1 %)")
-    print("and of the function alone")
+    print("and of the function alone; posterior_error_")
     cases = [(1, 1.0, D), (1, 0.3, D), (2, 1.0, D), (2, 3.0, D), (4, 3.0, D), (2, 1.0, 4 * D)]
     for nu in (np.inf, 2.5, 1.5):
-        for d, length, D in cases:
+        for d, length, n_features in cases:
             shape = Matern(length, nu=nu) if nu < np.inf else RBF(length)
-            error, *apart = distance(1.0 * shape + WhiteKernel(NOISE), d, D, 2_000)
+            kernel = 1.0 * shape + WhiteKernel(NOISE)
+            error, *apart, foreseen = distance(kernel, d, n_features, 2_000)
             shown = "  ".join(f"{share:.2%}" for share in apart)
             name = f"Matern {nu}" if nu < np.inf else "RBF"
-            print(f"  {name:<11}d = {d}, length {length}, D = {D}: {error:.1e}  {shown}")
+            print(
+                f"  {name:<11}d = {d}, length {length}, D = {n_features}: {error:.1e}  {shown}  "
+                f"{foreseen:.2%}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help="cost, distance, foresight; all by default")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", type=int, default=200, help="of foresight")
+    given = parser.parse_args()
+    parts = {
+        "cost": partial(all_costs, given.rows, given.rounds),
+        "distance": distances,
+        "foresight": partial(foresight, given.cases),
+    }
+    for part in given.parts or parts:
+        parts[part]()

@@ -418,7 +418,7 @@ def test_the_error_of_the_posterior_is_foreseen(case):
         ours = PrimeGaussianProcessRegressor(kernel, n_components=D, optimizer=None).fit(x, y)
     theirs = GaussianProcessRegressor(kernel, optimizer=None).fit(x, y)
     error = np.sqrt(np.square(ours.predict(new) - theirs.predict(new)).mean() / 2.0)
-    # An estimate, whose law `tools/gp_bars.py --only-foresight` prints: a factor of 2.5 for these.
+    # An estimate, whose law `tools/gp_bars.py foresight` prints: a factor of 2.5 for these.
     assert error / 2.5 < ours.posterior_error_ + 1e-3 < 2.5 * error + 2e-3
     assert [w.category for w in caught] == [NumericalWarning] * (ours.posterior_error_ > 0.1)
     assert (error > 0.1) == (case in ("rough", "many columns"))
