@@ -1,6 +1,6 @@
 """The bars of Gaussian processes: what fit and predict cost, and how far they are from exact.
 
-    python tools/gp_bars.py
+    python tools/gp_bars.py [cost] [distance] [foresight]
 
 Cost: one fit on n rows and one prediction with standard deviation at n others, as a multiple of one
 pass of the float64 features over n rows plus one Cholesky factorisation. All are seconds of
@@ -14,6 +14,9 @@ Distance: mean and standard deviation at 2,000 points beside scikit-learn's exac
 rows drawn from it, as shares of the root mean square of each, with the error of the kernel on the
 same rows. The deviation is printed as `predict` returns it, with the noise of a measurement, and
 that of the function alone.
+
+Foresight: `posterior_error_` over the error of the mean that it estimates, in cases drawn at random
+over kernels, laws, numbers of columns, features and rows, and noise.
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from __future__ import annotations
 import argparse
 import os
 import time
+import warnings
+from functools import partial
 
 import numpy as np
 from scipy import linalg
@@ -28,10 +33,11 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from primal._parallel import single_threaded_blas
+from primal.errors import NumericalWarning
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn._evidence import feature_blocks
 
-NOISE = 0.01
+NOISE, D = 0.01, 1024
 
 
 def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -78,7 +84,7 @@ def costs(n: int, D: int, d: int, n_rounds: int) -> dict[str, float]:
 
 
 def distance(kernel, d: int, D: int, n: int) -> list[float]:
-    """Return the error of the kernel, and the distances of mean and both standard deviations."""
+    """Return the error of the kernel, the distances of mean and both deviations, the estimate."""
     X, new = data(n, d)[0], data(n, d, seed=1)[0]
     random = np.random.default_rng(2)
     K = kernel(X)  # with the noise
@@ -91,36 +97,81 @@ def distance(kernel, d: int, D: int, n: int) -> list[float]:
         mean, std = model.predict(new, return_std=True)
         results.append((mean, std, np.sqrt(std**2 - NOISE)))
     pairs = zip(*results, strict=True)
-    return [error, *(float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs)]
+    apart = [float(np.linalg.norm(a - b) / np.linalg.norm(b)) for a, b in pairs]
+    return [error, *apart, ours.posterior_error_]
 
 
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=5)
-    options = parser.parse_args()
+def foresight(n_cases: int) -> None:
+    """Print quantiles of estimated over true errors of the mean, and how often warnings are due."""
+    random, shares, right = np.random.default_rng(19), [], 0
+    laws = (random.standard_normal, random.random, random.standard_exponential)
+    for _ in range(n_cases):
+        d, n = int(random.integers(1, 13)), int(random.integers(100, 1500))
+        D, noise = int(2 ** random.integers(5, 11)), 10.0 ** random.uniform(-4.0, 0.0)
+        length = np.sqrt(d) * 10.0 ** random.uniform(-0.5, 0.5)
+        shape = Matern(length, nu=random.choice([0.5, 1.5, 2.5, np.inf]))
+        kernel = 1.0 * shape + WhiteKernel(noise)
+        law = laws[random.integers(len(laws))]
+        X, new = law(size=(n, d)), law(size=(500, d))
+        y = linalg.cholesky(kernel(X), lower=True) @ random.standard_normal((n, 8))
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", NumericalWarning)
+            ours = PrimeGaussianProcessRegressor(kernel, n_components=D, optimizer=None).fit(X, y)
+        theirs = GaussianProcessRegressor(kernel, optimizer=None).fit(X, y)
+        error = float(np.sqrt(np.square(ours.predict(new) - theirs.predict(new)).mean()))
+        right += (error > 0.1) == (ours.posterior_error_ > 0.1)
+        if error > 1e-3:
+            shares.append(ours.posterior_error_ / error)
+    least, low, middle, high, most = np.quantile(shares, [0.0, 0.05, 0.5, 0.95, 1.0])
+    print(f"posterior_error_ over the error of the mean, {len(shares)} cases above 1e-3 of them:")
+    print(
+        f"  {least:.2f} at least, 5 % {low:.2f}, median {middle:.2f}, 95 % {high:.2f}, {most:.2f}"
+    )
+    print(f"  on the right side of 0.1: {right} of {n_cases}")
+
+
+def all_costs(n: int, n_rounds: int) -> None:
     os.environ["PRIMAL_THREADS"] = "1"
-    n, D = options.rows, 1024
     for d in (1, 2, 3, 4, 8):
         with single_threaded_blas():
-            found = costs(n, D, d, options.rounds)
+            found = costs(n, D, d, n_rounds)
         for name, time_s in found.items():
             print(f"  {name:<22}{time_s:8.2f}")
         total, unit = found["fit"] + found["predict"], found["features"] + found["Cholesky"]
         least = (2.0 * found["features"] + found["Cholesky"] + found["matrix product"]) / unit
         print(f"  fit and predict over one pass and one Cholesky: {total / unit:.2f} (bar 3)")
-        print(f"  least ratio of a way through features: {least:.2f}")
+        print(f"  least ratio of a way through features: {least:.2f}", flush=True)
+
+
+def distances() -> None:
     print("exact process on 2,000 rows: error of the kernel; mean, deviation with noise (bar 1 %)")
-    print("and of the function alone")
+    print("and of the function alone; posterior_error_")
     cases = [(1, 1.0, D), (1, 0.3, D), (2, 1.0, D), (2, 3.0, D), (4, 3.0, D), (2, 1.0, 4 * D)]
     for nu in (np.inf, 2.5, 1.5):
-        for d, length, D in cases:
+        for d, length, n_features in cases:
             shape = Matern(length, nu=nu) if nu < np.inf else RBF(length)
-            error, *apart = distance(1.0 * shape + WhiteKernel(NOISE), d, D, 2_000)
+            kernel = 1.0 * shape + WhiteKernel(NOISE)
+            error, *apart, foreseen = distance(kernel, d, n_features, 2_000)
             shown = "  ".join(f"{share:.2%}" for share in apart)
             name = f"Matern {nu}" if nu < np.inf else "RBF"
-            print(f"  {name:<11}d = {d}, length {length}, D = {D}: {error:.1e}  {shown}")
+            print(
+                f"  {name:<11}d = {d}, length {length}, D = {n_features}: {error:.1e}  {shown}  "
+                f"{foreseen:.2%}",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":
-    main()
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("parts", nargs="*", help="cost, distance, foresight; all by default")
+    parser.add_argument("--rows", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--cases", type=int, default=200, help="of foresight")
+    given = parser.parse_args()
+    parts = {
+        "cost": partial(all_costs, given.rows, given.rounds),
+        "distance": distances,
+        "foresight": partial(foresight, given.cases),
+    }
+    for part in given.parts or parts:
+        parts[part]()

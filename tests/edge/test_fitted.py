@@ -126,6 +126,7 @@ def test_features_alone(digits):
         (PrimeGaussianProcessRegressor(n_components=16, optimizer=None), "not a linear read-out"),
     ],
 )
+@pytest.mark.filterwarnings("ignore:means are about:primal.NumericalWarning")
 def test_what_is_not_linear_in_the_columns_is_refused(model, says, digits):
     model.fit(digits[0][:50], digits[2][:50])
     with pytest.raises(ParameterError, match=says):

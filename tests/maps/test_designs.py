@@ -116,21 +116,25 @@ def test_a_mixture_is_its_kernel(kernel):
 @pytest.mark.parametrize("each", [False, True])
 def test_the_closed_form_is_the_mean_over_gaussian_differences(mixture, each):
     mixture = type(mixture)(mixture.rates, mixture.chances, each)
-    rng = np.random.default_rng(0)
-    tau, frequencies = np.array([0.7, 1.3]), rng.standard_normal((6, 2))
-    t = rng.standard_normal((400_000, 2)) * tau
-    squares = t * t if each else np.square(t).sum(axis=1, keepdims=True)
-    parts = (mixture.chances * np.exp(-0.5 * mixture.rates * squares[..., None])).sum(axis=-1)
-    kernel, waves = parts.prod(axis=1), np.cos(t @ frequencies.T)
-    np.testing.assert_allclose(gram(frequencies, tau), waves.T @ waves / len(t), atol=6e-3)
+    tau, frequencies = np.array([0.7, 1.3]), np.random.default_rng(0).standard_normal((6, 2))
+    nodes, masses = np.polynomial.hermite_e.hermegauss(240)
+    t = tau * np.stack(np.meshgrid(nodes, nodes), axis=-1).reshape(-1, 2)
+    chances = np.multiply.outer(masses, masses).reshape(-1) / (2.0 * np.pi)
+
+    def kernel(t):
+        squares = t * t if each else np.square(t).sum(axis=1, keepdims=True)
+        parts = mixture.chances * np.exp(-0.5 * mixture.rates * squares[..., None])
+        return parts.sum(axis=-1).prod(axis=1)
+
+    waves = np.cos(t @ frequencies.T)
+    weighted = chances[:, None] * waves
+    np.testing.assert_allclose(gram(frequencies, tau), waves.T @ weighted, atol=1e-12)
     found = mixture.overlaps(frequencies, tau)
-    np.testing.assert_allclose(found, waves.T @ kernel / len(t), atol=6e-3)
-    assert abs(mixture.square(tau) - np.square(kernel).mean()) < 4e-3
-    shifted = mixture.square(tau, np.array([0.0, 0.9]))
-    parts = t + np.array([0.0, 0.9])
-    squares = parts * parts if each else np.square(parts).sum(axis=1, keepdims=True)
-    parts = (mixture.chances * np.exp(-0.5 * mixture.rates * squares[..., None])).sum(axis=-1)
-    assert abs(shifted - np.square(parts.prod(axis=1)).mean()) < 4e-3
+    np.testing.assert_allclose(found, weighted.T @ kernel(t), atol=1e-5)
+    for shift in (np.zeros(2), np.array([0.0, 0.9])):
+        mean = chances @ np.square(kernel(t + shift))
+        assert mixture.square(tau, shift) == pytest.approx(mean, abs=1e-5)
+    assert mixture.square(tau) == mixture.square(tau, np.zeros(2))
 
 
 @pytest.mark.parametrize("each", [False, True])
@@ -235,6 +239,14 @@ def test_designs_decode_and_do_not_grow():
 def test_what_cannot_be_made_is_refused(options, said):
     with pytest.raises(ParameterError, match=said):
         primal.KernelPrime(**options)
+
+
+@pytest.mark.parametrize(("d", "D"), [(7, 64), (8, 32)])
+def test_a_lattice_far_too_small_for_the_law_knows_it(d, D):
+    """Of points so far apart that their kernel matrix is nearly an identity."""
+    options = {"d": d, "D": D, "kernel": "laplacian", "gamma": 5.0, "width": 3.0}
+    assert primal.KernelPrime(**options, method="lattice").predicted_error > 1.0
+    assert primal.KernelPrime(**options, method="auto").method == "growable"
 
 
 def test_auto_keeps_what_has_no_design():

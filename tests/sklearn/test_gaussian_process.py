@@ -1,6 +1,7 @@
 """Gaussian processes on features: dense linear algebra and scikit-learn's own are the oracles."""
 
 import pickle
+import warnings
 
 import numpy as np
 import pytest
@@ -19,10 +20,13 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from primal import KernelPrime
-from primal.errors import DataError, ParameterError, PrimalError
+from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
 from primal.kernels import spread_rows
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn import _evidence as evidence_module
+
+# Few features are quick, and enough for what is exact with any number of them.
+pytestmark = pytest.mark.filterwarnings("ignore:means are about:primal.NumericalWarning")
 
 RANDOM = np.random.default_rng(0)
 X = RANDOM.normal(size=(90, 2))
@@ -245,7 +249,8 @@ def test_features_are_made_in_blocks(monkeypatch):
     model = PrimeGaussianProcessRegressor(KERNEL, **FIXED).fit(x, x[:, 0])
     found = model.predict(x, return_std=True)
     samples = model.sample_y(x, 3)
-    assert rows == [100] * 9
+    # And once the rows that the error of the posterior is estimated from.
+    assert rows == [100] * 3 + [256] + [100] * 6
     for values, others in zip(found, expected.predict(x, return_std=True), strict=True):
         np.testing.assert_allclose(values, others, rtol=1e-9)
     np.testing.assert_allclose(samples, expected.sample_y(x, 3), rtol=1e-7)
@@ -377,3 +382,45 @@ def test_bad_calls():
         model.log_marginal_likelihood(eval_gradient=True)
     with pytest.raises(PrimalError, match="random_state"):
         model.sample_y(NEW, random_state="seed")
+
+
+@pytest.mark.parametrize("y", [Y, BOTH], ids=["one target", "two"])
+def test_evidence_is_the_same_by_rows_and_by_features(y):
+    m = KernelPrime(2, 64, "matern32", 0.4)
+    arguments = (m, X, y.reshape(90, -1), np.array([0.8, 1.5]), 1.7, 0.05)
+    by_rows, by_features = (
+        made(*arguments, gradient=True)
+        for made in (evidence_module._evidence_of_few, evidence_module.evidence)
+    )
+    for found, expected in zip(by_rows, by_features, strict=True):
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+
+
+# Kernels, laws and sizes other than those that the number of rows was chosen with.
+ERROR_CASES = {
+    "exact": (RBF(1.5), 2, 256, 400, 0.05, np.random.Generator.standard_normal),
+    "little": (Matern(1.5, nu=2.5), 2, 256, 500, 0.05, np.random.Generator.random),
+    "rough": (Matern(0.8, nu=0.5), 2, 512, 500, 0.1, np.random.Generator.standard_normal),
+    "skew": (RBF(2.0), 4, 128, 500, 0.1, np.random.Generator.standard_exponential),
+    "many columns": (Matern(6.0, nu=1.5), 12, 256, 500, 0.2, np.random.Generator.standard_normal),
+}
+
+
+@pytest.mark.parametrize("case", ERROR_CASES)
+def test_the_error_of_the_posterior_is_foreseen(case):
+    kernel, d, D, n, noise, draw = ERROR_CASES[case]
+    random = np.random.default_rng(11)
+    x, new = draw(random, (n, d)), draw(random, (300, d))
+    kernel = 2.0 * kernel + WhiteKernel(noise)
+    y = np.linalg.cholesky(kernel(x)) @ random.standard_normal((n, 8))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        ours = PrimeGaussianProcessRegressor(kernel, n_components=D, optimizer=None).fit(x, y)
+    theirs = GaussianProcessRegressor(kernel, optimizer=None).fit(x, y)
+    error = np.sqrt(np.square(ours.predict(new) - theirs.predict(new)).mean() / 2.0)
+    # An estimate, whose law `tools/gp_bars.py foresight` prints: a factor of 2.5 for these.
+    assert error / 2.5 < ours.posterior_error_ + 1e-3 < 2.5 * error + 2e-3
+    assert [w.category for w in caught] == [NumericalWarning] * (ours.posterior_error_ > 0.1)
+    assert (error > 0.1) == (case in ("rough", "many columns"))
+    if error > 0.1:
+        assert f"{D} features are few" in str(caught[0].message)

@@ -112,6 +112,7 @@ def test_batches_have_their_own_length_scales():
 
 
 @pytest.mark.parametrize("n", [40, 400], ids=["fewer rows than features", "more"])
+@pytest.mark.filterwarnings("ignore:means are about:primal.NumericalWarning")
 def test_gpytorch_has_the_process_of_scikit_learn(n):
     """Two hosts, two ways of linear algebra, the same features: evidence, gradient, posterior."""
     pytest.importorskip("sklearn")

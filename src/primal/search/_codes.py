@@ -136,7 +136,7 @@ def checked_map(m: Any) -> Map:
             f"codes are made from pairs of cosine and sine, got {m.D} features of form "
             f"{m.form!r}: use an even number and form='pair'."
         )
-    if isinstance(m, KernelPrime) and m.method != "growable":
+    if isinstance(m, KernelPrime) and m.is_weighted:
         raise ParameterError(
             f"codes hold phases and no weights, got features of method {m.method!r}, whose "
             "frequencies have weights: use method='growable'."

@@ -120,8 +120,8 @@ class SpecMixin(BaseEstimator):
         names = getattr(self, "feature_names_in_", None)
         return make_spec(
             type(self).__name__,
-            parameters={name: _plain(value) for name, value in parameters.items()},
-            fitted={name: _plain(getattr(self, name)) for name in self._fitted_names},
+            parameters={name: plain(value) for name, value in parameters.items()},
+            fitted={name: plain(getattr(self, name)) for name in self._fitted_names},
             feature_names=None if names is None else names.tolist(),
         )
 
@@ -151,9 +151,10 @@ def columns(name: str, values: Any, dtype: type, n: int | None = None) -> np.nda
     return found
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a parameter or a fitted value as JSON values."""
     if hasattr(value, "spec"):
         return value.spec
     if isinstance(value, (list, tuple)):
-        return [_plain(part) for part in value]
+        return [plain(part) for part in value]
     return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -14,11 +14,13 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from scipy import linalg
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from primal._checks import require_memory
 from primal.engines import row_blocks, wave_columns
 from primal.errors import DataError
+from primal.kernels import kernel_matrix
 from primal.maps import KernelPrime
 from primal.sklearn._features import BLOCK_FEATURES
 from primal.sklearn._lattice import Lattice
@@ -140,15 +142,19 @@ def posterior(gram: np.ndarray, cross: np.ndarray, signal: float, noise: float) 
     matrix[np.diag_indices_from(matrix)] += noise / signal
     factor, failed = _potrf(matrix, lower=0, overwrite_a=1, clean=1)  # A = U' U
     if failed:
-        raise DataError(
-            f"the noise, {noise:.3g} for a signal of {signal:.3g}, is lost in the rounding of sums "
-            f"up to {np.abs(np.diagonal(gram)).max():.3g}: raise alpha or the noise level."
-        )
+        raise _lost(noise, signal, gram)
     log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum())
     mean = _potrs(factor, cross, lower=0)[0]
     inverse = _trtri(factor, lower=0, overwrite_c=1)[0]
     # Lower, in the order of columns that BLAS takes as it is.
     return Posterior(mean, np.asfortranarray(inverse.T), log_determinant, signal, noise)
+
+
+def _lost(noise: float, signal: float, gram: np.ndarray) -> DataError:
+    return DataError(
+        f"the noise, {noise:.3g} for a signal of {signal:.3g}, is lost in the rounding of sums up "
+        f"to {np.abs(np.diagonal(gram)).max():.3g}: raise alpha or the noise level."
+    )
 
 
 def predictions(
@@ -168,6 +174,25 @@ def predictions(
     for rows, _, Z in feature_blocks(m, X[small], lengths):
         variances[small[rows]] = np.square(found.spread(Z)).sum(axis=1)
     return means, variances
+
+
+def mean_error(m: KernelPrime, x: np.ndarray, ratio: float) -> float:
+    """Return how far means are from those of the exact kernel, over the deviation of the prior.
+
+    Every second row of x (n, d), inputs of `m`, is predicted from the others; the error is the root
+    mean square over targets that the exact process draws. `ratio` is noise over signal.
+    """
+    known, new = x[::2], x[1::2] if len(x) > 1 else x
+    n, rows = len(known), np.concatenate([known, new])
+    exact, Z = kernel_matrix(m.kernel, rows, m.gamma), m.encode(rows, dtype="float64")
+    # Below this share of the largest eigenvalue there can be, neither factor would exist.
+    noise = max(ratio, 1e-11 * n * exact[0, 0]) * np.eye(n)
+    by_exact, by_features = (
+        linalg.solve(K[:n, :n] + noise, K[:n, n:], assume_a="pos") for K in (exact, Z @ Z.T)
+    )
+    apart = by_exact - by_features
+    square = float((apart * ((exact[:n, :n] + noise) @ apart)).sum())
+    return math.sqrt(max(square, 0.0) / (len(new) * exact[0, 0]))
 
 
 class Evidence(NamedTuple):
@@ -206,8 +231,11 @@ def evidence(
     """Return the evidence of targets Y (n, t) at X (n, d) under pairs of features of X / lengths.
 
     Rows pass twice, first for the posterior and then for what it leaves of the targets: with
-    r = y - Z w the misfit |r|**2 + |w|**2 noise / signal has no error of first order in w.
+    r = y - Z w the misfit |r|**2 + |w|**2 noise / signal has no error of first order in w. Of few
+    rows the matrix is that of the kernel instead of the features'.
     """
+    if 2 * len(X) <= m.D:
+        return _evidence_of_few(m, X, Y, lengths, signal, noise, gradient=gradient)
     sums = Sums.empty(m.D, np.zeros(Y.shape[1]))
     sums.add_targets(Y)
     # One block is made once, and more of them twice: their features would not fit into memory.
@@ -230,6 +258,35 @@ def evidence(
     by_signal = 0.5 * (weights / signal - Y.shape[1] * (m.D - free))
     by_noise = 0.5 * (squares / noise - Y.shape[1] * (len(X) - m.D + free))
     return Evidence(value, by_signal, by_noise, by_lengths)
+
+
+def _evidence_of_few(
+    m: KernelPrime,
+    X: np.ndarray,
+    Y: np.ndarray,
+    lengths: np.ndarray,
+    signal: float,
+    noise: float,
+    *,
+    gradient: bool,
+) -> Evidence:
+    """Return the same by K = signal Z Z' + noise I, (n, n)."""
+    n, n_targets = Y.shape
+    x = X / lengths
+    Z = m.encode(x, dtype="float64")
+    gram = Z @ Z.T
+    factor, failed = _potrf(signal * gram + noise * np.eye(n), lower=0)
+    if failed:
+        raise _lost(noise, signal, gram)
+    solved = _potrs(factor, Y, lower=0)[0]
+    log_determinant = 2.0 * float(np.log(np.diagonal(factor)).sum()) + n * math.log(2.0 * math.pi)
+    value = -0.5 * (float((Y * solved).sum()) + n_targets * log_determinant)
+    if not gradient:
+        return Evidence(value, 0.0, 0.0, np.zeros(m.d))
+    by_kernel = solved @ solved.T - n_targets * _potrs(factor, np.eye(n), lower=0)[0]
+    by_signal = 0.5 * signal * float((by_kernel * gram).sum())
+    by_noise = 0.5 * noise * float(np.trace(by_kernel))
+    return Evidence(value, by_signal, by_noise, _by_lengths(m, x, Z, signal * by_kernel @ Z))
 
 
 def _by_lengths(m: KernelPrime, x: np.ndarray, Z: np.ndarray, slopes: np.ndarray) -> np.ndarray:

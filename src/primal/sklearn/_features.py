@@ -416,13 +416,13 @@ def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
 def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:
     """Return the features that an estimator's own parameters name, fitted to X."""
     names = ("n_components", "kernel", "gamma", "basis", "form", "precision")
-    # Whatever rows come first, growable ones are the same.
-    features = PrimeFeatures(
-        **{name: getattr(estimator, name) for name in names}, method="growable"
-    )
+    # Whatever rows come first, growable ones are the same. Parts of a kernel have none.
+    method = "auto" if isinstance(as_kernel(estimator.kernel), KernelSum) else "growable"
+    features = PrimeFeatures(**{name: getattr(estimator, name) for name in names}, method=method)
     features.fit(X, sample_weight=weights)
-    # Offsets are counted from zero: with gamma as a number, whatever rows come first.
-    features._set_map(features._new_map(features.n_features_in_, features.gamma_, None))
+    if features.form_ == "offset":
+        # Counted from zero: with gamma as a number, whatever rows come first.
+        features._set_map(features._new_map(features.n_features_in_, features.gamma_, None))
     return features
 
 

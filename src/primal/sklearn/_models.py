@@ -16,7 +16,8 @@ from primal._checks import raised_as
 from primal._specs import from_spec, spec_fields
 from primal.engines import row_blocks
 from primal.errors import DataError, SpecError
-from primal.sklearn._contract import checked_by_host, validate_data, weighted_rows
+from primal.kernels import KernelSum
+from primal.sklearn._contract import checked_by_host, plain, validate_data, weighted_rows
 from primal.sklearn._features import (
     BLOCK_FEATURES,
     DTYPES,
@@ -45,7 +46,7 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         self,
         n_components: int = 1024,
         *,
-        kernel: str = "rbf",
+        kernel: str | KernelSum = "rbf",
         gamma: Any = "scale",
         basis: str = "auto",
         form: str = "auto",
@@ -120,9 +121,15 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         return row_blocks(X.shape[0], self.n_components, BLOCK_FEATURES)
 
     def _whole_features(self, X: Any) -> np.ndarray:
-        """Return features without their amplitude, as whole numbers in units of 2**-18."""
-        unit = self.features_.map_.with_amplitude(1.0)
-        return rounded(transformed(unit, X, np.dtype(np.float32)))
+        """Return features over their largest amplitude, as whole numbers in units of 2**-18."""
+        m = self.features_.map_
+        largest_one = m.with_amplitude(m.amplitude / self._unit)
+        return rounded(transformed(largest_one, X, np.dtype(np.float32)))
+
+    @property
+    def _unit(self) -> float:
+        """The largest amplitude: of every feature, but where frequencies have weights."""
+        return float(self.features_.map_.amplitudes.max())
 
     def _checked(
         self, X: Any, y: Any, sample_weight: Any, *, reset: bool
@@ -137,12 +144,9 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         names = getattr(self, "feature_names_in_", None)
-        parameters = {
-            name: value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-            for name, value in self.get_params(deep=False).items()
-        }
+        parameters = self.get_params(deep=False)
         fields = {
-            "parameters": parameters,
+            "parameters": {name: plain(value) for name, value in parameters.items()},
             "features": self.features_.spec,
             "feature_names": None if names is None else names.tolist(),
             "learned": {},

@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import require_memory, require_work, whole_number
 from primal.errors import DataError
+from primal.kernels import KernelSum
 from primal.sklearn._models import PrimeClassifier
 from primal.sklearn._saved import checked_array
 from primal.turns import increments, static_turns
@@ -162,7 +163,7 @@ class PrimeOnlineClassifier(_Prototypes):
         *,
         epochs: int = 20,
         batch_size: int = 32,
-        kernel: str = "rbf",
+        kernel: str | KernelSum = "rbf",
         gamma: Any = "scale",
         basis: str = "auto",
         form: str = "auto",

@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale, require_memory, whole_number
 from primal.errors import DataError
+from primal.kernels import KernelSum
 from primal.sklearn._contract import ManyTargets
 from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
 from primal.sklearn._saved import checked_array
@@ -227,7 +228,7 @@ class _Ridge(PrimeModel):
         n_components: int = 1024,
         *,
         alpha: float | str = "gcv",
-        kernel: str = "rbf",
+        kernel: str | KernelSum = "rbf",
         gamma: Any = "scale",
         basis: str = "auto",
         form: str = "auto",
@@ -268,7 +269,7 @@ class _Ridge(PrimeModel):
 
     def _solution(self) -> Solution:
         check_is_fitted(self)
-        return self._moments.solve(self.alpha, self.features_.amplitude_)
+        return self._moments.solve(self.alpha, self._unit)
 
     def _new_moments(self, n_targets: int) -> Moments:
         if not (isinstance(self.alpha, str) and self.alpha == "gcv"):
@@ -327,7 +328,8 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         which needs no second pass over the data.
     kernel, gamma, basis, form, precision
         As in :class:`PrimeFeatures`. When data come in parts, gamma="scale" and "median" look
-        at the first part only: pass a number to make the order irrelevant.
+        at the first part only: pass a number to make the order irrelevant. Features of a kernel
+        made of parts are for the width of the first part, and cannot grow.
 
     Attributes
     ----------
