@@ -8,15 +8,18 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 INPUTS := pyproject.toml studies/pyproject.toml constraints.txt
 MINIMUM := .venv-minimum
 
-.PHONY: demo test test-minimum lint bench gpu-test reproduce docs site release-check clean
+.PHONY: demo test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
 .DELETE_ON_ERROR:
 
 demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 	$(BIN)/primal demo
 
-test: $(VENV)/.installed-dev lint ## format, lint, types, then every test with coverage
+test: $(VENV)/.installed-dev lint ## format, lint, types, then every test
 	$(BIN)/python tools/fetch_peer_tests.py
-	$(BIN)/python -m pytest -n 2 --cov --cov-report=term
+	$(BIN)/python -m pytest -n 2
+
+coverage: $(VENV)/.installed-dev ## every test, and which lines none of them reaches
+	$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered
 
 test-minimum: $(MINIMUM)/.installed ## every test but PyTorch's, with the oldest versions declared
 	$(MINIMUM)/bin/python -m pytest -n 2

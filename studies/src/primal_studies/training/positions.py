@@ -45,7 +45,7 @@ RATES = (1e-3, 2e-3)
 SEEDS = 5
 FULL = {"steps": 2400, "tokens_per_step": 16_384, "eval_tokens": 524_288, "eval_rows": 128}
 QUICK = {"steps": 3, "tokens_per_step": 1024, "eval_tokens": 2048, "eval_rows": 2}
-QUICK_LENGTH = 128
+QUICK_LENGTH, QUICK_FACTORS = 128, FACTORS[:3]
 # Whose models are evaluated with YaRN, too.
 STRETCHED = ("rotary", "prime log", "prime log, half", "prime log, three quarters")
 # With five seeds, at 512 and with 30M before the others.
@@ -321,13 +321,14 @@ def evaluate(
     digits are all right. ``copy``: share of right letters of a string that fills the window.
     """
     found: Settings = {"loss": {}, "passkey": {}, "copy": {}}
-    for factor in FACTORS:
+    factors = QUICK_FACTORS if one["size"] == "tiny" else FACTORS
+    for factor in factors:
         n = one["length"] * factor
         scaled = float(factor) if with_yarn else None
         rows = text.windows(max(1, one["eval_tokens"] // n), n, seed=factor)
         each = _losses(model, rows, device, scaled)
         found["loss"][str(factor)] = float(each[:, n // 2 :].mean())
-        if factor == FACTORS[-1]:
+        if factor == factors[-1]:
             found["by_position"] = each.mean(0).view(-1, one["length"] // 2).mean(1).tolist()
         plain = text.windows(one["eval_rows"], n, seed=100 + factor).long()
         found["passkey"][str(factor)] = _passkey(model, plain, device, scaled, factor)
