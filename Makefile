@@ -16,7 +16,7 @@ demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 
 test: $(VENV)/.installed-dev lint ## format, lint, types, then every test
 	$(BIN)/python tools/fetch_peer_tests.py
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	$(BIN)/python -m pytest -n 2
 
 coverage: $(VENV)/.installed-dev ## every test, and which lines none of them reaches
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered
