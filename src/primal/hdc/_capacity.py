@@ -18,9 +18,9 @@ import numpy as np
 from primal._checks import even_dimension, one_of, require_memory, whole_number
 from primal.codebooks import GramStatistics, bounds, gram_statistics
 from primal.errors import DataError, ParameterError
-from primal.hdc._algebra import float32_rows, to_numpy
 from primal.hdc._arrays import side_by_side
 from primal.hdc._codes import Codes, operand, phasors
+from primal.hdc._forms import float32_rows, to_numpy
 
 DECODERS = ("matched", "orthogonal", "subspace", "message")
 _GRID = np.linspace(-9.0, 9.0, 1201)

@@ -11,10 +11,10 @@ import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal.errors import DataError
-from primal.hdc._algebra import float32_rows, to_numpy
 from primal.hdc._arrays import side_by_side
 from primal.hdc._capacity import DECODERS, capacity
 from primal.hdc._codes import phasors
+from primal.hdc._forms import float32_rows, to_numpy
 
 # Below this share of the bundle a residual is rounding: the bundle is explained.
 _EXPLAINED = 1e-4

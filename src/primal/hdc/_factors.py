@@ -21,10 +21,11 @@ from primal.bases import FrequencyTable
 from primal.decoding import DecodePlan, least_noise_turns, make_plan, noise_turns
 from primal.decoding import Integers as WholeNumbers
 from primal.errors import DataError, ParameterError
-from primal.hdc._algebra import bind, normalize, similarity, to_numpy
+from primal.hdc._algebra import bind, normalize, similarity
 from primal.hdc._arrays import side_by_side
 from primal.hdc._capacity import log_search_space
 from primal.hdc._codes import Codes, phasors
+from primal.hdc._forms import to_numpy
 from primal.hdc._vocabulary import Integers, Space, Symbols
 from primal.turns import round_turns
 

@@ -17,11 +17,11 @@ from primal._files import FolderFormat, parsed_json
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import DataError, MissingPackageError
-from primal.hdc._algebra import float32_rows, to_numpy
 from primal.hdc._arrays import from_side_by_side, listed, softmax
 from primal.hdc._capacity import SimilarityCertificate, certify
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._decode import Decoded, decode_rows
+from primal.hdc._forms import float32_rows, to_numpy
 from primal.hdc._vocabulary import Described, Vocabulary, item_lines
 
 _FORMAT = FolderFormat("memory.json", "primal memory", 1)

@@ -12,11 +12,12 @@ import numpy as np
 from primal._checks import one_of, require_memory, whole_number
 from primal._specs import from_spec
 from primal.errors import DataError
-from primal.hdc._algebra import bind, bundle, float32_rows, to_numpy, unbind
+from primal.hdc._algebra import bind, bundle, unbind
 from primal.hdc._arrays import from_side_by_side, listed, side_by_side, softmax
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._decode import message_passing
+from primal.hdc._forms import float32_rows, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory, Stored, check_array, item_bytes, items_of
 from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Space, Vocabulary

@@ -57,6 +57,7 @@ _COLORS = {
     "keyed, 4 bits": COLORS["golden"],
 }
 _KEYED = "keyed, 4 bits"  # its lattice attacker has the key
+_MAPS = ("public", "public, 2 bits")  # whose strongest attacker is the lattice decoder
 
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
@@ -229,6 +230,7 @@ def draw(runs: list[Settings], out: Path) -> None:
     names = list(dict.fromkeys(run["data"] for run in runs))
     with picture(out / "split-learning.png", (4.2 * len(names), 3.6)) as figure:
         for axis, data in zip(figure.subplots(1, len(names), squeeze=False)[0], names, strict=True):
+            title = data
             for client, color in _COLORS.items():
                 mine = select(runs, data=data, client=client)
                 noises = sorted({run["noise"] for run in mine})
@@ -248,8 +250,12 @@ def draw(runs: list[Settings], out: Path) -> None:
                     axis.plot(
                         *zip(*points, strict=True), f"{mark}-", color=color, mfc=fill, label=label
                     )
+                    for point, some in zip(points, cells, strict=False):
+                        if client in _MAPS and not any("lattice" in r["errors"] for r in some):
+                            axis.plot(*point, mark, color=color, mfc="white")
+                            title = f"{data} (open circles: without the lattice decoder)"
             axis.axvline(1.0, color=SOFT, linewidth=0.8, linestyle=":")
-            axis.set(title=data, xlabel="error of the best attacker (1: knows nothing)")
+            axis.set(title=title, xlabel="error of the best attacker (1: knows nothing)")
         figure.axes[0].set_ylabel("accuracy of the server")
         handles = figure.axes[0].get_legend_handles_labels()
         figure.legend(*handles, loc="outside upper center", ncols=3)

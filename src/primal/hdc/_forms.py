@@ -1,0 +1,184 @@
+"""Codes and bundles in other forms: PyTorch, torchhd's, semantic pointers, real rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from primal._checks import real_array
+from primal._extras import require
+from primal.errors import DataError, MissingPackageError, ParameterError
+from primal.hdc._algebra import nearest_code, unit_rows
+from primal.hdc._arrays import is_tensor, on_host
+from primal.hdc._codes import Codes, operand, phasors
+
+
+def to_torch(x: Any) -> Any:
+    """Return NumPy codes or a NumPy bundle as PyTorch's, with the same bits.
+
+    Parameters
+    ----------
+    x : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    Codes of a Tensor, or Tensor
+        Codes are copied, a bundle shares its memory.
+
+    Examples
+    --------
+    >>> import numpy as np, torch
+    >>> from primal import hdc
+    >>> hdc.to_torch(hdc.Codes(np.array([1, 2**32 - 1], dtype=np.uint32))).turns
+    tensor([ 1, -1], dtype=torch.int32)
+    """
+    torch = require("torch", "to_torch")
+    if isinstance(x, Codes):
+        if is_tensor(x.turns):
+            return x
+        # Copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
+        signed = np.array(x.turns.view(np.int32 if x.bits == 32 else np.int64))
+        return Codes(torch.from_numpy(signed))
+    return x if is_tensor(operand(x)) else torch.from_numpy(np.ascontiguousarray(x))
+
+
+def to_numpy(x: Any) -> Any:
+    """Return PyTorch's codes or a bundle as NumPy's, with the same bits.
+
+    Parameters
+    ----------
+    x : Codes or complex Tensor of shape (..., k)
+
+    Returns
+    -------
+    Codes of an ndarray, or ndarray
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal import hdc
+    >>> hdc.to_numpy(hdc.Codes(torch.tensor([1, -1], dtype=torch.int32))).turns
+    array([         1, 4294967295], dtype=uint32)
+    """
+    if isinstance(x, Codes):
+        return Codes(on_host(x.turns)) if is_tensor(x.turns) else x
+    return x.detach().resolve_conj().cpu().numpy() if is_tensor(operand(x)) else x
+
+
+def to_fhrr(x: Any) -> Any:
+    """Return codes or bundles as a ``torchhd.FHRRTensor``, whose dimension is our k.
+
+    Parameters
+    ----------
+    x : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    torchhd.FHRRTensor of the same shape
+
+    Examples
+    --------
+    >>> import torchhd
+    >>> from primal import hdc
+    >>> a, b = hdc.Space(512).symbols().encode(["a", "b"])
+    >>> product = torchhd.bind(hdc.to_fhrr(a), hdc.to_fhrr(b))
+    >>> round(float(torchhd.cosine_similarity(product, hdc.to_fhrr(a * b))), 6)
+    1.0
+    """
+    try:
+        from torchhd import FHRRTensor
+    except ImportError:
+        raise MissingPackageError(
+            "FHRR tensors are torchhd's, which is not installed: pip install torch-hd."
+        ) from None
+    return to_torch(phasors(x)).as_subclass(FHRRTensor)
+
+
+def from_fhrr(tensor: Any) -> Codes:
+    """Return the codes of an FHRR tensor.
+
+    Phases are rounded to the nearest 2**-32 turn and lengths are forgotten; codes that came from
+    :func:`to_fhrr` are back within 2**-24 turn, the precision of complex64.
+
+    Parameters
+    ----------
+    tensor : complex Tensor of shape (..., k)
+
+    Returns
+    -------
+    Codes of the same shape
+        uint32, or uint64 from complex128.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from primal import hdc
+    >>> hdc.from_fhrr(torch.tensor([1.0, 1j])).turns
+    array([         0, 1073741824], dtype=uint32)
+    """
+    if not is_tensor(tensor) or not tensor.dtype.is_complex:
+        raise DataError(f"an FHRR tensor holds complex numbers, got {type(tensor).__name__}.")
+    return nearest_code(to_numpy(tensor))
+
+
+def to_ssp(x: Any) -> np.ndarray:
+    """Return codes or bundles as real spatial semantic pointers.
+
+    The phases are the positive half of a spectrum, with 1 in front; binding becomes circular
+    convolution and similarity (2 k s + 1) / (2 k + 1).
+
+    Parameters
+    ----------
+    x : Codes or complex array of shape (..., k)
+
+    Returns
+    -------
+    ndarray of shape (..., 2 k + 1), dtype=float64
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> a = hdc.Space(512).symbols().encode("a")
+    >>> pointer = hdc.to_ssp(a)
+    >>> pointer.shape, round(float(hdc.similarity(hdc.from_ssp(pointer), a)), 6)
+    ((513,), 1.0)
+    """
+    z = to_numpy(phasors(x)).astype(np.complex128)
+    spectrum = np.concatenate([np.ones((*z.shape[:-1], 1)), z], axis=-1)
+    return np.fft.irfft(spectrum, n=2 * z.shape[-1] + 1, axis=-1)
+
+
+def from_ssp(ssp: Any) -> Codes:
+    """Return the codes of spatial semantic pointers, lengths forgotten.
+
+    Parameters
+    ----------
+    ssp : array_like of shape (..., 2 k + 1)
+        Of odd length.
+
+    Returns
+    -------
+    Codes of shape (..., k), uint32
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> hdc.from_ssp([0.0, 1.0, 0.0]).turns / 2**32  # a shift by one place of three
+    array([0.66666667])
+    """
+    array = real_array("ssp", ssp).astype(np.float64)
+    if array.ndim == 0 or array.shape[-1] % 2 == 0 or array.shape[-1] < 3:
+        raise ParameterError(
+            f"ssp must have 2 k + 1 numbers for k phases, got shape {array.shape}."
+        )
+    spectrum = np.fft.rfft(array, axis=-1)[..., 1:]
+    return nearest_code(spectrum.astype(np.complex64))
+
+
+def float32_rows(x: Any) -> np.ndarray:
+    """Return :func:`unit_rows` of rows (n, k), of either library, as a NumPy array of float32."""
+    rows = to_numpy(x)
+    if operand(rows).ndim != 2:
+        raise DataError(f"expected rows of shape (n, k), got {tuple(rows.shape)}.")
+    return unit_rows(rows).astype(np.float32, copy=False)
