@@ -38,9 +38,9 @@ def test_every_table_has_rows_and_says_what_it_cost(outcome):
     assert all(row["seconds"] > 0 and row["machine"] for row in outcome.tables["cost"])
 
 
-def test_the_gpu_runs_took_three_quarters_of_an_hour(outcome):
+def test_the_gpu_runs_took_an_hour(outcome):
     on_gpu = [row["seconds"] for row in outcome.tables["cost"] if "NVIDIA" in row["machine"]]
-    assert 40 * 60 < sum(on_gpu) < 50 * 60  # as the module says
+    assert 55 * 60 < sum(on_gpu) < 65 * 60  # as the module says
 
 
 def test_figures_are_drawn(outcome):
@@ -99,7 +99,7 @@ def test_evidence_is_among_what_the_experiment_shows(outcome):
 
 def test_equations_are_judged_on_all_of_them(outcome):
     judge = JUDGES["pde-and-weather"]
-    names = ("helmholtz_10", "helmholtz_30", "helmholtz_100", "heat", "burgers")
+    names = ("helmholtz_10", "helmholtz_30", "helmholtz_100", "heat", "burgers", "flow")
     tiny = changed(outcome, **{f"error_{name}_paper_w": 1e-9 for name in names})
     repaired = changed(outcome, **{f"error_{name}_prime": 1e-9 for name in names})
     layers = ("paper_w", "prime")

@@ -1,6 +1,6 @@
 """Uses in learning and science: positions, state, signals, equations, scans, chaos.
 
-Training takes three quarters of an hour on a large GPU, so it is not part of a run. ``primal
+Training takes an hour on a large GPU, so it is not part of a run. ``primal
 study`` does it; ``learned.json`` holds what it found. What is done here is to show those numbers
 and to judge the paper's expectations from them.
 """
@@ -27,7 +27,7 @@ __all__ = ["CLAIMS", "EXPERIMENT"]
 
 _FOUND = Path(__file__).with_name("learned.json")
 _IMAGES = ("flower", "portrait", "head")
-_EQUATIONS = ("helmholtz_10", "helmholtz_30", "helmholtz_100", "heat", "burgers")
+_EQUATIONS = ("helmholtz_10", "helmholtz_30", "helmholtz_100", "heat", "burgers", "flow")
 _SHARES = ("8%", "12%", "16%", "24%")
 _SYSTEMS = ("lorenz_63", "mackey_glass", "lorenz_96", "kuramoto_sivashinsky")
 
@@ -182,9 +182,9 @@ def _equations(facts: Mapping[str, Fact]) -> Judgement:
         f"the paper's W: {min(own):.1f} to {max(own):.0f} times the error of random Fourier "
         f"features; repaired: {min(repaired):.1f} to {max(repaired):.1f} times",
         f"With the same budget the paper's W halves the error of plain coordinates on "
-        f"{wins['paper_w']} of {len(own)} equations, a repaired one on {wins['prime']}. Neither "
-        f"does more than random Fourier features, and in two dimensions, where the rows of the "
-        f"paper's W are nearly parallel, it is far behind them. Without training, by collocation, "
+        f"{wins['paper_w']} of {len(own)} equations, a repaired one on {wins['prime']}. At equal "
+        f"scales neither does more than random Fourier features, and in two dimensions, where the "
+        f"rows of the paper's W are nearly parallel, it is far behind them. Without training, by collocation, "
         f"a repaired one solves Helmholtz at k = 100 to {solved:.0e}. Weather was not tried.",
     )
 
