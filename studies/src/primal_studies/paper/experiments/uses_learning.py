@@ -184,8 +184,9 @@ def _equations(facts: Mapping[str, Fact]) -> Judgement:
         f"With the same budget the paper's W halves the error of plain coordinates on "
         f"{wins['paper_w']} of {len(own)} equations, a repaired one on {wins['prime']}. At equal "
         f"scales neither does more than random Fourier features, and in two dimensions, where the "
-        f"rows of the paper's W are nearly parallel, it is far behind them. Without training, by collocation, "
-        f"a repaired one solves Helmholtz at k = 100 to {solved:.0e}. Weather was not tried.",
+        f"rows of the paper's W are nearly parallel, it is far behind them. Without training, by "
+        f"collocation, a repaired one solves Helmholtz at k = 100 to {solved:.0e}. Weather was not "
+        f"tried.",
     )
 
 
