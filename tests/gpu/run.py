@@ -32,9 +32,31 @@ from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
+from primal.turns import LARGEST_LOG2_TURNS  # noqa: E402
 
 
-class Interpreted(TorchConformance):
+class HadamardKernels:
+    """What features do not show: the words behind them, and where they end."""
+
+    device = "cpu"
+
+    def test_words_are_those_of_the_definition(self):
+        from hadamard_words import wrong_words
+
+        for scale in (2.0**-25, 1e-6, (2**53 - 1) * 2.0**-80, (2**52 + 1) * 2.0**-70):
+            for short in (False, True):
+                assert wrong_words(self.device, scale, short) == 0, (scale, short)
+
+    def test_rows_beyond_the_limit_have_no_features(self):
+        for sigma in (0.3, 0.6, 0.9):  # float32 would round some of the limits up, others down
+            layer = pt.DynamicPrime(3, 8, sigma, basis="hadamard", device=self.device)
+            limit = 2.0**LARGEST_LOG2_TURNS / layer.map.basis.table.largest_l1_norm
+            x = torch.zeros((2, 3), dtype=torch.float64, device=self.device)
+            x[:, 1] = torch.tensor([limit, np.nextafter(limit, np.inf)])
+            assert layer(x).isnan().any(dim=1).tolist() == [False, True], sigma
+
+
+class Interpreted(TorchConformance, HadamardKernels):
     backend = "triton"
     shapes = ((7, 3, 9), (33, 20, 17))
     bases = ("paper", "orthogonal", "hadamard")
@@ -48,7 +70,7 @@ class CudaEager(TorchConformance):
     backend = "eager"
 
 
-class CudaTriton(CudaEager):
+class CudaTriton(CudaEager, HadamardKernels):
     backend = "triton"
 
     def test_tiles_do_not_matter(self):
