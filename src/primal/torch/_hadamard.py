@@ -25,7 +25,6 @@ class HadamardTensors(NamedTuple):
 
     signs: Tensor  # int8 of shape (1 + 2 n_blocks, m): kernels read them for every few rows
     factors: Tensor  # int32 of shape (n_blocks m,)
-    addends: Tensor  # int64 of shape (n_blocks m,): half a unit, less what flipped bits add
     scale_mantissa: int  # scale = mantissa 2**exponent, of 53 bits
     scale_exponent: int
     columns: slice  # of all rows of the blocks
@@ -44,29 +43,19 @@ class HadamardTensors(NamedTuple):
         mantissa = int(math.ldexp(fraction, 53))
         columns = slice(table.skip, table.skip + table.shape[0])
         limit = 2.0**LARGEST_LOG2_TURNS / table.largest_l1_norm
-        zero = _flipped_rounds(torch.zeros((1, table.m), dtype=torch.int64, device=device), signs)
-        addends = (1 << 31) - zero[0] * factors
-        return cls(signs, factors, addends, mantissa, exponent - 53, columns, limit)
+        return cls(signs, factors, mantissa, exponent - 53, columns, limit)
 
 
 def rounded_turns(x: Tensor, table: HadamardTensors) -> Tensor:
     """Return the phases of finite float64 rows (n, d) to the nearest 2**-32 turn, int32 (n, k)."""
     words = _padded(_words(x, table, 64)[1], table)
-    turns = _flipped_rounds(words, table.signs)[:, table.columns] * table.factors[table.columns]
-    return ((turns + table.addends[table.columns]) >> 32).int()
-
-
-def _flipped_rounds(words: Tensor, signs: Tensor) -> Tensor:
-    """Return H S3 H S2 H S1 of words (n, m), (n, n_blocks m), where -1 - y stands for minus y.
-
-    All steps are sums, so the difference from the true result is the same for all words.
-    """
-    first = _transform(words ^ signs[0])
-    parts = [
-        _transform(_transform(first ^ second) ^ third)
-        for second, third in zip(signs[1::2], signs[2::2], strict=True)
-    ]
-    return torch.cat(parts, dim=1)
+    first = _transform(_signed(words, table.signs[0]))
+    parts = []
+    for second, third in zip(table.signs[1::2], table.signs[2::2], strict=True):
+        once = _transform(_signed(first, second))
+        parts.append(_transform(_signed(once, third)))
+    turns = torch.cat(parts, dim=1)[:, table.columns] * table.factors[table.columns]
+    return ((turns + (1 << 31)) >> 32).int()
 
 
 def exact_turns(x: Tensor, table: HadamardTensors) -> Tensor:
@@ -103,6 +92,10 @@ def _words(x: Tensor, table: HadamardTensors, n_bits: int) -> tuple[Tensor, Tens
 
 def _padded(words: Tensor, table: HadamardTensors) -> Tensor:
     return torch.nn.functional.pad(words, (0, table.signs.shape[1] - words.shape[1]))
+
+
+def _signed(words: Tensor, signs: Tensor) -> Tensor:
+    return (words ^ signs) - signs
 
 
 def _wide_signed(high: Tensor, low: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:

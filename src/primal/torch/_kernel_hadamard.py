@@ -6,9 +6,6 @@ of a tensor out to threads, so steps along the first axis stay within a thread. 
 axes are turned, A to the end, and steps go along B, then along C: two exchanges between threads, or
 one where C is 1, instead of one for every step. The next transform goes the same way backwards,
 and so every second one ends with neighbors in neighboring threads, ready to be written.
-
-Where a sign is minus the kernel only flips all bits, which gives -1 - y instead of -y. All steps
-are sums, so this moves a turn by what does not depend on x: `addends` take it back.
 """
 
 from __future__ import annotations
@@ -98,6 +95,12 @@ def _turned_columns(A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
 
 
 @jit
+def _signed(y, signs):
+    wide = signs.to(tl.int64)
+    return (y ^ wide) - wide
+
+
+@jit
 def _shifted_right(word, by):
     """Return word >> by without sign bits, zero from 64 on."""
     wide = word.to(tl.uint64, bitcast=True) >> tl.minimum(by, 63).to(tl.uint64)
@@ -157,7 +160,7 @@ def _first_round(
     x, signs, rows, n_rows, scale_mantissa, scale_exponent, limit_bits, N_INPUTS: tl.constexpr,
     A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
-    """Return H of X, bits flipped by S1, (A, rows, B, C), and which rows have features."""
+    """Return H S1 X of some rows, (A, rows, B, C), and which rows have features."""
     columns = _turned_columns(A, B, C)
     row = rows[None, :, None, None]
     inside = (row < n_rows) & (columns < N_INPUTS)
@@ -168,34 +171,31 @@ def _first_round(
         words = _words(points, scale_mantissa, scale_exponent)
     else:
         words = _short_words(points, scale_mantissa, scale_exponent)
-    return _back(words ^ tl.load(signs + columns).to(tl.int64), A, B, C), n_outside == 0
+    return _back(_signed(words, tl.load(signs + columns)), A, B, C), n_outside == 0
 
 
 @jit
 def _block_turns(
-    first, signs, factors, addends, block, ROWS: tl.constexpr,
+    first, signs, factors, block, ROWS: tl.constexpr,
     A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """Return the int32 turns of a block of frequencies, (rows, m), in the order of memory."""
     M: tl.constexpr = 1 << (A + B + C)
-    second = tl.load(signs + (1 + 2 * block) * M + _columns(A, B, C)).to(tl.int64)
-    third = tl.load(signs + (2 + 2 * block) * M + _turned_columns(A, B, C)).to(tl.int64)
-    y = _back(_there(first ^ second, A, B, C) ^ third, A, B, C)
+    y = _there(_signed(first, tl.load(signs + (1 + 2 * block) * M + _columns(A, B, C))), A, B, C)
+    third = tl.load(signs + (2 + 2 * block) * M + _turned_columns(A, B, C))
+    y = _back(_signed(y, third), A, B, C)
     y = tl.reshape(tl.permute(y, (1, 0, 2, 3)), (ROWS, M))
-    places = block * M + tl.arange(0, M)
-    factor = tl.load(factors + places).to(tl.uint32, bitcast=True)[None, :]
-    addend = tl.load(addends + places).to(tl.uint64, bitcast=True)[None, :]
-    # The top word of y times the factor plus the addend: one wide product and one narrow one.
-    wide = y.to(tl.uint32).to(tl.uint64) * factor.to(tl.uint64) + addend
-    top = (wide >> 32).to(tl.uint32) + (y >> 32).to(tl.uint32) * factor
-    return top.to(tl.int32, bitcast=True)
+    # Factors are positive; as unsigned numbers they take two products of half the length.
+    factor = tl.load(factors + block * M + tl.arange(0, M)).to(tl.uint32, bitcast=True).to(tl.int64)
+    return ((y * factor[None, :] + (1 << 31)) >> 32).to(tl.int32)
 
 
 @jit
 def hadamard_kernel(
-    x, signs, factors, addends, out, n_rows, n_frequencies, scale_mantissa, scale_exponent,
-    limit_bits, amplitude, N_BLOCKS: tl.constexpr, N_INPUTS: tl.constexpr, INTERLEAVED: tl.constexpr,
-    SCALED: tl.constexpr, ROWS: tl.constexpr, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
+    x, signs, factors, out, n_rows, n_frequencies, scale_mantissa, scale_exponent,
+    limit_bits, amplitude, N_BLOCKS: tl.constexpr, N_INPUTS: tl.constexpr,
+    INTERLEAVED: tl.constexpr, SCALED: tl.constexpr, ROWS: tl.constexpr,
+    A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
 ):  # fmt: skip
     """Write the features of a few rows."""
     M: tl.constexpr = 1 << (A + B + C)
@@ -204,7 +204,7 @@ def hadamard_kernel(
         x, signs, rows, n_rows, scale_mantissa, scale_exponent, limit_bits, N_INPUTS, A, B, C
     )
     for block in range(N_BLOCKS):
-        turns = _block_turns(first, signs, factors, addends, block, ROWS, A, B, C)
+        turns = _block_turns(first, signs, factors, block, ROWS, A, B, C)
         cos, sin = wave_pair(turns, valid[:, None])
         write_pair(
             out, cos, sin, rows, block * M, n_rows, n_frequencies, amplitude, INTERLEAVED, SCALED, M
@@ -213,7 +213,7 @@ def hadamard_kernel(
 
 @jit
 def gradient_kernel(
-    gradient, x, signs, factors, addends, out, n_rows, n_frequencies, scale_mantissa,
+    gradient, x, signs, factors, out, n_rows, n_frequencies, scale_mantissa,
     scale_exponent, limit_bits, scale, N_BLOCKS: tl.constexpr, N_INPUTS: tl.constexpr,
     INTERLEAVED: tl.constexpr, ROWS: tl.constexpr,
     A: tl.constexpr, B: tl.constexpr, C: tl.constexpr,
@@ -231,7 +231,7 @@ def gradient_kernel(
     columns, turned = _columns(A, B, C), _turned_columns(A, B, C)
     total = tl.zeros(first.shape, tl.float32)
     for block in range(N_BLOCKS):
-        turns = _block_turns(first, signs, factors, addends, block, ROWS, A, B, C)
+        turns = _block_turns(first, signs, factors, block, ROWS, A, B, C)
         cos, sin = fast_pair(turns, valid[:, None])
         place = block * M + tl.arange(0, M)
         if INTERLEAVED:
@@ -264,7 +264,7 @@ def write_hadamard(
     (n, d), m = x.shape, table.signs.shape[1]
     rows, num_warps, *axes = _plan(m)
     hadamard_kernel[(quotient(n, rows),)](
-        *(x, table.signs, table.factors, table.addends, out, n, out.shape[1] // 2),
+        *(x, table.signs, table.factors, out, n, out.shape[1] // 2),
         *(table.scale_mantissa, table.scale_exponent, table.limit_bits, finish.amplitude),
         *(table.signs.shape[0] // 2, d, finish.interleaved, finish.amplitude != 1.0),
         *(rows, *axes),
@@ -286,7 +286,7 @@ def write_hadamard_gradient(
     rows, num_warps, *axes = _plan(m)
     scale = 2.0 * math.pi * finish.amplitude * table.scale_mantissa * 2.0**table.scale_exponent
     gradient_kernel[(quotient(n, rows),)](
-        *(gradient, x, table.signs, table.factors, table.addends, out, n, gradient.shape[1] // 2),
+        *(gradient, x, table.signs, table.factors, out, n, gradient.shape[1] // 2),
         *(table.scale_mantissa, table.scale_exponent, table.limit_bits, scale),
         *(table.signs.shape[0] // 2, d, finish.interleaved, rows, *axes),
         num_warps=num_warps,
