@@ -25,11 +25,13 @@ _PLANS = {
     64: (8, 2, 3, 3, 0),
     128: (4, 1, 4, 3, 0),
     256: (2, 1, 4, 4, 0),
-    512: (1, 2, 3, 3, 3),
+    512: (1, 1, 2, 4, 3),
     1024: (1, 4, 3, 4, 3),
     2048: (1, 4, 3, 4, 4),
-    4096: (1, 8, 3, 5, 4),
+    4096: (1, 4, 3, 5, 4),
 }
+# Gradients hold more numbers at once.
+_GRADIENT_PLANS = _PLANS | {512: (1, 2, 3, 3, 3), 4096: (1, 8, 3, 5, 4)}
 _LARGE_PLAN = (1, 8)
 _UP_32, _DOWN_32, _UP_52 = (tl.constexpr(2.0**power) for power in (32, -32, 52))
 _BITS_OF_UP_52 = tl.constexpr((1023 + 52) << 52)
@@ -262,7 +264,7 @@ def write_hadamard(
 ) -> None:
     """Write the features of x (n, d) into `out`; the table begins with a whole block."""
     (n, d), m = x.shape, table.signs.shape[1]
-    rows, num_warps, *axes = _plan(m)
+    rows, num_warps, *axes = _plan(m, _PLANS)
     hadamard_kernel[(quotient(n, rows),)](
         *(x, table.signs, table.factors, out, n, out.shape[1] // 2),
         *(table.scale_mantissa, table.scale_exponent, table.limit_bits, finish.amplitude),
@@ -283,7 +285,7 @@ def write_hadamard_gradient(
 ) -> None:
     """Write the gradient of x (n, d) into `out`; `gradient` is that of the features."""
     (n, d), m = x.shape, table.signs.shape[1]
-    rows, num_warps, *axes = _plan(m)
+    rows, num_warps, *axes = _plan(m, _GRADIENT_PLANS)
     scale = 2.0 * math.pi * finish.amplitude * table.scale_mantissa * 2.0**table.scale_exponent
     gradient_kernel[(quotient(n, rows),)](
         *(gradient, x, table.signs, table.factors, out, n, gradient.shape[1] // 2),
@@ -294,9 +296,9 @@ def write_hadamard_gradient(
     )
 
 
-def _plan(m: int) -> tuple[Any, ...]:
-    if m in _PLANS:
-        return _PLANS[m]
+def _plan(m: int, plans: dict[int, tuple[int, ...]]) -> tuple[Any, ...]:
+    if m in plans:
+        return plans[m]
     log_m = m.bit_length() - 1
     b = c = log_m // 3
     return *_LARGE_PLAN, log_m - b - c, b, c
