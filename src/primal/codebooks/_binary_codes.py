@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import bases_rms
+from primal.codebooks._metrics import bases_energy, rms_from_energy
 from primal.engines import row_blocks
 from primal.errors import ParameterError
 
@@ -87,7 +87,7 @@ class BinaryCodes(Codebook):
         out[basis, indices[basis] - n_formed] = 1
 
     def _evidence(self) -> Evidence:
-        rms = bases_rms(self.N, self.size)
+        rms = rms_from_energy(bases_energy(self.N, self.size), self.N)
         if self.size >= self.N:
             return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
         proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"

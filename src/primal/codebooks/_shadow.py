@@ -16,7 +16,6 @@ from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import Target, coset_options, cyclotomic_target
-from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import largest_order, tightest_shadow
 from primal.codebooks._phase_codes import PhaseCodes, PrimeCodes, checked_primes
 from primal.codebooks._rational import difference_set, singer_order
@@ -137,30 +136,27 @@ class PrimeChirp(PhaseCodes):
     def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
         super()._write_block(indices, out)
         positions, quarters = self.split(indices)
-        for row in np.flatnonzero(positions >= np.uint64(self.k**2)).tolist():
-            n = int(positions[row]) - self.k**2
-            out[row] = 0
-            out[row, n if self.view == "phasor" else 2 * n + int(quarters[row])] = 1
+        basis = np.flatnonzero(positions >= np.uint64(self.k**2))
+        places = positions[basis] - np.uint64(self.k**2)
+        out[basis] = 0
+        if self.view == "paired":
+            places = np.uint64(2) * places + quarters[basis]
+        out[basis, places] = 1
 
     def _evidence(self) -> Evidence:
-        coherence, pair = 0.0, None
-        for first_da, products in self._differences():
-            sizes, turned = self.sizes(products)
-            row, column = np.unravel_index(int(sizes.argmax()), sizes.shape)
-            if sizes[row, column] > coherence + 1e-12:
-                coherence = float(sizes[row, column])
-                da, db = first_da + int(row), int(column) - (self.k - 1)
-                pair = (max(0, -db), da * self.k + max(0, db))
-                if self.view == "paired":
-                    pair = (2 * pair[0] + int(turned[row, column]), 2 * pair[1])
-        if self.n_positions > self.k**2 and 1.0 / math.sqrt(self.k) > coherence:
+        k, copies = self.k, 2 if self.view == "paired" else 1
+        coherence, where = self.worst(self._differences())
+        pair = None
+        if where is not None:
+            first_da, at, turned = where
+            da, db = first_da + at // (2 * k - 1), at % (2 * k - 1) - (k - 1)
+            pair = (copies * max(0, -db) + turned, copies * (da * k + max(0, db)))
+        if self.n_positions > k * k and 1.0 / math.sqrt(k) > coherence:
             # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
-            coherence = 1.0 / math.sqrt(self.k)
-            pair = (0, self.k**2 * (1 + (self.view == "paired")))
-        rms = rms_from_energy(self._energy(), self.N)
-        n_chirps = min(self.n_positions, self.k**2)
+            coherence, pair = 1.0 / math.sqrt(k), (0, copies * k * k)
+        n_chirps = min(self.n_positions, k * k)
         proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
-        return Evidence(coherence, pair, rms, proof)
+        return Evidence(coherence, pair, self.rms(), proof)
 
     def _differences(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the products at differences (da, db) that occur, in rows da = first, ...
@@ -183,21 +179,8 @@ class PrimeChirp(PhaseCodes):
                 products[-1, k + last_b :] = 0
             yield first, products
 
-    def _energy(self) -> float:
-        """Return the sum of squares of the Gram matrix, from the k x k frame operator."""
-        if self.view == "phasor":
-            return float(np.square(np.abs(self._frame_operator(self.N))).sum())
-        operator = self._frame_operator(self.N // 2)
-        energy = 2.0 * float(np.square(np.abs(operator)).sum())
-        if self.N % 2:  # one code without its turned twin
-            z = np.zeros((1, 2 * self.k))
-            self._write_block(np.array([self.N - 1], dtype=np.uint64), z)
-            code = z[0, 0::2] + 1j * z[0, 1::2]
-            energy += 2.0 * float((code.conj() @ operator @ code).real) + 1.0
-        return energy
-
-    def _frame_operator(self, n_positions: int) -> np.ndarray:
-        """Return the sum of z z^H over the first positions: geometric sums in both indices."""
+    def energy(self, n_positions: int) -> float:
+        # From the frame operator, the sum of z z^H: geometric sums in both indices.
         k = self.k
         n_chirps = min(n_positions, k * k)
         whole, rest = divmod(n_chirps, k)
@@ -208,7 +191,7 @@ class PrimeChirp(PhaseCodes):
         total /= k
         basis = np.arange(n_positions - n_chirps)
         total[basis, basis] += 1.0
-        return total
+        return float(np.square(np.abs(total)).sum())
 
 
 def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
