@@ -216,7 +216,7 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
 
 def _row_source(codes: Any) -> tuple[Callable[[np.ndarray], np.ndarray], int, int, bool]:
     """Return a function that fetches rows by their numbers, and N, D, whether they are complex."""
-    if hasattr(codes, "certificate"):  # a Codebook makes its rows when asked
+    if hasattr(codes, "_wide"):  # a Codebook makes its rows when asked
         fetch, N, D, is_complex = codes._wide, codes.N, codes.D, codes.field == "complex"
     else:
         with raised_as(DataError, "codes must be a matrix of numbers"):

@@ -46,8 +46,6 @@ class Orthonormal(Codebook):
         self.bipolar = field == "real" and D & (D - 1) == 0
 
     def _signs(self, indices: np.ndarray) -> np.ndarray:
-        if not self.bipolar:
-            return super()._signs(indices)
         x = np.arange(self.D, dtype=np.uint64)
         bits = np.bitwise_count(indices.astype(np.uint64)[:, None] & x) & np.uint8(1)
         return 1 - 2 * bits.astype(np.int8)

@@ -6,9 +6,10 @@ their targets.
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -43,10 +44,10 @@ class Shadow(PrimeCodes):
     target: Target | None = None  # of cosets, where it was made from them
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> PrimeCodes:
         shipped = shipped_design(N, D, field)
         if shipped is not None and budget.steps is None and budget.seconds is None:
-            return cls(N, D, field, shipped.primes, shipped.view)
+            return copy(shipped[1])
         if N > _LARGEST_N or D > _LARGEST_D:
             raise ParameterError(
                 f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and "
@@ -216,26 +217,17 @@ def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
     return max(shifts[distance > distance.max() - 1e-6].tolist(), key=nearest)
 
 
-class Design(NamedTuple):
-    """A shadow that was found before; its coherence is recomputed by the certificate."""
-
-    view: str
-    coherence: float
-    primes: list[int]
-
-
 @cache
-def shipped_design(N: int, D: int, field: str) -> Design | None:
-    """Return the design for exactly this size, or None."""
+def shipped_design(N: int, D: int, field: str) -> tuple[float, Shadow] | None:
+    """Return the design for exactly this size and its coherence, or None."""
     if (N, D, field) not in shipped_lines():
         return None
     coherence, *numbers = shipped_lines()[N, D, field].split()[3:]
-    if numbers:
-        P, h, *cosets = map(int, numbers)
-        codes = Shadow.of_target(N, D, field, Target(P, h, tuple(cosets), float(coherence)))
-    else:
-        codes = Shadow.of_singer(N, D, field)
-    return Design(codes.view, float(coherence), codes.primes.tolist())
+    if not numbers:
+        return float(coherence), Shadow.of_singer(N, D, field)
+    P, h, *cosets = map(int, numbers)
+    target = Target(P, h, tuple(cosets), float(coherence))
+    return float(coherence), Shadow.of_target(N, D, field, target)
 
 
 @cache

@@ -107,11 +107,6 @@ def phasor_energy(increments: np.ndarray, N: int) -> float:
     return _fejer_sum(increments, increments, N, None)
 
 
-def fejer(turns: np.ndarray, N: int) -> np.ndarray:
-    """Return F_N = |sum over t < N of e(t x)|**2 at phases x given as uint64 turns."""
-    return np.square(_sine_ratio(turns, N))
-
-
 def dirichlet(turns: np.ndarray, N: int) -> np.ndarray:
     """Return sum over t < N of e(t x), complex128, at phases x given as uint64 turns.
 
@@ -135,7 +130,10 @@ def _sine_ratio(turns: np.ndarray, N: int) -> np.ndarray:
 
 
 def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray | None) -> float:
-    """Return sum_mn w_m w_n F_N(left_m - right_n), which is symmetric in m and n."""
+    """Return sum_mn w_m w_n F_N(left_m - right_n), which is symmetric in m and n.
+
+    F_N(x) is |sum over t < N of e(t x)|**2, at phases x given as uint64 turns.
+    """
     k = len(left)
     require_work(10 * k**2, f"the RMS of codes of {k} phases")
     w = np.full(k, 1.0 / k) if weights is None else weights
@@ -143,8 +141,8 @@ def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray 
     step = max(1, (1 << 18) // k)
     for first in range(0, k, step):
         rows = slice(first, first + step)
-        values = fejer(left[rows, None] - right[None, first:], N) @ w[first:]
-        square = fejer(left[rows, None] - right[None, rows], N) @ w[rows]
+        values = np.square(_sine_ratio(left[rows, None] - right[None, first:], N)) @ w[first:]
+        square = np.square(_sine_ratio(left[rows, None] - right[None, rows], N)) @ w[rows]
         total += float(w[rows] @ (2.0 * values - square))
     return total
 
