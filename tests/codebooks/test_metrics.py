@@ -100,6 +100,12 @@ def test_weights_enter_the_fejer_identity():
     assert by_lags.coherence == pytest.approx(gram_statistics(z).coherence, abs=1e-12)
 
 
+@pytest.mark.parametrize("weights", [np.ones(16), np.arange(-1.0, 15.0) / 104.0])
+def test_weights_that_are_no_squares_with_sum_1_are_refused(weights):
+    with pytest.raises(primal.errors.DataError, match="must have the sum 1, got"):
+        toeplitz_statistics(primal.StaticPrime(32).increments, 200, weights=weights)
+
+
 def test_geometric_sums_at_awkward_phases():
     turns = np.array([0, 1, 2**60, 2**63, 2**64 - 5], dtype=np.uint64)
     for N in (1, 2, 7, 1000):

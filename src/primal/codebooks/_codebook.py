@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -151,6 +151,9 @@ class Codebook(ABC):
 
     def __len__(self) -> int:
         return self.N
+
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self.encode(i) for i in range(self.N))
 
     @cached_property
     def certificate(self) -> CodebookCertificate:

@@ -15,6 +15,7 @@ from primal._checks import even_dimension, one_of, require_memory, require_work,
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._numbers import is_prime
 from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
 from primal.engines import engine, row_blocks
 from primal.errors import ParameterError, SpecError
@@ -264,6 +265,8 @@ def checked_primes(values: object, most: int) -> list[int]:
     numbers = [whole_number("a prime of a codebook", value, least=2) for value in values]
     if len(set(numbers)) != len(numbers) or max(numbers) >= 2**32:
         raise SpecError("the primes of a codebook must be distinct and below 2**32.")
+    if composite := [number for number in numbers if not is_prime(number)]:
+        raise SpecError(f"the primes of a codebook must be prime, got {composite[0]}.")
     return numbers
 
 

@@ -55,7 +55,7 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     N : int
         Number of codes.
     weights : ndarray of shape (k,), dtype=float64, optional
-        Squares of the amplitudes; by default all equal.
+        Squares of the amplitudes, with sum 1; by default all equal.
 
     Returns
     -------
@@ -86,10 +86,15 @@ def checked_spectrum(increments: object, weights: object) -> tuple[np.ndarray, n
         raise DataError("increments must have one value or more, got none.")
     if weights is None:
         return frequencies, None
-    squares = real_array("weights", weights, last=len(frequencies))
+    squares = real_array("weights", weights, last=len(frequencies)).astype(np.float64)
     if squares.ndim != 1:
         raise DataError(f"weights must be one for each increment, got shape {squares.shape}.")
-    return frequencies, squares.astype(np.float64)
+    if squares.min() < 0.0 or abs(squares.sum() - 1.0) > 1e-9:
+        raise DataError(
+            f"weights must not be negative and must have the sum 1, got numbers from "
+            f"{squares.min():g} with the sum {squares.sum():g}: divide them by their sum."
+        )
+    return frequencies, squares
 
 
 def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> float:
