@@ -17,7 +17,9 @@ from primal._parallel import over_rows
 from primal.errors import DataError
 from primal.turns import waves
 
-_BITS = {"uint32": 32, "uint64": 64, "torch.int32": 32, "torch.int64": 64}
+# By type, since the name of one takes NumPy longer than a short sum does.
+_ARRAY_BITS = {np.dtype(np.uint32): 32, np.dtype(np.uint64): 64}
+_TENSOR_BITS = {"torch.int32": 32, "torch.int64": 64}
 # Entries that one thread takes at least; fewer are done before a second thread has started.
 _LEAST_ENTRIES = 1 << 17
 
@@ -43,7 +45,9 @@ def listed(name: str, values: Any) -> list:
 
 def turn_bits(x: Any) -> int:
     """Return 32 or 64 for integer phases of that many bits, 0 for anything else."""
-    return _BITS.get(str(x.dtype), 0) if isinstance(x, np.ndarray) or is_tensor(x) else 0
+    if isinstance(x, np.ndarray):
+        return _ARRAY_BITS.get(x.dtype, 0)
+    return _TENSOR_BITS.get(str(x.dtype), 0) if is_tensor(x) else 0
 
 
 def is_complex(x: Any) -> bool:
