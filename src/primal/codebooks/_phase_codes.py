@@ -54,9 +54,14 @@ class PhaseCodes(Codebook):
         """Return the sum of squares of the Gram matrix of the first positions, one code each."""
 
     @property
+    def copies(self) -> int:
+        """Number of codes for each position: z and i z, or one."""
+        return 2 if self.view == "paired" else 1
+
+    @property
     def n_positions(self) -> int:
         """Number of positions that the N codes take."""
-        return -(-self.N // 2) if self.view == "paired" else self.N
+        return -(-self.N // self.copies)
 
     def split(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return positions and quarter turns of uint64 indices: code 2 t + 1 is i times 2 t."""
@@ -130,8 +135,7 @@ class ToeplitzCodes(PhaseCodes):
         first, at, turned = where
         lag = first + at
         # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
-        pair = (turned, 2 * lag) if self.view == "paired" else (0, lag)
-        return Evidence(coherence, pair, self.rms(), proof, lag)
+        return Evidence(coherence, (turned, self.copies * lag), self.rms(), proof, lag)
 
     def _lags(self) -> Iterator[tuple[int, np.ndarray]]:
         for first, products in lag_products(self.increments, self.n_positions, self.weights):

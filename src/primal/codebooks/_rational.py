@@ -161,7 +161,7 @@ class Alltop(PhaseCodes):
         return bases_energy(n_positions, self.k)
 
     def _evidence(self) -> Evidence:
-        size = 2 * self.k if self.view == "paired" else self.k
+        size = self.copies * self.k
         if size >= self.N:
             return Evidence(0.0, None, self.rms(), "closed form: one orthonormal basis")
         coherence, pair = 1.0 / math.sqrt(self.k), (0, size)

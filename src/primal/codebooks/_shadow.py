@@ -108,12 +108,11 @@ class PrimeChirp(PhaseCodes):
 
     def __init__(self, N: int, D: int, field: str, primes_a: object, primes_b: object) -> None:
         super().__init__(N, D, field)
-        copies = 1 if field == "complex" else 2
         self.primes_a, self.primes_b = (
-            checked_primes(primes, D // copies) for primes in (primes_a, primes_b)
+            checked_primes(primes, D // self.copies) for primes in (primes_a, primes_b)
         )
         self.k = k = len(self.primes_a)
-        if len(self.primes_b) != k or copies * (k * k + k) < N:
+        if len(self.primes_b) != k or k * k + k < self.n_positions:
             raise SpecError(
                 f"a chirp needs two lists of primes of one length, long enough for N = {N}."
             )
@@ -145,7 +144,7 @@ class PrimeChirp(PhaseCodes):
         out[basis, places] = 1
 
     def _evidence(self) -> Evidence:
-        k, copies = self.k, 2 if self.view == "paired" else 1
+        k, copies = self.k, self.copies
         coherence, where = self.worst(self._differences())
         pair = None
         if where is not None:
@@ -174,9 +173,7 @@ class PrimeChirp(PhaseCodes):
             products = phasors(da[:, None] * self._f) @ fine.T
             if first == 0:
                 products[0, :k] = 0
-                if last_a == 0:
-                    products[0, k + last_b :] = 0
-            if da[-1] == last_a and last_a > 0:
+            if da[-1] == last_a:
                 products[-1, k + last_b :] = 0
             yield first, products
 
