@@ -347,6 +347,7 @@ def test_bad_indices_and_types_are_refused():
     with pytest.raises(primal.errors.ParameterError, match="at least -10, got -11"):
         cb[-11]
     assert cb.encode([]).shape == (0, 8)
+    assert np.array_equal(list(cb), cb[:])
 
 
 def test_specs_that_do_not_fit_are_refused():
@@ -380,6 +381,10 @@ def test_specs_that_do_not_fit_are_refused():
     for weights in ([0.5], [-0.5, 1.5], [0.5, 0.6]):
         with pytest.raises(primal.errors.SpecError, match="with sum 1"):
             from_spec(weighted | {"weights": weights})
+    with pytest.raises(primal.errors.SpecError, match="must be prime, got 9"):
+        from_spec(spec | {"primes": [2, 3, 9]})
+    with pytest.raises(primal.PrimalError, match=r"lower_bound .* got nan"):
+        from_spec(weighted | {"weights": [0.25, 0.75], "lower_bound": math.nan})
 
 
 def test_one_code_is_a_codebook():

@@ -100,6 +100,12 @@ def test_weights_enter_the_fejer_identity():
     assert by_lags.coherence == pytest.approx(gram_statistics(z).coherence, abs=1e-12)
 
 
+@pytest.mark.parametrize("weights", [np.ones(16), np.arange(-1.0, 15.0) / 104.0])
+def test_weights_that_are_no_squares_with_sum_1_are_refused(weights):
+    with pytest.raises(primal.errors.DataError, match="must have the sum 1, got"):
+        toeplitz_statistics(primal.StaticPrime(32).increments, 200, weights=weights)
+
+
 def test_geometric_sums_at_awkward_phases():
     turns = np.array([0, 1, 2**60, 2**63, 2**64 - 5], dtype=np.uint64)
     for N in (1, 2, 7, 1000):
@@ -158,6 +164,7 @@ def test_gram_statistics_of_a_codebook_and_of_blocks(monkeypatch):
     assert parts.pair == whole.pair
     assert parts.rms == pytest.approx(whole.rms, abs=1e-13)
     assert np.array_equal(parts.counts, whole.counts)
+    assert "certificate" not in vars(cb)  # which may take far longer than a few codes do
 
 
 def test_gram_statistics_in_float32():

@@ -112,3 +112,9 @@ def test_the_resonator_counts_factors():
 def test_errors_say_what_is_wrong(call, words):
     with pytest.raises(primal.PrimalError, match=words):
         call()
+
+
+def test_a_number_of_numpy_is_an_accuracy():
+    assert hdc.capacity(512, 1000, "matched", accuracy=np.float32(0.5)) == hdc.capacity(
+        512, 1000, "matched", accuracy=0.5
+    )

@@ -172,6 +172,11 @@ class TestKeyValueMemory:
         # Keys of consecutive numbers are a little less similar than independent ones.
         assert found.measured == pytest.approx(found.predicted, rel=0.1)
 
+    def test_crosstalk_of_no_pairs_is_refused(self):
+        keys, values = self.codes(3)
+        with pytest.raises(primal.errors.DataError, match="one pair or more, got none"):
+            hdc.KeyValueMemory(self.space).add(keys, values).crosstalk(keys[:0], values[:0])
+
     def test_matrix_crosstalk_is_that_of_the_similarities_of_the_keys(self):
         keys, values = self.codes(60)
         memory = hdc.KeyValueMemory(self.space).add(keys, values)

@@ -183,7 +183,7 @@ def candidates(
         # No cyclotomic set was ever seen below 1.1 times Welch; do not search when that cannot win.
         least = max(1.1 * bounds.welch(N, D), bounds.best(N, D, field).value + 1e-9)
         if design is not None and budget.steps is None and budget.seconds is None:
-            found.append((design.coherence, _make(N, D, "shadow", field, budget)))
+            found.append((design[0], _make(N, D, "shadow", field, budget)))
         elif N <= _LARGEST_SEARCH_N and D <= _LARGEST_SEARCH_D and lowest() > least:
             with suppress(PrimalError):
                 steps = _AUTO_STEPS if budget.steps is None else budget.steps

@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import bases_rms
+from primal.codebooks._metrics import bases_energy, rms_from_energy
 from primal.engines import row_blocks
 from primal.errors import ParameterError
 
@@ -62,10 +62,7 @@ class BinaryCodes(Codebook):
         return (cls.n_forms(m) + 1) << m
 
     def _signs(self, indices: np.ndarray) -> np.ndarray:
-        return self._formed(indices) if self.bipolar else super()._signs(indices)
-
-    def _formed(self, indices: np.ndarray) -> np.ndarray:
-        """Return the entries times sqrt(2**m), int8 of shape (n, 2**m); none of the basis."""
+        # Without the entries that are zero, so that codes that are not bipolar have them too.
         x = np.arange(self.size, dtype=np.uint32)
         result = np.empty((len(indices), self.size), dtype=np.int8)
         form = cache(self.form)
@@ -82,12 +79,12 @@ class BinaryCodes(Codebook):
         rows = np.flatnonzero(indices < n_formed)
         for part in row_blocks(len(rows), self.size, 1 << 20):
             block = rows[part]
-            out[block, : self.size] = self._formed(indices[block]) * scale
+            out[block, : self.size] = self._signs(indices[block]) * scale
         basis = np.flatnonzero(indices >= n_formed)
         out[basis, indices[basis] - n_formed] = 1
 
     def _evidence(self) -> Evidence:
-        rms = bases_rms(self.N, self.size)
+        rms = rms_from_energy(bases_energy(self.N, self.size), self.N)
         if self.size >= self.N:
             return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
         proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"

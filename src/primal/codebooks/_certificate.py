@@ -1,20 +1,10 @@
 """What is known about a codebook, how it is known, and whether its codes agree."""
 
 from dataclasses import asdict, dataclass
-from typing import Any, Self
+from typing import Self
 
-import numpy as np
-
-from primal._checks import require_memory, require_work, whole_number
 from primal.codebooks import bounds
-from primal.codebooks._metrics import gram_statistics, optimality_ratio
-from primal.codebooks._numbers import scrambled
-from primal.engines import row_blocks
-
-_DEFAULT_PAIRS = 10_000
-# A cosine of two codes in float64 differs from the certificate by rounding only.
-_TOLERANCE = 1e-9
-_BLOCK_ENTRIES = 1 << 20
+from primal.codebooks._metrics import optimality_ratio
 
 
 @dataclass(frozen=True)
@@ -116,46 +106,3 @@ class Verification:
     largest: float
     pair: tuple[int, int] | None
     ok: bool
-
-
-def verify(book: Any, n_pairs: int | None, *, full: bool) -> Verification:
-    """Return the comparison of a codebook's certificate with cosines of its codes."""
-    claim = book.certificate
-    if book.N < 2:
-        return Verification(0, full, 0.0, None, claim.coherence == 0.0)
-    attained = True
-    if claim.pair is not None:
-        (reached,) = _pair_cosines(book, *np.array(claim.pair)[:, None])
-        attained = bool(abs(reached - claim.coherence) < _TOLERANCE)
-    if full:
-        found = gram_statistics(book, bins=1)
-        off = max(abs(found.coherence - claim.coherence), abs(found.rms - claim.rms))
-        same = not claim.exact or off < _TOLERANCE
-        n_all = book.N * (book.N - 1) // 2
-        return Verification(n_all, True, found.coherence, found.pair, attained and same)
-    n_pairs = whole_number("n_pairs", _DEFAULT_PAIRS if n_pairs is None else n_pairs, least=1)
-    require_memory(64 * n_pairs, f"{n_pairs} pairs")
-    require_work(4 * n_pairs * book.D, f"{n_pairs} pairs of codes")
-    largest, pair, _ = sampled_statistics(book, n_pairs)
-    within = not claim.exact or largest <= claim.coherence + _TOLERANCE
-    return Verification(n_pairs, False, largest, pair, attained and within)
-
-
-def sampled_statistics(book: Any, n_pairs: int) -> tuple[float, tuple[int, int], float]:
-    """Return the largest |cosine| of pairs that are the same every time, its pair, and the RMS."""
-    N = np.uint64(book.N)
-    first = scrambled(0, n_pairs) % N
-    step = scrambled(1 << 40, n_pairs) % (N - np.uint64(1)) + np.uint64(1)
-    pairs = np.sort(np.stack([first, (first + step) % N]).astype(np.int64), axis=0)
-    cosines = _pair_cosines(book, *pairs)
-    i, j = pairs[:, cosines.argmax()].tolist()
-    return float(cosines.max()), (i, j), float(np.sqrt(np.square(cosines).mean()))
-
-
-def _pair_cosines(book: Any, i: np.ndarray, j: np.ndarray) -> np.ndarray:
-    """Return the |cosines| of pairs of codes, float64."""
-    found = np.empty(len(i))
-    for rows in row_blocks(len(i), book.D, _BLOCK_ENTRIES):
-        left, right = book._wide(i[rows]), book._wide(j[rows])
-        found[rows] = np.abs(np.einsum("nd,nd->n", left.conj(), right))
-    return found

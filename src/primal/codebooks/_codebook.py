@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from primal._checks import flag, one_of, raised_as, require_memory, whole_number
+from primal._checks import flag, one_of, raised_as, require_memory, require_work, whole_number
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_fields
-from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification, verify
+from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification
+from primal.codebooks._metrics import gram_statistics
+from primal.codebooks._numbers import scrambled
 from primal.codebooks.bounds import FIELDS
+from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError, SpecError
 
 _DTYPES = {"real": ("float32", "float64"), "complex": ("complex64", "complex128")}
 # Phases in 64 bits and what becomes of them, while a code is made.
 _BYTES_PER_ENTRY = 64
+# A cosine of two codes in float64 differs from the certificate by rounding only.
+_TOLERANCE = 1e-9
+_BLOCK_ENTRIES = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -115,6 +121,11 @@ class Codebook(ABC):
         except (TypeError, ValueError):
             name = str(dtype)
         if name == "int8":
+            if not self.bipolar:
+                raise ParameterError(
+                    f"these codes of kind {self.kind!r} are not bipolar: use dtype='float32', or "
+                    "kind='kerdock' or 'gold' with D a power of two."
+                )
             return self._signs(flat).reshape(*wanted.shape, self.D)
         kind = np.dtype(one_of("dtype", name, choices))
         require_memory(wanted.size * self.D * kind.itemsize, f"{wanted.size} codes")
@@ -141,6 +152,9 @@ class Codebook(ABC):
     def __len__(self) -> int:
         return self.N
 
+    def __iter__(self) -> Iterator[np.ndarray]:
+        return (self.encode(i) for i in range(self.N))
+
     @cached_property
     def certificate(self) -> CodebookCertificate:
         """Coherence, the pair that attains it, RMS and bounds; computed on first use."""
@@ -157,7 +171,49 @@ class Codebook(ABC):
             All N (N - 1) / 2 pairs instead, in blocks; the work is N**2 D. Then the largest
             cosine and the RMS have to equal those of the certificate, up to 1e-9.
         """
-        return verify(self, n_pairs, full=flag("full", full))
+        claim, attained, agrees, n_all = self.certificate, True, True, self.N * (self.N - 1) // 2
+        if flag("full", full):
+            n_pairs = n_all
+        else:
+            n_pairs = whole_number("n_pairs", 10_000 if n_pairs is None else n_pairs, least=1)
+        if self.N < 2:
+            return Verification(0, full, 0.0, None, claim.coherence == 0.0)
+        if claim.pair is not None:
+            (reached,) = self._pair_cosines(*np.array(claim.pair)[:, None])
+            attained = bool(abs(reached - claim.coherence) < _TOLERANCE)
+        largest, pair, rms = self._statistics(None if full else n_pairs)
+        above = largest - claim.coherence
+        if claim.exact:
+            agrees = (
+                max(abs(above), abs(rms - claim.rms)) < _TOLERANCE if full else above <= _TOLERANCE
+            )
+        return Verification(n_pairs, full, largest, pair, attained and agrees)
+
+    def _statistics(self, n_pairs: int | None) -> tuple[float, tuple[int, int], float]:
+        """Return the largest |cosine|, its pair and the RMS of some pairs, or by default of all.
+
+        The pairs are the same every time.
+        """
+        if n_pairs is None:
+            found = gram_statistics(self, bins=1)
+            return found.coherence, found.pair, found.rms
+        require_memory(64 * n_pairs, f"{n_pairs} pairs")
+        require_work(4 * n_pairs * self.D, f"{n_pairs} pairs of codes")
+        N = np.uint64(self.N)
+        first = scrambled(0, n_pairs) % N
+        step = scrambled(1 << 40, n_pairs) % (N - np.uint64(1)) + np.uint64(1)
+        pairs = np.sort(np.stack([first, (first + step) % N]).astype(np.int64), axis=0)
+        cosines = self._pair_cosines(*pairs)
+        i, j = pairs[:, cosines.argmax()].tolist()
+        return float(cosines.max()), (i, j), float(np.sqrt(np.square(cosines).mean()))
+
+    def _pair_cosines(self, i: np.ndarray, j: np.ndarray) -> np.ndarray:
+        """Return the |cosines| of pairs of codes, float64."""
+        found = np.empty(len(i))
+        for rows in row_blocks(len(i), self.D, _BLOCK_ENTRIES):
+            left, right = self._wide(i[rows]), self._wide(j[rows])
+            found[rows] = np.abs(np.einsum("nd,nd->n", left.conj(), right))
+        return found
 
     def polish(
         self, steps: int = 200, *, progress: Callable[[int, int], None] | None = None
@@ -231,11 +287,8 @@ class Codebook(ABC):
         return array.astype(np.int64)
 
     def _signs(self, indices: np.ndarray) -> np.ndarray:
-        """Return the entries times sqrt(D), int8 of shape (n, D); bipolar kinds have them."""
-        raise ParameterError(
-            f"these codes of kind {self.kind!r} are not bipolar: use dtype='float32', or "
-            "kind='kerdock' or 'gold' with D a power of two."
-        )
+        """Return the entries times sqrt(D), int8 of shape (n, D), for kinds that may be bipolar."""
+        raise NotImplementedError
 
 
 def check_sizes(N: object, D: object) -> tuple[int, int]:

@@ -81,17 +81,30 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     """
     bins = whole_number("bins", bins, least=1)
     require_memory(32 * bins, f"a histogram of bins = {bins}")
-    one_of("dtype", dtype, ("float64", "float32"))
+    narrow = one_of("dtype", dtype, ("float64", "float32")) == "float32"
     fetch, N, D, is_complex = _row_source(codes)
     require_work(N * N * D, f"all pairs of {N} codes")
     low = 0.0 if is_complex else -1.0
     counts = np.zeros(bins, dtype=np.int64)
     squares, largest, pair = 0.0, -1.0, (0, 1)
+
+    def unit_rows(first: int) -> np.ndarray:
+        rows = fetch(np.arange(first, min(first + _BLOCK_ROWS, N)))
+        rows = rows.astype(np.complex128 if is_complex else np.float64)
+        lengths = np.linalg.norm(rows, axis=1)
+        ok = np.isfinite(lengths) & (lengths > 0)
+        if not ok.all():
+            raise DataError(
+                f"row {first + int(np.argmin(ok))} of the codes is all zeros or not finite: it has "
+                "no direction."
+            )
+        rows /= lengths[:, None]
+        return rows.astype(np.complex64 if is_complex else np.float32) if narrow else rows
+
     for top in range(0, N, _BLOCK_ROWS):
-        upper = _unit_rows(fetch(top, min(top + _BLOCK_ROWS, N)), top, dtype)
+        upper = unit_rows(top)
         for left in range(top, N, _BLOCK_ROWS):
-            last = min(left + _BLOCK_ROWS, N)
-            lower = upper if left == top else _unit_rows(fetch(left, last), left, dtype)
+            lower = upper if left == top else unit_rows(left)
             gram = upper.conj() @ lower.T
             values = (np.abs(gram) if is_complex else gram).reshape(-1)
             places = None
@@ -165,11 +178,11 @@ def rms_from_energy(energy: float, N: int) -> float:
     return math.sqrt(max(0.0, energy - N) / (N * (N - 1))) if N > 1 else 0.0
 
 
-def bases_rms(N: int, size: int) -> float:
-    """Return the RMS cosine of N codes that fill one orthonormal basis of `size` after another."""
+def bases_energy(N: int, size: int) -> float:
+    """Return the sum of squared cosines of N codes that fill one basis of `size` after another."""
     bases, rest = divmod(N, size)
     # The frame operator is `bases` times the identity and a projection of rank `rest`.
-    return rms_from_energy(float(bases * bases * size + 2 * bases * rest + rest), N)
+    return float(bases * bases * size + 2 * bases * rest + rest)
 
 
 def optimality_ratio(coherence: float, N: int, D: int) -> float:
@@ -201,11 +214,10 @@ def optimality_ratio(coherence: float, N: int, D: int) -> float:
     return 1.0 if coherence < 1e-6 else math.inf
 
 
-def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int, bool]:
-    """Return a function that fetches rows i..j-1, and N, D, whether they are complex."""
-    is_book = hasattr(codes, "certificate")  # a Codebook makes its rows when asked
-    if is_book:
-        N, D, is_complex = codes.N, codes.D, codes.field == "complex"
+def _row_source(codes: Any) -> tuple[Callable[[np.ndarray], np.ndarray], int, int, bool]:
+    """Return a function that fetches rows by their numbers, and N, D, whether they are complex."""
+    if hasattr(codes, "_wide"):  # a Codebook makes its rows when asked
+        fetch, N, D, is_complex = codes._wide, codes.N, codes.D, codes.field == "complex"
     else:
         with raised_as(DataError, "codes must be a matrix of numbers"):
             array = np.asarray(codes)
@@ -214,13 +226,9 @@ def _row_source(codes: Any) -> tuple[Callable[[int, int], np.ndarray], int, int,
                 f"codes must be a matrix of numbers with one code in each row, got shape "
                 f"{array.shape} of {array.dtype}."
             )
-        (N, D), is_complex = array.shape, array.dtype.kind == "c"
+        fetch, (N, D), is_complex = array.__getitem__, array.shape, array.dtype.kind == "c"
     if N < 2:
         raise DataError(f"a Gram statistic needs two codes or more, got {N}.")
-
-    def fetch(first: int, last: int) -> np.ndarray:
-        return codes._wide(np.arange(first, last)) if is_book else array[first:last]
-
     return fetch, N, D, is_complex
 
 
@@ -232,15 +240,3 @@ def _bin_counts(
     numbers = np.clip(((values - low) * (bins / (1.0 - low))).astype(np.int64), 0, bins - 1)
     counts = np.bincount(numbers, weights=weights, minlength=bins)
     return np.rint(counts).astype(np.int64)
-
-
-def _unit_rows(rows: np.ndarray, first: int, dtype: str) -> np.ndarray:
-    rows = rows.astype(np.complex128 if rows.dtype.kind == "c" else np.float64)
-    lengths = np.linalg.norm(rows, axis=1)
-    if not np.isfinite(lengths).all() or not lengths.all():
-        bad = first + int(np.argmin(np.isfinite(lengths) & (lengths > 0)))
-        raise DataError(f"row {bad} of the codes is all zeros or not finite: it has no direction.")
-    unit = rows / lengths[:, None]
-    if dtype == "float64":
-        return unit
-    return unit.astype(np.complex64 if unit.dtype.kind == "c" else np.float32)

@@ -6,8 +6,8 @@ primes; they differ in which primes they take and in how these are weighted.
 
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
-from typing import Self
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from primal._checks import even_dimension, one_of, require_memory, require_work,
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._metrics import rms_from_energy
+from primal.codebooks._numbers import is_prime
 from primal.codebooks._toeplitz import lag_products, phasor_energy, real_energy
 from primal.engines import engine, row_blocks
 from primal.errors import ParameterError, SpecError
@@ -48,10 +49,19 @@ class PhaseCodes(Codebook):
     def turns(self, positions: np.ndarray) -> np.ndarray:
         """Return uint64 phases of shape (n, k) of uint64 `positions`."""
 
+    @abstractmethod
+    def energy(self, n_positions: int) -> float:
+        """Return the sum of squares of the Gram matrix of the first positions, one code each."""
+
+    @property
+    def copies(self) -> int:
+        """Number of codes for each position: z and i z, or one."""
+        return 2 if self.view == "paired" else 1
+
     @property
     def n_positions(self) -> int:
         """Number of positions that the N codes take."""
-        return -(-self.N // 2) if self.view == "paired" else self.N
+        return -(-self.N // self.copies)
 
     def split(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return positions and quarter turns of uint64 indices: code 2 t + 1 is i times 2 t."""
@@ -66,6 +76,32 @@ class PhaseCodes(Codebook):
             return np.maximum(real, imaginary), imaginary > real
         sizes = np.abs(products) if self.view == "phasor" else real
         return sizes, np.zeros(products.shape, dtype=bool)
+
+    def worst(
+        self, blocks: Iterable[tuple[Any, np.ndarray]], most: float = math.inf
+    ) -> tuple[float, Any]:
+        """Return the largest cosine among products, and where it is, or None where all are zero.
+
+        That is the name of its block, its place there, and 1 if it is the imaginary part. Rounding
+        must not decide between equals of a block: the first is taken. `most` ends the scan.
+        """
+        coherence, where = 0.0, None
+        for name, products in blocks:
+            sizes, turned = self.sizes(products.reshape(-1))
+            peak = float(sizes.max())
+            if peak > coherence + 1e-12:
+                at = int(np.argmax(sizes > peak - 1e-12))
+                coherence, where = peak, (name, at, int(turned[at]))
+            if coherence > most - 1e-12:
+                break
+        return coherence, where
+
+    def rms(self) -> float:
+        """Return the root mean square of all cosines."""
+        if self.view != "paired":
+            return rms_from_energy(self.energy(self.N), self.N)
+        # z and i z have twice the energy of z; an odd code out adds to one of the two only.
+        return rms_from_energy(self.energy(self.N // 2) + self.energy(self.n_positions), self.N)
 
     def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
         for rows in row_blocks(len(indices), self.k, _BLOCK_PHASES):
@@ -85,34 +121,27 @@ class ToeplitzCodes(PhaseCodes):
     def turns(self, positions: np.ndarray) -> np.ndarray:
         return static_turns(positions, self.increments)
 
+    def energy(self, n_positions: int) -> float:
+        if self.view == "real":
+            return real_energy(self.increments, n_positions, self.weights)
+        return phasor_energy(self.increments, n_positions)
+
     def _evidence(self) -> Evidence:
         """Return exact evidence, by looking at every lag."""
-        N, increments, n_positions = self.N, self.increments, self.n_positions
-        if self.view == "real":
-            energy = real_energy(increments, N, self.weights)
-        elif self.view == "phasor":
-            energy = phasor_energy(increments, N)
-        else:  # z and i z together double the frame operator of z
-            energy = 2.0 * phasor_energy(increments, N // 2) if N > 1 else 0.0
-        coherence, lag, turned, last_row = 0.0, None, False, 0.0
-        for first, products in lag_products(increments, n_positions, self.weights):
-            products = products[1:] if first == 0 else products
-            if not len(products):
-                continue
-            last_row += float(np.square(np.abs(products)).sum())
-            sizes, imaginary = self.sizes(products)
-            peak = float(sizes.max())
-            if peak > coherence + 1e-12:
-                at = int(np.argmax(sizes > peak - 1e-12))
-                coherence, lag, turned = peak, max(first, 1) + at, bool(imaginary[at])
-        if self.view == "paired" and N % 2:
-            energy += 2.0 * last_row + 1.0  # the odd code out has the products at every lag
-        pair = None
-        if lag is not None:
-            # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
-            pair = (int(turned), 2 * lag) if self.view == "paired" else (0, lag)
-        proof = f"all lags: each of the {n_positions - 1} was computed in float64"
-        return Evidence(coherence, pair, rms_from_energy(energy, N), proof, lag)
+        proof = f"all lags: each of the {self.n_positions - 1} was computed in float64"
+        coherence, where = self.worst(self._lags())
+        if where is None:
+            return Evidence(coherence, None, self.rms(), proof)
+        first, at, turned = where
+        lag = first + at
+        # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
+        return Evidence(coherence, (turned, self.copies * lag), self.rms(), proof, lag)
+
+    def _lags(self) -> Iterator[tuple[int, np.ndarray]]:
+        for first, products in lag_products(self.increments, self.n_positions, self.weights):
+            if first == 0:
+                products[0] = 0
+            yield first, products
 
 
 class RandomFrequencies(ToeplitzCodes):
@@ -240,6 +269,8 @@ def checked_primes(values: object, most: int) -> list[int]:
     numbers = [whole_number("a prime of a codebook", value, least=2) for value in values]
     if len(set(numbers)) != len(numbers) or max(numbers) >= 2**32:
         raise SpecError("the primes of a codebook must be distinct and below 2**32.")
+    if composite := [number for number in numbers if not is_prime(number)]:
+        raise SpecError(f"the primes of a codebook must be prime, got {composite[0]}.")
     return numbers
 
 

@@ -5,7 +5,7 @@ form. A phase u / P is reduced in integers and then cut to 64 bits.
 """
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import cache
 
 import numpy as np
@@ -13,10 +13,10 @@ import numpy as np
 from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import bases_rms, rms_from_energy
+from primal.codebooks._metrics import bases_energy
 from primal.codebooks._numbers import largest_order, prime_at_least, prime_at_most, scrambled
 from primal.codebooks._phase_codes import PhaseCodes, ToeplitzCodes, write_phases
-from primal.codebooks._toeplitz import phasor_energy, real_energy
+from primal.codebooks._toeplitz import phasors
 from primal.errors import ParameterError
 from primal.turns import round_turns, waves
 
@@ -46,8 +46,6 @@ class Orthonormal(Codebook):
         self.bipolar = field == "real" and D & (D - 1) == 0
 
     def _signs(self, indices: np.ndarray) -> np.ndarray:
-        if not self.bipolar:
-            return super()._signs(indices)
         x = np.arange(self.D, dtype=np.uint64)
         bits = np.bitwise_count(indices.astype(np.uint64)[:, None] & x) & np.uint8(1)
         return 1 - 2 * bits.astype(np.int8)
@@ -100,9 +98,8 @@ class Singer(RationalCodes):
     def _evidence(self) -> Evidence:
         if self.view == "paired" or self.N < 2:
             return super()._evidence()
-        rms = rms_from_energy(phasor_energy(self.increments, self.N), self.N)
         proof = f"closed form: perfect difference set of order {self.q}"
-        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), rms, proof, lag=1)
+        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), self.rms(), proof, lag=1)
 
 
 class Paley(RationalCodes):
@@ -134,9 +131,8 @@ class Paley(RationalCodes):
         lag = self._worst_lag
         if lag >= self.N:
             return super()._evidence()
-        rms = rms_from_energy(real_energy(self.increments, self.N), self.N)
         proof = f"closed form: quadratic Gauss sum modulo {self.modulus}"
-        return Evidence(self._largest, (0, lag), rms, proof, lag)
+        return Evidence(self._largest, (0, lag), self.rms(), proof, lag)
 
 
 class Alltop(PhaseCodes):
@@ -161,39 +157,32 @@ class Alltop(PhaseCodes):
         m = (n + a) % k
         return rational_turns((m * m % k * m + b * n) % k, self.k)
 
+    def energy(self, n_positions: int) -> float:
+        return bases_energy(n_positions, self.k)
+
     def _evidence(self) -> Evidence:
-        size = 2 * self.k if self.view == "paired" else self.k
-        rms = bases_rms(self.N, size)
+        size = self.copies * self.k
         if size >= self.N:
-            return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
-        phasor = self.view == "phasor"
-        worst, pair = (1.0 / math.sqrt(self.k), (0, size)) if phasor else self._worst_part()
-        return Evidence(worst, pair, rms, f"closed form: quadratic Gauss sums modulo {self.k}")
+            return Evidence(0.0, None, self.rms(), "closed form: one orthonormal basis")
+        coherence, pair = 1.0 / math.sqrt(self.k), (0, size)
+        if self.view == "paired":
+            # No part can exceed 1 / sqrt(k); about every second pair of bases has one that does not
+            # fall short of it.
+            coherence, ((low, high), at, turned) = self.worst(self._products(), most=coherence)
+            i, j = divmod(at, min(self.k, self.n_positions - high))
+            pair = (2 * (low + i) + turned, 2 * (high + j))
+        proof = f"closed form: quadratic Gauss sums modulo {self.k}"
+        return Evidence(coherence, pair, self.rms(), proof)
 
-    def _worst_part(self) -> tuple[float, tuple[int, int]]:
-        """Return the largest |real or imaginary part| of a product, and two codes with it.
-
-        No part can exceed 1 / sqrt(k), so the first that reaches it ends the search; about
-        every second pair of bases has one.
-        """
-        worst, pair = 0.0, (0, 0)
-        for high in range(1, -(-self.n_positions // self.k)):
-            upper = self._phasors(high * self.k, min((high + 1) * self.k, self.n_positions))
-            for low in range(high):
-                products = self._phasors(low * self.k, (low + 1) * self.k).conj() @ upper.T
-                for turned, part in enumerate((products.real, products.imag)):
-                    i, j = np.unravel_index(int(np.abs(part).argmax()), part.shape)
-                    if abs(part[i, j]) > worst + 1e-12:
-                        worst = float(abs(part[i, j]))
-                        first, second = low * self.k + int(i), high * self.k + int(j)
-                        pair = (2 * first + turned, 2 * second)
-                if worst > 1.0 / math.sqrt(self.k) - 1e-12:
-                    return worst, pair
-        return worst, pair
+    def _products(self) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
+        """Yield the products of every two bases, named by their first positions."""
+        for high in range(self.k, self.n_positions, self.k):
+            upper = self._phasors(high, min(high + self.k, self.n_positions))
+            for low in range(0, high, self.k):
+                yield (low, high), self._phasors(low, low + self.k).conj() @ upper.T
 
     def _phasors(self, first: int, last: int) -> np.ndarray:
-        angles = 2.0 * np.pi * (self.turns(np.arange(first, last, dtype=np.uint64)) * 2.0**-64)
-        return (np.cos(angles) + 1j * np.sin(angles)) / math.sqrt(self.k)
+        return phasors(self.turns(np.arange(first, last, dtype=np.uint64))) / math.sqrt(self.k)
 
 
 @cache

@@ -6,9 +6,10 @@ their targets.
 
 import math
 from collections.abc import Iterator
+from copy import copy
 from functools import cache
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -16,7 +17,6 @@ from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import Target, coset_options, cyclotomic_target
-from primal.codebooks._metrics import rms_from_energy
 from primal.codebooks._numbers import largest_order, tightest_shadow
 from primal.codebooks._phase_codes import PhaseCodes, PrimeCodes, checked_primes
 from primal.codebooks._rational import difference_set, singer_order
@@ -44,10 +44,10 @@ class Shadow(PrimeCodes):
     target: Target | None = None  # of cosets, where it was made from them
 
     @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
+    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> PrimeCodes:
         shipped = shipped_design(N, D, field)
         if shipped is not None and budget.steps is None and budget.seconds is None:
-            return cls(N, D, field, shipped.primes, shipped.view)
+            return copy(shipped[1])
         if N > _LARGEST_N or D > _LARGEST_D:
             raise ParameterError(
                 f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and "
@@ -108,12 +108,11 @@ class PrimeChirp(PhaseCodes):
 
     def __init__(self, N: int, D: int, field: str, primes_a: object, primes_b: object) -> None:
         super().__init__(N, D, field)
-        copies = 1 if field == "complex" else 2
         self.primes_a, self.primes_b = (
-            checked_primes(primes, D // copies) for primes in (primes_a, primes_b)
+            checked_primes(primes, D // self.copies) for primes in (primes_a, primes_b)
         )
         self.k = k = len(self.primes_a)
-        if len(self.primes_b) != k or copies * (k * k + k) < N:
+        if len(self.primes_b) != k or k * k + k < self.n_positions:
             raise SpecError(
                 f"a chirp needs two lists of primes of one length, long enough for N = {N}."
             )
@@ -137,30 +136,27 @@ class PrimeChirp(PhaseCodes):
     def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
         super()._write_block(indices, out)
         positions, quarters = self.split(indices)
-        for row in np.flatnonzero(positions >= np.uint64(self.k**2)).tolist():
-            n = int(positions[row]) - self.k**2
-            out[row] = 0
-            out[row, n if self.view == "phasor" else 2 * n + int(quarters[row])] = 1
+        basis = np.flatnonzero(positions >= np.uint64(self.k**2))
+        places = positions[basis] - np.uint64(self.k**2)
+        out[basis] = 0
+        if self.view == "paired":
+            places = np.uint64(2) * places + quarters[basis]
+        out[basis, places] = 1
 
     def _evidence(self) -> Evidence:
-        coherence, pair = 0.0, None
-        for first_da, products in self._differences():
-            sizes, turned = self.sizes(products)
-            row, column = np.unravel_index(int(sizes.argmax()), sizes.shape)
-            if sizes[row, column] > coherence + 1e-12:
-                coherence = float(sizes[row, column])
-                da, db = first_da + int(row), int(column) - (self.k - 1)
-                pair = (max(0, -db), da * self.k + max(0, db))
-                if self.view == "paired":
-                    pair = (2 * pair[0] + int(turned[row, column]), 2 * pair[1])
-        if self.n_positions > self.k**2 and 1.0 / math.sqrt(self.k) > coherence:
+        k, copies = self.k, self.copies
+        coherence, where = self.worst(self._differences())
+        pair = None
+        if where is not None:
+            first_da, at, turned = where
+            da, db = first_da + at // (2 * k - 1), at % (2 * k - 1) - (k - 1)
+            pair = (copies * max(0, -db) + turned, copies * (da * k + max(0, db)))
+        if self.n_positions > k * k and 1.0 / math.sqrt(k) > coherence:
             # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
-            coherence = 1.0 / math.sqrt(self.k)
-            pair = (0, self.k**2 * (1 + (self.view == "paired")))
-        rms = rms_from_energy(self._energy(), self.N)
-        n_chirps = min(self.n_positions, self.k**2)
+            coherence, pair = 1.0 / math.sqrt(k), (0, copies * k * k)
+        n_chirps = min(self.n_positions, k * k)
         proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
-        return Evidence(coherence, pair, rms, proof)
+        return Evidence(coherence, pair, self.rms(), proof)
 
     def _differences(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the products at differences (da, db) that occur, in rows da = first, ...
@@ -177,27 +173,12 @@ class PrimeChirp(PhaseCodes):
             products = phasors(da[:, None] * self._f) @ fine.T
             if first == 0:
                 products[0, :k] = 0
-                if last_a == 0:
-                    products[0, k + last_b :] = 0
-            if da[-1] == last_a and last_a > 0:
+            if da[-1] == last_a:
                 products[-1, k + last_b :] = 0
             yield first, products
 
-    def _energy(self) -> float:
-        """Return the sum of squares of the Gram matrix, from the k x k frame operator."""
-        if self.view == "phasor":
-            return float(np.square(np.abs(self._frame_operator(self.N))).sum())
-        operator = self._frame_operator(self.N // 2)
-        energy = 2.0 * float(np.square(np.abs(operator)).sum())
-        if self.N % 2:  # one code without its turned twin
-            z = np.zeros((1, 2 * self.k))
-            self._write_block(np.array([self.N - 1], dtype=np.uint64), z)
-            code = z[0, 0::2] + 1j * z[0, 1::2]
-            energy += 2.0 * float((code.conj() @ operator @ code).real) + 1.0
-        return energy
-
-    def _frame_operator(self, n_positions: int) -> np.ndarray:
-        """Return the sum of z z^H over the first positions: geometric sums in both indices."""
+    def energy(self, n_positions: int) -> float:
+        # From the frame operator, the sum of z z^H: geometric sums in both indices.
         k = self.k
         n_chirps = min(n_positions, k * k)
         whole, rest = divmod(n_chirps, k)
@@ -208,7 +189,7 @@ class PrimeChirp(PhaseCodes):
         total /= k
         basis = np.arange(n_positions - n_chirps)
         total[basis, basis] += 1.0
-        return total
+        return float(np.square(np.abs(total)).sum())
 
 
 def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
@@ -233,26 +214,17 @@ def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:
     return max(shifts[distance > distance.max() - 1e-6].tolist(), key=nearest)
 
 
-class Design(NamedTuple):
-    """A shadow that was found before; its coherence is recomputed by the certificate."""
-
-    view: str
-    coherence: float
-    primes: list[int]
-
-
 @cache
-def shipped_design(N: int, D: int, field: str) -> Design | None:
-    """Return the design for exactly this size, or None."""
+def shipped_design(N: int, D: int, field: str) -> tuple[float, Shadow] | None:
+    """Return the design for exactly this size and its coherence, or None."""
     if (N, D, field) not in shipped_lines():
         return None
     coherence, *numbers = shipped_lines()[N, D, field].split()[3:]
-    if numbers:
-        P, h, *cosets = map(int, numbers)
-        codes = Shadow.of_target(N, D, field, Target(P, h, tuple(cosets), float(coherence)))
-    else:
-        codes = Shadow.of_singer(N, D, field)
-    return Design(codes.view, float(coherence), codes.primes.tolist())
+    if not numbers:
+        return float(coherence), Shadow.of_singer(N, D, field)
+    P, h, *cosets = map(int, numbers)
+    target = Target(P, h, tuple(cosets), float(coherence))
+    return float(coherence), Shadow.of_target(N, D, field, target)
 
 
 @cache

@@ -9,9 +9,8 @@ import numpy as np
 
 from primal._checks import callback, require_memory, require_work
 from primal._parallel import single_threaded_blas
-from primal.codebooks._certificate import Evidence, sampled_statistics
+from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import gram_statistics
 from primal.codebooks._phase_codes import checked_seed
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError, SpecError
@@ -35,16 +34,13 @@ class StoredCodes(Codebook):
         out[:] = self.matrix[indices]
 
     def _evidence(self) -> Evidence:
-        n_pairs = self.N * (self.N - 1) // 2
+        n_pairs, exact = self.N * (self.N - 1) // 2, self.N <= LARGEST_FULL
         if self.N < 2:
             return Evidence(0.0, None, 0.0, "all pairs: there is none")
-        if self.N <= LARGEST_FULL:
-            found = gram_statistics(self.matrix, bins=1)
-            proof = f"all pairs: each of the {n_pairs} was computed in float64"
-            return Evidence(found.coherence, found.pair, found.rms, proof)
-        largest, pair, rms = sampled_statistics(self, N_SAMPLED)
-        proof = f"sampled pairs: {N_SAMPLED} of {n_pairs}"
-        return Evidence(largest, pair, rms, proof, exact=False)
+        proof = f"all pairs: each of the {n_pairs} was computed in float64"
+        if not exact:
+            proof = f"sampled pairs: {N_SAMPLED} of {n_pairs}"
+        return Evidence(*self._statistics(None if exact else N_SAMPLED), proof, exact=exact)
 
 
 class _Polished(StoredCodes):

@@ -55,7 +55,7 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     N : int
         Number of codes.
     weights : ndarray of shape (k,), dtype=float64, optional
-        Squares of the amplitudes; by default all equal.
+        Squares of the amplitudes, with sum 1; by default all equal.
 
     Returns
     -------
@@ -86,10 +86,15 @@ def checked_spectrum(increments: object, weights: object) -> tuple[np.ndarray, n
         raise DataError("increments must have one value or more, got none.")
     if weights is None:
         return frequencies, None
-    squares = real_array("weights", weights, last=len(frequencies))
+    squares = real_array("weights", weights, last=len(frequencies)).astype(np.float64)
     if squares.ndim != 1:
         raise DataError(f"weights must be one for each increment, got shape {squares.shape}.")
-    return frequencies, squares.astype(np.float64)
+    if squares.min() < 0.0 or abs(squares.sum() - 1.0) > 1e-9:
+        raise DataError(
+            f"weights must not be negative and must have the sum 1, got numbers from "
+            f"{squares.min():g} with the sum {squares.sum():g}: divide them by their sum."
+        )
+    return frequencies, squares
 
 
 def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> float:
@@ -105,11 +110,6 @@ def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
 def phasor_energy(increments: np.ndarray, N: int) -> float:
     """Return the sum of |inner product|**2 over the Gram matrix of N phasor codes."""
     return _fejer_sum(increments, increments, N, None)
-
-
-def fejer(turns: np.ndarray, N: int) -> np.ndarray:
-    """Return F_N = |sum over t < N of e(t x)|**2 at phases x given as uint64 turns."""
-    return np.square(_sine_ratio(turns, N))
 
 
 def dirichlet(turns: np.ndarray, N: int) -> np.ndarray:
@@ -135,7 +135,10 @@ def _sine_ratio(turns: np.ndarray, N: int) -> np.ndarray:
 
 
 def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray | None) -> float:
-    """Return sum_mn w_m w_n F_N(left_m - right_n), which is symmetric in m and n."""
+    """Return sum_mn w_m w_n F_N(left_m - right_n), which is symmetric in m and n.
+
+    F_N(x) is |sum over t < N of e(t x)|**2, at phases x given as uint64 turns.
+    """
     k = len(left)
     require_work(10 * k**2, f"the RMS of codes of {k} phases")
     w = np.full(k, 1.0 / k) if weights is None else weights
@@ -143,8 +146,8 @@ def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray 
     step = max(1, (1 << 18) // k)
     for first in range(0, k, step):
         rows = slice(first, first + step)
-        values = fejer(left[rows, None] - right[None, first:], N) @ w[first:]
-        square = fejer(left[rows, None] - right[None, rows], N) @ w[rows]
+        values = np.square(_sine_ratio(left[rows, None] - right[None, first:], N)) @ w[first:]
+        square = np.square(_sine_ratio(left[rows, None] - right[None, rows], N)) @ w[rows]
         total += float(w[rows] @ (2.0 * values - square))
     return total
 

@@ -11,7 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import require_memory
+from primal._checks import real_number, require_memory
 from primal._extras import require
 from primal._parallel import single_threaded_blas
 from primal.codebooks._certificate import Evidence
@@ -119,7 +119,7 @@ class Weighted(PrimeCodes):
                 "the weights of a codebook must be one number for each prime, none of them "
                 "negative, with sum 1."
             )
-        self.lower_bound = float(lower_bound)
+        self.lower_bound = real_number("lower_bound", lower_bound, above=-1e-9, below=1.0 + 1e-9)
 
     @classmethod
     def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:

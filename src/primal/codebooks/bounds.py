@@ -200,9 +200,7 @@ def jacobi(n: int, a: float, b: float, t: float) -> float:
 
 
 def largest_jacobi_zero(n: int, a: float, b: float) -> float:
-    """Return the largest zero of P_n^(a,b), or -1 for n = 0."""
-    if n == 0:
-        return -1.0
+    """Return the largest zero of P_n^(a,b), n >= 1."""
     i = np.arange(n, dtype=np.float64)
     s = 2.0 * i + a + b
     with np.errstate(invalid="ignore", divide="ignore"):  # the first ones are set below

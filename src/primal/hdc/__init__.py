@@ -9,18 +9,8 @@ sequences; :func:`decode`, :func:`decode_slots` and :func:`factorize` read them,
 # isort: off
 # fmt: off
 from primal.hdc._algebra import (
-    bind,
-    bundle,
-    identity,
-    inverse,
-    nearest_code,
-    negative,
-    normalize,
-    permute,
-    power,
-    similarity,
-    similarity_matrix,
-    unbind,
+    bind, bundle, identity, inverse, nearest_code, negative, normalize, permute, power, similarity,
+    similarity_matrix, unbind,
 )
 from primal.hdc._forms import from_fhrr, from_ssp, to_fhrr, to_numpy, to_ssp, to_torch
 from primal.hdc._capacity import (

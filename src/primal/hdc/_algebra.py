@@ -137,7 +137,7 @@ def permute(a: Any, n: int = 1) -> Any:
     """
     places = whole_number("n", n, least=-(2**63))
     array = a.turns if isinstance(a, Codes) else operand(a)
-    moved = array.roll(places, -1) if is_tensor(array) else np.roll(array, places, axis=-1)
+    moved = library(array).roll(array, places, -1)
     return Codes(moved) if isinstance(a, Codes) else moved
 
 

@@ -17,9 +17,9 @@ from primal._parallel import over_rows
 from primal.errors import DataError
 from primal.turns import waves
 
+# By type, since the name of one takes NumPy longer than a short sum does.
 _ARRAY_BITS = {np.dtype(np.uint32): 32, np.dtype(np.uint64): 64}
 _TENSOR_BITS = {"torch.int32": 32, "torch.int64": 64}
-_COMPLEX = {np.dtype(np.complex64), np.dtype(np.complex128)}
 # Entries that one thread takes at least; fewer are done before a second thread has started.
 _LEAST_ENTRIES = 1 << 17
 
@@ -52,14 +52,13 @@ def turn_bits(x: Any) -> int:
 
 def is_complex(x: Any) -> bool:
     if isinstance(x, np.ndarray):
-        return x.dtype in _COMPLEX
+        return x.dtype in (np.complex64, np.complex128)
     return is_tensor(x) and x.dtype.is_complex
 
 
 def on_host(turns: Any) -> np.ndarray:
     """Return the phases of a tensor as NumPy's, with the same bits."""
-    unsigned = np.uint32 if turn_bits(turns) == 32 else np.uint64
-    return turns.detach().cpu().numpy().view(unsigned)
+    return turns.detach().cpu().numpy().view(f"u{turns.itemsize}")
 
 
 def turn_phasors(turns: Any) -> Any:
@@ -85,13 +84,9 @@ def nearest_turns(z: Any) -> Any:
     nearest = lib.round(scaled)
     # 2**63 itself does not fit into int64: the last 32 bits come from the rest.
     rest = (scaled - nearest) * 2.0**32
-    if is_tensor(z):
-        whole = nearest.long()
-        return whole.int() if narrow else (whole << 32) + rest.long()
-    whole = nearest.astype(np.int64)
-    if narrow:
-        return whole.astype(np.uint32)
-    return ((whole << 32) + rest.astype(np.int64)).view(np.uint64)
+    whole, rest = (lib.asarray(part, dtype=lib.int64) for part in (nearest, rest))
+    turns = lib.asarray(whole, dtype=lib.int32) if narrow else (whole << 32) + rest
+    return turns if is_tensor(z) else turns.view(f"u{turns.itemsize}")
 
 
 def side_by_side(z: np.ndarray, dtype: Any = np.complex64) -> np.ndarray:
@@ -120,8 +115,9 @@ def turn_power(turns: Any, exponent: float) -> Any:
     whole = math.floor(exponent)
     result = turns * turns.dtype.type(whole % (1 << bits))
     if exponent != whole:
-        signed = turns.view(np.int32 if bits == 32 else np.int64)
-        part = np.rint(signed * ((exponent - whole) * 2.0 ** (kept - bits)))
+        part = np.rint(
+            turns.view(f"i{turns.itemsize}") * ((exponent - whole) * 2.0 ** (kept - bits))
+        )
         result += (part.astype(np.int64) << (bits - kept)).astype(turns.dtype)
     return result
 

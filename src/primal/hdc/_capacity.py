@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import even_dimension, one_of, require_memory, whole_number
+from primal._checks import even_dimension, one_of, real_number, require_memory, whole_number
 from primal.codebooks import GramStatistics, bounds, gram_statistics
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError
 from primal.hdc._arrays import side_by_side
 from primal.hdc._codes import Codes, operand, phasors
 from primal.hdc._forms import float32_rows, to_numpy
@@ -40,10 +40,10 @@ class SimilarityCertificate:
     """
 
     n: int
-    coherence: float
-    pair: tuple[int, int] | None
-    rms: float
-    welch: float
+    coherence: float = 0.0
+    pair: tuple[int, int] | None = None
+    rms: float = 0.0
+    welch: float = 0.0
 
     @classmethod
     def of(cls, found: GramStatistics) -> SimilarityCertificate:
@@ -85,7 +85,7 @@ def certify(codes: Any) -> SimilarityCertificate:
     if operand(codes).ndim != 2:
         raise DataError(f"certify takes rows of shape (n, k), got {tuple(codes.shape)}.")
     if len(codes) < 2:
-        return SimilarityCertificate(len(codes), 0.0, None, 0.0, 0.0)
+        return SimilarityCertificate(len(codes))
     z = phasors(to_numpy(codes))
     return SimilarityCertificate.of(gram_statistics(side_by_side(z, z.dtype), bins=1))
 
@@ -128,10 +128,8 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
     {'matched': 16, 'orthogonal': 67, 'subspace': 191, 'message': 444}
     """
     D, N = even_dimension(D), whole_number("N", N, least=2)
-    if not isinstance(accuracy, (int, float)) or not 0.0 < accuracy < 1.0:
-        raise ParameterError(f"accuracy must lie strictly between 0 and 1, got {accuracy!r}.")
-    one_of("decoder", decoder, (*DECODERS, "resonator"))
-    return _capacity(D, N, decoder, float(accuracy))
+    accuracy = real_number("accuracy", accuracy, above=0.0, below=1.0)
+    return _capacity(D, N, one_of("decoder", decoder, (*DECODERS, "resonator")), accuracy)
 
 
 @lru_cache(maxsize=256)

@@ -38,8 +38,7 @@ def to_torch(x: Any) -> Any:
         if is_tensor(x.turns):
             return x
         # Copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
-        signed = np.array(x.turns.view(np.int32 if x.bits == 32 else np.int64))
-        return Codes(torch.from_numpy(signed))
+        return Codes(torch.from_numpy(np.array(x.turns.view(f"i{x.turns.itemsize}"))))
     return x if is_tensor(operand(x)) else torch.from_numpy(np.ascontiguousarray(x))
 
 

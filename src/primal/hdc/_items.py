@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 import os
 from abc import ABC, abstractmethod
@@ -27,7 +26,6 @@ from primal.hdc._vocabulary import Described, Vocabulary, item_lines
 _FORMAT = FolderFormat("memory.json", "primal memory", 1)
 # Arrays larger than this are mapped into memory instead of being read.
 _LARGEST_READ = 1 << 26
-_LINES = 4096
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made again.
 _LARGEST_KEPT = 1 << 26
 _BLOCK_ENTRIES = 1 << 22
@@ -89,13 +87,8 @@ def item_bytes(items: Iterable[Any]) -> np.ndarray:
 
 def items_of(saved: np.ndarray, n: int) -> list[Any]:
     """Return the n items whose lines were saved as bytes."""
-    items: list[Any] = []
-    lines = iter(saved.tobytes().split(b"\n") if saved.size else [])
-    while some := list(itertools.islice(lines, _LINES)):
-        content = b"[" + b",".join(some) + b"]"
-        items += parsed_json(
-            content, "items", most_bytes=len(content), most_depth=2, most_lists=len(some) + 1
-        )
+    content = b"[" + saved.tobytes().replace(b"\n", b",") + b"]"
+    items = parsed_json(content, "items", most_bytes=len(content), most_depth=2, most_lists=n + 1)
     if len(items) != n or saved.ndim != 1 or saved.dtype != np.uint8:
         raise DataError(f"the spec asks for {n} items, the file holds {len(items)}.")
     return items

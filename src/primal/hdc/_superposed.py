@@ -106,6 +106,8 @@ class KeyValueMemory(Stored):
     def crosstalk(self, keys: Any, values: Any) -> Crosstalk:
         """Measure the crosstalk on pairs that were stored, beside its prediction."""
         v = phasors(self._pairs(keys, values)[1])
+        if not len(v):
+            raise DataError("crosstalk is measured on one pair or more, got none.")
         noise = np.linalg.norm(np.atleast_2d(self.retrieve(keys)) - v, axis=1)
         power = np.square(noise / np.linalg.norm(v, axis=1)).mean()
         return Crosstalk(float(math.sqrt(power)), self.predicted_crosstalk)

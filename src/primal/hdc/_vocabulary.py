@@ -56,12 +56,15 @@ class Described:
 
         With all items of an :class:`ItemMemory`, without pairs and sequences: `save` keeps those.
         """
-        values = {name: _spec_value(getattr(self, name)) for name in self.__match_args__}
-        return make_spec(type(self).__name__, **values)
+        values = {name: getattr(self, name) for name in self.__match_args__}
+        # A spec is as it was before there was a choice, where none was made.
+        made = {name: _spec_value(value) for name, value in values.items() if value is not None}
+        return make_spec(type(self).__name__, **made)
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        found = spec_fields(cls.__name__, fields, cls.__match_args__)
+        default = {name: None for name in cls.__match_args__ if getattr(cls, name, 0) is None}
+        found = spec_fields(cls.__name__, default | dict(fields), cls.__match_args__)
         parts = {n: v for n, v in found.items() if isinstance(v, Mapping) or n in cls._as_spec}
         return cls(**found | {name: from_spec(value) for name, value in parts.items()})
 
@@ -197,18 +200,7 @@ class Positions(Vocabulary):
         super().__post_init__()
         if self.n_positions is not None:
             n = whole_number("n_positions", self.n_positions, least=2, most=_MOST_POSITIONS)
-            object.__setattr__(self, "n_positions", n)
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        spec = super().spec
-        if self.n_positions is None:  # as it was before there was a choice
-            del spec["n_positions"]
-        return spec
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        return super()._from_spec({"n_positions": None, **fields})
+            vars(self).update(n_positions=n)
 
 
 @dataclass(frozen=True)
@@ -297,7 +289,7 @@ class Integers(Positions):
     def certificate(self, n: int) -> SimilarityCertificate:
         """Return how similar the codes of 0, ..., n - 1 are, from the n - 1 differences."""
         if whole_number("n", n, most=2**40) < 2:
-            return SimilarityCertificate(n, 0.0, None, 0.0, 0.0)
+            return SimilarityCertificate(n)
         found = toeplitz_statistics(self.space.increments(self.role), n, bins=1)
         return SimilarityCertificate.of(found)
 
