@@ -439,7 +439,7 @@ class TestShards:
             *((1, n) for n in (0, 1, 3, 4, 5)),
             (2, 1),
         ]
-        assert found[0, 4].table["id"].to_pylist() == [*range(64, 80)]
+        assert found[0, 4].batch["id"].to_pylist() == [*range(64, 80)]
         assert [key for key, block in found.items() if block.ends_file] == [(0, 4), (1, 5), (2, 1)]
         pieces = list(split_span(files[0], spans[0], 16, 3))
         assert [(piece.first, piece.last) for piece in pieces] == [(0, 3), (3, 5)]
