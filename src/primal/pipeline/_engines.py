@@ -25,12 +25,12 @@ from primal._checks import one_of
 from primal._extras import require
 from primal._parallel import n_threads
 from primal.errors import EngineError, ParameterError, PrimalError
-from primal.pipeline._blocks import Span, read_span, shard_spans, split_span
+from primal.pipeline._blocks import Key, Span, read_span, shard_spans, split_span
 from primal.pipeline._folder import MANIFEST, PartFolder, part_keys, part_record
 from primal.pipeline._inputs import check_unchanged, resumable
 from primal.pipeline._job import FLOATS, Job, Progress, Recipe
 from primal.pipeline._output import finished, places, write_one_file
-from primal.pipeline._record import Key, Record
+from primal.pipeline._record import Record
 
 # More would only hold more memory, since the encoder has threads of its own.
 _MOST_WORKERS = 4

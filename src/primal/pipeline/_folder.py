@@ -19,8 +19,9 @@ from typing import Any
 
 from primal._files import written_whole
 from primal.errors import DataError, ParameterError, PrimalError
+from primal.pipeline._blocks import Key
 from primal.pipeline._inputs import resumable
-from primal.pipeline._record import Key, Record, manifest_text, read_manifest, read_record
+from primal.pipeline._record import Record, manifest_text, read_manifest, read_record
 
 try:
     import fcntl
