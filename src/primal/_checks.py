@@ -6,9 +6,8 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -23,6 +22,11 @@ _LARGEST_EXACT_INTEGER = 2**53
 # and are taken in units of 2**-64 turn: from 2**-108 to 2**146 times sigma, where float64 has
 # 2**-1022 to 2**1023. 1e100 is below 2**333, so much room is left for other bases.
 _SCALE_RANGE = (1e-100, 1e100)
+
+try:  # bytes of this machine; 2**63 where the system cannot tell
+    _TOTAL_MEMORY = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+except (AttributeError, ValueError, OSError):
+    _TOTAL_MEMORY = 2**63
 
 # Multiplications and additions that one call may take: about a day of one processor.
 _MOST_STEPS = 1 << 46
@@ -160,25 +164,24 @@ def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     """Return sigma as one float, or as one float per frequency, each from 1e-100 to 1e100."""
     if isinstance(sigma, np.ndarray) and sigma.ndim == 0:
         sigma = sigma.item()
-    if not isinstance(sigma, (Sequence, np.ndarray)) or isinstance(sigma, (str, bytes)):
-        return _in_range(positive_scale("sigma", sigma))
-    nested = any(np.ndim(value) for value in sigma)
-    if nested or len(sigma) != n_frequencies:
-        shape = np.shape(sigma) if isinstance(sigma, np.ndarray) else (len(sigma),)
-        raise ParameterError(
-            f"sigma must be one number or one per frequency (D/2 = {n_frequencies}), "
-            f"got {'nested values' if nested else 'values'} of shape {shape}."
-        )
-    return tuple(_in_range(positive_scale(f"sigma[{i}]", v)) for i, v in enumerate(sigma))
-
-
-def _in_range(sigma: float) -> float:
-    smallest, largest = _SCALE_RANGE
-    if not smallest <= sigma <= largest:
-        raise ParameterError(
-            f"sigma must be from {smallest:g} to {largest:g}, got {sigma!r}: scale x instead."
-        )
-    return sigma
+    several = isinstance(sigma, (Sequence, np.ndarray)) and not isinstance(sigma, (str, bytes))
+    given: dict[str, Any] = {"sigma": sigma}
+    if several:
+        nested = any(np.ndim(value) for value in sigma)
+        if nested or len(sigma) != n_frequencies:
+            shape = np.shape(sigma) if isinstance(sigma, np.ndarray) else (len(sigma),)
+            raise ParameterError(
+                f"sigma must be one number or one per frequency (D/2 = {n_frequencies}), "
+                f"got {'nested values' if nested else 'values'} of shape {shape}."
+            )
+        given = {f"sigma[{i}]": value for i, value in enumerate(sigma)}
+    found, (smallest, largest) = tuple(positive_scale(*one) for one in given.items()), _SCALE_RANGE
+    for one in found:
+        if not smallest <= one <= largest:
+            raise ParameterError(
+                f"sigma must be from {smallest:g} to {largest:g}, got {one!r}: scale x instead."
+            )
+    return found if several else found[0]
 
 
 def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarray:
@@ -193,7 +196,22 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
 
 def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[np.ndarray, float]:
     """Return what `real_array` does, and the largest size of a number in it (0.0 for none)."""
-    array = _as_numeric(name, value)
+    if type(value) is np.ndarray:
+        array = value
+    else:
+        _reject_masked(name, value)
+        with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
+            array = np.asarray(value)
+    if array.dtype.kind not in "fiub":
+        if array.dtype == object:  # also what becomes of integers that int64 cannot hold
+            reject_lost_values(name, array)
+        example = array.ravel()[0] if array.size else value
+        raise DataError(
+            f"{name} must hold real numbers, got {array.dtype} such as {example!r}: "
+            "convert it to float32 or float64."
+        )
+    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
+        raise DataError(f"{name} has dtype {array.dtype}: convert it to float64 first.")
     if last is not None and (array.ndim == 0 or array.shape[-1] != last):
         raise DataError(
             f"{name} must have {last} values along its last axis, got shape {array.shape}."
@@ -282,21 +300,11 @@ def output_array(out: object, shape: tuple[int, ...], dtype: np.dtype) -> np.nda
 
 def require_memory(n_bytes: int, what: str) -> None:
     """Raise MemoryLimitError when `what` would not fit into this machine's memory."""
-    total = total_memory()
-    if n_bytes > total:
+    if n_bytes > _TOTAL_MEMORY:
         raise MemoryLimitError(
             f"{what} needs {min(n_bytes, _LARGEST_SAID) / 1e9:.3g} GB and this machine has "
-            f"{total / 1e9:.3g} GB: ask for less, or work in slices."
+            f"{_TOTAL_MEMORY / 1e9:.3g} GB: ask for less, or work in slices."
         )
-
-
-@cache
-def total_memory() -> int:
-    """Return the bytes of memory that this machine has; 2**63 where the system cannot tell."""
-    try:
-        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    except (AttributeError, ValueError, OSError):
-        return 2**63
 
 
 def require_work(n_steps: int, what: str) -> None:
@@ -306,26 +314,6 @@ def require_work(n_steps: int, what: str) -> None:
             f"{what} needs {float(min(n_steps, _LARGEST_SAID)):.2g} multiplications, more than a "
             "day of work: ask for less."
         )
-
-
-def _as_numeric(name: str, value: object) -> np.ndarray:
-    if type(value) is np.ndarray:
-        array = value
-    else:
-        _reject_masked(name, value)
-        with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
-            array = np.asarray(value)
-    if array.dtype.kind not in "fiub":
-        if array.dtype == object:  # also what becomes of integers that int64 cannot hold
-            reject_lost_values(name, array)
-        example = array.ravel()[0] if array.size else value
-        raise DataError(
-            f"{name} must hold real numbers, got {array.dtype} such as {example!r}: "
-            "convert it to float32 or float64."
-        )
-    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        raise DataError(f"{name} has dtype {array.dtype}: convert it to float64 first.")
-    return array
 
 
 def _reject_large_integers(name: str, values: Iterable[object]) -> None:

@@ -1,4 +1,4 @@
-"""One style for every picture: palette, type, sizes, labels, and its partner for dark pages.
+"""One style for every picture: palette, type, sizes and labels.
 
 Colors are Okabe and Ito's, which people with any color vision can tell apart. A color means the
 same in all pictures: blue and light blue are primes, vermilion Gaussian, green random frequencies.
@@ -16,7 +16,7 @@ from primal._extras import require
 from primal._files import written_whole
 from primal.errors import ParameterError
 
-__all__ = ["COLORS", "DARK", "GRID", "INK", "PALETTE", "RC", "SOFT", "label_ends", "picture"]
+__all__ = ["COLORS", "GRID", "INK", "PALETTE", "RC", "SOFT", "label_ends", "picture"]
 
 INK = "#1d1f24"
 SOFT = "#555b64"
@@ -32,22 +32,6 @@ COLORS = {
 }
 # For curves without a meaning of their own, in this order.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#555B64", "#56B4E9", "#7A5C1E")
-# What a page puts in the place of a color on a dark ground.
-DARK = {
-    INK: "#e4e2dc",
-    SOFT: "#a3a7ae",
-    GRID: "#363a41",
-    "#ffffff": "#1d2025",
-    "#000000": "#e4e2dc",
-    "#808080": "#a3a7ae",
-    "#0072b2": "#5fb4ee",
-    "#d55e00": "#f0864a",
-    "#009e73": "#3cc79d",
-    "#cc79a7": "#e09bc4",
-    "#e69f00": "#f2b63c",
-    "#56b4e9": "#9bd4f7",
-    "#7a5c1e": "#c9a85c",
-}
 RC = {
     "font.family": "sans-serif",
     "font.size": 9.5,

@@ -155,12 +155,6 @@ class TestProgressBar:
         fit, encode = (terminal.getvalue().index(text) for text in ("fit", "encode"))
         assert fit < encode < terminal.getvalue().index("4/8")
 
-    def test_hidden(self, monkeypatch):
-        terminal, _ = self.begin(monkeypatch)
-        with progress_bar("fit", hidden=True) as progress:
-            progress(1, 2)
-        assert terminal.getvalue() == ""
-
     def test_not_a_terminal_gets_the_label_only(self, capsys):
         with progress_bar("search") as progress:
             for done in range(5):

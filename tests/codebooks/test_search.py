@@ -123,7 +123,7 @@ def test_a_search_without_end_is_refused(kind):
 def test_starts_beyond_a_day_or_beyond_memory_are_refused(monkeypatch):
     with pytest.raises(ParameterError, match="1000000000 starts for 100000 codes needs"):
         codebook(10**5, 64, kind="offset", steps=10**9)
-    monkeypatch.setattr("primal._checks.total_memory", lambda: 10**8)
+    monkeypatch.setattr("primal._checks._TOTAL_MEMORY", 10**8)
     with pytest.raises(MemoryLimitError, match="a search of 1000000 starts for 2 codes needs"):
         codebook(2, 64, kind="offset", steps=10**6)
 

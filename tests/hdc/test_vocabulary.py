@@ -239,7 +239,7 @@ def test_a_space_too_large_is_refused_before_anything_is_made(monkeypatch):
     for D, n_blocks in ((10**9, 16), (2**40, 16), (10**6, 2**31), (8, 2**31)):
         with pytest.raises(primal.errors.ParameterError, match="203,280,221 below"):
             hdc.Space(D, n_blocks=n_blocks)
-    monkeypatch.setattr(primal._checks, "total_memory", lambda: 10**6)
+    monkeypatch.setattr(primal._checks, "_TOTAL_MEMORY", 10**6)
     with pytest.raises(primal.errors.MemoryLimitError, match="primes of a space of D = 20000"):
         hdc.Space(20_000)
 

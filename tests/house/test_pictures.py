@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from primal import PrimalError
-from primal._pictures import COLORS, DARK, PALETTE, label_ends, picture
+from primal._pictures import COLORS, PALETTE, label_ends, picture
 
 ROOT = Path(__file__).parents[2]
 # Figures on positions, and what the page draws inside its own style.
@@ -35,6 +35,7 @@ def test_nobody_draws_in_a_style_of_his_own():
 
 
 def test_every_color_has_a_partner_for_dark_pages():
+    DARK = pytest.importorskip("primal_studies.paper._figures").DARK
     assert {color.lower() for color in (*PALETTE, *COLORS.values())} <= {*map(str.lower, DARK)}
 
 

@@ -58,7 +58,7 @@ REFUSED = {
 @pytest.fixture
 def small_machine(monkeypatch):
     """A machine of 16 GB, whatever this one has."""
-    monkeypatch.setattr(_checks, "total_memory", lambda: 16 * 10**9)
+    monkeypatch.setattr(_checks, "_TOTAL_MEMORY", 16 * 10**9)
 
 
 @pytest.mark.usefixtures("small_machine")
@@ -73,7 +73,7 @@ import resource, sys
 sys.path.insert(0, sys.argv[1])
 import test_size_limits as limits
 from primal import PrimalError, _checks
-_checks.total_memory = lambda: 16 * 10**9
+_checks._TOTAL_MEMORY = 16 * 10**9
 room = 2**30 + int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
 resource.setrlimit(resource.RLIMIT_AS, (room, room))
 for name, call in limits.REFUSED.items():

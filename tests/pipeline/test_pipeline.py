@@ -549,7 +549,7 @@ class TestOptions:
 
 class TestMatrix:
     def test_values_of_many_types(self):
-        table = pa.table(
+        batch = pa.record_batch(
             {
                 "a": pa.array([1, 2, None], pa.int8()),
                 "b": pa.array([True, None, False]),
@@ -559,7 +559,7 @@ class TestMatrix:
                 "f": pa.array(["1", "2", "3"]).dictionary_encode(),
             }
         )
-        x, problems = matrix(table, tuple("abcdef"), 6)
+        x, problems = matrix(batch, tuple("abcdef"), 6)
         np.testing.assert_array_equal(x[0], [1, 1, 1.5, 1, 1.5, 1])
         np.testing.assert_array_equal(x[1], [2, 0, 2000, 2, 2.5, 2])
         assert problems == [
@@ -568,14 +568,14 @@ class TestMatrix:
         ]
 
     def test_integers_that_float64_cannot_hold(self):
-        table = pa.table({"a": pa.array([2**53, 2**53 + 1, -(2**62)])})
-        x, problems = matrix(table, ("a",), 1)
+        batch = pa.record_batch({"a": pa.array([2**53, 2**53 + 1, -(2**62)])})
+        x, problems = matrix(batch, ("a",), 1)
         assert x[0, 0] == 2**53
         assert [(p.row, p.value) for p in problems] == [(1, str(2**53 + 1)), (2, str(-(2**62)))]
 
     def test_sliced_lists_with_nulls_and_other_lengths(self):
         lists = pa.array([[9.0], [1.0, 2.0], None, [3.0, None], [4.0, 5.0], [6.0, 7.0, 8.0]])
-        x, problems = matrix(pa.table({"v": lists.slice(1)}), ("v",), 2)
+        x, problems = matrix(pa.record_batch({"v": lists.slice(1)}), ("v",), 2)
         np.testing.assert_array_equal(x, [[1, 2], [0, 0], [3, 0], [4, 5], [0, 0]])
         assert [(p.row, p.column, p.reason) for p in problems] == [
             (1, "v", "missing"),
@@ -583,7 +583,7 @@ class TestMatrix:
             (4, "v", "3 values, 2 expected"),
         ]
         fixed = pa.array([[1.0, 2.0], None, [3.0, 4.0]], pa.list_(pa.float64(), 2)).slice(1)
-        x, problems = matrix(pa.table({"v": fixed}), ("v",), 2)
+        x, problems = matrix(pa.record_batch({"v": fixed}), ("v",), 2)
         np.testing.assert_array_equal(x, [[0, 0], [3, 4]])
         assert [p.row for p in problems] == [0]
 
@@ -594,3 +594,5 @@ def test_gamma_of_files_one_of_which_has_other_columns(tmp_path):
     assert pipeline.scale_gamma(tmp_path, columns=["v", "w"], on_error="skip") == 0.25
     with pytest.raises(DataError, match=r"b\.parquet: column 'v' has the type list"):
         pipeline.scale_gamma(tmp_path, columns=["v", "w"])
+    with pytest.raises(ParameterError, match="on_error must be one of"):
+        pipeline.scale_gamma(tmp_path, columns=["v", "w"], on_error="ignore")

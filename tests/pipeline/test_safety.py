@@ -18,7 +18,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from pipeline_helpers import Stop, contents, encode, stop_after
 
-from primal import PrimalError, pipeline
+from primal import KernelPrime, PrimalError, pipeline
 from primal.decoding import Box
 from primal.errors import DataError, MissingPackageError, ParameterError, PhaseWrapWarning
 from primal.pipeline import _folder, _job, _output
@@ -439,7 +439,7 @@ class TestShards:
             *((1, n) for n in (0, 1, 3, 4, 5)),
             (2, 1),
         ]
-        assert found[0, 4].table["id"].to_pylist() == [*range(64, 80)]
+        assert found[0, 4].batch["id"].to_pylist() == [*range(64, 80)]
         assert [key for key, block in found.items() if block.ends_file] == [(0, 4), (1, 5), (2, 1)]
         pieces = list(split_span(files[0], spans[0], 16, 3))
         assert [(piece.first, piece.last) for piece in pieces] == [(0, 3), (3, 5)]
@@ -539,3 +539,32 @@ class TestForeignFiles:
         monkeypatch.setattr(fcntl, "flock", flock)
         with pytest.raises(ParameterError, match="another run is writing"):
             encode(source, out, keep="id", **OPTIONS)
+
+
+class TestOntoItself:
+    """An output that lies where its input is would remove what it is to be made from."""
+
+    @pytest.fixture
+    def features(self, source, tmp_path):
+        m, rows = KernelPrime(3, 16, gamma=0.1), {"rows_per_part": 100, "on_error": "skip"}
+        pipeline.encode(source, tmp_path / "features", m, columns="x*", **rows)
+        return tmp_path / "features"
+
+    @pytest.mark.parametrize("src", ["folder", "files", "pattern"])
+    def test_encode(self, features, src):
+        before = contents(features)
+        named = {
+            "folder": features,
+            "files": sorted(features.glob("*.parquet")),
+            "pattern": str(features / "part-*.parquet"),
+        }
+        m = KernelPrime(16, 8, gamma=0.1)
+        with pytest.raises(ParameterError, match="is also an input"):
+            pipeline.encode(named[src], features, m, columns="features", overwrite=True)
+        assert contents(features) == before
+
+    def test_decode(self, features):
+        before = contents(features)
+        with pytest.raises(ParameterError, match="is also an input"):
+            pipeline.decode(features, features, overwrite=True)
+        assert contents(features) == before

@@ -127,7 +127,7 @@ def test_bad_arguments_are_named(n, start, words):
 
 
 def test_a_table_larger_than_memory_is_refused_with_its_size(monkeypatch):
-    monkeypatch.setattr("primal._checks.total_memory", lambda: 10**9)
+    monkeypatch.setattr("primal._checks._TOTAL_MEMORY", 10**9)
     with pytest.raises(MemoryLimitError, match=r"2\.4 GB and this machine has 1 GB"):
         primal.primes(200_000_000)
 

@@ -143,15 +143,11 @@ def _gauss_legendre(
 
 
 def _ratio(table: tuple[tuple[float, ...], tuple[float, ...]], r: np.ndarray) -> np.ndarray:
-    numerator, denominator = table
-    return _horner(numerator, r) / _horner(denominator, r)
-
-
-def _horner(coefficients: tuple[float, ...], x: np.ndarray) -> np.ndarray:
-    value = np.full_like(x, coefficients[-1])
-    for coefficient in coefficients[-2::-1]:
-        value = value * x + coefficient
-    return value
+    """Return the quotient of two polynomials of the same degree, both by Horner's rule."""
+    above, below = (np.full_like(r, coefficients[-1]) for coefficients in table)
+    for a, b in zip(table[0][-2::-1], table[1][-2::-1], strict=True):
+        above, below = above * r + a, below * r + b
+    return above / below
 
 
 # Positive nodes and weights of the 8-point Gauss-Legendre rule on (-1, 1), as in

@@ -171,12 +171,13 @@ class Basis:
     @cached_property
     def table(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact fixed-point integers, in turns per unit of x."""
+        scale = np.asarray(self.sigma, dtype=np.float64)
         if self.name in HADAMARD_KERNELS:
-            return HadamardTable(self.name, self.d, self.n_frequencies, float(self._scale))
+            return HadamardTable(self.name, self.d, self.n_frequencies, float(scale))
         if self.name in _EXACT:
-            return _EXACT[self.name](self.d, self.n_frequencies, self._scale, self.primes)
+            return _EXACT[self.name](self.d, self.n_frequencies, scale, self.primes)
         unit = _UNIT_TABLES[self.name](self.d, self.n_frequencies)
-        return FrequencyTable.from_floats(np.reshape(self._scale, (-1, 1)) * unit)
+        return FrequencyTable.from_floats(scale.reshape(-1, 1) * unit)
 
     @property
     def frequencies(self) -> np.ndarray:
@@ -244,10 +245,6 @@ class Basis:
                 "growing leaves old frequencies as they are."
             )
         return replace(self, n_frequencies=k, sigma=longer)
-
-    @property
-    def _scale(self) -> np.ndarray:
-        return np.asarray(self.sigma, dtype=np.float64)
 
 
 def _condition_number(matrix: np.ndarray) -> float:

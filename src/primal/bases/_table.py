@@ -41,6 +41,7 @@ class FrequencyTable:
     def __init__(self, mantissas: np.ndarray, exponents: np.ndarray) -> None:
         self.mantissas = mantissas
         self.exponents = exponents
+        self.shape: tuple[int, int] = mantissas.shape
         mantissas.flags.writeable = False
         exponents.flags.writeable = False
 
@@ -55,11 +56,6 @@ class FrequencyTable:
     def digest_arrays(self) -> tuple[np.ndarray, ...]:
         """The arrays that a fingerprint is taken over."""
         return self.mantissas, self.exponents
-
-    @property
-    def shape(self) -> tuple[int, int]:
-        k, d = self.mantissas.shape
-        return k, d
 
     @cached_property
     def values(self) -> np.ndarray:
@@ -96,11 +92,6 @@ class FrequencyTable:
         scaled = self.mantissas.astype(np.float64) * 2.0**-FREQUENCY_BITS
         lengths = np.ldexp(np.sqrt(fold_sum(scaled * scaled)), self.exponents)
         return product_error(self.shape[1], lengths)
-
-    @cached_property
-    def product_error_units(self) -> np.ndarray:
-        """The same in units of 2**-32 turn."""
-        return self.product_errors * 2.0**32
 
     @cached_property
     def level_errors(self) -> np.ndarray:

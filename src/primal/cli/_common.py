@@ -20,11 +20,8 @@ class Progress(Protocol):
 
 
 @contextmanager
-def progress_bar(usual: str, *, hidden: bool = False) -> Iterator[Progress]:
+def progress_bar(usual: str) -> Iterator[Progress]:
     """Yield a callback that draws a bar on standard error; a new label begins a new bar."""
-    if hidden:
-        yield lambda *_, **__: None
-        return
     bar: Any = None
     first, start = 0, 0.0
     with ExitStack() as shown:

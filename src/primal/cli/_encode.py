@@ -7,8 +7,9 @@ import json
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager, redirect_stdout
+from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -95,7 +96,8 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
                 "--kernel and --method go with --gamma or --fit, not with --sigma."
             )
         if gamma == "scale":
-            kernel, fitted = given["kernel"], lambda *rows: progress(*rows, label="fit")
+            fitted = None if progress is None else partial(progress, label="fit")
+            kernel = given["kernel"]
             gamma = pipeline.scale_gamma(source, kernel=kernel, progress=fitted, **options)
         try:
             gamma = None if gamma is None else float(gamma)
@@ -153,8 +155,8 @@ def _layer(m: Any, device: str) -> Any:
 
 
 @contextmanager
-def running(quiet: bool, label: str = "encode") -> Iterator[tuple[ModuleType, Progress]]:
-    """Yield ``primal.pipeline`` and a progress callback that draws a bar on a terminal.
+def running(quiet: bool, label: str = "encode") -> Iterator[tuple[ModuleType, Progress | None]]:
+    """Yield ``primal.pipeline`` and, on a terminal, a progress callback that draws a bar.
 
     Numerical warnings are printed as lines; after an interrupt it is said that nothing is lost.
     """
@@ -164,7 +166,8 @@ def running(quiet: bool, label: str = "encode") -> Iterator[tuple[ModuleType, Pr
     with redirect_stdout(sys.stderr), warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", NumericalWarning)
         try:
-            with progress_bar(label, hidden=quiet or not sys.stderr.isatty()) as progress:
+            hidden = quiet or not sys.stderr.isatty()
+            with nullcontext() if hidden else progress_bar(label) as progress:
                 yield pipeline, progress
         except KeyboardInterrupt:
             click.echo("\nFinished parts are kept: the same command resumes from here.", err=True)

@@ -86,27 +86,15 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
     if name != "auto" and name not in installed_engines():
         raise EngineError(f"engine {name!r} is not installed: {install_hint(name)}.")
     if name == "auto":
-        name = "numpy" if _is_small(n_phases) else installed_engines()[-1]
-    return _load(name)
+        global _phases_so_far
+        counts = n_phases is not None and "primal.engines._numba" not in sys.modules
+        _phases_so_far += n_phases if counts and _phases_so_far <= _SMALL_WORK else 0
+        small = counts and _phases_so_far <= _SMALL_WORK
+        name = "numpy" if small else installed_engines()[-1]
+    return _NUMPY if name == "numpy" else load_compiled("primal.engines._numba").ENGINE
 
 
+_NUMPY = NumpyEngine()
 # Phases that NumPy encodes in about a third of the time that Numba takes to load.
 _SMALL_WORK = 1 << 21
 _phases_so_far = 0
-
-
-def _is_small(n_phases: int | None) -> bool:
-    """Whether all work so far, with this one, is too little to load Numba for."""
-    global _phases_so_far
-    loaded = "primal.engines._numba" in sys.modules
-    if n_phases is None or loaded or _phases_so_far > _SMALL_WORK:
-        return False
-    _phases_so_far += n_phases
-    return _phases_so_far <= _SMALL_WORK
-
-
-@cache
-def _load(name: str) -> NumpyEngine:
-    if name == "numpy":
-        return NumpyEngine()
-    return load_compiled("primal.engines._numba").NumbaEngine()

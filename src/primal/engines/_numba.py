@@ -245,3 +245,6 @@ def _prepare(table: FrequencyTable) -> None:
 
 def _least_rows(k: int) -> int:
     return max(1, _LEAST_PHASES // k)
+
+
+ENGINE = NumbaEngine()

@@ -94,14 +94,16 @@ class NumpyEngine:
             if out.dtype == np.float64:
                 turns = exact_turns(table, part)
             elif fast and isinstance(table, FrequencyTable):
-                turns = _whole_turns(np.rint(_plain_units(table, part)))
+                units = _units(matrix_product(part, table.transposed))
+                turns = np.rint(units).astype(np.int64).astype(np.uint32)
             else:
                 turns = rounded_turns(table, part)
             write_features(turns, out[rows], finish)
 
     def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         """Write float32 features of float64 phases in turns, taken as they are, in this thread."""
-        write_features(_whole_turns(np.rint(_units(phases))), out, finish)
+        turns = np.rint(_units(phases)).astype(np.int64).astype(np.uint32)
+        write_features(turns, out, finish)
 
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
@@ -149,12 +151,12 @@ def rounded_turns(table: Table, x: np.ndarray) -> np.ndarray:
     """
     if isinstance(table, HadamardTable):
         return round_turns(hadamard_turns(table, x))
-    errors = np.multiply.outer(row_lengths(x), table.product_error_units)
+    errors = np.multiply.outer(row_lengths(x), table.product_errors * 2.0**32)
     if errors.max(initial=0.0) > LARGEST_UNSURE:
         return round_turns(exact_turns(table, x))
-    units = _plain_units(table, x)
+    units = _units(matrix_product(x, table.transposed))
     rounded = np.rint(units)
-    turns = _whole_turns(rounded)
+    turns = rounded.astype(np.int64).astype(np.uint32)
     # Sure of the rounding unless the middle between two units is within the error.
     units -= rounded
     is_unsure = np.abs(units, out=units) >= np.subtract(0.5, errors, out=errors)
@@ -195,19 +197,11 @@ def exact_pairs(
     return turns
 
 
-def _plain_units(table: FrequencyTable, x: np.ndarray) -> np.ndarray:
-    return _units(matrix_product(x, table.transposed))
-
-
 def _units(phases: np.ndarray) -> np.ndarray:
     """Return what phases in turns have beyond whole turns, in units of 2**-32 turn."""
     units = phases - np.rint(phases)
     units *= 2.0**32  # exact, as is the difference
     return units
-
-
-def _whole_turns(rounded: np.ndarray) -> np.ndarray:
-    return rounded.astype(np.int64).astype(np.uint32)
 
 
 def write_features(turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:

@@ -81,7 +81,7 @@ class KernelBasis(Basis):
 
     @cached_property
     def table(self) -> FrequencyTable:
-        return FrequencyTable.from_floats(self._scale * self.nodes.frequencies)
+        return FrequencyTable.from_floats(np.multiply(self.sigma, self.nodes.frequencies))
 
     @property
     def spec(self) -> dict[str, object]:

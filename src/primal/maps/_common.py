@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from functools import partial
 from operator import attrgetter
 from typing import Any, Generic, TypeVar, overload
 
@@ -19,7 +19,8 @@ LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")
 DTYPES = ("float32", "float64")
 _DTYPES = {name: np.dtype(name) for name in DTYPES}
-_BLOCK_ENTRIES = 1 << 20
+# Slices of rows with about a million entries: converted copies stay at a few MB.
+blocks = partial(row_blocks, n_entries=1 << 20)
 
 
 def output_dtype(dtype: object) -> np.dtype:
@@ -31,11 +32,6 @@ def output_dtype(dtype: object) -> np.dtype:
     except (TypeError, ValueError):
         name = str(dtype)
     return np.dtype(one_of("dtype", name, DTYPES))
-
-
-def blocks(n_rows: int, n_columns: int) -> Iterator[slice]:
-    """Return slices of rows with about a million entries: converted copies stay at a few MB."""
-    return row_blocks(n_rows, n_columns, _BLOCK_ENTRIES)
 
 
 def normalized(rows: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from primal.errors import DataError
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._sources import Source, open_source, reading
+from primal.pipeline._sources import Source, empty_batch, open_source, reading
 
 Key = tuple[int, int]  # file and number of a block
 
@@ -38,13 +38,13 @@ class Block:
     file: int  # index of the file
     number: int  # of the block in it
     first_row: int  # in the file
-    table: pa.Table | None
-    failure: str  # why there is no table, in a sentence that names the file
+    batch: pa.RecordBatch | None
+    failure: str  # why there is none, in a sentence that names the file
     ends_file: bool  # whether no block of the file comes after this one
 
 
 def shard_spans(
-    files: tuple[InputFile, ...], names: list[str], rows: int, shard: tuple[int, int]
+    files: tuple[InputFile, ...], names: list[str], rows: int, shard: tuple[int, int] = (0, 1)
 ) -> list[Span]:
     """Return the spans of shard i of n, in the order of the rows.
 
@@ -87,7 +87,7 @@ def read_span(
     rows: int,
     done: Collection[Key] = (),
 ) -> Iterator[Block]:
-    """Return the blocks of a span that are not `done`; one that cannot be read has no table.
+    """Return the blocks of a span that are not `done`; one that cannot be read has no rows.
 
     Where blocks can be found without reading those before, one damaged block costs no other.
     """
@@ -110,15 +110,15 @@ def read_span(
             continue
         try:
             with reading(file.path):
-                for table in _even(source.tables(names, number * rows, rows), rows):
-                    yield Block(at, number, number * rows, table, "", number + 1 == n_blocks)
+                for batch in _even(source.batches(names, number * rows, rows), rows):
+                    yield Block(at, number, number * rows, batch, "", number + 1 == n_blocks)
                     number += 1
                     if number == last or (at, number) in done:
                         break
                 else:
                     if source.n_rows:
                         raise DataError("it holds fewer rows than it says")
-                    yield Block(at, 0, 0, source.schema.empty_table().select(names), "", True)
+                    yield Block(at, 0, 0, empty_batch(source.schema).select(names), "", True)
                     return
         except DataError as error:
             yield Block(at, number, number * rows, None, str(error), number + 1 == n_blocks)
@@ -128,40 +128,39 @@ def read_span(
 def _uncounted(
     file: InputFile, source: Source, at: int, names: list[str], rows: int
 ) -> Iterator[Block]:
-    """Read from the start to the end, one table ahead to know which block ends the file."""
+    """Read from the start to the end, one block ahead to know which block ends the file."""
     number, held, failure = 0, None, ""
 
-    def until_failure() -> Iterator[pa.Table]:
+    def until_failure() -> Iterator[pa.RecordBatch]:
         nonlocal failure
         try:
             with reading(file.path):
-                yield from source.tables(names, 0, rows)
+                yield from source.batches(names, 0, rows)
         except DataError as error:
             failure = str(error)
 
-    for table in _even(until_failure(), rows):
+    for batch in _even(until_failure(), rows):
         if held is not None:
             yield Block(at, number, number * rows, held, "", False)
             number += 1
-        held = table
-    held = source.schema.empty_table().select(names) if held is None else held
+        held = batch
+    held = empty_batch(source.schema).select(names) if held is None else held
     yield Block(at, number, number * rows, held, "", not failure)
     if failure:
         yield Block(at, number + 1, number * rows + held.num_rows, None, failure, True)
 
 
-def _even(tables: Iterator[pa.Table], n_rows: int) -> Iterator[pa.Table]:
-    """Return the same rows in tables of `n_rows`, the last one shorter."""
-    held: list[pa.Table] = []
-    n_held = 0
-    for table in tables:
-        rest = table
-        while n_held + rest.num_rows >= n_rows:
-            taken = n_rows - n_held
-            yield pa.concat_tables([*held, rest.slice(0, taken)])
-            held, n_held, rest = [], 0, rest.slice(taken)
-        if rest.num_rows:
-            held.append(rest)
-            n_held += rest.num_rows
+def _even(batches: Iterator[pa.RecordBatch], n_rows: int) -> Iterator[pa.RecordBatch]:
+    """Return the same rows in batches of `n_rows`, the last one shorter."""
+    held: list[pa.RecordBatch] = []
+    n_missing = n_rows
+    for batch in batches:
+        while len(batch) >= n_missing:
+            held.append(batch.slice(0, n_missing))
+            yield pa.concat_batches(held) if len(held) > 1 else held[0]
+            held, n_missing, batch = [], n_rows, batch.slice(n_missing)
+        if len(batch):
+            held.append(batch)
+            n_missing -= len(batch)
     if held:
-        yield pa.concat_tables(held)
+        yield pa.concat_batches(held) if len(held) > 1 else held[0]

@@ -23,8 +23,8 @@ from primal.pipeline._job import FLOATS, Job, Made, Progress, Recipe
 from primal.pipeline._output import open_output, places
 from primal.pipeline._parquet import table_group
 from primal.pipeline._record import UNKNOWN, Extent
-from primal.pipeline._rows import FEATURES, column_array
-from primal.pipeline._sources import ARRAY, open_source
+from primal.pipeline._rows import FEATURES
+from primal.pipeline._sources import ARRAY, empty_batch, open_source
 from primal.turns import phases_to_turns
 
 STATUS = "status"
@@ -148,16 +148,13 @@ def decode(
         "noise": noise if noise is None or isinstance(noise, str) else float(noise),
         "beam": None if beam is None else whole_number("beam", beam, least=1),
     }
-    stored = open_source(files[0]).schema
-    kept = pa.schema([stored.field(name) for name in recipe.keep])
     empty = np.empty((0, recipe.map.d)), np.empty(0, bool), np.empty(0, "<U9")
     job = _DecodeJob(
         files,
         tuple([ARRAY] if paths[0].suffix == ".npy" else [*recipe.keep, FEATURES]),
-        recipe.rows_per_part,
         str(folder.absolute()),
         about,
-        _table(kept.empty_table(), empty, recipe).schema,
+        _table(empty_batch(open_source(files[0]).schema), empty, recipe).schema,
         recipe,
         decoder,
     )
@@ -180,20 +177,20 @@ def decode(
 
 @dataclass(frozen=True)
 class _DecodeJob(Job):
-    decoder: Callable[[pa.Table], _Decoded]
+    decoder: Callable[[pa.RecordBatch], _Decoded]
 
     def make(self, block: Block) -> Made:
-        if block.table is None:
+        if block.batch is None:
             raise DataError(block.failure)
-        table = block.table.rename_columns([*self.recipe.keep, FEATURES])
-        decoded = self.decoder(table)
-        groups = (table_group(_table(table, decoded, self.recipe)),) if len(table) else ()
-        return Made(groups, len(table), statuses=dict(Counter(decoded[2].tolist())))
+        batch = block.batch.rename_columns([*self.recipe.keep, FEATURES])
+        decoded = self.decoder(batch)
+        groups = (table_group(_table(batch, decoded, self.recipe)),) if len(batch) else ()
+        return Made(groups, len(batch), statuses=dict(Counter(decoded[2].tolist())))
 
-    def npy_rows(self, table: pa.Table) -> np.ndarray:
-        """Return x from the table of a part, with NaN in every row that is not unique."""
-        *columns, status = (column_array(table, name) for name in table.column_names)
-        x = np.full((table.num_rows, self.recipe.map.d), np.nan)
+    def npy_rows(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return x from rows of a part, with NaN in every one that is not unique."""
+        *columns, status = batch.columns
+        x = np.full((len(batch), self.recipe.map.d), np.nan)
         values = columns[len(self.recipe.keep) :]
         if len(values) == x.shape[1]:
             for j, column in enumerate(values):
@@ -205,9 +202,9 @@ class _DecodeJob(Job):
         return x
 
 
-def _table(table: pa.Table, decoded: _Decoded, recipe: Recipe) -> pa.Table:
+def _table(batch: pa.RecordBatch, decoded: _Decoded, recipe: Recipe) -> pa.Table:
     """Return kept columns, decoded ones in the shape that they were read from, and the verdict."""
-    columns, names = [table.column(name) for name in recipe.keep], list(recipe.keep)
+    columns, names = [batch.column(name) for name in recipe.keep], list(recipe.keep)
     x, valid, status = decoded
     if len(recipe.columns) == x.shape[1]:
         made = [pa.array(np.ascontiguousarray(one), mask=~valid) for one in x.T]
@@ -229,7 +226,7 @@ def row_decoder(
     prior: Any,
     noise: str | float | None,
     beam: int | None,
-) -> Callable[[pa.Table], _Decoded]:
+) -> Callable[[pa.RecordBatch], _Decoded]:
     """Return the function from stored rows to decoded ones.
 
     `extent` is what was recorded of the rows when they were encoded.
@@ -268,8 +265,8 @@ def row_decoder(
                 box = Extent(low, high, True).box
             plan = behind.decode_plan(prior=box, noise=noise, beam=beam)
 
-    def decoded(table: pa.Table) -> _Decoded:
-        codes, valid = recipe.present(column_array(table, FEATURES))
+    def decoded(batch: pa.RecordBatch) -> _Decoded:
+        codes, valid = recipe.present(batch.column(FEATURES))
         if recipe.stored not in FLOATS:
             codes = phases_to_turns(codes)
         x = np.full((len(valid), m.d), np.nan)

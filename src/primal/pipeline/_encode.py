@@ -5,35 +5,22 @@ from __future__ import annotations
 import base64
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from primal._checks import callback, file_path, flag, one_of, whole_number
+from primal._checks import callback, file_path, flag, whole_number
 from primal.errors import DataError, ParameterError
 from primal.pipeline._engines import Local, Ray, checked_engine, make_parts
 from primal.pipeline._folder import MANIFEST, PartFolder
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import (
-    FLOATS,
-    LARGEST_PART_ROWS,
-    ON_ERROR,
-    STORED,
-    EncodeJob,
-    Progress,
-    Recipe,
-    core_map,
-)
+from primal.pipeline._job import FLOATS, EncodeJob, Progress, Recipe
 from primal.pipeline._output import finished, open_output, places, write_one_file
 from primal.pipeline._record import Record, beside, read_manifest
-from primal.pipeline._rows import FEATURES, checked_names, find_columns
-
-# Bytes of features in one part, when the number of rows is left open.
-_PART_BYTES = 1 << 24
-_MOST_DEFAULT_ROWS = 1 << 16
+from primal.pipeline._rows import FEATURES, find_columns
 
 
 @dataclass(frozen=True)
@@ -139,21 +126,10 @@ def encode(
     >>> pipeline.encode("points.npy", "features.parquet", m).already_complete
     True
     """
-    start, (target, folder), map_ = time.perf_counter(), places(dst), core_map(m)
+    start, (target, folder) = time.perf_counter(), places(dst)
+    recipe = Recipe(m, stored, on_error, rows_per_part)
     flag("overwrite", overwrite)
     callback("progress", progress)
-    keep, chosen = checked_names("keep", keep), checked_names("columns", columns)
-    one_of("stored", stored, STORED)
-    one_of("on_error", on_error, ON_ERROR)
-    if stored not in FLOATS and (getattr(map_, "form", "pair") != "pair" or map_.D % 2):
-        raise ParameterError(
-            f"{stored} needs pairs of cosine and sine, and m has {map_.D} features of form "
-            f"{getattr(map_, 'form', 'pair')!r}: use an even number and form='pair'."
-        )
-    if FEATURES in keep:
-        raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
-    if len(set(keep)) < len(keep):
-        raise ParameterError(f"keep names a column twice: {', '.join(keep)}.")
     if not isinstance(shard, (tuple, list)) or len(shard) != 2:
         raise ParameterError(f"shard must be a pair (i, n), got {shard!r}.")
     i, n = whole_number("shard", shard[0]), whole_number("the number of shards", shard[1], least=1)
@@ -164,37 +140,37 @@ def encode(
             f"shards write into one folder: give dst without the suffix {target.suffix}, and put "
             "the parts together with merge."
         )
-    if target.suffix == ".npy" and keep:
-        raise ParameterError("a .npy file holds features only: write Parquet to keep columns.")
     if target.suffix == ".npy" and on_error == "null" and stored not in FLOATS:
         raise ParameterError(
             f"{stored} codes in a .npy file have no value for a missing row: write Parquet, or "
             "skip such rows."
         )
-    if rows_per_part is not None:
-        whole_number("rows_per_part", rows_per_part, least=1, most=LARGEST_PART_ROWS)
     plain = isinstance(engine, (str, Local)) and engine in ("local", Local())
-    where = Local() if plain else checked_engine(engine, map_, stored)
+    where = Local() if plain else checked_engine(engine, recipe.map, stored)
     files = find_inputs(src, target)
-    found, _, kept = find_columns(files, chosen, keep, d=map_.d, on_error=on_error)
-    # By default a power of two of rows whose features take about 16 MB, and their input no more.
-    rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * map_.D, 8 * map_.d)))
-    rows = int(rows_per_part or 1 << (rows.bit_length() - 1))
-    recipe = Recipe(map_, stored, found, keep, on_error, rows)
+    found, _, kept = find_columns(files, columns, keep, d=recipe.map.d, on_error=on_error)
+    if kept.names and target.suffix == ".npy":
+        raise ParameterError("a .npy file holds features only: write Parquet to keep columns.")
+    recipe = replace(recipe, columns=found, keep=tuple(kept.names))
     about = {
-        "spec": map_.spec,
-        "fingerprint": map_.fingerprint,
+        "spec": recipe.map.spec,
+        "fingerprint": recipe.map.fingerprint,
         "stored": stored,
         "columns": list(found),
-        "keep": list(keep),
+        "keep": kept.names,
         "on_error": on_error,
-        "rows_per_part": rows,
+        "rows_per_part": recipe.rows_per_part,
     }
-    read, features = tuple(dict.fromkeys((*found, *keep))), recipe.feature_type
-    schema = pa.schema([*kept, pa.field(FEATURES, features, nullable=on_error == "null")])
+    features = pa.field(FEATURES, recipe.feature_type, nullable=on_error == "null")
     job = EncodeJob(
-        *(files, read, rows, str(folder.absolute()), about, schema, recipe),
-        *(kept, where.layer, where.device),
+        files,
+        tuple(dict.fromkeys((*found, *kept.names))),
+        str(folder.absolute()),
+        about,
+        pa.schema([*kept, features]),
+        recipe,
+        where.layer,
+        where.device,
     )
     made = make_parts(job, target, where, shard=(i, n), overwrite=overwrite, progress=progress)
     return _report(target, *made, start)

@@ -25,12 +25,12 @@ from primal._checks import one_of
 from primal._extras import require
 from primal._parallel import n_threads
 from primal.errors import EngineError, ParameterError, PrimalError
-from primal.pipeline._blocks import Span, read_span, shard_spans, split_span
-from primal.pipeline._folder import DRAFT, MANIFEST, PartFolder, part_keys, part_record
+from primal.pipeline._blocks import Key, Span, read_span, shard_spans, split_span
+from primal.pipeline._folder import MANIFEST, PartFolder, part_keys, part_record
 from primal.pipeline._inputs import check_unchanged, resumable
 from primal.pipeline._job import FLOATS, Job, Progress, Recipe
 from primal.pipeline._output import finished, places, write_one_file
-from primal.pipeline._record import Key, Record
+from primal.pipeline._record import Record
 
 # More would only hold more memory, since the encoder has threads of its own.
 _MOST_WORKERS = 4
@@ -109,9 +109,8 @@ def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
             raise ParameterError(f"layer of engine must be a PyTorch layer, got {engine.layer!r}.")
         if stored not in FLOATS:
             raise ParameterError(f"a layer makes floats, not {stored!r}: leave it out.")
-        x, recipe = np.linspace(-1.0, 1.0, m.d)[None], Recipe(m, "float32", (), (), "raise", 1)
-        device = engine.device if isinstance(engine, Local) else "cpu"
-        if np.abs(recipe.codes(x, engine.layer, device) - m.encode(x)).max() > 1e-3:
+        x, device = np.linspace(-1.0, 1.0, m.d)[None], engine.device if not gpus else "cpu"
+        if np.abs(Recipe(m).codes(x, engine.layer, device) - m.encode(x)).max() > 1e-3:
             raise EngineError(
                 "the layer makes other features than m: give both the same arguments."
             )
@@ -143,7 +142,7 @@ def make_parts(
                     left.remove()
             return record, 0, True
     with PartFolder(folder, request, shard[1] > 1, overwrite) as parts:
-        spans = shard_spans(job.files, list(job.names), job.rows_per_part, shard)
+        spans = shard_spans(job.files, list(job.names), job.recipe.rows_per_part, shard)
         ranges = {span.file: (span.first, span.last or 2**62) for span in spans}
         records = {}
         for f, n in part_keys(folder):
@@ -173,8 +172,6 @@ def make_parts(
             if progress is not None:
                 progress(n_done, total)
         whole = Record.joined(records.values()) if records else Record(job.about, job.run, ())
-        if not parts.shared:  # other shards may be writing one
-            parts.unlink(DRAFT)  # what a kill left of a part
         check_unchanged(job.files)
         if folder != target:
             write_one_file(target, folder, whole, job.schema, request, job.npy_rows)
@@ -187,7 +184,7 @@ def _run_here(job: Job, spans: list[Span], done: Collection[Key]) -> Iterator[Re
     blocks = (
         block
         for span in spans
-        for block in read_span(job.files, span, list(job.names), job.rows_per_part, done)
+        for block in read_span(job.files, span, list(job.names), job.recipe.rows_per_part, done)
     )
     n_workers = min(n_threads(), _MOST_WORKERS)
     with (
@@ -219,7 +216,9 @@ def _run_there(job: Job, spans: list[Span], done: Collection[Key], engine: Ray) 
         pieces = (
             piece
             for span in spans
-            for piece in split_span(job.files[span.file], span, job.rows_per_part, _TASK_PARTS)
+            for piece in split_span(
+                job.files[span.file], span, job.recipe.rows_per_part, _TASK_PARTS
+            )
         )
         waiting: deque[Any] = deque()
         try:
@@ -254,7 +253,7 @@ def _made(shared: tuple[Job, frozenset[Key]], span: Span, here: str) -> list[Any
                 f"a worker on {socket.gethostname()} does not see {file.path} and {job.folder} as "
                 "they are here: every node must have the input and the output at the same path."
             )
-        for block in read_span(job.files, span, list(job.names), job.rows_per_part, done):
+        for block in read_span(job.files, span, list(job.names), job.recipe.rows_per_part, done):
             found.append(job.write(block))
     except (PrimalError, OSError) as error:
         # Ray would stop at the error that comes first in time. As a value it waits for its turn,

@@ -18,8 +18,8 @@ from primal.errors import DataError
 from primal.kernels import KERNELS
 from primal.pipeline._blocks import read_span, shard_spans
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import ON_ERROR, Progress, complaint
-from primal.pipeline._rows import checked_names, find_columns, matrix
+from primal.pipeline._job import Progress, complaint
+from primal.pipeline._rows import find_columns, matrix
 
 # Values of one piece: 16 MB.
 _PIECE_VALUES = 1 << 21
@@ -51,9 +51,7 @@ def count_inputs(
     >>> pipeline.count_inputs("points.npy")
     3
     """
-    one_of("on_error", on_error, ON_ERROR)
-    names, kept = checked_names("columns", columns), checked_names("keep", keep)
-    return find_columns(find_inputs(src), names, kept, on_error=on_error)[1]
+    return find_columns(find_inputs(src), columns, keep, on_error=on_error)[1]
 
 
 def scale_gamma(
@@ -91,22 +89,22 @@ def scale_gamma(
     one_of("kernel", kernel, KERNELS)
     callback("progress", progress)
     files = find_inputs(src)
-    found, d, _ = find_columns(files, checked_names("columns", columns), on_error=on_error)
+    found, d, _ = find_columns(files, columns, on_error=on_error)
     count, mean, squares, n_read = 0, 0.0, 0.0, 0
     piece_rows, names = max(256, _PIECE_VALUES // d), list(found)
-    spans = shard_spans(files, names, piece_rows, (0, 1))
+    spans = shard_spans(files, names, piece_rows)
     total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
     for block in (b for span in spans for b in read_span(files, span, names, piece_rows)):
         path = files[block.file].path
         try:
-            if block.table is None:
+            if block.batch is None:
                 raise DataError(block.failure)
-            x, problems = matrix(block.table, found, d, path)
+            x, problems = matrix(block.batch, found, d, path)
         except DataError:
             if on_error == "raise":
                 raise
             continue
-        n_read += block.table.num_rows
+        n_read += len(x)
         if progress is not None:
             progress(n_read, total)
         if problems and on_error == "raise":

@@ -19,8 +19,9 @@ from typing import Any
 
 from primal._files import written_whole
 from primal.errors import DataError, ParameterError, PrimalError
+from primal.pipeline._blocks import Key
 from primal.pipeline._inputs import resumable
-from primal.pipeline._record import Key, Record, manifest_text, read_manifest, read_record
+from primal.pipeline._record import Record, manifest_text, read_manifest, read_record
 
 try:
     import fcntl
@@ -37,7 +38,7 @@ LIST_NAME = "_rejected/part-{:05}-{:06}.csv"
 _PART = re.compile(r"part-(\d{5,9})-(\d{6,15})\.parquet")
 _LIST = re.compile(r"part-\d{5,9}-\d{6,15}\.csv")
 # What a run that was killed left of a file.
-DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
+_DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
 # Tries of a shard to get the lock, 10 ms apart: another one may be starting.
 _TRIES = 1000
 
@@ -91,7 +92,7 @@ class PartFolder:
                 undo.callback(os.close, lock)
             manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
             found = read_manifest(manifest)["request"] if MANIFEST in there else None
-            foreign = [name for name in there if not DRAFT.fullmatch(name)]
+            foreign = [name for name in there if not _DRAFT.fullmatch(name)]
             if found is None and foreign:
                 raise ParameterError(
                     f"{self.path} is there, holds {foreign[0]!r} and has no {MANIFEST}: it is no "
@@ -102,7 +103,11 @@ class PartFolder:
                     reject_other(self.path, found, self.request)
                 if not alone:
                     raise ParameterError(f"another run is writing {self.path} now: wait for it.")
-                self.unlink(_PART, _LIST, DRAFT)  # no part stands beside another's manifest
+                self._clear()  # no part stands beside another's manifest
+            if not self.shared:  # other shards may be writing
+                for path in list(self.path.glob("**/.primal-*")):
+                    if _DRAFT.fullmatch(path.name):
+                        path.unlink()
             if found != self.request:
                 with written_whole(manifest) as stream:
                     stream.write(manifest_text(self.request))
@@ -118,19 +123,18 @@ class PartFolder:
             (self.path / PART_NAME.format(*key)).unlink(missing_ok=True)
             (self.path / LIST_NAME.format(*key)).unlink(missing_ok=True)
         if keys is None:
-            self.unlink(_PART, _LIST, DRAFT)
+            self._clear()
             for name in (*WORK_FILES, MANIFEST):
                 (self.path / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 self.path.rmdir()
 
-    def unlink(self, *patterns: re.Pattern[str]) -> None:
-        """Remove the files of ours with such names, and no others."""
+    def _clear(self) -> None:
+        """Remove parts, lists and what was left of them, and no other file."""
         lists = self.path / "_rejected"
-        for folder in (self.path, *([lists] if lists.is_dir() else ())):
-            kinds = [one for one in patterns if one is not (_PART if folder == lists else _LIST)]
-            for path in folder.iterdir():
-                if any(one.fullmatch(path.name) for one in kinds):
+        for folder, kind in ((self.path, _PART), (lists, _LIST)):
+            for path in list(folder.glob("*")):
+                if kind.fullmatch(path.name) or _DRAFT.fullmatch(path.name):
                     path.unlink()
         with contextlib.suppress(OSError):
             lists.rmdir()

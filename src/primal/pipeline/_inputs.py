@@ -36,7 +36,7 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     """Return the files that `src` names, in the order of their paths, or of the sequence.
 
     Folders skip names that start with "." or "_"; folders and patterns skip what lies beside our
-    outputs. The output, `dst`, must be none of the files.
+    outputs. The output, `dst`, must be none of the files, and hold none of them.
     """
     if not isinstance(src, (str, Path, list, tuple)) or not src:  # "" would be the working folder
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
@@ -57,7 +57,7 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
                 raise DataError(f"{path} is not a plain file.")
             files.append(InputFile(str(path), _FORMATS[suffix], found.st_size, found.st_mtime_ns))
         target = None if dst is None else dst.resolve()
-        taken = any(path.resolve() == target for path in paths)
+        taken = any(target in (one := path.resolve(), *one.parents) for path in paths)
         inside = False
         if target is not None and isinstance(src, (str, Path)) and Path(src).is_dir():
             inside = Path(src).resolve() in target.parents

@@ -18,7 +18,7 @@ from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import EncodeJob, Recipe
 from primal.pipeline._output import open_output
 from primal.pipeline._record import Record, beside, read_manifest
-from primal.pipeline._rows import FEATURES, column_array
+from primal.pipeline._rows import FEATURES
 from primal.pipeline._sources import ARRAY, open_arrays, reading
 
 # Parts that are encoded again, spread evenly over the output.
@@ -109,12 +109,9 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     names, files = _known_inputs(where)
     if source is not None:
         files = find_inputs(source)
-    kept = pa.schema([])
-    if files and recipe.keep:
-        schema = pq.read_schema(paths[0])
-        kept = pa.schema([schema.field(name) for name in recipe.keep])
-    read, rows = tuple(dict.fromkeys((*recipe.columns, *recipe.keep))), recipe.rows_per_part
-    job = EncodeJob(files, read, rows, "", record.about, kept, recipe, kept)
+    schema = pq.read_schema(paths[0]) if recipe.keep else pa.schema([])
+    read = tuple(dict.fromkeys((*recipe.columns, *recipe.keep)))
+    job = EncodeJob(files, read, "", record.about, schema, recipe)
     same = job.run == record.run
     if source is not None and not same:
         raise DataError(f"{source} is not what {path} was made from: names or sizes differ.")
@@ -167,9 +164,10 @@ def _verify(
         f, number, n_rows, *_ = record.parts[place]
         if f >= len(files):
             raise DataError(f"part {number} is of input file {f}, which there is none of.")
-        blocks = read_span(files, Span(f, number, None, None), list(job.names), job.rows_per_part)
+        span = Span(f, number, None, None)
+        blocks = read_span(files, span, list(job.names), recipe.rows_per_part)
         block = next((block for block in blocks if block.number == number), None)
-        if block is None or block.table is None:
+        if block is None or block.batch is None:
             raise DataError(f"{files[f].path} has no block {number}, and part {number} is of it.")
         made = job.make(block)
         if made.codes is None:
@@ -177,12 +175,12 @@ def _verify(
         path = paths[place] if len(paths) == len(counts) else paths[0]
         with reading(str(path)):
             if path.suffix == ".npy":
-                tables = open_arrays(str(path)).tables([ARRAY], sum(counts[:place]), n_rows)
-                features = column_array(next(tables), ARRAY)
+                batches = open_arrays(str(path)).batches([ARRAY], sum(counts[:place]), n_rows)
+                features = next(batches).column(ARRAY)
             else:
                 group = sum(n > 0 for n in counts[:place]) if len(paths) == 1 else 0
                 table = pq.ParquetFile(path).read_row_group(group, [FEATURES])
-                features = column_array(table, FEATURES)
+                features = table.column(FEATURES).combine_chunks()
         stored, there = recipe.present(features)
         sampled += n_rows
         same = len(made.codes) == len(there)

@@ -12,7 +12,7 @@ import io
 import json
 import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import Any
@@ -30,15 +30,12 @@ from primal.pipeline._folder import LIST_NAME, PART_NAME, REJECTED_HEADER, on_di
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._parquet import RowGroup, feature_group, write_file
 from primal.pipeline._record import METADATA_KEY, Extent, Record
-from primal.pipeline._rows import FEATURES, Problem, column_array, converted, matrix
+from primal.pipeline._rows import FEATURES, ON_ERROR, Problem, converted, matrix
 from primal.pipeline._sources import MALFORMED
 from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
 
 # Called with rows done and rows in all, None while that is unknown.
 Progress = Callable[[int, int | None], None]
-
-
-ON_ERROR = ("raise", "skip", "null")
 # What is stored of a row, and the NumPy type of one stored value.
 STORED = {
     "float32": "float32",
@@ -53,53 +50,55 @@ _COMPACT = {
     "uint16-phase": phases_to_uint16,
     "bits": phases_to_bits,
 }
-LARGEST_PART_ROWS = 1 << 26
+# Rows of a part; when their number is left open, as many as have this many bytes of features.
+_MOST_ROWS, _MOST_DEFAULT_ROWS, _PART_BYTES = 1 << 26, 1 << 16, 1 << 24
 # New memory for every part would cost a third of the encoding: the system hands it out page by
 # page. So every thread keeps its own.
 _memory = threading.local()
 
 
-def core_map(m: object) -> Any:
-    """Return the map of vectors that m is, or that a fitted transformer has as `map_`."""
-    found = getattr(m, "map_", m)  # of a fitted transformer
-    if not all(hasattr(found, name) for name in ("d", "D", "encode", "turns", "spec")):
-        raise ParameterError(
-            f"m must be a map such as primal.KernelPrime(d, D) or a fitted transformer, got {m!r}."
-        )
-    return found
-
-
 @dataclass(frozen=True)
 class Recipe:
-    """From rows of a table to stored features."""
+    """From rows of a table to stored features; whatever is wrong with it is a ParameterError."""
 
-    map: Any
-    stored: str  # a key of STORED
-    columns: tuple[str, ...]  # that hold x: one of lists, or d of numbers
-    keep: tuple[str, ...]  # passed through
-    on_error: str
-    rows_per_part: int
+    map: Any  # of vectors, or a fitted transformer with one
+    stored: str = "float32"  # a key of STORED
+    on_error: str = "raise"
+    rows_per_part: Any = None  # by default a power of two, about 16 MB of features, no more of x
+    columns: tuple[str, ...] = ()  # that hold x: one of lists, or d of numbers
+    keep: tuple[str, ...] = ()  # passed through
+    # Arrow type of the feature column: lists of as many values as a row has.
+    feature_type: Any = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        m = getattr(self.map, "map_", self.map)
+        if not all(hasattr(m, name) for name in ("d", "D", "encode", "turns", "spec")):
+            raise ParameterError(
+                "m must be a map such as primal.KernelPrime(d, D) or a fitted transformer, got "
+                f"{self.map!r}."
+            )
+        one_of("stored", self.stored, STORED)
+        one_of("on_error", self.on_error, ON_ERROR)
+        if self.stored not in FLOATS and (getattr(m, "form", "pair") != "pair" or m.D % 2):
+            raise ParameterError(
+                f"{self.stored} needs pairs of cosine and sine, and m has {m.D} features of form "
+                f"{getattr(m, 'form', 'pair')!r}: use an even number and form='pair'."
+            )
+        rows = max(1, min(_MOST_DEFAULT_ROWS, _PART_BYTES // max(4 * m.D, 8 * m.d)))
+        rows = 1 << (rows.bit_length() - 1)
+        if self.rows_per_part is not None:
+            rows = whole_number("rows_per_part", self.rows_per_part, least=1, most=_MOST_ROWS)
+        width = {"bits": -(-m.D // 8)}.get(self.stored, m.D if self.stored in FLOATS else m.D // 2)
+        element = pa.from_numpy_dtype(np.dtype(STORED[self.stored]))
+        features = pa.list_(pa.field("element", element, nullable=False), width)
+        vars(self).update(map=m, rows_per_part=rows, feature_type=features)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Recipe:
         with raised_as(SpecError, "the description of the map is damaged"):
-            columns, keep = (tuple(map(str, values[name])) for name in ("columns", "keep"))
-            return cls(
-                _map(json.dumps(values["spec"])),
-                one_of("stored", values["stored"], STORED),
-                columns,
-                keep,
-                one_of("on_error", values["on_error"], ON_ERROR),
-                whole_number("rows_per_part", values["rows_per_part"], least=1, most=2**48),
-            )
-
-    @cached_property
-    def feature_type(self) -> Any:
-        """Arrow type of the feature column: lists of as many values as a row has."""
-        width = -(-self.map.D // 8) if self.stored == "bits" else self.map.D
-        width = width // 2 if self.stored.endswith("-phase") else width
-        element = pa.from_numpy_dtype(np.dtype(STORED[self.stored]))
-        return pa.list_(pa.field("element", element, nullable=False), width)
+            names = (tuple(map(str, values[name])) for name in ("columns", "keep"))
+            own = (values[name] for name in ("stored", "on_error", "rows_per_part"))
+            return cls(_map(json.dumps(values["spec"])), *own, *names)
 
     def codes(self, x: np.ndarray, layer: Any = None, device: str = "cpu") -> np.ndarray:
         """Return the stored values of rows of shape (n, d), as an array of shape (n, width).
@@ -140,7 +139,7 @@ class Recipe:
             raise DataError(f"the features are {kind}, and the map makes {own}: were they changed?")
         valid = features.is_valid().to_numpy(zero_copy_only=False)
         flat = features.drop_null().flatten().to_numpy(zero_copy_only=False)
-        codes = flat.reshape(-1, self.feature_type.list_size)
+        codes = flat.reshape(-1, own.list_size)
         if self.on_error == "null" and self.stored in FLOATS:  # NaN is null in a .npy file
             there = ~np.isnan(codes[:, 0])
             valid = valid.copy()
@@ -148,9 +147,9 @@ class Recipe:
             codes = codes[there]
         return codes, valid
 
-    def npy_rows(self, table: pa.Table) -> np.ndarray:
-        """Return the rows of a ``.npy`` file from the table of a part, NaN for nulls."""
-        codes, valid = self.present(column_array(table, FEATURES))
+    def npy_rows(self, batch: pa.RecordBatch) -> np.ndarray:
+        """Return the rows of a ``.npy`` file from those of a part, NaN for nulls."""
+        codes, valid = self.present(batch.column(FEATURES))
         if valid.all():
             return codes
         whole = np.full((len(valid), codes.shape[1]), np.nan, dtype=codes.dtype)
@@ -161,7 +160,7 @@ class Recipe:
 @lru_cache(maxsize=4)
 def _map(spec_json: str) -> Any:
     """Return the map of a spec; kept, since every part of an output has the same one."""
-    return core_map(from_spec(json.loads(spec_json)))
+    return from_spec(json.loads(spec_json))
 
 
 @dataclass(frozen=True)
@@ -184,7 +183,6 @@ class Job:
 
     files: tuple[InputFile, ...]
     names: tuple[str, ...]  # columns that are read
-    rows_per_part: int
     folder: str  # where parts go
     about: dict[str, Any]  # see Record
     schema: pa.Schema  # of a part
@@ -199,8 +197,8 @@ class Job:
     def make(self, block: Block) -> Made:
         raise NotImplementedError
 
-    def npy_rows(self, table: pa.Table) -> np.ndarray:
-        return self.recipe.npy_rows(table)
+    def npy_rows(self, batch: pa.RecordBatch) -> np.ndarray:
+        return self.recipe.npy_rows(batch)
 
     def write(self, block: Block) -> Record:
         """Make a part, write it, and return its record; DataError for a row that is rejected."""
@@ -225,28 +223,27 @@ class Job:
 class EncodeJob(Job):
     """Parts of features; `layer` is a PyTorch module that makes floats in place of the map."""
 
-    kept: pa.Schema
     layer: Any = None
     device: str = "cpu"
 
     def make(self, block: Block) -> Made:
         path, recipe = self.files[block.file].path, self.recipe
         try:
-            if block.table is None:
+            if block.batch is None:
                 raise DataError(block.failure)
-            table, kept = block.table, []
-            x, problems = matrix(table, recipe.columns, recipe.map.d, path)
+            batch, kept = block.batch, []
+            x, problems = matrix(batch, recipe.columns, recipe.map.d, path)
         except DataError as error:
             if recipe.on_error == "raise":
                 raise
             first = str(block.first_row) if block.first_row else ""
             return Made((), 0, ((path, first, "", "", str(error)),))
-        for field in self.kept:
-            column, bad = converted(column_array(table, field.name), field.type, field.name)
+        for name in recipe.keep:
+            column, bad = converted(batch.column(name), self.schema.field(name).type, name)
             kept.append(column)
             problems += bad
-        if MALFORMED in table.column_names:
-            column = column_array(table, MALFORMED)
+        if MALFORMED in batch.schema.names:
+            column = batch.column(MALFORMED)
             rows = np.flatnonzero(column.is_valid().to_numpy(zero_copy_only=False)).tolist()
             reason = "wrong number of fields"
             problems += [Problem(row, "", column[row].as_py()[:60], reason) for row in rows]
@@ -271,8 +268,7 @@ class EncodeJob(Job):
         null = bad if recipe.on_error == "null" else None
         if not len(codes):
             return Made((), 0, rejected, x=x, codes=codes, null=null)
-        kept = pa.Table.from_arrays(kept, schema=self.kept)
-        groups = (feature_group(FEATURES, kept, codes, null),)
+        groups = (feature_group(FEATURES, pa.table(kept, recipe.keep), codes, null),)
         m, spec = recipe.map, self.about["spec"]
         frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
         if spec.get("layer_norm") or spec.get("form") == "offset":  # phases of more than x

@@ -37,6 +37,7 @@ from primal.pipeline._record import (
     read_manifest,
     read_record,
 )
+from primal.pipeline._sources import empty_batch
 
 
 def places(dst: object) -> tuple[Path, Path]:
@@ -91,13 +92,13 @@ def write_one_file(
     record: Record,
     schema: pa.Schema,
     request: dict[str, Any],
-    rows_of: Callable[[pa.Table], np.ndarray],
+    rows_of: Callable[[pa.RecordBatch], np.ndarray],
     progress: Progress | None = None,
 ) -> None:
     """Put parts together in one file, with its manifest and list of rejected rows.
 
     All are written in the folder beside `dst` and then renamed. Row groups are copied; `rows_of`
-    returns the rows of a part in a ``.npy`` file.
+    returns the rows of a ``.npy`` file.
     """
     more: dict[str, Any] = {}
     whole, manifest, rejected = (beside(dst, "primal-part") / name for name in WORK_FILES)
@@ -117,10 +118,10 @@ def write_one_file(
                 groups = (group for path in paths() for group in stored_groups(path))
                 write_file(stream, schema.with_metadata(metadata), groups)
             else:
-                empty = rows_of(schema.empty_table())
+                empty = rows_of(empty_batch(schema))
                 stream.write(npy_header(empty.dtype, (record.rows, empty.shape[1])))
-                for path in paths():
-                    rows = rows_of(pq.ParquetFile(path).read())
+                for batch in (b for path in paths() for b in pq.ParquetFile(path).iter_batches()):
+                    rows = rows_of(batch)
                     stream.write(np.ascontiguousarray(rows, rows.dtype.newbyteorder("<")).data)
                 more = {"dtype": empty.dtype.str, "columns": empty.shape[1]}
         output = {"bytes": whole.stat().st_size, **more}

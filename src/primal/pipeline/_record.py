@@ -29,7 +29,6 @@ _VERSION = 1
 _LARGEST_JSON = 1 << 26
 _FORMAT = "primal pipeline"
 
-Key = tuple[int, int]  # file and number of a block
 # The first rows that are looked at; where phases wrap, these nearly always show it.
 _FIRST_ROWS = 16
 # Phases looked at together after that: 1 MB, which stays in a processor's cache.

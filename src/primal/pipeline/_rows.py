@@ -11,12 +11,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
+from primal._checks import one_of
 from primal.errors import DataError, ParameterError
 from primal.pipeline._inputs import InputFile
 from primal.pipeline._sources import ARRAY, Source, check_names, listed, open_source, reading
 
 # Column of the output.
 FEATURES = "features"
+ON_ERROR = ("raise", "skip", "null")
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
 _CACHED_VALUES = 1 << 16
@@ -34,28 +36,30 @@ class Problem:
     reason: str
 
 
-def checked_names(what: str, given: object) -> tuple[str, ...]:
-    """Return names given as one, several or None, which stands for none."""
-    names = () if given is None else (given,) if isinstance(given, str) else given
-    if not isinstance(names, (list, tuple)) or not all(isinstance(one, str) for one in names):
-        raise ParameterError(f"{what} must be a name or a list of names, got {given!r}.")
-    return tuple(names)
-
-
 def find_columns(
     files: tuple[InputFile, ...],
-    patterns: tuple[str, ...],
-    keep: tuple[str, ...] = (),
+    columns: Any,
+    keep: Any = (),
     *,
     d: int | None = None,
     on_error: str = "raise",
 ) -> tuple[tuple[str, ...], int, pa.Schema]:
     """Return the columns of x, d and the kept types, of the first file that has values.
 
-    Patterns are names or such as ``"x*"``; none for files of one column or one matrix. Rows must
-    have d numbers, by default as many as the first has. With ``on_error="raise"`` the first file
-    must be the one.
+    Columns are names or patterns such as ``"x*"``, none for files of one column or one matrix;
+    both they and `keep` are one, several or None. Rows must have d numbers, by default as many as
+    the first has. With ``on_error="raise"`` the first file must be the one.
     """
+    one_of("on_error", on_error, ON_ERROR)
+    for what, given in (("columns", columns), ("keep", keep)):
+        several = isinstance(given, (list, tuple)) and all(isinstance(one, str) for one in given)
+        if not (several or given is None or isinstance(given, str)):
+            raise ParameterError(f"{what} must be a name or a list of names, got {given!r}.")
+    patterns, keep = ((one,) if isinstance(one, str) else one or () for one in (columns, keep))
+    if FEATURES in keep:
+        raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
+    if len(set(keep)) < len(keep):
+        raise ParameterError(f"keep names a column twice: {', '.join(keep)}.")
     failure: DataError | None = None
     for file in files:
         try:
@@ -116,8 +120,8 @@ def find_columns(
 
 def _first_length(source: Source, name: str) -> int:
     """Return the length of the first list that is not empty, 0 where there is none."""
-    for table in source.tables([name], 0, 1024):
-        lengths = pc.call_function("list_value_length", [column_array(table, name)])
+    for batch in source.batches([name], 0, 1024):
+        lengths = pc.call_function("list_value_length", [batch.column(name)])
         full = lengths.filter(pc.call_function("greater", [lengths, 0]))
         if len(full):
             return full[0].as_py()
@@ -146,7 +150,7 @@ def _known_type(kind: pa.DataType) -> Any:
 
 
 def matrix(
-    table: pa.Table, columns: tuple[str, ...], d: int, path: str = ""
+    batch: pa.RecordBatch, columns: tuple[str, ...], d: int, path: str = ""
 ) -> tuple[np.ndarray, list[Problem]]:
     """Return the numbers of one column of lists, or of d columns, and what is wrong with them.
 
@@ -155,10 +159,10 @@ def matrix(
     names the file, for columns that do not hold d numbers in a row.
     """
     try:
-        widths = _widths(table.schema, columns, d)
+        widths = _widths(batch.schema, columns, d)
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-    arrays = [column_array(table, name) for name in columns]
+    arrays = [batch.column(name) for name in columns]
     names: tuple[str, ...] = columns
     if widths[0] != 0 and len(arrays) == 1:
         x, problems = _from_lists(arrays[0], columns[0], d)
@@ -166,9 +170,7 @@ def matrix(
     else:
         found = [_numbers(array, name) for name, array in zip(columns, arrays, strict=True)]
         problems = [problem for _, bad in found for problem in bad]
-        x = np.empty(
-            (table.num_rows, len(found)), dtype=np.result_type(*(values for values, _ in found))
-        )
+        x = np.empty((len(batch), len(found)), np.result_type(*(values for values, _ in found)))
         # A few rows at a time, which stay in the processor's cache.
         step = max(16, _CACHED_VALUES // len(found))
         for first in range(0, len(x), step):
@@ -209,13 +211,6 @@ def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array
         Problem(row, name, _shown(array[row].as_py()), reason) for row in lost if row not in known
     ]
     return found, bad
-
-
-def column_array(table: pa.Table, name: str) -> pa.Array:
-    chunks = table.column(name).chunks
-    if len(chunks) == 1:
-        return chunks[0]
-    return pa.concat_arrays(chunks) if chunks else pa.array([], table.schema.field(name).type)
 
 
 def _widths(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> list[int | None]:

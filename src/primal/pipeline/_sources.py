@@ -1,4 +1,4 @@
-"""One way to read every format: a schema, perhaps a number of rows, and tables from a row on.
+"""One way to read every format: a schema, perhaps a number of rows, and batches from a row on.
 
 NumPy files are tables too: ``.npy`` is one column of rows, ``.npz`` has a column for each array.
 They are read a piece at a time, not mapped: mapped pages would count as memory in use.
@@ -43,13 +43,13 @@ _TRANSIENT = {errno.EIO, errno.ESTALE, errno.EMFILE, errno.ENFILE, errno.ENOMEM,
 class Source:
     """An open input file.
 
-    ``tables(names, first_row, n_rows)`` returns columns from a row on, in tables of any size;
+    ``batches(names, first_row, n_rows)`` returns columns from a row on, any number at a time;
     `n_rows` is about how many rows the caller takes at a time. A source that cannot count its
     rows starts at row 0 only.
     """
 
     schema: pa.Schema
-    tables: Callable[[list[str], int, int], Iterator[pa.Table]]
+    batches: Callable[[list[str], int, int], Iterator[pa.RecordBatch]]
     n_rows: int | None = None  # None where only reading the whole file would tell
     run_rows: int = 1  # best read by one worker: fewer would decode the same bytes twice
 
@@ -94,6 +94,10 @@ def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
             raise DataError(f"it has {problem} {name!r}, only {listed(schema.names)}")
 
 
+def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
+    return pa.record_batch([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+
+
 def listed(names: Sequence[str]) -> str:
     return ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
 
@@ -105,7 +109,7 @@ def _open_parquet(path: str) -> Source:
     metadata = file.metadata
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
-    def tables(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+    def batches(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         skip = first_row
         for group, size in enumerate(sizes):
             if skip >= size:
@@ -114,27 +118,27 @@ def _open_parquet(path: str) -> Source:
             # One at a time: what a damaged page takes with it must not depend on `first_row`.
             for batch in file.iter_batches(n_rows, row_groups=[group], columns=names):
                 if skip < batch.num_rows:
-                    yield pa.Table.from_batches([batch.slice(skip)]).select(names)
+                    yield batch.slice(skip).select(names)
                 skip = max(0, skip - batch.num_rows)
             skip = 0
 
-    return Source(file.schema_arrow, tables, metadata.num_rows, max(sizes, default=1))
+    return Source(file.schema_arrow, batches, metadata.num_rows, max(sizes, default=1))
 
 
 def _open_arrow(path: str) -> Source:
     """Return an Arrow IPC file, or a stream, which is read from its start and of unknown length."""
 
-    def checked(batch: pa.RecordBatch, names: list[str]) -> pa.Table:
-        table = pa.Table.from_batches([batch]).select(names)
-        table.validate(full=True)  # a wrong offset would read foreign memory
-        return table
+    def checked(batch: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
+        batch = batch.select(names)
+        batch.validate(full=True)  # a wrong offset would read foreign memory
+        return batch
 
-    def stream_tables(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+    def from_stream(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         with pa.OSFile(path) as opened, pa.ipc.open_stream(opened) as reader:
             for batch in reader:
                 yield checked(batch, names)
 
-    def file_tables(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+    def from_file(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         start = 0
         with pa.OSFile(path) as opened, pa.ipc.open_file(opened) as reader:
             for i, size in enumerate(sizes):
@@ -146,11 +150,11 @@ def _open_arrow(path: str) -> Source:
         if opened.read(6) != b"ARROW1":
             opened.seek(0)
             with pa.ipc.open_stream(opened) as reader:
-                return Source(reader.schema, stream_tables)
+                return Source(reader.schema, from_stream)
     # Mapped, only the pages that hold the sizes are touched.
     with pa.memory_map(path) as mapped, pa.ipc.open_file(mapped) as reader:
         sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
-        return Source(reader.schema, file_tables, sum(sizes), max(sizes, default=1))
+        return Source(reader.schema, from_file, sum(sizes), max(sizes, default=1))
 
 
 def _open_csv(path: str) -> Source:
@@ -195,38 +199,40 @@ def _open_csv(path: str) -> Source:
         fields = zip(reader.schema, untyped, strict=True)
         schema = pa.schema([one.with_type(pa.string()) if no else one for one, no in fields])
 
-    def tables(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+    def batches(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         malformed: dict[int, str] = {}
         at = 0
         with opened(names, schema.names, malformed) as reader:
             for batch in reader:
-                table, at = _with_malformed(pa.Table.from_batches([batch]), malformed, at)
-                yield table
+                whole, at = _with_malformed(batch, malformed, at)
+                yield whole
         if malformed:  # lines after the last good one
-            yield _with_malformed(reader.schema.empty_table(), malformed, at)[0]
+            yield _with_malformed(empty_batch(reader.schema), malformed, at)[0]
 
-    return Source(schema, tables)
+    return Source(schema, batches)
 
 
-def _with_malformed(table: pa.Table, malformed: dict[int, str], at: int) -> tuple[pa.Table, int]:
+def _with_malformed(
+    batch: pa.RecordBatch, malformed: dict[int, str], at: int
+) -> tuple[pa.RecordBatch, int]:
     """Put malformed lines back at their places; `at` is the row of the file that comes next."""
     places: list[int | None] = []
     texts: list[str | None] = []
     taken = 0
-    while taken < table.num_rows or at in malformed:
+    while taken < batch.num_rows or at in malformed:
         text = malformed.pop(at, None)
         texts.append(text)
         places.append(taken if text is None else None)
         taken += text is None
         at += 1
         if not malformed:  # the usual case, without a loop
-            rest = table.num_rows - taken
+            rest = batch.num_rows - taken
             texts += [None] * rest
-            places += range(taken, table.num_rows)
-            at, taken = at + rest, table.num_rows
+            places += range(taken, batch.num_rows)
+            at, taken = at + rest, batch.num_rows
     if None in places:
-        table = table.take(pa.array(places, pa.int64()))
-    return table.append_column(MALFORMED, pa.array(texts, pa.string())), at
+        batch = batch.take(pa.array(places, pa.int64()))
+    return batch.append_column(MALFORMED, pa.array(texts, pa.string())), at
 
 
 def open_arrays(path: str) -> Source:
@@ -248,16 +254,16 @@ def open_arrays(path: str) -> Source:
     if len(counts) > 1:
         raise DataError(f"its arrays have different numbers of rows, {counts}")
 
-    def tables(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.Table]:
+    def batches(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         with ExitStack() as stack:
             chosen = [(arrays[name], stack.enter_context(arrays[name].open())) for name in names]
             for first in range(first_row, counts[0], n_rows):
                 last = min(first + n_rows, counts[0])
                 columns = [stored.column(opened, first, last) for stored, opened in chosen]
-                yield pa.table(columns, names=names)
+                yield pa.record_batch(columns, names=names)
 
     schema = pa.schema([(name, stored.type) for name, stored in arrays.items()])
-    return Source(schema, tables, counts[0])
+    return Source(schema, batches, counts[0])
 
 
 def _opened(path: str, member: str = "") -> Any:

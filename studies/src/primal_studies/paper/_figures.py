@@ -7,11 +7,27 @@ import re
 import sys
 from typing import NamedTuple
 
-from primal._pictures import DARK, INK, RC
+from primal._pictures import GRID, INK, RC, SOFT
 from primal_studies.paper._experiment import Experiment, Outcome
 
 __all__ = ["InlineFigure", "drawn", "inline"]
 
+# What a page puts in the place of a color on a dark ground.
+DARK = {
+    INK: "#e4e2dc",
+    SOFT: "#a3a7ae",
+    GRID: "#363a41",
+    "#ffffff": "#1d2025",
+    "#000000": "#e4e2dc",
+    "#808080": "#a3a7ae",
+    "#0072b2": "#5fb4ee",
+    "#d55e00": "#f0864a",
+    "#009e73": "#3cc79d",
+    "#cc79a7": "#e09bc4",
+    "#e69f00": "#f2b63c",
+    "#56b4e9": "#9bd4f7",
+    "#7a5c1e": "#c9a85c",
+}
 # Letters as shapes: as text, roots and wide labels come out wrong where DejaVu is missing.
 _STYLE = {**RC, "svg.fonttype": "path"}
 

@@ -10,6 +10,7 @@ import copy
 import math
 import sys
 from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import product
 
 import torch
@@ -67,7 +68,8 @@ def train_members(
     step_sizes = torch.tensor(rates, device=device).repeat(seeds)
     streams = [torch.Generator().manual_seed(1000 + seed) for seed in range(seeds)]
     moments = {name: (torch.zeros_like(v), torch.zeros_like(v)) for name, v in trained.items()}
-    with progress_bar("steps", hidden=not sys.stderr.isatty()) as progress:
+    shown = progress_bar("steps") if sys.stderr.isatty() else nullcontext(lambda *_: None)
+    with shown as progress:
         for step in range(steps):
             x, y = (torch.stack(part) for part in zip(*map(batches, streams), strict=True))
             x, y = (part.repeat_interleave(len(rates), 0).to(device) for part in (x, y))
