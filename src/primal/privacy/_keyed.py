@@ -21,7 +21,7 @@ import numpy as np
 
 from primal._checks import even_dimension, one_of, positive_scale, sized_array, whole_number
 from primal._specs import make_spec
-from primal.bases import Basis, FrequencyTable, Table, normal_entries, root_table
+from primal.bases import Basis, FrequencyTable, Table, prime_entries, root_table
 from primal.decoding import Box, Gaussian, Integers, MatrixResult, plan_matrix
 from primal.engines import engine
 from primal.errors import DataError, ParameterError
@@ -264,7 +264,7 @@ def _keyed_table(key: Key, basis: str, d: int, k: int, sigma: float) -> Table:
         rms = float(np.sqrt(listed.astype(np.float64).mean()))
         table = root_table(chosen.reshape(k, d), sigma / rms)
     else:
-        table = FrequencyTable.from_floats(sigma * normal_entries(chosen).reshape(k, d))
+        table = FrequencyTable.from_floats(sigma * prime_entries(chosen).reshape(k, d))
     signs = 1 - 2 * minus(k * d).reshape(k, d).astype(np.int64)
     return FrequencyTable(signs * table.mantissas, table.exponents)
 
