@@ -29,8 +29,7 @@ class MatrixLaw:
 
     These are, one after the other, the `known` rows of the matrix, times `scale`, the inputs
     `whole_inputs` and the rows `open_rows` with unknown n: `noise` (m,) and `spread_t` (r, m), in
-    turns. The first columns of the spread are those of the prior. Limits of the prior are infinite
-    where it has none.
+    turns. The first columns of the spread are those of the prior.
     """
 
     matrix: np.ndarray
@@ -38,7 +37,6 @@ class MatrixLaw:
     known: np.ndarray
     open_rows: np.ndarray
     whole_inputs: np.ndarray
-    step: np.ndarray
     scale: np.ndarray
     noise: np.ndarray
     spread_t: np.ndarray
@@ -54,17 +52,14 @@ class MatrixLaw:
         lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))[known_rows]
         # A power of two, so that scaling is exact.
         scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths)))
-        step = np.full(len(prior.mean), np.inf) if prior.step is None else prior.step
-        whole_inputs = np.flatnonzero(np.isfinite(step))
+        whole_inputs = np.flatnonzero(np.isfinite(prior.step))
         steps = np.zeros((len(whole_inputs), spread.shape[1]))
-        steps[:, : prior.factor.shape[1]] = (prior.factor / step[:, None])[whole_inputs]
+        steps[:, : prior.factor.shape[1]] = (prior.factor / prior.step[:, None])[whole_inputs]
         rows = [scale[:, None] * spread[known_rows], steps, spread[open_rows]]
         deviations = [scale * std[known_rows], np.zeros(len(steps)), std[open_rows]]
         spread_t = np.ascontiguousarray(np.concatenate(rows).T)
         deviations = np.concatenate(deviations)
-        return cls(
-            matrix, prior, known_rows, open_rows, whole_inputs, step, scale, deviations, spread_t
-        )
+        return cls(matrix, prior, known_rows, open_rows, whole_inputs, scale, deviations, spread_t)
 
     @property
     def lattice(self) -> Lattice:
@@ -91,12 +86,12 @@ class MatrixLaw:
     def whole_values(self, turns: np.ndarray) -> np.ndarray:
         """Return the whole inputs of whole turns (n, m)."""
         j, first = self.whole_inputs, len(self.known)
-        step = self.step[j]
+        step = self.prior.step[j]
         return step * (np.rint(self.prior.mean[j] / step) + turns[:, first : first + len(j)])
 
 
 def joined_prior(prior: object, d: int) -> PriorModel:
-    """Return the law of d inputs, with infinite limits and steps where there are none."""
+    """Return the law of d inputs."""
     kinds = (Box, Gaussian, Integers)
     one = isinstance(prior, kinds)
     each = [prior] if one else list(prior) if isinstance(prior, (list, tuple)) else []
@@ -112,16 +107,11 @@ def joined_prior(prior: object, d: int) -> PriorModel:
         factor[row : row + rows, column : column + columns] = m.factor
         row, column = row + rows, column + columns
 
-    def joined(name: str, otherwise: float) -> np.ndarray:
-        parts = [getattr(m, name) for m in models]
-        filled = [
-            np.full(len(m.mean), otherwise) if part is None else part
-            for part, m in zip(parts, models, strict=True)
-        ]
-        return np.concatenate([*filled, np.zeros(0)])
-
-    limits = joined("low", -np.inf), joined("high", np.inf)
-    return PriorModel(joined("mean", 0.0), factor, *limits, joined("step", np.inf))
+    mean, low, high, step = (
+        np.concatenate([np.zeros(0), *(getattr(m, name) for m in models)])
+        for name in ("mean", "low", "high", "step")
+    )
+    return PriorModel(mean, factor, low, high, step)
 
 
 def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
