@@ -72,10 +72,6 @@ def normal_quantile(u: np.ndarray) -> np.ndarray:
 
     Rational approximations PPND16 of M. J. Wichura, Algorithm AS 241, Applied Statistics
     37 (1988) 477-484; relative accuracy about 1e-15. Exactly antisymmetric about 1/2.
-
-    Parameters
-    ----------
-    u : ndarray of float64 in (0, 1)
     """
     q = u - 0.5
     tail = np.minimum(u, 1.0 - u)
@@ -95,16 +91,8 @@ def radial_quantile(
     """Return the quantile function of a density on (low, high) that need not be normalised.
 
     Gauss-Legendre sums over equal panels give the distribution function; Newton steps
-    within a panel invert it.
-
-    Parameters
-    ----------
-    log_density : callable
-        Natural logarithm of the density, elementwise, from the functions of this module;
-        its largest value should be near 0.
-    low, high : float
-        Outside of these the density must be negligible.
-    u : ndarray of float64 in (0, 1)
+    within a panel invert it. `log_density` is elementwise, from the functions of this module; its
+    largest value should be near 0, and the density negligible outside of the limits.
     """
     n_panels = 512
     width = (high - low) / n_panels

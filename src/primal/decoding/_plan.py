@@ -225,7 +225,7 @@ def decode_exact(
     if not hasattr(m, "decode_plan"):
         raise ParameterError(
             f"m must be the DynamicPrime that made the codes, got {type(m).__name__}: positions "
-            "have their own StaticPrime.decode."
+            "have their own StaticPrime.decode, and a layer of PyTorch has its map as layer.map."
         )
     if noise is None:
         name = getattr(getattr(z, "dtype", None), "name", "")

@@ -24,10 +24,6 @@ def equal_error_rate(genuine: object, impostor: object) -> float:
     genuine, impostor : array_like
         Scores of pairs of one person and of two, the higher the closer.
 
-    Returns
-    -------
-    rate : float
-
     Examples
     --------
     >>> from primal.privacy import equal_error_rate
@@ -43,7 +39,7 @@ def equal_error_rate(genuine: object, impostor: object) -> float:
 
 
 def linkability(mated: object, non_mated: object) -> float:
-    """Return D_sys of scores, by bins of equal mass.
+    """Return D_sys of scores, from 0 to 1, by bins of equal mass.
 
     Bins of equal width collapse where there are outliers. Edges are quantiles of all scores and of
     the mated ones, as many as leave about forty mated scores in a bin. Unlinkable scores have a
@@ -53,11 +49,6 @@ def linkability(mated: object, non_mated: object) -> float:
     ----------
     mated, non_mated : array_like
         Scores across keys of pairs of one person and of two.
-
-    Returns
-    -------
-    d_sys : float
-        From 0 to 1.
 
     Examples
     --------
@@ -87,10 +78,6 @@ def linkability_floor(n_mated: int, n_non_mated: int, *, draws: int = 40) -> Est
     n_mated, n_non_mated : int
         Numbers of scores.
     draws : int, default=40
-
-    Returns
-    -------
-    floor : Estimate
 
     Examples
     --------
