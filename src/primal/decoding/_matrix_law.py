@@ -21,6 +21,7 @@ from primal.errors import DataError, ParameterError
 
 # Deviations that a scaled row with a known whole part keeps from half a turn.
 _KNOWN_DEVIATIONS = 256.0
+_LEAST_NOISE, _LARGEST_DEVIATION = 1e-100, 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,11 +48,17 @@ class MatrixLaw:
     ) -> MatrixLaw:
         """Return the law of noise with the covariance `noise` (k, k) and known n where `known`."""
         std, loadings = _split(noise)
-        spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
+            lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))
+        if not lengths.max() <= _LARGEST_DEVIATION:
+            raise DataError(
+                f"y must vary by less than {_LARGEST_DEVIATION:g}, got {lengths.max():.3g} by A, "
+                "prior and noise: state them in a larger unit."
+            )
         known_rows, open_rows = np.flatnonzero(known), np.flatnonzero(~known)
-        lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))[known_rows]
         # A power of two, so that scaling is exact.
-        scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths)))
+        scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths[known_rows])))
         whole_inputs = np.flatnonzero(np.isfinite(prior.step))
         steps = np.zeros((len(whole_inputs), spread.shape[1]))
         steps[:, : prior.factor.shape[1]] = (prior.factor / prior.step[:, None])[whole_inputs]
@@ -120,8 +127,13 @@ def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
         raise ParameterError("state the noise of y, or its covariance, and not both.")
     if covariance is None:
         std = real_array("noise", noise)
-        if std.shape not in ((), (k,)) or not (std > 0.0).all():
-            raise DataError(f"noise must be positive, one number or one per row, got {noise!r}.")
+        if (
+            std.shape not in ((), (k,))
+            or not ((std >= _LEAST_NOISE) & (std <= _LARGEST_DEVIATION)).all()
+        ):
+            raise DataError(
+                f"noise must be positive, one number or one per row, got {noise!r:.100}."
+            )
         return np.diag(np.square(np.broadcast_to(std, k)))
     matrix = real_array("covariance", covariance, last=k)
     if matrix.shape != (k, k) or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
@@ -132,13 +144,13 @@ def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
 def _split(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return s (k,) and K (k, q) with the covariance diag(s**2) + K K^T."""
     diagonal = np.diag(covariance)
-    if not np.any(covariance - np.diag(diagonal)):
-        return np.sqrt(diagonal), np.zeros((len(diagonal), 1))
-    values, vectors = np.linalg.eigh(covariance)
-    if values[0] <= 1e-15 * values[-1]:
+    correlated = np.any(covariance - np.diag(diagonal))
+    values, vectors = np.linalg.eigh(covariance) if correlated else (np.sort(diagonal), diagonal)
+    if values[0] <= (1e-15 * values[-1] if correlated else 0.0):
         raise DataError(
             f"covariance must be positive definite, got one with the eigenvalue {values[0]:.3g}."
         )
-    return np.full(len(values), math.sqrt(values[0])), (vectors * np.sqrt(values - values[0]))[
-        :, 1:
-    ]
+    if not correlated:
+        return np.sqrt(diagonal), np.zeros((len(diagonal), 1))
+    shared = vectors * np.sqrt(values - values[0])
+    return np.full(len(values), math.sqrt(values[0])), shared[:, 1:]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal._checks import real_array, whole_number
+from primal._checks import real_array, require_memory, whole_number
 from primal.errors import DataError
 from primal.privacy._estimates import Estimate, mean_range
 
@@ -88,6 +88,7 @@ def linkability_floor(n_mated: int, n_non_mated: int, *, draws: int = 40) -> Est
     sizes = [
         whole_number(n, v, least=1) for n, v in (("n_mated", n_mated), ("n_non_mated", n_non_mated))
     ]
+    require_memory(8 * 8 * sum(sizes), f"{sum(sizes)} scores")
     rng = np.random.default_rng(0)
     found = [
         linkability(*(rng.random(size) for size in sizes))

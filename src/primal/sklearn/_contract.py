@@ -121,7 +121,7 @@ class SpecMixin(BaseEstimator):
             type(self).__name__,
             parameters={name: plain(value) for name, value in parameters.items()},
             fitted={name: plain(getattr(self, name)) for name in self._fitted_names},
-            feature_names=feature_names(self),
+            feature_names=plain(getattr(self, "feature_names_in_", None)),
         )
 
     @classmethod
@@ -136,14 +136,8 @@ class SpecMixin(BaseEstimator):
         raise NotImplementedError
 
 
-def feature_names(estimator: Any) -> list[str] | None:
-    """Return the names of the columns that an estimator was fitted to, if they had any."""
-    names = getattr(estimator, "feature_names_in_", None)
-    return None if names is None else names.tolist()
-
-
 def restore_names(estimator: Any, names: Any) -> None:
-    """Keep what `feature_names` returned, from a spec or a file."""
+    """Keep the names of columns of a spec or a file, if there are any."""
     if names is None:
         return
     found = np.array(names, dtype=object)

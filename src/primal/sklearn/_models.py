@@ -19,7 +19,6 @@ from primal.errors import DataError, SpecError
 from primal.kernels import KernelSum
 from primal.sklearn._contract import (
     checked_by_host,
-    feature_names,
     plain,
     restore_names,
     validate_data,
@@ -154,7 +153,7 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         fields = {
             "parameters": {name: plain(value) for name, value in parameters.items()},
             "features": self.features_.spec,
-            "feature_names": feature_names(self),
+            "feature_names": plain(getattr(self, "feature_names_in_", None)),
             "learned": {},
         }
         return fields, {}
