@@ -167,12 +167,7 @@ class HadamardTable:
         k, d = self.shape
         padded = np.zeros((len(x), self.m))
         padded[:, :d] = x
-        first, signs = transform(padded * self.float_signs[0]), self.float_signs
-        parts = [
-            transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b])
-            for b in range(self.n_blocks)
-        ]
-        return (np.concatenate(parts, axis=1) * self.weights)[:, self.skip : self.skip + k]
+        return (_rounds(padded, self.float_signs) * self.weights)[:, self.skip : self.skip + k]
 
     def adjoint(self, v: np.ndarray) -> np.ndarray:
         """Return v @ frequencies for rows v (n, k), float64 of shape (n, d), by the transform."""
@@ -195,14 +190,9 @@ class HadamardTable:
         rows = np.zeros((d, self.m), dtype=np.int64)
         np.fill_diagonal(rows, 1)
         signs = 1 - 2 * (self.signs & np.uint64(1)).astype(np.int64)
-        first = transform(rows * signs[0])
-        parts = [
-            transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b]).T
-            for b in range(self.n_blocks)
-        ]
         some = slice(self.skip, self.skip + k)
         # Whole numbers below 2**53 times whole numbers: one rounding by the product, one by c.
-        columns = np.concatenate(parts)[some].astype(np.float64)
+        columns = _rounds(rows, signs)[:, some].T.astype(np.float64)
         columns *= self.factors[some, None].astype(np.float64)
         return FrequencyTable.from_floats(columns * self.scale)
 
@@ -247,6 +237,13 @@ def transform(rows: np.ndarray) -> np.ndarray:
         np.subtract(pairs[:, :, 0], pairs[:, :, 1], out=rows[:, :, 1])
         half *= 2
     return rows.reshape(n, m)
+
+
+def _rounds(rows: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Return H S3_b H S2_b H S1 of rows (n, m) for all blocks, shape (n, n_blocks m)."""
+    first = transform(rows * signs[0])
+    pairs = zip(signs[1::2], signs[2::2], strict=True)
+    return np.concatenate([transform(transform(first * s2) * s3) for s2, s3 in pairs], axis=1)
 
 
 def _product(a: np.ndarray, b: np.uint64) -> tuple[np.ndarray, np.ndarray]:
