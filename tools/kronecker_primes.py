@@ -28,7 +28,7 @@ import numpy as np
 
 import primal
 from primal.bases._arithmetic import normal_quantile, unit_fractions
-from primal.bases._gaussian import KRONECKER_PRIMES
+from primal.bases._laws import KRONECKER_PRIMES
 from primal.turns import static_turns
 
 ROWS = (32, 64, 128, 256, 512)

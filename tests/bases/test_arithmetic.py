@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 import primal
 from primal.bases._arithmetic import exp, fold_sum, log, normal_quantile, unit_fractions
-from primal.bases._gaussian import _row_turns, chi_lengths
-from primal.turns._primes import prime_slice
+from primal.bases._laws import _fractions, chi_lengths
 
 ULP = 2.0**-52
 POWERS = 2.0 ** -np.arange(1.0, 53.0)
@@ -92,7 +91,7 @@ def test_fold_sum_has_a_fixed_order():
 @pytest.mark.parametrize("d", [1, 2, 3, 8, 20, 64, 300])
 def test_row_lengths_are_chi_quantiles(d):
     lengths = chi_lengths(d, 60, prime_index=d)
-    u = unit_fractions(_row_turns(prime_slice(d, d + 1), 60)[:, 0])
+    u = _fractions(d, 60)
     with mpmath.workprec(200):
         for r, target in zip(lengths.tolist(), u.tolist(), strict=True):
             reached = mpmath.gammainc(
@@ -106,7 +105,7 @@ def test_row_lengths_are_chi_quantiles(d):
 @pytest.mark.parametrize("d", [1, 2, 8, 64, 300])
 def test_row_lengths_agree_with_scipy(d):
     stats = pytest.importorskip("scipy.stats")
-    u = unit_fractions(_row_turns(prime_slice(d, d + 1), 500)[:, 0])
+    u = _fractions(d, 500)
     np.testing.assert_allclose(chi_lengths(d, 500, prime_index=d), stats.chi(d).ppf(u), rtol=1e-12)
 
 

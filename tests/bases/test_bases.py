@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import primal
 from primal.bases import BASES, BASIS_VERSION, Basis, equal_bandwidth
-from primal.bases._sampling import log_indices
+from primal.bases._roots import log_indices
 
 # These change only with BASIS_VERSION.
 FINGERPRINTS = {

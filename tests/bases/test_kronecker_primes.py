@@ -9,7 +9,7 @@ from types import ModuleType
 import pytest
 from click.testing import CliRunner
 
-from primal.bases._gaussian import KRONECKER_PRIMES
+from primal.bases._laws import KRONECKER_PRIMES
 
 _TOOL = Path(__file__).parents[2] / "tools" / "kronecker_primes.py"
 

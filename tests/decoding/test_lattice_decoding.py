@@ -22,7 +22,7 @@ from primal.decoding import (
 from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._phases import code_phases
 from primal.decoding._stages import make_stages, refine
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.turns import phases_to_uint8, phases_to_uint16
 
 BOX = Box(1.0)
@@ -580,7 +580,14 @@ print(_kernels.COMPILED, set(result.status.tolist()), np.abs(result.x - x).max()
     assert done.stdout.split() == ["False", "{'unique'}", "True"]
 
 
+@pytest.mark.parametrize("gamma", [[0.5, 3.0], (2.0, 2.0)])
+def test_codes_of_scaled_inputs_are_not_decoded_as_if_they_were_not(gamma):
+    m = primal.KernelPrime(2, 16, gamma=gamma, method="growable")
+    with pytest.raises(NotInvertibleError, match="one gamma"):
+        decode_exact(m.encode([0.1, 0.2]), m, prior=BOX)
+
+
 def test_a_plan_can_be_made_from_a_basis_alone():
     basis = primal.Basis("signed", 2, 8, 10.0)
-    plan = make_plan(basis, "block", prior=BOX, cache=False)
+    plan = make_plan(basis.table, basis.fingerprint, "block", prior=BOX, cache=False)
     assert plan.certificate.recoverable

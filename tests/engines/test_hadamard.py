@@ -48,7 +48,7 @@ def test_float64_features_come_from_128_bits(chosen, d, k, scale):
 )
 @settings(max_examples=300)
 def test_words_are_exact(x, sigma, bits):
-    table = HadamardTable("hadamard", 1, 1, sigma)
+    table = HadamardTable.of("hadamard", 1, 1, sigma)
     high, low = table.words(np.array([[x]]), bits)
     found = int(high[0, 0]) if bits == 64 else (int(high[0, 0]) << 64) + int(low[0, 0])
     assert found == hadamard_word(x, table.scale, bits) % 2**bits
@@ -57,7 +57,7 @@ def test_words_are_exact(x, sigma, bits):
 @given(st.floats(allow_nan=False, allow_infinity=False), st.floats(1e-100, 1e100))
 @settings(max_examples=300)
 def test_engines_have_the_same_words(x, sigma):
-    table = HadamardTable("hadamard", 1, 1, sigma)
+    table = HadamardTable.of("hadamard", 1, 1, sigma)
     turns = [np.empty((1, 1), dtype=np.uint32) for _ in installed_engines()]
     for name, out in zip(installed_engines(), turns, strict=True):
         engine(name).dynamic_turns(table, np.array([[x]]), out)
@@ -90,7 +90,7 @@ def test_engines_batches_and_finishes_agree(n, layout):
 @pytest.mark.parametrize("name", ["hadamard", "hadamard-matern12", "hadamard-matern52"])
 @pytest.mark.parametrize(("k", "larger"), [(1, 64), (64, 65), (100, 1000)])
 def test_a_smaller_table_is_a_prefix(name, k, larger):
-    small, large = HadamardTable(name, 10, k, 1.0), HadamardTable(name, 10, larger, 1.0)
+    small, large = HadamardTable.of(name, 10, k, 1.0), HadamardTable.of(name, 10, larger, 1.0)
     np.testing.assert_array_equal(small.factors[:k], large.factors[:k])
     np.testing.assert_array_equal(small.signs, large.signs[: len(small.signs)])
     m = primal.DynamicPrime(10, 2 * k, 0.2, basis=name, layout="interleaved")
@@ -114,7 +114,7 @@ def test_the_matrix_is_the_transform():
 
 
 def test_signs_are_mixed():
-    signs = HadamardTable("hadamard", 64, 4096, 1.0).signs != 0
+    signs = HadamardTable.of("hadamard", 64, 4096, 1.0).signs != 0
     assert 0.45 < signs.mean() < 0.55
     longest = max(len(run) for run in "".join("01"[int(s)] for s in signs.ravel()).split("0"))
     assert longest < 25

@@ -112,6 +112,7 @@ def test_the_page_is_one_file_and_escapes_names(report, tmp_path):
     ("change", "match"),
     [
         ({"X": np.eye(5)}, "40 rows at least, got 5"),
+        ({"X": np.ones((60, 3))}, "all equal"),
         ({"encode": 3}, "a map or a callable, got 3"),
         ({"attribute": [1, 2]}, "one label for each of 240 rows"),
         ({"people": np.zeros(240)}, "people must be several"),

@@ -73,6 +73,13 @@ def test_positions_must_be_whole(wrong):
         PrimePositions(4).fit([[1.0], [wrong]])
 
 
+def test_a_range_beyond_64_bits_is_rejected():
+    t = np.array([[2 - 2**63], [2**63 - 2]])
+    positions = PrimePositions(64, spacing="raw").fit(t)
+    with pytest.raises(primal.errors.DataError, match=str(2**64 - 3)):
+        positions.inverse_transform(positions.transform(t))
+
+
 def test_one_cosine_has_no_inverse():
     positions = PrimePositions(1, spacing="raw").fit([[1]])
     with pytest.raises(primal.errors.NotInvertibleError):

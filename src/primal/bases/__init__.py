@@ -5,12 +5,12 @@ from primal.bases._arithmetic import exp as exp
 from primal.bases._arithmetic import fold_sum as fold_sum
 from primal.bases._arithmetic import log as log
 from primal.bases._basis import BASES, BASIS_VERSION, Basis, auto_basis, equal_bandwidth
-from primal.bases._gaussian import normal_entries as normal_entries
 from primal.bases._hadamard import HadamardTable as HadamardTable
 from primal.bases._hadamard import Table as Table
 from primal.bases._hadamard import transform as transform
 from primal.bases._lattice import lattice_points as lattice_points
 from primal.bases._laws import mixture_scales as mixture_scales
+from primal.bases._laws import prime_entries as prime_entries
 from primal.bases._roots import root_table as root_table
 from primal.bases._roots import scrambled_fractions as scrambled_fractions
 from primal.bases._table import FrequencyTable

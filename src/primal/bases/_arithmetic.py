@@ -72,10 +72,6 @@ def normal_quantile(u: np.ndarray) -> np.ndarray:
 
     Rational approximations PPND16 of M. J. Wichura, Algorithm AS 241, Applied Statistics
     37 (1988) 477-484; relative accuracy about 1e-15. Exactly antisymmetric about 1/2.
-
-    Parameters
-    ----------
-    u : ndarray of float64 in (0, 1)
     """
     q = u - 0.5
     tail = np.minimum(u, 1.0 - u)
@@ -95,16 +91,8 @@ def radial_quantile(
     """Return the quantile function of a density on (low, high) that need not be normalised.
 
     Gauss-Legendre sums over equal panels give the distribution function; Newton steps
-    within a panel invert it.
-
-    Parameters
-    ----------
-    log_density : callable
-        Natural logarithm of the density, elementwise, from the functions of this module;
-        its largest value should be near 0.
-    low, high : float
-        Outside of these the density must be negligible.
-    u : ndarray of float64 in (0, 1)
+    within a panel invert it. `log_density` is elementwise, from the functions of this module; its
+    largest value should be near 0, and the density negligible outside of the limits.
     """
     n_panels = 512
     width = (high - low) / n_panels
@@ -142,7 +130,12 @@ def _gauss_legendre(
     return total * half
 
 
-def _ratio(table: tuple[tuple[float, ...], tuple[float, ...]], r: np.ndarray) -> np.ndarray:
+def _polynomials(table: str) -> tuple[tuple[float, ...], ...]:
+    rows = (map(float, line.split()) for line in table.strip().splitlines())
+    return tuple(zip(*rows, strict=True))
+
+
+def _ratio(table: tuple[tuple[float, ...], ...], r: np.ndarray) -> np.ndarray:
     """Return the quotient of two polynomials of the same degree, both by Horner's rule."""
     above, below = (np.full_like(r, coefficients[-1]) for coefficients in table)
     for a, b in zip(table[0][-2::-1], table[1][-2::-1], strict=True):
@@ -159,69 +152,34 @@ LEGENDRE_8 = (
     (0.96028985649753623168, 0.10122853629037625915),
 )
 
-_CENTRAL = (
-    (
-        3.3871328727963666080e0,
-        1.3314166789178437745e2,
-        1.9715909503065514427e3,
-        1.3731693765509461125e4,
-        4.5921953931549871457e4,
-        6.7265770927008700853e4,
-        3.3430575583588128105e4,
-        2.5090809287301226727e3,
-    ),
-    (
-        1.0,
-        4.2313330701600911252e1,
-        6.8718700749205790830e2,
-        5.3941960214247511077e3,
-        2.1213794301586595867e4,
-        3.9307895800092710610e4,
-        2.8729085735721942674e4,
-        5.2264952788528545610e3,
-    ),
-)
-_NEAR_TAIL = (
-    (
-        1.42343711074968357734e0,
-        4.63033784615654529590e0,
-        5.76949722146069140550e0,
-        3.64784832476320460504e0,
-        1.27045825245236838258e0,
-        2.41780725177450611770e-1,
-        2.27238449892691845833e-2,
-        7.74545014278341407640e-4,
-    ),
-    (
-        1.0,
-        2.05319162663775882187e0,
-        1.67638483018380384940e0,
-        6.89767334985100004550e-1,
-        1.48103976427480074590e-1,
-        1.51986665636164571966e-2,
-        5.47593808499534494600e-4,
-        1.05075007164441684324e-9,
-    ),
-)
-_FAR_TAIL = (
-    (
-        6.65790464350110377720e0,
-        5.46378491116411436990e0,
-        1.78482653991729133580e0,
-        2.96560571828504891230e-1,
-        2.65321895265761230930e-2,
-        1.24266094738807843860e-3,
-        2.71155556874348757815e-5,
-        2.01033439929228813265e-7,
-    ),
-    (
-        1.0,
-        5.99832206555887937690e-1,
-        1.36929880922735805310e-1,
-        1.48753612908506148525e-2,
-        7.86869131145613259100e-4,
-        1.84631831751005468180e-5,
-        1.42151175831644588870e-7,
-        2.04426310338993978564e-15,
-    ),
-)
+# Numerators and denominators of AS 241, from the constant on.
+_CENTRAL = _polynomials("""
+    3.3871328727963666080e0   1.0
+    1.3314166789178437745e2   4.2313330701600911252e1
+    1.9715909503065514427e3   6.8718700749205790830e2
+    1.3731693765509461125e4   5.3941960214247511077e3
+    4.5921953931549871457e4   2.1213794301586595867e4
+    6.7265770927008700853e4   3.9307895800092710610e4
+    3.3430575583588128105e4   2.8729085735721942674e4
+    2.5090809287301226727e3   5.2264952788528545610e3
+""")
+_NEAR_TAIL = _polynomials("""
+    1.42343711074968357734e0  1.0
+    4.63033784615654529590e0  2.05319162663775882187e0
+    5.76949722146069140550e0  1.67638483018380384940e0
+    3.64784832476320460504e0  6.89767334985100004550e-1
+    1.27045825245236838258e0  1.48103976427480074590e-1
+    2.41780725177450611770e-1 1.51986665636164571966e-2
+    2.27238449892691845833e-2 5.47593808499534494600e-4
+    7.74545014278341407640e-4 1.05075007164441684324e-9
+""")
+_FAR_TAIL = _polynomials("""
+    6.65790464350110377720e0  1.0
+    5.46378491116411436990e0  5.99832206555887937690e-1
+    1.78482653991729133580e0  1.36929880922735805310e-1
+    2.96560571828504891230e-1 1.48753612908506148525e-2
+    2.65321895265761230930e-2 7.86869131145613259100e-4
+    1.24266094738807843860e-3 1.84631831751005468180e-5
+    2.71155556874348757815e-5 1.42151175831644588870e-7
+    2.01033439929228813265e-7 2.04426310338993978564e-15
+""")

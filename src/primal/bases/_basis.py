@@ -12,10 +12,9 @@ from primal._checks import one_of, positive_scale, require_memory, scales, whole
 from primal._forks import blas_lock
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
-from primal.bases import _gaussian, _roots
 from primal.bases._hadamard import HADAMARD_KERNELS, HadamardTable
-from primal.bases._laws import LAWS
-from primal.bases._sampling import checked_sampling
+from primal.bases._laws import GAUSSIAN, LAWS
+from primal.bases._roots import checked_sampling, paper_table, signed_table
 from primal.bases._table import FrequencyTable
 from primal.errors import ParameterError
 
@@ -23,22 +22,12 @@ from primal.errors import ParameterError
 # a table needs a new version.
 BASIS_VERSION = 1
 
-_EXACT: dict[str, Callable[..., FrequencyTable]] = {
-    "paper": _roots.paper_table,
-    "signed": _roots.signed_table,
-}
-_GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
-    "table": _gaussian.table,
-    "kronecker": _gaussian.kronecker,
-    "orthogonal": _gaussian.orthogonal,
-}
-BASES = (*_EXACT, *_GAUSSIAN, "hadamard")
-_UNIT_TABLES = _GAUSSIAN | LAWS
+_EXACT: dict[str, Callable[..., FrequencyTable]] = {"paper": paper_table, "signed": signed_table}
+BASES = (*_EXACT, *GAUSSIAN, "hadamard")
+_UNIT_TABLES = GAUSSIAN | LAWS
 # Up to here one prime for each input is more even than orthogonal rows, whatever the inputs;
 # above it correlated ones can line up with it (``tools/auto_rule.py``).
 _LARGEST_KRONECKER = 6
-
-
 _AUTO_LAWS = ("gaussian", "mixture", "product", "prime")
 
 
@@ -53,11 +42,6 @@ def auto_basis(d: int, law: str = "gaussian") -> str:
         Number of inputs.
     law : {"gaussian", "mixture", "product", "prime"}
         See :class:`primal.kernels.Kernel`.
-
-    Returns
-    -------
-    str
-        Name of a basis.
 
     Examples
     --------
@@ -173,7 +157,7 @@ class Basis:
         """The frequencies as exact fixed-point integers, in turns per unit of x."""
         scale = np.asarray(self.sigma, dtype=np.float64)
         if self.name in HADAMARD_KERNELS:
-            return HadamardTable(self.name, self.d, self.n_frequencies, float(scale))
+            return HadamardTable.of(self.name, self.d, self.n_frequencies, float(scale))
         if self.name in _EXACT:
             return _EXACT[self.name](self.d, self.n_frequencies, scale, self.primes)
         unit = _UNIT_TABLES[self.name](self.d, self.n_frequencies)

@@ -22,15 +22,13 @@ f = 28 - ceil(1.5 log2(m)), or 8 if that is more.
 
 from __future__ import annotations
 
-import copy
 import math
 
 import numpy as np
 
 from primal._checks import require_memory
 from primal._lazy import cached_property
-from primal.bases._gaussian import chi_lengths
-from primal.bases._laws import mixture_scales
+from primal.bases._laws import chi_lengths, mixture_scales
 from primal.bases._roots import scrambled_fractions
 from primal.bases._table import FrequencyTable
 from primal.errors import NotInvertibleError
@@ -45,66 +43,67 @@ HADAMARD_KERNELS = {
 }
 # With fewer rows there are too few patterns of signs, and the kernel error does not fall.
 _LEAST_ROWS = 64
-_HALF_TURN = np.uint64(1 << 63)
-_DERIVED = ("dense", "largest_l1_norm", "float_signs", "weights", "inverse_weights")
+_MINUS, _PLUS = ~np.uint64(0), np.uint64(0)
 
 
 class HadamardTable:
     """What engines need of the basis: signs, row factors and a scale.
 
-    Attributes
+    Parameters
     ----------
     shape : tuple of int
         (k, d): numbers of frequencies and of inputs.
     skip : int
         Rows of the first block that come before the first frequency.
-    m : int
-        Rows of a block, a power of two.
     scale : float
         c of the definition.
     signs : ndarray of shape (1 + 2 n_blocks, m), dtype=uint64
-        All bits set where the sign is minus; S1, S2_0, S3_0, S2_1, ...; read-only.
+        All bits set where the sign is minus; S1, S2_0, S3_0, S2_1, ...; becomes read-only.
     factors : ndarray of shape (n_blocks m,), dtype=uint64
-        k_j; zero from k on; read-only.
+        k_j; zero past the last frequency; becomes read-only.
     """
 
-    def __init__(self, name: str, d: int, k: int, sigma: float) -> None:
-        self.shape, self.skip = (k, d), 0
-        self.m = m = max(_LEAST_ROWS, 1 << (d - 1).bit_length())
-        self.n_blocks = -(-k // m)
+    def __init__(
+        self,
+        shape: tuple[int, int],
+        skip: int,
+        scale: float,
+        signs: np.ndarray,
+        factors: np.ndarray,
+    ) -> None:
+        self.shape, self.skip, self.scale = shape, skip, scale
+        self.signs, self.factors = signs, factors
+        self.m, self.n_blocks = signs.shape[1], len(signs) // 2
+        signs.flags.writeable = factors.flags.writeable = False
+
+    @classmethod
+    def of(cls, name: str, d: int, k: int, sigma: float) -> HadamardTable:
+        """Return the table of a basis, of rows from primes."""
+        m = max(_LEAST_ROWS, 1 << (d - 1).bit_length())
+        n_blocks = -(-k // m)
         fraction_bits = max(8, 28 - math.ceil(1.5 * math.log2(m)))
-        self.scale = sigma / (m << fraction_bits)
-        rounds = 1 + 2 * self.n_blocks
-        fractions = scrambled_fractions(prime_slice(0, rounds * m))
-        self.signs = np.where(fractions < _HALF_TURN, ~np.uint64(0), np.uint64(0)).reshape(-1, m)
+        fractions = scrambled_fractions(prime_slice(0, (1 + 2 * n_blocks) * m))
+        signs = np.where(fractions < np.uint64(1 << 63), _MINUS, _PLUS).reshape(-1, m)
         lengths = chi_lengths(m, k, prime_index=0) / np.sqrt(np.float64(m))
         degrees = HADAMARD_KERNELS[name]
         if degrees:
             lengths = lengths * mixture_scales(-degrees, k, prime_index=d + 2)
-        self.factors = np.zeros(self.n_blocks * m, dtype=np.uint64)
-        self.factors[:k] = np.maximum(np.rint(lengths * (1 << fraction_bits)), 1.0)
-        self.signs.flags.writeable = self.factors.flags.writeable = False
+        factors = np.zeros(n_blocks * m, dtype=np.uint64)
+        factors[:k] = np.maximum(np.rint(lengths * (1 << fraction_bits)), 1.0)
+        return cls((k, d), 0, sigma / (m << fraction_bits), signs, factors)
 
     def rows(self, first: int, last: int) -> HadamardTable:
         """Return the table of frequencies first..last-1, of the blocks that hold them."""
-        made = copy.copy(self)
-        for name in _DERIVED:
-            made.__dict__.pop(name, None)
         begin, end = (self.skip + first) // self.m, -(-(self.skip + last) // self.m)
-        made.shape, made.n_blocks = (last - first, self.shape[1]), end - begin
-        made.skip = self.skip + first - begin * self.m
-        made.signs = np.concatenate([self.signs[:1], self.signs[1 + 2 * begin : 1 + 2 * end]])
-        made.factors = self.factors[begin * self.m : end * self.m]
-        return made
+        signs = np.concatenate([self.signs[:1], self.signs[1 + 2 * begin : 1 + 2 * end]])
+        factors = self.factors[begin * self.m : end * self.m]
+        shape, skip = (last - first, self.shape[1]), self.skip + first - begin * self.m
+        return HadamardTable(shape, skip, self.scale, signs, factors)
 
     def with_signs(self, minus: np.ndarray) -> HadamardTable:
         """Return the table with other signs: `minus` (1 + 2 n_blocks, m) is true for minus."""
-        made = copy.copy(self)
-        for name in _DERIVED:
-            made.__dict__.pop(name, None)
-        made.signs = np.where(minus, ~np.uint64(0), np.uint64(0))
-        made.signs.flags.writeable = False
-        return made
+        signs = np.where(minus, _MINUS, _PLUS)
+        return HadamardTable(self.shape, self.skip, self.scale, signs, self.factors)
 
     @property
     def digest_arrays(self) -> tuple[np.ndarray, ...]:
@@ -116,7 +115,22 @@ class HadamardTable:
 
         With 64 bits the high word is X; with 128 they are floor(|x| c 2**128 + 1/2) with its sign.
         """
-        return scaled_words(x, self.scale, bits)
+        fraction, exponent = np.frexp(np.abs(x))
+        scale_fraction, scale_exponent = np.frexp(np.float64(self.scale))
+        product = _product(
+            np.ldexp(fraction, 53).astype(np.uint64), np.uint64(np.ldexp(scale_fraction, 53))
+        )
+        # The product is in units of 2**(exponents - 106); the bit below the first decides rounding.
+        first = 106 - bits - exponent.astype(np.int64) - int(scale_exponent)
+        odd = _window(product, first - 1) & np.uint64(1)
+        low = _window(product, first) + odd
+        if bits == 64:
+            high, low = low, np.zeros_like(low)
+        else:
+            high = _window(product, first + 64) + (low < odd)
+        minus = x < 0.0  # two's complement of both words
+        low = np.where(minus, ~low + np.uint64(1), low)
+        return np.where(minus, ~high + (low == 0), high), low
 
     @cached_property
     def float_signs(self) -> np.ndarray:
@@ -153,12 +167,7 @@ class HadamardTable:
         k, d = self.shape
         padded = np.zeros((len(x), self.m))
         padded[:, :d] = x
-        first, signs = transform(padded * self.float_signs[0]), self.float_signs
-        parts = [
-            transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b])
-            for b in range(self.n_blocks)
-        ]
-        return (np.concatenate(parts, axis=1) * self.weights)[:, self.skip : self.skip + k]
+        return (_rounds(padded, self.float_signs) * self.weights)[:, self.skip : self.skip + k]
 
     def adjoint(self, v: np.ndarray) -> np.ndarray:
         """Return v @ frequencies for rows v (n, k), float64 of shape (n, d), by the transform."""
@@ -181,14 +190,9 @@ class HadamardTable:
         rows = np.zeros((d, self.m), dtype=np.int64)
         np.fill_diagonal(rows, 1)
         signs = 1 - 2 * (self.signs & np.uint64(1)).astype(np.int64)
-        first = transform(rows * signs[0])
-        parts = [
-            transform(transform(first * signs[1 + 2 * b]) * signs[2 + 2 * b]).T
-            for b in range(self.n_blocks)
-        ]
         some = slice(self.skip, self.skip + k)
         # Whole numbers below 2**53 times whole numbers: one rounding by the product, one by c.
-        columns = np.concatenate(parts)[some].astype(np.float64)
+        columns = _rounds(rows, signs)[:, some].T.astype(np.float64)
         columns *= self.factors[some, None].astype(np.float64)
         return FrequencyTable.from_floats(columns * self.scale)
 
@@ -235,24 +239,11 @@ def transform(rows: np.ndarray) -> np.ndarray:
     return rows.reshape(n, m)
 
 
-def scaled_words(x: np.ndarray, scale: float, bits: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return sign(x) floor(|x| scale 2**bits + 1/2) mod 2**bits; see `HadamardTable.words`."""
-    fraction, exponent = np.frexp(np.abs(x))
-    scale_fraction, scale_exponent = np.frexp(np.float64(scale))
-    high, low = _product(
-        np.ldexp(fraction, 53).astype(np.uint64), np.uint64(np.ldexp(scale_fraction, 53))
-    )
-    # The product is high 2**64 + low, in units of 2**(exponents - 106).
-    left = exponent.astype(np.int64) + int(scale_exponent) - 106 + bits
-    high, low = _rounded_right(high, low, np.maximum(-left, 0))
-    high, low = _shifted_left(high, low, np.maximum(left, 0))
-    if bits == 64:
-        high, low = low, np.zeros_like(low)
-    minus = x < 0.0
-    # Two's complement of both words.
-    low_minus = ~low + np.uint64(1)
-    high_minus = ~high + (low_minus == 0)
-    return np.where(minus, high_minus, high), np.where(minus, low_minus, low)
+def _rounds(rows: np.ndarray, signs: np.ndarray) -> np.ndarray:
+    """Return H S3_b H S2_b H S1 of rows (n, m) for all blocks, shape (n, n_blocks m)."""
+    first = transform(rows * signs[0])
+    pairs = zip(signs[1::2], signs[2::2], strict=True)
+    return np.concatenate([transform(transform(first * s2) * s3) for s2, s3 in pairs], axis=1)
 
 
 def _product(a: np.ndarray, b: np.uint64) -> tuple[np.ndarray, np.ndarray]:
@@ -264,33 +255,13 @@ def _product(a: np.ndarray, b: np.uint64) -> tuple[np.ndarray, np.ndarray]:
     return a_high * b_high + (middle >> shift) + (total < low), total
 
 
-def _rounded_right(
-    high: np.ndarray, low: np.ndarray, by: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return 128-bit numbers below 2**106 over 2**by, to the nearest, halves up."""
-    before = np.minimum(by, 127)
-    # One less than the shift first; the bit that is then lowest decides the rounding.
-    high, low = _shifted_right(high, low, np.maximum(before - 1, 0))
-    odd = np.where(by > 0, low & np.uint64(1), np.uint64(0))
-    high, low = _shifted_right(high, low, np.minimum(before, 1))
-    total = low + odd
-    return high + (total < low), total
-
-
-def _shifted_right(
-    high: np.ndarray, low: np.ndarray, by: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    far, rest = by >= 64, (by % 64).astype(np.uint64)
-    low, high = np.where(far, high, low), np.where(far, np.uint64(0), high)
+def _window(words: tuple[np.ndarray, np.ndarray], start: np.ndarray) -> np.ndarray:
+    """Return bits start .. start + 63 of 128-bit numbers (high, low), zeros on both sides."""
+    high, low = words
+    place, shift = np.divmod(start, 64)
+    shift = shift.astype(np.uint64)
+    first, second = (
+        np.where(at == 0, low, np.where(at == 1, high, np.uint64(0))) for at in (place, place + 1)
+    )
     # Two shifts, because one by 64 is not defined.
-    return high >> rest, (low >> rest) | ((high << np.uint64(1)) << (np.uint64(63) - rest))
-
-
-def _shifted_left(
-    high: np.ndarray, low: np.ndarray, by: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
-    none, rest = by >= 128, (by % 64).astype(np.uint64)
-    far = by >= 64
-    high, low = np.where(far, low, high), np.where(far, np.uint64(0), low)
-    high, low = np.where(none, np.uint64(0), high), np.where(none, np.uint64(0), low)
-    return (high << rest) | ((low >> np.uint64(1)) >> (np.uint64(63) - rest)), low << rest
+    return (first >> shift) | ((second << np.uint64(1)) << (np.uint64(63) - shift))

@@ -17,16 +17,7 @@ import numpy as np
 def lattice_points(steps: np.ndarray, k: int) -> np.ndarray:
     """Return the k shortest of the vectors with entries (m_j + 1/4) * steps[j], shortest first.
 
-    Parameters
-    ----------
-    steps : ndarray of shape (d,), dtype=float64
-        Positive.
-    k : int
-
-    Returns
-    -------
-    points : ndarray of shape (k, d), dtype=float64
-        Equally long ones in the order of their m.
+    Float64 of shape (k, d); equally long ones in the order of their m. Steps (d,) are positive.
     """
     d = len(steps)
     # A ball that should hold k points: a guess, which decides nothing but the work.

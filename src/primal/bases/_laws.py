@@ -1,12 +1,13 @@
-"""Frequencies of kernels other than the Gaussian one: the same fractions, other quantiles.
+"""Frequencies that follow the law of a kernel: quantiles of equidistributed fractions.
 
-A shift-invariant kernel is the Fourier transform of the law of its frequencies. Where the
-kernel is a product over inputs, the law is one of independent coordinates, and the fractions
-behind ``table`` and ``kronecker`` only need another quantile function:
+A shift-invariant kernel is the Fourier transform of the law of its frequencies. Here they are
+quantiles of the fractions of prime roots: as even as quasi-random points, and with nothing random
+in them. ``table`` takes one prime for every entry, ``kronecker`` one for every column:
 
 =============================  ===========================================
 kernel                         law of each coordinate
 =============================  ===========================================
+exp(-sum_j t_j**2 / 2)         normal
 exp(-sum_j abs(t_j))           Cauchy, quantile tan(pi (u - 1/2))
 prod_j 1 / (1 + t_j**2)        Laplace, quantile -sign(u - 1/2) ln(1 - 2 abs(u - 1/2))
 =============================  ===========================================
@@ -21,10 +22,28 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal.bases._arithmetic import log, radial_quantile, unit_fractions
-from primal.bases._gaussian import KRONECKER_PRIMES, _row_turns
+from primal.bases._arithmetic import log, normal_quantile, radial_quantile, unit_fractions
+from primal.bases._orthonormal import orthonormalize
 from primal.bases._roots import scrambled_fractions
-from primal.turns import prime_slice, waves
+from primal.turns import floor_roots, prime_slice, static_turns, waves
+
+# For d <= 8, primes whose sequences i sqrt(q) fill the cube well for every number of rows
+# from 32 to 512; ``tools/kronecker_primes.py`` finds them. Order matters.
+KRONECKER_PRIMES = {
+    1: (1699,),
+    2: (1699, 3169),
+    3: (1699, 3169, 863),
+    4: (1699, 3169, 863, 1579),
+    5: (1699, 3169, 863, 1579, 3301),
+    6: (1699, 3169, 3187, 457, 359, 5147),
+    7: (3797, 5279, 5261, 4721, 2579, 3491, 4283),
+    8: (3323, 271, 4259, 79, 3919, 761, 2719, 1487),
+}
+_HALF_TURN = np.uint64(1 << 63)
+# Arrays of this many entries stay in cache through the hundred steps of a quantile.
+_CHUNK = 1 << 14
+
+Quantile = Callable[[np.ndarray], np.ndarray]
 
 
 def cauchy_quantile(u: np.ndarray) -> np.ndarray:
@@ -45,6 +64,49 @@ def laplace_quantile(u: np.ndarray) -> np.ndarray:
     return np.where(u < 0.5, size, -size)
 
 
+def prime_entries(p: np.ndarray, quantile: Quantile = normal_quantile) -> np.ndarray:
+    """Return the quantile of {M sqrt(p)} for primes of shape (n,)."""
+    values = np.empty(len(p))
+    for first in range(0, len(p), _CHUNK):
+        chunk = slice(first, first + _CHUNK)
+        values[chunk] = quantile(unit_fractions(scrambled_fractions(p[chunk])))
+    return values
+
+
+def _table(d: int, k: int, quantile: Quantile = normal_quantile) -> np.ndarray:
+    """Return quantiles of {M sqrt(p_n)}, one prime for every entry, shape (k, d)."""
+    return prime_entries(prime_slice(0, k * d), quantile).reshape(k, d)
+
+
+def _kronecker(d: int, k: int, quantile: Quantile = normal_quantile) -> np.ndarray:
+    """Return quantiles of {i sqrt(q_j) + 1/2}, one prime for every column."""
+    primes = KRONECKER_PRIMES.get(d)
+    columns = prime_slice(0, d) if primes is None else np.array(primes, dtype=np.uint32)
+    return quantile(_row_fractions(columns, k))
+
+
+def _orthogonal(d: int, k: int) -> np.ndarray:
+    """Return `_table` made orthogonal in blocks of d rows, with row lengths of a chi_d law."""
+    directions = _table(d, k)
+    whole = k // d * d
+    orthonormalize(directions[:whole].reshape(-1, d, d))
+    orthonormalize(directions[whole:].reshape(1, -1, d))
+    return chi_lengths(d, k, prime_index=d)[:, None] * directions
+
+
+def chi_lengths(d: int, k: int, *, prime_index: int) -> np.ndarray:
+    """Return the chi_d quantiles of {i sqrt(p) + 1/2}, i = 1..k, p the prime of an index."""
+    mode_squared = np.float64(max(d - 1, 0))
+    center = np.sqrt(np.float64(d))
+
+    def log_density(r: np.ndarray) -> np.ndarray:
+        scaled = log(r) if d == 1 else log(r / np.sqrt(mode_squared))
+        return (d - 1) * scaled - 0.5 * (r * r - mode_squared)
+
+    low, high = max(0.0, float(center) - 9.0), float(center) + 9.0
+    return radial_quantile(log_density, low, high, _fractions(prime_index, k))
+
+
 def mixture_scales(degrees: int, k: int, *, prime_index: int) -> np.ndarray:
     """Return factors that turn k Gaussian frequencies into those of a mixture of Gaussian kernels.
 
@@ -52,50 +114,39 @@ def mixture_scales(degrees: int, k: int, *, prime_index: int) -> np.ndarray:
     2 nu degrees of freedom: a Gaussian vector over sqrt(c / (2 nu)), c of a chi-square law. Those
     of the rational quadratic kernel are a Gaussian vector times sqrt(c / (2 alpha)).
 
-    Parameters
-    ----------
-    degrees : int
-        2 alpha, or -2 nu.
-    k : int
-        Number of frequencies.
-    prime_index : int
-        Index of the prime whose multiples of the root are the fractions, from 0; it must
-        not be one that the basis uses.
-
-    Returns
-    -------
-    scales : ndarray of shape (k,), dtype=float64
+    `degrees` is 2 alpha, or -2 nu. The prime of an index from 0, whose multiples of the root are
+    the fractions, must not be one that the basis uses.
     """
-    u = unit_fractions(_row_turns(prime_slice(prime_index, prime_index + 1), k)[:, 0])
-    lengths = _chi_quantile(abs(degrees), u)
-    root = np.sqrt(np.float64(abs(degrees)))
+    n = abs(degrees)
+
+    def log_density(r: np.ndarray) -> np.ndarray:
+        return (n - 1) * log(r) - 0.5 * r * r
+
+    lengths = radial_quantile(log_density, 0.0, 12.0, _fractions(prime_index, k))
+    root = np.sqrt(np.float64(n))
     return lengths / root if degrees > 0 else root / lengths
 
 
-def _chi_quantile(degrees: int, u: np.ndarray) -> np.ndarray:
-    """Return the quantile of the length of a Gaussian vector of few dimensions."""
-
-    def log_density(r: np.ndarray) -> np.ndarray:
-        return (degrees - 1) * log(r) - 0.5 * r * r
-
-    return radial_quantile(log_density, 0.0, 12.0, u)
+def _fractions(prime_index: int, k: int) -> np.ndarray:
+    return _row_fractions(prime_slice(prime_index, prime_index + 1), k)[:, 0]
 
 
-def _table(quantile: Callable[[np.ndarray], np.ndarray], d: int, k: int) -> np.ndarray:
-    p = prime_slice(0, k * d)
-    return quantile(unit_fractions(scrambled_fractions(p))).reshape(k, d)
+def _row_fractions(columns: np.ndarray, k: int) -> np.ndarray:
+    """Return {i sqrt(q_j) + 1/2} for i = 1..k, shape (k, len(columns))."""
+    rows = np.arange(1, k + 1, dtype=np.uint64)
+    return unit_fractions(static_turns(rows, floor_roots(columns, 1.0, 64)) + _HALF_TURN)
 
 
-def _kronecker(quantile: Callable[[np.ndarray], np.ndarray], d: int, k: int) -> np.ndarray:
-    primes = KRONECKER_PRIMES.get(d)
-    columns = prime_slice(0, d) if primes is None else np.array(primes, dtype=np.uint32)
-    return quantile(unit_fractions(_row_turns(columns, k)))
-
-
-# Registered as bases: the name says how fractions are made, then which kernel results.
+# Tables of (d, k) at sigma = 1, registered as bases.
+GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
+    "table": _table,
+    "kronecker": _kronecker,
+    "orthogonal": _orthogonal,
+}
+# Here the name says how fractions are made, then which kernel results.
 LAWS: dict[str, Callable[[int, int], np.ndarray]] = {
-    "table-laplacian": lambda d, k: _table(cauchy_quantile, d, k),
-    "table-cauchy": lambda d, k: _table(laplace_quantile, d, k),
-    "kronecker-laplacian": lambda d, k: _kronecker(cauchy_quantile, d, k),
-    "kronecker-cauchy": lambda d, k: _kronecker(laplace_quantile, d, k),
+    "table-laplacian": lambda d, k: _table(d, k, cauchy_quantile),
+    "table-cauchy": lambda d, k: _table(d, k, laplace_quantile),
+    "kronecker-laplacian": lambda d, k: _kronecker(d, k, cauchy_quantile),
+    "kronecker-cauchy": lambda d, k: _kronecker(d, k, laplace_quantile),
 }

@@ -26,13 +26,9 @@ _LARGE_WORK = 1 << 28
 
 
 def orthonormalize(blocks: np.ndarray) -> None:
-    """Make the rows of each block orthonormal in place, in row order.
+    """Make the rows of each block (n, rows, d), float64, orthonormal in place, in row order.
 
     A row depends on earlier rows only, so short blocks are prefixes of long ones.
-
-    Parameters
-    ----------
-    blocks : ndarray of shape (n, rows, d), dtype=float64
     """
     n, n_rows, d = blocks.shape
     compiled = _compiled() if n * n_rows * n_rows * d >= _LARGE_WORK else None

@@ -118,8 +118,6 @@ class WholeNumberCount:
     @classmethod
     def of(cls, prior: PriorModel) -> WholeNumberCount:
         slopes = np.concatenate([[0.0], np.geomspace(1e-3, 8.0, 40)])
-        if prior.step is None or prior.low is None or prior.high is None:
-            raise TypeError("only a prior with a step has whole numbers to count")
         low, high = (np.rint((v - prior.mean) / prior.step) for v in (prior.low, prior.high))
         std = np.diag(prior.factor) / prior.step
         sums = [_log_sum(slopes, *limits) for limits in zip(low, high, std, strict=True)]

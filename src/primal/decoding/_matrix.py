@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
 import numpy as np
 
@@ -68,17 +67,6 @@ class MatrixResult:
     candidate_whole: np.ndarray
 
 
-class _Method(Protocol):
-    """What a plan does with rows of y."""
-
-    @property
-    def certificate(self) -> DecodingCertificate: ...
-
-    def __call__(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
-        """Return x, n and residuals of the candidates of y (n, k), status and probability."""
-        ...
-
-
 class MatrixPlan:
     """All of the work that does not depend on y; made by :func:`plan_matrix`.
 
@@ -101,7 +89,9 @@ class MatrixPlan:
     ([[0.8]], [[0, 2]], ['unique'])
     """
 
-    def __init__(self, method: _Method, shape: tuple[int, int], n_candidates: int) -> None:
+    def __init__(
+        self, method: NearestPoints | _ByCode, shape: tuple[int, int], n_candidates: int
+    ) -> None:
         self._method, self._shape, self._n_candidates = method, shape, n_candidates
 
     @property

@@ -21,6 +21,7 @@ from primal.errors import DataError, ParameterError
 
 # Deviations that a scaled row with a known whole part keeps from half a turn.
 _KNOWN_DEVIATIONS = 256.0
+_LEAST_NOISE, _LARGEST_DEVIATION = 1e-100, 1e100
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,8 +30,7 @@ class MatrixLaw:
 
     These are, one after the other, the `known` rows of the matrix, times `scale`, the inputs
     `whole_inputs` and the rows `open_rows` with unknown n: `noise` (m,) and `spread_t` (r, m), in
-    turns. The first columns of the spread are those of the prior. Limits of the prior are infinite
-    where it has none.
+    turns. The first columns of the spread are those of the prior.
     """
 
     matrix: np.ndarray
@@ -38,7 +38,6 @@ class MatrixLaw:
     known: np.ndarray
     open_rows: np.ndarray
     whole_inputs: np.ndarray
-    step: np.ndarray
     scale: np.ndarray
     noise: np.ndarray
     spread_t: np.ndarray
@@ -49,22 +48,25 @@ class MatrixLaw:
     ) -> MatrixLaw:
         """Return the law of noise with the covariance `noise` (k, k) and known n where `known`."""
         std, loadings = _split(noise)
-        spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
+        with np.errstate(over="ignore", invalid="ignore"):
+            spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
+            lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))
+        if not lengths.max() <= _LARGEST_DEVIATION:
+            raise DataError(
+                f"y must vary by less than {_LARGEST_DEVIATION:g}, got {lengths.max():.3g} by A, "
+                "prior and noise: state them in a larger unit."
+            )
         known_rows, open_rows = np.flatnonzero(known), np.flatnonzero(~known)
-        lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))[known_rows]
         # A power of two, so that scaling is exact.
-        scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths)))
-        step = np.full(len(prior.mean), np.inf) if prior.step is None else prior.step
-        whole_inputs = np.flatnonzero(np.isfinite(step))
+        scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths[known_rows])))
+        whole_inputs = np.flatnonzero(np.isfinite(prior.step))
         steps = np.zeros((len(whole_inputs), spread.shape[1]))
-        steps[:, : prior.factor.shape[1]] = (prior.factor / step[:, None])[whole_inputs]
+        steps[:, : prior.factor.shape[1]] = (prior.factor / prior.step[:, None])[whole_inputs]
         rows = [scale[:, None] * spread[known_rows], steps, spread[open_rows]]
         deviations = [scale * std[known_rows], np.zeros(len(steps)), std[open_rows]]
         spread_t = np.ascontiguousarray(np.concatenate(rows).T)
         deviations = np.concatenate(deviations)
-        return cls(
-            matrix, prior, known_rows, open_rows, whole_inputs, step, scale, deviations, spread_t
-        )
+        return cls(matrix, prior, known_rows, open_rows, whole_inputs, scale, deviations, spread_t)
 
     @property
     def lattice(self) -> Lattice:
@@ -91,12 +93,12 @@ class MatrixLaw:
     def whole_values(self, turns: np.ndarray) -> np.ndarray:
         """Return the whole inputs of whole turns (n, m)."""
         j, first = self.whole_inputs, len(self.known)
-        step = self.step[j]
+        step = self.prior.step[j]
         return step * (np.rint(self.prior.mean[j] / step) + turns[:, first : first + len(j)])
 
 
 def joined_prior(prior: object, d: int) -> PriorModel:
-    """Return the law of d inputs, with infinite limits and steps where there are none."""
+    """Return the law of d inputs."""
     kinds = (Box, Gaussian, Integers)
     one = isinstance(prior, kinds)
     each = [prior] if one else list(prior) if isinstance(prior, (list, tuple)) else []
@@ -112,16 +114,11 @@ def joined_prior(prior: object, d: int) -> PriorModel:
         factor[row : row + rows, column : column + columns] = m.factor
         row, column = row + rows, column + columns
 
-    def joined(name: str, otherwise: float) -> np.ndarray:
-        parts = [getattr(m, name) for m in models]
-        filled = [
-            np.full(len(m.mean), otherwise) if part is None else part
-            for part, m in zip(parts, models, strict=True)
-        ]
-        return np.concatenate([*filled, np.zeros(0)])
-
-    limits = joined("low", -np.inf), joined("high", np.inf)
-    return PriorModel(joined("mean", 0.0), factor, *limits, joined("step", np.inf))
+    mean, low, high, step = (
+        np.concatenate([np.zeros(0), *(getattr(m, name) for m in models)])
+        for name in ("mean", "low", "high", "step")
+    )
+    return PriorModel(mean, factor, low, high, step)
 
 
 def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
@@ -130,8 +127,13 @@ def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
         raise ParameterError("state the noise of y, or its covariance, and not both.")
     if covariance is None:
         std = real_array("noise", noise)
-        if std.shape not in ((), (k,)) or not (std > 0.0).all():
-            raise DataError(f"noise must be positive, one number or one per row, got {noise!r}.")
+        if (
+            std.shape not in ((), (k,))
+            or not ((std >= _LEAST_NOISE) & (std <= _LARGEST_DEVIATION)).all()
+        ):
+            raise DataError(
+                f"noise must be positive, one number or one per row, got {noise!r:.100}."
+            )
         return np.diag(np.square(np.broadcast_to(std, k)))
     matrix = real_array("covariance", covariance, last=k)
     if matrix.shape != (k, k) or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
@@ -142,13 +144,13 @@ def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
 def _split(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return s (k,) and K (k, q) with the covariance diag(s**2) + K K^T."""
     diagonal = np.diag(covariance)
-    if not np.any(covariance - np.diag(diagonal)):
-        return np.sqrt(diagonal), np.zeros((len(diagonal), 1))
-    values, vectors = np.linalg.eigh(covariance)
-    if values[0] <= 1e-15 * values[-1]:
+    correlated = np.any(covariance - np.diag(diagonal))
+    values, vectors = np.linalg.eigh(covariance) if correlated else (np.sort(diagonal), diagonal)
+    if values[0] <= (1e-15 * values[-1] if correlated else 0.0):
         raise DataError(
             f"covariance must be positive definite, got one with the eigenvalue {values[0]:.3g}."
         )
-    return np.full(len(values), math.sqrt(values[0])), (vectors * np.sqrt(values - values[0]))[
-        :, 1:
-    ]
+    if not correlated:
+        return np.sqrt(diagonal), np.zeros((len(diagonal), 1))
+    shared = vectors * np.sqrt(values - values[0])
+    return np.full(len(values), math.sqrt(values[0])), shared[:, 1:]

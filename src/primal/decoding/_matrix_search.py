@@ -100,7 +100,7 @@ class NearestPoints:
         cost = np.square(rest[:, noisy] / law.noise[noisy]).sum(axis=1) + np.square(xi).sum(axis=1)
         x = prior.mean + products(xi[:, : prior.factor.shape[1]], prior.factor.T)
         x[:, law.whole_inputs] = law.whole_values(turns)
-        fits = prior.contains(x, xi, self.certificate.x_std) & (cost <= self.limit)
+        fits = prior.within_limits(x, self.certificate.x_std) & (cost <= self.limit)
         whole = np.zeros((len(row), len(law.matrix)), dtype=np.int64)
         whole[:, law.open_rows] = turns[:, m - len(law.open_rows) :] - taken[row]
         # Within each row those that fit first, and the nearest of them leading.
@@ -151,7 +151,7 @@ class NearestPoints:
             left = np.flatnonzero(costs[:, 0] > self.limit)
             turns[left], costs[left], finished[left] = self._nearest(phases[left], radius[left], 1)
             return turns, costs, finished
-        least = _LEAST_SEARCHED if np.isfinite(self.law.prior.limits).any() else 0
+        least = _LEAST_SEARCHED if self.law.prior.is_bounded else 0
         return self._nearest(phases, radius, max(least, self._n_candidates))
 
     def _rounded(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

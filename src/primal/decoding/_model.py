@@ -53,7 +53,7 @@ class PhaseModel:
     def factor(self) -> np.ndarray:
         """F of shape (d, r); r <= k unless inputs are whole, as more columns add nothing."""
         factor = self.prior.factor
-        if self.prior.step is None and factor.shape[1] > self.table.shape[0]:
+        if not self.prior.is_whole and factor.shape[1] > self.table.shape[0]:
             _, _, directions = np.linalg.svd(self.table.values @ factor, full_matrices=False)
             return factor @ directions.T
         return factor
@@ -98,7 +98,7 @@ class PhaseModel:
     @property
     def n_whole(self) -> int:
         """Number of whole-number phases that come before those of the code."""
-        return 0 if self.prior.step is None else len(self.prior.step)
+        return len(self.prior.step) if self.prior.is_whole else 0
 
     def lattice(self, n_rows: int) -> Lattice:
         """Return the lattice of the whole-number phases and the first `n_rows` of the code."""
@@ -111,7 +111,7 @@ class PhaseModel:
         numerators = (mantissas @ factor) << shifts[:, None]
         log2_unit = least - FREQUENCY_BITS + log2_factor
         noise = np.full(n_rows, self.noise_turns)
-        if self.prior.step is not None:
+        if self.prior.is_whole:
             whole, log2_whole = as_integers(self.factor / self.prior.step[:, None])
             shift = log2_whole - log2_unit  # positive: frequencies have 62 bits more
             numerators = np.concatenate([whole << max(shift, 0), numerators])
@@ -123,7 +123,7 @@ class PhaseModel:
         n_rows = min(len(self.order), self.factor.shape[1] + _MOST_EXTRA_ROWS)
         spread = self.spread[self.order[:n_rows]]
         rows = np.concatenate([self.noise_turns * np.eye(n_rows), spread], axis=1)
-        if self.prior.step is not None:
+        if self.prior.is_whole:
             whole = self.factor / self.prior.step[:, None]
             top = np.concatenate([np.zeros((self.n_whole, n_rows)), whole], axis=1)
             rows = np.concatenate([top, rows])

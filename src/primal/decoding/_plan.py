@@ -7,12 +7,12 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from primal._checks import callback, flag, require_memory, whole_number
-from primal.bases import Basis
+from primal.bases import Table
 from primal.decoding._cache import cache_key
 from primal.decoding._certificate import DecodingCertificate, describe_misfit
 from primal.decoding._model import PhaseModel, least_noise_turns, promises
@@ -21,22 +21,6 @@ from primal.decoding._priors import Box, Gaussian, Integers, Prior
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning, ParameterError
-
-
-class _Frequencies(Protocol):
-    """What a plan needs of a basis, or of another linear map to phases."""
-
-    @property
-    def table(self) -> Any: ...
-
-    @property
-    def n_frequencies(self) -> int: ...
-
-    @property
-    def d(self) -> int: ...
-
-    @property
-    def fingerprint(self) -> str: ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +149,8 @@ class DecodePlan:
 
 
 def make_plan(
-    basis: _Frequencies,
+    table: Table,
+    fingerprint: str,
     layout: str,
     *,
     prior: Prior,
@@ -174,7 +159,10 @@ def make_plan(
     cache: bool = True,
     progress: Callable[[int, int], None] | None = None,
 ) -> DecodePlan:
-    """Return a plan for the codes of a basis; see ``DynamicPrime.decode_plan``."""
+    """Return a plan for the codes of a table of frequencies; see ``DynamicPrime.decode_plan``.
+
+    Reductions are kept under the fingerprint.
+    """
     if not isinstance(prior, (Box, Gaussian, Integers)):
         raise ParameterError(
             f"prior must be a Box, a Gaussian or Integers, got {prior!r}: for example Box(1.0)."
@@ -182,25 +170,25 @@ def make_plan(
     if beam is not None:
         beam = whole_number("beam", beam, least=1)
         # Whole turns, phases and inputs of every candidate, several times each.
-        require_memory(64 * beam * (basis.n_frequencies + basis.d), f"a beam of {beam} candidates")
+        require_memory(64 * beam * sum(table.shape), f"a beam of {beam} candidates")
     cache = flag("cache", cache)
     callback("progress", progress)
     start = time.perf_counter()
-    law, noise_std = prior.model(basis.d), noise_turns(noise)
+    law, noise_std = prior.model(table.shape[1]), noise_turns(noise)
     if noise == "float64":  # as good as float64 phases can be
-        noise_std = max(noise_std, least_noise_turns(basis.table, law))
-    model = PhaseModel(basis.table, law, noise_std)
-    key = cache_key(basis.fingerprint, repr(prior), model.noise_turns) if cache else None
+        noise_std = max(noise_std, least_noise_turns(table, law))
+    model = PhaseModel(table, law, noise_std)
+    key = cache_key(fingerprint, repr(prior), model.noise_turns) if cache else None
     search = Search(model, set_up(model, key, progress), beam)
     return DecodePlan(model, layout, search, time.perf_counter() - start)
 
 
-def promised_chance(basis: _Frequencies, *, prior: Prior, noise: float) -> float:
+def promised_chance(table: Table, *, prior: Prior, noise: float) -> float:
     """Return the chance that rounding can be expected to succeed with, before any reduction.
 
     A plan keeps more partial solutions than one where that pays: what has 0.5 here ends near 1.
     """
-    model = PhaseModel(basis.table, prior.model(basis.d), noise_turns(noise))
+    model = PhaseModel(table, prior.model(table.shape[1]), noise_turns(noise))
     return math.exp(max(promises(model).values()))
 
 
@@ -234,14 +222,13 @@ def decode_exact(
     >>> result.x.round(6), str(result.status)
     (array([ 0.3, -0.7]), 'unique')
     """
-    if not isinstance(getattr(m, "basis", None), Basis):
+    if not hasattr(m, "decode_plan"):
         raise ParameterError(
             f"m must be the DynamicPrime that made the codes, got {type(m).__name__}: positions "
-            "have their own StaticPrime.decode."
+            "have their own StaticPrime.decode, and a layer of PyTorch has its map as layer.map."
         )
     if noise is None:
         name = getattr(getattr(z, "dtype", None), "name", "")
         # Waves held in float64 were often made in float32.
         noise = name if name in NOISES and name != "float64" else "float32"
-    plan = make_plan(m.basis, m.layout, prior=prior, noise=noise, beam=beam)
-    return plan._decode(z, check=True)
+    return m.decode_plan(prior=prior, noise=noise, beam=beam)._decode(z, check=True)

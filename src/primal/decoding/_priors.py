@@ -27,30 +27,31 @@ Numbers = float | Sequence[float] | np.ndarray
 class PriorModel:
     """A prior for d inputs: x = mean + factor @ xi, factor (d, r) and xi standard normal.
 
-    `low` and `high` are limits of x, where there are any, and `step` is its spacing, when x is a
-    whole multiple of it.
+    `low` and `high` (d,) are limits of x, and `step` is its spacing, when x is a whole multiple of
+    it; infinite where there are none.
     """
 
     mean: np.ndarray
     factor: np.ndarray
-    low: np.ndarray | None = None
-    high: np.ndarray | None = None
-    step: np.ndarray | None = None
+    low: np.ndarray
+    high: np.ndarray
+    step: np.ndarray
 
     @property
-    def limits(self) -> tuple[np.ndarray, np.ndarray]:
-        """Least and largest value of each input (d,), infinite where there is none."""
-        none = np.full(len(self.mean), np.inf)
-        return -none if self.low is None else self.low, none if self.high is None else self.high
+    def is_bounded(self) -> bool:
+        return bool(np.isfinite(self.high).any())
+
+    @property
+    def is_whole(self) -> bool:
+        return bool(np.isfinite(self.step).any())
 
     def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
         """Return xi (n, r) of n inputs: uniform within limits, unless a narrower law was stated."""
         xi = rng.standard_normal((n, self.factor.shape[1]))
-        lows, highs = self.limits
-        for j in np.flatnonzero(np.isfinite(highs - lows)):
+        for j in np.flatnonzero(np.isfinite(self.high)):
             column = int(self.factor[j].argmax())  # an input with limits has one of its own
-            mean, std, low, high = self.mean[j], self.factor[j, column], lows[j], highs[j]
-            grid = self.step[j] if self.step is not None and np.isfinite(self.step[j]) else 0.0
+            mean, std, low, high = self.mean[j], self.factor[j, column], self.low[j], self.high[j]
+            grid = self.step[j] if np.isfinite(self.step[j]) else 0.0
             if std > _LEAST_UNIFORM * (high - low + grid) / math.sqrt(12.0):
                 x = rng.uniform(low - grid / 2.0, high + grid / 2.0, n)
             else:
@@ -62,15 +63,19 @@ class PriorModel:
 
     def contains(self, x: np.ndarray, xi: np.ndarray, x_std: np.ndarray) -> np.ndarray:
         """Return which rows of x (n, d) lie within the prior, allowing for their uncertainty."""
-        if self.low is not None and self.high is not None:
-            slack = _slack(self.high - self.low, x_std)
-            inside = (x >= self.low - slack) & (x <= self.high + slack)
-            return np.logical_and.reduce(inside, axis=1)
+        if self.is_bounded:
+            return self.within_limits(x, x_std)
         return np.square(xi).sum(axis=1) <= chi_squared_limit(xi.shape[1])
+
+    def within_limits(self, x: np.ndarray, x_std: np.ndarray) -> np.ndarray:
+        """Return which rows of x (n, d) keep the limits, of those inputs that have any."""
+        slack = _slack(self.high - self.low, x_std)
+        inside = (x >= self.low - slack) & (x <= self.high + slack)
+        return np.logical_and.reduce(inside, axis=1)
 
     def reaches(self, x_shift: np.ndarray, xi_shift: np.ndarray, x_std: np.ndarray) -> np.ndarray:
         """Return which shifts (n, d) lead from some x that is contained to another one."""
-        if self.low is not None and self.high is not None:
+        if self.is_bounded:
             width = self.high - self.low
             near = np.abs(x_shift) <= width + 2.0 * _slack(width, x_std)
             return np.logical_and.reduce(near, axis=1)
@@ -78,8 +83,8 @@ class PriorModel:
 
     def log2_overlap(self, x_shift: np.ndarray, xi_shift: np.ndarray) -> np.ndarray:
         """Return log2 of the chance that x, drawn from the prior and shifted, stays within it."""
-        if self.low is not None and self.high is not None:
-            width = self.high - self.low + (0.0 if self.step is None else self.step)
+        if self.is_bounded:
+            width = self.high - self.low + (self.step if self.is_whole else 0.0)
             with np.errstate(divide="ignore"):  # log2 of 0: never within
                 return np.log2(np.maximum(0.0, 1.0 - np.abs(x_shift) / width)).sum(axis=1)
         r = xi_shift.shape[1]
@@ -89,7 +94,7 @@ class PriorModel:
     def log2_volume(self) -> float:
         """log2 of the volume, in units of xi, of what `contains` accepts."""
         r = self.factor.shape[1]
-        if self.low is not None:
+        if self.is_bounded:
             return r * math.log2(2.0 * math.sqrt(3.0))
         return log2_ball(r, chi_squared_limit(r))
 
@@ -121,7 +126,8 @@ class Box:
     def model(self, d: int) -> PriorModel:
         """Return this prior for d inputs."""
         half, center = _spread(self, "half_width", d), _spread(self, "center", d)
-        return PriorModel(center, np.diag(half / math.sqrt(3.0)), center - half, center + half)
+        factor, free = np.diag(half / math.sqrt(3.0)), np.full(d, np.inf)
+        return PriorModel(center, factor, center - half, center + half, free)
 
 
 @dataclass(frozen=True)
@@ -158,9 +164,10 @@ class Gaussian:
 
     def model(self, d: int) -> PriorModel:
         """Return this prior for d inputs."""
-        mean = _spread(self, "mean", d)
+        mean, free = _spread(self, "mean", d), np.full(d, np.inf)
         if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
-            return PriorModel(mean, np.diag(np.sqrt(_spread(self, "cov", d))))
+            factor = np.diag(np.sqrt(_spread(self, "cov", d)))
+            return PriorModel(mean, factor, -free, free, free)
         matrix = np.array(self.cov)
         if len(matrix) != d:
             raise DataError(f"cov must be {d} x {d} for this map, got {matrix.shape}.")
@@ -170,7 +177,7 @@ class Gaussian:
                 f"cov must be a covariance matrix, got one with the eigenvalue {values[0]:.3g}."
             )
         kept = values > 1e-14 * values[-1]
-        return PriorModel(mean, vectors[:, kept] * np.sqrt(values[kept]))
+        return PriorModel(mean, vectors[:, kept] * np.sqrt(values[kept]), -free, free, free)
 
 
 @dataclass(frozen=True)

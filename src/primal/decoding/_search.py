@@ -54,7 +54,7 @@ class Search:
     def __init__(self, model: PhaseModel, setup: SetUp, beam: int | None) -> None:
         self._model, self._solver = model, Solver(model, setup)
         self._mean_phases = model.table.values @ model.prior.mean
-        self._count = None if model.prior.step is None else WholeNumberCount.of(model.prior)
+        self._count = WholeNumberCount.of(model.prior) if model.prior.is_whole else None
         self._limit = residual_limit(setup.certificate.freedom)
         self._rivals = find_rivals(self._solver, setup.certificate)
         worst = max(setup.certificate.log2_spurious, self._rivals.log2_expected)
@@ -144,7 +144,7 @@ class Search:
         noise = self._model.noise_turns * rng.standard_normal((_DRAWS, len(frequencies)))
         off = self(wrapped(x @ frequencies.T + noise))[3][:, 0] - x
         same = np.abs(off @ frequencies.T).max(axis=1) < 0.5
-        if prior.step is not None:
+        if prior.is_whole:
             same &= (np.abs(off) < 0.5 * prior.step).all(axis=1)
         return float(same.mean())
 

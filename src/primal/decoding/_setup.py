@@ -113,7 +113,7 @@ def _merit(result: SetUp) -> tuple[float, int, float]:
 
 
 def _finish(model: PhaseModel, reduced: Reduced) -> SetUp:
-    if model.prior.step is not None:
+    if model.prior.is_whole:
         return SetUp(reduced, [], _whole_number_certificate(model, reduced))
     first_rows = model.order[: len(reduced.u)]
     stages = make_stages(model.spread, model.noise_turns, first_rows)

@@ -41,8 +41,6 @@ class Solver:
         self._sorted = np.argsort(self._rows)
         # Whole-number phases are observed as exactly 0.
         self._to_reduced = setup.reduced.u.T[model.n_whole :].astype(np.float64)
-        if setup.stages:
-            self._first_gain = np.ascontiguousarray(setup.stages[0].gain.T)
 
     @property
     def n_resolved(self) -> int:
@@ -52,7 +50,7 @@ class Solver:
     @property
     def n_directions(self) -> int:
         """Number of directions in which x moves the phases; none if it is whole."""
-        return 0 if self.model.prior.step is not None else self.model.factor.shape[1]
+        return 0 if self.model.prior.is_whole else self.model.factor.shape[1]
 
     def whole_turns(self, centered: np.ndarray, n_kept: int) -> tuple[np.ndarray, np.ndarray]:
         """Return whole turns of the first rows, (n, n_kept, m), and which of them were found.
@@ -74,14 +72,14 @@ class Solver:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""
         kernels = load_compiled("primal.decoding._kernels")
         model, prior = self.model, self.model.prior
-        if prior.step is not None:
+        if prior.is_whole:
             steps = whole[:, : model.n_whole].astype(np.float64)
             x = prior.step * (np.rint(prior.mean / prior.step) + steps)
             xi = steps * prior.step / np.diag(model.factor)
             phases = kernels.row_products(prior.step * steps, model.table.transposed)
             return Solutions(x, xi, wrapped(centered - phases), steps)
         total = (centered[:, self._rows] + whole)[:, self._sorted]
-        xi = kernels.row_products(total, self._first_gain)
+        xi = kernels.row_products(total, self._setup.stages[0].gain)
         xi, residuals, turns = refine(self._setup.stages, centered, xi)
         x = prior.mean + kernels.row_products(xi, model.factor.T)
         return Solutions(x, xi, residuals, turns)

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._forks import load_compiled
-from primal._lazy import cached_property
 
 # Rounding a phase that is predicted with this deviation fails once in two million times.
 _LARGEST_PREDICTION_TURNS = 0.1
@@ -22,45 +21,20 @@ _LARGEST_SHARE_OF_NOISE = 0.5
 
 @dataclass(frozen=True, eq=False)
 class Stage:
-    """One least-squares step: xi + gain @ residual - root @ root.T @ xi.
+    """One least-squares step: xi + residuals @ gain - xi @ covariance.
 
-    `rows` (h,) are the phases that are resolved at this stage, `spread` (h, r) is G of these,
-    `gain` (r, h) leads from residuals to xi, and root @ root.T (r, r) is the posterior covariance
-    of xi. `predictions_turns` are the deviations with which the rows added after this stage are
-    predicted, without their noise where that alone decides.
+    `rows` (h,) are the phases that are resolved at this stage, `spread` (r, h) is G of these,
+    transposed, `gain` (h, r) leads from residuals to xi, and `root` (r, r) is a root of the
+    posterior covariance of xi. `predictions_turns` are the deviations with which the rows added
+    after this stage are predicted, without their noise where that alone decides.
     """
 
     rows: np.ndarray
     spread: np.ndarray
     gain: np.ndarray
     root: np.ndarray
+    covariance: np.ndarray
     predictions_turns: np.ndarray
-
-    def residuals(self, phases: np.ndarray, xi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return what xi leaves of the phases of these rows, and their whole turns beside it."""
-        products = load_compiled("primal.decoding._kernels").row_products
-        every = len(self.rows) == phases.shape[1]
-        left = (phases if every else phases[:, self.rows]) - products(xi, self._spread_t)
-        whole = np.rint(left)
-        left -= whole
-        return left, whole
-
-    def step(self, residuals: np.ndarray, xi: np.ndarray) -> np.ndarray:
-        """Return the xi that is best for these rows and the prior."""
-        products = load_compiled("primal.decoding._kernels").row_products
-        return xi + products(residuals, self._gain_t) - products(xi, self._covariance)
-
-    @cached_property
-    def _spread_t(self) -> np.ndarray:
-        return np.ascontiguousarray(self.spread.T)
-
-    @cached_property
-    def _gain_t(self) -> np.ndarray:
-        return np.ascontiguousarray(self.gain.T)
-
-    @cached_property
-    def _covariance(self) -> np.ndarray:
-        return self.root @ self.root.T
 
 
 def make_stages(spread: np.ndarray, noise_turns: float, first_rows: np.ndarray) -> list[Stage]:
@@ -74,7 +48,8 @@ def make_stages(spread: np.ndarray, noise_turns: float, first_rows: np.ndarray) 
         noisy = of_x < _LARGEST_SHARE_OF_NOISE * noise_turns
         predicted = np.where(noisy, of_x, np.hypot(of_x, noise_turns))
         near = noisy | (predicted < _LARGEST_PREDICTION_TURNS)
-        stages.append(Stage(rows, spread[rows], gain, root, predicted[near]))
+        columns = np.ascontiguousarray(spread[rows].T)
+        stages.append(Stage(rows, columns, gain, root, root @ root.T, predicted[near]))
         if not near.any():
             return stages
         rows = np.sort(np.concatenate([rows, others[near]]))
@@ -89,16 +64,25 @@ def refine(
     stage within half a turn. The whole turns between the phases and those of x tell solutions
     apart.
     """
+    products = load_compiled("primal.decoding._kernels").row_products
+
+    def residuals(stage: Stage) -> tuple[np.ndarray, np.ndarray]:
+        every = len(stage.rows) == phases.shape[1]
+        left = (phases if every else phases[:, stage.rows]) - products(xi, stage.spread)
+        whole = np.rint(left)
+        left -= whole
+        return left, whole
+
     # The last stage goes twice: the second time removes the rounding of the first.
     for stage in (*stages, stages[-1]):
-        residuals, _ = stage.residuals(phases, xi)
-        xi = stage.step(residuals, xi)
-    return xi, *stages[-1].residuals(phases, xi)
+        xi = xi + products(residuals(stage)[0], stage.gain) - products(xi, stage.covariance)
+    return xi, *residuals(stages[-1])
 
 
 def _least_squares(spread: np.ndarray, noise_turns: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return (gain, root) of the posterior of a standard normal xi, by QR."""
+    """Return gain (h, r) and root of the posterior of a standard normal xi, by QR."""
     n_rows, r = spread.shape
     q, upper = np.linalg.qr(np.concatenate([spread / noise_turns, np.eye(r)]))
     root = np.linalg.solve(upper, np.eye(r))
-    return np.linalg.solve(upper, q[:n_rows].T) / noise_turns, root
+    gain = np.linalg.solve(upper, q[:n_rows].T) / noise_turns
+    return np.ascontiguousarray(gain.T), root

@@ -164,21 +164,13 @@ def _plan(
     space: Space, roles: tuple[str, ...], n_positions: tuple[int, ...], noise: float
 ) -> DecodePlan:
     """Return the plan that finds the positions in a product; the last few are kept."""
-    basis = _ProductBasis(space, roles)
+    # Increments in units of 2**-64 turn, between -1/2 and 1/2: short phases round least.
+    steps = np.stack([space.increments(role).view(np.int64) for role in roles], axis=1)
+    table = FrequencyTable(steps >> 1, np.full(space.k, -1, dtype=np.int64))
+    fingerprint = spec_digest({"basis": "product"}, *table.digest_arrays)
     prior = WholeNumbers(1.0, 0, [n - 1 for n in n_positions])
-    least = least_noise_turns(basis.table, prior.model(len(roles)))
-    return make_plan(basis, "interleaved", prior=prior, noise=max(noise, least))
-
-
-class _ProductBasis:
-    """The linear map from positions, one of each role, to the phases of their product."""
-
-    def __init__(self, space: Space, roles: tuple[str, ...]) -> None:
-        # Increments in units of 2**-64 turn, between -1/2 and 1/2: short phases round least.
-        steps = np.stack([space.increments(role).view(np.int64) for role in roles], axis=1)
-        self.table = FrequencyTable(steps >> 1, np.full(space.k, -1, dtype=np.int64))
-        self.n_frequencies, self.d = steps.shape
-        self.fingerprint = spec_digest({"basis": "product"}, *self.table.digest_arrays)
+    least = least_noise_turns(table, prior.model(len(roles)))
+    return make_plan(table, fingerprint, "interleaved", prior=prior, noise=max(noise, least))
 
 
 def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factors:

@@ -216,7 +216,7 @@ class VectorMemory(Stored):
         sigma = 2.0 ** math.ceil(math.log2(x_std / self.accuracy))
         m = DynamicPrime(self.d, self.D, sigma, basis="auto", layout="interleaved")
         prior = Box(self.half_width)
-        if promised_chance(m.basis, prior=prior, noise=noise) < _LEAST_PROMISE:
+        if promised_chance(m.basis.table, prior=prior, noise=noise) < _LEAST_PROMISE:
             return None
         plan = m.decode_plan(prior=prior, noise=noise)
         return (m, plan) if plan.certificate.recoverable else None

@@ -271,7 +271,8 @@ class DynamicPrime:
         from primal.decoding import make_plan
 
         return make_plan(
-            self._basis,
+            self._basis.table,
+            self._basis.fingerprint,
             self._layout,
             prior=prior,
             noise=noise,

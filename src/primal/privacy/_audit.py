@@ -70,10 +70,6 @@ def audit(
     most_rows : int, default=2000
         More rows are thinned out evenly.
 
-    Returns
-    -------
-    report : Report
-
     Examples
     --------
     >>> import numpy as np
@@ -89,6 +85,8 @@ def audit(
     most = whole_number("most_rows", most_rows, least=40)
     if len(rows) < 40:
         raise DataError(f"an audit needs 40 rows at least, got {len(rows)}.")
+    if (rows == rows[0]).all():
+        raise DataError("the rows of X are all equal: there is nothing to recover or to link.")
     kept = np.unique(np.linspace(0, len(rows) - 1, min(most, len(rows))).astype(np.int64))
     given = (("attribute", attribute), ("people", people))
     attribute, people = (None if v is None else labels_of(n, v, len(rows))[kept] for n, v in given)

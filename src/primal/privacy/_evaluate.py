@@ -18,11 +18,11 @@ from primal.privacy._keyed import KeyedPrime
 from primal.privacy._lattice_attacks import data_prior, pairs_needed
 from primal.privacy._learned_attacks import (
     Encoder,
-    Ridge,
     codes,
     labels_of,
     matrix,
     relative_errors,
+    ridge_answers,
 )
 from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor, threshold_at
 from primal.privacy._schemes import GaussianFeatures, Scheme, encoder
@@ -182,7 +182,7 @@ def _inverted(made: Any, rows: np.ndarray, strangers: np.ndarray) -> np.ndarray:
     elif isinstance(made, GaussianFeatures):
         found = made.decode(rows, prior)
     else:
-        return Ridge.fit(codes(made, strangers), strangers).predict(codes(made, rows))
+        return ridge_answers(codes(made, strangers), strangers, codes(made, rows))
     return np.where(np.isnan(found), strangers.mean(axis=0), found)
 
 

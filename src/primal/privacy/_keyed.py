@@ -21,7 +21,7 @@ import numpy as np
 
 from primal._checks import even_dimension, one_of, positive_scale, sized_array, whole_number
 from primal._specs import make_spec
-from primal.bases import Basis, FrequencyTable, Table, normal_entries, root_table
+from primal.bases import Basis, FrequencyTable, Table, prime_entries, root_table
 from primal.decoding import Box, Gaussian, Integers, MatrixResult, plan_matrix
 from primal.engines import engine
 from primal.errors import DataError, ParameterError
@@ -29,6 +29,7 @@ from primal.privacy._keys import Key, shown
 from primal.turns import LARGEST_LOG2_TURNS, primes, rounded_phases, waves
 
 KEYED_BASES = ("hadamard", "signed", "table")
+_FIELDS = ("d", "D", "sigma", "basis", "bits")
 _PRIMES_PER_ENTRY = 8
 # Products of frequencies and rows are computed in float64 when templates are decoded.
 _LEAST_NOISE_TURNS = 1e-8
@@ -118,19 +119,17 @@ class KeyedPrime:
 
         ``KeyedPrime.from_spec(spec, key)`` is the way back.
         """
-        fields = {name: getattr(self, name) for name in ("d", "D", "sigma", "basis", "bits")}
+        fields = {name: getattr(self, name) for name in _FIELDS}
         named = {"application": self._key.application, "key_version": self._key.version}
         return make_spec("KeyedPrime", **fields, **named)
 
     @classmethod
     def from_spec(cls, spec: dict[str, Any], key: Key) -> KeyedPrime:
         """Return the map of a spec; the key has to be for its application and version."""
-        if not isinstance(spec, dict) or (spec.get("type"), spec.get("version")) != (
-            "KeyedPrime",
-            1,
-        ):
+        kind = (spec.get("type"), spec.get("version")) if isinstance(spec, dict) else None
+        if kind != ("KeyedPrime", 1):
             raise ParameterError(f"expected version 1 of the spec of a KeyedPrime, got {spec!r}.")
-        fields = {name: spec.get(name) for name in ("d", "D", "sigma", "basis", "bits")}
+        fields = {name: spec.get(name) for name in _FIELDS}
         made = cls(key, **fields)  # type: ignore[bad-argument-type]
         if made.spec != spec:
             raise ParameterError(
@@ -160,7 +159,7 @@ class KeyedPrime:
 
         Rows have length 1, so that products of them are scores.
         """
-        return unit_waves(unpacked(self.template(x), self.n_frequencies, self.bits))
+        return self._enrolled(self.template(x))
 
     def match(self, template: np.ndarray, x: object) -> np.ndarray:
         """Return how well x (..., d) matches templates of the same leading shape, from -1 to 1.
@@ -168,8 +167,7 @@ class KeyedPrime:
         Equal rows score 1 up to rounding, unrelated ones about 0. Where to set the threshold is
         measured by :func:`evaluate`.
         """
-        stored = unpacked(template, self.n_frequencies, self.bits)
-        enrolled, probe = unit_waves(stored), self.features(x)
+        enrolled, probe = self._enrolled(template), self.features(x)
         if enrolled.shape != probe.shape:
             raise DataError(
                 f"templates and rows must go together, got {enrolled.shape[:-1]} templates and "
@@ -179,10 +177,7 @@ class KeyedPrime:
 
     def scores(self, templates: np.ndarray, others: np.ndarray) -> np.ndarray:
         """Return the match of every template (n, n_bytes) with all others (m, n_bytes)."""
-        a, b = (
-            unit_waves(unpacked(t, self.n_frequencies, self.bits).reshape(-1, self.n_frequencies))
-            for t in (templates, others)
-        )
+        a, b = (self._enrolled(t).reshape(-1, self.D) for t in (templates, others))
         return a @ b.T
 
     def decode(
@@ -226,6 +221,11 @@ class KeyedPrime:
         rotated = new.template(np.where(done[..., None], found.x, 0.0))
         return np.where(done[..., None], rotated, np.uint8(0)), done
 
+    def _enrolled(self, templates: np.ndarray) -> np.ndarray:
+        """Return [cos | sin] of templates, scaled to length 1: products are similarities."""
+        cos, sin = waves(unpacked(templates, self.n_frequencies, self.bits))
+        return np.concatenate([cos, sin], axis=-1).astype(np.float64) / np.sqrt(self.n_frequencies)
+
     def _phases(self, templates: np.ndarray) -> np.ndarray:
         """Return sigma W x of templates modulo one, in turns within [-1/2, 1/2)."""
         stored = unpacked(templates, self.n_frequencies, self.bits)
@@ -264,7 +264,7 @@ def _keyed_table(key: Key, basis: str, d: int, k: int, sigma: float) -> Table:
         rms = float(np.sqrt(listed.astype(np.float64).mean()))
         table = root_table(chosen.reshape(k, d), sigma / rms)
     else:
-        table = FrequencyTable.from_floats(sigma * normal_entries(chosen).reshape(k, d))
+        table = FrequencyTable.from_floats(sigma * prime_entries(chosen).reshape(k, d))
     signs = 1 - 2 * minus(k * d).reshape(k, d).astype(np.int64)
     return FrequencyTable(signs * table.mantissas, table.exponents)
 
@@ -290,9 +290,3 @@ def unpacked(templates: object, k: int, bits: int) -> np.ndarray:
     words = np.zeros((*each.shape[:-1], 32), dtype=np.uint8)
     words[..., :bits] = each
     return np.packbits(words, axis=-1).view(">u4")[..., 0].astype(np.uint32)
-
-
-def unit_waves(turns: np.ndarray) -> np.ndarray:
-    """Return [cos | sin] of phases (n, k), scaled to length 1: products are similarities."""
-    cos, sin = waves(turns)
-    return np.concatenate([cos, sin], axis=-1).astype(np.float64) / np.sqrt(turns.shape[-1])

@@ -48,11 +48,20 @@ class Key:
 
     def __init__(self, secret: bytes, *, application: str, version: int = 1) -> None:
         try:
-            self.application = _name(application)
+            if not isinstance(application, str) or not application:
+                raise ParameterError(f"application must be a name, got {application!r}.")
+            self.application = application
             self.version = whole_number("version", version, most=2**64 - 1)
-            problem = _problem(secret)
-            if problem is not None:
-                raise ParameterError(problem)
+            if not isinstance(secret, bytes):
+                raise ParameterError(
+                    f"secret must be bytes, got a {type(secret).__name__} (not shown): pass "
+                    "secrets.token_bytes(32)."
+                )
+            if not _LEAST_BYTES <= len(secret) <= _MOST_BYTES:
+                raise ParameterError(
+                    f"secret must have {_LEAST_BYTES} to {_MOST_BYTES} bytes, got {len(secret)} "
+                    "(not shown): pass secrets.token_bytes(32)."
+                )
             context = self.version.to_bytes(8, "little") + self.application.encode()
             self._derived = hashlib.blake2b(context, key=secret, person=_DERIVATION).digest()
         finally:
@@ -85,24 +94,3 @@ class Key:
 def shown(thing: object) -> str:
     """Return the public attributes of a thing, which may be half made, as text."""
     return ", ".join(f"{n}={v!r}" for n, v in vars(thing).items() if not n.startswith("_"))
-
-
-def _problem(secret: object) -> str | None:
-    """Return what is wrong with a secret, without a word of it."""
-    if not isinstance(secret, bytes):
-        return (
-            f"secret must be bytes, got a {type(secret).__name__} (not shown): pass "
-            "secrets.token_bytes(32)."
-        )
-    if not _LEAST_BYTES <= len(secret) <= _MOST_BYTES:
-        return (
-            f"secret must have {_LEAST_BYTES} to {_MOST_BYTES} bytes, got {len(secret)} (not "
-            "shown): pass secrets.token_bytes(32)."
-        )
-    return None
-
-
-def _name(application: object) -> str:
-    if not isinstance(application, str) or not application:
-        raise ParameterError(f"application must be a name, got {application!r}.")
-    return application

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -54,12 +53,9 @@ def learned_inversion(
     center, spread = rows.mean(axis=0), rows.std(axis=0)
     spread = np.where(spread > 0.0, spread, 1.0)
     Z, Z_new = codes(encode, rows), codes(encode, targets)
-    wanted = (rows - center) / spread
-    if attacker == "ridge":
-        guess = Ridge.fit(Z, wanted).predict(Z_new)
-    else:
-        guess = _network(Z, wanted, Z_new)
-    guess = center + spread * guess.reshape(len(targets), -1)
+    learned = ridge_answers if attacker == "ridge" else _network
+    guess = learned(Z, (rows - center) / spread, Z_new).reshape(len(targets), -1)
+    guess = center + spread * guess
     errors = relative_errors(guess, targets, center)
     knows = f"{len(rows)} rows with their codes, and codes of other people"
     return Finding(f"learned inversion, {attacker}", knows, {"relative error": median(errors)})
@@ -104,7 +100,7 @@ def attribute_inference(
     members = np.eye(len(labels))[places]
 
     def hits(Z: np.ndarray, Z_new: np.ndarray) -> Estimate:
-        return share(labels[Ridge.fit(Z, members).predict(Z_new).argmax(axis=1)] == wanted)
+        return share(labels[ridge_answers(Z, members, Z_new).argmax(axis=1)] == wanted)
 
     return Finding(
         "attribute inference",
@@ -172,32 +168,23 @@ def _network(Z: np.ndarray, wanted: np.ndarray, Z_new: np.ndarray) -> np.ndarray
     return net.predict((Z_new - Z.mean(axis=0)) / scale)
 
 
-@dataclass(frozen=True, eq=False)
-class Ridge:
-    """(Z - center) @ coef + intercept, its penalty chosen by generalised cross-validation."""
+def ridge_answers(Z: np.ndarray, Y: np.ndarray, Z_new: np.ndarray) -> np.ndarray:
+    """Return what a ridge regression of Y (n, m) on Z (n, D) says about Z_new.
 
-    center: np.ndarray
-    coef: np.ndarray
-    intercept: np.ndarray
-
-    @classmethod
-    def fit(cls, Z: np.ndarray, Y: np.ndarray) -> Ridge:
-        """Fit Y (n, m) to Z (n, D); penalties are relative to the largest singular value."""
-        center, intercept = Z.mean(axis=0), Y.mean(axis=0)
-        u, s, vt = np.linalg.svd(Z - center, full_matrices=False)
-        kept = s > 1e-12 * s.max(initial=1e-300)
-        u, s, vt = u[:, kept], s[kept], vt[kept]
-        along = u.T @ (Y - intercept)
-        total = float(np.square(Y - intercept).sum())
-        best, least = np.zeros_like(s), np.inf
-        for alpha in _ALPHAS * np.square(s).max(initial=1.0):
-            shrink = np.square(s) / (np.square(s) + alpha)
-            explained = float(((2.0 * shrink - shrink**2)[:, None] * np.square(along)).sum())
-            error = max(0.0, total - explained) / (1.0 - (shrink.sum() + 1.0) / len(Z)) ** 2
-            if shrink.sum() + 1.0 < len(Z) and error < least:
-                best, least = shrink, error
-        weights = np.divide(best, s, out=np.zeros_like(s), where=s > 0.0)
-        return cls(center, vt.T @ (weights[:, None] * along), intercept)
-
-    def predict(self, Z: np.ndarray) -> np.ndarray:
-        return (Z - self.center) @ self.coef + self.intercept
+    Penalties are relative to the largest singular value, chosen by generalised cross-validation.
+    """
+    center, intercept = Z.mean(axis=0), Y.mean(axis=0)
+    u, s, vt = np.linalg.svd(Z - center, full_matrices=False)
+    kept = s > 1e-12 * s.max(initial=1e-300)
+    u, s, vt = u[:, kept], s[kept], vt[kept]
+    along = u.T @ (Y - intercept)
+    total = float(np.square(Y - intercept).sum())
+    best, least = np.zeros_like(s), np.inf
+    for alpha in _ALPHAS * np.square(s).max(initial=1.0):
+        shrink = np.square(s) / (np.square(s) + alpha)
+        explained = float(((2.0 * shrink - shrink**2)[:, None] * np.square(along)).sum())
+        error = max(0.0, total - explained) / (1.0 - (shrink.sum() + 1.0) / len(Z)) ** 2
+        if shrink.sum() + 1.0 < len(Z) and error < least:
+            best, least = shrink, error
+    coef = vt.T @ ((best / s)[:, None] * along)  # s > 0: others are not kept
+    return (Z_new - center) @ coef + intercept

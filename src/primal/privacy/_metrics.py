@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal._checks import real_array, whole_number
+from primal._checks import real_array, require_memory, whole_number
 from primal.errors import DataError
 from primal.privacy._estimates import Estimate, mean_range
 
@@ -23,10 +23,6 @@ def equal_error_rate(genuine: object, impostor: object) -> float:
     ----------
     genuine, impostor : array_like
         Scores of pairs of one person and of two, the higher the closer.
-
-    Returns
-    -------
-    rate : float
 
     Examples
     --------
@@ -43,7 +39,7 @@ def equal_error_rate(genuine: object, impostor: object) -> float:
 
 
 def linkability(mated: object, non_mated: object) -> float:
-    """Return D_sys of scores, by bins of equal mass.
+    """Return D_sys of scores, from 0 to 1, by bins of equal mass.
 
     Bins of equal width collapse where there are outliers. Edges are quantiles of all scores and of
     the mated ones, as many as leave about forty mated scores in a bin. Unlinkable scores have a
@@ -53,11 +49,6 @@ def linkability(mated: object, non_mated: object) -> float:
     ----------
     mated, non_mated : array_like
         Scores across keys of pairs of one person and of two.
-
-    Returns
-    -------
-    d_sys : float
-        From 0 to 1.
 
     Examples
     --------
@@ -88,10 +79,6 @@ def linkability_floor(n_mated: int, n_non_mated: int, *, draws: int = 40) -> Est
         Numbers of scores.
     draws : int, default=40
 
-    Returns
-    -------
-    floor : Estimate
-
     Examples
     --------
     >>> from primal.privacy import linkability_floor
@@ -101,6 +88,7 @@ def linkability_floor(n_mated: int, n_non_mated: int, *, draws: int = 40) -> Est
     sizes = [
         whole_number(n, v, least=1) for n, v in (("n_mated", n_mated), ("n_non_mated", n_non_mated))
     ]
+    require_memory(8 * 8 * sum(sizes), f"{sum(sizes)} scores")
     rng = np.random.default_rng(0)
     found = [
         linkability(*(rng.random(size) for size in sizes))

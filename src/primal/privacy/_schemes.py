@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import even_dimension, positive_scale, whole_number
+from primal._checks import even_dimension, positive_scale, require_memory, whole_number
 from primal.decoding import Gaussian, noise_turns, plan_matrix
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime
@@ -32,11 +32,6 @@ def keyed_scheme(
     ----------
     d, D, sigma, basis, bits
         As of :class:`KeyedPrime`.
-
-    Returns
-    -------
-    scheme : callable
-        From the number of a key to its map.
 
     Examples
     --------
@@ -59,11 +54,6 @@ def unprotected(number: int) -> Encoder:
     ----------
     number : int
         Of a key, which makes no difference here.
-
-    Returns
-    -------
-    encode : callable
-        From rows (n, d) to the same rows.
 
     Examples
     --------
@@ -117,6 +107,7 @@ def gaussian_features(d: int, D: int, sigma: float) -> Callable[[int], GaussianF
     (5, 64)
     """
     d, D, sigma = whole_number("d", d, least=1), even_dimension(D), positive_scale("sigma", sigma)
+    require_memory(8 * 2 * d * D, f"frequencies of d = {d} and D = {D}")
     return lambda number: GaussianFeatures(d, D, sigma, number)
 
 
@@ -144,6 +135,7 @@ def biohash(d: int, n_bits: int) -> Scheme:
     ((4, 6), [-1.0, 1.0])
     """
     d, n_bits = whole_number("d", d, least=1), whole_number("n_bits", n_bits, least=1)
+    require_memory(8 * 4 * d * (d + n_bits), f"directions of {d} inputs for {n_bits} bits")
 
     def scheme(number: int) -> Encoder:
         rng = _drawn("biohash", number)

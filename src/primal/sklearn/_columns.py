@@ -179,9 +179,9 @@ class PrimePositions(ColumnCodes):
         pairs = self._map(D - D % 2)
         found = np.empty((len(Z), n_columns), dtype=np.int64)
         for j in range(n_columns):
-            low, n = int(self.data_min_[j]), int(self.data_max_[j] - self.data_min_[j]) + 1
+            low = int(self.data_min_[j])
             codes = _shifted(pairs, Z[:, j * D : j * D + pairs.D], low)
-            steps = np.asarray(pairs.decode(codes, n=n))
+            steps = np.asarray(pairs.decode(codes, n=int(self.data_max_[j]) - low + 1))
             if (steps < 0).any():
                 raise DataError(
                     f"no integer can be named for row {int(np.argmin(steps))}, column {j}: its "

@@ -117,12 +117,11 @@ class SpecMixin(BaseEstimator):
         check_is_fitted(self)
         parameters = self.get_params(deep=False)
         parameters.pop("random_state", None)  # ignored, and any object
-        names = getattr(self, "feature_names_in_", None)
         return make_spec(
             type(self).__name__,
             parameters={name: plain(value) for name, value in parameters.items()},
             fitted={name: plain(getattr(self, name)) for name in self._fitted_names},
-            feature_names=None if names is None else names.tolist(),
+            feature_names=plain(getattr(self, "feature_names_in_", None)),
         )
 
     @classmethod
@@ -130,15 +129,21 @@ class SpecMixin(BaseEstimator):
         fields = spec_fields(cls.__name__, fields, ("parameters", "fitted", "feature_names"))
         made = cls(**fields["parameters"])
         made._restore(spec_fields(cls.__name__, fields["fitted"], cls._fitted_names))
-        if fields["feature_names"] is not None:
-            columns = np.array(fields["feature_names"], dtype=object)
-            if columns.shape != (made.n_features_in_,):  # type: ignore[missing-attribute]
-                raise SpecError(f"there must be one feature name for each column, got {columns!r}.")
-            made.feature_names_in_ = columns  # type: ignore[missing-attribute]
+        restore_names(made, fields["feature_names"])
         return made
 
     def _restore(self, fitted: dict[str, Any]) -> None:
         raise NotImplementedError
+
+
+def restore_names(estimator: Any, names: Any) -> None:
+    """Keep the names of columns of a spec or a file, if there are any."""
+    if names is None:
+        return
+    found = np.array(names, dtype=object)
+    if found.shape != (estimator.n_features_in_,) or not all(isinstance(n, str) for n in found):
+        raise SpecError(f"there must be one feature name for each column, got {names!r:.100}.")
+    estimator.feature_names_in_ = found
 
 
 def columns(name: str, values: Any, dtype: type, n: int | None = None) -> np.ndarray:

@@ -17,7 +17,13 @@ from primal._specs import from_spec, spec_fields
 from primal.engines import row_blocks
 from primal.errors import DataError, SpecError
 from primal.kernels import KernelSum
-from primal.sklearn._contract import checked_by_host, plain, validate_data, weighted_rows
+from primal.sklearn._contract import (
+    checked_by_host,
+    plain,
+    restore_names,
+    validate_data,
+    weighted_rows,
+)
 from primal.sklearn._features import (
     BLOCK_FEATURES,
     DTYPES,
@@ -143,12 +149,11 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         return weighted_rows(sample_weight, X, y)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        names = getattr(self, "feature_names_in_", None)
         parameters = self.get_params(deep=False)
         fields = {
             "parameters": {name: plain(value) for name, value in parameters.items()},
             "features": self.features_.spec,
-            "feature_names": None if names is None else names.tolist(),
+            "feature_names": plain(getattr(self, "feature_names_in_", None)),
             "learned": {},
         }
         return fields, {}
@@ -163,11 +168,7 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         if not isinstance(features, PrimeFeatures) or made.n_components != features.map_.D:
             raise SpecError(f"features must be {made.n_components} PrimeFeatures.")
         made.features_, made.n_features_in_ = features, features.n_features_in_
-        if fields["feature_names"] is not None:
-            names = np.array(fields["feature_names"], dtype=object)
-            if names.shape != (made.n_features_in_,) or not all(isinstance(n, str) for n in names):
-                raise SpecError(f"there must be one name for each column, got {names!r:.100}.")
-            made.feature_names_in_ = names  # type: ignore[missing-attribute]
+        restore_names(made, fields["feature_names"])
         left = dict(fields["learned"])
         made._learned(left, arrays)
         if arrays or left:
