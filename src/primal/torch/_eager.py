@@ -71,9 +71,10 @@ def positions_features(positions: Tensor, increments: Tensor, finish: Finish) ->
 
 def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the exact features of x (n, d), shape (n, 2 k); NaN for rows that have none."""
-    if table.is_transform:
-        return _hadamard_features(x, table.transform_on(x.device), table.shape[0], finish)
-    tensors, a_of_rows = table.on(x.device), row_exponents(x, table.x_limit)
+    tensors = table.on(x.device)
+    if isinstance(tensors, HadamardTensors):
+        return _hadamard_features(x, tensors, table.shape[0], finish)
+    a_of_rows = row_exponents(x, table.x_limit)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         a = a_of_rows[rows].long()
