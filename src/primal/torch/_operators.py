@@ -165,7 +165,7 @@ def transform_gradient(
 ) -> Tensor:
     """Return the gradient of `exact_features` of a table of ``hadamard`` with respect to x."""
     finish = Finish(0, amplitude, interleaved, torch.float32)
-    return _gradient("transform", gradient, x, shared_table(table), finish)
+    return _gradient("hadamard", gradient, x, shared_table(table), finish)
 
 
 def _gradient(kind: str, gradient: Tensor, x: Tensor, source: Any, finish: Finish) -> Tensor:
@@ -178,7 +178,7 @@ def _gradient(kind: str, gradient: Tensor, x: Tensor, source: Any, finish: Finis
 
         out = torch.empty_like(flat)
         with torch.cuda.device_of(flat):
-            table = source.on(flat.device) if kind == "transform" else source
+            table = source.on(flat.device) if kind == "hadamard" else source
             write = getattr(_kernels, f"write_{kind}_gradient")
             write(incoming, flat, table, out, finish)
     else:
