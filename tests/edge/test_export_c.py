@@ -11,7 +11,7 @@ from edge_targets import HOSTS, digest_program, digests, stream_program
 import primal
 from primal._selftest import GOLDEN
 from primal.edge import HeaderReport, SensorMap, SensorModel, export_c
-from primal.edge._golden import sample_rows
+from primal.edge._header import sample_rows
 from primal.errors import ParameterError
 
 ROWS = 200

@@ -91,17 +91,12 @@ class SensorModel:
                 f"{MOST_LEARNED_ROWS} rows, got {np.abs(rows).max()}."
             )
         length = learned_length(sensor.D)
-        weights = np.empty(rows.shape, dtype=np.int64)
-        for row, out in zip(rows.tolist(), weights, strict=True):
-            sizes = 0
-            for value in row:
-                sizes |= abs(value)
-            unit = 1
-            while sizes // unit > _LARGEST_WEIGHT:
-                unit *= 2
-            parts = [_truncated(value, unit) for value in row]
-            norm = math.isqrt(sum(part * part for part in parts)) + 1
-            out[:] = [_truncated(part * length, norm) for part in parts]
+        # As C divides: towards zero.
+        weights = np.abs(rows)
+        for row in weights:
+            row >>= max(0, int(np.bitwise_or.reduce(row)).bit_length() - 15)
+            row[:] = row * length // (math.isqrt(int(row @ row)) + 1)
+        weights *= np.sign(rows)
         made = object.__new__(cls)
         weights = scaled_q15(weights, sensor.factors_q15)
         made._keep(sensor, weights, np.zeros(len(rows)), np.arange(len(rows)))
@@ -194,8 +189,3 @@ def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:
 def _largest_scores(weights: np.ndarray, biases: np.ndarray) -> float:
     """Return the largest size that any score can reach."""
     return float((ONE * np.abs(weights).sum(axis=1) + np.abs(biases)).max())
-
-
-def _truncated(value: int, by: int) -> int:
-    """Return value / by as C divides: towards zero."""
-    return value // by if value >= 0 else -(-value // by)

@@ -44,34 +44,33 @@ class TableTensors(NamedTuple):
         return cls(mantissas, exponents, frequencies, errors)
 
 
-def rounded_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
-    """Return exact phases of float64 x (n, d), rounded to 2**-32 turn, int32 of shape (n, k).
+def rounded_turns(x: Tensor, table: TableTensors) -> Tensor:
+    """Return exact phases of finite float64 rows (n, d) to the nearest 2**-32 turn, int32 (n, k).
 
-    Mostly by one float64 product; where its error leaves the rounding open, exactly. `a` has the
-    int64 exponents of the rows: 2**a is above every |x_j|.
+    Mostly by one float64 product; where its error leaves the rounding open, exactly.
     """
     lengths = torch.linalg.vector_norm(x, dim=1)
     errors = torch.outer(lengths, table.errors[0] * 2.0**32)
     if errors.numel() and not float(errors.max()) <= LARGEST_UNSURE:
-        return round_turns(exact_turns(x, a, table))
+        return round_turns(exact_turns(x, table))
     phases = x @ table.frequencies.T
     units = (phases - phases.round()) * 2.0**32  # both steps are exact
     turns = units.round().long().int()
     rows, columns = torch.nonzero((units - units.round()).abs() >= 0.5 - errors, as_tuple=True)
     step = max(1, _BLOCK_PAIRS // x.shape[1])
     for r, c in zip(rows.split(step), columns.split(step), strict=True):
-        exponents = a[r] + table.exponents[c]
+        points, a = _integer_rows(x[r])
         pairs = _summed(
-            _integer_rows(x[r], a[r]), table.mantissas[c], exponents, lambda x, f: (x * f).sum(1)
+            points, table.mantissas[c], a + table.exponents[c], lambda x, f: (x * f).sum(1)
         )
         turns[r, c] = round_turns(pairs)
     return turns
 
 
-def exact_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
+def exact_turns(x: Tensor, table: TableTensors) -> Tensor:
     """Return exact phases in units of 2**-64 turn, int64 of shape (n, k)."""
-    exponents = a[:, None] + table.exponents
-    return _summed(_integer_rows(x, a), table.mantissas, exponents, lambda x, f: x @ f.T)
+    points, a = _integer_rows(x)
+    return _summed(points, table.mantissas, a[:, None] + table.exponents, lambda x, f: x @ f.T)
 
 
 def _summed(
@@ -91,12 +90,16 @@ def _summed(
     return window(carried(limbs), 60 - exponents)
 
 
-def _integer_rows(x: Tensor, a: Tensor) -> Tensor:
-    """Return rows of x as the integers of the definition, the nearest to x * 2**(62 - a)."""
+def _integer_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return rows of x as the integers of the definition, the nearest to x * 2**(62 - a), and a.
+
+    2**a is the smallest power of two above every |x_j| of a row.
+    """
+    a = torch.frexp(x.abs().amax(dim=1)).exponent.long()
     # Two factors: a single power of two overflows for rows of denormal numbers.
     scale = (FREQUENCY_BITS - a)[:, None]
     half = scale >> 1
-    return (x * _power_of_two(half) * _power_of_two(scale - half)).round().long()
+    return (x * _power_of_two(half) * _power_of_two(scale - half)).round().long(), a
 
 
 def _balanced_digits(integers: Tensor, width: int) -> list[tuple[Tensor, int]]:
