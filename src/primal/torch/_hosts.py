@@ -25,7 +25,8 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
 
     Knows the modules of transformers (``rotary_emb`` of Llama, Mistral, Qwen, Gemma and others),
     x-transformers (``rotary_pos_emb``) and torchtune (``RotaryPositionalEmbeddings``). Each
-    replacement is compared with its host at the first positions before it takes its place.
+    replacement is compared with its host at the first positions before it takes its place. Returns
+    how many there are.
 
     Parameters
     ----------
@@ -34,10 +35,6 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
     positions : PrimePositions, optional
         Frequencies for a model that is yet to be trained, or stretched ones. By default the
         model keeps its own, scaled ones (linear, YaRN, Llama 3) too.
-
-    Returns
-    -------
-    n_replaced : int
 
     Examples
     --------

@@ -33,6 +33,7 @@ def rotary(
     """Return queries and keys turned by their positions (rotary position embedding).
 
     The dot product of a query at position s and a key at position t then depends on t - s only.
+    Types and shapes stay; cosines, sines and products are float32, for float64 tensors float64.
 
     Parameters
     ----------
@@ -49,11 +50,6 @@ def rotary(
     seq_dim : int, optional
         Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
         when there are more axes than two, because no shape tells these apart.
-
-    Returns
-    -------
-    q, k : tensors of the types and shapes of the inputs
-        Differentiable. Cosines, sines and products are float32, for float64 tensors float64.
 
     Examples
     --------
@@ -106,7 +102,7 @@ def turned(
 
 
 def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
-    """Return x with every pair of columns turned by the phase of its code.
+    """Return x, in its shape, with every pair of columns turned by the phase of its code.
 
     Parameters
     ----------
@@ -116,10 +112,6 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
         Cosines and sines in the layout of x.
     layout : {"interleaved", "block"}, default="interleaved"
         The order of columns.
-
-    Returns
-    -------
-    Tensor of the shape of x
 
     Examples
     --------

@@ -197,10 +197,6 @@ def frequency_table(
     rows : tuple of int, optional
         Of a basis: the first frequency and the one after the last; all by default.
 
-    Returns
-    -------
-    SharedTable
-
     Examples
     --------
     >>> import primal
@@ -258,17 +254,13 @@ def shared_increments(key: str, device: torch.device) -> Tensor:
 
 
 def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
-    """Return increments as a tensor with the same bits.
+    """Return increments as an int64 tensor (k,) with the same bits.
 
     Parameters
     ----------
     increments : ndarray of shape (k,), dtype=uint64
         Units of 2**-64 turn.
     device : torch.device or str, optional
-
-    Returns
-    -------
-    Tensor of shape (k,), dtype=int64
 
     Examples
     --------
