@@ -99,26 +99,21 @@ class SensorModel:
         weights *= np.sign(rows)
         made = object.__new__(cls)
         weights = scaled_q15(weights, sensor.factors_q15)
-        made._keep(sensor, weights, np.zeros(len(rows)), np.arange(len(rows)))
+        labels = np.arange(len(rows)) if labels is None else labels
+        made._keep(sensor, weights, np.zeros(len(rows)), labels)
         made.score_unit = 1.0 / (length * ONE)
-        return made if labels is None else made._with_labels(labels)
+        return made
 
     def _keep(self, sensor: SensorMap, weights: Any, biases: Any, labels: Any) -> None:
         self.sensor = sensor
         self.weights, self.biases = weights.astype(np.int16), biases.astype(np.int32)
         self.weights.flags.writeable = self.biases.flags.writeable = False
-        self.labels: np.ndarray | None = None
-        if labels is not None:
-            self._with_labels(labels)
-
-    def _with_labels(self, labels: Any) -> SensorModel:
         with raised_as(ParameterError, "labels must be a list"):
-            self.labels = np.asarray(labels)
-        if self.labels.shape != (len(self.weights),):
+            self.labels = None if labels is None else np.asarray(labels)
+        if self.labels is not None and self.labels.shape != (len(self.weights),):
             raise ParameterError(
                 f"labels must be {len(self.weights)}, one for each score, got {self.labels.shape}."
             )
-        return self
 
     def scores(self, n: object) -> np.ndarray:
         """Return the scores of sensor integers n (..., d): int32 (..., n_scores)."""

@@ -66,7 +66,8 @@ def _limbs(x: Tensor, table: HadamardTensors, n_limbs: int) -> list[Tensor]:
         add_shifted(product, mantissa * ((table.scale_mantissa >> place) & 0xFF), 64 + place)
     product = carried(product)
     start = 64 - (exponent.clamp(min=1) - 1075 + table.scale_exponent + 32 * n_limbs)
-    limbs = [window(product, start + 32 * i) & LOW32 for i in range(n_limbs)]
+    words = [window(product, start + 64 * i) for i in range(n_limbs // 2)]
+    limbs = [limb & LOW32 for word in words for limb in (word, word >> 32)]
     limbs[0] = limbs[0] + (window(product, start - 1) & 1)
     return [torch.where(bits < 0, -limb, limb) for limb in limbs]
 

@@ -74,18 +74,15 @@ def static_prime_range(
 ) -> Tensor:
     """Return the codes (n, 2 k) of n consecutive positions.
 
-    On a GPU this is bound by the memory it writes; see :func:`static_prime` for the rest.
+    On a GPU this is bound by the memory it writes.
 
     Parameters
     ----------
     n : int
-        How many.
-    increments : Tensor of shape (k,), dtype=int64
-        As :func:`increment_tensor` makes them.
+    increments, layout, dtype
+        As in :func:`static_prime`.
     offset : int, default=0
         The first position.
-    layout, dtype
-        As in :func:`static_prime`.
 
     Examples
     --------
