@@ -31,7 +31,7 @@ from edge_targets import CHIPS, HOSTS, Target, digest_program
 
 import primal
 from primal.edge import SensorMap, SensorModel, as_sensor, export_c
-from primal.edge._golden import golden_digests
+from primal.edge._header import golden_digests
 
 _STANDARDS, _LEVELS = ("c99", "gnu99", "gnu++17"), ("-O0", "-Os", "-O3")
 M0, M4 = CHIPS[:2]

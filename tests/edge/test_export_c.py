@@ -1,6 +1,8 @@
 """Headers on this machine: compilers, standards, sanitizers, golden digests, refusals."""
 
+import os
 import re
+import shutil
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +13,7 @@ from edge_targets import HOSTS, digest_program, digests, stream_program
 import primal
 from primal._selftest import GOLDEN
 from primal.edge import HeaderReport, SensorMap, SensorModel, export_c
-from primal.edge._golden import sample_rows
+from primal.edge._header import sample_rows
 from primal.errors import ParameterError
 
 ROWS = 200
@@ -145,7 +147,7 @@ def test_headers_need_nothing_but_stdint(headers):
         assert not re.search(r"\b(double|malloc|mem\w+|0x[0-9a-f.]+p)\b|PRIMAL_|primal_", code)
 
 
-def test_the_report_counts_tables_memory_and_code(tmp_path):
+def test_the_report_counts_tables_memory_and_code(tmp_path, monkeypatch):
     HOSTS[0].require()
     model = cases()["model"]
     report = export_c(model, tmp_path / "m.h", name="m")
@@ -157,6 +159,9 @@ def test_the_report_counts_tables_memory_and_code(tmp_path):
     assert code is not None
     assert 0 < code < 2000
     assert report.code_bytes("no-such-compiler") is None
+    (tmp_path / "gcc-99").symlink_to(shutil.which("gcc"))
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    assert report.code_bytes("gcc-99") == code
     with pytest.raises(ParameterError, match="no-such-option"):
         report.code_bytes("gcc", "--no-such-option")
     # Of a call: factors are in the weights of a model, in 16 bits beside a map's increments.

@@ -11,7 +11,7 @@ from edge_cases import cases, spread
 
 import primal
 from primal.edge import SensorMap, SensorModel, as_sensor
-from primal.edge._golden import sample_rows
+from primal.edge._header import sample_rows
 from primal.errors import DataError, ParameterError
 
 SENSORS = {name: source for name, source in cases().items() if isinstance(source, SensorMap)}

@@ -14,7 +14,7 @@ import primal
 from primal._selftest import GOLDEN, sample_points
 from primal.bases import BASES
 from primal.edge import SensorMap, SensorModel, export_c
-from primal.edge._golden import golden_digests
+from primal.edge._header import golden_digests
 
 Source = primal.StaticPrime | SensorMap | SensorModel
 

@@ -49,7 +49,7 @@ class HeaderReport:
 
         Compiled with -Os and the given options; None where the compiler or ``size`` is missing.
         """
-        size = re.sub(r"(gcc|cc|clang)$", "size", compiler)
+        size = re.sub(r"(gcc|cc|clang)[-.\d]*$", "size", compiler)
         if not shutil.which(compiler) or not shutil.which(size):
             return None
         with tempfile.TemporaryDirectory() as folder:
@@ -89,10 +89,6 @@ def export_c(
         :meth:`SensorModel.from_sums` is the same in Python.
     **options
         `scale`, `zero`, `kind` and `inputs` of :func:`as_sensor`.
-
-    Returns
-    -------
-    report : HeaderReport
 
     Examples
     --------

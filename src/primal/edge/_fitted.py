@@ -38,10 +38,6 @@ def as_sensor(
     kind, inputs
         As in :class:`SensorMap`.
 
-    Returns
-    -------
-    sensor : SensorMap or SensorModel
-
     Examples
     --------
     >>> import primal

@@ -9,7 +9,7 @@ import numpy as np
 from primal._checks import one_of
 from primal._extras import require
 from primal.edge._fitted import linear_parts, parts_of, scaler_name
-from primal.edge._onnx_graph import Graph, dynamic_turns, features, static_turns
+from primal.edge._onnx_graph import Graph, Value, dynamic_turns, features, static_turns
 from primal.edge._sensors import in_columns
 from primal.engines import Finish
 from primal.errors import ParameterError
@@ -23,7 +23,7 @@ class Output(NamedTuple):
     """A result of a graph: the name that users see, that of its node, type and shape."""
 
     name: str
-    value: str
+    value: Value
     dtype: np.dtype
     shape: list[Any]
 
@@ -94,23 +94,23 @@ def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
     return proto
 
 
-def outputs_of(graph: Graph, x: str, model: Any) -> list[Output]:
+def outputs_of(graph: Graph, x: Value, model: Any) -> list[Output]:
     """Add a map, a fitted estimator or a pipeline of float64 rows; return its results."""
     before, m, readout = parts_of(model)
     for step in before:
-        x = _scaled(graph, x, step)
+        x = _scaled(x, step)
     z = _map_features(graph, x, m)
     if readout is not None:
         return _read_out(graph, z, readout)
     return [Output("z", z, np.dtype(np.float32), ["n", m.D])]
 
 
-def _map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
+def _map_features(graph: Graph, x: Value, m: DynamicPrime | KernelPrime) -> Value:
     """Return the float32 features of float64 rows, NaN for those that have none."""
     factors: Any = 1.0
     if isinstance(m, KernelPrime):
         if m.input_scales is not None:
-            x = graph.add("Mul", x, m.input_scales)
+            x = x * m.input_scales
         finish, inner = m.finish, m.map
         factors = in_columns(m.amplitudes, m.amplitudes, finish.layout, m.D)
     else:
@@ -122,33 +122,32 @@ def _map_features(graph: Graph, x: str, m: DynamicPrime | KernelPrime) -> str:
         )
     turns, valid = dynamic_turns(graph, x, inner.basis.table)
     z = features(graph, turns, m.D, finish, factors)
-    return graph.add("Mul", z, graph.add("Where", valid, np.float32(1.0), np.float32(np.nan)))
+    return z * graph.add("Where", valid, np.float32(1.0), np.float32(np.nan))
 
 
-def _scaled(graph: Graph, x: str, step: Any) -> str:
+def _scaled(x: Value, step: Any) -> Value:
     """Return what a scaler makes of x, by the operations of scikit-learn."""
     name = scaler_name(step)
     if name == "StandardScaler":
-        x = graph.add("Sub", x, _wide(step.mean_)) if step.with_mean else x
-        return graph.add("Div", x, _wide(step.scale_)) if step.with_std else x
+        x = x - _wide(step.mean_) if step.with_mean else x
+        return x / _wide(step.scale_) if step.with_std else x
     if name == "MinMaxScaler":
-        return graph.add("Add", graph.add("Mul", x, _wide(step.scale_)), _wide(step.min_))
-    return graph.add("Div", x, _wide(step.scale_))
+        return x * _wide(step.scale_) + _wide(step.min_)
+    return x / _wide(step.scale_)
 
 
-def _read_out(graph: Graph, z: str, readout: Any) -> list[Output]:
+def _read_out(graph: Graph, z: Value, readout: Any) -> list[Output]:
     """Return the scores of a fitted read-out, in float64, and the labels of a classifier."""
-    wide = graph.cast(z, np.float64)
+    wide = z.cast(np.float64)
     if hasattr(readout, "prototypes_"):
         labels = readout.classes_
         scores = graph.add("MatMul", wide, _wide(readout.prototypes_.T))
-        squares = graph.add("ReduceSum", graph.add("Mul", wide, wide), np.array([1]), keepdims=1)
-        scores = graph.add("Div", scores, graph.add("Sqrt", squares))
+        squares = graph.add("ReduceSum", wide * wide, np.array([1]), keepdims=1)
+        scores = scores / graph.add("Sqrt", squares)
         n_scores = len(labels)
     else:
         coef, bias, labels = linear_parts(readout)
-        scores = graph.add("MatMul", wide, _wide(coef.T))
-        scores = graph.add("Add", scores, _wide(bias))
+        scores = graph.add("MatMul", wide, _wide(coef.T)) + _wide(bias)
         n_scores = len(coef)
     found = [Output("scores", scores, np.dtype(np.float64), ["n", n_scores])]
     if labels is None:

@@ -9,6 +9,7 @@ a runtime sums, and none fuses a product with a sum.
 from __future__ import annotations
 
 import itertools
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -27,7 +28,7 @@ _SPLITTER = 134217729.0  # 2**27 + 1, of Dekker's exact product
 
 
 class Graph:
-    """Nodes and constants of a graph; methods add nodes and return the names of their outputs."""
+    """Nodes and constants of a graph."""
 
     def __init__(self, prefix: str = "") -> None:
         self.helper = require("onnx.helper", "to_onnx")
@@ -36,119 +37,120 @@ class Graph:
         self.constants: list[Any] = []
         self._names = (f"{prefix}v{i}" for i in itertools.count())
 
-    def add(self, op: str, *inputs: Any, output: str | None = None, **attributes: Any) -> str:
-        """Add one node; inputs that are no names are constants."""
+    def add(self, op: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Value:
+        """Add one node; inputs that are neither values nor names are constants."""
         name = output or next(self._names)
-        names = [i if isinstance(i, str) else self.constant(i) for i in inputs]
+        values = [i if isinstance(i, (Value, str)) else self.constant(i) for i in inputs]
+        names = [value.name if isinstance(value, Value) else value for value in values]
         self.nodes.append(self.helper.make_node(op, names, [name], name=f"n_{name}", **attributes))
-        return name
+        return Value(self, name)
 
-    def constant(self, value: Any) -> str:
+    def constant(self, value: Any) -> Value:
         name = next(self._names)
         self.constants.append(self.numpy_helper.from_array(np.asarray(value), name))
-        return name
+        return Value(self, name)
 
-    def cast(self, value: str, dtype: Any) -> str:
+    def cast(self, value: Value | str, dtype: Any) -> Value:
         return self.add("Cast", value, to=self.helper.np_dtype_to_tensor_dtype(np.dtype(dtype)))
 
-    def floor(self, value: str, unit: Any) -> str:
-        """Return floor(value / unit) for powers of two."""
-        return self.add("Floor", self.add("Mul", value, 1.0 / np.float64(unit)))
 
-    def rest(self, value: str, unit: float, whole: str) -> str:
-        return self.add("Sub", value, self.add("Mul", whole, np.float64(unit)))
-
-    def modulo(self, value: str, unit: float) -> str:
-        return self.rest(value, unit, self.floor(value, unit))
+def _node(op: str) -> Any:
+    return lambda value, *others: value.graph.add(op, value, *others)
 
 
-def static_turns(graph: Graph, t: str, increments: np.ndarray) -> str:
+class Value:
+    """The output of a node by its name; operations add nodes."""
+
+    def __init__(self, graph: Graph, name: str) -> None:
+        self.graph, self.name = graph, name
+
+    __add__, __sub__, __mul__, __truediv__ = map(_node, ("Add", "Sub", "Mul", "Div"))
+    __lt__, __gt__, __ge__, __neg__ = map(_node, ("Less", "Greater", "GreaterOrEqual", "Neg"))
+    abs, floor, round = map(_node, ("Abs", "Floor", "Round"))
+
+    def cast(self, dtype: Any) -> Value:
+        return self.graph.cast(self, dtype)
+
+    def over(self, unit: float) -> Value:
+        """Return floor(value / unit) for a power of two."""
+        return (self * (1.0 / unit)).floor()
+
+    def modulo(self, unit: float) -> Value:
+        return self - self.over(unit) * unit
+
+
+def static_turns(graph: Graph, t: str, increments: np.ndarray) -> Value:
     """Return phases of int64 positions (n,), whole float64 numbers in units of 2**-32 turn."""
     column = graph.add("Unsqueeze", t, np.array([1]))
-    words = graph.add("Mul", column, increments.view(np.int64)[None])  # wraps
-    words = graph.cast(graph.add("Add", words, np.int64(1 << 31)), np.uint64)
-    return graph.cast(graph.add("BitShift", words, np.uint64(32), direction="RIGHT"), np.float64)
+    words = column * increments.view(np.int64)[None]  # wraps
+    words = (words + np.int64(1 << 31)).cast(np.uint64)
+    return graph.add("BitShift", words, np.uint64(32), direction="RIGHT").cast(np.float64)
 
 
-def dynamic_turns(graph: Graph, x: str, table: Table) -> tuple[str, str]:
+def dynamic_turns(graph: Graph, x: Value, table: Table) -> tuple[Value, Value]:
     """Return such phases (n, k) of float64 rows, and which rows have them, bool (n, 1)."""
     powers = graph.constant(np.ldexp(1.0, np.arange(-_POWERS, _POWERS + 2)))
 
-    def power(exponent: str, plus: int) -> str:
-        place = graph.add("Max", graph.add("Add", exponent, np.int64(_POWERS + plus)), np.int64(0))
+    def power(exponent: Value, plus: int) -> Value:
+        place = graph.add("Max", exponent + np.int64(_POWERS + plus), np.int64(0))
         return graph.add("Gather", powers, place)
 
-    limit = np.float64(2.0**LARGEST_LOG2_TURNS / table.largest_l1_norm)
-    largest = graph.add("ReduceMax", graph.add("Abs", x), np.array([1]), keepdims=1)
+    limit = 2.0**LARGEST_LOG2_TURNS / table.largest_l1_norm
+    largest = graph.add("ReduceMax", x.abs(), np.array([1]), keepdims=1)
     valid = graph.add("LessOrEqual", largest, limit)  # not of NaN
-    largest = graph.add("Where", valid, largest, np.float64(0.0))
+    largest = graph.add("Where", valid, largest, 0.0)
     # The smallest a with |x| < 2**a: a logarithm is off by one at most, comparisons settle it.
     bounded = graph.add("Max", largest, np.ldexp(1.0, _LEAST_EXPONENT))
-    guess = graph.add("Mul", graph.add("Log", bounded), np.float64(1.0 / np.log(2.0)))
-    a = graph.cast(graph.add("Ceil", guess), np.int64)
-    low = graph.add("GreaterOrEqual", bounded, power(a, 0))
-    high = graph.add("Less", bounded, power(a, -1))
-    a = graph.add("Add", a, graph.cast(low, np.int64))
-    a = graph.add("Sub", a, graph.cast(high, np.int64))
+    guess = graph.add("Log", bounded) * (1.0 / np.log(2.0))
+    a = graph.add("Ceil", guess).cast(np.int64)
+    low, high = bounded >= power(a, 0), bounded < power(a, -1)
+    a = a + low.cast(np.int64) - high.cast(np.int64)
     if isinstance(table, HadamardTable):
         (k, d), shown = table.shape, slice(table.skip, table.skip + table.shape[0])
         matrix = word_turns(np.eye(d, dtype=np.uint64), table.signs, table.factors)[:, shown]
         width = _digit_width(d, 64)
-        digits = _hadamard_digits(graph, x, a, power, table.scale, width)
+        digits = _hadamard_digits(x, a, power, table.scale, width)
         return _combined(graph, digits, matrix.view(np.int64), width, 64, np.full(k, -31)), valid
     width = _digit_width(table.shape[1], FREQUENCY_BITS + 1)
-    scaled = graph.add("Mul", x, power(graph.add("Neg", a), FREQUENCY_BITS))
-    digits = _digits(graph, graph.add("Round", scaled), width, FREQUENCY_BITS + 1)
+    digits = _digits((x * power(-a, FREQUENCY_BITS)).round(), width, FREQUENCY_BITS + 1)
     shifts = table.exponents - (2 * FREQUENCY_BITS - LARGEST_LOG2_TURNS - 1)
     bits = 2 * FREQUENCY_BITS + 2
     return _combined(graph, digits, table.mantissas.T, width, bits, shifts, power(a, 0)), valid
 
 
-def waves(graph: Graph, turns: str) -> tuple[str, str]:
+def waves(turns: Value) -> tuple[Value, Value]:
     """Return float32 cosines and sines: the operations of ``primal.turns.waves``."""
-    f32 = np.float32
-    quadrant = graph.floor(graph.add("Add", turns, 2.0**29), 2.0**30)
-    rest = graph.rest(turns, 2.0**30, quadrant)
-    size = graph.add("Abs", rest)
-    tail = graph.modulo(size, 2.0**Sine32.tail_bits)
-    parts = (graph.add("Sub", size, tail), tail)
-    head, tail = (graph.add("Mul", graph.cast(part, f32), f32(2.0**-29)) for part in parts)
-    t = graph.add("Add", head, tail)
-    y = graph.add("Mul", t, t)
+    f32, choose = np.float32, partial(turns.graph.add, "Where")
+    quadrant = (turns + 2.0**29).over(2.0**30)
+    rest = turns - quadrant * 2.0**30
+    size = rest.abs()
+    tail = size.modulo(2.0**Sine32.tail_bits)
+    head, tail = (part.cast(f32) * f32(2.0**-29) for part in (size - tail, tail))
+    t = head + tail
+    y = t * t
 
-    def horner(coefficients: tuple[float, ...]) -> str:
-        value: Any = f32(coefficients[-1])
+    def horner(coefficients: tuple[float, ...]) -> Value:
+        value: Any = turns.graph.constant(f32(coefficients[-1]))
         for coefficient in coefficients[-2::-1]:
-            value = graph.add("Add", graph.add("Mul", value, y), f32(coefficient))
+            value = value * y + f32(coefficient)
         return value
 
-    cosine = graph.add("Add", graph.add("Mul", horner(Cosine32.coefficients), y), f32(1.0))
-    linear = graph.add(
-        "Add",
-        graph.add("Mul", head, f32(Sine32.rest)),
-        graph.add("Mul", tail, f32(Sine32.whole)),
-    )
-    cubic = graph.add("Mul", graph.add("Mul", t, y), horner(Sine32.coefficients))
-    sine = graph.add(
-        "Add", graph.add("Mul", head, f32(Sine32.head)), graph.add("Add", linear, cubic)
-    )
-    sine = graph.add("Mul", sine, _sign(graph, graph.add("Less", rest, np.float64(0.0))))
-    half = graph.modulo(quadrant, 2.0)
-    odd = graph.add("Greater", half, np.float64(0.0))
+    cosine = horner(Cosine32.coefficients) * y + f32(1.0)
+    linear = head * f32(Sine32.rest) + tail * f32(Sine32.whole)
+    sine = head * f32(Sine32.head) + (linear + t * y * horner(Sine32.coefficients))
+    sine = sine * _sign(rest < 0.0)
+    odd = quadrant.modulo(2.0) > 0.0
     # Signs are factors: a choice between a number and its negative loses those of zeros.
-    lower = graph.add("GreaterOrEqual", graph.modulo(quadrant, 4.0), np.float64(2.0))
-    left = graph.add("Xor", lower, odd)
-    cos = graph.add("Mul", graph.add("Where", odd, sine, cosine), _sign(graph, left))
-    sin = graph.add("Mul", graph.add("Where", odd, cosine, sine), _sign(graph, lower))
-    return cos, sin
+    lower = quadrant.modulo(4.0) >= 2.0
+    left = turns.graph.add("Xor", lower, odd)
+    return choose(odd, sine, cosine) * _sign(left), choose(odd, cosine, sine) * _sign(lower)
 
 
-def features(graph: Graph, turns: str, D: int, finish: Finish, factors: Any) -> str:
+def features(graph: Graph, turns: Value, D: int, finish: Finish, factors: Any) -> Value:
     """Return float32 features (n, D) of phases; factors are those of the columns, or one."""
     if finish.offsets is not None:
-        turns = graph.add("Add", turns, finish.offsets.astype(np.float64))
-        turns = graph.modulo(turns, 2.0**32)
-    cos, sin = waves(graph, turns)
+        turns = (turns + finish.offsets.astype(np.float64)).modulo(2.0**32)
+    cos, sin = waves(turns)
     if finish.offsets is not None:
         z = cos
     elif finish.layout == "block":
@@ -158,12 +160,11 @@ def features(graph: Graph, turns: str, D: int, finish: Finish, factors: Any) -> 
         z = graph.add("Flatten", graph.add("Concat", *pairs, axis=2), axis=1)
     # An odd number of features ends with a cosine.
     z = graph.add("Slice", z, np.array([0]), np.array([D]), np.array([1]))
-    return graph.add("Mul", z, np.asarray(factors, dtype=np.float32))
+    return z * np.asarray(factors, dtype=np.float32)
 
 
-def _sign(graph: Graph, negative: str) -> str:
-    minus_two = graph.add("Mul", graph.cast(negative, np.float32), np.float32(-2.0))
-    return graph.add("Add", minus_two, np.float32(1.0))
+def _sign(negative: Value) -> Value:
+    return negative.cast(np.float32) * np.float32(-2.0) + np.float32(1.0)
 
 
 def _digit_width(d: int, bits: int) -> int:
@@ -175,13 +176,13 @@ def _digit_width(d: int, bits: int) -> int:
     return width
 
 
-def _digits(graph: Graph, whole: str, width: int, bits: int) -> list[str]:
+def _digits(whole: Value, width: int, bits: int) -> list[Value]:
     """Return balanced digits of whole float64 numbers, the lowest first."""
     found = []
     for place in range((bits - 1) // width, 0, -1):
         unit = 2.0 ** (place * width)
-        digit = graph.add("Round", graph.add("Mul", whole, np.float64(1.0 / unit)))
-        whole = graph.rest(whole, unit, digit)
+        digit = (whole * (1.0 / unit)).round()
+        whole = whole - digit * unit
         found.append(digit)
     return [whole, *found[::-1]]
 
@@ -199,13 +200,13 @@ def _table_digits(integers: np.ndarray, width: int, n_digits: int) -> list[np.nd
 
 def _combined(
     graph: Graph,
-    x_digits: list[str],
+    x_digits: list[Value],
     table: np.ndarray,
     width: int,
     bits: int,
     shifts: np.ndarray,
-    row_scale: str | None = None,
-) -> str:
+    row_scale: Value | None = None,
+) -> Value:
     """Return floor(S 2**shift row_scale / 2 + 1/2) mod 2**32 of S = sum_j X_j F_j mod 2**bits."""
     n = len(x_digits)
     f_digits = _table_digits(table, width, n)
@@ -217,52 +218,38 @@ def _combined(
         pairs = [(i, place - i) for i in range(n) if 0 <= place - i < n]
         left = graph.add("Concat", *(x_digits[i] for i, _ in pairs), axis=1)
         part = graph.add("MatMul", left, np.concatenate([f_digits[j] for _, j in pairs]))
-        if carry is not None:
-            part = graph.add("Add", part, carry)
-        if place < n_sums - 1:
-            carry = graph.floor(part, 2.0**width)
+        part = part if carry is None else part + carry
+        carry = part.over(2.0**width) if place < n_sums - 1 else None
         if (place + 1) * width <= least:
             continue  # it counts through its carry only
-        if place < n_sums - 1:
-            part = graph.rest(part, 2.0**width, carry)  # type: ignore[arg-type]
-        part = graph.add("Mul", part, np.ldexp(1.0, shifts + place * width))
-        if row_scale is not None:
-            part = graph.add("Mul", part, row_scale)
-        part = graph.modulo(graph.add("Floor", part), 2.0**33)
-        total = part if total is None else graph.add("Add", total, part)
-    halves = graph.add("Add", total, np.float64(1.0))
-    return graph.modulo(graph.floor(halves, 2.0), 2.0**32)
+        part = part if carry is None else part - carry * 2.0**width
+        part = part * np.ldexp(1.0, shifts + place * width)
+        part = part if row_scale is None else part * row_scale
+        part = part.floor().modulo(2.0**33)
+        total = part if total is None else total + part
+    assert total is not None
+    return (total + 1.0).over(2.0).modulo(2.0**32)
 
 
-def _hadamard_digits(
-    graph: Graph, x: str, a: str, power: Any, scale: float, width: int
-) -> list[str]:
+def _hadamard_digits(x: Value, a: Value, power: Any, scale: float, width: int) -> list[Value]:
     """Return the digits of sign(x) floor(|x| c 2**64 + 1/2), by an exact product (Dekker)."""
     fraction, exponent = np.frexp(np.float64(scale))
-    y = graph.add("Mul", graph.add("Abs", x), power(graph.add("Neg", a), 0))
-    big = graph.add("Mul", y, np.float64(_SPLITTER))
-    y_high = graph.add("Sub", big, graph.add("Sub", big, y))
-    y_low = graph.add("Sub", y, y_high)
-    big_c = fraction * _SPLITTER
-    c_high = big_c - (big_c - fraction)
-    c_low = fraction - c_high
-    product = graph.add("Mul", y, fraction)
-    error = graph.add("Sub", graph.add("Mul", y_high, c_high), product)
+    y = x.abs() * power(-a, 0)
+    big, big_c = y * _SPLITTER, fraction * _SPLITTER
+    y_high, c_high = big - (big - y), big_c - (big_c - fraction)
+    y_low, c_low = y - y_high, fraction - c_high
+    product = y * fraction
+    error = y_high * c_high - product
     for part, c in ((y_high, c_low), (y_low, c_high), (y_low, c_low)):
-        error = graph.add("Add", error, graph.add("Mul", part, c))
+        error = error + part * c
     unit = power(a, int(exponent) + 64)
-    product, error = (graph.add("Mul", part, unit) for part in (product, error))
-    whole = graph.add("Floor", product)
-    left = graph.add("Sub", product, whole)
-    below = graph.add("Floor", error)
-    up = graph.add("GreaterOrEqual", graph.add("Sub", error, below), np.float64(0.5))
-    of_whole = graph.add("Add", below, graph.cast(up, np.float64))
-    up = graph.add(
-        "GreaterOrEqual", graph.add("Sub", left, np.float64(0.5)), graph.add("Neg", error)
-    )
-    is_whole = graph.add("Equal", left, np.float64(0.0))
-    more = graph.add("Where", is_whole, of_whole, graph.cast(up, np.float64))
-    turns = graph.add("Round", graph.add("Mul", whole, np.float64(2.0**-64)))
-    lowest, *others = _digits(graph, graph.rest(whole, 2.0**64, turns), width, 64)
-    sign = graph.add("Sign", x)
-    return [graph.add("Mul", d, sign) for d in (graph.add("Add", lowest, more), *others)]
+    product, error = product * unit, error * unit
+    whole = product.floor()
+    left, below = product - whole, error.floor()
+    of_whole = below + (error - below >= 0.5).cast(np.float64)
+    up = (left - 0.5 >= -error).cast(np.float64)
+    more = x.graph.add("Where", x.graph.add("Equal", left, 0.0), of_whole, up)
+    turns = (whole * 2.0**-64).round()
+    lowest, *others = _digits(whole - turns * 2.0**64, width, 64)
+    sign = x.graph.add("Sign", x)
+    return [digit * sign for digit in (lowest + more, *others)]

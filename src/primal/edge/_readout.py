@@ -91,39 +91,29 @@ class SensorModel:
                 f"{MOST_LEARNED_ROWS} rows, got {np.abs(rows).max()}."
             )
         length = learned_length(sensor.D)
-        weights = np.empty(rows.shape, dtype=np.int64)
-        for row, out in zip(rows.tolist(), weights, strict=True):
-            sizes = 0
-            for value in row:
-                sizes |= abs(value)
-            unit = 1
-            while sizes // unit > _LARGEST_WEIGHT:
-                unit *= 2
-            parts = [_truncated(value, unit) for value in row]
-            norm = math.isqrt(sum(part * part for part in parts)) + 1
-            out[:] = [_truncated(part * length, norm) for part in parts]
+        # As C divides: towards zero.
+        weights = np.abs(rows)
+        for row in weights:
+            row >>= max(0, int(np.bitwise_or.reduce(row)).bit_length() - 15)
+            row[:] = row * length // (math.isqrt(int(row @ row)) + 1)
+        weights *= np.sign(rows)
         made = object.__new__(cls)
         weights = scaled_q15(weights, sensor.factors_q15)
-        made._keep(sensor, weights, np.zeros(len(rows)), np.arange(len(rows)))
+        labels = np.arange(len(rows)) if labels is None else labels
+        made._keep(sensor, weights, np.zeros(len(rows)), labels)
         made.score_unit = 1.0 / (length * ONE)
-        return made if labels is None else made._with_labels(labels)
+        return made
 
     def _keep(self, sensor: SensorMap, weights: Any, biases: Any, labels: Any) -> None:
         self.sensor = sensor
         self.weights, self.biases = weights.astype(np.int16), biases.astype(np.int32)
         self.weights.flags.writeable = self.biases.flags.writeable = False
-        self.labels: np.ndarray | None = None
-        if labels is not None:
-            self._with_labels(labels)
-
-    def _with_labels(self, labels: Any) -> SensorModel:
         with raised_as(ParameterError, "labels must be a list"):
-            self.labels = np.asarray(labels)
-        if self.labels.shape != (len(self.weights),):
+            self.labels = None if labels is None else np.asarray(labels)
+        if self.labels is not None and self.labels.shape != (len(self.weights),):
             raise ParameterError(
                 f"labels must be {len(self.weights)}, one for each score, got {self.labels.shape}."
             )
-        return self
 
     def scores(self, n: object) -> np.ndarray:
         """Return the scores of sensor integers n (..., d): int32 (..., n_scores)."""
@@ -194,8 +184,3 @@ def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:
 def _largest_scores(weights: np.ndarray, biases: np.ndarray) -> float:
     """Return the largest size that any score can reach."""
     return float((ONE * np.abs(weights).sum(axis=1) + np.abs(biases)).max())
-
-
-def _truncated(value: int, by: int) -> int:
-    """Return value / by as C divides: towards zero."""
-    return value // by if value >= 0 else -(-value // by)

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from primal._checks import require_memory
-from primal.bases import HadamardTable, Table, transform
+from primal.bases import HadamardTable, Table
 from primal.engines import row_blocks, word_turns
 from primal.errors import ParameterError
 from primal.turns import FREQUENCY_BITS, round_turns
@@ -138,27 +138,20 @@ class HadamardScheme:
 
     @classmethod
     def make(cls, table: HadamardTable, scale: Exact, zero: Exact, bits: int) -> HadamardScheme:
-        k, d = table.shape
+        k = table.shape[0]
         dropped = _dropped_bits(table, scale) if bits == 32 else 0
         half = (1 << dropped) >> 1
         factors = (table.factors.astype(object) + half) >> dropped
         factors = np.where(table.factors > 0, np.maximum(factors, 1), 0)
         c = Exact.from_floats(np.array(math.ldexp(table.scale, dropped)))
         steps = c * scale
-        words = np.broadcast_to(steps.turns(bits), (d,)).astype(f"uint{bits}")
+        words = steps.turns(bits).astype(f"uint{bits}")
         # The phase of the zero point, by the transform of exact integers.
-        points = steps * zero
-        padded = np.zeros((1, table.m), dtype=object)
-        padded[0, :d] = points.integers
-        signs = 1 - 2 * (table.signs & np.uint64(1)).astype(object)
-        first = transform(padded * signs[0])
-        blocks = [
-            transform(transform(first * second) * third)[0]
-            for second, third in zip(signs[1::2], signs[2::2], strict=True)
-        ]
-        at_zero = Exact((np.concatenate(blocks) * factors)[:k, None], points.exponents)
+        points, minus = steps * zero, -(table.signs & np.uint64(1)).astype(object)
+        phases = word_turns(points.integers[None], minus, factors)[0, :k]
+        at_zero = Exact(phases[:, None], points.exponents)
         # Frequencies as they are meant, and as the words have them.
-        meant = table.factors[:k, None] * np.float64(table.scale) * _floats(scale, d)
+        meant = table.factors[:k, None] * np.float64(table.scale) * _floats(scale)
         held = factors[:k, None].astype(np.float64) * (words * 2.0**-bits)
         rows = np.abs(table.values) / (table.factors[:k, None] * np.float64(table.scale))
         return cls(
@@ -193,9 +186,8 @@ def _negative(values: Exact) -> np.ndarray | None:
     return turns if turns.any() else None
 
 
-def _floats(values: Exact, d: int) -> np.ndarray:
-    floats = [math.ldexp(float(v), int(values.exponents)) for v in values.integers.ravel()]
-    return np.broadcast_to(np.array(floats), (d,))
+def _floats(values: Exact) -> np.ndarray:
+    return np.array([math.ldexp(float(v), int(values.exponents)) for v in values.integers])
 
 
 def _dropped_bits(table: HadamardTable, scale: Exact) -> int:
@@ -204,7 +196,7 @@ def _dropped_bits(table: HadamardTable, scale: Exact) -> int:
     Fewer bits in the factors leave more to the words: relative errors of 1 / factor and of
     1 / word should be alike, and their product is fixed.
     """
-    word = 2.0**32 * table.scale * float(np.median(_floats(scale, table.shape[1])))
+    word = 2.0**32 * table.scale * float(np.median(_floats(scale)))
     factor = float(np.median(table.factors[: table.shape[0]].astype(np.float64)))
     if word <= 0.0:
         raise ParameterError("the scale is too small for 32-bit words: use kind='hadamard64'.")

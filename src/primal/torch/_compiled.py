@@ -95,9 +95,10 @@ def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Fin
     return torch.from_numpy(out)
 
 
-def transform_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
+def hadamard_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the float32 gradient of `exact_features` for a table of ``hadamard``, n > 0."""
     incoming, k, transform = gradient.float().numpy(), table.shape[0], table.transform
+    assert transform is not None
     points, valid = _valid_points(x, table.x_limit)
     out = np.empty(points.shape, dtype=np.float32)
     quarter = np.full(k, 1 << 30, dtype=np.uint32)

@@ -81,7 +81,7 @@ def _saved(ctx: Any) -> tuple[Tensor, Tensor | str]:
     if ctx.key is None:
         return ctx.saved_tensors
     (x,) = ctx.saved_tensors
-    if operators.is_transform(ctx.key):
+    if operators.transform_columns(ctx.key):
         return x, ctx.key
     return x, operators.frequencies(ctx.key, device=x.device)
 
@@ -143,7 +143,8 @@ def _product(x: Tensor, source: Tensor | str) -> Tensor:
     if isinstance(source, Tensor):
         return x @ source.to(x.dtype).mT
     rows = operators.transform_rows(source, device=x.device)
-    return _hadamard.product(x, rows, *operators.transform_columns(source))
+    k, skip, _ = operators.transform_columns(source)
+    return _hadamard.product(x, rows, k, skip)
 
 
 def _adjoint(of_phase: Tensor, source: Tensor | str, d: int) -> Tensor:

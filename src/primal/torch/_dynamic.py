@@ -196,7 +196,7 @@ class DynamicPrime(PrimeLayer):
             wide = wide if x.is_floating_point() else torch.float64
             x = x.to(wide) * self._parameter("scale", x).to(wide)
         # Exact features of a transform are made without a matrix, and so faster than others.
-        exact = self.precision == "exact" or _operators.is_transform(self._table.key)
+        exact = self.precision == "exact" or _operators.transform_columns(self._table.key)
         if self._learns_frequencies or not exact:
             return F.dynamic_prime_fast(x, self._frequencies_on(x.device), **options)
         if self._input_scales is not None:
@@ -207,7 +207,8 @@ class DynamicPrime(PrimeLayer):
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
         z = checked_points(z, 2 * self._table.shape[0], "z")
         key = self._table.key
-        if not self._learns_frequencies and _operators.has_whole_block(key):
+        k, skip, m = _operators.transform_columns(key) or (0, 0, 1)
+        if not self._learns_frequencies and skip == 0 and k >= m:  # there is a whole block
             rows = _operators.transform_rows(key, device=z.device)
             x = _hadamard.inverse(F.phases_of(z, self.layout), rows, self.d)
             x = x if z.dtype == torch.float64 else x.float()

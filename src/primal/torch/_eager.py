@@ -12,9 +12,9 @@ import torch
 from torch import Tensor
 
 from primal.engines import row_blocks
-from primal.torch import _hadamard
+from primal.torch import _hadamard, _integers
 from primal.torch._hadamard import HadamardTensors
-from primal.torch._integers import exact_turns, round_turns, rounded_turns
+from primal.torch._integers import round_turns
 from primal.torch._tables import SharedTable
 from primal.turns import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
 
@@ -62,41 +62,25 @@ def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
 def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
 
-    def block(rows: slice) -> tuple[Tensor, Tensor]:
+    def block(rows: slice) -> tuple[Tensor, None]:
         turns = positions[rows, None] * increments
-        return waves(turns if finish.wide else round_turns(turns))
+        return turns if finish.wide else round_turns(turns), None
 
-    return _in_blocks(block, len(positions), increments, finish)
+    return _in_blocks(block, positions, len(increments), finish)
 
 
 def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
     """Return the exact features of x (n, d), shape (n, 2 k); NaN for rows that have none."""
-    if table.is_transform:
-        return _hadamard_features(x, table.transform_on(x.device), table.shape[0], finish)
-    tensors, a_of_rows = table.on(x.device), row_exponents(x, table.x_limit)
-
-    def block(rows: slice) -> tuple[Tensor, Tensor]:
-        a = a_of_rows[rows].long()
-        valid = (a < INVALID_EXPONENT)[:, None]
-        a = torch.where(valid[:, 0], a, 0)
-        points = torch.where(valid, x[rows].double(), 0.0)
-        turns_of = exact_turns if finish.wide else rounded_turns
-        cos, sin = waves(turns_of(points, a, tensors))
-        return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
-
-    return _in_blocks(block, len(x), tensors.mantissas, finish)
-
-
-def _hadamard_features(x: Tensor, table: HadamardTensors, k: int, finish: Finish) -> Tensor:
-    turns_of = _hadamard.exact_turns if finish.wide else _hadamard.rounded_turns
+    tensors, limit = table.on(x.device), table.x_limit
+    way = _hadamard if isinstance(tensors, HadamardTensors) else _integers
+    turns_of = way.exact_turns if finish.wide else way.rounded_turns
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         points = x[rows].double()
-        valid = (points.abs() <= table.x_limit).all(dim=1, keepdim=True)  # not for NaN
-        cos, sin = waves(turns_of(torch.where(valid, points, 0.0), table))
-        return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
+        valid = (points.abs() <= limit).all(dim=1, keepdim=True)  # not for NaN
+        return turns_of(torch.where(valid, points, 0.0), tensors), valid
 
-    return _in_blocks(block, len(x), table.factors[:k], finish)
+    return _in_blocks(block, x, table.shape[0], finish)
 
 
 def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
@@ -109,10 +93,9 @@ def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
         phases = torch.where(valid, phases, 0.0)
         # 2**63 itself does not fit into int64; its half does.
         turns = ((phases - phases.round()) * 2.0 ** (62 if finish.wide else 32)).round().long()
-        cos, sin = waves((turns << 2 if finish.wide else turns.int()) + shift)
-        return cos.masked_fill(~valid, torch.nan), sin.masked_fill(~valid, torch.nan)
+        return (turns << 2 if finish.wide else turns.int()) + shift, valid
 
-    return _in_blocks(block, len(x), frequencies, finish)
+    return _in_blocks(block, x, len(frequencies), finish)
 
 
 def row_exponents(x: Tensor, x_limit: float) -> Tensor:
@@ -145,19 +128,18 @@ def pairs(cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
 
 
 def _in_blocks(
-    block: Callable[[slice], tuple[Tensor, Tensor]],
-    n: int,
-    table: Tensor,
-    finish: Finish,
+    block: Callable[[slice], tuple[Tensor, Tensor | None]], x: Tensor, k: int, finish: Finish
 ) -> Tensor:
-    k, device = table.shape[0], table.device
+    """Return the features of blocks of rows, of which `block` gives turns and which are valid."""
+    n, device = len(x), x.device
     out = torch.empty((n, 2 * k), dtype=finish.dtype, device=device)
-    cos_out, sin_out = split_pairs(out, finish.interleaved)
+    outputs = split_pairs(out, finish.interleaved)
     for rows in row_blocks(n, k, _BLOCK_PHASES["cuda" if device.type == "cuda" else "cpu"]):
-        cos, sin = block(rows)
-        if finish.amplitude != 1.0:
-            cos, sin = cos * finish.amplitude, sin * finish.amplitude
-        cos_out[rows], sin_out[rows] = cos, sin
+        turns, valid = block(rows)
+        for wave, columns in zip(waves(turns), outputs, strict=True):
+            if valid is not None:
+                wave = wave.masked_fill(~valid, torch.nan)
+            columns[rows] = wave if finish.amplitude == 1.0 else wave * finish.amplitude
     return out
 
 

@@ -1,12 +1,12 @@
 """Phases of the basis ``hadamard`` in plain PyTorch, by the definition in ``primal.bases``.
 
-Signed integers wrap like unsigned ones, and are compared as unsigned ones after a flip of their
-top bit.
+Signed integers wrap like unsigned ones.
 """
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -14,10 +14,8 @@ import torch
 from torch import Tensor
 
 from primal.bases import HadamardTable
+from primal.torch._integers import LOW32, add_shifted, carried, round_turns, window
 from primal.turns import LARGEST_LOG2_TURNS
-
-_LOW32 = (1 << 32) - 1
-_TOP = -(1 << 63)
 
 
 class HadamardTensors(NamedTuple):
@@ -48,60 +46,53 @@ class HadamardTensors(NamedTuple):
 
 def rounded_turns(x: Tensor, table: HadamardTensors) -> Tensor:
     """Return the phases of finite float64 rows (n, d) to the nearest 2**-32 turn, int32 (n, k)."""
-    words = _padded(_words(x, table, 64)[1], table)
-    first = _transform(_signed(words, table.signs[0]))
-    parts = []
-    for second, third in zip(table.signs[1::2], table.signs[2::2], strict=True):
-        once = _transform(_signed(first, second))
-        parts.append(_transform(_signed(once, third)))
-    turns = torch.cat(parts, dim=1)[:, table.columns] * table.factors[table.columns]
-    return ((turns + (1 << 31)) >> 32).int()
+    low, high = _limbs(x, table, 2)
+    words = _transformed(low + (high << 32), table, lambda words: words)
+    return round_turns(words * table.factors[table.columns])
 
 
 def exact_turns(x: Tensor, table: HadamardTensors) -> Tensor:
-    """Return the phases to the nearest 2**-64 turn, int64 (n, k), by 128-bit words."""
-    high, low = (_padded(word, table) for word in _words(x, table, 128))
-    first = _wide_transform(*_wide_signed(high, low, table.signs[0]))
-    parts = []
-    for b, (second, third) in enumerate(zip(table.signs[1::2], table.signs[2::2], strict=True)):
-        once = _wide_transform(*_wide_signed(*first, second))
-        twice = _wide_transform(*_wide_signed(*once, third))
-        m = table.signs.shape[1]
-        parts.append(_rounded_products(*twice, table.factors[b * m : (b + 1) * m]))
-    return torch.cat(parts, dim=1)[:, table.columns]
+    """Return the phases to the nearest 2**-64 turn, int64 (n, k), by words of 128 bits."""
+    limbs = torch.stack(_limbs(x, table, 4))
+    limbs = _transformed(limbs, table, lambda limbs: torch.stack(carried(limbs)))
+    _, below, low, high = carried(limbs * table.factors[table.columns])
+    return low + (high << 32) + (below >> 31)
 
 
-def _words(x: Tensor, table: HadamardTensors, n_bits: int) -> tuple[Tensor, Tensor]:
-    """Return sign(x) floor(|x| scale 2**n_bits + 1/2) as a high and a low word of 128 bits."""
+def _limbs(x: Tensor, table: HadamardTensors, n_limbs: int) -> list[Tensor]:
+    """Return sign(x) floor(|x| scale 2**(32 n_limbs) + 1/2) in that many limbs, without carries."""
     bits = x.view(torch.int64)
     exponent = (bits >> 52) & 0x7FF
     mantissa = bits & ((1 << 52) - 1)
     mantissa = torch.where(exponent == 0, mantissa, mantissa | (1 << 52))
-    a_high, a_low = mantissa >> 32, mantissa & _LOW32
-    b_high, b_low = table.scale_mantissa >> 32, table.scale_mantissa & _LOW32
-    bottom, middle = a_low * b_low, a_high * b_low + a_low * b_high
-    low = bottom + (middle << 32)
-    high = a_high * b_high + (middle >> 32) + _less(low, bottom)
-    left = exponent.clamp(min=1) - 1075 + table.scale_exponent + n_bits
-    high, low = _rounded_right(high, low, (-left).clamp(min=0))
-    high, low = _shifted_left(high, low, left.clamp(min=0))
-    minus = bits >> 63
-    flipped = (low ^ minus) - minus
-    return (high ^ minus) + ((flipped == 0) & (minus != 0)).long(), flipped
+    # Two limbs more below: within the limit of x nothing is shifted further to the left.
+    product = [torch.zeros_like(bits)] * 7
+    for place in range(0, 53, 8):
+        add_shifted(product, mantissa * ((table.scale_mantissa >> place) & 0xFF), 64 + place)
+    product = carried(product)
+    start = 64 - (exponent.clamp(min=1) - 1075 + table.scale_exponent + 32 * n_limbs)
+    words = [window(product, start + 64 * i) for i in range(n_limbs // 2)]
+    limbs = [limb & LOW32 for word in words for limb in (word, word >> 32)]
+    limbs[0] = limbs[0] + (window(product, start - 1) & 1)
+    return [torch.where(bits < 0, -limb, limb) for limb in limbs]
 
 
-def _padded(words: Tensor, table: HadamardTensors) -> Tensor:
-    return torch.nn.functional.pad(words, (0, table.signs.shape[1] - words.shape[1]))
+def _transformed(
+    words: Tensor, table: HadamardTensors, settled: Callable[[Tensor], Tensor]
+) -> Tensor:
+    """Return H S3 H S2 H S1 of words (..., d) for all frequencies, (..., k)."""
+    signs = table.signs
+    words = torch.nn.functional.pad(words, (0, signs.shape[1] - words.shape[-1]))
+    first = settled(_transform(_signed(words, signs[0])))
+    parts = []
+    for second, third in zip(signs[1::2], signs[2::2], strict=True):
+        once = settled(_transform(_signed(first, second)))
+        parts.append(settled(_transform(_signed(once, third))))
+    return torch.cat(parts, dim=-1)[..., table.columns]
 
 
 def _signed(words: Tensor, signs: Tensor) -> Tensor:
     return (words ^ signs) - signs
-
-
-def _wide_signed(high: Tensor, low: Tensor, signs: Tensor) -> tuple[Tensor, Tensor]:
-    flipped = (low ^ signs) - signs
-    # The borrow of minus zero is lost in the low word and kept in the high one.
-    return (high ^ signs) + ((flipped == 0) & (signs != 0)).long(), flipped
 
 
 def _transform(rows: Tensor) -> Tensor:
@@ -150,59 +141,3 @@ def _rounds(rows: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor, Tensor, T
     """Return S1 (m,), and S2, S3 and the weights of all blocks, (n_blocks, m)."""
     rows = rows.to(dtype)
     return rows[0], rows[1::3], rows[2::3], rows[3::3]
-
-
-def _wide_transform(high: Tensor, low: Tensor) -> tuple[Tensor, Tensor]:
-    n, m = low.shape
-    half = 1
-    while half < m:
-        shape = (n, m // (2 * half), 2, half)
-        (a, c), (b, d) = high.view(shape).unbind(2), low.view(shape).unbind(2)
-        total = b + d
-        low = torch.stack((total, b - d), dim=2).view(n, m)
-        high = torch.stack((a + c + _less(total, b), a - c - _less(b, d)), dim=2).view(n, m)
-        half *= 2
-    return high, low
-
-
-def _rounded_products(high: Tensor, low: Tensor, factors: Tensor) -> Tensor:
-    """Return the high word of 128-bit words times small factors, rounded (halves up)."""
-    bottom = (low & _LOW32) * factors
-    middle = ((low >> 32) & _LOW32) * factors + ((bottom >> 32) & _LOW32)
-    return high * factors + ((middle >> 32) & _LOW32) + ((middle >> 31) & 1)
-
-
-def _less(a: Tensor, b: Tensor) -> Tensor:
-    """Return 1 where a < b as unsigned numbers."""
-    return ((a ^ _TOP) < (b ^ _TOP)).long()
-
-
-def _logical_right(word: Tensor, by: Tensor) -> Tensor:
-    """Return word >> by without sign bits, by from 0 to 63."""
-    return (word >> by) & ~((-1 << (63 - by)) << 1)
-
-
-def _shifted_right(high: Tensor, low: Tensor, by: Tensor) -> tuple[Tensor, Tensor]:
-    far, rest = by >= 64, by % 64
-    low, high = torch.where(far, high, low), torch.where(far, 0, high)
-    # Two shifts, because one by 64 is not defined.
-    return _logical_right(high, rest), _logical_right(low, rest) | ((high << 1) << (63 - rest))
-
-
-def _rounded_right(high: Tensor, low: Tensor, by: Tensor) -> tuple[Tensor, Tensor]:
-    """Return numbers below 2**106 over 2**by, to the nearest, halves up."""
-    before = by.clamp(max=127)
-    high, low = _shifted_right(high, low, (before - 1).clamp(min=0))
-    odd = torch.where(by > 0, low & 1, 0)
-    high, low = _shifted_right(high, low, before.clamp(max=1))
-    total = low + odd
-    return high + _less(total, low), total
-
-
-def _shifted_left(high: Tensor, low: Tensor, by: Tensor) -> tuple[Tensor, Tensor]:
-    none, far, rest = by >= 128, by >= 64, by % 64
-    high, low = torch.where(far, low, high), torch.where(far, 0, low)
-    high, low = torch.where(none, 0, high), torch.where(none, 0, low)
-    return (high << rest) | _logical_right(_logical_right(low, torch.ones_like(rest)), 63 - rest), (
-        low << rest
-    )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -25,7 +25,8 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
 
     Knows the modules of transformers (``rotary_emb`` of Llama, Mistral, Qwen, Gemma and others),
     x-transformers (``rotary_pos_emb``) and torchtune (``RotaryPositionalEmbeddings``). Each
-    replacement is compared with its host at the first positions before it takes its place.
+    replacement is compared with its host at the first positions before it takes its place. Returns
+    how many there are.
 
     Parameters
     ----------
@@ -34,10 +35,6 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
     positions : PrimePositions, optional
         Frequencies for a model that is yet to be trained, or stretched ones. By default the
         model keeps its own, scaled ones (linear, YaRN, Llama 3) too.
-
-    Returns
-    -------
-    n_replaced : int
 
     Examples
     --------
@@ -54,7 +51,7 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
         for name, child in list(parent.named_children()):
             for kind in (_Transformers, _XTransformers, _Torchtune):
                 if kind.takes(child):
-                    setattr(parent, name, kind(child, positions))
+                    setattr(parent, name, kind(child, positions).train(child.training))
                     found += 1
                     break
     if not found:
@@ -63,13 +60,6 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
             "torchtune: call PrimePositions.rotary on its queries and keys."
         )
     return found
-
-
-class _Table(NamedTuple):
-    """Frequencies under a name of the host, and what it scales cosines and sines by."""
-
-    positions: PrimePositions
-    scaling: float
 
 
 class _Replacement(nn.Module):
@@ -84,15 +74,6 @@ class _Replacement(nn.Module):
             self.register_buffer(name, buffer, persistent=persistent)
         self.host_name = type(host).__name__
         self._given = positions
-        self._adopt(host)
-        self.train(host.training)
-
-    @staticmethod
-    def takes(host: nn.Module) -> bool:
-        raise NotImplementedError
-
-    def _adopt(self, host: Any) -> None:
-        raise NotImplementedError
 
     def _positions(self, radians: Tensor) -> PrimePositions:
         """Return the given positions if they fit, else those of the host's frequencies."""
@@ -133,9 +114,11 @@ class _Transformers(_Replacement):
         scalings = [n.replace("inv_freq", "attention_scaling") for n in names if "inv_freq" in n]
         return any(hasattr(host, name) for name in scalings)
 
-    def _adopt(self, host: Any) -> None:
+    def __init__(self, host: Any, positions: PrimePositions | None) -> None:
+        super().__init__(host, positions)
         kinds = host.rope_type if isinstance(host.rope_type, dict) else {"": host.rope_type}
-        self.tables: dict[str, _Table] = {}
+        # Of each type of layers: frequencies, and what the host scales cosines and sines by.
+        self.tables: dict[str, tuple[PrimePositions, float]] = {}
         for layer, kind in kinds.items():
             if kind in _MOVING:
                 raise ParameterError(
@@ -145,15 +128,15 @@ class _Transformers(_Replacement):
             prefix = f"{layer}_" if layer else ""
             radians = getattr(host, f"{prefix}inv_freq")
             scaling = float(getattr(host, f"{prefix}attention_scaling"))
-            self.tables[layer] = _Table(self._positions(radians), scaling)
+            self.tables[layer] = self._positions(radians), scaling
         self.copies = ""
-        layer, (positions, _) = next(iter(self.tables.items()))
+        layer, (own, _) = next(iter(self.tables.items()))
         extra = (layer,) if layer else ()
         device = next(host.buffers()).device
         x, place = torch.zeros(1, device=device), torch.arange(_PROBED, device=device)[None]
         found = host(x, place, *extra)
         theirs = torch.stack(found) if isinstance(found, tuple) else found[None]
-        if theirs.shape[-1] == positions.D:
+        if theirs.shape[-1] == own.D:
             pairs = torch.equal(theirs[..., 0::2], theirs[..., 1::2])
             self.copies = "pairs" if pairs else "halves"
         self._check(torch.stack(self(x, place, *extra)), theirs)
@@ -165,15 +148,13 @@ class _Transformers(_Replacement):
         positions, scaling = self.tables[layer_type or ""]
         wide = torch.float64 if x.dtype == torch.float64 else torch.float32
         places = checked_positions(position_ids.to(x.device))
-        increments = positions._increments_on(places.device)
-        codes = F.static_prime(places, increments, layout="block", dtype=wide)
-        cos, sin = codes.chunk(2, dim=-1)
-        if self.copies:
-            each = self.copies == "pairs"
-            cos, sin = (
-                w.repeat_interleave(2, -1) if each else w.repeat(1, 1, 2) for w in (cos, sin)
-            )
-        return (cos * scaling).to(x.dtype), (sin * scaling).to(x.dtype)
+        codes = F.static_prime(places, positions._increments_on(places.device), dtype=wide)
+        waves = [(wave * scaling).to(x.dtype) for wave in codes.chunk(2, dim=-1)]
+        if self.copies == "pairs":
+            waves = [wave.repeat_interleave(2, -1) for wave in waves]
+        elif self.copies:
+            waves = [wave.repeat(1, 1, 2) for wave in waves]
+        return waves[0], waves[1]
 
 
 class _XTransformers(_Replacement):
@@ -183,7 +164,8 @@ class _XTransformers(_Replacement):
     def takes(host: nn.Module) -> bool:
         return hasattr(host, "inv_freq") and hasattr(host, "forward_from_seq_len")
 
-    def _adopt(self, host: Any) -> None:
+    def __init__(self, host: Any, positions: PrimePositions | None) -> None:
+        super().__init__(host, positions)
         if host.scale is not None:
             raise ParameterError("rotary_xpos scales with positions: make the model without it.")
         self.positions = self._positions(host.inv_freq / host.interpolation_factor)
@@ -211,7 +193,8 @@ class _Torchtune(_Replacement):
     def takes(host: nn.Module) -> bool:
         return all(hasattr(host, name) for name in ("theta", "cache", "build_rope_cache"))
 
-    def _adopt(self, host: Any) -> None:
+    def __init__(self, host: Any, positions: PrimePositions | None) -> None:
+        super().__init__(host, positions)
         self.positions = self._positions(host.theta)
         x = torch.ones(1, _PROBED, 1, self.positions.D, device=host.theta.device)
         self._check(self(x), host(x))

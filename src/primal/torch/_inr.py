@@ -23,7 +23,7 @@ _SINE_FACTOR = 30.0
 
 
 def sampling_sigma(samples_per_unit: float) -> float:
-    """Return the sigma for a signal sampled so densely along each coordinate.
+    """Return the sigma, in turns per unit, for a signal sampled so densely along each coordinate.
 
     Samples carry frequencies up to half their rate; the features get Gaussian frequencies with a
     standard deviation of ``SHARE_OF_NYQUIST`` times that limit.
@@ -32,11 +32,6 @@ def sampling_sigma(samples_per_unit: float) -> float:
     ----------
     samples_per_unit : float
         128 samples from -1 to 1 are 64 samples per unit.
-
-    Returns
-    -------
-    float
-        In turns per unit.
 
     Examples
     --------

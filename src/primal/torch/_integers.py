@@ -1,51 +1,76 @@
 """Exact phases in plain PyTorch, by the definition in :mod:`primal.turns`.
 
-PyTorch has no full set of unsigned operations; signed integers wrap in the same way, and are
-compared as unsigned ones after a flip of their top bit.
+PyTorch has no full set of unsigned operations. Long integers are lists of int64 limbs that count
+32 bits each, so that sums and carries have room.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
 
+import numpy as np
 import torch
 from torch import Tensor
 
+from primal.bases import FrequencyTable
 from primal.engines import LARGEST_UNSURE
-from primal.torch._tables import TableTensors
 from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
 
 _BLOCK_PAIRS = 1 << 20
+LOW32 = (1 << 32) - 1
 
 
-def rounded_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
-    """Return exact phases of float64 x (n, d), rounded to 2**-32 turn, int32 of shape (n, k).
+class TableTensors(NamedTuple):
+    """A table of k frequencies for d inputs: exact integers, and what kernels need of them.
 
-    Mostly by one float64 product; where its error leaves the rounding open, exactly. `a` has the
-    int64 exponents of the rows: 2**a is above every |x_j|.
+    Frequency (i, j) is ``mantissas[i, j] * 2**(exponents[i] - 62)`` turns per unit of x.
+    """
+
+    mantissas: Tensor  # int64 of shape (k, d)
+    exponents: Tensor  # int64 of shape (k,)
+    frequencies: Tensor  # the same rounded to float64
+    # float64 of shape (3, k), in turns: of a float64 product with a row of length one, and of two
+    # levels of digit sums with a row of |x_j| < 1.
+    errors: Tensor
+
+    @classmethod
+    def of(cls, table: FrequencyTable, frequencies: Tensor) -> TableTensors:
+        errors = np.concatenate([table.product_errors[None], table.level_errors])
+        mantissas, exponents, errors = (
+            torch.from_numpy(array.copy()).to(frequencies.device)
+            for array in (table.mantissas, table.exponents, errors)
+        )
+        return cls(mantissas, exponents, frequencies, errors)
+
+
+def rounded_turns(x: Tensor, table: TableTensors) -> Tensor:
+    """Return exact phases of finite float64 rows (n, d) to the nearest 2**-32 turn, int32 (n, k).
+
+    Mostly by one float64 product; where its error leaves the rounding open, exactly.
     """
     lengths = torch.linalg.vector_norm(x, dim=1)
     errors = torch.outer(lengths, table.errors[0] * 2.0**32)
     if errors.numel() and not float(errors.max()) <= LARGEST_UNSURE:
-        return round_turns(exact_turns(x, a, table))
+        return round_turns(exact_turns(x, table))
     phases = x @ table.frequencies.T
     units = (phases - phases.round()) * 2.0**32  # both steps are exact
     turns = units.round().long().int()
     rows, columns = torch.nonzero((units - units.round()).abs() >= 0.5 - errors, as_tuple=True)
     step = max(1, _BLOCK_PAIRS // x.shape[1])
     for r, c in zip(rows.split(step), columns.split(step), strict=True):
-        exponents = a[r] + table.exponents[c]
+        points, a = _integer_rows(x[r])
         pairs = _summed(
-            _integer_rows(x[r], a[r]), table.mantissas[c], exponents, lambda x, f: (x * f).sum(1)
+            points, table.mantissas[c], a + table.exponents[c], lambda x, f: (x * f).sum(1)
         )
         turns[r, c] = round_turns(pairs)
     return turns
 
 
-def exact_turns(x: Tensor, a: Tensor, table: TableTensors) -> Tensor:
+def exact_turns(x: Tensor, table: TableTensors) -> Tensor:
     """Return exact phases in units of 2**-64 turn, int64 of shape (n, k)."""
-    exponents = a[:, None] + table.exponents
-    return _summed(_integer_rows(x, a), table.mantissas, exponents, lambda x, f: x @ f.T)
+    points, a = _integer_rows(x)
+    return _summed(points, table.mantissas, a[:, None] + table.exponents, lambda x, f: x @ f.T)
 
 
 def _summed(
@@ -57,21 +82,24 @@ def _summed(
     """Return the phases of integer rows (n, d), by exact products of their digits."""
     widths = digit_widths(points.shape[1])
     f_digits = _balanced_digits(factors, widths.frequency)
-    zero = torch.zeros(exponents.shape, dtype=torch.int64, device=points.device)
-    words = (zero, zero, zero)
+    limbs = [torch.zeros(exponents.shape, dtype=torch.int64, device=points.device)] * 6
     for x_digit, x_unit in _balanced_digits(points, widths.x):
         for f_digit, f_unit in f_digits:
             # Exact whatever the order of summation: whole numbers that stay within 2**53.
-            words = _add(words, product(x_digit, f_digit).long(), x_unit + f_unit)
-    return _window(words, 60 - exponents)
+            add_shifted(limbs, product(x_digit, f_digit).long(), x_unit + f_unit)
+    return window(carried(limbs), 60 - exponents)
 
 
-def _integer_rows(x: Tensor, a: Tensor) -> Tensor:
-    """Return rows of x as the integers of the definition, the nearest to x * 2**(62 - a)."""
+def _integer_rows(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return rows of x as the integers of the definition, the nearest to x * 2**(62 - a), and a.
+
+    2**a is the smallest power of two above every |x_j| of a row.
+    """
+    a = torch.frexp(x.abs().amax(dim=1)).exponent.long()
     # Two factors: a single power of two overflows for rows of denormal numbers.
     scale = (FREQUENCY_BITS - a)[:, None]
     half = scale >> 1
-    return (x * _power_of_two(half) * _power_of_two(scale - half)).round().long()
+    return (x * _power_of_two(half) * _power_of_two(scale - half)).round().long(), a
 
 
 def _balanced_digits(integers: Tensor, width: int) -> list[tuple[Tensor, int]]:
@@ -85,44 +113,37 @@ def _balanced_digits(integers: Tensor, width: int) -> list[tuple[Tensor, int]]:
     return [*digits, (rest.double(), 0)]
 
 
-Words = tuple[Tensor, Tensor, Tensor]
+def add_shifted(limbs: list[Tensor], value: Tensor, place: int) -> None:
+    """Add value * 2**place to numbers in limbs of 32 bits, whose carries wait for `carried`."""
+    at, shift = divmod(place, 32)
+    low = (value & LOW32) << shift
+    limbs[at] = limbs[at] + (low & LOW32)
+    limbs[at + 1] = limbs[at + 1] + (low >> 32) + ((value >> 32) << shift)
 
 
-def _add(words: Words, value: Tensor, position: int) -> Words:
-    """Return a 192-bit integer plus value * 2**position, position below 128."""
-    low, middle, high = words
-    sign = value >> 63
-    shift = position % 64
-    part = value << shift
-    above = value >> (64 - shift) if shift else sign
-    if position >= 64:
-        middle, carry = _sum(middle, part)
-        return low, middle, high + above + carry
-    low, carry = _sum(low, part)
-    above, carry = _sum(above, carry)
-    middle, more = _sum(middle, above)
-    return low, middle, high + sign + carry + more
+def carried(limbs: Iterable[Tensor]) -> list[Tensor]:
+    """Return limbs from 0 to 2**32 - 1 of the same numbers, the lowest first, in two's complement.
+
+    What is carried out of the last one is lost: sums wrap.
+    """
+    found, carry = [], 0
+    for limb in limbs:
+        total = limb + carry
+        found.append(total & LOW32)
+        carry = total >> 32
+    return found
 
 
-def _sum(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
-    """Return a + b as unsigned 64-bit numbers, and the carry."""
-    total = a + b
-    flip = -(1 << 63)
-    return total, ((total ^ flip) < (b ^ flip)).long()
+def window(limbs: list[Tensor], start: Tensor) -> Tensor:
+    """Return bits start .. start + 63 as int64; the last limb holds sign bits only.
 
-
-def _window(words: Words, start: Tensor) -> Tensor:
-    """Return bits start .. start + 63 of 192-bit two's complement integers, start >= 0."""
-    low, middle, high = words
-    sign = high >> 63
-    word, shift = start // 64, start % 64
-    here = torch.where(word == 0, low, torch.where(word == 1, middle, high))
-    above = torch.where(word == 0, middle, torch.where(word == 1, high, sign))
-    here, above = torch.where(word > 2, sign, here), torch.where(word > 2, sign, above)
-    # A logical shift: the sign bits that an arithmetic one brings in are masked off. Two
-    # shifts to the left, because one by 64 is not defined.
-    lower = (here >> shift) & ~((-1 << (63 - shift)) << 1)
-    return lower | ((above << 1) << (63 - shift))
+    Of zeros start may be anything, else it is at least 0.
+    """
+    words = torch.stack((*limbs, limbs[-1], limbs[-1]))
+    at, shift = (start >> 5).clamp(0, len(limbs) - 1), start & 31
+    low, middle, high = (words.gather(0, (at + i)[None])[0] for i in range(3))
+    # The highest in two shifts, because one by 64 is not defined.
+    return (low >> shift) | (middle << (32 - shift)) | ((high << 32) << (32 - shift))
 
 
 def round_turns(turns: Tensor) -> Tensor:

@@ -16,6 +16,7 @@ every order come from three operators.
 # No "from __future__ import annotations" here: PyTorch reads these annotations as schemas.
 import importlib.util
 import os
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -24,7 +25,7 @@ from torch import Tensor
 from primal.errors import EngineError
 from primal.torch import _compiled, _eager
 from primal.torch._eager import Finish
-from primal.torch._tables import n_increments, shared_increments, shared_table
+from primal.torch._tables import SharedTable, shared_increments, shared_table
 
 _BACKENDS = ("auto", "eager", "triton")
 
@@ -35,56 +36,38 @@ def increments(key: str, device: torch.device) -> Tensor:
     return shared_increments(key, device).clone()
 
 
-@torch.library.custom_op("primal::frequencies", mutates_args=())
-def frequencies(table: str, device: torch.device) -> Tensor:
-    """Return the frequencies of a table's key in turns, float64 of shape (k, d)."""
-    shared = shared_table(table)
-    if device.type == "cpu":
-        return torch.from_numpy(shared.rows.values.copy())
-    return shared.on(device).frequencies.clone()
+def _table_operator(name: str, shape: Callable[[SharedTable], Any]) -> Any:
+    """Return the operator of an array of a table's key, float64 of a shape known beforehand."""
+
+    @torch.library.custom_op(f"primal::{name}", mutates_args=())
+    def operator(table: str, device: torch.device) -> Tensor:
+        shared = shared_table(table)
+        if device.type == "cpu":
+            return torch.from_numpy(getattr(shared, name).copy())
+        return shared.tensor(name, device).clone()
+
+    operator.register_fake(
+        lambda table, device: torch.empty(
+            shape(shared_table(table)), dtype=torch.float64, device=device
+        )
+    )
+    return operator
 
 
-@torch.library.custom_op("primal::root_weights", mutates_args=())
-def root_weights(table: str, device: torch.device) -> Tensor:
-    """Return the factors of weighted features of a table's key, float64 of shape (k,)."""
-    found = shared_table(table).root_weights
-    assert found is not None  # only layers of weighted frequencies ask
-    return torch.from_numpy(found.copy()).to(device)
+frequencies = _table_operator("frequencies", lambda table: table.shape)
+inverse_frequencies = _table_operator("inverse_frequencies", lambda table: table.shape[::-1])
+root_weights = _table_operator("root_weights", lambda table: table.shape[0])
+transform_rows = _table_operator("transform_rows", lambda table: table.transform_rows.shape)
 
 
 @torch.compiler.assume_constant_result
-def is_transform(table: str) -> bool:
-    """Whether the frequencies of a table's key are a transform, the basis ``hadamard``."""
-    return shared_table(table).is_transform
+def transform_columns(table: str) -> tuple[int, int, int] | None:
+    """Return how many columns of all blocks a table has, the first, and the columns of a block.
 
-
-@torch.compiler.assume_constant_result
-def transform_columns(table: str) -> tuple[int, int]:
-    """Return how many columns of all blocks a table of ``hadamard`` has, and the first of them."""
+    None unless the frequencies of the table's key are a transform, the basis ``hadamard``.
+    """
     rows = shared_table(table).transform
-    return rows.shape[0], rows.skip
-
-
-@torch.compiler.assume_constant_result
-def has_whole_block(table: str) -> bool:
-    """Whether a table of ``hadamard`` begins with a block and has all of it."""
-    shared = shared_table(table)
-    if not shared.is_transform:
-        return False
-    rows = shared.transform
-    return rows.skip == 0 and rows.shape[0] >= rows.m
-
-
-@torch.library.custom_op("primal::inverse_frequencies", mutates_args=())
-def inverse_frequencies(table: str, device: torch.device) -> Tensor:
-    """Return the pseudoinverse of the frequencies of a table's key, float64 of shape (d, k)."""
-    return torch.from_numpy(shared_table(table).inverse.copy()).to(device)
-
-
-@torch.library.custom_op("primal::transform_rows", mutates_args=())
-def transform_rows(table: str, device: torch.device) -> Tensor:
-    """Return signs and weights of a table of ``hadamard``, float64 (1 + 3 n_blocks, m)."""
-    return torch.from_numpy(shared_table(table).transform_rows.copy()).to(device)
+    return None if rows is None else (rows.shape[0], rows.skip, rows.m)
 
 
 @torch.library.custom_op("primal::static_codes", mutates_args=())
@@ -145,15 +128,15 @@ def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> T
     out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
     if not (flat.numel() and k):
         return out
-    transform = kind == "exact" and source.is_transform
+    transform = source.transform if kind == "exact" else None
     # A part of such a layer that begins inside of a block is for plain PyTorch.
-    aligned = not transform or source.transform.skip == 0
+    aligned = transform is None or transform.skip == 0
     if not finish.wide and aligned and use_kernels(flat):
         from primal.torch import _kernels
 
         with torch.cuda.device_of(flat):
-            if transform:
-                _kernels.write_hadamard(flat, source.transform_on(flat.device), out, finish)
+            if transform is not None:
+                _kernels.write_hadamard(flat, source.on(flat.device), out, finish)
             else:
                 getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
         return out
@@ -171,21 +154,9 @@ def input_gradient(
     interleaved: bool,
 ) -> Tensor:
     """Return the gradient of `fast_features` with respect to x, in one pass over the rows."""
-    flat = _rows(x)
-    incoming = gradient.detach().reshape(len(flat), gradient.shape[-1]).contiguous()
     wide = frequencies.detach().double().contiguous()
-    finish = Finish(quarter_turns, amplitude, interleaved, flat.dtype)
-    if not (flat.numel() and wide.numel()):
-        out = torch.zeros_like(flat)
-    elif use_kernels(flat):
-        from primal.torch._kernels import write_input_gradient
-
-        out = torch.empty_like(flat)
-        with torch.cuda.device_of(flat):
-            write_input_gradient(incoming, flat, wide, out, finish)
-    else:
-        out = _compiled.input_gradient(incoming, flat, wide, finish)
-    return out.to(x.dtype).view(x.shape)
+    finish = Finish(quarter_turns, amplitude, interleaved, torch.float32)
+    return _gradient("input", gradient, x, wide, finish)
 
 
 @torch.library.custom_op("primal::transform_gradient", mutates_args=())
@@ -193,20 +164,25 @@ def transform_gradient(
     gradient: Tensor, x: Tensor, table: str, amplitude: float, interleaved: bool
 ) -> Tensor:
     """Return the gradient of `exact_features` of a table of ``hadamard`` with respect to x."""
+    finish = Finish(0, amplitude, interleaved, torch.float32)
+    return _gradient("hadamard", gradient, x, shared_table(table), finish)
+
+
+def _gradient(kind: str, gradient: Tensor, x: Tensor, source: Any, finish: Finish) -> Tensor:
     flat = _rows(x)
     incoming = gradient.detach().reshape(len(flat), gradient.shape[-1]).contiguous()
-    shared, finish = shared_table(table), Finish(0, amplitude, interleaved, flat.dtype)
-    if not (flat.numel() and shared.shape[0]):
+    if not (flat.numel() and source.shape[0]):
         out = torch.zeros_like(flat)
     elif use_kernels(flat):
-        from primal.torch._kernels import write_hadamard_gradient
+        from primal.torch import _kernels
 
         out = torch.empty_like(flat)
         with torch.cuda.device_of(flat):
-            transform = shared.transform_on(flat.device)
-            write_hadamard_gradient(incoming, flat, transform, out, finish)
+            table = source.on(flat.device) if kind == "hadamard" else source
+            write = getattr(_kernels, f"write_{kind}_gradient")
+            write(incoming, flat, table, out, finish)
     else:
-        out = _compiled.transform_gradient(incoming, flat, shared, finish)
+        out = getattr(_compiled, f"{kind}_gradient")(incoming, flat, source, finish)
     return out.to(x.dtype).view(x.shape)
 
 
@@ -282,19 +258,8 @@ def _features_like(x: Tensor, k: int, dtype: torch.dtype) -> Tensor:
 
 # What compilers know of the results: shapes, types and devices.
 increments.register_fake(
-    lambda key, device: torch.empty(n_increments(key), dtype=torch.int64, device=device)
-)
-frequencies.register_fake(
-    lambda table, device: torch.empty(shared_table(table).shape, dtype=torch.float64, device=device)
-)
-root_weights.register_fake(
-    lambda table, device: torch.empty(
-        shared_table(table).shape[0], dtype=torch.float64, device=device
-    )
-)
-inverse_frequencies.register_fake(
-    lambda table, device: torch.empty(
-        shared_table(table).shape[::-1], dtype=torch.float64, device=device
+    lambda key, device: torch.empty(
+        len(shared_increments(key, torch.device("cpu"))), dtype=torch.int64, device=device
     )
 )
 static_codes.register_fake(
@@ -310,11 +275,6 @@ fast_features.register_fake(lambda x, table, *rest: _features_like(x, table.shap
 input_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
 rotary.register_fake(lambda q, k, *_: (torch.empty_like(q), torch.empty_like(k)))
 transform_gradient.register_fake(lambda gradient, x, *_: x.new_empty(x.shape))
-transform_rows.register_fake(
-    lambda table, device: torch.empty(
-        shared_table(table).transform_rows.shape, dtype=torch.float64, device=device
-    )
-)
 static_codes.register_vmap(
     lambda info, in_dims, t, *rest: (static_codes(t.movedim(in_dims[0], 0), *rest), 0)
 )

@@ -163,8 +163,7 @@ class PrimePositions(StaticPrime):
                 f"{tuple(q.shape)} and {tuple(k.shape)}: turn each by itself with rotate, which "
                 "takes its own positions or offset."
             )
-        places = _places(positions, q, axis, offset)
-        q, k = self._turned((q, k), places, seq_dim)
+        q, k = self._turned((q, k), _places(positions, q, axis, offset), seq_dim)
         return q, k
 
     def rotate(

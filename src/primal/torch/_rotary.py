@@ -1,4 +1,7 @@
-"""Rotary embedding with exact phases: pairs of columns turn by position times increment."""
+"""Rotary embedding with exact phases: pairs of columns turn by position times increment.
+
+One kernel turns queries and keys where it can, else plain PyTorch does, with the same bits.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,16 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
+from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
 from primal.torch._inputs import check_device, check_tensor, checked_positions, is_interleaved
-from primal.torch._rotary_fused import rotary_by_kernel
+
+_NARROW = (torch.float32, torch.bfloat16, torch.float16)
 
 
 def rotary(
@@ -27,6 +33,7 @@ def rotary(
     """Return queries and keys turned by their positions (rotary position embedding).
 
     The dot product of a query at position s and a key at position t then depends on t - s only.
+    Types and shapes stay; cosines, sines and products are float32, for float64 tensors float64.
 
     Parameters
     ----------
@@ -43,11 +50,6 @@ def rotary(
     seq_dim : int, optional
         Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
         when there are more axes than two, because no shape tells these apart.
-
-    Returns
-    -------
-    q, k : tensors of the types and shapes of the inputs
-        Differentiable. Cosines, sines and products are float32, for float64 tensors float64.
 
     Examples
     --------
@@ -84,24 +86,23 @@ def turned(
         for x in tensors:
             check_device("increments", increments, x)
             check_device("positions", positions, x)
-        interleaved = is_interleaved(layout)
-        found = rotary_by_kernel(tensors, aligned[0].long(), increments, interleaved)
+        found = _by_kernel(tensors, aligned[0].long(), increments, is_interleaved(layout))
         if found is not None:
             return found
     codes: dict[tuple[Any, ...], Tensor] = {}  # mostly all have the same
-    results = []
+    results, D = [], 2 * increments.shape[0]
     for x, place in zip(tensors, aligned, strict=True):
-        key = (place.shape, x.dtype)
+        # Narrower products would lose digits of phases.
+        key = place.shape, torch.float64 if x.dtype == torch.float64 else torch.float32
         if key not in codes:
-            codes[key] = _codes(place, increments, layout, x.dtype)
-        D = codes[key].shape[-1]
+            codes[key] = F.static_prime(place, increments, layout=layout, dtype=key[1])
         whole = rotate(x[..., :D], codes[key], layout=layout)
         results.append(whole if x.shape[-1] == D else torch.cat((whole, x[..., D:]), dim=-1))
     return tuple(results)
 
 
 def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
-    """Return x with every pair of columns turned by the phase of its code.
+    """Return x, in its shape, with every pair of columns turned by the phase of its code.
 
     Parameters
     ----------
@@ -111,10 +112,6 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
         Cosines and sines in the layout of x.
     layout : {"interleaved", "block"}, default="interleaved"
         The order of columns.
-
-    Returns
-    -------
-    Tensor of the shape of x
 
     Examples
     --------
@@ -192,12 +189,6 @@ def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tens
     )
 
 
-def _codes(positions: Tensor, increments: Tensor, layout: str, dtype: torch.dtype) -> Tensor:
-    """Return the codes for tensors of a type: narrower products would lose digits of phases."""
-    wide = torch.float64 if dtype == torch.float64 else torch.float32
-    return F.static_prime(positions, increments, layout=layout, dtype=wide)
-
-
 def _check_tensor(x: Tensor) -> None:
     check_tensor("what is rotated", x, "x")
     if not x.is_floating_point():
@@ -206,3 +197,70 @@ def _check_tensor(x: Tensor) -> None:
 
 def _shape(x: Tensor) -> tuple[int, ...]:
     return tuple(x.shape)
+
+
+def _by_kernel(
+    tensors: tuple[Tensor, ...], positions: Tensor, increments: Tensor, interleaved: bool
+) -> tuple[Tensor, ...] | None:
+    """Return one or two tensors turned in one pass, or None where that is not for the kernel.
+
+    Positions are int64, with one axis for each axis of the tensors but the last, of their length
+    or 1. Plain PyTorch has derivatives in forward mode.
+    """
+    first, last = tensors[0], tensors[-1]
+    order = _order(positions.shape)
+    same = first.dtype == last.dtype in _NARROW and first.device == last.device
+    forward_mode = not torch.compiler.is_compiling() and forward_ad._current_level >= 0
+    if not same or order is None or forward_mode or not _operators.use_kernels(first):
+        return None
+    q, k = (_on_four_axes(x, order) for x in (first, last))
+    if q.shape[0] != k.shape[0] or q.shape[2] != k.shape[2]:
+        return None
+    places = _on_four_axes(positions[..., None], order)[:, 0, :, 0].expand(q.shape[0], q.shape[2])
+    k = k if len(tensors) == 2 else k[:, :0]
+    found = _operators.rotary(q, k, places, increments, interleaved, False)
+    back = [order.index(axis) for axis in range(3)]
+    return tuple(y.permute(*back, 3).reshape(x.shape) for x, y in zip(tensors, found, strict=False))
+
+
+def _order(shape: tuple[int, ...]) -> tuple[int, int, int] | None:
+    """Return which of three axes are batch, heads and positions: they differ along two at most."""
+    if len(shape) > 3:
+        return None
+    axes = [1] * (3 - len(shape)) + list(shape)
+    varying = [axis for axis in range(3) if axes[axis] != 1]
+    if len(varying) == 3:
+        return None
+    last = varying[-1] if varying else 2
+    heads = max(axis for axis in range(3) if axis != last and axis not in varying)
+    return 3 - heads - last, heads, last
+
+
+def _on_four_axes(x: Tensor, order: tuple[int, int, int]) -> Tensor:
+    return x.reshape((1,) * (4 - x.ndim) + tuple(x.shape)).permute(*order, 3)
+
+
+def _remember(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+    _, _, places, increments, ctx.interleaved, ctx.inverse = inputs
+    ctx.save_for_backward(places, increments)
+
+
+def _turned_back(ctx: Any, of_q: Tensor, of_k: Tensor) -> tuple[Tensor | None, ...]:
+    """A rotation is linear: its gradient is the rotation back."""
+    rest = (*ctx.saved_tensors, ctx.interleaved, not ctx.inverse)
+    return (*_operators.rotary(of_q, of_k, *rest), None, None, None, None)
+
+
+def _batched(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Any, tuple[int, int]]:
+    """Rule of `vmap`: one more axis becomes part of the batch."""
+    n = info.batch_size
+    q, k, places = (
+        (value.expand(n, *value.shape) if dim is None else value.movedim(dim, 0)).flatten(0, 1)
+        for value, dim in zip(arguments[:3], in_dims, strict=False)
+    )
+    found = _operators.rotary(q, k, places, *arguments[3:])
+    return tuple(x.unflatten(0, (n, len(x) // n)) for x in found), (0, 0)
+
+
+_operators.rotary.register_autograd(_turned_back, setup_context=_remember)
+_operators.rotary.register_vmap(_batched)

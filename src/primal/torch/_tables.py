@@ -12,8 +12,8 @@ import json
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from functools import lru_cache, partial
-from typing import Any, NamedTuple, TypeVar
+from functools import lru_cache
+from typing import Any, TypeVar
 from weakref import WeakValueDictionary
 
 import numpy as np
@@ -21,6 +21,7 @@ import torch
 from torch import Tensor
 
 from primal._checks import fixed_point, raised_as, real_array, whole_number
+from primal._lazy import cached_property
 from primal._specs import from_spec
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
@@ -28,6 +29,7 @@ from primal.kernels import KernelBasis
 from primal.maps import StaticPrime
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._inputs import checked_device
+from primal.torch._integers import TableTensors
 from primal.turns import LARGEST_LOG2_TURNS
 
 T = TypeVar("T")
@@ -38,20 +40,6 @@ _N_RECENT = 8
 # Keys and devices whose increments are kept; a layer has a few kilobytes of them.
 _N_INCREMENTS = 64
 _GIVEN = "given "
-
-
-class TableTensors(NamedTuple):
-    """A table of k frequencies for d inputs: exact integers, and what kernels need of them.
-
-    Frequency (i, j) is ``mantissas[i, j] * 2**(exponents[i] - 62)`` turns per unit of x.
-    """
-
-    mantissas: Tensor  # int64 of shape (k, d)
-    exponents: Tensor  # int64 of shape (k,)
-    frequencies: Tensor  # the same rounded to float64
-    # float64 of shape (3, k), in turns: of a float64 product with a row of length one, and of two
-    # levels of digit sums with a row of |x_j| < 1.
-    errors: Tensor
 
 
 class SharedTable:
@@ -79,7 +67,7 @@ class SharedTable:
         self.basis = source if isinstance(source, Basis) else None
         d = source.d if isinstance(source, Basis) else source.shape[1]
         self.shape = (last - first, d)
-        self._made: dict[Any, Any] = {}
+        self._made: dict[tuple[str, torch.device], Any] = {}
 
     def part(self, first: int, last: int) -> SharedTable:
         """Return the table of frequencies first..last-1."""
@@ -88,97 +76,83 @@ class SharedTable:
             return frequency_table(self._source, rows=(begin + first, begin + last))
         return frequency_table(self._source[first:last])
 
-    @property
+    @cached_property
     def rows(self) -> FrequencyTable | HadamardTable:
         """The frequencies as exact integers."""
-        return self._once("rows", self._make_rows)
-
-    @property
-    def x_limit(self) -> float:
-        """Largest |x_j| for which no phase can pass 2**32 turns."""
-        longest = self._once("longest", lambda: self.rows.largest_l1_norm)
-        return 2.0**LARGEST_LOG2_TURNS / max(longest, 2.0**-900)
-
-    @property
-    def inverse(self) -> np.ndarray:
-        """Pseudoinverse of the frequencies in turns, float64 of shape (d, k)."""
-        return self._once("inverse", self._make_inverse)
-
-    @property
-    def is_transform(self) -> bool:
-        """Whether the frequencies are those of the basis ``hadamard``, which needs no matrix."""
-        return isinstance(self.rows, HadamardTable)
-
-    @property
-    def transform(self) -> HadamardTable:
-        """The frequencies as a transform; TypeError for those of another basis."""
-        if not isinstance(self.rows, HadamardTable):
-            raise TypeError("only the basis hadamard is a transform")
-        return self.rows
-
-    def transform_on(self, device: torch.device) -> HadamardTensors:
-        """Return the transform on a device, where it stays."""
-        make = partial(HadamardTensors.of, self.transform, device)
-        return self._once(("transform", device), lambda: _apart(make))
-
-    @property
-    def transform_rows(self) -> np.ndarray:
-        """S1, then S2, S3 and the weights of each block of ``hadamard``, float64 of m columns."""
-        rows = self.transform
-        signs, weights = rows.float_signs, rows.weights.reshape(-1, rows.m)
-        blocks = zip(signs[1::2], signs[2::2], weights, strict=True)
-        return np.concatenate([signs[:1], *(np.stack(block) for block in blocks)])
-
-    @property
-    def root_weights(self) -> np.ndarray | None:
-        """Factors of weighted features beside the common one, float64 of shape (k,)."""
-        if not isinstance(self._source, KernelBasis):
-            return None
-        return self._source.root_weights[slice(*self._range)]
-
-    def on(self, device: torch.device) -> TableTensors:
-        """Return the table as tensors on a device, where it stays."""
-        return self._once(device, lambda: _apart(lambda: self._make_tensors(device)))
-
-    def _once(self, name: Any, make: Callable[[], T]) -> T:
-        """Return what `make` makes, on first use; without a lock that a fork could leave taken."""
-        if name not in self._made:
-            self._made.setdefault(name, make())
-        return self._made[name]
-
-    def _make_rows(self) -> FrequencyTable | HadamardTable:
         source, (first, last) = self._source, self._range
         if not isinstance(source, Basis):
             return FrequencyTable.from_floats(source)
         if (first, last) == (0, source.n_frequencies):
             return source.table
-        if isinstance(source, KernelBasis):  # of fewer frequencies it would be another one
-            table = source.table
-            return FrequencyTable(
-                table.mantissas[first:last].copy(), table.exponents[first:last].copy()
-            )
-        # Rows before are made and dropped: a shorter table is a prefix of a longer one.
-        sigma = source.sigma[:last] if isinstance(source.sigma, tuple) else source.sigma
-        table = replace(source, n_frequencies=last, sigma=sigma).table
+        if not isinstance(source, KernelBasis):  # of fewer frequencies that would be another one
+            # Rows before are made and dropped: a shorter table is a prefix of a longer one.
+            sigma = source.sigma[:last] if isinstance(source.sigma, tuple) else source.sigma
+            source = replace(source, n_frequencies=last, sigma=sigma)
+        table = source.table
         if isinstance(table, HadamardTable):
             return table.rows(first, last)
-        return FrequencyTable(table.mantissas[first:].copy(), table.exponents[first:].copy())
+        return FrequencyTable(
+            table.mantissas[first:last].copy(), table.exponents[first:last].copy()
+        )
 
-    def _make_inverse(self) -> np.ndarray:
+    @property
+    def x_limit(self) -> float:
+        """Largest |x_j| for which no phase can pass 2**32 turns."""
+        return 2.0**LARGEST_LOG2_TURNS / max(self.rows.largest_l1_norm, 2.0**-900)
+
+    @property
+    def transform(self) -> HadamardTable | None:
+        """The frequencies as a transform, which the basis ``hadamard`` is."""
+        return self.rows if isinstance(self.rows, HadamardTable) else None
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """The frequencies in turns, float64 of shape (k, d)."""
+        return self.rows.values
+
+    @cached_property
+    def inverse_frequencies(self) -> np.ndarray:
+        """Their pseudoinverse, float64 of shape (d, k)."""
         k, d = self.shape
         if k < d:
             raise NotInvertibleError(
                 f"decoding needs D >= 2 d, got D = {2 * k} and d = {d}: use D = {2 * d} or more."
             )
-        return np.linalg.pinv(self.rows.values, rcond=2.0**-50)
+        return np.linalg.pinv(self.frequencies, rcond=2.0**-50)
 
-    def _make_tensors(self, device: torch.device) -> TableTensors:
+    @property
+    def root_weights(self) -> np.ndarray:
+        """Factors of weighted features beside the common one, float64 of shape (k,)."""
+        assert isinstance(self._source, KernelBasis)  # only layers of weighted frequencies ask
+        return self._source.root_weights[slice(*self._range)]
+
+    @property
+    def transform_rows(self) -> np.ndarray:
+        """S1, then S2, S3 and the weights of each block of ``hadamard``, float64 of m columns."""
+        rows = self.transform
+        assert rows is not None
+        signs, weights = rows.float_signs, rows.weights.reshape(-1, rows.m)
+        blocks = zip(signs[1::2], signs[2::2], weights, strict=True)
+        return np.concatenate([signs[:1], *(np.stack(block) for block in blocks)])
+
+    def on(self, device: torch.device) -> Any:
+        """Return the table as `TableTensors` or `HadamardTensors` on a device, where it stays."""
         rows = self.rows
         if isinstance(rows, HadamardTable):
-            rows = rows.dense
-        errors = np.concatenate([rows.product_errors[None], rows.level_errors])
-        arrays = (rows.mantissas, rows.exponents, rows.values, errors)
-        return TableTensors(*(torch.from_numpy(array.copy()).to(device) for array in arrays))
+            return self._kept("table", device, lambda: HadamardTensors.of(rows, device))
+        frequencies = self.tensor("frequencies", device)
+        return self._kept("table", device, lambda: TableTensors.of(rows, frequencies))
+
+    def tensor(self, name: str, device: torch.device) -> Tensor:
+        """Return an array of this table on a device, where it stays; nobody may write into it."""
+        return self._kept(
+            name, device, lambda: torch.from_numpy(getattr(self, name).copy()).to(device)
+        )
+
+    def _kept(self, name: str, device: torch.device, make: Callable[[], T]) -> T:
+        if (name, device) not in self._made:  # without a lock that a fork could leave taken
+            self._made.setdefault((name, device), _apart(make))
+        return self._made[name, device]
 
     def __reduce__(self) -> tuple[Callable, tuple]:
         """Say how it is made again, by a pickle or a copy: in this process it is the same one."""
@@ -222,10 +196,6 @@ def frequency_table(
         A matrix is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
     rows : tuple of int, optional
         Of a basis: the first frequency and the one after the last; all by default.
-
-    Returns
-    -------
-    SharedTable
 
     Examples
     --------
@@ -283,24 +253,14 @@ def shared_increments(key: str, device: torch.device) -> Tensor:
     return _apart(lambda: increment_tensor(values, device))
 
 
-def n_increments(key: str) -> int:
-    """Return how many increments a key stands for."""
-    first, last = json.loads(key)["rows"]
-    return last - first
-
-
 def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
-    """Return increments as a tensor with the same bits.
+    """Return increments as an int64 tensor (k,) with the same bits.
 
     Parameters
     ----------
     increments : ndarray of shape (k,), dtype=uint64
         Units of 2**-64 turn.
     device : torch.device or str, optional
-
-    Returns
-    -------
-    Tensor of shape (k,), dtype=int64
 
     Examples
     --------

@@ -37,7 +37,7 @@ __all__ = [
 def static_prime(
     t: Tensor, increments: Tensor, *, layout: str = "block", dtype: torch.dtype | None = None
 ) -> Tensor:
-    """Return the codes of integer positions: cosines and sines of t * increment.
+    """Return the codes (*t.shape, 2 k) of integer positions: cosines and sines of t * increment.
 
     Parameters
     ----------
@@ -47,10 +47,6 @@ def static_prime(
         Units of 2**-64 turn; see :func:`increment_tensor`.
     layout, dtype
         As in :func:`dynamic_prime`; codes have PyTorch's default type by default.
-
-    Returns
-    -------
-    z : tensor of shape (*t.shape, 2 k)
 
     Examples
     --------
@@ -76,24 +72,17 @@ def static_prime_range(
     layout: str = "block",
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Return the codes of n consecutive positions.
+    """Return the codes (n, 2 k) of n consecutive positions.
 
-    On a GPU this is bound by the memory it writes; see :func:`static_prime` for the rest.
+    On a GPU this is bound by the memory it writes.
 
     Parameters
     ----------
     n : int
-        How many.
-    increments : Tensor of shape (k,), dtype=int64
-        As :func:`increment_tensor` makes them.
+    increments, layout, dtype
+        As in :func:`static_prime`.
     offset : int, default=0
         The first position.
-    layout, dtype
-        As in :func:`static_prime`.
-
-    Returns
-    -------
-    Tensor of shape (n, 2 k)
 
     Examples
     --------
@@ -127,6 +116,8 @@ def dynamic_prime(
 ) -> Tensor:
     """Return exact features: cosines and sines of the phases of x, the same bits everywhere.
 
+    They have shape (..., 2 k) and are differentiable in x, any number of times.
+
     Parameters
     ----------
     x : tensor of shape (..., d)
@@ -141,11 +132,6 @@ def dynamic_prime(
         phases and waves to about 1e-15.
     amplitude : float, default=1.0
         Factor of every feature, taken as a float32.
-
-    Returns
-    -------
-    z : tensor of shape (..., 2 k)
-        Differentiable in x, any number of times.
 
     Examples
     --------
@@ -175,8 +161,8 @@ def dynamic_prime_fast(
 ) -> Tensor:
     """Return features from one float64 product: float32-accurate, bits not promised.
 
-    Differentiable in x and in the frequencies, any number of times. A phase of 2**20 turns or more
-    has NaN features.
+    Of shape (..., 2 k), differentiable in x and in the frequencies, any number of times. A phase of
+    2**20 turns or more has NaN features.
 
     Parameters
     ----------
@@ -185,10 +171,6 @@ def dynamic_prime_fast(
         Turns per unit of x.
     layout, dtype, amplitude
         As in :func:`dynamic_prime`.
-
-    Returns
-    -------
-    Tensor of shape (..., 2 k)
 
     Examples
     --------
@@ -203,7 +185,9 @@ def dynamic_prime_fast(
 
 
 def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> Tensor:
-    """Return x from features whose phases did not wrap (the paper's Reverse).
+    """Return x (..., d) from features whose phases did not wrap (the paper's Reverse).
+
+    It is float64 if z is, else float32.
 
     Parameters
     ----------
@@ -213,11 +197,6 @@ def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> 
         That of the frequencies.
     layout : {"block", "interleaved"}, default="block"
         The order of columns.
-
-    Returns
-    -------
-    Tensor of shape (..., d)
-        float64 if z is, else float32.
 
     Examples
     --------
