@@ -100,10 +100,12 @@ def lattice_nodes(mixture: Mixture | Product, k: int, tau: np.ndarray) -> Nodes:
     if found.predicted_error < _LEAST_CLOSED_ERROR:
         return _judged(mixture, found, tau)
     # Weights make up for frequencies that were left out, not for copies: from one step further away
-    # towards nearer ones, for as long as the worst law gains.
+    # towards nearer ones, for as long as the worst law gains. Not where independent columns are the
+    # only law: correlated ones may lie towards the copies.
     best = min(best + 1, len(tried) - 1)
     found = _judged(mixture, _weighted(mixture, tried[best], tau), tau)
-    for nodes in reversed(tried[:best]):
+    known = len(tau) == 1 or len(found.errors) > 1
+    for nodes in reversed(tried[:best] if known else []):
         nearer = _judged(mixture, _weighted(mixture, nodes, tau), tau)
         if nearer.predicted_error >= found.predicted_error:
             break

@@ -2,7 +2,7 @@
 
 The frequencies of quadrature are (m + 1/4) * step with whole m in a box. A product of two waves is
 half the sum of those at the sum and at the difference of their frequencies, and on a lattice these
-coincide: D**2 products of a row are linear in fewer than 2**(d + 1) * D waves. These in turn are
+coincide: D**2 products of a row are linear in about 2**(d + 1) * D waves. These in turn are
 products of a cosine or a sine for each input, so that sums over rows, and values at rows, are small
 products of real matrices (Greengard, Rachh and Barnett, Equispaced Fourier representations for
 efficient Gaussian process regression, 2023).
@@ -91,7 +91,7 @@ class Lattice(NamedTuple):
             )
             totals = [total + part for total, part in zip(totals, parts, strict=True)]
         apart, together = (
-            grid.spectrum(total[None])[0][places]
+            grid.spectrum(np.asarray(total))[0][places]
             for grid, total, places in zip(grids, totals, self._pairs, strict=False)
         )
         products = np.empty((2, k, 2, k))
@@ -157,10 +157,13 @@ class Lattice(NamedTuple):
             # A quarter of a step first: doubling a fraction of a turn is exact.
             turns = np.multiply(x[rows].T, 0.25 * self.steps[:, None], order="C")
             turns -= np.rint(turns)
-            yield rows, _Phases(
-                _powers(2.0 * turns, n_halves),
-                _powers((4.0 * stride) * turns[middle], n_strides),
-                _wave(turns.sum(axis=0)),
+            yield (
+                rows,
+                _Phases(
+                    _powers(2.0 * turns, n_halves),
+                    _powers((4.0 * stride) * turns[middle], n_strides),
+                    _wave(turns.sum(axis=0)),
+                ),
             )
 
 
@@ -254,7 +257,7 @@ class _Grid(NamedTuple):
         return reduce(_outer, axes[:middle]), reduce(_outer, axes[middle:])
 
     def values(self, phases: _Phases, tables: np.ndarray) -> np.ndarray:
-        """Return sums of waves times their factors in `tables` (t, *sides), of shape (t, n_rows)."""
+        """Return sums of waves times their factors in `tables` (t, *sides), (t, n_rows)."""
         left, right = self.waves(phases)
         inner = (tables.reshape(-1, len(right)) @ right).reshape(len(tables), *left.shape)
         return np.einsum("tln,ln->tn", inner, left)
