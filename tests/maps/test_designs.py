@@ -10,7 +10,14 @@ import primal
 from primal.errors import NotInvertibleError, ParameterError
 from primal.kernels import KERNELS, kernel_matrix
 from primal.kernels._closed_form import best_weights, chi_mixture, gaussian, gram, relative_error
-from primal.kernels._design import _slopes
+from primal.kernels._design import (
+    _DISTANCES,
+    _judged,
+    _plain_lattice,
+    _slopes,
+    _weighted,
+    lattice_nodes,
+)
 
 LAWS = {
     "normal": lambda rng, n, d: rng.standard_normal((n, d)),
@@ -62,6 +69,18 @@ def test_auto_is_never_much_worse_than_the_growable_map(kernel, d, factor, law):
     options = {"d": d, "D": 128, "kernel": kernel, "gamma": factor * gamma}
     auto = primal.KernelPrime(**options, method="auto", width=x.std(axis=0))
     assert auto.kernel_error(x) <= 1.02 * primal.KernelPrime(**options).kernel_error(x)
+
+
+@pytest.mark.parametrize("kernel", ["matern12", "matern32", "rational1"])
+@pytest.mark.parametrize("tau", [(1.5,), (1.0, 0.5)], ids=str)
+def test_no_distance_of_copies_has_a_smaller_error_after_weighting(kernel, tau):
+    mixture, widths = KERNELS[kernel].mixture(), np.array(tau)
+    lattices = [_plain_lattice(mixture, 64, widths, distance) for distance in _DISTANCES.tolist()]
+    errors = [
+        _judged(mixture, _weighted(mixture, nodes, widths), widths).predicted_error
+        for nodes in lattices
+    ]
+    assert lattice_nodes(mixture, 64, widths).predicted_error == min(errors)
 
 
 @pytest.mark.parametrize("n_moving", [1, 2, 3])

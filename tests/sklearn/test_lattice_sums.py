@@ -50,6 +50,19 @@ def test_values_are_those_of_the_features(d, D, layout):
     assert nothing.shape == (0,)
 
 
+@pytest.mark.parametrize("width", [(0.05, 2.0, 0.1), (2.0, 0.05, 0.1)], ids=str)
+def test_inputs_of_very_different_widths(width):
+    m = KernelPrime(3, 1024, "rbf", 0.5, width=width, form="pair", method="lattice")
+    lattice, x = Lattice.of(m, np.ones(3)), RANDOM.normal(size=(1024, 3)) * width
+    Z, Y = m.encode(x, dtype="float64"), np.ones((1024, 1))
+    gram, cross = lattice.sums(x, Y)
+    np.testing.assert_allclose(gram, np.triu(Z.T @ Z), rtol=0, atol=1e-14 * np.trace(gram))
+    np.testing.assert_allclose(cross, Z.T @ Y, rtol=0, atol=1e-14 * len(x))
+    means, squares = lattice.values(x, cross, np.eye(1024))
+    np.testing.assert_allclose(means, Z @ cross, rtol=0, atol=1e-12 * np.abs(cross).sum())
+    np.testing.assert_allclose(squares, np.square(Z).sum(axis=1), rtol=1e-12)
+
+
 def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch):
     lattice, x, _ = lattice_and_rows(2, 512)
     Y = RANDOM.normal(size=(len(x), 1))

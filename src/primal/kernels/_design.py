@@ -93,13 +93,30 @@ def lattice_nodes(mixture: Mixture | Product, k: int, tau: np.ndarray) -> Nodes:
     tried = [_plain_lattice(mixture, k, tau, distance) for distance in _DISTANCES.tolist()]
     best = int(np.argmin(np.array([nodes.predicted_error for nodes in tried])))
     found = tried[best]
-    if found.predicted_error >= _LEAST_CLOSED_ERROR and k <= _MOST_WEIGHTED:
-        # Weights make up for frequencies that were left out, not for copies: one step further.
-        found = _weighted(mixture, tried[min(best + 1, len(tried) - 1)], tau)
-    # With more nodes copies lie further away.
-    judged = found if k <= _MOST_WEIGHTED else lattice_nodes(mixture, _MOST_WEIGHTED, tau)
-    others = _correlated_errors(mixture, judged.frequencies, judged.weights, tau)
-    return replace(found, errors=(found.errors[0], *others))
+    if k > _MOST_WEIGHTED:
+        # With more nodes copies lie further away.
+        judged = lattice_nodes(mixture, _MOST_WEIGHTED, tau)
+        return replace(found, errors=(found.errors[0], *judged.errors[1:]))
+    if found.predicted_error < _LEAST_CLOSED_ERROR:
+        return _judged(mixture, found, tau)
+    # Weights make up for frequencies that were left out, not for copies: from one step further away
+    # towards nearer ones, for as long as the worst law gains. Not where independent columns are the
+    # only law: correlated ones may lie towards the copies.
+    best = min(best + 1, len(tried) - 1)
+    found = _judged(mixture, _weighted(mixture, tried[best], tau), tau)
+    known = len(tau) == 1 or len(found.errors) > 1
+    for nodes in reversed(tried[:best] if known else []):
+        nearer = _judged(mixture, _weighted(mixture, nodes, tau), tau)
+        if nearer.predicted_error >= found.predicted_error:
+            break
+        found = nearer
+    return found
+
+
+def _judged(mixture: Mixture | Product, nodes: Nodes, tau: np.ndarray) -> Nodes:
+    """Return the same with the errors of all laws."""
+    others = _correlated_errors(mixture, nodes.frequencies, nodes.weights, tau)
+    return replace(nodes, errors=(nodes.errors[0], *others))
 
 
 def descent_nodes(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> Nodes:
@@ -124,9 +141,7 @@ def descent_nodes(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) ->
             at = at - size * mean / (np.sqrt(square) + 1e-30)
     weights = at[:, -1] * at[:, -1]
     start = Nodes(at[:, :-1] / tau, weights / fold_sum(weights), ())
-    found = _weighted(mixture, start, tau)
-    others = _correlated_errors(mixture, found.frequencies, found.weights, tau)
-    return replace(found, errors=(*found.errors, *others))
+    return _judged(mixture, _weighted(mixture, start, tau), tau)
 
 
 def _slopes(mixture: Mixture, at: np.ndarray, tau: np.ndarray) -> np.ndarray:
