@@ -21,7 +21,7 @@ from primal.torch._hadamard import HadamardTensors
 from primal.torch._kernel_parts import fast_pair, jit, quotient, wave_pair, write_pair
 
 # By the rows of a block: rows and warps of a program, and log2 of A, B and C (found on an H200).
-_PLANS = {
+_PLANS: dict[int, tuple[int, ...]] = {
     64: (8, 2, 3, 3, 0),
     128: (4, 1, 4, 3, 0),
     256: (2, 1, 4, 4, 0),
