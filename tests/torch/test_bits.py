@@ -102,7 +102,7 @@ FEATURES = names_of(TorchConformance)
 POSITIONS = names_of(PositionsConformance, RotaryConformance)
 
 
-@pytest.mark.parametrize("names", [FEATURES[::2], FEATURES[1::2], POSITIONS])
+@pytest.mark.parametrize("names", [FEATURES, POSITIONS], ids=["features", "positions"])
 def test_triton_kernels_conform_in_the_interpreter(names):
     pytest.importorskip("triton", reason="Triton is not installed")
     found = interpreted(*names)
