@@ -13,7 +13,6 @@ import faulthandler
 import os
 import sys
 import tempfile
-import tracemalloc
 from collections import Counter
 from pathlib import Path
 
@@ -43,7 +42,6 @@ def main(calls: int, seed: int, only: str | None, show: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         os.environ["PRIMAL_CACHE_DIR"] = folder
         os.chdir(folder)
-        tracemalloc.start()
         for room, n in sizes.items():
             counts: Counter[str] = Counter()
             share = -(-calls * n // sum(sizes.values()))

@@ -88,7 +88,9 @@ def candidates() -> tuple[list[int], np.ndarray]:
     return primal.primes(POOL_SIZE).tolist(), np.ascontiguousarray(omegas.T)
 
 
-def choose_primes(d: int, tried: Callable[[int], None] = lambda _: None) -> tuple[int, ...]:
+def choose_primes(
+    d: int, tried: Callable[[int], None] = lambda _: None, given: tuple[int, ...] = ()
+) -> tuple[int, ...]:
     """Return the d primes in the order of their columns.
 
     Parameters
@@ -97,11 +99,15 @@ def choose_primes(d: int, tried: Callable[[int], None] = lambda _: None) -> tupl
         Number of inputs, at least 1.
     tried : callable, optional
         Called with how many candidates were tried since its last call.
+    given : tuple of int, optional
+        Primes of the first columns, which are not chosen.
     """
     primes, omegas = candidates()
     columns = Columns(2.0 / d)
-    chosen: list[int] = []
-    for _ in range(d):
+    chosen = list(given)
+    for prime in given:
+        columns.append(omegas[primes.index(prime)])
+    for _ in range(d - len(given)):
         best, lowest = 0, np.inf
         for index in range(POOL_SIZE):
             if primes[index] not in chosen:

@@ -168,8 +168,9 @@ def test_an_unknown_command_is_refused():
     assert "dance" in result.output
 
 
-def test_demo_draws_a_picture_into_a_new_folder(tmp_path):
+def test_demo_draws_a_picture_into_a_new_folder(tmp_path, monkeypatch):
     pytest.importorskip("matplotlib")
+    monkeypatch.setattr("primal_studies.cli._demo._SIZES", (32, 64))  # the test below has them all
     result = run("demo", "--out", str(tmp_path / "new" / "folder"))
     assert result.exit_code == 0, result.output
     picture = tmp_path / "new" / "folder" / "primal-demo.png"

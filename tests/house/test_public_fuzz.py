@@ -8,7 +8,6 @@ from __future__ import annotations
 import importlib
 import inspect
 import time
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -31,20 +30,13 @@ def folder(tmp_path, monkeypatch):
     monkeypatch.setenv("PRIMAL_CACHE_DIR", str(tmp_path / "cache"))
 
 
-@pytest.fixture
-def traced():
-    tracemalloc.start()
-    yield
-    tracemalloc.stop()
-
-
 def call_of(function, **parameters):
     signature = tuple(inspect.signature(function).parameters.values())
     return surface.attempt(surface.Call("f", lambda: function, signature), parameters, parameters)
 
 
 @pytest.mark.parametrize("room", _ROOMS)
-def test_hostile_arguments_give_a_result_or_a_clear_error(room, traced):
+def test_hostile_arguments_give_a_result_or_a_clear_error(room):
     n_calls = _CALLS_PER_CALLABLE * len(list(recipes.calls(room)))
     wrong = [
         f"{called}: {outcome.kind}: {outcome.detail}"
@@ -103,7 +95,7 @@ new.__module__ = "primal.turns._new"
         (lambda x: np.zeros(surface.MOST_BYTES // 8 + 1), "allocation"),
     ],
 )
-def test_the_check_tells_outcomes_apart(function, kind, traced):
+def test_the_check_tells_outcomes_apart(function, kind):
     assert call_of(function, x=object()).kind.startswith(kind)
 
 

@@ -7,8 +7,9 @@ import importlib.util
 import inspect
 import random
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,7 @@ import torch
 import primal
 from primal import edge, hdc, kernels, pipeline, privacy, search, turns
 from primal import torch as layers
-from primal.decoding import plan_matrix
+from primal.decoding import MatrixPlan, plan_matrix
 from primal.torch import functional
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
@@ -144,7 +145,14 @@ def _estimator(kind: Callable[..., Any], **options: Any) -> object:
 
 
 def _fitted(kind: Any, **options: Any) -> Callable[[], Any]:
-    return partial(_estimator, kind, **options)
+    """Return a maker of copies of one fitted estimator: a call may change what it is given."""
+    fitted = cache(partial(_estimator, kind, **options))
+    return lambda: deepcopy(fitted())
+
+
+@cache
+def _matrix_plan() -> MatrixPlan:
+    return plan_matrix(np.eye(4, 3), prior=_BOX, noise=0.01)
 
 
 _estimators = importlib.import_module("primal.sklearn")
@@ -235,7 +243,7 @@ ROOMS: dict[str, Room] = {
             "Gaussian": lambda: primal.Gaussian(0.0, 1.0),
             "Integers": lambda: primal.Integers(),
             "DecodePlan": lambda: _MAP.decode_plan(prior=_BOX),
-            "MatrixPlan": lambda: plan_matrix(np.eye(4, 3), prior=_BOX, noise=0.01),
+            "MatrixPlan": _matrix_plan,
         },
         excluded={
             "DecodePlan()": "is made by decode_plan",

@@ -36,7 +36,7 @@ def main(kills: int, seed: int, name: str, verb: str) -> None:
     memory = Path("/dev/shm")
     with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as made:
         folder = Path(made)
-        x = rng.standard_normal((40_000, 6))
+        x = rng.standard_normal((20_000, 6))
         x[rng.integers(0, len(x), 50), 0] = np.nan  # some rows for the side file
         np.save(folder / "in.npy", x)
         if verb == "decode":
@@ -73,7 +73,7 @@ def begin(folder: Path, where: str, name: str, verb: str) -> int:
     if child == 0:
         try:
             target = folder / where / name
-            options = {"rows_per_part": 2000, "on_error": "skip"}
+            options = {"rows_per_part": 1000, "on_error": "skip"}
             if verb == "encode":
                 m = DynamicPrime(6, 32, 0.1, basis="auto", layout="interleaved")
                 pipeline.encode(folder / "in.npy", target, m, **options)

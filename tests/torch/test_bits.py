@@ -100,15 +100,13 @@ def names_of(*classes: type) -> list[str]:
 
 FEATURES = names_of(TorchConformance)
 POSITIONS = names_of(PositionsConformance, RotaryConformance)
-
-
 HADAMARD = [
     "test_words_are_those_of_the_definition",
     "test_rows_beyond_the_limit_have_no_features",
 ]
 
 
-@pytest.mark.parametrize("names", [FEATURES[::2] + HADAMARD, FEATURES[1::2], POSITIONS])
+@pytest.mark.parametrize("names", [FEATURES + HADAMARD, POSITIONS], ids=["features", "positions"])
 def test_triton_kernels_conform_in_the_interpreter(names):
     pytest.importorskip("triton", reason="Triton is not installed")
     found = interpreted(*names)
