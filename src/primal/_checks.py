@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from primal._memory import new_array
 from primal.errors import DataError, MemoryLimitError, ParameterError, PrimalError
 
 T = TypeVar("T")
@@ -289,7 +290,7 @@ def output_array(out: object, shape: tuple[int, ...], dtype: np.dtype) -> np.nda
     """Return `out` if it can take the result, or a new array when it is None."""
     if out is None:
         require_memory(math.prod(shape) * dtype.itemsize, f"an output of shape {shape}")
-        return np.empty(shape, dtype=dtype)
+        return new_array(shape, dtype)
     if not isinstance(out, np.ndarray) or out.dtype != dtype or out.shape != shape:
         found = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise DataError(f"out must be a {dtype} array of shape {shape}, got {found}.")

@@ -64,6 +64,26 @@ def test_engines_have_the_same_words(x, sigma):
     assert len({int(out[0, 0]) for out in turns}) == 1
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("sigma", [1.0, 0.37])
+@pytest.mark.parametrize("largest", [2.0**20, 2.0**50, 2.0**60])
+def test_words_of_eight_rows_at_once_are_exact(dtype, sigma, largest):
+    pytest.importorskip("numba")
+    from primal.engines._numba import _hadamard_arguments
+    from primal.engines._numba_hadamard import _narrow_words
+
+    table, rng = HadamardTable.of("hadamard", 20, 64, sigma), np.random.default_rng(7)
+    for _ in range(50):
+        units = rng.integers(-(1 << 20), 1 << 20, (8, 20)) + 0.5  # in the middle between two words
+        units[:, ::3] += rng.choice([-(2.0**-30), 0.0, 2.0**-30], (8, 7))
+        units[0, 0] = largest
+        x = np.ascontiguousarray(units / (table.scale * 2.0**64), dtype=dtype)
+        words = np.empty((64, 8), dtype=np.uint64)
+        _narrow_words(x, _hadamard_arguments(table, x)[1], words)
+        np.testing.assert_array_equal(words[:20], table.words(x.astype(np.float64))[0].T)
+        assert not words[20:].any()
+
+
 def test_transform_is_the_matrix():
     rows = np.random.default_rng(0).integers(-(2**62), 2**62, (3, 64))
     found = transform(rows.astype(np.uint64))

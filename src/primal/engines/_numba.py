@@ -107,10 +107,10 @@ class NumbaEngine(NumpyEngine):
 def _hadamard_arguments(
     table: HadamardTable, x: np.ndarray
 ) -> tuple[np.ndarray, tuple[np.uint64, np.int64], np.ndarray, np.ndarray, int]:
-    """Return what its kernels take: the bits of x, the scale in two whole numbers, the table."""
+    """Return what its kernels take: x, the scale in two whole numbers, the table."""
     fraction, exponent = math.frexp(table.scale)
     scale = np.uint64(math.ldexp(fraction, 53)), np.int64(exponent - 53)
-    return np.ascontiguousarray(x).view(np.uint64), scale, table.signs, table.factors, table.skip
+    return x, scale, table.signs, table.factors, table.skip
 
 
 def _kernel_finish(finish: Finish, k: int, out: np.ndarray) -> _KernelFinish:
@@ -132,7 +132,8 @@ def _wide_transform(
     table: HadamardTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish
 ) -> None:
     """Encode rows in float64, by transforms of 128-bit words."""
-    hadamard.wide_features(*_hadamard_arguments(table, x), table.shape[0], finish, out)
+    bits = np.ascontiguousarray(x, dtype=np.float64).view(np.uint64)
+    hadamard.wide_features(*_hadamard_arguments(table, bits), table.shape[0], finish, out)
 
 
 def _fast(table: FrequencyTable, x: np.ndarray, out: np.ndarray, finish: _KernelFinish) -> None:

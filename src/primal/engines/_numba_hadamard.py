@@ -16,10 +16,11 @@ from primal.engines._numba_vectors import (
     butterflies2,
     butterflies4,
     butterflies8,
-    fma,
+    butterflies16,
     signed_butterflies,
     wide_butterflies,
     write_turns,
+    write_words,
 )
 
 _U64 = np.uint64
@@ -30,9 +31,6 @@ _S32, _S63 = _U64(32), _U64(63)
 _HALF_ULP = _U64(1 << 31)
 _MANTISSA = _U64((1 << 52) - 1)
 _IMPLICIT = _U64(1 << 52)
-# Products below this have all bits of their whole part in float64.
-_LARGEST_PRODUCT = 2.0**51
-
 _kernel = njit(cache=True, nogil=True)
 
 
@@ -82,77 +80,74 @@ def _transform_signed(source, signs, target):
     Both may be the same array.
     """
     m = target.shape[0]
-    for first in range(0, m, 8):
-        signed_butterflies(source, first, signs, target)
-    _other_steps(target)
+    inner = _inner_rows(m)
+    for begin in range(0, m, inner):
+        for row in range(begin, begin + inner, 8):
+            signed_butterflies(source, row, signs, target)
+        _steps(target, begin, begin + inner, 8, inner)
+    _steps(target, 0, m, inner, m)
 
 
 @_kernel
-def _other_steps(y):
-    """Replace the columns of y, (m, 8), by H times each, but for the first three steps."""
-    m, half = y.shape[0], 8
-    while half < m:
-        if 8 * half <= m:
-            for first in range(0, m, 8 * half):
+def _inner_rows(m):
+    """Return how many rows to finish before others: a processor's nearest cache holds 512."""
+    return m if m <= 512 else min(m // 8, 512)
+
+
+@_kernel
+def _steps(y, begin, end, half, size):
+    """Do the steps of rows `half` to size / 2 apart on rows begin .. end - 1 of y, (m, 8)."""
+    while half < size:
+        if size == 16 * half:
+            for first in range(begin, end, 16 * half):
+                for row in range(first, first + half):
+                    butterflies16(y, row, half)
+            half *= 16
+        elif size >= 8 * half:
+            for first in range(begin, end, 8 * half):
                 for row in range(first, first + half):
                     butterflies8(y, row, half)
             half *= 8
-        elif 4 * half <= m:
-            for first in range(0, m, 4 * half):
+        elif size == 4 * half:
+            for first in range(begin, end, 4 * half):
                 for row in range(first, first + half):
                     butterflies4(y, row, half)
             half *= 4
         else:
-            for row in range(half):
-                butterflies2(y, row, half)
+            for first in range(begin, end, 2 * half):
+                for row in range(first, first + half):
+                    butterflies2(y, row, half)
             half *= 2
 
 
 @_kernel
-def _narrow_words(x_bits, scale, first):
+def _narrow_words(x, scale, first):
     """Fill the columns of `first` with the 64-bit words of at most 8 rows, zero behind them."""
     scale_mantissa, scale_exponent = scale
-    n, d = x_bits.shape
+    n, d = x.shape
     first[d:] = _ZERO
     first[:d, n:] = _ZERO
     factor = math.ldexp(np.float64(scale_mantissa), scale_exponent + 64)
-    points, words = x_bits.view(np.float64), np.empty(d, dtype=np.uint64)
+    n_done, outside = d // 8 * 8 if n == 8 else 0, 0
+    for i in range(0, n_done, 8):
+        outside |= write_words(x, i, factor, first)
+    if outside:
+        n_done = 0
+    point = np.empty(1, dtype=np.float64)
     for c in range(n):
-        largest = 0.0
-        for i in range(d):
-            largest = max(largest, abs(points[c, i]))
-        if largest * factor < _LARGEST_PRODUCT:
-            _short_words(points[c], factor, words)
-        else:
-            for i in range(d):
-                bits = x_bits[c, i]
-                word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
-                minus = _ZERO - (bits >> _S63)
-                words[i] = (word ^ minus) - minus
-        for i in range(d):
-            first[i, c] = words[i]
+        for i in range(n_done, d):
+            point[0] = x[c, i]
+            bits = point.view(np.uint64)[0]
+            word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
+            minus = _ZERO - (bits >> _S63)
+            first[i, c] = (word ^ minus) - minus
 
 
 @_kernel
-def _short_words(points, factor, words):
-    """Write sign(x) floor(|x| factor + 1/2) where that is below 2**51: see `_wide_word`."""
-    for i in range(points.shape[0]):
-        size = abs(points[i])
-        product = size * factor
-        rest = fma(size, factor, -product)  # exact
-        whole = np.rint(product)
-        off = product - whole
-        # In the middle the rest decides; elsewhere it is too small to.
-        whole += 1.0 if off == 0.5 and rest >= 0.0 else 0.0
-        whole -= 1.0 if off == -0.5 and rest < 0.0 else 0.0
-        words[i] = _U64(np.int64(-whole if points[i] < 0.0 else whole))
-
-
-@_kernel
-def _tile_turns(x_bits, scale, signs, factors, first, y, turns):
+def _tile_turns(x, scale, signs, factors, first, y, turns):
     """Write the uint32 turns of at most 8 rows; `first` and `y`, (m, 8), are room for the words."""
     m = first.shape[0]
-    _narrow_words(x_bits, scale, first)
+    _narrow_words(x, scale, first)
     _transform_signed(first, signs[0], first)
     for b in range((signs.shape[0] - 1) // 2):
         _transform_signed(first, signs[1 + 2 * b], y)
@@ -162,26 +157,26 @@ def _tile_turns(x_bits, scale, signs, factors, first, y, turns):
 
 
 @_kernel
-def turns(x_bits, scale, signs, factors, skip, out):
-    """Write the uint32 turns of rows, given by the bits of their float64, shape (n, k)."""
-    n, m = len(x_bits), signs.shape[1]
+def turns(x, scale, signs, factors, skip, out):
+    """Write the uint32 turns of rows of float32 or float64, shape (n, k)."""
+    n, m = len(x), signs.shape[1]
     first, y = np.empty((m, 8), dtype=np.uint64), np.empty((m, 8), dtype=np.uint64)
     tile = np.empty((8, factors.shape[0]), dtype=np.uint32)
     for start in range(0, n, 8):
         some = min(8, n - start)
-        _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
+        _tile_turns(x[start : start + some], scale, signs, factors, first, y, tile)
         out[start : start + some] = tile[:some, skip : skip + out.shape[1]]
 
 
 @_kernel
-def features(x_bits, scale, signs, factors, skip, k, finish, out):
-    """Write the features of rows, given by the bits of their float64."""
-    n, m = len(x_bits), signs.shape[1]
+def features(x, scale, signs, factors, skip, k, finish, out):
+    """Write the features of rows of float32 or float64."""
+    n, m = len(x), signs.shape[1]
     first, y = np.empty((m, 8), dtype=np.uint64), np.empty((m, 8), dtype=np.uint64)
     tile = np.empty((8, factors.shape[0]), dtype=np.uint32)
     for start in range(0, n, 8):
         some = min(8, n - start)
-        _tile_turns(x_bits[start : start + some], scale, signs, factors, first, y, tile)
+        _tile_turns(x[start : start + some], scale, signs, factors, first, y, tile)
         for c in range(some):
             write_row(tile[c, skip : skip + k], finish, out[start + c])
 
@@ -210,7 +205,7 @@ def _wide_signed(high, low, signs, high_out, low_out):
 
 @_kernel
 def wide_features(x_bits, scale, signs, factors, skip, k, finish, out):
-    """Write the float64 features of rows, by 128-bit words."""
+    """Write the float64 features of rows, given by the bits of their float64: 128-bit words."""
     n, m = len(x_bits), signs.shape[1]
     d, rows = x_bits.shape[1], 8
     scale_mantissa, scale_exponent = scale
@@ -254,9 +249,11 @@ def wide_features(x_bits, scale, signs, factors, skip, k, finish, out):
 @_kernel
 def _transform(y):
     """Replace the columns of y, (m, 8), of any type, by H times each."""
-    for first in range(0, y.shape[0], 8):
-        butterflies8(y, first, 1)
-    _other_steps(y)
+    m = y.shape[0]
+    inner = _inner_rows(m)
+    for begin in range(0, m, inner):
+        _steps(y, begin, begin + inner, 1, inner)
+    _steps(y, 0, m, inner, m)
 
 
 @_kernel

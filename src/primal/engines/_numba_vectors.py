@@ -10,6 +10,7 @@ from typing import Any
 
 from llvmlite import ir
 from numba import extending, types
+from numba.core import cgutils
 
 # Called with fewer arguments than it is defined with, which no type says.
 _intrinsic: Any = extending.intrinsic
@@ -45,7 +46,7 @@ def _splat(builder: Any, value: Any) -> Any:
 
 
 def _sums(builder: Any, rows: list[Any]) -> list[Any]:
-    """Return the transform of 2, 4 or 8 vectors."""
+    """Return the transform of 2, 4, 8 or 16 vectors."""
     floating = isinstance(rows[0].type.element, (ir.FloatType, ir.DoubleType))
     plus, minus = (builder.fadd, builder.fsub) if floating else (builder.add, builder.sub)
     half = 1
@@ -78,7 +79,7 @@ def _butterflies(size: int) -> Any:
     return _intrinsic(butterflies)
 
 
-butterflies2, butterflies4, butterflies8 = (_butterflies(size) for size in (2, 4, 8))
+butterflies2, butterflies4, butterflies8, butterflies16 = map(_butterflies, (2, 4, 8, 16))
 
 
 @_intrinsic
@@ -104,6 +105,61 @@ def signed_butterflies(
         return context.get_dummy_value()
 
     return types.void(source, types.int64, signs, target), generate
+
+
+@_intrinsic
+def write_words(typing_context: Any, x: Any, column: Any, factor: Any, words: Any) -> Any:
+    """Write sign(x) floor(|x| factor + 1/2) of eight columns of x (8, d) to rows of `words`.
+
+    x is float32 or float64. Returns 0 if the words are right: all products are below 2**51.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array, start, by, out = arguments
+        kind, _, _, out_kind = signature.args
+        double = ir.DoubleType()
+        vector = ir.VectorType(double, _LANES)
+        fused = cgutils.get_or_insert_function(
+            builder.module, ir.FunctionType(vector, [vector] * 3), "llvm.fma.v8f64"
+        )
+        factors = _splat(builder, by)
+        zero, one, half, limit, up = (
+            _splat(builder, ir.Constant(double, v)) for v in (0.0, 1.0, 0.5, 2.0**51, 1.5 * 2.0**52)
+        )
+        up_bits = builder.bitcast(up, ir.VectorType(_I64, _LANES))
+        width = context.make_array(kind)(context, builder, value=array).shape
+        width = builder.extract_value(width, 1)
+        rows, outside = [], ir.Constant(ir.VectorType(ir.IntType(1), _LANES), [0] * _LANES)
+        for lane in range(_LANES):
+            index = builder.add(builder.mul(width, ir.Constant(_I64, lane)), start)
+            point = builder.load(_pointer(context, builder, kind, array, index, _LANES), align=4)
+            point = point if kind.dtype == types.float64 else builder.fpext(point, vector)
+            minus = builder.fcmp_ordered("<", point, zero)
+            size = builder.select(minus, builder.fneg(point), point)
+            product = builder.fmul(size, factors)
+            outside = builder.or_(outside, builder.fcmp_unordered(">=", product, limit))
+            rest = builder.call(fused, (size, factors, builder.fneg(product)))  # exact
+            whole = builder.fsub(builder.fadd(product, up), up)  # to the nearest
+            off = builder.fsub(product, whole)
+            # In the middle the rest decides; elsewhere it is too small to.
+            higher = builder.and_(
+                builder.fcmp_ordered("==", off, half), builder.fcmp_ordered(">=", rest, zero)
+            )
+            lower = builder.and_(
+                builder.fcmp_ordered("==", off, builder.fneg(half)),
+                builder.fcmp_ordered("<", rest, zero),
+            )
+            whole = builder.select(higher, builder.fadd(whole, one), whole)
+            whole = builder.select(lower, builder.fsub(whole, one), whole)
+            whole = builder.select(minus, builder.fneg(whole), whole)
+            bits = builder.bitcast(builder.fadd(whole, up), up_bits.type)
+            rows.append(builder.sub(bits, up_bits))
+        for offset, value in enumerate(_transposed(builder, rows)):
+            place = builder.add(start, ir.Constant(_I64, offset))
+            builder.store(value, _row(context, builder, out_kind, out, place), align=8)
+        return builder.zext(builder.bitcast(outside, ir.IntType(_LANES)), _I64)
+
+    return types.int64(x, types.int64, types.float64, words), generate
 
 
 @_intrinsic
@@ -175,16 +231,6 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
                 rows[i], rows[i + half] = (builder.shuffle_vector(a, b, mask) for mask in masks)
         half *= 2
     return rows
-
-
-@_intrinsic
-def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """Return a * b + c of float64, rounded once."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return types.float64(types.float64, types.float64, types.float64), generate
 
 
 @_intrinsic

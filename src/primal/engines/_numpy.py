@@ -86,11 +86,12 @@ class NumpyEngine:
     ) -> None:
         """Write the features of float64 `x` (shape (n, d)) into `out`, in its precision.
 
+        With a Hadamard table x may be float32 as well.
         `out` has from k to 2 k columns: the first (columns - k) frequencies get a sine beside
         their cosine. `fast` takes float32 features from one float64 matrix product as it is.
         """
         for rows in row_blocks(len(x), table.shape[0]):
-            part = x[rows]
+            part = x[rows].astype(np.float64, copy=False)
             if out.dtype == np.float64:
                 turns = exact_turns(table, part)
             elif fast and isinstance(table, FrequencyTable):

@@ -13,7 +13,7 @@ import numpy as np
 from primal._checks import even_dimension, flag, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
-from primal.bases import Basis
+from primal.bases import Basis, HadamardTable
 from primal.decoding import (
     LinearInverse,
     Regime,
@@ -369,12 +369,17 @@ class DynamicPrime:
     def _write_features(self, rows: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         chosen = engine(n_phases=len(rows) * self._basis.n_frequencies)
         fast = self._precision == "fast"
+        # Transforms read float32 as it is.
+        ready = (np.float64, np.float32)[: 1 + isinstance(self._basis.table, HadamardTable)]
+        if rows.dtype in ready and rows.flags.c_contiguous and not self._layer_norm:
+            chosen.features(self._basis.table, rows, out, finish, fast=fast)
+            return
         for block in blocks(len(rows), self.d):
             part = self._prepared(rows[block])
             chosen.features(self._basis.table, part, out[block], finish, fast=fast)
 
     def _prepared(self, rows: np.ndarray) -> np.ndarray:
-        """Return a block of rows as engines take it: contiguous float64, normalised if asked."""
+        """Return a block of rows as all bases take it: contiguous float64, normalised if asked."""
         block = np.ascontiguousarray(rows, dtype=np.float64)
         return normalized(block) if self._layer_norm else block
 

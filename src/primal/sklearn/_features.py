@@ -16,6 +16,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import whole_number
+from primal._memory import new_array
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import NotInvertibleError, ParameterError, PhaseWrapWarning, SpecError
@@ -407,7 +408,7 @@ class PrimeFeatures(
 
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
     """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
-    out = np.empty((X.shape[0], m.D), dtype=dtype)
+    out = new_array((X.shape[0], m.D), np.dtype(dtype))
     for rows in row_blocks(len(out), m.D, BLOCK_FEATURES):
         m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
     return out
