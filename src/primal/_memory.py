@@ -13,7 +13,9 @@ import numpy as np
 # Smaller arrays come from memory that the allocator keeps anyway.
 _LEAST_BYTES = 1 << 20
 _MOST_KEPT_BYTES = 1 << 27
-_kept: list[np.ndarray] = []  # the latest last
+# By address, the latest last. Threads, and the collector within them, come in between any two
+# steps: each step is one operation on the dictionary or on a copy.
+_kept: dict[int, np.ndarray] = {}
 
 
 class _Lease:
@@ -28,10 +30,15 @@ class _Lease:
             "data": (memory.ctypes.data, False),
         }
 
-    def __del__(self, kept: list[np.ndarray] = _kept) -> None:
-        kept.append(self._memory)
-        while sum(map(len, kept)) > _MOST_KEPT_BYTES:
-            kept.pop(0)
+    def __del__(self, kept: dict[int, np.ndarray] = _kept) -> None:
+        kept[self._memory.ctypes.data] = self._memory
+        found = kept.copy()
+        excess = sum(map(len, found.values())) - _MOST_KEPT_BYTES
+        for address, memory in found.items():
+            if excess <= 0:
+                break
+            kept.pop(address, None)
+            excess -= len(memory)
 
 
 def new_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
@@ -50,6 +57,9 @@ def new_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     n_bytes = math.prod(shape) * dtype.itemsize
     if n_bytes < _LEAST_BYTES:
         return np.empty(shape, dtype)
-    fits = [i for i, memory in enumerate(_kept) if n_bytes <= len(memory) <= 2 * n_bytes]
-    memory = _kept.pop(fits[-1]) if fits else np.empty(n_bytes, dtype=np.uint8)
-    return np.asarray(_Lease(memory, shape, dtype))
+    for address, memory in _kept.copy().items():
+        if n_bytes <= len(memory) <= 2 * n_bytes:
+            taken = _kept.pop(address, None)
+            if taken is memory:
+                return np.asarray(_Lease(memory, shape, dtype))
+    return np.asarray(_Lease(np.empty(n_bytes, dtype=np.uint8), shape, dtype))

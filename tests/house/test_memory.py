@@ -1,6 +1,7 @@
 """Memory that results leave behind for the next one."""
 
 import gc
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -56,9 +57,23 @@ def test_no_more_than_the_limit_is_kept(monkeypatch):
     while held:
         held.pop(0)
     assert len(_memory._kept) == 2
-    assert _memory._kept[-1].ctypes.data == last
+    assert list(_memory._kept)[-1] == last
     new_array((3000, 1000), FLOATS)
-    assert sum(map(len, _memory._kept)) <= 9_000_000
+    assert sum(map(len, _memory._kept.values())) <= 9_000_000
+
+
+def test_threads_never_share_an_array():
+    def work(number: int) -> bool:
+        sizes = np.random.default_rng(number).integers(500, 1000, 200)
+        for i, size in enumerate(sizes.tolist()):
+            array = new_array((size, 1000), FLOATS)
+            array[::50] = mark = number * 1000 + i
+            if (array[::50] != mark).any():
+                return False
+        return True
+
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(work, range(8)))
 
 
 def test_features_that_are_held_stay_as_they_are():
