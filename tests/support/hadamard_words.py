@@ -8,8 +8,8 @@ import numpy as np
 import torch
 import triton
 import triton.language as tl
+from exact_reference import hadamard_word
 
-from primal.bases._hadamard import scaled_words
 from primal.torch._kernel_hadamard import _short_words, _words
 
 
@@ -37,11 +37,11 @@ def inputs(scale: float, n: int = 4096) -> np.ndarray:
 
 
 def wrong_words(device: str, scale: float, short: bool) -> int:
-    """Return how many words of `inputs` differ from `scaled_words`."""
+    """Return how many words of `inputs` differ from those in Python's integers."""
     x = inputs(scale)
     fraction, exponent = math.frexp(scale)
     points = torch.from_numpy(x).to(device)
     found = torch.empty(len(x), dtype=torch.int64, device=device)
     _kernel[(1,)](points, found, int(math.ldexp(fraction, 53)), exponent - 53, short, len(x))
-    expected = scaled_words(x.astype(np.float64), scale, 64)[0].view(np.int64)
-    return int((found.cpu().numpy() != expected).sum())
+    expected = [hadamard_word(value, scale, 64) % 2**64 for value in x.tolist()]
+    return int((found.cpu().numpy().view(np.uint64) != np.array(expected, np.uint64)).sum())
