@@ -57,7 +57,7 @@ def new_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     n_bytes = math.prod(shape) * dtype.itemsize
     if n_bytes < _LEAST_BYTES:
         return np.empty(shape, dtype)
-    for address, memory in _kept.copy().items():
+    for address, memory in reversed(_kept.copy().items()):
         if n_bytes <= len(memory) <= 2 * n_bytes:
             taken = _kept.pop(address, None)
             if taken is memory:

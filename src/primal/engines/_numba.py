@@ -110,7 +110,7 @@ def _hadamard_arguments(
     """Return what its kernels take: x, the scale in two whole numbers, the table."""
     fraction, exponent = math.frexp(table.scale)
     scale = np.uint64(math.ldexp(fraction, 53)), np.int64(exponent - 53)
-    return x, scale, table.signs, table.factors, table.skip
+    return np.ascontiguousarray(x), scale, table.signs, table.factors, table.skip
 
 
 def _kernel_finish(finish: Finish, k: int, out: np.ndarray) -> _KernelFinish:

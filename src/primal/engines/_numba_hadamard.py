@@ -122,19 +122,18 @@ def _steps(y, begin, end, half, size):
 
 @_kernel
 def _narrow_words(x, scale, first):
-    """Fill the columns of `first` with the 64-bit words of at most 8 rows, zero behind them."""
+    """Fill the columns of `first`, (m, 8), with the 64-bit words of 8 rows, zero behind them."""
     scale_mantissa, scale_exponent = scale
-    n, d = x.shape
+    d = x.shape[1]
     first[d:] = _ZERO
-    first[:d, n:] = _ZERO
     factor = math.ldexp(np.float64(scale_mantissa), scale_exponent + 64)
-    n_done, outside = d // 8 * 8 if n == 8 else 0, 0
+    n_done, outside = d // 8 * 8, 0
     for i in range(0, n_done, 8):
         outside |= write_words(x, i, factor, first)
     if outside:
         n_done = 0
     point = np.empty(1, dtype=np.float64)
-    for c in range(n):
+    for c in range(8):
         for i in range(n_done, d):
             point[0] = x[c, i]
             bits = point.view(np.uint64)[0]
@@ -144,8 +143,18 @@ def _narrow_words(x, scale, first):
 
 
 @_kernel
+def _eight_rows(x, start):
+    """Return eight rows from `start` on, zeros where there are fewer."""
+    if start + 8 <= len(x):
+        return x[start : start + 8]
+    rows = np.zeros((8, x.shape[1]), dtype=x.dtype)
+    rows[: len(x) - start] = x[start:]
+    return rows
+
+
+@_kernel
 def _tile_turns(x, scale, signs, factors, first, y, turns):
-    """Write the uint32 turns of at most 8 rows; `first` and `y`, (m, 8), are room for the words."""
+    """Write the uint32 turns of 8 rows; `first` and `y`, (m, 8), are room for the words."""
     m = first.shape[0]
     _narrow_words(x, scale, first)
     _transform_signed(first, signs[0], first)
@@ -164,7 +173,7 @@ def turns(x, scale, signs, factors, skip, out):
     tile = np.empty((8, factors.shape[0]), dtype=np.uint32)
     for start in range(0, n, 8):
         some = min(8, n - start)
-        _tile_turns(x[start : start + some], scale, signs, factors, first, y, tile)
+        _tile_turns(_eight_rows(x, start), scale, signs, factors, first, y, tile)
         out[start : start + some] = tile[:some, skip : skip + out.shape[1]]
 
 
@@ -176,7 +185,7 @@ def features(x, scale, signs, factors, skip, k, finish, out):
     tile = np.empty((8, factors.shape[0]), dtype=np.uint32)
     for start in range(0, n, 8):
         some = min(8, n - start)
-        _tile_turns(x[start : start + some], scale, signs, factors, first, y, tile)
+        _tile_turns(_eight_rows(x, start), scale, signs, factors, first, y, tile)
         for c in range(some):
             write_row(tile[c, skip : skip + k], finish, out[start + c])
 
