@@ -129,3 +129,11 @@ def test_the_certificate_is_frozen_and_reads_well():
     assert str(found) == "sigma = 0.0136915: manifold, largest phase 0.45 turns"
     with pytest.raises(AttributeError):
         found.peak_turns = 0.1
+
+
+@pytest.mark.parametrize("power", [-600, 0, 600])
+def test_neighbors_are_found_whatever_the_unit(power):
+    x = sample(40, 3)
+    expected = choose_sigma(x, "hash", D=128, distance=0.5).sigma
+    scaled = choose_sigma(np.ldexp(x, power), "hash", D=128, distance=0.5)
+    assert scaled.sigma == expected  # directions have no unit

@@ -39,7 +39,12 @@ def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
 @click.option("--gamma", help="Of a kernel: a number, or 'scale' to take it from the data.")
 @click.option("--fit", is_flag=True, help="Short for --gamma scale: a first pass over all rows.")
 @_choice("--kernel", KERNELS, "rbf", help="With --gamma or --fit.")
-@_choice("--method", METHODS, "growable", help="With --gamma or --fit: auto is quadrature or not.")
+@_choice(
+    "--method",
+    METHODS,
+    "growable",
+    help="With --gamma or --fit: auto takes a lattice where theory promises less error.",
+)
 @click.option("--basis", default="auto", show_default=True, help="How primes become frequencies.")
 @_choice("--layout", LAYOUTS, "interleaved")
 @_choice("--precision", PRECISIONS, "exact")

@@ -167,6 +167,7 @@ def _neighbor_directions(rows: np.ndarray) -> np.ndarray:
     picked = np.unique(rows[spread_rows(len(rows), _MOST_PAIRS)].astype(np.float64), axis=0)
     if len(picked) < 2:
         raise DataError("the rows of x are all equal: two that differ show where neighbors lie.")
+    picked = np.ldexp(picked, -np.frexp(np.abs(picked).max())[1])  # no square overflows
     directions = np.empty_like(picked)
     for i, row in enumerate(picked):
         lengths = np.linalg.norm(picked - row, axis=1)
