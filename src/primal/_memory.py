@@ -12,32 +12,37 @@ import numpy as np
 
 # Smaller arrays come from memory that the allocator keeps anyway.
 _LEAST_BYTES = 1 << 20
-_MOST_KEPT_BYTES = 1 << 27
 # By address, the latest last. Threads, and the collector within them, come in between any two
 # steps: each step is one operation on the dictionary or on a copy.
 _kept: dict[int, np.ndarray] = {}
 
 
 class _Lease:
-    """What views of an array keep alive; the last one that goes gives the memory back."""
+    """What views of an array keep alive; the last one that goes gives the memory back.
+
+    That may be while the interpreter ends and modules are gone: `__del__` needs none.
+    """
+
+    most_kept_bytes = 1 << 27
+    kept = _kept
 
     def __init__(self, memory: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self._memory = memory
+        self._memory, self._address = memory, memory.ctypes.data
         self.__array_interface__ = {
             "version": 3,
             "shape": shape,
             "typestr": dtype.str,
-            "data": (memory.ctypes.data, False),
+            "data": (self._address, False),
         }
 
-    def __del__(self, kept: dict[int, np.ndarray] = _kept) -> None:
-        kept[self._memory.ctypes.data] = self._memory
-        found = kept.copy()
-        excess = sum(map(len, found.values())) - _MOST_KEPT_BYTES
+    def __del__(self) -> None:
+        self.kept[self._address] = self._memory
+        found = self.kept.copy()
+        excess = sum(map(len, found.values())) - self.most_kept_bytes
         for address, memory in found.items():
             if excess <= 0:
                 break
-            kept.pop(address, None)
+            self.kept.pop(address, None)
             excess -= len(memory)
 
 

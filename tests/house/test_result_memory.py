@@ -1,6 +1,8 @@
 """Memory that results leave behind for the next one."""
 
 import gc
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
@@ -51,7 +53,7 @@ def test_small_arrays_own_their_memory():
 
 
 def test_no_more_than_the_limit_is_kept(monkeypatch):
-    monkeypatch.setattr(_memory, "_MOST_KEPT_BYTES", 9_000_000)
+    monkeypatch.setattr(_memory._Lease, "most_kept_bytes", 9_000_000)
     held = [new_array((1000, 1000), FLOATS) for _ in range(5)]
     last = held[-1].ctypes.data
     while held:
@@ -60,6 +62,20 @@ def test_no_more_than_the_limit_is_kept(monkeypatch):
     assert list(_memory._kept)[-1] == last
     new_array((3000, 1000), FLOATS)
     assert sum(map(len, _memory._kept.values())) <= 9_000_000
+
+
+def test_a_process_that_holds_results_ends_in_silence():
+    statements = """
+import sys, types
+import numpy as np
+from primal._memory import new_array
+held = new_array((1000, 1000), np.dtype(np.float32))
+cycle = types.ModuleType("cycle")
+cycle.itself, cycle.array = cycle, new_array((1000, 1000), np.dtype(np.float32))
+sys.modules["cycle"] = cycle
+"""
+    done = subprocess.run([sys.executable, "-c", statements], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
 
 
 def test_threads_never_share_an_array():
