@@ -14,7 +14,12 @@ MINIMUM := .venv-minimum
 demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 	$(BIN)/primal demo
 
-test: $(VENV)/.installed-dev lint ## format, lint, types, then every test
+# While one processor lints, another looks at the golden bits and compiles loops; without that both
+# workers of the tests would compile them.
+test: $(VENV)/.installed-dev ## format, lint, types, then every test
+	$(BIN)/primal doctor > $(VENV)/doctor.log & doctor=$$!; \
+	$(MAKE) --no-print-directory lint; linted=$$?; \
+	wait $$doctor || { cat $(VENV)/doctor.log; exit 1; }; exit $$linted
 	$(BIN)/python tools/fetch_peer_tests.py
 	$(BIN)/python -m pytest -n 2
 
