@@ -43,6 +43,11 @@ def auto_basis(d: int, law: str = "gaussian") -> str:
     law : {"gaussian", "mixture", "product", "prime"}
         See :class:`primal.kernels.Kernel`.
 
+    Returns
+    -------
+    str
+        Name of a basis.
+
     Examples
     --------
     >>> from primal.bases import auto_basis

@@ -90,6 +90,10 @@ def export_c(
     **options
         `scale`, `zero`, `kind` and `inputs` of :func:`as_sensor`.
 
+    Returns
+    -------
+    report : HeaderReport
+
     Examples
     --------
     >>> import primal

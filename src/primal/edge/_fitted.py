@@ -38,6 +38,10 @@ def as_sensor(
     kind, inputs
         As in :class:`SensorMap`.
 
+    Returns
+    -------
+    sensor : SensorMap or SensorModel
+
     Examples
     --------
     >>> import primal

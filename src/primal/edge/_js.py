@@ -29,6 +29,11 @@ def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
     model : StaticPrime, DynamicPrime or KernelPrime
         Without `layer_norm`, with precision "exact"; of fitted ``PrimeFeatures`` the ``map_``.
 
+    Returns
+    -------
+    values : dict
+        For :func:`json.dumps`. Arrays are little-endian integers in base64.
+
     Examples
     --------
     >>> import primal

@@ -78,6 +78,10 @@ def release_bundles(
     ids : array_like of shape (n,), optional
         Whose record it is. A record that is there twice is rejected: it would count twice.
 
+    Returns
+    -------
+    classifier : NoisyClassifier
+
     Notes
     -----
     Needs OpenDP (the extra ``privacy``). Rows have the same length whatever is in them, so nothing
@@ -113,6 +117,10 @@ def release_moments(
     ----------
     m, X, y, classes, budget, ids
         As of :func:`release_bundles`.
+
+    Returns
+    -------
+    classifier : NoisyClassifier
 
     Examples
     --------

@@ -70,6 +70,10 @@ def audit(
     most_rows : int, default=2000
         More rows are thinned out evenly.
 
+    Returns
+    -------
+    report : Report
+
     Examples
     --------
     >>> import numpy as np

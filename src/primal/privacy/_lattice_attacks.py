@@ -228,6 +228,10 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
         Rows of other people than those who are attacked.
     widen : float, default=1.3
 
+    Returns
+    -------
+    prior : Gaussian
+
     Examples
     --------
     >>> import numpy as np

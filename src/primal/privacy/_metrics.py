@@ -24,6 +24,10 @@ def equal_error_rate(genuine: object, impostor: object) -> float:
     genuine, impostor : array_like
         Scores of pairs of one person and of two, the higher the closer.
 
+    Returns
+    -------
+    rate : float
+
     Examples
     --------
     >>> from primal.privacy import equal_error_rate
@@ -49,6 +53,11 @@ def linkability(mated: object, non_mated: object) -> float:
     ----------
     mated, non_mated : array_like
         Scores across keys of pairs of one person and of two.
+
+    Returns
+    -------
+    d_sys : float
+        From 0 to 1.
 
     Examples
     --------
@@ -78,6 +87,10 @@ def linkability_floor(n_mated: int, n_non_mated: int, *, draws: int = 40) -> Est
     n_mated, n_non_mated : int
         Numbers of scores.
     draws : int, default=40
+
+    Returns
+    -------
+    floor : Estimate
 
     Examples
     --------

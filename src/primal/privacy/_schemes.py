@@ -33,6 +33,11 @@ def keyed_scheme(
     d, D, sigma, basis, bits
         As of :class:`KeyedPrime`.
 
+    Returns
+    -------
+    scheme : callable
+        From the number of a key to its map.
+
     Examples
     --------
     >>> from primal.privacy import keyed_scheme
@@ -54,6 +59,11 @@ def unprotected(number: int) -> Encoder:
     ----------
     number : int
         Of a key, which makes no difference here.
+
+    Returns
+    -------
+    encode : callable
+        From rows (n, d) to the same rows.
 
     Examples
     --------

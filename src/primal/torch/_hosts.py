@@ -36,6 +36,10 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
         Frequencies for a model that is yet to be trained, or stretched ones. By default the
         model keeps its own, scaled ones (linear, YaRN, Llama 3) too.
 
+    Returns
+    -------
+    n_replaced : int
+
     Examples
     --------
     >>> from primal.torch import PrimePositions, use_exact_rotary

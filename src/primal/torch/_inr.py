@@ -33,6 +33,11 @@ def sampling_sigma(samples_per_unit: float) -> float:
     samples_per_unit : float
         128 samples from -1 to 1 are 64 samples per unit.
 
+    Returns
+    -------
+    float
+        In turns per unit.
+
     Examples
     --------
     >>> from primal.torch import sampling_sigma

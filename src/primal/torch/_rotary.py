@@ -51,6 +51,10 @@ def rotary(
         Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
         when there are more axes than two, because no shape tells these apart.
 
+    Returns
+    -------
+    q, k : tensors of the types and shapes of the inputs
+
     Examples
     --------
     >>> import torch
@@ -112,6 +116,10 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
         Cosines and sines in the layout of x.
     layout : {"interleaved", "block"}, default="interleaved"
         The order of columns.
+
+    Returns
+    -------
+    Tensor of the shape of x
 
     Examples
     --------

@@ -197,6 +197,10 @@ def frequency_table(
     rows : tuple of int, optional
         Of a basis: the first frequency and the one after the last; all by default.
 
+    Returns
+    -------
+    SharedTable
+
     Examples
     --------
     >>> import primal
@@ -261,6 +265,10 @@ def increment_tensor(increments: np.ndarray, device: torch.device | str | None =
     increments : ndarray of shape (k,), dtype=uint64
         Units of 2**-64 turn.
     device : torch.device or str, optional
+
+    Returns
+    -------
+    Tensor of shape (k,), dtype=int64
 
     Examples
     --------

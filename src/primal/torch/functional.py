@@ -48,6 +48,10 @@ def static_prime(
     layout, dtype
         As in :func:`dynamic_prime`; codes have PyTorch's default type by default.
 
+    Returns
+    -------
+    z : tensor of shape (*t.shape, 2 k)
+
     Examples
     --------
     >>> import numpy as np, primal, torch
@@ -83,6 +87,10 @@ def static_prime_range(
         As in :func:`static_prime`.
     offset : int, default=0
         The first position.
+
+    Returns
+    -------
+    Tensor of shape (n, 2 k)
 
     Examples
     --------
@@ -133,6 +141,11 @@ def dynamic_prime(
     amplitude : float, default=1.0
         Factor of every feature, taken as a float32.
 
+    Returns
+    -------
+    z : tensor of shape (..., 2 k)
+        Differentiable in x, any number of times.
+
     Examples
     --------
     >>> import numpy as np, primal, torch
@@ -172,6 +185,10 @@ def dynamic_prime_fast(
     layout, dtype, amplitude
         As in :func:`dynamic_prime`.
 
+    Returns
+    -------
+    Tensor of shape (..., 2 k)
+
     Examples
     --------
     >>> import torch
@@ -197,6 +214,11 @@ def decode_prime(z: Tensor, pseudoinverse: Tensor, *, layout: str = "block") -> 
         That of the frequencies.
     layout : {"block", "interleaved"}, default="block"
         The order of columns.
+
+    Returns
+    -------
+    Tensor of shape (..., d)
+        float64 if z is, else float32.
 
     Examples
     --------
