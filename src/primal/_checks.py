@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primal._memory import new_array
+from primal._parallel import over_rows
 from primal.errors import DataError, MemoryLimitError, ParameterError, PrimalError
 
 T = TypeVar("T")
@@ -219,7 +220,7 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
         )
     if array.size == 0:
         return array, 0.0
-    high, low = array.max().item(), array.min().item()  # NaN and infinity show up here
+    high, low = _extremes(array)  # NaN and infinity show up here
     if array.dtype.kind in "iu":
         _reject_large_integers(name, (high, low))
     largest = max(float(high), -float(low))
@@ -232,6 +233,20 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
     if type(value) is not np.ndarray and largest >= _LARGEST_EXACT_INTEGER:
         reject_lost_values(name, value)  # integers among floats: NumPy has rounded them
     return array, largest
+
+
+def _extremes(array: np.ndarray) -> tuple[Any, Any]:
+    """Return the largest and the smallest number of an array, in pieces that a cache holds."""
+    if array.ndim < 2 or array.size < 1 << 18:
+        return array.max().item(), array.min().item()
+    found = []
+
+    def work(first: int, last: int) -> None:
+        found.append((array[first:last].max(), array[first:last].min()))
+
+    over_rows(len(array), max(1, (1 << 16) * len(array) // array.size), work)
+    highs, lows = zip(*found, strict=True)
+    return np.max(highs).item(), np.min(lows).item()
 
 
 def real_matrix(name: str, value: object) -> np.ndarray:

@@ -12,6 +12,8 @@ import numpy as np
 
 # Smaller arrays come from memory that the allocator keeps anyway.
 _LEAST_BYTES = 1 << 20
+# A vector that begins within a line of the cache is stored in two.
+_LINE_BYTES = 64
 # By address, the latest last. Threads, and the collector within them, come in between any two
 # steps: each step is one operation on the dictionary or on a copy.
 _kept: dict[int, np.ndarray] = {}
@@ -27,7 +29,8 @@ class _Lease:
     kept = _kept
 
     def __init__(self, memory: np.ndarray, shape: tuple[int, ...], dtype: np.dtype) -> None:
-        self._memory, self._address = memory, memory.ctypes.data
+        self._memory, address = memory, memory.ctypes.data
+        self._address = address + -address % _LINE_BYTES
         self.__array_interface__ = {
             "version": 3,
             "shape": shape,
@@ -47,7 +50,7 @@ class _Lease:
 
 
 def new_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    """Return an array with any content, C-contiguous.
+    """Return an array with any content, C-contiguous; a large one begins with a cache line.
 
     Examples
     --------
@@ -63,8 +66,9 @@ def new_array(shape: tuple[int, ...], dtype: np.dtype) -> np.ndarray:
     if n_bytes < _LEAST_BYTES:
         return np.empty(shape, dtype)
     for address, memory in reversed(_kept.copy().items()):
-        if n_bytes <= len(memory) <= 2 * n_bytes:
+        if n_bytes + _LINE_BYTES <= len(memory) <= 2 * n_bytes:
             taken = _kept.pop(address, None)
             if taken is memory:
                 return np.asarray(_Lease(memory, shape, dtype))
-    return np.asarray(_Lease(np.empty(n_bytes, dtype=np.uint8), shape, dtype))
+    memory = np.empty(n_bytes + _LINE_BYTES, dtype=np.uint8)
+    return np.asarray(_Lease(memory, shape, dtype))

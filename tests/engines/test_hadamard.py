@@ -1,5 +1,7 @@
 """The basis ``hadamard`` against its definition in Python integers, on every engine."""
 
+import math
+
 import numpy as np
 import pytest
 from exact_reference import defined_turns, hadamard_word, rounded
@@ -64,24 +66,50 @@ def test_engines_have_the_same_words(x, sigma):
     assert len({int(out[0, 0]) for out in turns}) == 1
 
 
+def compiled_words(table, x):
+    """Return the words of eight rows by the compiled engine: its first round without signs."""
+    pytest.importorskip("numba")
+    from primal.engines._numba import _hadamard_arguments
+    from primal.engines._numba_hadamard import _first_round
+
+    words = np.empty((64, 8), dtype=np.uint64)
+    _first_round(x, _hadamard_arguments(table, x)[1], np.zeros(64, dtype=np.uint64), words)
+    return transform(words.T) // np.uint64(64)
+
+
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 @pytest.mark.parametrize("sigma", [1.0, 0.37])
 @pytest.mark.parametrize("largest", [2.0**20, 2.0**50, 2.0**60])
 def test_words_of_eight_rows_at_once_are_exact(dtype, sigma, largest):
-    pytest.importorskip("numba")
-    from primal.engines._numba import _hadamard_arguments
-    from primal.engines._numba_hadamard import _narrow_words
-
     table, rng = HadamardTable.of("hadamard", 20, 64, sigma), np.random.default_rng(7)
     for _ in range(50):
         units = rng.integers(-(1 << 20), 1 << 20, (8, 20)) + 0.5  # in the middle between two words
         units[:, ::3] += rng.choice([-(2.0**-30), 0.0, 2.0**-30], (8, 7))
         units[0, 0] = largest
         x = np.ascontiguousarray(units / (table.scale * 2.0**64), dtype=dtype)
-        words = np.empty((64, 8), dtype=np.uint64)
-        _narrow_words(x, _hadamard_arguments(table, x)[1], words)
-        np.testing.assert_array_equal(words[:20], table.words(x.astype(np.float64))[0].T)
-        assert not words[20:].any()
+        expected = table.words(x.astype(np.float64))[0] % np.uint64(2**58)
+        words = compiled_words(table, x)
+        np.testing.assert_array_equal(words[:, :20] % np.uint64(2**58), expected)
+        assert not words[:, 20:].any()
+
+
+def test_words_less_than_a_rounding_error_below_a_half_are_rounded_down():
+    rng, n_found = np.random.default_rng(3), 0
+    while n_found < 20:
+        table = HadamardTable.of("hadamard", 8, 64, rng.uniform(0.5, 1.0))
+        fraction, exponent = math.frexp(table.scale * 2.0**64)
+        mantissa = int(fraction * 2**53)
+        if mantissa % 2 == 0:
+            continue
+        # The product with this is half of a unit, less 2**-57.
+        number = (2**56 - 1) * pow(mantissa, -1, 2**57) % 2**57
+        if number < 2**53:
+            n_found += 1
+            size = math.ldexp(number, 53 - exponent - 57)
+            x = np.array([[size, -size] * 4] * 8)
+            expected = number * mantissa >> 57
+            words = compiled_words(table, x)[:, :2].astype(object) % 2**58
+            assert (words == [expected, -expected % 2**58]).all()
 
 
 def test_transform_is_the_matrix():

@@ -45,6 +45,7 @@ def test_arrays_are_ordinary():
     assert array.flags.c_contiguous
     assert array.flags.writeable
     assert array.flags.aligned
+    assert array.ctypes.data % 64 == 0
     assert np.copy(array).shape == (512, 1024)
 
 

@@ -17,9 +17,17 @@ from primal.engines._numba_vectors import (
     butterflies4,
     butterflies8,
     butterflies16,
+    double2,
+    double4,
+    double8,
+    double16,
     signed_butterflies,
-    wide_butterflies,
+    wide2,
+    wide4,
+    wide8,
+    wide_signed,
     write_turns,
+    write_wide_turns,
     write_words,
 )
 
@@ -74,21 +82,6 @@ def _wide_word(bits, scale_mantissa, scale_exponent, n_bits):
 
 
 @_kernel
-def _transform_signed(source, signs, target):
-    """Write H times the columns of `source`, (m, 8), with signs of all bits or none, to `target`.
-
-    Both may be the same array.
-    """
-    m = target.shape[0]
-    inner = _inner_rows(m)
-    for begin in range(0, m, inner):
-        for row in range(begin, begin + inner, 8):
-            signed_butterflies(source, row, signs, target)
-        _steps(target, begin, begin + inner, 8, inner)
-    _steps(target, 0, m, inner, m)
-
-
-@_kernel
 def _inner_rows(m):
     """Return how many rows to finish before others: a processor's nearest cache holds 512."""
     return m if m <= 512 else min(m // 8, 512)
@@ -121,25 +114,72 @@ def _steps(y, begin, end, half, size):
 
 
 @_kernel
-def _narrow_words(x, scale, first):
-    """Fill the columns of `first`, (m, 8), with the 64-bit words of 8 rows, zero behind them."""
-    scale_mantissa, scale_exponent = scale
-    d = x.shape[1]
-    first[d:] = _ZERO
-    factor = math.ldexp(np.float64(scale_mantissa), scale_exponent + 64)
-    n_done, outside = d // 8 * 8, 0
-    for i in range(0, n_done, 8):
-        outside |= write_words(x, i, factor, first)
-    if outside:
-        n_done = 0
+def _long_words(x, scale, row, words):
+    """Write the 64-bit words of eight columns of x, (8, d), zero beyond, to rows of `words`."""
+    words[row : row + 8] = _ZERO
     point = np.empty(1, dtype=np.float64)
-    for c in range(8):
-        for i in range(n_done, d):
+    for i in range(row, min(row + 8, x.shape[1])):
+        for c in range(8):
             point[0] = x[c, i]
             bits = point.view(np.uint64)[0]
-            word = _wide_word(bits, scale_mantissa, scale_exponent, 64)[1]
+            word = _wide_word(bits, scale[0], scale[1], 64)[1]
             minus = _ZERO - (bits >> _S63)
-            first[i, c] = (word ^ minus) - minus
+            words[i, c] = (word ^ minus) - minus
+
+
+@_kernel
+def _first_round(x, scale, signs, words):
+    """Write H S X of eight rows, (8, d), to `words`, (m, 8)."""
+    m = words.shape[0]
+    inner = _inner_rows(m)
+    factor = math.ldexp(np.float64(scale[0]), scale[1] + 64)
+    for begin in range(0, m, inner):
+        for row in range(begin, begin + inner, 8):
+            if row + 8 > x.shape[1] or write_words(x, row, factor, words):
+                _long_words(x, scale, row, words)
+            signed_butterflies(words, row, signs, words)
+        _steps(words, begin, begin + inner, 8, inner)
+    _steps(words, 0, m, inner, m)
+
+
+@_kernel
+def _block_turns(first, signs, third_signs, factors, column, y, turns):
+    """Write the turns of a block of frequencies to `turns` from a column on.
+
+    The steps of a transform may be done in any order: those of the second end, and those of the
+    third begin, with the rows farthest from each other, in one pass; the third ends with neighbors.
+    """
+    m = y.shape[0]
+    inner = _inner_rows(m)
+    far = _last_half(inner if inner < m else 8, m)
+    near = min(inner, far)
+    for begin in range(0, m, inner):
+        for row in range(begin, begin + inner, 8):
+            signed_butterflies(first, row, signs, y)
+        _steps(y, begin, begin + inner, 8, near)
+    _steps(y, 0, m, inner, far)
+    for row in range(far):
+        if m == 16 * far:
+            double16(y, row, far, third_signs)
+        elif m == 8 * far:
+            double8(y, row, far, third_signs)
+        elif m == 4 * far:
+            double4(y, row, far, third_signs)
+        else:
+            double2(y, row, far, third_signs)
+    _steps(y, 0, m, inner, far)
+    for begin in range(0, m, inner):
+        _steps(y, begin, begin + inner, 8, near)
+        for row in range(begin, begin + inner, 8):
+            write_turns(y, row, factors, column + row, turns)
+
+
+@_kernel
+def _last_half(half, size):
+    """Return the distance of rows in the last pass of `_steps`."""
+    while size > 8 * half and size != 16 * half:
+        half *= 8
+    return half
 
 
 @_kernel
@@ -155,14 +195,12 @@ def _eight_rows(x, start):
 @_kernel
 def _tile_turns(x, scale, signs, factors, first, y, turns):
     """Write the uint32 turns of 8 rows; `first` and `y`, (m, 8), are room for the words."""
-    m = first.shape[0]
-    _narrow_words(x, scale, first)
-    _transform_signed(first, signs[0], first)
-    for b in range((signs.shape[0] - 1) // 2):
-        _transform_signed(first, signs[1 + 2 * b], y)
-        _transform_signed(y, signs[2 + 2 * b], y)
-        for row in range(0, m, 8):
-            write_turns(y, row, factors, b * m + row, turns)
+    m, n_blocks = first.shape[0], (signs.shape[0] - 1) // 2
+    _first_round(x, scale, signs[0], first)
+    for b in range(n_blocks):
+        # What has been read for the last time may be written over: half the memory.
+        room = y if b + 1 < n_blocks else first
+        _block_turns(first, signs[1 + 2 * b], signs[2 + 2 * b], factors, b * m, room, turns)
 
 
 @_kernel
@@ -191,25 +229,22 @@ def features(x, scale, signs, factors, skip, k, finish, out):
 
 
 @_kernel
-def _wide_transform(high, low):
-    """Replace the columns of 128-bit words, (m, 8) in two parts, by H times each."""
-    m, half = low.shape[0], 1
+def _wide_transform(high, low, signs, high_out, low_out):
+    """Write H times the columns of 128-bit words, (m, 8) in two parts, with signs."""
+    m, half = low.shape[0], 8
+    for row in range(0, m, 8):
+        wide_signed(high, low, row, signs, high_out, low_out)
     while half < m:
-        for first in range(0, m, 2 * half):
+        radix = min(m // half, 8)
+        for first in range(0, m, radix * half):
             for row in range(first, first + half):
-                wide_butterflies(high, low, row, half)
-        half *= 2
-
-
-@_kernel
-def _wide_signed(high, low, signs, high_out, low_out):
-    for i in range(low.shape[0]):
-        sign = signs[i]
-        for c in range(low.shape[1]):
-            flipped = (low[i, c] ^ sign) - sign
-            # The borrow of minus zero is lost in the low word and kept in the high one.
-            carry = _U64(flipped == _ZERO) & sign
-            high_out[i, c], low_out[i, c] = (high[i, c] ^ sign) + carry, flipped
+                if radix == 8:
+                    wide8(high_out, low_out, row, half)
+                elif radix == 4:
+                    wide4(high_out, low_out, row, half)
+                else:
+                    wide2(high_out, low_out, row, half)
+        half *= radix
 
 
 @_kernel
@@ -234,23 +269,15 @@ def wide_features(x_bits, scale, signs, factors, skip, k, finish, out):
                 high, low = _wide_word(bits, scale_mantissa, scale_exponent, 128)
                 minus = _ZERO - (bits >> _S63)
                 low = (low ^ minus) - minus
+                # The borrow of minus zero is lost in the low word and kept in the high one.
                 high = (high ^ minus) + (_U64(low == _ZERO) & minus)
                 first[i, c], first_low[i, c] = high, low
-        _wide_signed(first, first_low, signs[0], first, first_low)
-        _wide_transform(first, first_low)
+        _wide_transform(first, first_low, signs[0], first, first_low)
         for b in range((signs.shape[0] - 1) // 2):
-            _wide_signed(first, first_low, signs[1 + 2 * b], y, y_low)
-            _wide_transform(y, y_low)
-            _wide_signed(y, y_low, signs[2 + 2 * b], y, y_low)
-            _wide_transform(y, y_low)
-            for j in range(m):
-                factor = factors[b * m + j]
-                for c in range(some):
-                    low = y_low[j, c]
-                    middle = (low >> _S32) * factor + (((low & _LOW32) * factor) >> _S32)
-                    # Bit 63 of the low word of the product rounds, halves up.
-                    top = (middle >> _U64(31)) & _ONE
-                    tile[c, b * m + j] = y[j, c] * factor + (middle >> _S32) + top
+            _wide_transform(first, first_low, signs[1 + 2 * b], y, y_low)
+            _wide_transform(y, y_low, signs[2 + 2 * b], y, y_low)
+            for row in range(0, m, 8):
+                write_wide_turns(y, y_low, row, factors, b * m + row, tile)
         for c in range(some):
             write_row64(tile[c, skip : skip + k], finish, out[start + c])
 

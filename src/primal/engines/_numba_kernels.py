@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
-from primal.engines._numba_vectors import add_product
+from primal.engines._numba_vectors import add_product, widest_vectors
 from primal.turns import Cosine32, Cosine64, Sine32, Sine64
 
 _F32 = np.float32
@@ -27,12 +27,17 @@ _U64 = np.uint64
 _S0, _S1, _S2 = (_F32(c) for c in Sine32.coefficients)
 _C0, _C1, _C2, _C3 = (_F32(c) for c in Cosine32.coefficients)
 _COSINE64, _SINE64 = Cosine64.coefficients, Sine64.coefficients
-_PI4_HEAD, _PI4_REST, _PI4 = _F32(Sine32.head), _F32(Sine32.rest), _F32(Sine32.whole)
+_PI4_HEAD, _PI4_REST = _F32(Sine32.head * 2.0**-29), _F32(Sine32.rest * 2.0**-29)
+_PI4 = _F32(Sine32.whole)
 _TAIL = np.int32((1 << Sine32.tail_bits) - 1)
+_HEAD = np.int32(-(1 << Sine32.tail_bits))
+# Bits below an exponent of -6 count units of 2**-29: a tail becomes a float without conversion.
+_TAIL_ONE = np.int32((127 - 6) << 23)
+_TAIL_ZERO = _F32(2.0**-6)
 _ONE = _F32(1.0)
 _TO_UNIT = _F32(2.0**-29)
-_EIGHTH = _U32(1 << 29)
-_THIRTY = _U32(30)
+_TWO = _U32(2)
+_EIGHTH, _QUARTER, _SIGN = _U32(1 << 29), _U32(1 << 30), _U32(1 << 31)
 _HALF_ULP = _U64(1 << 31)
 _THIRTY_TWO = _U64(32)
 # Adding this to a fraction rounds it to units of 2**-32 and leaves them in its low 32 bits.
@@ -48,31 +53,31 @@ _contracted = njit(cache=True, nogil=True, fastmath={"contract"})
 
 @_inlined
 def _waves(u):
-    """Return (cos, sin) of a uint32 turn: the operations of ``primal.turns.waves``."""
-    quadrant = _U32(_U32(u + _EIGHTH) >> _THIRTY)
-    rest = np.int32(_U32(u - _U32(quadrant << _THIRTY)))
-    size = np.int32(abs(rest))
-    tail = np.int32(size & _TAIL)
-    t_head = _F32(np.int32(size - tail)) * _TO_UNIT
-    t_tail = _F32(tail) * _TO_UNIT
-    t = _F32(size) * _TO_UNIT
+    """Return (cos, sin) of a uint32 turn: the bits of ``primal.turns.waves`` in fewer operations.
+
+    Scaling by a power of two is exact and moves into constants; the head and the tail of t add up,
+    rounded once, to t; the sine is negative in the second half of a turn, the cosine in the two
+    middle quarters, also where they round to zero.
+    """
+    size = np.int32(abs(np.int32(np.int32(u << _TWO) >> _TWO)))
+    head = _F32(np.int32(size & _HEAD))
+    tail = np.int32((size & _TAIL) | _TAIL_ONE).view(_F32) - _TAIL_ZERO
+    t = head * _TO_UNIT + tail
     y = t * t
     cosine = (((_C3 * y + _C2) * y + _C1) * y + _C0) * y + _ONE
-    linear = t_head * _PI4_REST + t_tail * _PI4
+    linear = head * _PI4_REST + tail * _PI4
     small = linear + (t * y) * ((_S2 * y + _S1) * y + _S0)
-    sine = t_head * _PI4_HEAD + small
-    sine = -sine if rest < np.int32(0) else sine
-    odd = (quadrant & _U32(1)) != _U32(0)
-    # Times -1 flips the sign exactly, also of zero.
-    cos_sign = _ONE - _F32(np.int32(_U32(quadrant + _U32(1)) & _U32(2)))
-    sin_sign = _ONE - _F32(np.int32(quadrant & _U32(2)))
-    cos = (sine if odd else cosine) * cos_sign
-    sin = (cosine if odd else sine) * sin_sign
-    return cos, sin
+    sine = head * _PI4_HEAD + small
+    odd = (_U32(u + _EIGHTH) & _QUARTER) != _U32(0)
+    cos, sin = (sine, cosine) if odd else (cosine, sine)
+    cos_bits = _U32(np.float32(cos).view(_U32) | _U32(_U32(u + _QUARTER) & _SIGN))
+    sin_bits = _U32(np.float32(sin).view(_U32) | _U32(u & _SIGN))
+    return np.uint32(cos_bits).view(_F32), np.uint32(sin_bits).view(_F32)
 
 
 @_kernel
 def _write_block(turns, amplitudes, cos_out, sin_out):
+    widest_vectors()
     for i in range(sin_out.shape[0]):
         cos, sin = _waves(turns[i])
         cos_out[i] = cos * amplitudes[i]
@@ -81,6 +86,7 @@ def _write_block(turns, amplitudes, cos_out, sin_out):
 
 @_kernel
 def _write_interleaved(turns, amplitudes, out):
+    widest_vectors()
     for i in range(out.shape[0] // 2):
         cos, sin = _waves(turns[i])
         out[2 * i] = cos * amplitudes[i]
@@ -114,16 +120,17 @@ def write_row(turns, finish, out):
 @_inlined
 def _waves64(u):
     """Return (cos, sin) of a uint64 turn: the operations of ``primal.turns.waves``."""
-    quadrant = (u + _U64(1 << 61)) >> _U64(62)
-    t = np.float64(np.int64(u - (quadrant << _U64(62)))) * 2.0**-61
+    shifted = u + _U64(1 << 61)
+    t = np.float64(np.int64(u << _U64(2))) * 2.0**-63
     y = t * t
     cosine = _horner64(_COSINE64, y) * y + 1.0
     sine = _horner64(_SINE64, y) * t
-    odd = (quadrant & _U64(1)) != _U64(0)
-    # Times -1 flips the sign exactly, also of zero.
-    cos_sign = 1.0 - np.float64((quadrant + _U64(1)) & _U64(2))
-    sin_sign = 1.0 - np.float64(quadrant & _U64(2))
-    return (sine if odd else cosine) * cos_sign, (cosine if odd else sine) * sin_sign
+    odd = (shifted & _U64(1 << 62)) != _U64(0)
+    cos, sin = (sine, cosine) if odd else (cosine, sine)
+    # A sign is flipped exactly, also of zero.
+    cos_bits = np.float64(cos).view(_U64) ^ ((shifted + _U64(1 << 62)) & _U64(1 << 63))
+    sin_bits = np.float64(sin).view(_U64) ^ (shifted & _U64(1 << 63))
+    return np.uint64(cos_bits).view(np.float64), np.uint64(sin_bits).view(np.float64)
 
 
 @_inlined
@@ -136,6 +143,7 @@ def _horner64(coefficients, y):
 
 @_kernel
 def _write_block64(turns, amplitudes, cos_out, sin_out):
+    widest_vectors()
     for i in range(sin_out.shape[0]):
         cos, sin = _waves64(turns[i])
         cos_out[i], sin_out[i] = cos * amplitudes[i], sin * amplitudes[i]

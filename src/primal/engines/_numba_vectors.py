@@ -6,6 +6,7 @@ shorter vectors LLVM takes several.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
@@ -45,18 +46,22 @@ def _splat(builder: Any, value: Any) -> Any:
     return builder.shuffle_vector(one, vector, mask)
 
 
-def _sums(builder: Any, rows: list[Any]) -> list[Any]:
-    """Return the transform of 2, 4, 8 or 16 vectors."""
-    floating = isinstance(rows[0].type.element, (ir.FloatType, ir.DoubleType))
-    plus, minus = (builder.fadd, builder.fsub) if floating else (builder.add, builder.sub)
+def _sums(rows: list[Any], pair: Callable[[Any, Any], tuple[Any, Any]]) -> list[Any]:
+    """Return the transform of 2, 4, 8 or 16 values, by the sum and the difference of two."""
     half = 1
     while half < len(rows):
         for i in range(len(rows)):
             if not i & half:
-                a, b = rows[i], rows[i + half]
-                rows[i], rows[i + half] = plus(a, b), minus(a, b)
+                rows[i], rows[i + half] = pair(rows[i], rows[i + half])
         half *= 2
     return rows
+
+
+def _pair(builder: Any, kind: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Return the function that makes sum and difference of two vectors of a type of Numba."""
+    floating = isinstance(kind, types.Float)
+    plus, minus = (builder.fadd, builder.fsub) if floating else (builder.add, builder.sub)
+    return lambda a, b: (plus(a, b), minus(a, b))
 
 
 def _butterflies(size: int) -> Any:
@@ -69,7 +74,7 @@ def _butterflies(size: int) -> Any:
             for _ in range(size - 1):
                 places.append(builder.add(places[-1], step))
             pointers = [_row(context, builder, kind, array, place) for place in places]
-            rows = _sums(builder, [builder.load(at, align=4) for at in pointers])
+            rows = _sums([builder.load(at, align=4) for at in pointers], _pair(builder, kind.dtype))
             for value, at in zip(rows, pointers, strict=True):
                 builder.store(value, at, align=4)
             return context.get_dummy_value()
@@ -80,6 +85,36 @@ def _butterflies(size: int) -> Any:
 
 
 butterflies2, butterflies4, butterflies8, butterflies16 = map(_butterflies, (2, 4, 8, 16))
+
+
+def _double_butterflies(size: int) -> Any:
+    """Return the function (y, row, stride, signs) that transforms rows, signs and transforms again.
+
+    `signs` (m,) have all bits set for minus.
+    """
+
+    def butterflies(typing_context: Any, y: Any, row: Any, stride: Any, signs: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            array, first, step, sign_array = arguments
+            kind, sign_kind, places = signature.args[0], signature.args[3], [first]
+            for _ in range(size - 1):
+                places.append(builder.add(places[-1], step))
+            pointers = [_row(context, builder, kind, array, place) for place in places]
+            pair = _pair(builder, kind.dtype)
+            rows = _sums([builder.load(at, align=8) for at in pointers], pair)
+            for number, place in enumerate(places):
+                sign = _element(context, builder, sign_kind, sign_array, place)
+                rows[number] = builder.sub(builder.xor(rows[number], sign), sign)
+            for value, at in zip(_sums(rows, pair), pointers, strict=True):
+                builder.store(value, at, align=8)
+            return context.get_dummy_value()
+
+        return types.void(y, types.int64, types.int64, signs), generate
+
+    return _intrinsic(butterflies)
+
+
+double2, double4, double8, double16 = map(_double_butterflies, (2, 4, 8, 16))
 
 
 @_intrinsic
@@ -94,13 +129,13 @@ def signed_butterflies(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         from_array, start, sign_array, to_array = arguments
         from_kind, _, sign_kind, to_kind = signature.args
-        rows, places = [], []
+        rows, places, pair = [], [], _pair(builder, from_kind.dtype)
         for offset in range(8):
             places.append(builder.add(start, ir.Constant(_I64, offset)))
             at = _row(context, builder, from_kind, from_array, places[-1])
             sign = _element(context, builder, sign_kind, sign_array, places[-1])
             rows.append(builder.sub(builder.xor(builder.load(at, align=8), sign), sign))
-        for value, place in zip(_sums(builder, rows), places, strict=True):
+        for value, place in zip(_sums(rows, pair), places, strict=True):
             builder.store(value, _row(context, builder, to_kind, to_array, place), align=8)
         return context.get_dummy_value()
 
@@ -117,14 +152,17 @@ def write_words(typing_context: Any, x: Any, column: Any, factor: Any, words: An
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, start, by, out = arguments
         kind, _, _, out_kind = signature.args
-        double = ir.DoubleType()
-        vector = ir.VectorType(double, _LANES)
-        fused = cgutils.get_or_insert_function(
-            builder.module, ir.FunctionType(vector, [vector] * 3), "llvm.fma.v8f64"
-        )
+        vector = ir.VectorType(ir.DoubleType(), _LANES)
+
+        def call(name: str, *values: Any) -> Any:
+            kind = ir.FunctionType(vector, [vector] * len(values))
+            function = cgutils.get_or_insert_function(builder.module, kind, f"llvm.{name}.v8f64")
+            return builder.call(function, values)
+
         factors = _splat(builder, by)
         zero, one, half, limit, up = (
-            _splat(builder, ir.Constant(double, v)) for v in (0.0, 1.0, 0.5, 2.0**51, 1.5 * 2.0**52)
+            _splat(builder, ir.Constant(ir.DoubleType(), v))
+            for v in (0.0, 1.0, 0.5, 2.0**51, 1.5 * 2.0**52)
         )
         up_bits = builder.bitcast(up, ir.VectorType(_I64, _LANES))
         width = context.make_array(kind)(context, builder, value=array).shape
@@ -134,25 +172,14 @@ def write_words(typing_context: Any, x: Any, column: Any, factor: Any, words: An
             index = builder.add(builder.mul(width, ir.Constant(_I64, lane)), start)
             point = builder.load(_pointer(context, builder, kind, array, index, _LANES), align=4)
             point = point if kind.dtype == types.float64 else builder.fpext(point, vector)
-            minus = builder.fcmp_ordered("<", point, zero)
-            size = builder.select(minus, builder.fneg(point), point)
-            product = builder.fmul(size, factors)
-            outside = builder.or_(outside, builder.fcmp_unordered(">=", product, limit))
-            rest = builder.call(fused, (size, factors, builder.fneg(product)))  # exact
-            whole = builder.fsub(builder.fadd(product, up), up)  # to the nearest
-            off = builder.fsub(product, whole)
-            # In the middle the rest decides; elsewhere it is too small to.
-            higher = builder.and_(
-                builder.fcmp_ordered("==", off, half), builder.fcmp_ordered(">=", rest, zero)
-            )
-            lower = builder.and_(
-                builder.fcmp_ordered("==", off, builder.fneg(half)),
-                builder.fcmp_ordered("<", rest, zero),
-            )
+            size = call("fabs", point)
+            # To the nearest whole number, a half to an even one: from which it may still go up.
+            whole = builder.fsub(call("fma", size, factors, up), up)
+            beyond = call("fma", size, factors, builder.fneg(builder.fadd(whole, half)))
+            higher = builder.fcmp_ordered(">=", beyond, zero)
             whole = builder.select(higher, builder.fadd(whole, one), whole)
-            whole = builder.select(lower, builder.fsub(whole, one), whole)
-            whole = builder.select(minus, builder.fneg(whole), whole)
-            bits = builder.bitcast(builder.fadd(whole, up), up_bits.type)
+            outside = builder.or_(outside, builder.fcmp_unordered(">=", whole, limit))
+            bits = builder.bitcast(builder.fadd(call("copysign", whole, point), up), up_bits.type)
             rows.append(builder.sub(bits, up_bits))
         for offset, value in enumerate(_transposed(builder, rows)):
             place = builder.add(start, ir.Constant(_I64, offset))
@@ -162,27 +189,125 @@ def write_words(typing_context: Any, x: Any, column: Any, factor: Any, words: An
     return types.int64(x, types.int64, types.float64, words), generate
 
 
-@_intrinsic
-def wide_butterflies(typing_context: Any, high: Any, low: Any, row: Any, stride: Any) -> Any:
-    """Replace rows `row` and row + stride of 128-bit words, in two parts, by sum and difference."""
+def _wide_pair(builder: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
+    """Return the function that makes sum and difference of two vectors of (high, low) words."""
+    wide = ir.VectorType(_I64, _LANES)
 
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        highs, lows, first, step = arguments
-        high_kind, low_kind = signature.args[:2]
-        places = (first, builder.add(first, step))
-        high_at = [_row(context, builder, high_kind, highs, place) for place in places]
-        low_at = [_row(context, builder, low_kind, lows, place) for place in places]
-        (a, c), (b, d) = ([builder.load(at, align=8) for at in side] for side in (high_at, low_at))
-        total, wide = builder.add(b, d), ir.VectorType(_I64, _LANES)
+    def pair(one: Any, other: Any) -> tuple[Any, Any]:
+        (a, b), (c, d) = one, other
+        total = builder.add(b, d)
         carry = builder.zext(builder.icmp_unsigned("<", total, b), wide)
         borrow = builder.zext(builder.icmp_unsigned("<", b, d), wide)
-        builder.store(total, low_at[0], align=8)
-        builder.store(builder.sub(b, d), low_at[1], align=8)
-        builder.store(builder.add(builder.add(a, c), carry), high_at[0], align=8)
-        builder.store(builder.sub(builder.sub(a, c), borrow), high_at[1], align=8)
+        return (
+            (builder.add(builder.add(a, c), carry), total),
+            (builder.sub(builder.sub(a, c), borrow), builder.sub(b, d)),
+        )
+
+    return pair
+
+
+def _wide_butterflies(size: int) -> Any:
+    """Return the function (high, low, row, stride) that transforms rows of 128-bit words."""
+
+    def butterflies(typing_context: Any, high: Any, low: Any, row: Any, stride: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            places = [arguments[2]]
+            for _ in range(size - 1):
+                places.append(builder.add(places[-1], arguments[3]))
+            pointers = [
+                [_row(context, builder, kind, array, place) for kind, array in parts]
+                for place in places
+                for parts in [list(zip(signature.args[:2], arguments[:2], strict=True))]
+            ]
+            rows = [tuple(builder.load(at, align=8) for at in pair) for pair in pointers]
+            for values, pair in zip(_sums(rows, _wide_pair(builder)), pointers, strict=True):
+                for value, at in zip(values, pair, strict=True):
+                    builder.store(value, at, align=8)
+            return context.get_dummy_value()
+
+        return types.void(high, low, types.int64, types.int64), generate
+
+    return _intrinsic(butterflies)
+
+
+wide2, wide4, wide8 = map(_wide_butterflies, (2, 4, 8))
+
+
+@_intrinsic
+def wide_signed(
+    typing_context: Any, high: Any, low: Any, row: Any, signs: Any, high_out: Any, low_out: Any
+) -> Any:
+    """Do what `signed_butterflies` does for rows of 128-bit words in two parts."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        wide = ir.VectorType(_I64, _LANES)
+        zero = ir.Constant(wide, [0] * _LANES)
+        places = [builder.add(arguments[2], ir.Constant(_I64, offset)) for offset in range(8)]
+        rows = []
+        for place in places:
+            upper, lower = (
+                builder.load(_row(context, builder, kinds[i], arguments[i], place), align=8)
+                for i in (0, 1)
+            )
+            sign = _element(context, builder, kinds[3], arguments[3], place)
+            lower = builder.sub(builder.xor(lower, sign), sign)
+            # The borrow of minus zero is lost in the low word and kept in the high one.
+            carry = builder.zext(builder.icmp_unsigned("==", lower, zero), wide)
+            upper = builder.add(builder.xor(upper, sign), builder.and_(carry, sign))
+            rows.append((upper, lower))
+        for values, place in zip(_sums(rows, _wide_pair(builder)), places, strict=True):
+            for value, i in zip(values, (4, 5), strict=True):
+                at = _row(context, builder, kinds[i], arguments[i], place)
+                builder.store(value, at, align=8)
         return context.get_dummy_value()
 
-    return types.void(high, low, types.int64, types.int64), generate
+    return types.void(high, low, types.int64, signs, high_out, low_out), generate
+
+
+@_intrinsic
+def write_wide_turns(
+    typing_context: Any, high: Any, low: Any, first: Any, factors: Any, column: Any, turns: Any
+) -> Any:
+    """Write 64-bit turns of eight rows of 128-bit words to eight columns of `turns`, (8, k)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        low32, s31, s32, one = (
+            _splat(builder, ir.Constant(_I64, v)) for v in (2**32 - 1, 31, 32, 1)
+        )
+        rows = []
+        for offset in range(8):
+            by = ir.Constant(_I64, offset)
+            place = builder.add(arguments[2], by)
+            upper, lower = (
+                builder.load(_row(context, builder, kinds[i], arguments[i], place), align=8)
+                for i in (0, 1)
+            )
+            place = builder.add(arguments[4], by)
+            factor = _element(context, builder, kinds[3], arguments[3], place)
+            middle = builder.add(
+                builder.mul(builder.lshr(lower, s32), factor),
+                builder.lshr(builder.mul(builder.and_(lower, low32), factor), s32),
+            )
+            # Bit 63 of the low word of the product rounds, halves up.
+            top = builder.and_(builder.lshr(middle, s31), one)
+            total = builder.add(builder.mul(upper, factor), builder.lshr(middle, s32))
+            rows.append(builder.add(total, top))
+        _write_columns(context, builder, kinds[5], arguments[5], arguments[4], rows)
+        return context.get_dummy_value()
+
+    return types.void(high, low, types.int64, factors, types.int64, turns), generate
+
+
+def _write_columns(
+    context: Any, builder: Any, kind: Any, array: Any, column: Any, rows: list[Any]
+) -> None:
+    """Store eight vectors as eight columns of an array of eight rows."""
+    width = builder.extract_value(context.make_array(kind)(context, builder, value=array).shape, 1)
+    for lane, value in enumerate(_transposed(builder, rows)):
+        index = builder.add(builder.mul(width, ir.Constant(_I64, lane)), column)
+        builder.store(value, _pointer(context, builder, kind, array, index, _LANES), align=4)
 
 
 @_intrinsic
@@ -191,7 +316,8 @@ def write_turns(
 ) -> Any:
     """Write 32-bit turns of rows first .. first + 7 of y to eight columns of `turns`, (8, k).
 
-    The words are multiplied with the factors of the columns and rounded to the upper half.
+    The transform of the words is multiplied with the factors of the columns and rounded to the
+    upper half.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -199,20 +325,17 @@ def write_turns(
         kind, _, factor_kind, _, out_kind = signature.args
         half, shift = (_splat(builder, ir.Constant(_I64, v)) for v in (1 << 31, 32))
         narrow = ir.VectorType(_I32, _LANES)
-        rows = []
-        for offset in range(8):
-            by = ir.Constant(_I64, offset)
+        rows, offsets = [], [ir.Constant(_I64, offset) for offset in range(8)]
+        for by in offsets:
             at = _row(context, builder, kind, array, builder.add(start, by))
+            rows.append(builder.load(at, align=8))
+        rows = _sums(rows, _pair(builder, kind.dtype))
+        for number, by in enumerate(offsets):
             place = builder.add(column_start, by)
             factor = _element(context, builder, factor_kind, factor_array, place)
-            word = builder.add(builder.mul(builder.load(at, align=8), factor), half)
-            rows.append(builder.trunc(builder.lshr(word, shift), narrow))
-        width = context.make_array(out_kind)(context, builder, value=out).shape
-        width = builder.extract_value(width, 1)
-        for lane, value in enumerate(_transposed(builder, rows)):
-            index = builder.add(builder.mul(width, ir.Constant(_I64, lane)), column_start)
-            at = _pointer(context, builder, out_kind, out, index, _LANES)
-            builder.store(value, at, align=4)
+            word = builder.add(builder.mul(rows[number], factor), half)
+            rows[number] = builder.trunc(builder.lshr(word, shift), narrow)
+        _write_columns(context, builder, out_kind, out, column_start, rows)
         return context.get_dummy_value()
 
     return types.void(y, types.int64, factors, types.int64, turns), generate
@@ -254,3 +377,19 @@ def add_product(typing_context: Any, high: Any, low: Any, a: Any, b: Any) -> Any
 
     words = types.Tuple((types.int64, types.uint64))
     return words(types.int64, types.uint64, types.int64, types.int64), generate
+
+
+@_intrinsic
+def widest_vectors(typing_context: Any) -> Any:
+    """Let the compiler use the longest vectors of the processor in the function that calls this.
+
+    By itself it stays below 512 bits, for processors of ten years ago that slowed down.
+    """
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        # Not in llvmlite's list of attributes. Inlined, a function would lose it.
+        for attribute in ('"prefer-vector-width"="512"', "noinline"):
+            set.add(builder.function.attributes, attribute)
+        return context.get_dummy_value()
+
+    return types.void(), generate
