@@ -17,11 +17,14 @@ from primal.bases import HadamardTable
 from primal.torch._integers import LOW32, add_shifted, carried, round_turns, window
 from primal.turns import LARGEST_LOG2_TURNS
 
+# Of a round: kernels load these straight into registers, more of them by way of shared memory.
+_MOST_LONG_SIGNS = 256
+
 
 class HadamardTensors(NamedTuple):
     """A table on a device: signs of the rounds (0 or -1), row factors, and the scale."""
 
-    signs: Tensor  # int8 of shape (1 + 2 n_blocks, m): kernels read them for every few rows
+    signs: Tensor  # int32 or, many, int8 of shape (1 + 2 n_blocks, m)
     factors: Tensor  # int32 of shape (n_blocks m,)
     scale_mantissa: int  # scale = mantissa 2**exponent, of 53 bits
     scale_exponent: int
@@ -36,7 +39,8 @@ class HadamardTensors(NamedTuple):
     @classmethod
     def of(cls, table: HadamardTable, device: torch.device) -> HadamardTensors:
         fraction, exponent = math.frexp(table.scale)
-        arrays = (table.signs.astype(np.int8), table.factors.astype(np.int32))
+        few = table.m <= _MOST_LONG_SIGNS
+        arrays = table.signs.astype(np.int32 if few else np.int8), table.factors.astype(np.int32)
         signs, factors = (torch.from_numpy(array).to(device) for array in arrays)
         mantissa = int(math.ldexp(fraction, 53))
         columns = slice(table.skip, table.skip + table.shape[0])

@@ -22,7 +22,7 @@ from primal.torch._kernel_parts import fast_pair, jit, quotient, wave_pair, writ
 
 # By the rows of a block: rows and warps of a program, and log2 of A, B and C (found on an H200).
 _PLANS: dict[int, tuple[int, ...]] = {
-    64: (8, 2, 3, 3, 0),
+    64: (16, 4, 3, 3, 0),
     128: (4, 1, 4, 3, 0),
     256: (2, 1, 4, 4, 0),
     512: (1, 1, 2, 4, 3),
@@ -99,6 +99,9 @@ def _turned_columns(A: tl.constexpr, B: tl.constexpr, C: tl.constexpr):
 @jit
 def _signed(y, signs):
     wide = signs.to(tl.int64)
+    if signs.dtype == tl.int32:
+        # Both halves of a sign are the same: no need to make one of the other.
+        wide = (wide << 32) | signs.to(tl.uint32, bitcast=True).to(tl.int64)
     return (y ^ wide) - wide
 
 
@@ -186,10 +189,27 @@ def _block_turns(
     y = _there(_signed(first, tl.load(signs + (1 + 2 * block) * M + _columns(A, B, C))), A, B, C)
     third = tl.load(signs + (2 + 2 * block) * M + _turned_columns(A, B, C))
     y = _back(_signed(y, third), A, B, C)
-    y = tl.reshape(tl.permute(y, (1, 0, 2, 3)), (ROWS, M))
-    # Factors are positive; as unsigned numbers they take two products of half the length.
-    factor = tl.load(factors + block * M + tl.arange(0, M)).to(tl.uint32, bitcast=True).to(tl.int64)
-    return ((y * factor[None, :] + (1 << 31)) >> 32).to(tl.int32)
+    if C > 0:
+        turns = _turns(_in_order(y, ROWS, M), tl.load(factors + block * M + tl.arange(0, M)))
+    else:
+        # Turns are half as long as words to exchange; so few factors are no trouble in any order.
+        turns = _turns(y, tl.load(factors + block * M + _columns(A, B, C)))
+        turns = _in_order(turns, ROWS, M)
+    return turns
+
+
+@jit
+def _in_order(y, ROWS: tl.constexpr, M: tl.constexpr):
+    return tl.reshape(tl.permute(y, (1, 0, 2, 3)), (ROWS, M))
+
+
+@jit
+def _turns(y, factors):
+    """Return the upper words of y times the factors, rounded: a wide product and a narrow one."""
+    factor = factors.to(tl.uint32, bitcast=True)
+    wide = y.to(tl.uint32).to(tl.uint64) * factor.to(tl.uint64) + (1 << 31)
+    top = (wide >> 32).to(tl.uint32) + (y >> 32).to(tl.uint32) * factor
+    return top.to(tl.int32, bitcast=True)
 
 
 @jit

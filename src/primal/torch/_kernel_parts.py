@@ -154,9 +154,10 @@ def wave_pair(turns, valid=None):
     size = tl.abs(turns << 2).to(tl.uint32, bitcast=True)
     head = (size & _HEAD).to(tl.float32)
     tail = ((size & _TAIL) | _TAIL_ONE).to(tl.float32, bitcast=True) - _TAIL_ZERO
-    t = tl.fma(head, tl.full(head.shape, _UNIT, tl.float32), tail)
+    unit = tl.full(head.shape, _UNIT, tl.float32)
     if valid is not None:
-        t = tl.where(valid, t, float("nan"))
+        unit = tl.where(valid, unit, float("nan"))
+    t = tl.fma(head, unit, tail)
     y = t * t
     cosine = (((_C3 * y + _C2) * y + _C1) * y + _C0) * y + 1.0
     linear = head * _PI4_REST + tail * _PI4
