@@ -33,7 +33,7 @@ def n_threads() -> int:
 def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) -> None:
     """Call work(first, last) on pieces of the rows, several at a time.
 
-    Pieces have at least `least_rows` rows. An error in any piece is raised here, after all
+    Pieces have at least about `least_rows` rows. An error in any piece is raised here, after all
     have ended.
 
     Each thread takes the next piece when it is done with one, not an equal share: for a while
@@ -46,7 +46,9 @@ def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) ->
         work(0, n_rows)
         return
     n_pieces = min(_PIECES_PER_THREAD * n_workers, n_largest)
-    pieces = iter(list(pairwise(n_rows * i // n_pieces for i in range(n_pieces + 1))))
+    # Some kernels take eight rows at a time, whether there are eight or not.
+    bounds = {n_rows * i // n_pieces & ~7 for i in range(n_pieces)} | {n_rows}
+    pieces = iter(list(pairwise(sorted(bounds))))
 
     def work_on() -> None:
         for piece in pieces:  # a list's iterator gives every piece to one thread

@@ -18,7 +18,7 @@ import math
 import numpy as np
 from numba import njit
 
-from primal.engines._numba_vectors import add_product, widest_vectors
+from primal.engines._numba_vectors import add_product
 from primal.turns import Cosine32, Cosine64, Sine32, Sine64
 
 _F32 = np.float32
@@ -77,7 +77,6 @@ def _waves(u):
 
 @_kernel
 def _write_block(turns, amplitudes, cos_out, sin_out):
-    widest_vectors()
     for i in range(sin_out.shape[0]):
         cos, sin = _waves(turns[i])
         cos_out[i] = cos * amplitudes[i]
@@ -86,7 +85,6 @@ def _write_block(turns, amplitudes, cos_out, sin_out):
 
 @_kernel
 def _write_interleaved(turns, amplitudes, out):
-    widest_vectors()
     for i in range(out.shape[0] // 2):
         cos, sin = _waves(turns[i])
         out[2 * i] = cos * amplitudes[i]
@@ -143,7 +141,6 @@ def _horner64(coefficients, y):
 
 @_kernel
 def _write_block64(turns, amplitudes, cos_out, sin_out):
-    widest_vectors()
     for i in range(sin_out.shape[0]):
         cos, sin = _waves64(turns[i])
         cos_out[i], sin_out[i] = cos * amplitudes[i], sin * amplitudes[i]

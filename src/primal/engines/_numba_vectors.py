@@ -6,7 +6,7 @@ shorter vectors LLVM takes several.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from llvmlite import ir
@@ -294,18 +294,19 @@ def write_wide_turns(
             top = builder.and_(builder.lshr(middle, s31), one)
             total = builder.add(builder.mul(upper, factor), builder.lshr(middle, s32))
             rows.append(builder.add(total, top))
-        _write_columns(context, builder, kinds[5], arguments[5], arguments[4], rows)
+        lanes = _transposed(builder, rows)
+        _write_columns(context, builder, kinds[5], arguments[5], arguments[4], lanes)
         return context.get_dummy_value()
 
     return types.void(high, low, types.int64, factors, types.int64, turns), generate
 
 
 def _write_columns(
-    context: Any, builder: Any, kind: Any, array: Any, column: Any, rows: list[Any]
+    context: Any, builder: Any, kind: Any, array: Any, column: Any, lanes: list[Any]
 ) -> None:
-    """Store eight vectors as eight columns of an array of eight rows."""
+    """Store eight vectors at a column of an array of eight rows."""
     width = builder.extract_value(context.make_array(kind)(context, builder, value=array).shape, 1)
-    for lane, value in enumerate(_transposed(builder, rows)):
+    for lane, value in enumerate(lanes):
         index = builder.add(builder.mul(width, ir.Constant(_I64, lane)), column)
         builder.store(value, _pointer(context, builder, kind, array, index, _LANES), align=4)
 
@@ -323,8 +324,7 @@ def write_turns(
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         array, start, factor_array, column_start, out = arguments
         kind, _, factor_kind, _, out_kind = signature.args
-        half, shift = (_splat(builder, ir.Constant(_I64, v)) for v in (1 << 31, 32))
-        narrow = ir.VectorType(_I32, _LANES)
+        half = _splat(builder, ir.Constant(_I64, 1 << 31))
         rows, offsets = [], [ir.Constant(_I64, offset) for offset in range(8)]
         for by in offsets:
             at = _row(context, builder, kind, array, builder.add(start, by))
@@ -334,8 +334,8 @@ def write_turns(
             place = builder.add(column_start, by)
             factor = _element(context, builder, factor_kind, factor_array, place)
             word = builder.add(builder.mul(rows[number], factor), half)
-            rows[number] = builder.trunc(builder.lshr(word, shift), narrow)
-        _write_columns(context, builder, out_kind, out, column_start, rows)
+            rows[number] = builder.bitcast(word, ir.VectorType(_I32, 2 * _LANES))
+        _write_columns(context, builder, out_kind, out, column_start, _upper_halves(builder, rows))
         return context.get_dummy_value()
 
     return types.void(y, types.int64, factors, types.int64, turns), generate
@@ -354,6 +354,31 @@ def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
                 rows[i], rows[i + half] = (builder.shuffle_vector(a, b, mask) for mask in masks)
         half *= 2
     return rows
+
+
+def _upper_halves(builder: Any, rows: list[Any]) -> list[Any]:
+    """Return the columns of the upper halves of eight vectors of eight words, given as halves.
+
+    On the way a vector holds all rows so far of one lane side by side, then those of the next.
+    """
+
+    def picked(a: Any, b: Any, places: Iterable[int]) -> Any:
+        mask = list(places)
+        kind = ir.VectorType(_I32, len(mask))
+        return builder.shuffle_vector(a, b, ir.Constant(kind, mask))
+
+    def joined(a: Any, b: Any, n_rows: int, lanes: range) -> Any:
+        starts = (side + n_rows * lane for lane in lanes for side in (0, 2 * _LANES))
+        return picked(a, b, (start + row for start in starts for row in range(n_rows)))
+
+    odd = [i + 2 * lane for lane in range(_LANES) for i in (1, 1 + 2 * _LANES)]
+    twos = [picked(a, b, odd) for a, b in zip(rows[::2], rows[1::2], strict=True)]
+    fours = [
+        [joined(a, b, 2, lanes) for a, b in zip(twos[::2], twos[1::2], strict=True)]
+        for lanes in (range(4), range(4, 8))
+    ]
+    eights = [joined(a, b, 4, lanes) for a, b in fours for lanes in (range(2), range(2, 4))]
+    return [picked(v, v, range(i, i + _LANES)) for v in eights for i in (0, _LANES)]
 
 
 @_intrinsic
@@ -377,19 +402,3 @@ def add_product(typing_context: Any, high: Any, low: Any, a: Any, b: Any) -> Any
 
     words = types.Tuple((types.int64, types.uint64))
     return words(types.int64, types.uint64, types.int64, types.int64), generate
-
-
-@_intrinsic
-def widest_vectors(typing_context: Any) -> Any:
-    """Let the compiler use the longest vectors of the processor in the function that calls this.
-
-    By itself it stays below 512 bits, for processors of ten years ago that slowed down.
-    """
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        # Not in llvmlite's list of attributes. Inlined, a function would lose it.
-        for attribute in ('"prefer-vector-width"="512"', "noinline"):
-            set.add(builder.function.attributes, attribute)
-        return context.get_dummy_value()
-
-    return types.void(), generate

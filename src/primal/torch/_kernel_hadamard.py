@@ -31,7 +31,7 @@ _PLANS: dict[int, tuple[int, ...]] = {
     4096: (1, 4, 3, 5, 4),
 }
 # Gradients hold more numbers at once.
-_GRADIENT_PLANS = _PLANS | {512: (1, 2, 3, 3, 3), 4096: (1, 8, 3, 5, 4)}
+_GRADIENT_PLANS = _PLANS | {1024: (1, 2, 2, 4, 4)}
 _LARGE_PLAN = (1, 8)
 _UP_32, _DOWN_32, _UP_52 = (tl.constexpr(2.0**power) for power in (32, -32, 52))
 _BITS_OF_UP_52 = tl.constexpr((1023 + 52) << 52)
