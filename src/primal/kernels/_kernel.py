@@ -79,6 +79,7 @@ def _squared(t: np.ndarray) -> np.ndarray:
 def _matern(degrees: int, polynomial: Callable[[np.ndarray], np.ndarray]) -> Kernel:
     def values(t: np.ndarray) -> np.ndarray:
         r = np.sqrt(2.0 * degrees * _squared(t))  # sqrt(2 nu) |t| / l, with 1 / l = sqrt(2 gamma)
+        r = np.minimum(r, 1e3)  # where the kernel is 0, and not a product of it with infinity
         return polynomial(r) * np.exp(-r)
 
     bases = ("orthogonal", "hadamard", "kronecker", "table")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -203,22 +204,20 @@ class PrimePositions(ColumnCodes):
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         try:
             array = validate_data(self, X, dtype="numeric", reset=reset)
-            whole = array if array.dtype.kind in "iub" else np.rint(array)
         except TypeError:
-            dates = _date_type(X)
-            if not dates:
-                raise
-            raise DataError(
-                f"positions must be whole numbers, got {dates}. Count dates in a unit, such as "
-                "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
-            ) from None
+            _reject_dates(X)
+            raise
+        if array.dtype.kind not in "iubf":  # of a list
+            _reject_dates(X)
+            raise DataError("positions must be whole numbers of 64 bits, got others in X.")
         if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
             raise DataError(
                 f"positions must be below 2**63, got {array.max()}: subtract the smallest."
             )
         if array.dtype.kind in "iub":
             return array.astype(np.int64)
-        wrong = (whole != array) | (np.abs(array) > _LARGEST_EXACT_FLOAT)
+        whole = np.rint(array)
+        wrong = (whole != array) | (np.abs(array) > np.float64(_LARGEST_EXACT_FLOAT))
         if wrong.any():
             row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
             raise DataError(
@@ -228,15 +227,20 @@ class PrimePositions(ColumnCodes):
         return whole.astype(np.int64)
 
 
-def _date_type(X: Any) -> str:
-    """Return the type of the dates or durations in X; empty without any."""
+def _reject_dates(X: Any) -> None:
+    """Raise a DataError with advice if there are dates or durations in X."""
+    if sparse.issparse(X):
+        return
     kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [])
     named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
-    if named or sparse.issparse(X):
-        return "".join(named[:1])
     with raised_as(DataError, "X must be an array of numbers or dates"):
         values = np.asarray(X, dtype=object).ravel()
-    return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
+    named += [type(value).__name__ for value in values if isinstance(value, _DATES)]
+    if named:
+        raise DataError(
+            f"positions must be whole numbers, got {named[0]}. Count dates in a unit, such as "
+            "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
+        ) from None
 
 
 def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:
@@ -320,7 +324,7 @@ class PrimeHasher(ColumnCodes):
             known: dict[object, int] = {}  # each different value of a column is hashed once
             for i, value in enumerate(column.tolist()):
                 key = (type(value), value)
-                if key not in known:
+                if not isinstance(value, Hashable) or key not in known:
                     known[key] = stable_position(value)
                 positions[i, j] = known[key]
         return positions

@@ -47,6 +47,11 @@ class ManyTargets(RegressorMixin):
 
     _y_options: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
+    @staticmethod
+    def _floats(y: np.ndarray) -> np.ndarray:
+        with raised_as(DataError, "y must hold numbers"):
+            return y.astype(np.float64)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
         tags.target_tags.multi_output = True

@@ -59,9 +59,13 @@ class Sums:
     def add_targets(self, Y: np.ndarray) -> None:
         """Count rows of targets (n, m); their features come by `add_features`."""
         apart = Y - self.origin
+        with np.errstate(over="ignore"):
+            squares = self.target_squares + np.square(apart).sum(axis=0)
+        if not np.isfinite(squares).all():
+            raise DataError("y has numbers whose squares are beyond float64: scale y.")
         self.n_rows += len(Y)
         self.target_sums += apart.sum(axis=0)
-        self.target_squares += np.square(apart).sum(axis=0)
+        self.target_squares = squares
 
     def add_features(self, Z: np.ndarray, Y: np.ndarray) -> None:
         """Add features (n, D) of rows whose targets (n, m) have been counted."""

@@ -15,11 +15,17 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import whole_number
+from primal._checks import raised_as, whole_number
 from primal._memory import new_array
 from primal._specs import from_spec
 from primal.engines import row_blocks
-from primal.errors import NotInvertibleError, ParameterError, PhaseWrapWarning, SpecError
+from primal.errors import (
+    DataError,
+    NotInvertibleError,
+    ParameterError,
+    PhaseWrapWarning,
+    SpecError,
+)
 from primal.kernels import (
     KERNELS,
     KernelSum,
@@ -140,6 +146,10 @@ def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray)
             f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5; "
             f"gamma = {shown} or less would do (safe_gamma_){how}."
         )
+    try:
+        m.decode(np.empty((0, m.D)))
+    except NotInvertibleError as error:
+        return str(error)
     return ""
 
 
@@ -344,6 +354,7 @@ class PrimeFeatures(
 
     @property
     def condition_number_(self) -> float:
+        check_is_fitted(self)
         return self.map_.basis.condition_number
 
     def _new_map(
@@ -392,6 +403,8 @@ class PrimeFeatures(
 
     def _note_range(self, X: Any) -> None:
         low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
+        if self.n_samples_seen_:
+            require_range(self.map_, low, high)
         self.data_min_ = np.minimum(self.data_min_, low).astype(np.float64)
         self.data_max_ = np.maximum(self.data_max_, high).astype(np.float64)
         self.n_samples_seen_ += X.shape[0]
@@ -409,9 +422,18 @@ class PrimeFeatures(
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
     """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
     out = new_array((X.shape[0], m.D), np.dtype(dtype))
+    if not sparse.issparse(X):
+        return m.encode(X, dtype=dtype, out=out)
     for rows in row_blocks(len(out), m.D, BLOCK_FEATURES):
-        m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
+        with raised_as(DataError, f"rows {rows.start} to {rows.stop - 1} of X", keep=()):
+            m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
     return out
+
+
+def require_range(m: KernelPrime, low: np.ndarray, high: np.ndarray) -> None:
+    """Raise a DataError unless every x between `low` and `high` (d,) has features."""
+    with raised_as(DataError, "the least (row 0) and the largest (row 1) of X", keep=()):
+        m.turns(np.stack([low, high]))
 
 
 def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:

@@ -96,10 +96,12 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         if first:
             self.features_ = fitted_features(self, X, weights)
             self._start(y)
-        else:
-            self.features_.partial_fit(X)
+            features = self.features_
+        else:  # a part that is rejected changes nothing
+            features = copy(self.features_).partial_fit(X)
         if part:
             self._meet(y, classes)
+        self.features_ = features
         learn = self._add if part else self._learn
         learn(X, self._targets(y), weights)
         return self
