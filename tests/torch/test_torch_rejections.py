@@ -122,3 +122,13 @@ class TestHosts:
             use_exact_rotary(model)
         assert [decoder.rotary_pos_emb for decoder in model] == before
         assert use_exact_rotary(self.model(), PrimePositions(32)) == 2
+
+
+class TestKernelsOfParts:
+    def test_lengths_are_those_of_the_parts(self):
+        with pytest.raises(ParameterError, match=r"leave out lengthscale=2\.0"):
+            PrimeFeatures(3, 16, on(0), lengthscale=2.0)
+
+    def test_representation_is_that_of_the_kernel(self):
+        kernel = on([0, 1], "rbf", [1.0, 2.0]) + on(2, "periodic", period=2.0)
+        assert f"kernel={kernel!r}, " in repr(PrimeFeatures(3, 16, kernel))
