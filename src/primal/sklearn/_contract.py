@@ -116,6 +116,9 @@ class SpecMixin(BaseEstimator):
 
     _fitted_names: ClassVar[tuple[str, ...]]
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "map_")  # made last
+
     @property
     def spec(self) -> dict[str, Any]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this fitted estimator."""

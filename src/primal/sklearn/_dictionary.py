@@ -146,6 +146,9 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             most = min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)
         self.guaranteed_sparsity_ = most if self.certificate_.exact else 0
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
     @property
     def _n_features_out(self) -> int:
         return len(self.components_)

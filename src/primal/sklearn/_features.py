@@ -156,9 +156,7 @@ class PrimeFeatures(
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
-        self.n_samples_seen_ = 0
-        self.data_min_, self.data_max_ = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-        self._note_range(X)
+        low, high = _range(X)
         width = None
         if self.method != "growable":  # descent repeats no kernel that tails could meet
             width = column_widths(X, weights, tails=self.method != "descent")
@@ -168,13 +166,15 @@ class PrimeFeatures(
             gamma = 1.0 if isinstance(gamma, str) and gamma == "scale" else gamma
         elif isinstance(self.gamma, str) and self.gamma == "manifold":
             # Of the growable map, which has an inverse at any D.
-            gamma, width = self._invertible_gamma(X.shape[1]), None
+            gamma, width = self._invertible_gamma(low, high), None
         else:
             gamma = resolved_gamma(self.gamma, kernel, X, weights)
-        self._set_map(self._new_map(X.shape[1], gamma, None, width, kernel))
-        if self.form_ == "offset":
-            center = _rounded_center(X, weights, self.data_min_, self.data_max_)
-            self._set_map(self._new_map(X.shape[1], gamma, center))
+        m = self._new_map(X.shape[1], gamma, None, width, kernel)
+        if m.form == "offset":
+            center = _rounded_center(X, weights, low, high)
+            m = self._new_map(X.shape[1], gamma, center)
+        self.data_min_, self.data_max_, self.n_samples_seen_ = low, high, X.shape[0]
+        self._set_map(m)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
@@ -183,9 +183,14 @@ class PrimeFeatures(
         Gamma, the center and widths come from the first batch: others would change features already
         in use.
         """
-        if not hasattr(self, "n_samples_seen_"):
+        if not hasattr(self, "map_"):
             return self.fit(X)
-        self._note_range(self._validated(numpy_and_back(X)[0], reset=False))
+        X = self._validated(numpy_and_back(X)[0], reset=False)
+        low, high = _range(X)
+        require_range(self.map_, low, high)
+        self.data_min_ = np.minimum(self.data_min_, low)
+        self.data_max_ = np.maximum(self.data_max_, high)
+        self.n_samples_seen_ += X.shape[0]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -204,7 +209,7 @@ class PrimeFeatures(
         NotInvertibleError names the gamma that would do. A PhaseWrapWarning says that a row
         decodes to a point beyond the certified range.
         """
-        if hasattr(self, "n_samples_seen_") and not self.inverse_certificate_.invertible:
+        if hasattr(self, "map_") and not self.inverse_certificate_.invertible:
             reason = self.inverse_certificate_.reason
             raise NoInverseError(f"these features cannot be inverted: {reason}")
         return self._inverse_transform
@@ -272,10 +277,10 @@ class PrimeFeatures(
         options = {name: getattr(self, name) for name in names} | {"width": width}
         return KernelPrime(d, n_components, kernel, gamma, center=center, **options)
 
-    def _invertible_gamma(self, d: int) -> float:
+    def _invertible_gamma(self, low: np.ndarray, high: np.ndarray) -> float:
         """Return the largest gamma at which phases of the range stay `_MARGIN_TURNS` below 0.5."""
-        m = self._new_map(d, 1.0, None)
-        certificate = certify(m, self.data_min_, self.data_max_)
+        m = self._new_map(len(low), 1.0, None)
+        certificate = certify(m, low, high)
         if reason := obstacle(m, 0.0, certificate.safe_gamma):
             raise NotInvertibleError(f"gamma='manifold' is for features with an inverse: {reason}")
         ratio = (0.5 - _MARGIN_TURNS) / 0.5
@@ -307,14 +312,6 @@ class PrimeFeatures(
             raise SpecError(f"features have no arrays, got {', '.join(arrays)}.")
         return cls._from_spec(fields)
 
-    def _note_range(self, X: Any) -> None:
-        low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
-        if self.n_samples_seen_:
-            require_range(self.map_, low, high)
-        self.data_min_ = np.minimum(self.data_min_, low).astype(np.float64)
-        self.data_max_ = np.maximum(self.data_max_, high).astype(np.float64)
-        self.n_samples_seen_ += X.shape[0]
-
     def _validated(self, X: Any, *, reset: bool) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=reset)
 
@@ -323,6 +320,12 @@ class PrimeFeatures(
         tags.input_tags.sparse = True
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
+
+
+def _range(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest number of every column, float64."""
+    low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
+    return low.astype(np.float64), high.astype(np.float64)
 
 
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:

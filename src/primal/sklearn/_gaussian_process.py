@@ -136,6 +136,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Choose hyperparameters and fit to X (n, d) and y (n,) or (n, m), outputs apart."""
         X, y = self._checked(X, y, reset=True)
+        vars(self).pop("_posterior", None)
         self._is_normalized = flag("normalize_y", self.normalize_y)
         self._alpha = positive_scale("alpha", self.alpha)
         self.kernel_ = new_kernel(self.kernel, X, fitted=self.optimizer is not None)
@@ -169,7 +170,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows; the first call fits, and its hyperparameters stay."""
-        if not hasattr(self, "_sums"):
+        if not hasattr(self, "_posterior"):
             return self.fit(X, y)
         X, y = self._checked(X, y, reset=False)
         if y.shape[1:] != self.y_train_.shape[1:]:
@@ -274,15 +275,18 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
                 f"theta must be {len(self.kernel_.theta)} finite numbers, one for each "
                 f"hyperparameter of {self.kernel_}, got {theta!r}."
             )
+        found = self._evidence(theta, gradient=flag("eval_gradient", eval_gradient))
+        return found if eval_gradient else found[0]
+
+    def _evidence(self, theta: np.ndarray, *, gradient: bool) -> tuple[float, np.ndarray]:
+        """Return log p(y) of `X_train_`, and its gradient by theta if asked for."""
         with np.errstate(over="ignore"):
             prior = read_prior(self.kernel_.clone_with_theta(theta))
         offset, scale = self._normalization()
         Y = (_columns(self.y_train_) - offset) / scale
         noise = prior.white + self._alpha
         parts = (self.map_, self.X_train_, Y, prior.lengths, prior.signal, noise)
-        found = evidence(*parts, gradient=flag("eval_gradient", eval_gradient))
-        if not eval_gradient:
-            return found.value
+        found = evidence(*parts, gradient=gradient)
         by_white = found.by_noise * prior.white / noise
         return found.value, prior.gradient(found.by_signal, found.by_lengths, by_white)
 
@@ -338,10 +342,10 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
 
         def cost(theta: np.ndarray, eval_gradient: bool = True) -> Any:
             try:
-                found = self.log_marginal_likelihood(theta, eval_gradient)
+                value, gradient = self._evidence(theta, gradient=eval_gradient)
             except PrimalError:  # noise lost in rounding, or phases beyond their range
-                return (np.inf, np.zeros_like(theta)) if eval_gradient else np.inf
-            return (-found[0], -found[1]) if eval_gradient else -found
+                value, gradient = -np.inf, np.zeros_like(theta)
+            return (-value, -gradient) if eval_gradient else -value
 
         bounds, first = self.kernel_.bounds, self.kernel_.theta
         if n_restarts and not np.isfinite(bounds).all():
@@ -369,6 +373,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
                 stacklevel=5,
             )
         return found.x, found.fun
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_posterior")
 
     def _add(self, X: np.ndarray, y: np.ndarray) -> None:
         self._sums.add_rows(self.map_, X, read_prior(self.kernel_).lengths, _columns(y))
