@@ -190,10 +190,8 @@ def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis
     if law == "prime":
         # The first row gets the length of a Gaussian one; later rows are finer and finer.
         return Basis(basis, d, n_frequencies, sigma / math.sqrt(float(prime_slice(0, d).mean())))
-    if law == "product":
+    if law == "product" or (law == "mixture" and basis == "hadamard"):
         return Basis(f"{basis}-{kernel}", d, n_frequencies, sigma)
-    if law == "mixture" and basis == "hadamard":
-        return Basis(f"hadamard-{kernel}", d, n_frequencies, sigma)
     if law == "mixture":
         # The bases use the primes up to index d, offsets of features the one after.
         degrees = KERNELS[kernel].degrees

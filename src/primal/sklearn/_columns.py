@@ -7,7 +7,7 @@ import math
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -37,6 +37,7 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
 
     n_components: int
     n_features_in_: int
+    _map_names: ClassVar[tuple[str, ...]] = ()  # parameters of the map
 
     @abstractmethod
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
@@ -73,8 +74,9 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
         codes = self.map_.encode(np.ascontiguousarray(t))
         return codes[..., : self.n_components].reshape(len(t), -1)
 
-    def _map(self, D: int, **options: Any) -> StaticPrime:
+    def _map(self, D: int) -> StaticPrime:
         D = whole_number("n_components", D, least=1, most=_MOST_COMPONENTS)
+        options: dict[str, Any] = {name: getattr(self, name) for name in self._map_names}
         # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
         return StaticPrime(D + D % 2, layout="interleaved", **options)
 
@@ -135,6 +137,7 @@ class PrimePositions(ColumnCodes):
     """
 
     _fitted_names = ("data_min_", "data_max_")
+    _map_names = ("spacing", "sigma", "start", "base", "trained_length", "turning")
 
     def __init__(
         self,
@@ -196,10 +199,6 @@ class PrimePositions(ColumnCodes):
         self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
         self.n_features_in_ = len(self.data_min_)
         self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
-
-    def _map(self, D: int, **_: Any) -> StaticPrime:
-        names = ("spacing", "sigma", "start", "base", "trained_length", "turning")
-        return super()._map(D, **{name: getattr(self, name) for name in names})
 
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         try:
