@@ -388,11 +388,9 @@ def test_bad_calls():
 @pytest.mark.parametrize("y", [Y, BOTH], ids=["one target", "two"])
 def test_evidence_is_the_same_by_rows_and_by_features(y):
     m = KernelPrime(2, 64, "matern32", 0.4)
-    arguments = (m, X, y.reshape(90, -1), np.array([0.8, 1.5]), 1.7, 0.05)
-    by_rows, by_features = (
-        made(*arguments, gradient=True)
-        for made in (evidence_module._evidence_of_few, evidence_module.evidence)
-    )
+    targets, lengths, scales = y.reshape(90, -1), np.array([0.8, 1.5]), (1.7, 0.05)
+    by_features = evidence_module.evidence(m, X, targets, lengths, *scales, gradient=True)
+    by_rows = evidence_module._evidence_of_few(m, X / lengths, targets, *scales, gradient=True)
     for found, expected in zip(by_rows, by_features, strict=True):
         np.testing.assert_allclose(found, expected, rtol=1e-9)
 

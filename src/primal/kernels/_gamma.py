@@ -72,20 +72,20 @@ def scale_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = 
     0.25
     """
     X, sample_weight = _checked(X, kernel, sample_weight)
-    if sample_weight is not None:
-        mean = column_means(X, sample_weight).mean()
-        square = X.multiply(X) if is_sparse(X) else np.square(X - mean)
-        variance = float(column_means(square, sample_weight).mean())
-        variance -= mean**2 if is_sparse(X) else 0.0
-    elif is_sparse(X):
-        variance = float(X.multiply(X).mean()) - float(X.mean()) ** 2
-    else:
-        variance = float(np.var(X, dtype=np.float64))
-    if not variance > 0.0:
+    if X.min() == X.max():  # whose computed mean may differ from them by a rounding
         return 1.0
-    if not variance < math.inf:
-        raise DataError("X has numbers too large for gamma='scale': scale X, or give a gamma.")
-    return 1.0 / (X.shape[1] * (math.sqrt(variance) if kernel == "laplacian" else variance))
+    with np.errstate(over="ignore", invalid="ignore"):
+        if sample_weight is not None:
+            mean = column_means(X, sample_weight).mean()
+            square = X.multiply(X) if is_sparse(X) else np.square(X - mean)
+            variance = float(column_means(square, sample_weight).mean())
+            variance -= float(np.square(mean)) if is_sparse(X) else 0.0
+        elif is_sparse(X):
+            variance = float(X.multiply(X).mean()) - float(np.square(X.mean()))
+        else:
+            variance = float(np.var(X, dtype=np.float64))
+    width = math.sqrt(max(variance, 0.0)) if kernel == "laplacian" else variance
+    return _usable(X.shape[1] * width, "scale")
 
 
 def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None = None) -> float:
@@ -118,8 +118,10 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
     X, sample_weight = _checked(X, kernel, sample_weight)
     picked = spread_rows(X.shape[0], _MEDIAN_ROWS)
     rows = dense_rows(X, picked)
+    # In a power of two of their own: squares of very large or small numbers leave float64.
+    exponent = int(np.frexp(np.abs(rows).max())[1])
     # Differences, not a Gram matrix: equal rows must come out at exactly zero.
-    distances = _distances(rows, squared=kernel != "laplacian")
+    distances = _distances(np.ldexp(rows, -exponent), squared=kernel != "laplacian")
     apart = distances > 0.0
     if not apart.any():
         return 1.0
@@ -130,12 +132,32 @@ def median_gamma(X: Any, kernel: str = "rbf", sample_weight: np.ndarray | None =
         first, second = np.tril_indices(len(picked), -1)
         median = _weighted_median(distances[apart], (weights[first] * weights[second])[apart])
     unit = KERNELS[kernel]  # the length scale is 1 / scale(gamma)
-    return float((1.0 / (unit.factor * median)) ** (1.0 / unit.power))
+    return _usable(unit.factor * float(median), "median", round(1.0 / unit.power), exponent)
+
+
+def _usable(length: float, name: str, power: int = 1, exponent: int = 0) -> float:
+    """Return one over a power of a length in units of 2**exponent, if it is a positive float."""
+    try:
+        gamma = math.ldexp((1.0 / length) ** power, -power * exponent)
+    except ArithmeticError:
+        gamma = math.inf
+    if not 0.0 < gamma < math.inf:
+        raise DataError(
+            f"X has numbers too large or too small for gamma={name!r}: scale X, or give a gamma."
+        )
+    return gamma
 
 
 def _checked(X: Any, kernel: str, weights: object) -> tuple[Any, np.ndarray | None]:
+    """Return X, and the weights relative to each other, without rows of weight 0."""
     one_of("kernel", kernel, KERNELS)
-    X = X if is_sparse(X) else real_matrix("X", X)
+    if is_sparse(X):
+        X = X.tocsr()
+        X = X if real_array("the stored values of X", X.data).dtype.kind == "f" else X.astype(float)
+        if 0 in X.shape:
+            raise DataError(f"X must have rows and columns, got shape {X.shape}.")
+    else:
+        X = real_matrix("X", X)
     if weights is None:
         return X, None
     weights = real_array("sample_weight", weights)
@@ -144,14 +166,22 @@ def _checked(X: Any, kernel: str, weights: object) -> tuple[Any, np.ndarray | No
             f"sample_weight must hold a number for each of {X.shape[0]} rows, none negative and "
             f"not all 0, got shape {weights.shape}."
         )
-    return X, weights.astype(np.float64)
+    kept = np.flatnonzero(weights)
+    X = X if len(kept) == len(weights) else X[kept]
+    return X, _relative(weights[kept].astype(np.float64))
+
+
+def _relative(weights: np.ndarray) -> np.ndarray:
+    """Return positive weights over a power of two, the largest below 1: no sum overflows."""
+    return np.ldexp(weights, -int(np.frexp(weights.max())[1]))
 
 
 def _weighted_median(values: np.ndarray, weights: np.ndarray) -> float:
     """Return the median of values, each as often as its weight says."""
     order = np.argsort(values)
     below = np.cumsum(weights[order])
-    middle = [np.searchsorted(below, below[-1] / 2.0, side) for side in ("left", "right")]
+    # What lies within the rounding of the sums is the middle: then it is between two values.
+    middle = np.searchsorted(below, below[-1] * np.array([0.5 - 1e-9, 0.5 + 1e-9]))
     return float(values[order[middle]].mean())
 
 
@@ -159,6 +189,7 @@ def column_means(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the mean of every column of a dense or sparse X, weighted or not, as float64."""
     if weights is None:
         return np.asarray(X.mean(axis=0, dtype=np.float64)).reshape(-1)
+    weights = _relative(weights)
     return np.asarray(X.T @ weights, dtype=np.float64).reshape(-1) / weights.sum()
 
 

@@ -79,6 +79,7 @@ def _squared(t: np.ndarray) -> np.ndarray:
 def _matern(degrees: int, polynomial: Callable[[np.ndarray], np.ndarray]) -> Kernel:
     def values(t: np.ndarray) -> np.ndarray:
         r = np.sqrt(2.0 * degrees * _squared(t))  # sqrt(2 nu) |t| / l, with 1 / l = sqrt(2 gamma)
+        r = np.minimum(r, 1e3)  # where the kernel is 0, and not a product of it with infinity
         return polynomial(r) * np.exp(-r)
 
     bases = ("orthogonal", "hadamard", "kronecker", "table")
@@ -189,10 +190,8 @@ def kernel_basis(kernel: str, d: int, n_frequencies: int, scale: float, *, basis
     if law == "prime":
         # The first row gets the length of a Gaussian one; later rows are finer and finer.
         return Basis(basis, d, n_frequencies, sigma / math.sqrt(float(prime_slice(0, d).mean())))
-    if law == "product":
+    if law == "product" or (law == "mixture" and basis == "hadamard"):
         return Basis(f"{basis}-{kernel}", d, n_frequencies, sigma)
-    if law == "mixture" and basis == "hadamard":
-        return Basis(f"hadamard-{kernel}", d, n_frequencies, sigma)
     if law == "mixture":
         # The bases use the primes up to index d, offsets of features the one after.
         degrees = KERNELS[kernel].degrees

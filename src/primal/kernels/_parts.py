@@ -142,8 +142,9 @@ class KernelSum:
         t = real_array("t", t).astype(np.float64)
         checked_sum(self, t.shape[-1] if t.ndim else 0, name="t")
         total = np.zeros(t.shape[:-1])
-        for scale, parts in self.terms:
-            total += scale * math.prod(part.values(t) for part in parts)
+        with np.errstate(over="ignore"):  # kernels at infinity are 0
+            for scale, parts in self.terms:
+                total += scale * math.prod(part.values(t) for part in parts)
         return total
 
     def __repr__(self) -> str:
@@ -285,7 +286,8 @@ def kernel_matrix(kernel: str | KernelSum, X: object, gamma: Any = 1.0) -> np.nd
         )
     gamma = checked_gamma(gamma, rows.shape[1], kernel)
     scaled = rows * np.asarray(gamma) ** chosen.power
-    return np.stack([chosen.values(scaled - row) for row in scaled])
+    with np.errstate(over="ignore"):  # kernels at infinity are 0
+        return np.stack([chosen.values(scaled - row) for row in scaled])
 
 
 def _plain(values: np.ndarray) -> float | tuple[float, ...]:

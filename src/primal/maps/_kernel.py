@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primal._checks import flag, one_of, output_array, positive_scale, real_array, whole_number
+from primal._checks import (
+    flag,
+    one_of,
+    output_array,
+    positive_scale,
+    raised_as,
+    real_array,
+    whole_number,
+)
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
@@ -114,11 +122,9 @@ class KernelPrime:
         self._precision = one_of("precision", precision, PRECISIONS)
         self._amplitude = math.sqrt(2.0 / self.D)
         self._center = None
-        if center is not None and self.form == "offset":
-            point = real_array("center", center, last=self.d)
-            if point.ndim != 1:
-                raise DataError(f"center must have shape ({self.d},), got {point.shape}.")
-            self._center = tuple(point.astype(np.float64).tolist())
+        if center is not None:
+            point = self._point("center", center)
+            self._center = tuple(point.tolist()) if self.form == "offset" else None
 
     d = read_only[int]("_choice.d", "Number of inputs.")
     D = read_only[int]("_choice.D", "Number of features.")
@@ -225,7 +231,9 @@ class KernelPrime:
             self.map.write_features(rows, flat, finish)
         else:
             for block in blocks(len(rows), self.d):
-                self.map.write_features(self._scaled(rows[block]), flat[block], finish)
+                part = f"rows {block.start} to {block.stop - 1} of x, times m.input_scales"
+                with raised_as(DataError, part, keep=()), np.errstate(over="ignore"):
+                    self.map.write_features(self._scaled(rows[block]), flat[block], finish)
         return target
 
     @cached_property
@@ -255,10 +263,6 @@ class KernelPrime:
         x : ndarray of shape (..., d), dtype=float64
             NaN, with a MisfitWarning, where some pair is erased, so that it has no phase.
         """
-        if self.form == "offset":
-            raise NotInvertibleError(
-                "offset cosines do not determine their phase: use form='pair'."
-            )
         inverse = self._inverse
         Z, k = real_array("z", z, last=self.D), self.D // 2
         if self.is_weighted:
@@ -270,9 +274,9 @@ class KernelPrime:
         phases = phases_of(cos, sin)
         middle = np.zeros(self.d)
         if around is not None:
-            middle = real_array("around", around, last=self.d).astype(np.float64)
-            if middle.ndim != 1:
-                raise DataError(f"around must have shape ({self.d},), got {middle.shape}.")
+            middle = self._point("around", around)
+            with raised_as(DataError, "around", keep=()):
+                self.turns(middle)  # has phases
             phases = phases - self.basis.table.product(self._scaled(middle)[None])[0, :k]
             phases -= np.rint(phases)
         x = inverse(phases)
@@ -415,11 +419,30 @@ class KernelPrime:
     @cached_property
     def _inverse(self) -> LinearInverse:
         """From the phases of whole pairs to x times `input_scales`."""
+        if self.form == "offset":
+            raise NotInvertibleError(
+                "offset cosines do not determine their phase: use form='pair'."
+            )
+        unseen = np.flatnonzero(~self.frequencies.any(axis=0))
+        if len(unseen):
+            raise NotInvertibleError(
+                f"no part of the kernel is on column {unseen[0]}, so that features do not tell it: "
+                "add one, or leave the column out."
+            )
         basis, k = self.basis, self.D // 2
+        if not k:
+            raise NotInvertibleError("decoding needs D >= 2 d, got D = 1: use a larger D.")
         if k < basis.n_frequencies:  # the last sine is missing
             sigma = basis.sigma[:k] if isinstance(basis.sigma, tuple) else basis.sigma
             basis = replace(basis, n_frequencies=k, sigma=sigma)
         return LinearInverse(basis)
+
+    def _point(self, name: str, value: object) -> np.ndarray:
+        """Return one x of an argument, float64 of shape (d,)."""
+        point = real_array(name, value, last=self.d)
+        if point.ndim != 1:
+            raise DataError(f"{name} must have shape ({self.d},), got {point.shape}.")
+        return point.astype(np.float64)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         return x if self.input_scales is None else x * self.input_scales

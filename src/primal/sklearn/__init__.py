@@ -6,8 +6,9 @@ _require("sklearn", "primal.sklearn")
 
 from primal.sklearn._columns import HashCertificate, PrimeHasher, PrimePositions
 from primal.sklearn._dictionary import PrimeDictionary
-from primal.sklearn._features import InverseCertificate, PrimeFeatures
+from primal.sklearn._features import PrimeFeatures
 from primal.sklearn._gaussian_process import PrimeGaussianProcessRegressor
+from primal.sklearn._inverse import InverseCertificate
 from primal.sklearn._ngrams import PrimeNgrams
 from primal.sklearn._prototypes import PrimeCentroidClassifier, PrimeOnlineClassifier
 from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor

@@ -5,8 +5,9 @@ from __future__ import annotations
 import datetime
 import math
 from abc import abstractmethod
+from collections.abc import Hashable
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from scipy import sparse
@@ -36,6 +37,7 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
 
     n_components: int
     n_features_in_: int
+    _map_names: ClassVar[tuple[str, ...]] = ()  # parameters of the map
 
     @abstractmethod
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
@@ -72,8 +74,9 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
         codes = self.map_.encode(np.ascontiguousarray(t))
         return codes[..., : self.n_components].reshape(len(t), -1)
 
-    def _map(self, D: int, **options: Any) -> StaticPrime:
+    def _map(self, D: int) -> StaticPrime:
         D = whole_number("n_components", D, least=1, most=_MOST_COMPONENTS)
+        options: dict[str, Any] = {name: getattr(self, name) for name in self._map_names}
         # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
         return StaticPrime(D + D % 2, layout="interleaved", **options)
 
@@ -134,6 +137,7 @@ class PrimePositions(ColumnCodes):
     """
 
     _fitted_names = ("data_min_", "data_max_")
+    _map_names = ("spacing", "sigma", "start", "base", "trained_length", "turning")
 
     def __init__(
         self,
@@ -196,29 +200,23 @@ class PrimePositions(ColumnCodes):
         self.n_features_in_ = len(self.data_min_)
         self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
 
-    def _map(self, D: int, **_: Any) -> StaticPrime:
-        names = ("spacing", "sigma", "start", "base", "trained_length", "turning")
-        return super()._map(D, **{name: getattr(self, name) for name in names})
-
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         try:
             array = validate_data(self, X, dtype="numeric", reset=reset)
-            whole = array if array.dtype.kind in "iub" else np.rint(array)
         except TypeError:
-            dates = _date_type(X)
-            if not dates:
-                raise
-            raise DataError(
-                f"positions must be whole numbers, got {dates}. Count dates in a unit, such as "
-                "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
-            ) from None
+            _reject_dates(X)
+            raise
+        if array.dtype.kind not in "iubf":  # of a list
+            _reject_dates(X)
+            raise DataError("positions must be whole numbers of 64 bits, got others in X.")
         if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
             raise DataError(
                 f"positions must be below 2**63, got {array.max()}: subtract the smallest."
             )
         if array.dtype.kind in "iub":
             return array.astype(np.int64)
-        wrong = (whole != array) | (np.abs(array) > _LARGEST_EXACT_FLOAT)
+        whole = np.rint(array)
+        wrong = (whole != array) | (np.abs(array) > np.float64(_LARGEST_EXACT_FLOAT))
         if wrong.any():
             row, column = np.unravel_index(int(wrong.argmax()), wrong.shape)
             raise DataError(
@@ -228,15 +226,20 @@ class PrimePositions(ColumnCodes):
         return whole.astype(np.int64)
 
 
-def _date_type(X: Any) -> str:
-    """Return the type of the dates or durations in X; empty without any."""
+def _reject_dates(X: Any) -> None:
+    """Raise a DataError with advice if there are dates or durations in X."""
+    if sparse.issparse(X):
+        return
     kinds = [X.dtype] if hasattr(X, "dtype") else getattr(X, "dtypes", [])
     named = [str(kind) for kind in kinds if str(kind).startswith(_DATE_KINDS)]
-    if named or sparse.issparse(X):
-        return "".join(named[:1])
     with raised_as(DataError, "X must be an array of numbers or dates"):
         values = np.asarray(X, dtype=object).ravel()
-    return next((type(value).__name__ for value in values if isinstance(value, _DATES)), "")
+    named += [type(value).__name__ for value in values if isinstance(value, _DATES)]
+    if named:
+        raise DataError(
+            f"positions must be whole numbers, got {named[0]}. Count dates in a unit, such as "
+            "days: np.asarray(X, dtype='datetime64[D]').astype('int64')."
+        ) from None
 
 
 def _shifted(s: StaticPrime, Z: np.ndarray, low: int) -> np.ndarray:
@@ -320,7 +323,7 @@ class PrimeHasher(ColumnCodes):
             known: dict[object, int] = {}  # each different value of a column is hashed once
             for i, value in enumerate(column.tolist()):
                 key = (type(value), value)
-                if key not in known:
+                if not isinstance(value, Hashable) or key not in known:
                     known[key] = stable_position(value)
                 positions[i, j] = known[key]
         return positions

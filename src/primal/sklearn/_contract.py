@@ -47,6 +47,11 @@ class ManyTargets(RegressorMixin):
 
     _y_options: ClassVar[dict[str, Any]] = {"multi_output": True, "y_numeric": True}
 
+    @staticmethod
+    def _floats(y: np.ndarray) -> np.ndarray:
+        with raised_as(DataError, "y must hold numbers"):
+            return y.astype(np.float64)
+
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[missing-attribute]
         tags.target_tags.multi_output = True
@@ -110,6 +115,9 @@ class SpecMixin(BaseEstimator):
     """A transformer made again from its parameters and its `_fitted_names` (`_restore`)."""
 
     _fitted_names: ClassVar[tuple[str, ...]]
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "map_")  # made last
 
     @property
     def spec(self) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from sklearn.decomposition import sparse_encode
 from sklearn.linear_model import orthogonal_mp
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import flag, one_of, whole_number
+from primal._checks import flag, one_of, positive_scale, whole_number
 from primal.codebooks import Codebook, CodebookCertificate, codebook
 from primal.errors import ParameterError
 from primal.sklearn._contract import checked_by_host, validate_data
@@ -93,6 +93,10 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
             )
         n_atoms = 4 * d if self.n_components is None else self.n_components
         n_atoms = whole_number("n_components", n_atoms, least=1, most=1 << 48)
+        whole_number("transform_max_iter", self.transform_max_iter)
+        alpha = self.transform_alpha
+        if not (alpha is None or (isinstance(alpha, (int, float)) and alpha == 0.0)):
+            positive_scale("transform_alpha", alpha)
         if self.transform_n_nonzero_coefs is not None:
             whole_number("transform_n_nonzero_coefs", self.transform_n_nonzero_coefs, least=1)
         self.codebook_: Codebook = codebook(n_atoms, d, kind=self.kind)
@@ -141,6 +145,9 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
         if 2 * most * mu > 1.0:
             most = min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)
         self.guaranteed_sparsity_ = most if self.certificate_.exact else 0
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
 
     @property
     def _n_features_out(self) -> int:

@@ -59,9 +59,13 @@ class Sums:
     def add_targets(self, Y: np.ndarray) -> None:
         """Count rows of targets (n, m); their features come by `add_features`."""
         apart = Y - self.origin
+        with np.errstate(over="ignore"):
+            squares = self.target_squares + np.square(apart).sum(axis=0)
+        if not np.isfinite(squares).all():
+            raise DataError("y has numbers whose squares are beyond float64: scale y.")
         self.n_rows += len(Y)
         self.target_sums += apart.sum(axis=0)
-        self.target_squares += np.square(apart).sum(axis=0)
+        self.target_squares = squares
 
     def add_features(self, Z: np.ndarray, Y: np.ndarray) -> None:
         """Add features (n, D) of rows whose targets (n, m) have been counted."""
@@ -235,9 +239,8 @@ def evidence(
     rows the matrix is that of the kernel instead of the features'.
     """
     if 2 * len(X) <= m.D:
-        return _evidence_of_few(m, X, Y, lengths, signal, noise, gradient=gradient)
+        return _evidence_of_few(m, X / lengths, Y, signal, noise, gradient=gradient)
     sums = Sums.empty(m.D, np.zeros(Y.shape[1]))
-    sums.add_targets(Y)
     # One block is made once, and more of them twice: their features would not fit into memory.
     whole = list(feature_blocks(m, X, lengths)) if len(X) * m.D <= BLOCK_FEATURES else None
     for rows, _, Z in whole or feature_blocks(m, X, lengths):
@@ -261,18 +264,10 @@ def evidence(
 
 
 def _evidence_of_few(
-    m: KernelPrime,
-    X: np.ndarray,
-    Y: np.ndarray,
-    lengths: np.ndarray,
-    signal: float,
-    noise: float,
-    *,
-    gradient: bool,
+    m: KernelPrime, x: np.ndarray, Y: np.ndarray, signal: float, noise: float, *, gradient: bool
 ) -> Evidence:
-    """Return the same by K = signal Z Z' + noise I, (n, n)."""
+    """Return the same for x = X / lengths by K = signal Z Z' + noise I, (n, n)."""
     n, n_targets = Y.shape
-    x = X / lengths
     Z = m.encode(x, dtype="float64")
     gram = Z @ Z.T
     factor, failed = _potrf(signal * gram + noise * np.eye(n), lower=0)

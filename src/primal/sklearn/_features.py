@@ -1,12 +1,10 @@
-"""``PrimeFeatures``: the feature map as a scikit-learn transformer, and its way back."""
+"""``PrimeFeatures``: the feature map as a scikit-learn transformer."""
 
 from __future__ import annotations
 
 import copy
 import math
-import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -15,11 +13,16 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_array, check_is_fitted
 
-from primal._checks import whole_number
+from primal._checks import raised_as, whole_number
 from primal._memory import new_array
 from primal._specs import from_spec
 from primal.engines import row_blocks
-from primal.errors import NotInvertibleError, ParameterError, PhaseWrapWarning, SpecError
+from primal.errors import (
+    DataError,
+    NotInvertibleError,
+    ParameterError,
+    SpecError,
+)
 from primal.kernels import (
     KERNELS,
     KernelSum,
@@ -39,6 +42,13 @@ from primal.sklearn._contract import (
     validate_data,
     weighted_rows,
 )
+from primal.sklearn._inverse import (
+    InverseCertificate,
+    NoInverseError,
+    certify,
+    invert,
+    obstacle,
+)
 from primal.sklearn._saved import SavedMixin
 
 DTYPES = (np.float64, np.float32)
@@ -47,100 +57,6 @@ DTYPES = (np.float64, np.float32)
 BLOCK_FEATURES = 1 << 22
 # What gamma="manifold" keeps free: room for noise, and for inputs a tenth beyond the range.
 _MARGIN_TURNS = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class InverseCertificate:
-    """Whether features can be turned back into x, and the numbers that show it.
-
-    They can when pairs of every input direction are there and no phase can wrap; otherwise `reason`
-    says why not, and what to change. Phases are read relative to those of the middle of the fitted
-    range, |x - center| <= half_widths, so that only its width counts: `peak_turns` is the largest
-    distance of a phase from the middle's, which some x reaches; below 0.5 none can wrap.
-    `safe_gamma` is the largest gamma (all of them scaled alike) at which none does in a map that
-    can grow; NaN for a kernel that is made of parts.
-    """
-
-    invertible: bool
-    reason: str
-    peak_turns: float
-    center: np.ndarray
-    half_widths: np.ndarray
-    safe_gamma: float | np.ndarray
-
-    @property
-    def margin_turns(self) -> float:
-        """Half a turn less the largest phase; negative when phases wrap."""
-        return 0.5 - self.peak_turns
-
-    @property
-    def reach(self) -> float:
-        """How many times the fitted range may widen before a phase can wrap."""
-        return 0.5 / max(self.peak_turns, 1e-300)
-
-    def __str__(self) -> str:
-        what = "invertible" if self.invertible else f"not invertible: {self.reason}"
-        return f"{what} (largest phase {self.peak_turns:.3g} turns, limit 0.5)"
-
-
-def certify(m: KernelPrime, data_min: np.ndarray, data_max: np.ndarray) -> InverseCertificate:
-    center, half_widths = 0.5 * (data_min + data_max), 0.5 * (data_max - data_min)
-    sizes = np.abs(m.frequencies)
-    peak = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)  # not too small by rounding
-    safe = math.nan if isinstance(m.kernel, KernelSum) else _safe_gamma(m, sizes, half_widths)
-    reason = _obstacle(m, peak, safe)
-    return InverseCertificate(not reason, reason, peak, center, half_widths, safe)
-
-
-def _safe_gamma(m: KernelPrime, sizes: np.ndarray, half_widths: np.ndarray) -> float | np.ndarray:
-    gamma = m.gamma if isinstance(m.gamma, float) else np.array(m.gamma)
-    if m.is_weighted:  # its frequencies do not scale with gamma
-        sizes = np.abs(KernelPrime(m.d, m.D, m.kernel, gamma, form=m.form).frequencies)
-    largest = float((sizes @ half_widths).max()) * (1.0 + 2.0**-40)
-    # A hair below the limit, so that a map refitted with it is inside.
-    ratio = 0.5 / largest * (1.0 - 2.0**-30) if largest > 0.0 else 1.0
-    return KERNELS[str(m.kernel)].gamma_after(gamma, ratio)
-
-
-class _NoInverseError(NotInvertibleError, AttributeError):
-    """Raised where a method is looked up, so ``hasattr`` says whether there is an inverse."""
-
-
-def invert(m: KernelPrime, certificate: InverseCertificate, Z: np.ndarray) -> np.ndarray:
-    """Return x of shape (n, d), float64, from features of shape (n, D) that can be inverted."""
-    x = m.decode(Z, around=certificate.center)
-    limit = certificate.reach * certificate.half_widths
-    # A constant column has no width: allow for rounding of the features.
-    offsets = np.abs(np.nan_to_num(x - certificate.center))
-    excess = offsets - limit - 1e-4 * (1.0 + certificate.half_widths)
-    if excess.size and excess.max() > 0.0:
-        row, column = np.unravel_index(int(excess.argmax()), excess.shape)
-        warnings.warn(
-            f"row {row} decodes to a point outside of the certified range in column {column}: "
-            "its x may lie elsewhere, a phase may have wrapped. Fit on data that covers it, or "
-            "lower gamma.",
-            PhaseWrapWarning,
-            stacklevel=3,
-        )
-    return x
-
-
-def _obstacle(m: KernelPrime, peak_turns: float, safe_gamma: float | np.ndarray) -> str:
-    d, n_pairs = m.d, m.D // 2
-    if m.form == "offset":
-        return "offset cosines do not determine their phase; use form='pair'."
-    if n_pairs < d:
-        return f"{n_pairs} pairs cannot determine {d} inputs; use n_components = {2 * d} or more."
-    if peak_turns >= 0.5:
-        if isinstance(m.kernel, KernelSum):
-            return f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5."
-        how = ", with method='growable'" if m.is_weighted else ""
-        shown = f"{safe_gamma:.4g}" if np.ndim(safe_gamma) == 0 else "safe_gamma_, one each,"
-        return (
-            f"phases in the fitted range reach {peak_turns:.3g} turns and wrap at 0.5; "
-            f"gamma = {shown} or less would do (safe_gamma_){how}."
-        )
-    return ""
 
 
 class PrimeFeatures(
@@ -240,9 +156,7 @@ class PrimeFeatures(
         """
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
-        self.n_samples_seen_ = 0
-        self.data_min_, self.data_max_ = np.full(X.shape[1], np.inf), np.full(X.shape[1], -np.inf)
-        self._note_range(X)
+        low, high = _range(X)
         width = None
         if self.method != "growable":  # descent repeats no kernel that tails could meet
             width = column_widths(X, weights, tails=self.method != "descent")
@@ -252,13 +166,15 @@ class PrimeFeatures(
             gamma = 1.0 if isinstance(gamma, str) and gamma == "scale" else gamma
         elif isinstance(self.gamma, str) and self.gamma == "manifold":
             # Of the growable map, which has an inverse at any D.
-            gamma, width = self._invertible_gamma(X.shape[1]), None
+            gamma, width = self._invertible_gamma(low, high), None
         else:
             gamma = resolved_gamma(self.gamma, kernel, X, weights)
-        self._set_map(self._new_map(X.shape[1], gamma, None, width, kernel))
-        if self.form_ == "offset":
-            center = _rounded_center(X, weights, self.data_min_, self.data_max_)
-            self._set_map(self._new_map(X.shape[1], gamma, center))
+        m = self._new_map(X.shape[1], gamma, None, width, kernel)
+        if m.form == "offset":
+            center = _rounded_center(X, weights, low, high)
+            m = self._new_map(X.shape[1], gamma, center)
+        self.data_min_, self.data_max_, self.n_samples_seen_ = low, high, X.shape[0]
+        self._set_map(m)
         return self
 
     def partial_fit(self, X: Any, y: Any = None) -> PrimeFeatures:
@@ -267,9 +183,14 @@ class PrimeFeatures(
         Gamma, the center and widths come from the first batch: others would change features already
         in use.
         """
-        if not hasattr(self, "n_samples_seen_"):
+        if not hasattr(self, "map_"):
             return self.fit(X)
-        self._note_range(self._validated(numpy_and_back(X)[0], reset=False))
+        X = self._validated(numpy_and_back(X)[0], reset=False)
+        low, high = _range(X)
+        require_range(self.map_, low, high)
+        self.data_min_ = np.minimum(self.data_min_, low)
+        self.data_max_ = np.maximum(self.data_max_, high)
+        self.n_samples_seen_ += X.shape[0]
         return self
 
     def transform(self, X: Any) -> Any:
@@ -288,9 +209,9 @@ class PrimeFeatures(
         NotInvertibleError names the gamma that would do. A PhaseWrapWarning says that a row
         decodes to a point beyond the certified range.
         """
-        if hasattr(self, "n_samples_seen_") and not self.inverse_certificate_.invertible:
+        if hasattr(self, "map_") and not self.inverse_certificate_.invertible:
             reason = self.inverse_certificate_.reason
-            raise _NoInverseError(f"these features cannot be inverted: {reason}")
+            raise NoInverseError(f"these features cannot be inverted: {reason}")
         return self._inverse_transform
 
     def _inverse_transform(self, X: Any) -> Any:
@@ -344,6 +265,7 @@ class PrimeFeatures(
 
     @property
     def condition_number_(self) -> float:
+        check_is_fitted(self)
         return self.map_.basis.condition_number
 
     def _new_map(
@@ -355,11 +277,11 @@ class PrimeFeatures(
         options = {name: getattr(self, name) for name in names} | {"width": width}
         return KernelPrime(d, n_components, kernel, gamma, center=center, **options)
 
-    def _invertible_gamma(self, d: int) -> float:
+    def _invertible_gamma(self, low: np.ndarray, high: np.ndarray) -> float:
         """Return the largest gamma at which phases of the range stay `_MARGIN_TURNS` below 0.5."""
-        m = self._new_map(d, 1.0, None)
-        certificate = certify(m, self.data_min_, self.data_max_)
-        if reason := _obstacle(m, 0.0, certificate.safe_gamma):
+        m = self._new_map(len(low), 1.0, None)
+        certificate = certify(m, low, high)
+        if reason := obstacle(m, 0.0, certificate.safe_gamma):
             raise NotInvertibleError(f"gamma='manifold' is for features with an inverse: {reason}")
         ratio = (0.5 - _MARGIN_TURNS) / 0.5
         return float(KERNELS[str(self.kernel)].gamma_after(certificate.safe_gamma, ratio))
@@ -390,12 +312,6 @@ class PrimeFeatures(
             raise SpecError(f"features have no arrays, got {', '.join(arrays)}.")
         return cls._from_spec(fields)
 
-    def _note_range(self, X: Any) -> None:
-        low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
-        self.data_min_ = np.minimum(self.data_min_, low).astype(np.float64)
-        self.data_max_ = np.maximum(self.data_max_, high).astype(np.float64)
-        self.n_samples_seen_ += X.shape[0]
-
     def _validated(self, X: Any, *, reset: bool) -> Any:
         return validate_data(self, X, accept_sparse="csr", dtype=DTYPES, reset=reset)
 
@@ -406,12 +322,27 @@ class PrimeFeatures(
         return tags
 
 
+def _range(X: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest number of every column, float64."""
+    low, high = min_max_axis(X, axis=0) if sparse.issparse(X) else (X.min(0), X.max(0))
+    return low.astype(np.float64), high.astype(np.float64)
+
+
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
     """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
     out = new_array((X.shape[0], m.D), np.dtype(dtype))
+    if not sparse.issparse(X):
+        return m.encode(X, dtype=dtype, out=out)
     for rows in row_blocks(len(out), m.D, BLOCK_FEATURES):
-        m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
+        with raised_as(DataError, f"rows {rows.start} to {rows.stop - 1} of X", keep=()):
+            m.encode(dense_rows(X, rows), dtype=dtype, out=out[rows])
     return out
+
+
+def require_range(m: KernelPrime, low: np.ndarray, high: np.ndarray) -> None:
+    """Raise a DataError unless every x between `low` and `high` (d,) has features."""
+    with raised_as(DataError, "the least (row 0) and the largest (row 1) of X", keep=()):
+        m.turns(np.stack([low, high]))
 
 
 def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -> PrimeFeatures:

@@ -13,8 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import flag, positive_scale, require_memory, whole_number
-from primal.errors import DataError, NumericalWarning, ParameterError
+from primal._checks import flag, positive_scale, raised_as, require_memory, whole_number
+from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
 from primal.kernels import KernelSum, column_widths, gamma_of_length, spread_rows
 from primal.maps import KernelPrime
 from primal.sklearn._contract import ManyTargets, checked_by_host, validate_data
@@ -27,6 +27,7 @@ from primal.sklearn._evidence import (
     posterior,
     predictions,
 )
+from primal.sklearn._features import require_range
 from primal.sklearn._priors import new_kernel, read_prior
 from primal.turns import increments, static_turns
 
@@ -135,8 +136,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     def fit(self, X: Any, y: Any) -> Self:
         """Choose hyperparameters and fit to X (n, d) and y (n,) or (n, m), outputs apart."""
         X, y = self._checked(X, y, reset=True)
-        flag("normalize_y", self.normalize_y)
-        positive_scale("alpha", self.alpha)
+        vars(self).pop("_posterior", None)
+        self._is_normalized = flag("normalize_y", self.normalize_y)
+        self._alpha = positive_scale("alpha", self.alpha)
         self.kernel_ = new_kernel(self.kernel, X, fitted=self.optimizer is not None)
         prior, d = read_prior(self.kernel_), X.shape[1]
         if len(prior.lengths) not in (1, d):
@@ -168,7 +170,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
 
     def partial_fit(self, X: Any, y: Any) -> Self:
         """Add rows; the first call fits, and its hyperparameters stay."""
-        if not hasattr(self, "_sums"):
+        if not hasattr(self, "_posterior"):
             return self.fit(X, y)
         X, y = self._checked(X, y, reset=False)
         if y.shape[1:] != self.y_train_.shape[1:]:
@@ -176,6 +178,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
                 f"y has the shape {y.shape}, and in fit it had {self.y_train_.shape}: the number "
                 "of targets must be the same."
             )
+        # What is rejected changes nothing.
+        lengths = read_prior(self.kernel_).lengths
+        require_range(self.map_, X.min(axis=0) / lengths, X.max(axis=0) / lengths)
         self._sums.add_targets(_columns(y))
         self._add(X, y)
         return self
@@ -263,20 +268,25 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             if flag("eval_gradient", eval_gradient):
                 raise ParameterError("eval_gradient needs theta: pass kernel_.theta.")
             return self.log_marginal_likelihood_value_
-        theta = np.asarray(theta, dtype=np.float64)
+        with raised_as(ParameterError, "theta must be numbers"):
+            theta = np.asarray(theta, dtype=np.float64)
         if theta.shape != self.kernel_.theta.shape or not np.isfinite(theta).all():
             raise ParameterError(
                 f"theta must be {len(self.kernel_.theta)} finite numbers, one for each "
                 f"hyperparameter of {self.kernel_}, got {theta!r}."
             )
-        prior = read_prior(self.kernel_.clone_with_theta(theta))
+        found = self._evidence(theta, gradient=flag("eval_gradient", eval_gradient))
+        return found if eval_gradient else found[0]
+
+    def _evidence(self, theta: np.ndarray, *, gradient: bool) -> tuple[float, np.ndarray]:
+        """Return log p(y) of `X_train_`, and its gradient by theta if asked for."""
+        with np.errstate(over="ignore"):
+            prior = read_prior(self.kernel_.clone_with_theta(theta))
         offset, scale = self._normalization()
         Y = (_columns(self.y_train_) - offset) / scale
-        noise = prior.white + self.alpha
+        noise = prior.white + self._alpha
         parts = (self.map_, self.X_train_, Y, prior.lengths, prior.signal, noise)
-        found = evidence(*parts, gradient=flag("eval_gradient", eval_gradient))
-        if not eval_gradient:
-            return found.value
+        found = evidence(*parts, gradient=gradient)
         by_white = found.by_noise * prior.white / noise
         return found.value, prior.gradient(found.by_signal, found.by_lengths, by_white)
 
@@ -332,10 +342,10 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
 
         def cost(theta: np.ndarray, eval_gradient: bool = True) -> Any:
             try:
-                found = self.log_marginal_likelihood(theta, eval_gradient)
-            except DataError:  # noise lost in rounding, or phases beyond their range
-                return (np.inf, np.zeros_like(theta)) if eval_gradient else np.inf
-            return (-found[0], -found[1]) if eval_gradient else -found
+                value, gradient = self._evidence(theta, gradient=eval_gradient)
+            except PrimalError:  # noise lost in rounding, or phases beyond their range
+                value, gradient = -np.inf, np.zeros_like(theta)
+            return (-value, -gradient) if eval_gradient else -value
 
         bounds, first = self.kernel_.bounds, self.kernel_.theta
         if n_restarts and not np.isfinite(bounds).all():
@@ -364,6 +374,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             )
         return found.x, found.fun
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_posterior")
+
     def _add(self, X: np.ndarray, y: np.ndarray) -> None:
         self._sums.add_rows(self.map_, X, read_prior(self.kernel_).lengths, _columns(y))
         self._posterior = None
@@ -371,19 +384,19 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     def _solved(self) -> Posterior:
         if self._posterior is None:
             prior, cross = read_prior(self.kernel_), self._sums.relative(*self._normalization())[0]
-            noise = prior.white + float(self.alpha)
+            noise = prior.white + self._alpha
             self._posterior = posterior(self._sums.gram, cross, prior.signal, noise)
         return self._posterior
 
     def _normalization(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what is subtracted from targets, and what they are divided by."""
-        if self.normalize_y:
+        if self._is_normalized:
             return self._sums.normalization()
         return np.zeros_like(self._sums.origin), np.ones_like(self._sums.origin)
 
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         X, y = validate_data(self, X, y, dtype=np.float64, reset=reset, **self._y_options)
-        return X, y.astype(np.float64)
+        return X, self._floats(y)
 
 
 def _columns(y: np.ndarray) -> np.ndarray:

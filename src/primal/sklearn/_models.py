@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import raised_as
 from primal._specs import from_spec, spec_fields
 from primal.engines import row_blocks
-from primal.errors import DataError, SpecError
+from primal.errors import DataError, PrimalError, SpecError
 from primal.kernels import KernelSum
 from primal.sklearn._contract import (
     checked_by_host,
@@ -94,15 +94,25 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         first = not (part and hasattr(self, "features_"))
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
         if first:
-            self.features_ = fitted_features(self, X, weights)
+            features = fitted_features(self, X, weights)
+            vars(self).pop("features_", None)
             self._start(y)
-        else:
-            self.features_.partial_fit(X)
+        else:  # a part that is rejected changes nothing
+            features = copy(self.features_).partial_fit(X)
         if part:
             self._meet(y, classes)
+        self.features_ = features
         learn = self._add if part else self._learn
-        learn(X, self._targets(y), weights)
+        try:
+            learn(X, self._targets(y), weights)
+        except PrimalError:
+            if first:
+                del self.features_
+            raise
         return self
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "features_")
 
     def _grown(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
         check_is_fitted(self)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from typing import Any, Self
 
 import numpy as np
@@ -55,19 +56,21 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Check the parameters; nothing is learned from X."""
+        self._check_parameters()
+        _texts(X)
+        return self
+
+    def _check_parameters(self) -> None:
         whole_number("n", self.n, least=1, most=N_BLOCKS)
         self._n_features_out = even_dimension(self.n_components)
         require_blocks(self._n_features_out // 2, N_BLOCKS)
-        _texts(X)
-        return self
 
     def transform(self, X: Any) -> np.ndarray:
         """Return vectors of length 1, or 0 for texts of fewer than n letters.
 
         float32 of shape (n_texts, n_components): real parts, then imaginary parts.
         """
-        if not hasattr(self, "_n_features_out"):
-            self.fit(X)
+        self._check_parameters()
         texts = _texts(X)
         counts, ngrams = _counted(texts, self.n)
         k = self._n_features_out // 2
@@ -103,6 +106,10 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 def _texts(X: Any) -> list[str]:
     if isinstance(X, str):
         raise DataError("X must be a sequence of texts, got one text: pass [text].")
+    if isinstance(X, Iterator) or getattr(X, "ndim", 1) != 1:
+        raise DataError(
+            f"X must be a sequence of texts, got {type(X).__name__}: pass a list, or one column."
+        )
     with raised_as(DataError, "X must be a sequence of texts"):
         texts = list(X)
     for place, text in enumerate(texts):

@@ -79,10 +79,8 @@ def new_kernel(given: Any, X: np.ndarray, *, fitted: bool) -> Any:
 def read_prior(kernel: Any) -> Prior:
     """Return what constants * (RBF, Matern or parts) + white noises say, in any order."""
     terms = [_operands(term, host.Product) for term in _operands(kernel, host.Sum)]
-    whites: list[Any] = [
-        term[0] for term in terms if len(term) == 1 and type(term[0]) is host.WhiteKernel
-    ]
-    signal = [leaf for term in terms for leaf in term if leaf not in whites]
+    whites: list[Any] = [term[0] for term in terms if _is_noise(term)]
+    signal = [leaf for term in terms if not _is_noise(term) for leaf in term]
     constants: list[Any] = [leaf for leaf in signal if type(leaf) is host.ConstantKernel]
     if any(isinstance(leaf.constant_value, KernelSum) for leaf in constants):
         raise ParameterError(
@@ -100,16 +98,26 @@ def read_prior(kernel: Any) -> Prior:
             "and plus white noise, such as 1.0 * RBF(1.0) + WhiteKernel(0.1), or made of parts by "
             f"primal.kernels.on alone, got {kernel!r}."
         )
-    return Prior(
-        name,
-        np.atleast_1d(np.asarray(getattr(shape, "length_scale", 1.0), dtype=np.float64)),
-        float(np.prod([leaf.constant_value for leaf in constants])),
-        float(np.sum([leaf.noise_level for leaf in whites])),
-        [leaf for term in terms for leaf in term],
-    )
+    lengths = np.atleast_1d(np.asarray(getattr(shape, "length_scale", 1.0), dtype=np.float64))
+    constant = float(np.prod([leaf.constant_value for leaf in constants]))
+    noise = float(np.sum([leaf.noise_level for leaf in whites]))
+    if not (0.0 < constant < np.inf and 0.0 <= noise < np.inf and _are_positive(lengths)):
+        raise ParameterError(
+            "kernel must have a positive, finite factor and length scales, and finite noise, got "
+            f"{constant:.3g}, {lengths} and {noise:.3g}."
+        )
+    return Prior(name, lengths, constant, noise, [leaf for term in terms for leaf in term])
 
 
 _SHAPES = (host.RBF, host.Matern, PartsKernel)
+
+
+def _are_positive(lengths: np.ndarray) -> bool:
+    return bool(((lengths > 0.0) & (lengths < np.inf)).all())
+
+
+def _is_noise(term: list[Any]) -> bool:
+    return len(term) == 1 and type(term[0]) is host.WhiteKernel
 
 
 def _operands(kernel: Any, operator: type) -> list[Any]:

@@ -16,7 +16,7 @@ from scipy import linalg
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import positive_scale, require_memory, whole_number
-from primal.errors import DataError
+from primal.errors import DataError, ParameterError
 from primal.kernels import KernelSum
 from primal.sklearn._contract import ManyTargets
 from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
@@ -26,7 +26,8 @@ from primal.sklearn._saved import checked_array
 _BLOCK_ROWS = 1 << 16
 # More rows could overflow the 64-bit sums.
 _MOST_ROWS = 1 << 26
-_ALPHAS = tuple(10.0**exponent for exponent in np.arange(-6.0, 3.0, 0.5))
+_ALPHAS = tuple(10.0**exponent for exponent in np.arange(-6.0, 3.0, 0.5).tolist())
+_LARGEST_WEIGHT = 2.0**900  # sums of products of features and weights stay far below infinity
 
 
 class Solution(NamedTuple):
@@ -76,6 +77,8 @@ class Moments:
             raise DataError(
                 f"{n_rows} rows are more than the {_MOST_ROWS} that 64-bit sums hold: fit on fewer."
             )
+        if not n_rows < _LARGEST_WEIGHT:
+            raise DataError(f"the weights of all rows add up to {n_rows:.3g}: scale them down.")
         kind = np.int64 if exact else np.float64
         self.gram, self.feature_sums = (
             sums.astype(kind, copy=False) for sums in (self.gram, self.feature_sums)
@@ -88,7 +91,8 @@ class Moments:
         weighted = Y if weights is None else Y * weights[:, None]
         self.cross += Q.T @ weighted
         self.target_sums += weighted.sum(axis=0)
-        self.target_squares += (weighted * Y).sum(axis=0)
+        with np.errstate(over="ignore"):  # `solve` says so where squares are used
+            self.target_squares += (weighted * Y).sum(axis=0)
         self.n_rows = n_rows
         self._solutions.clear()
 
@@ -149,12 +153,22 @@ class Moments:
                 "as rows: scale them to add up to the number of rows, or give alpha as a number."
             )
         if isinstance(alpha, str):
+            if not np.isfinite(self.target_squares).all():
+                raise DataError(
+                    "y has numbers too large for alpha='gcv': scale y, or give alpha as a number."
+                )
             squares = self.target_squares - self.n_rows * target_means**2
             penalty, coef = _gcv(gram, cross, float(squares.sum()), self.n_rows)
         else:
-            penalty = float(alpha)
+            penalty = alpha
             gram[np.diag_indices_from(gram)] += penalty
-            coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
+            try:
+                coef = np.asarray(linalg.cho_solve(linalg.cho_factor(gram), cross))
+            except linalg.LinAlgError:
+                raise ParameterError(
+                    f"alpha = {penalty:.3g} is lost in the rounding of sums up to "
+                    f"{gram.diagonal().max():.3g}: raise it."
+                ) from None
         self._solutions[key] = Solution(penalty, coef, target_means - feature_means @ coef)
         return self._solutions[key]
 
@@ -162,19 +176,25 @@ class Moments:
 class Solved:
     """The solution of sums that were not kept: it answers, and takes no more rows."""
 
-    def __init__(self, solution: Solution) -> None:
-        self._solution = solution
+    def __init__(self, solution: Solution, alpha: float | str) -> None:
+        self._solution, self._alpha = solution, alpha
 
     def solve(self, alpha: float | str, amplitude: float) -> Solution:
+        if alpha != self._alpha:
+            raise _no_sums(f"have alpha = {alpha!r}")
         return self._solution
 
     def __getattr__(self, name: str) -> Any:
         if name in Moments.__dict__ or name in Moments.__dataclass_fields__:
-            raise DataError(
-                "this model was loaded from a file, which holds coefficients and no sums: fit a "
-                "new one to add rows or features, or keep it as a pickle."
-            )
+            raise _no_sums("add rows or features")
         raise AttributeError(name)
+
+
+def _no_sums(what: str) -> DataError:
+    return DataError(
+        "this model was loaded from a file, which holds coefficients and no sums: fit a new one to "
+        f"{what}, or keep it as a pickle."
+    )
 
 
 def _are_counts(weights: np.ndarray | None) -> bool:
@@ -269,11 +289,14 @@ class _Ridge(PrimeModel):
 
     def _solution(self) -> Solution:
         check_is_fitted(self)
-        return self._moments.solve(self.alpha, self._unit)
+        return self._moments.solve(self._checked_alpha(), self._unit)
+
+    def _checked_alpha(self) -> float | str:
+        is_rule = isinstance(self.alpha, str) and self.alpha == "gcv"
+        return "gcv" if is_rule else positive_scale("alpha", self.alpha)
 
     def _new_moments(self, n_targets: int) -> Moments:
-        if not (isinstance(self.alpha, str) and self.alpha == "gcv"):
-            positive_scale("alpha", self.alpha)
+        self._checked_alpha()
         return Moments.empty(self.n_components, n_targets)
 
     def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
@@ -304,7 +327,7 @@ class _Ridge(PrimeModel):
         n_targets = arrays.get("intercept", np.empty(0)).size if labels is None else len(labels)
         coef = checked_array(arrays, "coef", (self.n_components, n_targets), "<f8")
         intercept = checked_array(arrays, "intercept", (n_targets,), "<f8")
-        self._moments = Solved(Solution(alpha, coef, intercept))
+        self._moments = Solved(Solution(alpha, coef, intercept), self._checked_alpha())
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         solution = self._solution()
@@ -409,7 +432,7 @@ class PrimeRidgeRegressor(ManyTargets, _Ridge):
         self._moments = self._new_moments(self._targets(y).shape[1])
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
-        return y.astype(np.float64).reshape(len(y), -1)
+        return self._floats(y).reshape(len(y), -1)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         fields, arrays = super()._state()

@@ -18,7 +18,7 @@ _VERSION = 1
 
 
 class SavedMixin(BaseEstimator):
-    """An estimator that is JSON fields and arrays, which `_state` gives and `_set_state` takes."""
+    """An estimator that is JSON fields and arrays, which `_state` gives and `_from_state` takes."""
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         raise NotImplementedError

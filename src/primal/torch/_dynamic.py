@@ -12,7 +12,7 @@ from torch import Tensor, nn
 import primal.maps
 from primal._checks import flag, one_of
 from primal.bases import Basis
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import LAYOUTS, PRECISIONS
 from primal.torch import _hadamard, _operators
 from primal.torch import functional as F
@@ -205,12 +205,17 @@ class DynamicPrime(PrimeLayer):
 
     def decode(self, z: Tensor) -> Tensor:
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
-        z = checked_points(z, 2 * self._table.shape[0], "z")
+        z, d = checked_points(z, 2 * self._table.shape[0], "z"), self.d
+        if z.shape[-1] < 2 * d:
+            raise NotInvertibleError(
+                f"decoding needs D >= 2 d, got D = {z.shape[-1]} and d = {d}: use D = {2 * d} or "
+                "more."
+            )
         key = self._table.key
         k, skip, m = _operators.transform_columns(key) or (0, 0, 1)
         if not self._learns_frequencies and skip == 0 and k >= m:  # there is a whole block
             rows = _operators.transform_rows(key, device=z.device)
-            x = _hadamard.inverse(F.phases_of(z, self.layout), rows, self.d)
+            x = _hadamard.inverse(F.phases_of(z, self.layout), rows, d)
             x = x if z.dtype == torch.float64 else x.float()
         else:
             if self._learns_frequencies:

@@ -75,6 +75,11 @@ class PrimeFeatures(DynamicPrime):
             raise ParameterError(
                 f"give gamma or lengthscale, one of the two, got {gamma!r} and {lengthscale!r}."
             )
+        if lengthscale is not None and isinstance(kernel, KernelSum):
+            raise ParameterError(
+                "every part of a kernel has its own gamma, on(columns, kernel, gamma): leave out "
+                f"lengthscale={lengthscale!r:.60}."
+            )
         if gamma is None:
             gamma = 1.0
             if lengthscale is not None:

@@ -50,20 +50,23 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
     """
     if not isinstance(model, nn.Module):
         raise DataError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
-    found = 0
-    for parent in list(model.modules()):
-        for name, child in list(parent.named_children()):
+    if positions is not None and not isinstance(positions, PrimePositions):
+        raise DataError(f"positions must be PrimePositions, got {type(positions).__name__}.")
+    found = []
+    for parent in model.modules():
+        for name, child in parent.named_children():
             for kind in (_Transformers, _XTransformers, _Torchtune):
                 if kind.takes(child):
-                    setattr(parent, name, kind(child, positions).train(child.training))
-                    found += 1
+                    found.append((parent, name, kind(child, positions).train(child.training)))
                     break
     if not found:
         raise ParameterError(
             f"{type(model).__name__} has no rotary embedding of transformers, x-transformers or "
             "torchtune: call PrimePositions.rotary on its queries and keys."
         )
-    return found
+    for replacement in found:  # all of them, or none if one cannot be replaced
+        setattr(*replacement)
+    return len(found)
 
 
 class _Replacement(nn.Module):

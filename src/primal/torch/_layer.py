@@ -125,7 +125,7 @@ class PrimeLayer(nn.Module):
         given = {"frequencies": "given", "D": self.D, "layout": self.layout}
         shown = (given if self._spec is None else self._spec) | self._options()
         return ", ".join(
-            f"{name}={f'<{len(value)} values>' if isinstance(value, list) else value}"
+            f"{name}={_shortened(value)}"
             for name, value in shown.items()
             if name not in ("type", "version", "device") and value not in (None, False)
         )
@@ -148,3 +148,9 @@ class PrimeLayer(nn.Module):
             moved = fn(torch.empty(0, dtype=self._dtype, device="cpu"))
         self._dtype, self._device = moved.dtype, moved.device
         return self
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, list):
+        return f"<{len(value)} values>"
+    return from_spec(value) if isinstance(value, dict) else value  # a kernel of parts

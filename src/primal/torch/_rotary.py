@@ -130,11 +130,11 @@ def rotate(x: Tensor, codes: Tensor, *, layout: str = "interleaved") -> Tensor:
     """
     interleaved = is_interleaved(layout)
     _check_tensor(x)
-    check_tensor("codes", codes)
-    if x.shape[-1:] != codes.shape[-1:]:
+    _check_tensor(codes, "codes")
+    if x.shape[-1:] != codes.shape[-1:] or not x.ndim or x.shape[-1] % 2:
         raise ParameterError(
             f"codes of shape {tuple(codes.shape)} and a tensor of shape {tuple(x.shape)} must have "
-            "the same columns to turn: slice off columns that stay."
+            "the same columns to turn, in pairs: slice off columns that stay."
         )
     shared = zip(reversed(codes.shape), reversed(x.shape), strict=False)
     if codes.ndim not in (2, x.ndim) or not all(a in (1, b) for a, b in shared):
@@ -197,10 +197,12 @@ def aligned_positions(positions: Tensor, x: Tensor, seq_dim: int | None) -> Tens
     )
 
 
-def _check_tensor(x: Tensor) -> None:
-    check_tensor("what is rotated", x, "x")
+def _check_tensor(x: Tensor, name: str = "x") -> None:
+    check_tensor("what is rotated" if name == "x" else name, x, name)
     if not x.is_floating_point():
-        raise DataError(f"x must be floating, got {x.dtype}: cast with x.float().")
+        raise DataError(f"{name} must be floating, got {x.dtype}: cast with {name}.float().")
+    if x.layout != torch.strided:
+        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:

@@ -74,7 +74,7 @@ class PrimeStateCell(nn.Module):
         Number of complex channels n; the state is 2 n real numbers.
     d_out : int, optional
         Number of outputs, by default d.
-    spacing : {"kronecker", "raw", "log"}, default="kronecker"
+    spacing : {"kronecker", "raw", "log", "rotary"}, default="kronecker"
         How the other channels are spread; see :func:`primal.turns.spaced_increments`. The
         multiples of sqrt(2) stay apart from each other: no two channels hold the same.
     sigma, start, base
@@ -155,8 +155,8 @@ class PrimeStateCell(nn.Module):
         drive = self.input_map(x)
         if state is None:
             state = self.initial_state(x.shape[:-2])
-        if not isinstance(state, CellState):
-            raise DataError(f"state must be a CellState or None, got {type(state).__name__}.")
+        else:
+            self._check_state(state, x.shape[:-2])
         decay = self.decay()
         positions = state.position + torch.arange(x.shape[-2], device=x.device)
         values = rotate(
@@ -169,6 +169,23 @@ class PrimeStateCell(nn.Module):
         y = self.output_map(rotated.to(drive.dtype))
         return y, CellState(memory[..., -1, :], state.position + x.shape[-2])
 
+    def _check_state(self, state: CellState, batch_shape: tuple[int, ...]) -> None:
+        if not isinstance(state, CellState):
+            raise DataError(f"state must be a CellState or None, got {type(state).__name__}.")
+        check_tensor("the memory of a state", state.memory, "memory")
+        given, shape = state.memory.shape, (*batch_shape, 2 * self.n_channels)
+        sizes = zip(reversed(given), reversed(shape), strict=False)
+        fits = all(a == b or a == 1 for a, b in sizes) and given[-1:] == shape[-1:]
+        if not fits or len(given) > len(shape):
+            raise DataError(
+                f"the memory of a state must have shape {tuple(shape)} here, got {tuple(given)}."
+            )
+        if getattr(state.position, "shape", ()) != ():
+            raise DataError(
+                "the position of a state is one for the whole batch, got shape "
+                f"{tuple(state.position.shape)}."
+            )
+
     def step(self, x: Tensor, state: CellState | None = None) -> tuple[Tensor, CellState]:
         """Return the output of one step, x of shape (..., d), and the state after it."""
         y, state = self.forward(checked_points(x, self.d).unsqueeze(-2), state)
@@ -179,8 +196,9 @@ class PrimeStateCell(nn.Module):
         if not isinstance(batch_shape, (tuple, list)):
             raise DataError(f"batch_shape must be a tuple of sizes, got {batch_shape!r}.")
         for size in batch_shape:
-            if not isinstance(size, (int, torch.SymInt)):
-                raise DataError(f"batch_shape must hold whole numbers, got {size!r}.")
+            whole = isinstance(size, (int, torch.SymInt)) and not isinstance(size, bool)
+            if not whole or size < 0:
+                raise DataError(f"batch_shape must hold sizes, whole numbers, got {size!r}.")
         device = self.log_time_constant.device
         memory = torch.zeros((*batch_shape, 2 * self.n_channels), dtype=self._wide, device=device)
         return CellState(memory, torch.zeros((), dtype=torch.int64, device=device))

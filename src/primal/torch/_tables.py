@@ -113,12 +113,13 @@ class SharedTable:
     @cached_property
     def inverse_frequencies(self) -> np.ndarray:
         """Their pseudoinverse, float64 of shape (d, k)."""
-        k, d = self.shape
-        if k < d:
+        left, sizes, right = np.linalg.svd(self.frequencies, full_matrices=False)
+        if sizes[-1] <= 2.0**-50 * sizes[0]:
             raise NotInvertibleError(
-                f"decoding needs D >= 2 d, got D = {2 * k} and d = {d}: use D = {2 * d} or more."
+                f"the {len(left)} frequencies leave a direction of x open, d = {len(sizes)}: use "
+                "more of them, or others."
             )
-        return np.linalg.pinv(self.frequencies, rcond=2.0**-50)
+        return (right.T / sizes) @ left.T
 
     @property
     def root_weights(self) -> np.ndarray:
@@ -208,6 +209,8 @@ def frequency_table(
     >>> F.frequency_table(primal.Basis("paper", 2, 3)).shape
     (3, 2)
     """
+    if rows is not None and not isinstance(source, Basis):
+        raise ParameterError(f"rows are for a basis, got {rows!r}: slice the matrix instead.")
     if isinstance(source, Basis):
         own = {"rows": _rows(rows, source.n_frequencies), "basis_version": BASIS_VERSION}
         return shared_table(json.dumps(source.spec | own, sort_keys=True))

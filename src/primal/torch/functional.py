@@ -22,6 +22,8 @@ from primal.torch._inputs import (
 )
 from primal.torch._tables import SharedTable, frequency_table, increment_tensor
 
+_LARGEST_AMPLITUDE = 1e38  # below the largest float32
+
 __all__ = [
     "SharedTable",
     "decode_prime",
@@ -107,7 +109,7 @@ def static_prime_range(
     require_memory(
         8 * n * checked_increments(increments).numel(), f"the codes of n = {n} positions"
     )
-    if not (offset >= -(2**63) and offset + n <= 2**63):
+    if not (-(2**63) <= offset < 2**63 and offset + n <= 2**63):
         raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {offset + n - 1}.")
     return _operators.range_codes(
         increments, n, offset, is_interleaved(layout), output_dtype(dtype)
@@ -259,8 +261,9 @@ def _features(
 ) -> Tensor:
     dtype = output_dtype(x.dtype if dtype is None and x.is_floating_point() else dtype)
     x = x if x.is_floating_point() else x.double()
-    if type(amplitude) is not float:
-        amplitude = real_number("amplitude", amplitude, above=-math.inf, below=math.inf)
+    if type(amplitude) is not float or not abs(amplitude) < _LARGEST_AMPLITUDE:
+        limits = {"above": -_LARGEST_AMPLITUDE, "below": _LARGEST_AMPLITUDE}
+        amplitude = real_number("amplitude", amplitude, **limits)
     finish = (float(np.float32(amplitude)), is_interleaved(layout), dtype)
     return _derivatives.features(x, source, *quarter_turns, *finish)
 

@@ -1,0 +1,41 @@
+"""Edges of KernelPrime: what cannot be decoded, points that have no phases, and whose numbers."""
+
+import numpy as np
+import pytest
+
+import primal
+from primal.errors import DataError, NotInvertibleError
+from primal.kernels import on
+
+X = np.random.default_rng(1).normal(size=(20, 3))
+
+
+def test_one_feature_has_no_inverse():
+    with pytest.raises(NotInvertibleError, match="D = 1"):
+        primal.KernelPrime(1, 1, form="pair").decode(np.ones((1, 1)))
+
+
+def test_a_column_without_a_part_cannot_be_decoded():
+    m = primal.KernelPrime(3, 64, on(0, "rbf", 1e-4) + on(1, "rbf", 1e-4))
+    with pytest.raises(NotInvertibleError, match="no part of the kernel is on column 2"):
+        m.decode(m.encode(X))
+
+
+@pytest.mark.parametrize("center", ["a", [1.0, 2.0], [[1.0, 2.0, 3.0]], [1.0, np.nan, 0.0]])
+@pytest.mark.parametrize("form", ["pair", "offset"])
+def test_a_center_is_checked_in_both_forms(center, form):
+    with pytest.raises(DataError, match="center"):
+        primal.KernelPrime(3, 16, form=form, center=center)
+
+
+def test_phases_are_relative_to_a_point_that_has_some():
+    m = primal.KernelPrime(3, 16, gamma=0.01)
+    with pytest.raises(DataError, match=r"^around"):
+        m.decode(m.encode(X), around=[1e300, 0.0, 0.0])
+
+
+@pytest.mark.parametrize("size", [1e80, 1e300])
+def test_numbers_beyond_the_range_with_a_gamma_for_each_input(size):
+    m = primal.KernelPrime(3, 16, gamma=[1.0, 2.0, 1e160])
+    with pytest.raises(DataError, match=r"^rows 0 to 19 of x, times m\.input_scales"):
+        m.encode(size * X)

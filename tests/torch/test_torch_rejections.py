@@ -1,0 +1,134 @@
+"""What layers cannot do is said in our words, and leaves models as they were."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+
+import torch
+
+import primal
+from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.kernels import on
+from primal.torch import (
+    CellState,
+    DynamicPrime,
+    PrimeFeatures,
+    PrimePositions,
+    PrimeStateCell,
+    functional,
+    rotate,
+    use_exact_rotary,
+)
+
+X = torch.randn(5, 3, generator=torch.Generator().manual_seed(1))
+
+
+class TestDecoding:
+    @pytest.mark.parametrize(
+        "layer",
+        [
+            PrimeFeatures(3, 64, on(0, "rbf", 1e-4) + on(1, "rbf", 1e-4)),
+            DynamicPrime.from_frequencies([[0.1, 0.0, 0.01], [0.2, 0.0, 0.3], [0.3, 0.0, 0.1]]),
+        ],
+    )
+    def test_an_open_direction_is_not_called_zero(self, layer):
+        with pytest.raises(NotInvertibleError, match="leave a direction of x open"):
+            layer.decode(layer(X))
+
+    @pytest.mark.parametrize("learned", [False, True])
+    def test_too_few_frequencies(self, learned):
+        layer = DynamicPrime.from_frequencies(
+            [[0.1, 0.2, 0.3]], precision="fast", learnable_frequencies=learned
+        )
+        with pytest.raises(NotInvertibleError, match="D = 6 or more"):
+            layer.decode(layer(X))
+
+    def test_the_inverse_is_that_of_the_core(self):
+        layer = PrimeFeatures(3, 64, gamma=0.01)
+        z = layer(X.double())
+        found = layer.decode(z).numpy()
+        np.testing.assert_allclose(found, layer.map.decode(z.numpy()), rtol=0, atol=1e-14)
+
+
+@pytest.mark.parametrize("amplitude", [float("nan"), float("inf"), -float("inf"), 1e39])
+def test_amplitudes_are_float32(amplitude):
+    table = functional.frequency_table(primal.Basis("table", 3, 4))
+    with pytest.raises(ParameterError, match="amplitude"):
+        functional.dynamic_prime(X, table, amplitude=amplitude)
+
+
+def test_no_positions_beyond_64_bits():
+    increments = functional.increment_tensor(primal.increments(4))
+    with pytest.raises(DataError, match="positions must lie"):
+        functional.static_prime_range(0, increments, offset=2**63)
+
+
+def test_rows_of_a_matrix_are_sliced():
+    with pytest.raises(ParameterError, match="slice the matrix"):
+        functional.frequency_table(np.ones((3, 2)), rows=(0, 1))
+
+
+class TestRotate:
+    @pytest.mark.parametrize("shape", [(2, 3), (3,), ()])
+    def test_columns_come_in_pairs(self, shape):
+        with pytest.raises(ParameterError, match="in pairs"):
+            rotate(torch.ones(shape), torch.ones(shape))
+
+    def test_tensors_are_real_and_dense(self):
+        ones = torch.ones(2, 2)
+        with pytest.raises(DataError, match="codes must be floating"):
+            rotate(ones, ones.to(torch.complex64))
+        with pytest.raises(DataError, match="x must be dense"):
+            rotate(ones.to_sparse(), ones)
+
+
+class TestState:
+    @pytest.mark.parametrize("shape", [(2, 8), (3, 10), (5, 3, 8), (3, 1), ()])
+    def test_the_memory_fits(self, shape):
+        cell = PrimeStateCell(2, 4)
+        with pytest.raises(DataError, match=r"must have shape \(3, 8\)"):
+            cell(torch.ones(3, 7, 2), CellState(torch.zeros(shape), torch.tensor(0)))
+
+    def test_a_state_has_a_memory_and_one_position(self):
+        cell, x = PrimeStateCell(2, 4), torch.ones(3, 7, 2)
+        with pytest.raises(DataError, match="memory of a state must be a tensor"):
+            cell(x, CellState(None, torch.tensor(0)))  # type: ignore[arg-type]
+        with pytest.raises(DataError, match="one for the whole batch"):
+            cell(x, CellState(torch.zeros(3, 8), torch.arange(3)))
+
+    @pytest.mark.parametrize("size", [-1, True, "a", 2.0])
+    def test_sizes_of_a_batch(self, size):
+        with pytest.raises(DataError, match="batch_shape"):
+            PrimeStateCell(2, 4).initial_state((size,))
+
+
+class TestHosts:
+    def model(self):
+        host = pytest.importorskip("x_transformers")
+        return torch.nn.ModuleList(
+            host.Decoder(dim=64, depth=1, heads=heads, rotary_pos_emb=True) for heads in (2, 2)
+        )
+
+    def test_positions_are_positions(self):
+        with pytest.raises(DataError, match="positions must be PrimePositions"):
+            use_exact_rotary(self.model(), 3)  # type: ignore[arg-type]
+
+    def test_all_are_replaced_or_none(self):
+        model = self.model()
+        model[1].rotary_pos_emb.half()  # whose frequencies are rounded
+        before = [decoder.rotary_pos_emb for decoder in model]
+        with pytest.raises(DataError, match="rounded"):
+            use_exact_rotary(model)
+        assert [decoder.rotary_pos_emb for decoder in model] == before
+        assert use_exact_rotary(self.model(), PrimePositions(32)) == 2
+
+
+class TestKernelsOfParts:
+    def test_lengths_are_those_of_the_parts(self):
+        with pytest.raises(ParameterError, match=r"leave out lengthscale=2\.0"):
+            PrimeFeatures(3, 16, on(0), lengthscale=2.0)
+
+    def test_representation_is_that_of_the_kernel(self):
+        kernel = on([0, 1], "rbf", [1.0, 2.0]) + on(2, "periodic", period=2.0)
+        assert f"kernel={kernel!r}, " in repr(PrimeFeatures(3, 16, kernel))
