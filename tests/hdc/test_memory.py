@@ -149,6 +149,10 @@ class TestHopfield:
         recalled = words.retrieve(words.codes[0], beta=1e-6)
         assert hdc.similarity(recalled, hdc.bundle(words.codes)) == pytest.approx(1.0, abs=1e-5)
 
+    def test_the_sharpest_softmax_recalls_the_nearest(self, words):
+        found = words.retrieve(words.codes[3], beta=1e300)
+        assert found == pytest.approx(hdc.phasors(words.codes[3]), abs=1e-6)
+
     def test_it_is_the_published_update(self, words):
         query, beta = hdc.bundle(words.codes[:3]), 30.0
         weights = np.exp(beta * hdc.similarity_matrix(query, words.codes).astype(float))
@@ -382,6 +386,8 @@ class TestSpecs:
         (lambda m, p: hdc.decode_slots(hdc.identity(5), m.codes, m), r"shape \(32,\)"),
         (lambda m, p: m.retrieve(m.codes, beta=-1), "beta must be positive"),
         (lambda m, p: hdc.ItemMemory.load(p), "holds no primal memory"),
+        (lambda m, p: ((p / "x").touch(), m.save(p / "x")), "cannot be a folder, a file is there"),
+        (lambda m, p: ((p / "x").touch(), m.save(p / "x" / "y")), "cannot be a folder"),
         (
             lambda m, p: (m.save(p), hdc.KeyValueMemory.load(p)),
             "of type 'KeyValueMemory', got 'ItemMemory'",

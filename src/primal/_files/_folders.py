@@ -66,7 +66,12 @@ class FolderFormat:
             raise DataError(
                 f"{path} is there and is no {self.format}: choose another folder, or remove it."
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise DataError(
+                f"{folder} cannot be a folder, a file is there: choose another."
+            ) from None
         with drafted() as draft:
             records = {name: _write(draft, folder, name, arrays[name]) for name in arrays}
             document = {

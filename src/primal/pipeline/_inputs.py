@@ -6,6 +6,7 @@ import glob
 from dataclasses import dataclass
 from pathlib import Path
 
+from primal._checks import file_path
 from primal.errors import DataError, ParameterError, PrimalError
 
 _FORMATS = {
@@ -40,7 +41,8 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     """
     if not isinstance(src, (str, Path, list, tuple)) or not src:  # "" would be the working folder
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
-    paths = [Path(one) for one in src] if isinstance(src, (list, tuple)) else [Path(src)]
+    several = isinstance(src, (list, tuple))
+    paths = [file_path("every file of src", one) for one in src] if several else [Path(src)]
     try:
         if isinstance(src, (str, Path)) and (paths[0].is_dir() or not paths[0].exists()):
             paths = _listed(src)

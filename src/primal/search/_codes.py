@@ -70,9 +70,10 @@ def n_columns(stored: str, n_frequencies: int) -> int:
 
 
 def checked_codes(name: str, value: object, stored: str, n_frequencies: int | None) -> np.ndarray:
-    """Return codes as a contiguous array of rows, if they are some; k = None takes any columns.
+    """Return codes as a contiguous array of rows, if they are some.
 
-    Bits beyond the last output have to be 0, and waves to have the length of waves.
+    k = None takes any number of columns, for waves any even one. Bits beyond the last output have
+    to be 0, and waves to have the length of waves.
     """
     dtype = STORED[one_of("stored", stored, STORED)]
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != 2:
@@ -83,6 +84,8 @@ def checked_codes(name: str, value: object, stored: str, n_frequencies: int | No
         )
     if is_waves(stored):
         real_array(name, value)
+    if is_waves(stored) and n_frequencies is None:
+        n_frequencies = max(1, value.shape[1] // 2)
     if n_frequencies is not None:
         k = whole_number("n_frequencies", n_frequencies, least=1)
         if value.shape[1] != n_columns(stored, k):
@@ -113,7 +116,8 @@ def _check_lengths(name: str, value: np.ndarray, k: int) -> None:
     if len(wrong):
         raise DataError(
             f"row {wrong[0]} of {name} has the squared length {squares[wrong[0]] * k:.4g} and "
-            f"waves of {k} frequencies have {k}: pass what a map's encode returned."
+            f"waves of {k} frequencies have {k}: pass what the encode of an index, a "
+            "DynamicPrime or a StaticPrime returned."
         )
 
 
