@@ -46,6 +46,18 @@ class TestItemMemory:
         parts = words.cleanup(queries, top=5)
         assert np.array_equal(whole.indices, parts.indices)
 
+    def test_a_query_during_another_one_changes_no_answer(self, monkeypatch):
+        memory, make = hdc.ItemMemory(hdc.Space(64).symbols(), range(9)), _items.float32_rows
+
+        def interrupted(codes):  # as by another thread
+            monkeypatch.setattr("primal.hdc._items.float32_rows", make)
+            assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
+            return make(codes)
+
+        monkeypatch.setattr("primal.hdc._items.float32_rows", interrupted)
+        assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
+        assert memory.cleanup(memory.codes, top=9).indices.max() == 8
+
     def test_items_are_added_once_and_keep_their_codes(self):
         memory = hdc.ItemMemory(hdc.Space(64).symbols(), ["a", "b", "a"])
         before = memory.codes

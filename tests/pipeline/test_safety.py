@@ -407,7 +407,7 @@ class TestShards:
             with pytest.raises(DataError, match=said):
                 pipeline.merge(source_of_none)
 
-    @pytest.mark.parametrize("src", ["", []])
+    @pytest.mark.parametrize("src", ["", [], [None], ["x.npy", 3], [""]])
     def test_no_path_is_not_the_working_folder(self, src, source, monkeypatch):
         monkeypatch.chdir(source.parent)
         with pytest.raises(ParameterError, match="src must be a path"):

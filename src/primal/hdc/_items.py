@@ -284,10 +284,11 @@ class ItemMemory(Stored):
         """Return the waves of all items, made once for each unless they are too many to keep."""
         if len(self) * self.vocabulary.space.D > _LARGEST_KEPT:
             return float32_rows(self.codes)
-        if len(self._waves) < len(self):
-            new = float32_rows(self.codes[len(self._waves) :])
-            self._waves = np.concatenate([self._waves, new])
-        return self._waves
+        waves = self._waves  # another thread may be making the same ones
+        if len(waves) < len(self):
+            waves = np.concatenate([waves, float32_rows(self.codes[len(waves) :])])
+            self._waves = waves
+        return waves
 
 
 def _top(values: np.ndarray, n: int) -> np.ndarray:
