@@ -29,20 +29,20 @@ from primal.turns import (
 )
 
 Map = DynamicPrime | KernelPrime | StaticPrime
-# The type of one entry.
+# What a row may hold, and the type of one entry.
 STORED = {
-    "bits": np.dtype(np.uint8),
+    "float32": np.dtype(np.float32),
+    "float16": np.dtype(np.float16),
     "uint8-phase": np.dtype(np.uint8),
     "uint16-phase": np.dtype(np.uint16),
-    "float16": np.dtype(np.float16),
-    "float32": np.dtype(np.float32),
+    "bits": np.dtype(np.uint8),
 }
 # Phases made at once: 16 MB.
 _BLOCK_PHASES = 1 << 22
-_COMPACT = {
-    "bits": phases_to_bits,
+COMPACT = {
     "uint8-phase": phases_to_uint8,
     "uint16-phase": phases_to_uint16,
+    "bits": phases_to_bits,
 }
 # float16 waves have a squared length within 0.1 % of k.
 _LENGTH_TOLERANCE = 0.01
@@ -165,8 +165,8 @@ def encoded(m: Map, x: object, stored: str) -> np.ndarray:
             turns = round_turns(static_turns(array[rows].astype(np.uint64), m.increments))
         else:
             turns = m.turns(array[rows])
-        if stored in _COMPACT:
-            out[rows] = _COMPACT[stored](turns)
+        if stored in COMPACT:
+            out[rows] = COMPACT[stored](turns)
         else:
             cos, sin = wave_columns(out[rows], m.layout)
             cos[...], sin[...] = waves(turns)
@@ -187,7 +187,7 @@ def similarity(
     a, b : ndarray of shape (n, c) and (m, c)
         Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
         ``encode`` make them.
-    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
+    stored : {"float32", "float16", "uint8-phase", "uint16-phase", "bits"}
         Which of these they are.
     n_frequencies : int, optional
         Needed for bits when twice this number is not a multiple of 8.
