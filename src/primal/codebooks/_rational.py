@@ -15,14 +15,7 @@ from primal._checks import require_memory
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import bases_energy
-from primal.codebooks._numbers import (
-    divisors,
-    is_prime,
-    largest_order,
-    prime_at_least,
-    prime_at_most,
-    scrambled,
-)
+from primal.codebooks._numbers import largest_order, prime_at_least, prime_at_most, scrambled
 from primal.codebooks._phase_codes import PhaseCodes, ToeplitzCodes, write_phases
 from primal.codebooks._toeplitz import phasors
 from primal.errors import ParameterError
@@ -205,11 +198,8 @@ def difference_set(q: int) -> tuple[int, ...]:
     """
     modulus = q * q + q + 1
     require_memory(32 * q * q, f"a difference set of order {q}")
-    orders = [1, *(modulus // r for r in divisors(modulus) if r > 1 and is_prime(r))]
     for attempt in range(64 * (q + 1)):
         cubic = [int(c % np.uint64(q)) for c in scrambled(3 * attempt, 3)]
-        if not _is_scalar(q, cubic, modulus) or any(_is_scalar(q, cubic, n) for n in orders):
-            continue
         line = _line(q, modulus, cubic)
         if len(line) == q + 1:
             differences = np.subtract.outer(line, line).reshape(-1) % modulus
@@ -223,26 +213,8 @@ def singer_order(kind: str, N: int, D: int, field: str) -> int:
     return largest_order(kind, N, D, field, lambda q: q * q + q + 1, more_phases=1)
 
 
-def _is_scalar(q: int, cubic: list[int], exponent: int) -> bool:
-    """Whether a power of x is a number of the field of q elements, and not 0."""
-    c0, c1, c2 = cubic
-    s0, s1, s2 = 1, 0, 0
-    for bit in f"{exponent:b}":  # from the highest on: squared, and times x
-        t3, t4 = 2 * s1 * s2, s2 * s2
-        t3 += t4 * c2
-        s0, s1, s2 = (
-            s0 * s0 + t3 * c0,
-            2 * s0 * s1 + t4 * c0 + t3 * c1,
-            2 * s0 * s2 + s1 * s1 + t4 * c1 + t3 * c2,
-        )
-        if bit == "1":
-            s0, s1, s2 = s2 * c0, s0 + s2 * c1, s1 + s2 * c2
-        s0, s1, s2 = s0 % q, s1 % q, s2 % q
-    return s1 == s2 == 0 != s0
-
-
 def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:
-    """Return the exponents i < P with third coordinate of x**i zero."""
+    """Return the exponents i < P with third coordinate of x**i zero; stops beyond q + 1."""
     c0, c1, c2 = cubic
     rows = [(1, 0, 0)]
     for s0, s1, s2 in islice(rows, q + 2):  # grows meanwhile
@@ -254,4 +226,6 @@ def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:
         values = table @ thirds % q
         found += (first + np.flatnonzero(values[:q] == 0)).tolist()
         thirds = values[q:]
+        if len(found) > q + 2:  # no line has so many points
+            break
     return [i for i in found if i < modulus]
