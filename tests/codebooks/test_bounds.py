@@ -1,21 +1,26 @@
 """Bounds, the extreme-value law, and the special functions behind them."""
 
 import math
+from statistics import NormalDist
 
 import mpmath
+import numpy as np
 import pytest
 
 import primal
 from primal.codebooks import bounds, capacity, lag_cosines, predict_coherence
-from primal.codebooks._predict import log_beta_tail, log_mean_cosine_tail, scaled_bessel
+from primal.codebooks._predict import log_beta_tail, log_mean_cosine_tail, tilted
 from primal.codebooks.bounds import jacobi, largest_jacobi_zero
 
 
-@pytest.mark.parametrize("s", [0.0, 1e-6, 0.1, 1.0, 7.5, 39.9, 40.1, 500.0, 5e4])
-def test_bessel_functions(s):
-    with mpmath.workdps(40):
-        expected = [float(mpmath.besseli(n, s) * mpmath.exp(-s)) for n in (0, 1)]
-    assert scaled_bessel(s) == pytest.approx(expected, rel=1e-13, abs=1e-300)
+@pytest.mark.parametrize("s", [1e-9, 1e-6, 0.1, 0.999, 1.0, 7.5, 39.9, 40.1, 500.0, 5e4, 1e15])
+def test_tilted_cosines(s):
+    with mpmath.workdps(60):
+        i0, i1 = (mpmath.besseli(n, s) for n in (0, 1))
+        x = i1 / i0
+        law = (x, 1 - x, 1 - x / s - x * x, s * x - mpmath.log(i0))
+        expected = [float(number) for number in law]
+    assert list(tilted(s)) == pytest.approx(expected, rel=2e-15, abs=0.0)
 
 
 @pytest.mark.parametrize("a", [0.5, 3.5, 31.5, 511.5])
@@ -23,7 +28,7 @@ def test_bessel_functions(s):
 def test_incomplete_beta(a, x):
     with mpmath.workdps(60):
         expected = float(mpmath.log(mpmath.betainc(a, 0.5, 0, x, regularized=True)))
-    assert log_beta_tail(a, x) == pytest.approx(expected, rel=1e-10, abs=1e-12)
+    assert log_beta_tail(a, math.sqrt(1.0 - x)) == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
 @pytest.mark.parametrize(("n", "a", "b"), [(1, 0.5, -0.5), (3, 6.5, 0.5), (5, 11.0, 1.0)])
@@ -97,6 +102,9 @@ def test_bad_sizes_are_refused():
         bounds.welch(10, 0)
     with pytest.raises(primal.errors.ParameterError, match="N must be at least 1, got -3"):
         bounds.levenshtein(-3, 4)
+    for bound in (bounds.welch, bounds.orthoplex, bounds.levenshtein, bounds.best):
+        with pytest.raises(primal.errors.ParameterError, match="D must be at most 10"):
+            bound(10**900, 10**400)
     with pytest.raises(primal.errors.ParameterError, match="got 'octonions'"):
         bounds.best(10, 4, "octonions")
 
@@ -135,6 +143,32 @@ def test_capacity_is_the_inverse_of_the_median():
     assert math.log10(capacity(1024, 0.2)) == pytest.approx(9.7, abs=0.05)
     assert math.log10(capacity(1024, 0.2, model="gaussian")) == pytest.approx(5.1, abs=0.05)
     assert capacity(4096, 0.9) == math.inf
+
+
+def test_tails_next_to_one_fall_with_their_power():
+    # k cosines of phases near 0 are within e of 1 with a chance of about e**(k / 2).
+    for D in (2, 64):
+        sizes = [math.log10(capacity(D, 1.0 - 10.0**-n)) for n in (6, 9, 12)]
+        assert np.diff(sizes) == pytest.approx(3 * D / 4, abs=5e-3)
+
+
+def test_as_many_codes_as_no_float_counts():
+    log_target = math.log(math.log(2.0) / 2.0) - 400 * math.log(10.0)
+    found = predict_coherence(10**400, 10_000)
+    assert log_mean_cosine_tail(5000, found) == pytest.approx(log_target, rel=1e-12)
+    found = predict_coherence(10**400, 10_000, model="gaussian")
+    log_target = math.log(2.0 * math.log(2.0)) - 800 * math.log(10.0)
+    assert log_beta_tail(4999.5, found) == pytest.approx(log_target, rel=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("model", "n_draws", "rel"), [("toeplitz", 999, 1e-12), ("gaussian", 499_500, 1e-3)]
+)
+def test_similarities_of_many_dimensions_are_normal(model, n_draws, rel):
+    D = 2**48
+    tail = -math.expm1(-math.log(2.0) / n_draws) / 2.0
+    expected = -NormalDist().inv_cdf(tail) / math.sqrt(D)
+    assert predict_coherence(1000, D, model=model) == pytest.approx(expected, rel=rel)
 
 
 def test_bad_predictions_are_refused():

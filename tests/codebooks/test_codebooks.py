@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from primal import StaticPrime
-from primal.codebooks import toeplitz_statistics
+from primal.codebooks import codebook, toeplitz_statistics
 from primal.errors import ParameterError
 
 
@@ -32,3 +32,13 @@ def test_no_pair_of_codes_is_more_similar(N, D, sigma):
 def test_one_code_has_no_lag(N):
     with pytest.raises(ParameterError, match=rf"N must be at least 2, got {N}"):
         toeplitz_statistics(StaticPrime(8).increments, N)
+
+
+def test_slices_reach_the_last_of_as_many_codes_as_there_can_be():
+    book = codebook(2**63, 8, kind="static")
+    last = [2**63 - 3 + i for i in range(3)]
+    np.testing.assert_array_equal(book[-3:], book.encode(last))
+    np.testing.assert_array_equal(book[:: 2**62], book.encode([0, 2**62]))
+    np.testing.assert_array_equal(book[-1:-4:-1], book.encode(last[::-1]))
+    with pytest.raises(ParameterError, match=r"no codes at slice\(0.5, None, None\)"):
+        book[0.5:]

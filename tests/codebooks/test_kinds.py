@@ -206,6 +206,22 @@ def test_kerdock_in_full_attains_levenshtein():
         assert found.rms == pytest.approx(found.welch, abs=1e-12)
 
 
+def test_known_difference_sets():
+    assert difference_set(2) == (0, 1, 5)
+    assert difference_set(5) == (0, 1, 15, 19, 21, 24)
+    assert difference_set(31)[:8] == (0, 1, 40, 83, 158, 176, 202, 230)
+
+
+@pytest.mark.parametrize(
+    ("N", "D", "pair"),
+    [(11, 10, (1, 10)), (21, 10, (12, 20)), (30, 22, (5, 22)), (49, 22, (1, 36))],
+)
+def test_known_worst_pairs_of_alltop_codes(N, D, pair):
+    book = codebook(N, D, kind="alltop")
+    assert book.certificate.pair == pair
+    assert book.verify(full=True).ok
+
+
 @pytest.mark.parametrize(("q", "N"), [(7, 57), (31, 993), (127, 16_257)])
 def test_singer_attains_the_complex_welch_bound(q, N):
     found = codebook(N, q + 1, kind="singer", field="complex").certificate

@@ -188,6 +188,15 @@ def test_gram_statistics_scale_rows_and_take_complex_codes():
     assert gram_statistics(z.astype(int)[:2]).pair == (0, 1)
 
 
+@pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
+def test_gram_statistics_of_numbers_whose_squares_are_no_floats(scale):
+    codes = np.random.default_rng(1).standard_normal((9, 4))
+    for rows in (codes, codes * (1 + 2j)):
+        expected, found = gram_statistics(rows), gram_statistics(rows * scale)
+        assert found.coherence == pytest.approx(expected.coherence, rel=1e-14)
+        assert found.pair == expected.pair
+
+
 def test_gram_statistics_refuse_what_has_no_directions():
     with pytest.raises(primal.errors.DataError, match="row 1 "):
         gram_statistics(np.array([[1.0, 0.0], [0.0, 0.0]]))

@@ -175,6 +175,29 @@ def test_a_similarity_matrix_leaves_out_the_axis_of_a_single_row(convert):
         assert np.allclose(found, expected, atol=1e-6)
 
 
+@pytest.mark.parametrize("as_tensor", [False, True])
+@pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
+def test_similarity_ignores_lengths_whose_squares_are_no_floats(dtype, as_tensor):
+    if as_tensor:
+        pytest.importorskip("torch", reason="PyTorch is not installed")
+    convert = hdc.to_torch if as_tensor else np.asarray
+    z = np.stack([hdc.bundle(random_codes(i, 3, 8)) for i in range(3)]).astype(dtype)
+    expected = np.asarray(hdc.similarity_matrix(z, z))
+    size = 1e30 if dtype is np.complex64 else 1e200
+    scaled = convert(z * np.array([[size], [1.0], [1 / size]]).astype(dtype))
+    assert np.asarray(hdc.similarity_matrix(scaled, scaled)) == pytest.approx(expected, abs=1e-6)
+    found = hdc.similarity(scaled[:, None], scaled)
+    assert np.asarray(found) == pytest.approx(expected, abs=1e-6)
+
+
+@pytest.mark.parametrize("places", [10**30 + 1, -(2**63), 2**63 - 1])
+def test_entries_are_permuted_any_number_of_places(places):
+    code = random_codes(0, 5)
+    assert hdc.permute(code, places) == hdc.permute(code, places % 5)
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    assert hdc.to_numpy(hdc.permute(hdc.to_torch(code), places)) == hdc.permute(code, places % 5)
+
+
 def test_bundles_are_the_same_from_arguments_lists_and_stacks():
     codes = random_codes(4, 3, 16)
     stacked = hdc.bundle(codes)
@@ -244,6 +267,8 @@ def test_large_batches_are_bound_like_small_ones():
         (lambda a: hdc.permute(a, 1.5), "whole number"),
         (lambda a: hdc.similarity_matrix(random_codes(0, 2, 3, 4), a), "rows of shape"),
         (lambda a: hdc.phasors(np.uint32(3)), "got uint32"),
+        (lambda a: hdc.similarity(*[np.ones((2, 0), "complex64")] * 2), r"shape \(2, 0\)"),
+        (lambda a: hdc.nearest_code(np.array([1.0, complex(0, np.nan)])), "NaN"),
         (lambda a: hdc.certify(a), r"\(n, k\)"),
     ],
 )

@@ -107,6 +107,16 @@ def test_the_resonator_counts_factors():
         (lambda: hdc.capacity(512, 10, "lasso"), "got 'lasso'"),
         (lambda: hdc.capacity(512, 10, accuracy=1.0), "strictly between"),
         (lambda: hdc.recall_accuracy(512, 10, 3, "tensor"), "got 'tensor'"),
+        *[
+            (lambda d=decoder: hdc.capacity(512, 10**400, d), "N must be at most 10")
+            for decoder in ("matched", "orthogonal", "subspace", "message", "resonator")
+        ],
+        (lambda: hdc.capacity(10**400, 100, "resonator"), "D must be at most"),
+        (lambda: hdc.matched_accuracy(64, 10**400, 3), "N must be at most"),
+        (lambda: hdc.matched_accuracy(64, 100, 10**400), "K must be at most"),
+        (lambda: hdc.recall_accuracy(64, 10**400, 3), "N must be at most"),
+        (lambda: hdc.recall_accuracy(64, 10, 10**400), "n_pairs must be at most"),
+        (lambda: hdc.recall_accuracy(10**400, 10, 4), "D must be at most"),
     ],
 )
 def test_errors_say_what_is_wrong(call, words):

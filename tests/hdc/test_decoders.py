@@ -183,6 +183,7 @@ class TestResonator:
         (lambda c, b: hdc.decode(b[:9], c, 4), "9 phases and the codes have 256"),
         (lambda c, b: hdc.decode(b, c, 4, decoder="lasso"), "got 'lasso'"),
         (lambda c, b: hdc.decode(b * np.nan, c, 4), "finite"),
+        (lambda c, b: hdc.decode(b.astype(complex) * 1e300, c, 4), r"below 1e\+30"),
         (lambda c, b: hdc.decode(b, c[0], 4), r"\(n, k\)"),
         (lambda c, b: hdc.decode(b, c.turns, 4), r"hdc\.Codes\(turns\)"),
         (lambda c, b: hdc.decode("b", c, 4), "got str"),
@@ -191,6 +192,7 @@ class TestResonator:
         (lambda c, b: hdc.factorize(b, 3), "two or more Codes"),
         (lambda c, b: hdc.factorize(b, [c, hdc.identity(5)[None]]), r"\(n, 256\)"),
         (lambda c, b: hdc.factorize(c, [c, c]), r"shape \(k,\)"),
+        (lambda c, b: hdc.factorize(b * np.nan, [c, c]), "finite"),
     ],
 )
 def test_errors_say_what_is_wrong(numbers, call, words):

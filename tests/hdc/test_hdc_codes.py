@@ -153,6 +153,16 @@ def test_tensors_of_codes_do_not_share_memory():
     assert code.turns[0] == 0
 
 
+def test_a_tensor_of_a_read_only_bundle_does_not_share_its_memory():
+    pytest.importorskip("torch", reason="PyTorch is not installed")
+    bundle = np.ones(4, dtype=np.complex64)
+    hdc.to_torch(bundle)[0] = 9
+    assert bundle[0] == 9
+    bundle.flags.writeable = False
+    hdc.to_torch(bundle)[1] = 9
+    assert bundle[1] == 1
+
+
 @pytest.mark.parametrize("dtype", [np.uint32, np.uint64])
 def test_codes_go_to_torch_and_back(dtype):
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -185,6 +195,7 @@ def test_the_representation_shows_turns():
         np.ones(3, np.complex64),
         np.uint32(3),
         np.array(3, np.uint32),
+        np.zeros((3, 0), np.uint32),
         [1, 2, 3],
         "abc",
         None,

@@ -46,6 +46,18 @@ class TestItemMemory:
         parts = words.cleanup(queries, top=5)
         assert np.array_equal(whole.indices, parts.indices)
 
+    def test_a_query_during_another_one_changes_no_answer(self, monkeypatch):
+        memory, make = hdc.ItemMemory(hdc.Space(64).symbols(), range(9)), _items.float32_rows
+
+        def interrupted(codes):  # as by another thread
+            monkeypatch.setattr("primal.hdc._items.float32_rows", make)
+            assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
+            return make(codes)
+
+        monkeypatch.setattr("primal.hdc._items.float32_rows", interrupted)
+        assert sorted(memory.decode(hdc.bundle(memory.codes[:2]), 2).indices) == [0, 1]
+        assert memory.cleanup(memory.codes, top=9).indices.max() == 8
+
     def test_items_are_added_once_and_keep_their_codes(self):
         memory = hdc.ItemMemory(hdc.Space(64).symbols(), ["a", "b", "a"])
         before = memory.codes
@@ -148,6 +160,10 @@ class TestHopfield:
     def test_a_blunt_softmax_recalls_the_mean(self, words):
         recalled = words.retrieve(words.codes[0], beta=1e-6)
         assert hdc.similarity(recalled, hdc.bundle(words.codes)) == pytest.approx(1.0, abs=1e-5)
+
+    def test_the_sharpest_softmax_recalls_the_nearest(self, words):
+        found = words.retrieve(words.codes[3], beta=1e300)
+        assert found == pytest.approx(hdc.phasors(words.codes[3]), abs=1e-6)
 
     def test_it_is_the_published_update(self, words):
         query, beta = hdc.bundle(words.codes[:3]), 30.0
@@ -382,6 +398,8 @@ class TestSpecs:
         (lambda m, p: hdc.decode_slots(hdc.identity(5), m.codes, m), r"shape \(32,\)"),
         (lambda m, p: m.retrieve(m.codes, beta=-1), "beta must be positive"),
         (lambda m, p: hdc.ItemMemory.load(p), "holds no primal memory"),
+        (lambda m, p: ((p / "x").touch(), m.save(p / "x")), "cannot be a folder, a file is there"),
+        (lambda m, p: ((p / "x").touch(), m.save(p / "x" / "y")), "cannot be a folder"),
         (
             lambda m, p: (m.save(p), hdc.KeyValueMemory.load(p)),
             "of type 'KeyValueMemory', got 'ItemMemory'",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import reduce
 
 import numpy as np
 import pytest
@@ -196,7 +197,12 @@ def three():
         (lambda: hdc.encode_sequence("ab", "z", two()[1]), "one of 'a', 'b', got 'z'"),
         (lambda: hdc.encode_sequence("ab", 3, two()[1]), "role, Symbols or Integers, got int"),
         (lambda: hdc.encode_sequence(3, "a", two()[1]), "items must be a sequence"),
+        (
+            lambda: hdc.encode_sequence("ab", "a", two()[1], start=2**63 - 1),
+            "start must be at most",
+        ),
         (lambda: hdc.encode_tree((), *two()), "path"),
+        (lambda: hdc.encode_tree(reduce(lambda t, _: (t,), range(5000), "a"), *two()), "too deep"),
         (lambda: hdc.path_code("ab", two()[0]), "whole number"),
         (lambda: hdc.path_code((0, -1), two()[0]), "at least 0"),
         (lambda: hdc.path_code((0, 1), "a"), "Symbols or Integers"),

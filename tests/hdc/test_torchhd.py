@@ -139,6 +139,12 @@ def test_semantic_pointers_are_our_codes_in_time(codes):
     assert pa @ pb == pytest.approx(expected, abs=1e-6)
 
 
+def test_semantic_pointers_of_any_length_have_the_same_codes(codes):
+    rows = hdc.to_ssp(codes[:3])
+    scaled = rows * np.array([[2.0**1000], [1.0], [2.0**-900]])
+    assert (hdc.from_ssp(scaled) == hdc.from_ssp(rows)).all()
+
+
 @pytest.mark.parametrize("role", ["a", "b"])
 def test_phase_matrices_make_the_pointers(role):
     reals = hdc.Space(64, roles=("a", "b")).reals(role, 2, gamma=0.5)

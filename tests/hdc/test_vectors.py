@@ -124,6 +124,7 @@ def test_a_file_keeps_the_scale_that_it_was_made_with(tmp_path, monkeypatch):
     [
         {"n_pairs": 17},
         {"n_pairs": -1},
+        {"n_pairs": 2**60},  # a list of matrices would take all memory
         {"d": 3},
         {"pairs_per_matrix": 4},
         {"map": {"type": "Space"}},

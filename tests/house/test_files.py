@@ -322,7 +322,7 @@ class TestFolder:
 
 
 # Nothing can be promised of an interrupt that meets what cleans up after one.
-_CLEANING = ("settle", "drafted", "_locked")
+_CLEANING = ("settle", "drafted", "locked", "got", "share")
 
 
 class _Interrupting:

@@ -287,6 +287,14 @@ class TestRerank:
 
 
 class TestIds:
+    def test_rows_do_not_count_on_beyond_the_largest_id(self):
+        index = Index.from_vectors(X[:2], make_map(), ids=[3, 2**63 - 2])
+        with pytest.raises(primal.errors.DataError, match="beyond 2\\*\\*63 - 2: give those of"):
+            index.add(X[:1])
+        index.add(X[2:3], ids=[4])
+        np.testing.assert_array_equal(index.ids, [3, 2**63 - 2, 4])
+        assert index.search(X[2], 3).ids.dtype == index.ids.dtype == np.int64
+
     def test_rows_without_ids_count_on(self):
         index = Index(make_map())
         index.add(X[:3])

@@ -187,3 +187,8 @@ class TestSimilarity:
             similarity(good, good + np.uint8(255), "bits", n_frequencies=15)
         with pytest.raises(primal.errors.DataError, match="must have 5 columns"):
             similarity(good, good, "uint8-phase", n_frequencies=5)
+        z = primal.KernelPrime(2, 64).encode(np.ones((3, 2)))  # scaled to the length 1
+        with pytest.raises(primal.errors.DataError, match="length 1 and waves of 32 frequencies"):
+            similarity(z, z, "float32")
+        with pytest.raises(primal.errors.DataError, match="must have 62 columns"):
+            similarity(z[:, :63], z[:, :63], "float32")

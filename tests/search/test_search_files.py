@@ -290,6 +290,23 @@ class TestParquet:
         with pytest.raises(primal.errors.DataError, match="with 1 nulls"):
             Index.from_parquet(tmp_path / "f.parquet")
 
+    def test_columns_of_other_kinds_are_refused(self, pa, tmp_path):
+        from pyarrow import parquet
+
+        metadata = {"primal": json.dumps({"spec": make_map().spec, "stored": "bits"})}
+        lists = pa.array([[1] * 5], pa.list_(pa.uint8(), 5))
+        pairs = pa.array([[("a", 1)]], pa.map_(pa.string(), pa.int64()))
+        for columns, message in (
+            ([pa.array([{"a": 1, "b": 2}])], "a column of struct"),
+            ([pairs], "a column of map"),
+            ([pa.array(["a"]).dictionary_encode()], "a column of dictionary"),
+            ([lists, lists], "has 2 columns 'features'"),
+        ):
+            table = pa.table(columns, names=["features"] * len(columns))
+            parquet.write_table(table.replace_schema_metadata(metadata), tmp_path / "f.parquet")
+            with pytest.raises(primal.errors.DataError, match=message):
+                Index.from_parquet(tmp_path / "f.parquet")
+
     def test_files_that_are_not_parquet(self, pa, tmp_path):
         (tmp_path / "text").write_text("no parquet")
         for name in ("text", "missing"):

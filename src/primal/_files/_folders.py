@@ -17,7 +17,7 @@ import os
 import re
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,7 +66,12 @@ class FolderFormat:
             raise DataError(
                 f"{path} is there and is no {self.format}: choose another folder, or remove it."
             )
-        folder.mkdir(parents=True, exist_ok=True)
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except (FileExistsError, NotADirectoryError):
+            raise DataError(
+                f"{folder} cannot be a folder, a file is there: choose another."
+            ) from None
         with drafted() as draft:
             records = {name: _write(draft, folder, name, arrays[name]) for name in arrays}
             document = {
@@ -83,7 +88,7 @@ class FolderFormat:
                 )
             with draft.open(path) as stream:
                 stream.write(content)
-            with _locked(folder):
+            with locked(folder, seconds=_LOCK_SECONDS):  # or without one
                 draft.commit(self._own_arrays(folder))
                 draft.settle()
 
@@ -222,26 +227,51 @@ def _opened(path: Path, record: _ArrayRecord) -> Iterator[BinaryIO]:
         yield stream
 
 
+class FolderLock(NamedTuple):
+    """What became of a lock: whether it is held, and by nobody else; `share` lets others in."""
+
+    held: bool = True
+    alone: bool = True
+    share: Callable[[], None] = lambda: None
+
+
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold the lock of a folder, or continue without one where there is none to be had."""
+def locked(folder: Path, *, shared: bool = False, seconds: float = 0.0) -> Iterator[FolderLock]:
+    """Lock a folder, for which it may take some seconds, as long as the context lasts.
+
+    One that others share will do if `shared`. Where a system or a disk knows no locks it counts as
+    held, alone.
+    """
     try:
         import fcntl
     except ImportError:  # not on this system
-        yield
+        yield FolderLock()
         return
     opened = os.open(folder, os.O_RDONLY)
+
+    def got(mode: int) -> bool:
+        try:
+            fcntl.flock(opened, mode | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # some network disks know no locks
+            return True
+        # Who held it before may have removed the folder meanwhile.
+        return folder.exists() and os.path.samestat(os.fstat(opened), folder.stat())
+
+    def share() -> None:
+        with contextlib.suppress(OSError):
+            fcntl.flock(opened, fcntl.LOCK_SH)
+
     try:
-        end = time.monotonic() + _LOCK_SECONDS
-        while time.monotonic() < end:
-            try:
-                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        end = time.monotonic() + seconds
+        while True:
+            alone = got(fcntl.LOCK_EX)
+            held = alone or (shared and got(fcntl.LOCK_SH))
+            if held or time.monotonic() >= end:
                 break
-            except BlockingIOError:
-                time.sleep(0.005)
-            except OSError:  # some network disks know no locks
-                break
-        yield
+            time.sleep(0.005)
+        yield FolderLock(held, alone, share)
     finally:
         with contextlib.suppress(OSError):
             fcntl.flock(opened, fcntl.LOCK_UN)  # also for copies that a forked child has

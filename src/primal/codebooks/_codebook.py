@@ -140,10 +140,12 @@ class Codebook(ABC):
     def __getitem__(self, index: object) -> np.ndarray:
         """Return code i, or the codes of a slice."""
         if isinstance(index, slice):
-            chosen = range(*index.indices(self.N))
-            n = max(0, -((chosen.start - chosen.stop) // chosen.step))
+            with raised_as(ParameterError, f"no codes at {index}"):
+                start, stop, step = index.indices(self.N)
+            n = max(0, -((start - stop) // step))
             require_memory(4 * n * self.D, f"{n} codes")
-            return self.encode(np.arange(chosen.start, chosen.stop, chosen.step))
+            # The end may be 2**63, which is no int64, and the step beyond that.
+            return self.encode(start + np.arange(n) * (step if n > 1 else 0))
         if isinstance(index, (list, np.ndarray)):
             return self.encode(index)
         number = whole_number("index", index, least=-self.N)

@@ -91,6 +91,9 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     def unit_rows(first: int) -> np.ndarray:
         rows = fetch(np.arange(first, min(first + _BLOCK_ROWS, N)))
         rows = rows.astype(np.complex128 if is_complex else np.float64)
+        # By a power of two, which rounds nothing: squares neither overflow nor vanish.
+        with np.errstate(invalid="ignore"):
+            rows *= np.ldexp(1.0, -np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1])[:, None]
         lengths = np.linalg.norm(rows, axis=1)
         ok = np.isfinite(lengths) & (lengths > 0)
         if not ok.all():

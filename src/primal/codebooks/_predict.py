@@ -6,7 +6,7 @@ percent for StaticPrime and for random frequencies (docs/codebooks.md has the co
 """
 
 import math
-import operator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from primal.codebooks.bounds import bisect
 # Beyond this the tails of similarities are no floats.
 _LARGEST_D = 1 << 53
 MODELS = ("toeplitz", "gaussian")
+# Of 64 angles between 0 and 1.
+_HALF_ANGLES = (np.arange(64) + 0.5) / 128.0
 
 
 def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "toeplitz") -> float:
@@ -46,9 +48,19 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     D = _dimension(D, model)
     quantile = real_number("quantile", quantile, above=0.0, below=1.0)
     draws = N - 1 if model == "toeplitz" else N * (N - 1) // 2
-    # 2 T(x) = 1 - quantile**(1 / draws)
-    log_target = math.log(-math.expm1(math.log(quantile) / draws))
-    return bisect(lambda x: log_target - _log_two_sided(x, D, model), 1e-9, 1.0 - 1e-9)
+    # 2 T(x) = 1 - quantile**(1 / draws), to first order where draws may be beyond floats.
+    rate = -math.log(quantile)
+    log_target = math.log(rate) - math.log(draws)
+    if draws < _LARGEST_D:
+        log_target = math.log(-math.expm1(-rate / draws))
+    if model == "gaussian":
+        return bisect(lambda x: log_target - log_beta_tail((D - 1) / 2.0, x), 0.0, 1.0)
+    # In terms of the tilt s there is no equation to be solved for every tail.
+    log_target -= math.log(2.0)
+    high = 1.0
+    while high < 1e18 and _log_tilted_tail(D // 2, high) > log_target:
+        high *= 4.0
+    return tilted(bisect(lambda s: log_target - _log_tilted_tail(D // 2, s), 0.0, high)).mean
 
 
 def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
@@ -77,7 +89,11 @@ def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
     """
     D = _dimension(D, model)
     coherence = real_number("coherence", coherence, above=0.0, below=1.0)
-    log_draws = math.log(math.log(2.0)) - _log_two_sided(coherence, D, model)
+    if model == "toeplitz":
+        log_tail = math.log(2.0) + log_mean_cosine_tail(D // 2, coherence)
+    else:
+        log_tail = log_beta_tail((D - 1) / 2.0, coherence)
+    log_draws = math.log(math.log(2.0)) - log_tail
     log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
     return math.exp(log_n) if log_n < 709.0 else math.inf
 
@@ -85,18 +101,20 @@ def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
 def log_mean_cosine_tail(k: int, x: float) -> float:
     """Return ln P((1/k) sum of cos(2 pi U_m) > x), U_m uniform, 0 < x < 1.
 
-    Lugannani and Rice's formula with the cumulant function K = ln I_0.
+    Lugannani and Rice's formula with the cumulant function K = ln I_0, whose derivative x is at s.
     """
-    # I_1(s) / I_0(s) = x; s is between 2 x (small x) and 1 / (1 - x) or so (large x).
-    s = bisect(
-        lambda s: operator.truediv(*scaled_bessel(s)[::-1]) - x,
-        0.0,
-        4.0 * x / (1.0 - x * x) + 1e-12,
-    )
-    log_i0 = math.log(scaled_bessel(s)[0]) + s
-    exponent = max(0.0, k * (s * x - log_i0))
+    # s is between 2 x (small x) and 1 / (1 - x) or so (large x).
+    gap = 1.0 - x
+    s = bisect(lambda s: gap - tilted(s).gap, 0.0, 4.0 * x / (gap * (1.0 + x)) + 1e-12)
+    return _log_tilted_tail(k, s)
+
+
+def _log_tilted_tail(k: int, s: float) -> float:
+    """Return the tail beyond x, the mean of the cosine of a phase with density exp(s cos t)."""
+    law = tilted(s)
+    exponent = max(0.0, k * law.exponent)
     w = math.sqrt(2.0 * exponent)
-    u = s * math.sqrt(k * max(1.0 - x / s - x * x, 1e-300))
+    u = s * math.sqrt(k * law.variance)
     if exponent > 600.0:
         # The normal tail underflows: keep the density times the leading correction.
         return -exponent - math.log(math.sqrt(2.0 * math.pi) * u)
@@ -106,41 +124,57 @@ def log_mean_cosine_tail(k: int, x: float) -> float:
     return math.log(0.5 * math.erfc(w / math.sqrt(2.0)) + density * (1.0 / u - 1.0 / w))
 
 
-def _log_two_sided(x: float, D: int, model: str) -> float:
-    if model == "toeplitz":
-        return math.log(2.0) + log_mean_cosine_tail(D // 2, x)
-    return log_beta_tail((D - 1) / 2.0, 1.0 - x * x)
-
-
 def _dimension(D: int, model: str) -> int:
     if one_of("model", model, MODELS) == "toeplitz":
         return even_dimension(whole_number("D", D, least=1, most=_LARGEST_D))
     return whole_number("D", D, least=2, most=_LARGEST_D)
 
 
-def scaled_bessel(s: float) -> tuple[float, float]:
-    """Return (exp(-s) I_0(s), exp(-s) I_1(s)) for s >= 0."""
+class Tilted(NamedTuple):
+    """Of the cosine of a phase with density exp(s cos t): mean x, 1 - x and variance.
+
+    And of its rate function s x - ln I_0(s); the mean is I_1(s) / I_0(s).
+    """
+
+    mean: float
+    gap: float
+    variance: float
+    exponent: float
+
+
+def tilted(s: float) -> Tilted:
+    """Return the law of a tilted cosine for s >= 0, each number without cancellation."""
     # The mean of exp(s (cos t - 1)) over a period, or over its peak: beyond that it is below 1e-17.
     # Either way the trapezoidal rule is exact to rounding with so many points.
     half = math.pi if s < 40.0 else 10.0 / math.sqrt(s)
-    t = half / 64.0 * (np.arange(64) + 0.5)
-    values = half / math.pi * np.exp(-2.0 * s * np.square(np.sin(0.5 * t)))
-    # Poisson's integral for I_1, which has no terms that cancel.
-    return float(values.mean()), s * float((np.square(np.sin(t)) * values).mean())
+    lost = 2.0 * np.square(np.sin(half * _HALF_ANGLES))  # 1 - cos t
+    weights = half / math.pi * np.exp(-s * lost)
+    total = float(weights.sum())
+    weights /= total
+    gap = float(lost @ weights)
+    variance = float(np.square(lost - gap) @ weights)
+    # I_1 by Poisson's integral of sin(t)**2.
+    mean = s * float((lost * (2.0 - lost)) @ weights)
+    if s < 1.0:
+        log_i0 = math.log1p(2.0 * float(np.square(np.sinh(0.5 * s * (1.0 - lost))).mean()))
+        return Tilted(mean, gap, variance, s * mean - log_i0)
+    return Tilted(mean, gap, variance, -s * gap - math.log(total / len(lost)))
 
 
 def log_beta_tail(a: float, x: float) -> float:
-    """Return ln I_x(a, 1/2), the regularised incomplete beta function, for 0 < x <= 1."""
-    b = 0.5
-    if x >= 1.0:
+    """Return ln I_y(a, 1/2), y = 1 - x**2, the regularised incomplete beta function, 0 < x < 1."""
+    b, square = 0.5, x * x
+    if square == 0.0:
         return 0.0
-    log_front = (
-        math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) + a * math.log(x) + b * math.log1p(-x)
-    )
-    if x <= (a + 1.0) / (a + b + 2.0):
-        return log_front - math.log(a) + math.log(_beta_fraction(a, b, x))
-    other = math.exp(log_front) / b * _beta_fraction(b, a, 1.0 - x)
-    return math.log1p(-other)
+    log_rest = math.log((1.0 - x) * (1.0 + x)) if x > 0.5 else math.log1p(-square)
+    # ln Gamma(a + 1/2) - ln Gamma(a): for large a the difference would be lost.
+    log_gammas = math.lgamma(a + b) - math.lgamma(a)
+    if a > 100.0:
+        log_gammas = 0.5 * math.log(a) - 1.0 / (8.0 * a) + 1.0 / (192.0 * a**3)
+    log_front = log_gammas - math.lgamma(b) + a * log_rest + b * math.log(square)
+    if square >= (b + 1.0) / (a + b + 2.0):
+        return log_front - math.log(a) + math.log(_beta_fraction(a, b, math.exp(log_rest)))
+    return math.log1p(-math.exp(log_front) / b * _beta_fraction(b, a, square))
 
 
 def _beta_fraction(a: float, b: float, x: float) -> float:

@@ -7,6 +7,7 @@ form. A phase u / P is reduced in integers and then cut to 64 bits.
 import math
 from collections.abc import Iterable, Iterator
 from functools import cache
+from itertools import islice
 
 import numpy as np
 
@@ -147,8 +148,6 @@ class Alltop(PhaseCodes):
     def __init__(self, N: int, D: int, field: str) -> None:
         super().__init__(N, D, field)
         self.k = largest_order(self.kind, N, D, field, lambda k: k * k, least=5)
-        if self.view == "paired" and 2 * self.k < N:
-            require_memory(96 * self.k**2, f"the products of two bases of {self.k} codes")
 
     def turns(self, positions: np.ndarray) -> np.ndarray:
         k = np.uint64(self.k)
@@ -169,20 +168,23 @@ class Alltop(PhaseCodes):
             # No part can exceed 1 / sqrt(k); about every second pair of bases has one that does not
             # fall short of it.
             coherence, ((low, high), at, turned) = self.worst(self._products(), most=coherence)
-            i, j = divmod(at, min(self.k, self.n_positions - high))
+            width = min(self.k, self.n_positions - high)
+            i, j = (0, at) if at < width else (at - width + 1, 0)
             pair = (2 * (low + i) + turned, 2 * (high + j))
         proof = f"closed form: quadratic Gauss sums modulo {self.k}"
         return Evidence(coherence, pair, self.rms(), proof)
 
     def _products(self) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
-        """Yield the products of every two bases, named by their first positions."""
-        for high in range(self.k, self.n_positions, self.k):
-            upper = self._phasors(high, min(high + self.k, self.n_positions))
-            for low in range(0, high, self.k):
-                yield (low, high), self._phasors(low, low + self.k).conj() @ upper.T
+        """Yield the products of every two bases, named by their first positions.
 
-    def _phasors(self, first: int, last: int) -> np.ndarray:
-        return phasors(self.turns(np.arange(first, last, dtype=np.uint64))) / math.sqrt(self.k)
+        They depend on the difference of b alone, modulo k: a Fourier transform has them all. Those
+        of the first code of the lower basis come first, then of the next ones what is left.
+        """
+        for high in range(self.k, self.n_positions, self.k):
+            for low in range(0, high, self.k):
+                first, second = self.turns(np.array([low, high], dtype=np.uint64))
+                products, width = np.fft.ifft(phasors(second - first)), self.n_positions - high
+                yield (low, high), np.concatenate([products[:width], products[width:][::-1]])
 
 
 @cache
@@ -190,9 +192,9 @@ def difference_set(q: int) -> tuple[int, ...]:
     """Return q + 1 residues modulo P = q**2 + q + 1, for a prime q, rising from 0.
 
     Powers of a root x of a cubic over the field of q elements run through the points of the
-    projective plane when the cubic is primitive enough; those on the line "third coordinate
-    zero" are a difference set. Cubics are tried in a fixed order until one is: until every
-    non-zero residue is a difference exactly once.
+    projective plane when x has the order P in it; those on the line "third coordinate zero" are a
+    difference set: every non-zero residue is a difference exactly once. Cubics are tried in a
+    fixed order until one is so.
     """
     modulus = q * q + q + 1
     require_memory(32 * q * q, f"a difference set of order {q}")
@@ -214,12 +216,16 @@ def singer_order(kind: str, N: int, D: int, field: str) -> int:
 def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:
     """Return the exponents i < P with third coordinate of x**i zero; stops beyond q + 1."""
     c0, c1, c2 = cubic
-    s0, s1, s2 = 1, 0, 0
-    found = []
-    for i in range(modulus):
-        if s2 == 0:
-            found.append(i)
-            if len(found) > q + 1:
-                break
-        s0, s1, s2 = s2 * c0 % q, (s0 + s2 * c1) % q, (s1 + s2 * c2) % q
-    return found
+    rows = [(1, 0, 0)]
+    for s0, s1, s2 in islice(rows, q + 2):  # grows meanwhile
+        rows.append((s2 * c0 % q, (s0 + s2 * c1) % q, (s1 + s2 * c2) % q))
+    # The third coordinate of x**(i + r) is the product of x**r and those of the three from i on.
+    table = np.array(rows)
+    thirds, found = table[:3, 2], []
+    for first in range(0, modulus, q):
+        values = table @ thirds % q
+        found += (first + np.flatnonzero(values[:q] == 0)).tolist()
+        thirds = values[q:]
+        if len(found) > q + 2:  # no line has so many points
+            break
+    return [i for i in found if i < modulus]

@@ -19,6 +19,8 @@ FIELDS = ("real", "complex")
 # Pieces of Levenshtein's bound that are tried. For an N beyond the last one its end is
 # returned, which is still a bound.
 _LARGEST_DEGREE = 40
+# Beyond this the square root of D is no float.
+_LARGEST_D = 10**300
 
 
 class Bound(NamedTuple):
@@ -176,7 +178,7 @@ def best(N: int, D: int, field: str = "real") -> Bound:
 
 
 def _sizes(N: int, D: int) -> tuple[int, int]:
-    return whole_number("N", N, least=1), whole_number("D", D, least=1)
+    return whole_number("N", N, least=1), whole_number("D", D, least=1, most=_LARGEST_D)
 
 
 def _harmonics(D: int, degree: int, field: str) -> int:

@@ -137,7 +137,7 @@ def permute(a: Any, n: int = 1) -> Any:
     """
     places = whole_number("n", n, least=-(2**63))
     array = a.turns if isinstance(a, Codes) else operand(a)
-    moved = library(array).roll(array, places, -1)
+    moved = library(array).roll(array, places % array.shape[-1], -1)
     return Codes(moved) if isinstance(a, Codes) else moved
 
 
@@ -256,11 +256,11 @@ def similarity(a: Any, b: Any) -> Any:
     if isinstance(a, Codes) and isinstance(b, Codes):
         return _wide(phasors(a / b).real).mean(-1)
     fit(a, b)
-    za, zb = phasors(a), phasors(b)
-    dot = _wide((za * zb.conj()).real).sum(-1)
-    square = [_wide(z.real**2 + z.imag**2).sum(-1) for z in (za, zb)]
-    norms = square[0] ** 0.5 * square[1] ** 0.5
-    return dot / (norms + (norms == 0))
+    with np.errstate(over="ignore", invalid="ignore"):
+        found, norms = _cosines(phasors(a), phasors(b))
+        if not ((norms > 1e-15) & (norms < 1e15)).all():  # squares may be out of range
+            found, _ = _cosines(_leveled(phasors(a)), _leveled(phasors(b)))
+    return found
 
 
 def similarity_matrix(a: Any, b: Any) -> Any:
@@ -355,6 +355,20 @@ def _normalized(z: Any) -> Any:
     return lib.where(size > 0, unit, lib.ones_like(z))
 
 
+def _cosines(za: Any, zb: Any) -> tuple[Any, Any]:
+    """Return the similarity of bundles, and the product of their lengths."""
+    dot = _wide((za * zb.conj()).real).sum(-1)
+    square = [_wide(z.real**2 + z.imag**2).sum(-1) for z in (za, zb)]
+    norms = square[0] ** 0.5 * square[1] ** 0.5
+    return dot / (norms + (norms == 0)), norms
+
+
+def _leveled(x: Any) -> Any:
+    """Return rows of numbers with 1 as the largest size in each, but for rows of zeros."""
+    sizes = library(x).amax(abs(x), -1)[..., None]
+    return x / (sizes + (sizes == 0))
+
+
 def _wide(x: Any) -> Any:
     """Return an array as float64, so that sums over many entries do not round; tensors stay."""
     return x if is_tensor(x) else x.astype(np.float64, copy=False)
@@ -376,7 +390,11 @@ def unit_rows(x: Any) -> Any:
         rows = side_by_side(z, z.dtype)
     if isinstance(x, Codes):  # the length is known
         return rows * (1.0 / math.sqrt(x.k))
-    lengths = (rows**2).sum(-1)[..., None] ** 0.5
+    with np.errstate(over="ignore"):
+        lengths = (rows**2).sum(-1)[..., None] ** 0.5
+    if not ((lengths > 1e-15) & (lengths < 1e15)).all():  # squares may be out of range
+        rows = _leveled(rows)
+        lengths = (rows**2).sum(-1)[..., None] ** 0.5
     return rows / (lengths + (lengths == 0))
 
 

@@ -81,6 +81,8 @@ def nearest_turns(z: Any) -> Any:
     narrow = z.dtype == lib.complex64
     real, imaginary = (lib.asarray(part, dtype=lib.float64) for part in (z.real, z.imag))
     scaled = lib.arctan2(imaginary, real) / (2.0 * math.pi) * 2.0**32
+    if lib.isnan(scaled).any():
+        raise DataError("complex numbers that are not a number have no phase: remove NaN first.")
     nearest = lib.round(scaled)
     # 2**63 itself does not fit into int64: the last 32 bits come from the rest.
     rest = (scaled - nearest) * 2.0**32

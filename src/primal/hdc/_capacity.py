@@ -28,6 +28,8 @@ _GRID = np.linspace(-9.0, 9.0, 1201)
 _LARGEST_SHARE = 0.45
 # Rounds of state evolution; it is over long before, except at the very threshold.
 _EVOLUTION = 1000
+# Beyond these the chances of dimensions and of items are no floats.
+_LARGEST_D, _LARGEST_N = 2**53, 10**300
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def capacity(D: int, N: int, decoder: str = "message", *, accuracy: float = 0.99
     >>> {d: hdc.capacity(512, 1000, d) for d in ("matched", "orthogonal", "subspace", "message")}
     {'matched': 16, 'orthogonal': 67, 'subspace': 191, 'message': 444}
     """
-    D, N = even_dimension(D), whole_number("N", N, least=2)
+    D, N = _sizes(D, N)
     accuracy = real_number("accuracy", accuracy, above=0.0, below=1.0)
     return _capacity(D, N, one_of("decoder", decoder, (*DECODERS, "resonator")), accuracy)
 
@@ -170,8 +172,8 @@ def matched_accuracy(D: int, N: int, K: int) -> float:
     >>> round(hdc.matched_accuracy(512, 1000, 20), 3), round(hdc.matched_accuracy(512, 1000, 40), 3)
     (0.973, 0.859)
     """
-    D, N = even_dimension(D), whole_number("N", N, least=2)
-    K = whole_number("K", K, least=1)
+    D, N = _sizes(D, N)
+    K = whole_number("K", K, least=1, most=_LARGEST_N)
     if N <= K:
         return 1.0
     # K answers of mean 1 and variance (K - 1) / D compete with N - K of mean 0, variance K / D.
@@ -207,8 +209,8 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
     >>> round(hdc.recall_accuracy(512, 1000, 20), 2), round(hdc.recall_accuracy(512, 1000, 40), 2)
     (0.96, 0.63)
     """
-    D, N = even_dimension(D), whole_number("N", N, least=2)
-    pairs = whole_number("n_pairs", n_pairs, least=1)
+    D, N = _sizes(D, N)
+    pairs = whole_number("n_pairs", n_pairs, least=1, most=_LARGEST_N)
     # Crosstalk has the power n_pairs - 1 relative to the value, 1 / D of that in a matrix.
     shrink = D if one_of("form", form, ("vector", "matrix")) == "matrix" else 1
     hit, other = math.sqrt((pairs - 1) / D / shrink), math.sqrt(pairs / D / shrink)
@@ -218,6 +220,11 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
     density = np.exp(-0.5 * _GRID**2)
     below = np.exp((N - 1) * np.log1p(-_upper((1.0 + hit * _GRID) / other)))
     return float((below * density).sum() / density.sum())
+
+
+def _sizes(D: int, N: int) -> tuple[int, int]:
+    whole_number("D", D, least=1, most=_LARGEST_D)
+    return even_dimension(D), whole_number("N", N, least=2, most=_LARGEST_N)
 
 
 def log_search_space(D: int) -> float:

@@ -57,10 +57,10 @@ class Codes:
     __array_ufunc__ = None
 
     def __init__(self, turns: Any) -> None:
-        if not turn_bits(turns) or turns.ndim == 0:
+        if not turn_bits(turns) or not turns.ndim or not turns.shape[-1]:
             raise DataError(
-                "codes are phases of shape (..., k), uint32 or uint64 arrays of NumPy or int32 or "
-                f"int64 tensors of PyTorch, got {_described(turns)}: encode values with a "
+                "codes are phases of shape (..., k), k > 0, uint32 or uint64 arrays of NumPy or "
+                f"int32 or int64 tensors of PyTorch, got {_described(turns)}: encode values with a "
                 "vocabulary, complex numbers with nearest_code."
             )
         if not is_tensor(turns):  # PyTorch has no read-only tensors
@@ -237,7 +237,7 @@ def phasors(x: Any) -> Any:
 
 def operand(x: Any) -> Any:
     """Return x if it is codes or a bundle; raise DataError otherwise, saying how to make it one."""
-    if isinstance(x, Codes) or (is_complex(x) and x.ndim):
+    if isinstance(x, Codes) or (is_complex(x) and x.ndim and x.shape[-1]):
         return x
     hint = "encode values with a vocabulary"
     if turn_bits(x):

@@ -175,8 +175,8 @@ def _plan(
 
 def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factors:
     z = phasors(to_numpy(product))
-    if z.ndim != 1:
-        raise DataError(f"product must be one code or bundle of shape (k,), got {z.shape}.")
+    if z.ndim != 1 or not np.isfinite(z).all():
+        raise DataError(f"product must be one finite code or bundle of shape (k,), got {z.shape}.")
     if any(c.ndim != 2 or c.k != len(z) or not len(c) for c in domains):
         raise DataError(
             f"domains must have the shape (n, {len(z)}), n at least 1, for a product of {len(z)} "

@@ -24,7 +24,7 @@ def to_torch(x: Any) -> Any:
     Returns
     -------
     Codes of a Tensor, or Tensor
-        Codes are copied, a bundle shares its memory.
+        Codes are copied, a bundle shares its memory unless it is read-only.
 
     Examples
     --------
@@ -37,9 +37,11 @@ def to_torch(x: Any) -> Any:
     if isinstance(x, Codes):
         if is_tensor(x.turns):
             return x
-        # Copied, since PyTorch cannot keep them from being changed; a bundle shares memory.
+        # Copied, since PyTorch cannot keep them from being changed.
         return Codes(torch.from_numpy(np.array(x.turns.view(f"i{x.turns.itemsize}"))))
-    return x if is_tensor(operand(x)) else torch.from_numpy(np.ascontiguousarray(x))
+    if is_tensor(operand(x)):
+        return x
+    return torch.from_numpy(np.require(x, requirements=("C", "W")))
 
 
 def to_numpy(x: Any) -> Any:
@@ -171,6 +173,9 @@ def from_ssp(ssp: Any) -> Codes:
         raise ParameterError(
             f"ssp must have 2 k + 1 numbers for k phases, got shape {array.shape}."
         )
+    # By a power of two, which turns no phase: complex64 has fewer exponents than float64.
+    sizes = np.abs(array).max(axis=-1, keepdims=True)
+    array = np.ldexp(array, -np.frexp(sizes)[1])
     spectrum = np.fft.rfft(array, axis=-1)[..., 1:]
     return nearest_code(spectrum.astype(np.complex64))
 

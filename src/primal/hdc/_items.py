@@ -29,6 +29,8 @@ _LARGEST_READ = 1 << 26
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made again.
 _LARGEST_KEPT = 1 << 26
 _BLOCK_ENTRIES = 1 << 22
+# Scores are float32, and a sharper softmax is no other.
+_LARGEST_BETA = 1e30
 
 
 class Stored(Described, ABC):
@@ -228,6 +230,7 @@ class ItemMemory(Stored):
                 f"{rows.shape[-1]}: add items or use their space."
             )
         sharp = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
+        sharp = min(sharp, _LARGEST_BETA)
         state = recalled = float32_rows(rows)
         for _ in range(whole_number("steps", steps, least=1, most=1000)):
             scores = softmax(sharp * (state @ matrix.T))
@@ -281,10 +284,11 @@ class ItemMemory(Stored):
         """Return the waves of all items, made once for each unless they are too many to keep."""
         if len(self) * self.vocabulary.space.D > _LARGEST_KEPT:
             return float32_rows(self.codes)
-        if len(self._waves) < len(self):
-            new = float32_rows(self.codes[len(self._waves) :])
-            self._waves = np.concatenate([self._waves, new])
-        return self._waves
+        waves = self._waves  # another thread may be making the same ones
+        if len(waves) < len(self):
+            waves = np.concatenate([waves, float32_rows(self.codes[len(waves) :])])
+            self._waves = waves
+        return waves
 
 
 def _top(values: np.ndarray, n: int) -> np.ndarray:

@@ -25,6 +25,7 @@ from primal.turns import increments, static_turns
 _RUN = 32
 # So many periods on, float64 just holds 2**-32 of one.
 _LARGEST_PERIODS = 2.0**20
+_MOST_STEPS = 1 << 40
 
 
 @dataclass(frozen=True)
@@ -114,14 +115,18 @@ class _Steps(Vocabulary):
     def __post_init__(self) -> None:
         super().__post_init__()
         low, high = (_number(name, getattr(self, name)) for name in ("low", "high"))
-        if not low < high:
-            raise DataError(f"low must be below high, got low = {low} and high = {high}.")
-        n, clip = whole_number("n", self.n, least=2), flag("clip", self.clip)
+        if not 0.0 < high - low < math.inf:
+            raise DataError(
+                f"low must be below high, and their distance a float, got low = {low} and high = "
+                f"{high}."
+            )
+        n, clip = whole_number("n", self.n, least=2, most=_MOST_STEPS), flag("clip", self.clip)
         vars(self).update(low=low, high=high, n=n, clip=clip)
 
     @property
     def values(self) -> np.ndarray:
         """The n steps from low to high, float64."""
+        require_memory(24 * self.n, f"{self.n} steps")
         return np.linspace(self.low, self.high, self.n)
 
     @cached_property

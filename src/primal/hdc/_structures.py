@@ -92,7 +92,7 @@ def encode_sequence(
     [0.4, 0.0]
     """
     places = places_beside(symbols, positions)
-    first, values = whole_number("start", start, least=-(2**62)), listed("items", items)
+    first, values = whole_number("start", start, least=-(2**62), most=2**62), listed("items", items)
     numbers = np.arange(first, first + len(values))
     return bundle(bind(places.encode(numbers), symbols.encode(values)))
 
@@ -203,7 +203,10 @@ def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabula
     [0.0, 0.6, -0.1]
     """
     numbering = places_beside(symbols, branches)
-    paths, names = zip(*_leaves(tree, ()), strict=True)
+    try:
+        paths, names = zip(*_leaves(tree, ()), strict=True)
+    except RecursionError:
+        raise DataError("the tree is too deep to be walked, or holds itself.") from None
     codes = Codes.stack([path_code(path, numbering) for path in paths])
     return bundle(bind(codes, symbols.encode(list(names))))
 

@@ -237,13 +237,10 @@ class VectorMemory(Stored):
             noise = memory.plan.noise_turns
             memory.map, memory.plan = m, m.decode_plan(prior=Box(memory.half_width), noise=noise)
         n_pairs, full = whole_number("n_pairs", fields["n_pairs"]), memory.pairs_per_matrix
-        counts = [min(full, n_pairs - first) for first in range(0, n_pairs, full)]
-        shape = (len(counts), memory.D, memory.D)
-        for state, count in zip(
-            check_array(arrays["state"], np.float32, shape), counts, strict=True
-        ):
+        shape = (-(-n_pairs // full), memory.D, memory.D)
+        for number, state in enumerate(check_array(arrays["state"], np.float32, shape)):
             matrix = KeyValueMemory(memory._keys.space)
-            matrix.state, matrix.n_pairs = state, count
+            matrix.state, matrix.n_pairs = state, min(full, n_pairs - number * full)
             memory._matrices.append(matrix)
         return memory
 

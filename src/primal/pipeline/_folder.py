@@ -9,24 +9,17 @@ shards of one run, keeps others out; where a disk knows no locks the manifest st
 from __future__ import annotations
 
 import contextlib
-import os
 import re
-import time
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from primal._files import written_whole
+from primal._files import locked, written_whole
 from primal.errors import DataError, ParameterError, PrimalError
 from primal.pipeline._blocks import Key
 from primal.pipeline._inputs import resumable
 from primal.pipeline._record import Record, manifest_text, read_manifest, read_record
-
-try:
-    import fcntl
-except ImportError:  # not on this system
-    fcntl = None  # type: ignore[assignment]
 
 MANIFEST = "_primal.json"
 # One file that is put together from parts, with its manifest and list of rejected rows.
@@ -39,8 +32,8 @@ _PART = re.compile(r"part-(\d{5,9})-(\d{6,15})\.parquet")
 _LIST = re.compile(r"part-\d{5,9}-\d{6,15}\.csv")
 # What a run that was killed left of a file.
 _DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
-# Tries of a shard to get the lock, 10 ms apart: another one may be starting.
-_TRIES = 1000
+# That a shard waits for the lock: another one may be starting.
+_LOCK_SECONDS = 10.0
 
 
 def part_keys(folder: Path) -> list[Key]:
@@ -87,9 +80,10 @@ class PartFolder:
         """Leave the folder with the manifest of this request, or reject it as it is."""
         with on_disk(self.path), contextlib.ExitStack() as undo:
             self.path.mkdir(parents=True, exist_ok=True)
-            lock, alone = _locked(self.path, self.shared)
-            if lock is not None:
-                undo.callback(os.close, lock)
+            seconds = _LOCK_SECONDS if self.shared else 0.0
+            lock = undo.enter_context(locked(self.path, shared=self.shared, seconds=seconds))
+            if not lock.held:
+                raise ParameterError(f"another run is writing {self.path} now: wait for it.")
             manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
             found = read_manifest(manifest)["request"] if MANIFEST in there else None
             foreign = [name for name in there if not _DRAFT.fullmatch(name)]
@@ -101,7 +95,7 @@ class PartFolder:
             if found is not None and found != self.request:
                 if not self.overwrite:
                     reject_other(self.path, found, self.request)
-                if not alone:
+                if not lock.alone:
                     raise ParameterError(f"another run is writing {self.path} now: wait for it.")
                 self._clear()  # no part stands beside another's manifest
             if not self.shared:  # other shards may be writing
@@ -111,9 +105,8 @@ class PartFolder:
             if found != self.request:
                 with written_whole(manifest) as stream:
                     stream.write(manifest_text(self.request))
-            if self.shared and alone and fcntl is not None and lock is not None:
-                with contextlib.suppress(OSError):  # some network disks know no locks
-                    fcntl.flock(lock, fcntl.LOCK_SH)
+            if self.shared and lock.alone:
+                lock.share()
             self._held = undo.pop_all()
         return self
 
@@ -145,28 +138,6 @@ class PartFolder:
         with self._held:
             if gives_up and (isinstance(error, DataError) or not part_keys(self.path)):
                 self.remove()
-
-
-def _locked(folder: Path, shared: bool) -> tuple[int | None, bool]:
-    """Return a folder opened with its lock, which closing gives back, and whether it is alone."""
-    if fcntl is None:
-        return None, True
-    opened = os.open(folder, os.O_RDONLY)
-    for attempt in range(_TRIES if shared else 1):
-        if attempt:
-            time.sleep(0.01)
-        for mode in (fcntl.LOCK_EX, fcntl.LOCK_SH)[: 1 + shared]:
-            try:
-                fcntl.flock(opened, mode | fcntl.LOCK_NB)
-            except BlockingIOError:
-                continue
-            except OSError:  # some network disks know no locks
-                return opened, True
-            # A run that ends may have removed the folder meanwhile.
-            if folder.exists() and os.path.samestat(os.fstat(opened), folder.stat()):
-                return opened, mode == fcntl.LOCK_EX
-    os.close(opened)
-    raise ParameterError(f"another run is writing {folder} now: wait for it.")
 
 
 def reject_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:

@@ -38,9 +38,11 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     Folders skip names that start with "." or "_"; folders and patterns skip what lies beside our
     outputs. The output, `dst`, must be none of the files, and hold none of them.
     """
-    if not isinstance(src, (str, Path, list, tuple)) or not src:  # "" would be the working folder
+    given = src if isinstance(src, (list, tuple)) else [src]
+    # "" would be the working folder.
+    if not given or not all(isinstance(one, (str, Path)) and str(one) for one in given):
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
-    paths = [Path(one) for one in src] if isinstance(src, (list, tuple)) else [Path(src)]
+    paths = [Path(one) for one in given]
     try:
         if isinstance(src, (str, Path)) and (paths[0].is_dir() or not paths[0].exists()):
             paths = _listed(src)

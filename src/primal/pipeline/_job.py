@@ -32,24 +32,11 @@ from primal.pipeline._parquet import RowGroup, feature_group, write_file
 from primal.pipeline._record import METADATA_KEY, Extent, Record
 from primal.pipeline._rows import FEATURES, ON_ERROR, Problem, converted, matrix
 from primal.pipeline._sources import MALFORMED
-from primal.turns import phases_to_bits, phases_to_uint8, phases_to_uint16
+from primal.search import COMPACT, STORED, n_columns
 
 # Called with rows done and rows in all, None while that is unknown.
 Progress = Callable[[int, int | None], None]
-# What is stored of a row, and the NumPy type of one stored value.
-STORED = {
-    "float32": "float32",
-    "float16": "float16",
-    "uint8-phase": "uint8",
-    "uint16-phase": "uint16",
-    "bits": "uint8",
-}
 FLOATS = ("float32", "float16")
-_COMPACT = {
-    "uint8-phase": phases_to_uint8,
-    "uint16-phase": phases_to_uint16,
-    "bits": phases_to_bits,
-}
 # Rows of a part; when their number is left open, as many as have this many bytes of features.
 _MOST_ROWS, _MOST_DEFAULT_ROWS, _PART_BYTES = 1 << 26, 1 << 16, 1 << 24
 # New memory for every part would cost a third of the encoding: the system hands it out page by
@@ -62,7 +49,7 @@ class Recipe:
     """From rows of a table to stored features; whatever is wrong with it is a ParameterError."""
 
     map: Any  # of vectors, or a fitted transformer with one
-    stored: str = "float32"  # a key of STORED
+    stored: str = "float32"  # one of STORED
     on_error: str = "raise"
     rows_per_part: Any = None  # by default a power of two, about 16 MB of features, no more of x
     columns: tuple[str, ...] = ()  # that hold x: one of lists, or d of numbers
@@ -88,8 +75,9 @@ class Recipe:
         rows = 1 << (rows.bit_length() - 1)
         if self.rows_per_part is not None:
             rows = whole_number("rows_per_part", self.rows_per_part, least=1, most=_MOST_ROWS)
-        width = {"bits": -(-m.D // 8)}.get(self.stored, m.D if self.stored in FLOATS else m.D // 2)
-        element = pa.from_numpy_dtype(np.dtype(STORED[self.stored]))
+        # Floats may be an odd number of offset cosines.
+        width = m.D if self.stored in FLOATS else n_columns(self.stored, m.D // 2)
+        element = pa.from_numpy_dtype(STORED[self.stored])
         features = pa.list_(pa.field("element", element, nullable=False), width)
         vars(self).update(map=m, rows_per_part=rows, feature_type=features)
 
@@ -107,7 +95,7 @@ class Recipe:
         PyTorch module on a device that makes float features in place of the map.
         """
         if self.stored not in FLOATS:
-            return _COMPACT[self.stored](self.map.turns(x))
+            return COMPACT[self.stored](self.map.turns(x))
         size = len(x) * self.map.D
         if getattr(_memory, "values", None) is None or _memory.values.size < size:
             _memory.values = np.empty(size, dtype=np.float32)

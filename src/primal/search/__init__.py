@@ -6,9 +6,13 @@ from primal.search._accuracy import (
     kernel_from_hamming,
     similarity_variance,
 )
+from primal.search._codes import COMPACT as COMPACT
+from primal.search._codes import STORED as STORED
+from primal.search._codes import n_columns as n_columns
 from primal.search._codes import similarity
 from primal.search._index import Index, Neighbors
 
+# The other names are for rooms of this package.
 __all__ = [
     "Index",
     "Neighbors",

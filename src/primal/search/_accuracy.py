@@ -16,7 +16,7 @@ from primal._checks import one_of, real_array
 from primal.errors import DataError
 
 # Points on the turn that a code can name.
-_GRID_POINTS = {"bits": 4, "uint8-phase": 1 << 8, "uint16-phase": 1 << 16}
+_GRID_POINTS = {"uint8-phase": 1 << 8, "uint16-phase": 1 << 16, "bits": 4}
 # Below this spread (in turns) a normal phase difference never reaches half a turn: six sigma.
 _NARROW_TURNS = 0.08
 # Odd harmonics of the triangle wave: at the narrow spread the last is exp(-45).
@@ -36,7 +36,7 @@ def expected_similarity(difference_turns: object, stored: str) -> np.ndarray:
     ----------
     difference_turns : array_like
         In turns.
-    stored : {"bits", "uint8-phase", "uint16-phase"}
+    stored : {"uint8-phase", "uint16-phase", "bits"}
         How the phases are rounded.
 
     Returns

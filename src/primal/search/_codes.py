@@ -29,20 +29,20 @@ from primal.turns import (
 )
 
 Map = DynamicPrime | KernelPrime | StaticPrime
-# The type of one entry.
+# What a row may hold, and the type of one entry.
 STORED = {
-    "bits": np.dtype(np.uint8),
+    "float32": np.dtype(np.float32),
+    "float16": np.dtype(np.float16),
     "uint8-phase": np.dtype(np.uint8),
     "uint16-phase": np.dtype(np.uint16),
-    "float16": np.dtype(np.float16),
-    "float32": np.dtype(np.float32),
+    "bits": np.dtype(np.uint8),
 }
 # Phases made at once: 16 MB.
 _BLOCK_PHASES = 1 << 22
-_COMPACT = {
-    "bits": phases_to_bits,
+COMPACT = {
     "uint8-phase": phases_to_uint8,
     "uint16-phase": phases_to_uint16,
+    "bits": phases_to_bits,
 }
 # float16 waves have a squared length within 0.1 % of k.
 _LENGTH_TOLERANCE = 0.01
@@ -70,9 +70,10 @@ def n_columns(stored: str, n_frequencies: int) -> int:
 
 
 def checked_codes(name: str, value: object, stored: str, n_frequencies: int | None) -> np.ndarray:
-    """Return codes as a contiguous array of rows, if they are some; k = None takes any columns.
+    """Return codes as a contiguous array of rows, if they are some.
 
-    Bits beyond the last output have to be 0, and waves to have the length of waves.
+    k = None takes any number of columns, for waves any even one. Bits beyond the last output have
+    to be 0, and waves to have the length of waves.
     """
     dtype = STORED[one_of("stored", stored, STORED)]
     if not isinstance(value, np.ndarray) or value.dtype != dtype or value.ndim != 2:
@@ -83,6 +84,8 @@ def checked_codes(name: str, value: object, stored: str, n_frequencies: int | No
         )
     if is_waves(stored):
         real_array(name, value)
+    if is_waves(stored) and n_frequencies is None:
+        n_frequencies = max(1, value.shape[1] // 2)
     if n_frequencies is not None:
         k = whole_number("n_frequencies", n_frequencies, least=1)
         if value.shape[1] != n_columns(stored, k):
@@ -113,7 +116,8 @@ def _check_lengths(name: str, value: np.ndarray, k: int) -> None:
     if len(wrong):
         raise DataError(
             f"row {wrong[0]} of {name} has the squared length {squares[wrong[0]] * k:.4g} and "
-            f"waves of {k} frequencies have {k}: pass what a map's encode returned."
+            f"waves of {k} frequencies have {k}: pass what the encode of an index, a "
+            "DynamicPrime or a StaticPrime returned."
         )
 
 
@@ -161,8 +165,8 @@ def encoded(m: Map, x: object, stored: str) -> np.ndarray:
             turns = round_turns(static_turns(array[rows].astype(np.uint64), m.increments))
         else:
             turns = m.turns(array[rows])
-        if stored in _COMPACT:
-            out[rows] = _COMPACT[stored](turns)
+        if stored in COMPACT:
+            out[rows] = COMPACT[stored](turns)
         else:
             cos, sin = wave_columns(out[rows], m.layout)
             cos[...], sin[...] = waves(turns)
@@ -183,7 +187,7 @@ def similarity(
     a, b : ndarray of shape (n, c) and (m, c)
         Codes, as ``phases_to_uint8``, ``phases_to_uint16``, ``phases_to_bits`` or a map's
         ``encode`` make them.
-    stored : {"bits", "uint8-phase", "uint16-phase", "float16", "float32"}
+    stored : {"float32", "float16", "uint8-phase", "uint16-phase", "bits"}
         Which of these they are.
     n_frequencies : int, optional
         Needed for bits when twice this number is not a multiple of 8.

@@ -52,8 +52,8 @@ class Index:
     m : DynamicPrime, KernelPrime, StaticPrime, their spec, or fitted PrimeFeatures
         Encodes vectors; it is rebuilt from its spec, never stored.
     stored : str, default="bits"
-        A row of "bits", "uint8-phase", "uint16-phase", "float16" or "float32" takes k / 4, k, 2 k,
-        4 k or 8 k bytes for k = D / 2 frequencies.
+        A row of "float32", "float16", "uint8-phase", "uint16-phase" or "bits" takes 8 k, 4 k, k,
+        2 k or k / 4 bytes for k = D / 2 frequencies.
 
     Examples
     --------

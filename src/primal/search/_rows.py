@@ -107,6 +107,11 @@ class Ids:
         if ids is None and self._stored is None:
             self.next += n
             return
+        if ids is None and self.next + n > _LARGEST_ID + 1:
+            raise DataError(
+                f"ids after {self.next - 1} would be beyond 2**63 - 2: give those of the {n} new "
+                "rows yourself."
+            )
         new = np.arange(self.next, self.next + n) if ids is None else self._checked(ids, n)
         if self._stored is None:
             self._stored = Rows(self.values[:, None])
@@ -221,10 +226,10 @@ def _opened(path: Path, column: str) -> Any:
         with open_regular(path):  # pyarrow would wait for somebody to write to a pipe
             pass
         file = parquet.ParquetFile(path)
-    if column not in file.schema_arrow.names:
-        raise DataError(
-            f"{path} has no column {column!r}: choose one of {', '.join(file.schema_arrow.names)}."
-        )
+    names = file.schema_arrow.names
+    if names.count(column) != 1:
+        found = f"{names.count(column)} columns" if column in names else "no column"
+        raise DataError(f"{path} has {found} {column!r}: choose one of {', '.join(names)}.")
     return file
 
 
@@ -248,9 +253,14 @@ def _codes(column: Any, n_frequencies: int, stored: str, path: Path) -> np.ndarr
     flat = np.empty(0, dtype=dtype)
     if len(array):
         # A slice or a list of bytes has offsets; flatten() respects them.
-        nested = hasattr(array, "flatten") and not array.null_count
+        nested = hasattr(array.type, "value_type") and hasattr(array, "flatten")
         flat = array.flatten().to_numpy(zero_copy_only=False) if nested else flat
-        if not nested or flat.dtype != dtype or flat.size != len(array) * columns:
+        if (
+            not nested
+            or array.null_count
+            or flat.dtype != dtype
+            or flat.size != len(array) * columns
+        ):
             raise DataError(
                 f"{path} has a column of {array.type} with {array.null_count} nulls where "
                 f"{stored!r} needs lists of {columns} {dtype}."
