@@ -121,6 +121,8 @@ def test_biohash_has_orthonormal_directions_and_signs(data):
         ({"n_key_pairs": 3}, "n_key_pairs must be at least 20, got 3"),
         ({"y": np.arange(80)}, "one of them twice"),
         ({"y": [1, 2]}, "one label for each of 80 rows"),
+        ({"attacks": "no"}, "attacks must be True or False, got 'no'"),
+        ({"others": np.zeros((120, 2))}, "others must have the columns of the other rows, 6"),
     ],
 )
 def test_what_would_flatter_is_refused(data, change, match):

@@ -76,6 +76,7 @@ class TestSpacing:
             ({"k": 4, "spacing": "rotary", "sigma": 1e16}, "sigma must be at most 1e15"),
             ({"k": 4, "start": 2}, "leave it out"),
             ({"k": 4, "base": 1.0}, "base must lie above 1 and up to 1e15, got 1.0"),
+            ({"k": 4, "base": np.ones(2), "trained_length": 64}, "base must be a number"),
             ({"k": 5000}, "at most 4096 frequencies, got 5000"),
             ({"k": 4, "sigma": -1.0}, "sigma must be positive"),
         ],
