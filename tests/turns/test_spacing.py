@@ -148,3 +148,7 @@ class TestStretched:
     def test_what_cannot_be_stretched(self, arguments, message):
         with pytest.raises(PrimalError, match=message):
             stretched_frequencies(*arguments, trained_length=64)
+
+    def test_lengths_that_no_float_holds_are_rejected(self):
+        with pytest.raises(PrimalError, match="trained_length must be at most"):
+            stretched_frequencies(self.F, 2.0, trained_length=10**400)

@@ -61,8 +61,8 @@ def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
     made = model.spec
     if made["layer_norm"] or model.precision != "exact":
         raise ParameterError(
-            f"{model!r} with layer_norm={made['layer_norm']} does not have the same bits in "
-            'JavaScript: use precision="exact", and normalize rows before the map.'
+            f'{model!r} does not have the same bits in JavaScript: use precision="exact", and '
+            "normalize rows before the map."
         )
     if made["basis"] == "paper" and made["primes"] == "consecutive":
         return made

@@ -341,9 +341,11 @@ class DynamicPrime:
 
     def __repr__(self) -> str:
         sigma = self.sigma if isinstance(self.sigma, float) else f"<{len(self.sigma)} values>"
+        more = "" if self._basis.primes == "consecutive" else f", primes={self._basis.primes!r}"
+        more += ", layer_norm=True" if self._layer_norm else ""
         return (
             f"DynamicPrime(d={self.d}, D={self.D}, sigma={sigma}, basis={self._basis.name!r}, "
-            f"layout={self._layout!r}, precision={self._precision!r})"
+            f"layout={self._layout!r}, precision={self._precision!r}{more})"
         )
 
     @cached_property

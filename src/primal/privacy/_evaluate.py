@@ -151,6 +151,10 @@ def evaluate(
 
 def closeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return minus the squared distance of all rows of a and b."""
+    # Squares of what all rows have in common would hide how they differ.
+    middle = a.mean(axis=0)
+    common = np.where(np.abs(middle) > 10.0 * a.std(axis=0), middle, 0.0)
+    a, b = a - common, b - common
     squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)
     return 2.0 * (a @ b.T) - squares
 
