@@ -29,7 +29,7 @@ def privacy() -> None:
 
 
 @privacy.command()
-@click.argument("data", type=click.Path(exists=True))
+@click.argument("data")
 @click.option("--encoder", required=True, help="JSON file with the spec of a map.")
 @click.option("--key-file", help="Secret of a keyed map, 16 to 64 bytes; never printed.")
 @click.option("--columns", default="", help="Names, with commas; or one list column.")
@@ -100,6 +100,8 @@ def _table(path: str, columns: list[str], labels: list[str]) -> dict[str, np.nda
     """Return rows under the empty name, and columns of labels under theirs."""
     parquet = require("pyarrow.parquet", "primal privacy audit")
     arrow = require("pyarrow", "primal privacy audit")
+    if not Path(path).exists():
+        raise DataError(f"{path} is not there: name a Parquet file.")
     try:
         table = parquet.read_table(path)
     except arrow.ArrowException as error:
