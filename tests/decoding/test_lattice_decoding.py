@@ -21,7 +21,7 @@ from primal.decoding import (
 )
 from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._phases import code_phases
-from primal.decoding._stages import make_stages, refine
+from primal.decoding._setup import make_stages, refine
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.turns import phases_to_uint8, phases_to_uint16
 

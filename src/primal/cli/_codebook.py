@@ -43,7 +43,7 @@ class _DefaultGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_DefaultGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_DefaultGroup)
 def codebook() -> None:
     """N codes in D dimensions with a certificate of their worst similarity.
 

@@ -34,7 +34,7 @@ class _Numbers(click.ParamType):
         return numbers[0] if len(numbers) == 1 else numbers
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def export() -> None:
     """Write maps and models as source code for other machines.
 

@@ -21,8 +21,7 @@ def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
 
     They are its spec, with the table of frequencies where JavaScript does not make it from primes:
     ``new DynamicPrime(values).encode(x)`` has the bits of ``model.encode(x)``. Those of a
-    KernelPrime are of the map behind it, with amplitudes, offsets and scales of the inputs. Arrays
-    are little-endian integers in base64.
+    KernelPrime are of the map behind it, with amplitudes, offsets and scales of the inputs.
 
     Parameters
     ----------

@@ -20,7 +20,7 @@ _OUT = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def hdc() -> None:
     """Hyperdimensional classifiers: accuracy and time, and learning without forgetting.
 
