@@ -157,7 +157,7 @@ class Gaussian:
         if matrix.ndim != 2:
             _freeze(self, "cov", positive=True)
             return
-        if matrix.shape != matrix.T.shape or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
+        if not is_symmetric(matrix):
             raise DataError(f"cov must be a symmetric matrix, got shape {matrix.shape}: {matrix}.")
         object.__setattr__(self, "cov", tuple(map(tuple, matrix.tolist())))
 
@@ -237,6 +237,13 @@ class Integers:
 
 
 Prior = Box | Gaussian | Integers
+
+
+def is_symmetric(matrix: np.ndarray) -> bool:
+    """Return whether a matrix is symmetric, up to the rounding of products that made it."""
+    if matrix.shape != matrix.T.shape:
+        return False
+    return np.allclose(matrix, matrix.T, rtol=1e-6, atol=1e-12 * np.abs(matrix).max(initial=0.0))
 
 
 def _slack(width: np.ndarray, x_std: np.ndarray) -> np.ndarray:
