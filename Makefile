@@ -61,7 +61,6 @@ release-check: $(VENV)/.installed-site site ## what a release has to pass beside
 	$(BIN)/pyroma --min 10 .
 	$(BIN)/sp-repo-review . --show err
 	$(BIN)/codespell
-	$(BIN)/python tools/check_docstrings.py
 	$(BIN)/python -m pytest benchmarks -q
 	$(PYTHON) -m venv --clear build/wheel
 	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[fast,sklearn]"

@@ -55,7 +55,8 @@ def __getattr__(name: str) -> object:
         found = getattr(_importlib.import_module("primal.codebooks"), name)
         globals()[name] = found
         return found
-    if not name.startswith("_") and _importlib_util.find_spec(f"primal.{name}") is not None:
+    is_room = name.isidentifier() and not name.startswith("_")
+    if is_room and _importlib_util.find_spec(f"primal.{name}") is not None:
         return _importlib.import_module(f"primal.{name}")
     raise AttributeError(f"module 'primal' has no attribute {name!r}")
 

@@ -61,6 +61,20 @@ RC = {
 }
 
 
+def picture_format(path: Path, what: str) -> str:
+    """Return the format that the name of a picture ends in; raises what :func:`picture` does."""
+    require("matplotlib", what)
+    from matplotlib.figure import Figure
+
+    kind, known = path.suffix[1:].lower() or "png", Figure().canvas.get_supported_filetypes()
+    if kind not in known:
+        raise ParameterError(
+            f"{path.name!r} is no picture that Matplotlib writes: end it in one of "
+            f"{', '.join(sorted(known))}."
+        )
+    return kind
+
+
 @contextmanager
 def picture(path: Path, size_inches: tuple[float, float], *, what: str = "this") -> Iterator[Any]:
     """Give an empty figure in this style, and write it in the format that its name ends in.
@@ -74,18 +88,12 @@ def picture(path: Path, size_inches: tuple[float, float], *, what: str = "this")
     ParameterError
         If Matplotlib writes no such format.
     """
-    matplotlib = require("matplotlib", what)
+    kind = picture_format(path, what)
+    import matplotlib
     from matplotlib.figure import Figure
 
     with matplotlib.rc_context(RC):
         figure = Figure(figsize=size_inches, layout="constrained")
-        kind = path.suffix[1:].lower() or "png"
-        known = figure.canvas.get_supported_filetypes()
-        if kind not in known:
-            raise ParameterError(
-                f"{path.name!r} is no picture that Matplotlib writes: end it in one of "
-                f"{', '.join(sorted(known))}."
-            )
         yield figure
         path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as stream:

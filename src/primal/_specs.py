@@ -44,7 +44,7 @@ def from_spec(spec: Mapping[str, object]) -> Any:
     Returns
     -------
     object
-        Of the type that the spec names, equal to the one it was taken from.
+        Of the type that the spec names, with that spec: it computes the same.
 
     Examples
     --------

@@ -179,6 +179,11 @@ def test_one_sigma_for_each_frequency_is_for_a_matrix():
         Basis("hadamard", 40, 2, (1.0, 2.0))
 
 
+@pytest.mark.parametrize("name", ["auto", "hadamard"])
+def test_one_sigma_is_one_whatever_holds_it(name):
+    assert Basis(name, 9, 64, np.array(0.5)) == Basis(name, 9, 64, 0.5)
+
+
 def test_equal_specs_are_equal_objects():
     ones = [Basis("table", 3, 2, 1), Basis("table", np.int64(3), 2, np.float32(1.0))]
     assert ones[0] == ones[1]

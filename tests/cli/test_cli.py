@@ -6,6 +6,7 @@ import re
 import shlex
 import sys
 from importlib.util import find_spec
+from pathlib import Path
 
 import click
 import pytest
@@ -18,6 +19,9 @@ from primal import _selftest
 from primal.cli import cli
 from primal.cli._common import progress_bar
 from primal.engines import installed_engines
+from primal_studies.cli._demo import _as_text
+
+PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8").splitlines()
 
 
 def run(*arguments):
@@ -195,6 +199,11 @@ def test_demo_as_json(tmp_path):
     for bound, ours, random in zip(codes["bound"], codes["codebook"], codes["random"], strict=True):
         assert bound <= ours < random
     assert memory["message"][memory["items"].index(200)] == 1.0
+    # The page shows these numbers; times, and where the picture is, are those of a machine.
+    here = ("  RBFSampler", "picture: ")
+    printed = [line for line in _as_text(report).splitlines() if not line.startswith(here)]
+    assert [line for line in printed if line not in PAGE] == []
+    assert len(printed) == 15
 
 
 def test_doctor():
@@ -211,6 +220,7 @@ def test_doctor_as_json():
     report = json.loads(run("doctor", "--json").output)
     assert report["healthy"] is True
     assert report["primal"] == primal.__version__
+    assert any(line.startswith(f"primal {primal.__version__} on Python") for line in PAGE)
     found = list(installed_engines())
     if find_spec("torch") is not None:
         found += ["torch, CPU", "torch, CPU, eager"]

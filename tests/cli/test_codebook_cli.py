@@ -131,6 +131,15 @@ def test_pictures(tmp_path):
         assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
 
 
+@pytest.mark.parametrize("way", ["make", "compare"])
+def test_a_name_of_no_picture_is_rejected_before_the_search(way, monkeypatch):
+    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
+    monkeypatch.setattr("primal.cli._codebook.make_codebook", None)
+    done = run(way, 6, 4, "--plot", "codes.foo")
+    assert isinstance(done.exception, primal.PrimalError)
+    assert "'codes.foo' is no picture" in str(done.exception)
+
+
 def test_pictures_without_matplotlib_say_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run(20, 16, "--plot", tmp_path / "one.png")

@@ -21,7 +21,7 @@ from primal.decoding import (
 )
 from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._phases import code_phases
-from primal.decoding._stages import make_stages, refine
+from primal.decoding._setup import make_stages, refine
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.turns import phases_to_uint8, phases_to_uint16
 
@@ -532,6 +532,22 @@ def test_layer_norm_returns_the_normalised_row():
         (lambda m: m.decode_plan(prior=Box([1.0, 2.0, 3.0])), DataError, ["half_width", "3"]),
         (lambda m: Box(-1.0), DataError, ["half_width", "-1.0"]),
         (lambda m: Box("wide"), DataError, ["half_width", "wide"]),
+        (lambda m: Box("1.0"), DataError, ["half_width", "real numbers", "1.0"]),
+        (lambda m: Box(10**400), DataError, ["half_width", "beyond 2**53"]),
+        (lambda m: Box(np.ma.array([1.0, 2.0], mask=[0, 1])), DataError, ["half_width", "masked"]),
+        (lambda m: Integers(1.0, 0, 2**53 + 1), DataError, ["high", "9007199254740993"]),
+        (
+            lambda m: m.decode_plan(prior=Integers(1.0, 0, 255, std=1e-300)),
+            DataError,
+            ["whole-number input", "larger std", "1e-08"],
+        ),
+        (lambda m: Gaussian(0.0, [[1.0, 0.5], [0.0, 1.0]]), DataError, ["cov", "symmetric"]),
+        (lambda m: Gaussian(0.0, 1j * np.eye(2)), DataError, ["cov", "real numbers", "complex"]),
+        (
+            lambda m: m.decode_plan(prior=Gaussian(0.0, np.full((2, 2), 1e308))),
+            DataError,
+            ["cov", "eigenvalues", "inf"],
+        ),
         (lambda m: Integers(1.0, 0.5, 3), DataError, ["low", "0.5"]),
         (lambda m: Integers(1.0, 3, 3), DataError, ["below", "3"]),
         (lambda m: m.decode_plan(prior=Gaussian(0.0, np.eye(3))), DataError, ["cov", "2 x 2"]),

@@ -234,6 +234,7 @@ def test_a_row_has_the_same_answer_alone():
         ({"prior": Gaussian(0.0, 1e300), "noise": 0.1}, DataError, "larger unit"),
         ({"prior": Box(1.0), "covariance": np.eye(2)}, DataError, "covariance"),
         ({"prior": Box(1.0), "noise": 0.1, "known": [1, 0]}, DataError, "known must hold"),
+        ({"prior": Box(1.0), "noise": 0.1, "known": [[1], 0, 0]}, DataError, "known must hold"),
         ({"prior": Box(1.0), "noise": 0.1, "known": [1, 1, 1]}, DataError, "nothing is whole"),
     ],
 )
@@ -251,3 +252,12 @@ def test_values_without_a_fraction_are_rejected(k):
     for y in (2.0**52, -1e300):
         with pytest.raises(DataError, match="y must be below"):
             plan.solve(np.full(k, y))
+
+
+def test_covariances_are_symmetric_up_to_the_rounding_of_products():
+    covariance = 0.01 * np.eye(6)
+    covariance[0, 1], covariance[1, 0] = 1e-18, -1e-18  # zeros, as products leave them
+    plan = plan_matrix(np.zeros((6, 0)), covariance=covariance)
+    assert plan.solve(np.arange(6) + 0.01).whole.tolist() == [0, -1, -2, -3, -4, -5]
+    factor = Gaussian(0.0, covariance).model(6).factor
+    np.testing.assert_allclose(factor @ factor.T, 0.01 * np.eye(6), atol=1e-15)

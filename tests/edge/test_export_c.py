@@ -1,5 +1,6 @@
 """Headers on this machine: compilers, standards, sanitizers, golden digests, refusals."""
 
+import json
 import os
 import re
 import shutil
@@ -7,11 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 from edge_cases import cases, expected, golden_answers, write_headers
 from edge_targets import HOSTS, digest_program, digests, stream_program
 
 import primal
 from primal._selftest import GOLDEN
+from primal.cli import cli
 from primal.edge import HeaderReport, SensorMap, SensorModel, export_c
 from primal.edge._header import sample_rows
 from primal.errors import ParameterError
@@ -203,3 +206,12 @@ def test_frequencies_that_no_word_holds_are_refused(tmp_path, basis, sigma):
 def test_a_model_is_not_learned_anew(tmp_path):
     with pytest.raises(ParameterError, match=r"model\.sensor"):
         export_c(cases()["model"], tmp_path / "x.h", learn=3)
+
+
+def test_a_compiler_that_is_no_command_is_named_before_a_header_is_written(tmp_path):
+    (tmp_path / "m.json").write_text(json.dumps(primal.StaticPrime(8).spec))
+    paths = [str(tmp_path / name) for name in ("m.json", "m.h")]
+    done = CliRunner().invoke(cli, ["export", "c", *paths, "--compiler", "cc '"])
+    assert isinstance(done.exception, primal.PrimalError)
+    assert "--compiler" in str(done.exception)
+    assert not (tmp_path / "m.h").exists()

@@ -12,7 +12,7 @@ from edge_cases import cases, spread
 import primal
 from primal.edge import SensorMap, SensorModel, as_sensor
 from primal.edge._header import sample_rows
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError, ParameterError, PrimalError
 
 SENSORS = {name: source for name, source in cases().items() if isinstance(source, SensorMap)}
 
@@ -90,6 +90,29 @@ def test_specs_and_pickles_rebuild_the_same_phases(name):
     again = primal.from_spec(json.loads(json.dumps(sensor.spec)))
     np.testing.assert_array_equal(again.turns(n), sensor.turns(n))
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(sensor)).turns(n), sensor.turns(n))
+
+
+@pytest.mark.parametrize("size", [-(2**63), 2**63])
+def test_sums_of_any_size_are_taken_at_it(size):
+    sums = np.full((2, sensor_of().D), size, dtype=np.int64 if size < 0 else np.uint64)
+    with pytest.raises(PrimalError, match=r"at most 2147418112 .* got 9223372036854775808"):
+        SensorModel.from_sums(sensor_of(), sums)
+
+
+@pytest.mark.parametrize("field", ["weights", "biases"])
+def test_a_spec_of_weights_that_no_chip_holds_is_rejected(field):
+    sensor = sensor_of()
+    spec = SensorModel(sensor, np.ones((1, sensor.D))).spec
+    wrong = {"weights": [[-(2**63)] * sensor.D], "biases": [-(2**63)]}
+    with pytest.raises(PrimalError, match="too large"):
+        primal.from_spec(spec | {field: wrong[field]})
+
+
+@pytest.mark.parametrize("size", [1e308, 1e-310])
+def test_weights_that_have_no_unit_are_rejected(size):
+    sensor = sensor_of()
+    with pytest.raises(PrimalError, match="weights and biases must reach from 1e-280 to"):
+        SensorModel(sensor, np.full((2, sensor.D), size))
 
 
 def test_lists_of_negative_integers_are_those_of_arrays():

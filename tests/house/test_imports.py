@@ -265,7 +265,7 @@ except primal.errors.MissingPackageError as error:
     ], done.stderr
 
 
-@pytest.mark.parametrize("name", ["nothing", "_nothing", "numpy"])
+@pytest.mark.parametrize("name", ["nothing", "_nothing", "numpy", "no.thing", ""])
 def test_an_unknown_attribute_is_an_attribute_error(name):
     with pytest.raises(AttributeError, match=f"module 'primal' has no attribute {name!r}"):
         getattr(primal, name)

@@ -183,6 +183,8 @@ def test_properties_and_repr():
     expected = "DynamicPrime(d=3, D=8, sigma=0.5, basis='table', layout='interleaved', "
     assert repr(m) == expected + "precision='fast')"
     assert "sigma=<2 values>" in repr(DynamicPrime(3, 4, [1, 2]))
+    more = repr(DynamicPrime(3, 4, primes="log-4", layer_norm=True))
+    assert more.endswith("precision='exact', primes='log-4', layer_norm=True)")
 
 
 @pytest.mark.parametrize("basis", BASES)

@@ -112,6 +112,11 @@ def test_many_rows_are_compared_by_a_spread_of_them():
         ({"x": np.zeros((3, 2))}, "every phase of x is zero"),
         ({"x": np.ones((3, 2)), "regime": "hash", "distance": 1.0}, "rows of x are all equal"),
         ({"x": [[0.0], [np.nan]]}, "x holds nan"),
+        pytest.param(
+            {"x": np.full((2, 2), 1e308)},
+            r"overflow, its largest value is 1e\+308",
+            marks=pytest.mark.filterwarnings("ignore:overflow"),
+        ),
         (
             {"x": sample(200, 6), "regime": "hash", "distance": 1.0, "similarity": -0.9, "D": 64},
             "scatter by 1 / sqrt",
@@ -129,6 +134,12 @@ def test_the_certificate_is_frozen_and_reads_well():
     assert str(found) == "sigma = 0.0136915: manifold, largest phase 0.45 turns"
     with pytest.raises(AttributeError):
         found.peak_turns = 0.1
+
+
+def test_a_neighbor_whose_distance_has_no_square_is_passed_over():
+    near, far = [[0.0, 0.0], [1e-200, 0.0], [1.0, 1.0]], [[0.0, 0.0], [1.0, 1.0]]
+    options = {"D": 64, "regime": "hash", "distance": 1.0}
+    assert choose_sigma(near, **options).sigma == choose_sigma(far, **options).sigma
 
 
 @pytest.mark.parametrize("power", [-600, 0, 600])

@@ -1,6 +1,8 @@
 """Noise has its law, the guarantee's arithmetic is OpenDP's, and what breaks it is refused."""
 
 import math
+import threading
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -189,6 +191,43 @@ def test_what_would_break_the_guarantee_is_refused(release, change, match):
 def test_budgets_without_meaning_are_refused(wrong):
     with pytest.raises(PrimalError, match="must be"):
         Accountant(*wrong)
+
+
+def test_rows_of_any_leading_shape_have_labels():
+    X, y = blobs(300)
+    m = DynamicPrime(4, 16, 0.1, basis="auto")
+    model = release_bundles(m, X, y, classes=[0, 1, 2], budget=Accountant(1.0, 1e-5))
+    found = model.predict(X[:6])
+    assert model.predict(X[0]) == found[0]
+    np.testing.assert_array_equal(model.predict(X[:6].reshape(2, 3, 4)), found.reshape(2, 3))
+
+
+def test_two_threads_do_not_spend_the_same_budget(monkeypatch):
+    budget, left = Accountant(1.0, 1e-5), Accountant.left.fget
+    together = threading.Barrier(2, timeout=0.5)
+
+    def met(self):
+        found = left(self)
+        with suppress(threading.BrokenBarrierError):
+            together.wait()  # both have read what is left, unless one waits for the other
+        return found
+
+    monkeypatch.setattr(Accountant, "left", property(met))
+    share, errors = 0.6 * budget.rho, []
+
+    def spend():
+        try:
+            budget.spend(share)
+        except ParameterError as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=spend) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert budget.spent == share
+    assert len(errors) == 1
 
 
 def test_nothing_but_noisy_sums_is_released():

@@ -9,8 +9,10 @@ from primal.privacy import (
     Key,
     KeyedPrime,
     attribute_inference,
+    biohash,
     bundle_membership,
     data_prior,
+    gaussian_features,
     inversion,
     known_pairs,
     learned_inversion,
@@ -207,6 +209,17 @@ def test_members_of_a_training_set_show_where_a_model_overfits(rng, n_classes):
         lambda: learned_inversion(lambda rows: rows, np.eye(3), np.eye(3), attacker="wizard"),
         lambda: attribute_inference(lambda rows: rows, np.eye(3), [1, 2], np.eye(3), [1, 2, 3]),
         lambda: data_prior([[1.0, 2.0]]),
+        lambda: data_prior([[1e200], [0.0]]),
+        lambda: inversion(KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), prior=[Box(1.0)] * 2),
+        lambda: template_differences(
+            KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), np.eye(2), prior=[Box(1.0)] * 2
+        ),
+        lambda: known_pairs(KeyedPrime(KEY, 2, 8, 1.0), [[1.0, 2.0]], 1),
+        lambda: learned_inversion(lambda rows: rows, np.eye(3), np.eye(2)),
+        lambda: attribute_inference(lambda rows: rows, np.eye(2), [1, 2], np.eye(3), [1, 2, 3]),
+        lambda: bundle_membership(lambda rows: rows, np.eye(3), np.eye(2)),
+        lambda: gaussian_features(3, 8, 1.0)(0)(np.eye(2)),
+        lambda: biohash(3, 8)(0)(np.eye(2)),
     ],
 )
 def test_wrong_arguments_are_named(call):

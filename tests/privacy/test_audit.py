@@ -118,12 +118,53 @@ def test_the_page_is_one_file_and_escapes_names(report, tmp_path):
         ({"people": np.zeros(240)}, "people must be several"),
         ({"network": "yes"}, "network must be True or False"),
         ({"second": lambda rows: rows[:, :2]}, "codes of another size"),
+        ({"encode": lambda rows: rows[:, :0]}, "a code for each of 2 rows"),
+        ({"X": 1e200 * data()[0]}, r"X must be below 1e\+100 in size, got"),
     ],
 )
 def test_wrong_arguments_are_named(change, match):
     given = {"encode": lambda rows: rows, "X": data()[0], "baselines": False, **change}
     with pytest.raises(PrimalError, match=match):
         audit(given.pop("encode"), given.pop("X"), **given)
+
+
+def test_baselines_stand_beside_rows_that_begin_with_equal_ones():
+    X = np.zeros((480, 3))
+    X[400:] = np.random.default_rng(0).standard_normal((80, 3))
+    report = audit(lambda rows: rows, X)
+    assert [s.name for s in report.subjects][1:] == [s.name for s in audit_of_noise().subjects][1:]
+
+
+def test_baselines_stand_beside_rows_far_from_zero():
+    X = 1e8 + np.random.default_rng(0).standard_normal((80, 3))
+    found = audit(lambda rows: np.tile(rows, 6), X).subjects
+    (public,) = (subject for subject in found if subject.name == "public prime map")
+    assert public.inversion.value < 0.01  # by the lattice: phases of ten million turns
+
+
+def audit_of_noise():
+    return audit(lambda rows: rows, np.random.default_rng(0).standard_normal((80, 3)))
+
+
+@pytest.mark.parametrize("method", ["growable", "lattice"])
+def test_features_for_a_kernel_are_attacked_too(method):
+    m = primal.KernelPrime(3, 64, gamma=20.0, method=method)
+    found = audit(m, np.random.default_rng(0).standard_normal((80, 3)), baselines=False)
+    attacks = [finding.attack for finding in found.subjects[0].findings]
+    assert ("inversion" in attacks) == (method == "growable")  # weighted ones have no plan
+    if method == "growable":
+        assert found.subjects[0].inversion.value < 1e-3
+
+
+def test_findings_are_asked_for_by_name(report):
+    assert report.subjects[0].finding("linkage").attack == "linkage"
+    with pytest.raises(PrimalError, match=r"attack must be one of .*'linkage'.* got 'spying'"):
+        report.subjects[0].finding("spying")
+
+
+def test_a_report_makes_its_folder(report, tmp_path):
+    report.save(tmp_path / "new" / "a.json")
+    assert json.loads((tmp_path / "new" / "a.json").read_text())["rows"] == report.n_rows
 
 
 @pytest.fixture
@@ -163,11 +204,36 @@ def test_the_command_takes_a_key_from_a_file_and_shows_none(table):
 
 @pytest.mark.parametrize(
     ("more", "match"),
-    [("--columns w", "no column 'w'"), ("--columns a", "must hold numbers"), ("", "must hold")],
+    [
+        ("--columns w", "no column 'w'"),
+        ("--columns a", "must hold numbers"),
+        ("", "must hold"),
+        ("--html r.txt --columns a", "--html must end in .html or .json, got 'r.txt'"),
+        ("--columns v --encoder basis.json", "got the spec of a Basis"),
+        ("", "nothing.parquet is not there"),
+    ],
 )
-def test_wrong_columns_are_named(table, more, match):
-    (table / "m.json").write_text(json.dumps(primal.DynamicPrime(3, 8, 0.1).spec))
-    line = f"privacy audit data.parquet --encoder m.json {more}"
+def test_wrong_arguments_of_the_command_are_named(table, more, match):
+    m = primal.DynamicPrime(3, 8, 0.1)
+    (table / "m.json").write_text(json.dumps(m.spec))
+    (table / "basis.json").write_text(json.dumps(m.basis.spec))
+    name = match.split()[0] if "not there" in match else "data.parquet"
+    line = f"privacy audit {name} --encoder m.json {more}"
     done = CliRunner().invoke(cli, line.split())
     assert isinstance(done.exception, PrimalError)
     assert match in str(done.exception)
+
+
+def test_too_few_rows_are_named_by_their_option(table):
+    done = CliRunner().invoke(
+        cli, ["privacy", "audit", "data.parquet", "--encoder", "m.json", "--rows", "39"]
+    )
+    assert done.exit_code == 2
+    assert "'--rows': 39" in done.output
+
+
+def test_names_of_columns_may_have_spaces_around_them(table):
+    (table / "m.json").write_text(json.dumps(primal.DynamicPrime(4, 8, 0.1).spec))
+    line = ["privacy", "audit", "data.parquet", "--encoder", "m.json", "--columns", "v, x"]
+    done = CliRunner().invoke(cli, [*line, "--json"])
+    assert json.loads(done.output)["inputs"] == 4

@@ -114,6 +114,19 @@ def test_biohash_has_orthonormal_directions_and_signs(data):
     assert (biohash(6, 30)(4)(X) != Z).any()
 
 
+@pytest.mark.parametrize("offset", [1e9, -1e8])
+def test_rows_far_from_zero_are_as_far_from_each_other(data, offset):
+    (X, y), rest = data
+    X, others = (np.round(1e6 * rows) for rows in (X, rest["others"]))  # sums with the offset exact
+    near, far = (
+        evaluate(unprotected, X + o, y, others=others + o, y_others=rest["y_others"])
+        for o in (0.0, 1e6 * offset)
+    )
+    for found in ("accuracy", "irreversibility"):
+        for name, estimate in getattr(near, found).items():
+            assert getattr(far, found)[name].value == pytest.approx(estimate.value, abs=1e-6), name
+
+
 @pytest.mark.parametrize(
     ("change", "match"),
     [
@@ -121,6 +134,8 @@ def test_biohash_has_orthonormal_directions_and_signs(data):
         ({"n_key_pairs": 3}, "n_key_pairs must be at least 20, got 3"),
         ({"y": np.arange(80)}, "one of them twice"),
         ({"y": [1, 2]}, "one label for each of 80 rows"),
+        ({"attacks": "no"}, "attacks must be True or False, got 'no'"),
+        ({"others": np.zeros((120, 2))}, "others must have the columns of the other rows, 6"),
     ],
 )
 def test_what_would_flatter_is_refused(data, change, match):

@@ -207,3 +207,17 @@ def test_no_rows_have_no_templates(bits):
     none = np.empty((0, 3))
     assert m.template(none).shape == (0, -(-9 * bits // 8))
     assert m.features(none).shape == (0, 18)
+
+
+def test_a_spec_with_another_field_is_not_blamed_on_the_key():
+    key = Key(bytes(32), application="test")
+    spec = KeyedPrime(key, 3, 16, 0.1).spec
+    with pytest.raises(PrimalError, match="the spec has more; a KeyedPrime has exactly"):
+        KeyedPrime.from_spec(spec | {"more": 1}, key)
+    with pytest.raises(PrimalError, match="is for application 'other'"):
+        KeyedPrime.from_spec(spec | {"application": "other"}, key)
+
+
+def test_an_application_that_has_no_bytes_is_rejected():
+    with pytest.raises(PrimalError, match="application must be a name"):
+        Key(bytes(32), application="\ud800")

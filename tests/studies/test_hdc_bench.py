@@ -9,6 +9,7 @@ pytest.importorskip("sklearn")
 
 from click.testing import CliRunner
 
+from primal.cli import cli
 from primal.errors import MissingPackageError, ParameterError
 from primal_studies.cli._hdc import hdc
 from primal_studies.hdc import _bench, _bench_peers
@@ -103,7 +104,7 @@ def test_torchhd_is_left_out_with_a_line(monkeypatch, tmp_path):
 
 def test_bench_prints_json_and_draws(tmp_path):
     pytest.importorskip("matplotlib")
-    names = ["bench", "--data", "wine", "--dims", "16,64", "--seeds", "2", "--only", "ridge"]
+    names = ["bench", "--data", " wine", "--dims", "16,64", "--seeds", "2", "--only", "ridge"]
     done = CliRunner().invoke(hdc, [*names, "--json", "--out", str(tmp_path)])
     assert done.exit_code == 0, done.output
     report = json.loads(done.stdout)
@@ -122,6 +123,13 @@ def test_bench_refuses_what_it_does_not_know(tmp_path):
         done = runner.invoke(hdc, ["bench", *options, "--out", str(tmp_path)])
         assert isinstance(done.exception, ParameterError), done.output
         assert message in str(done.exception)
+
+
+@pytest.mark.parametrize("command", [["hdc", "continual"], ["reproduce"]])
+def test_a_seed_below_zero_is_rejected_at_once(command):
+    done = CliRunner().invoke(cli, [*command, "--seed", "-1"])
+    assert done.exit_code == 2
+    assert "'--seed': -1 is not in the range" in done.output
 
 
 def test_continual_prints_a_table_and_draws(tmp_path):

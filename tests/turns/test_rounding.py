@@ -97,6 +97,8 @@ def test_only_uint32_turns_are_taken(code, wrong):
 def test_waves_come_from_phases_only():
     with pytest.raises(primal.errors.DataError, match="float32"):
         phases_to_waves(np.zeros(3, np.float32))
+    with pytest.raises(primal.errors.DataError, match=r"shape \(\)"):
+        phases_to_waves(np.array(3, np.uint8))
     for wrong in ("int8", "nonsense"):
         with pytest.raises(primal.errors.ParameterError, match="dtype"):
             phases_to_waves(np.zeros(3, np.uint8), wrong)

@@ -76,6 +76,7 @@ class TestSpacing:
             ({"k": 4, "spacing": "rotary", "sigma": 1e16}, "sigma must be at most 1e15"),
             ({"k": 4, "start": 2}, "leave it out"),
             ({"k": 4, "base": 1.0}, "base must lie above 1 and up to 1e15, got 1.0"),
+            ({"k": 4, "base": np.ones(2), "trained_length": 64}, "base must be a number"),
             ({"k": 5000}, "at most 4096 frequencies, got 5000"),
             ({"k": 4, "sigma": -1.0}, "sigma must be positive"),
         ],
@@ -147,3 +148,7 @@ class TestStretched:
     def test_what_cannot_be_stretched(self, arguments, message):
         with pytest.raises(PrimalError, match=message):
             stretched_frequencies(*arguments, trained_length=64)
+
+    def test_lengths_that_no_float_holds_are_rejected(self):
+        with pytest.raises(PrimalError, match="trained_length must be at most"):
+            stretched_frequencies(self.F, 2.0, trained_length=10**400)

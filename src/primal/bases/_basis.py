@@ -114,9 +114,10 @@ class Basis:
         d = whole_number("d", self.d, least=1)
         k = whole_number("n_frequencies", self.n_frequencies, least=1)
         name = one_of("basis", self.name, (*BASES, *LAWS, *HADAMARD_KERNELS, "auto"))
+        sigma = scales(self.sigma, k)
         if name == "auto":
             name = auto_basis(d)
-            if name == "hadamard" and not np.isscalar(self.sigma):
+            if name == "hadamard" and isinstance(sigma, tuple):
                 name = "orthogonal"
         usual = isinstance(self.primes, str) and self.primes == "consecutive"
         if not usual and checked_sampling(self.primes) and name not in _EXACT:
@@ -128,14 +129,13 @@ class Basis:
         what = f"a basis of {k} x {d} frequencies (n_frequencies x d, D = {2 * k})"
         hadamard = name in HADAMARD_KERNELS
         require_memory(8 * 6 * (4 * (d + k) if hadamard else d * k), what)
-        if hadamard and not np.isscalar(self.sigma):
+        if hadamard and isinstance(sigma, tuple):
             raise ParameterError(
                 f"basis {name!r} takes one sigma for all frequencies, got {self.sigma!r:.60}: pass "
                 'one, or basis="orthogonal".'
             )
-        for field, value in (("d", d), ("n_frequencies", k), ("name", name)):
+        for field, value in (("d", d), ("n_frequencies", k), ("name", name), ("sigma", sigma)):
             object.__setattr__(self, field, value)
-        object.__setattr__(self, "sigma", scales(self.sigma, k))
 
     @property
     def spec(self) -> dict[str, object]:

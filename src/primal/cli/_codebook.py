@@ -13,7 +13,7 @@ import numpy as np
 
 from primal._extras import require
 from primal._files import npy_header, written_whole
-from primal._pictures import COLORS, PALETTE, picture
+from primal._pictures import COLORS, PALETTE, picture, picture_format
 from primal.cli._common import json_option, progress_bar
 from primal.codebooks import KINDS, Codebook, bounds, gram_statistics, predict_coherence
 from primal.codebooks import codebook as make_codebook
@@ -43,7 +43,7 @@ class _DefaultGroup(click.Group):
         return super().parse_args(ctx, args)
 
 
-@click.group(cls=_DefaultGroup, context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(cls=_DefaultGroup)
 def codebook() -> None:
     """N codes in D dimensions with a certificate of their worst similarity.
 
@@ -95,6 +95,8 @@ def make(
         raise ParameterError(f"--out must end in .npy, .parquet or .json, got {out.name!r}.")
     if out is not None and out.suffix == ".parquet":
         _parquet()  # before the search
+    if plot is not None:
+        picture_format(plot, "--plot")
     with progress_bar("search") as progress:
         book = make_codebook(n, d, progress=progress, **options)
     if polish is not None:
@@ -133,6 +135,8 @@ def compare(
       primal codebook compare 1000 64
       primal codebook compare 500 32 --field complex --steps 1000 --json
     """
+    if plot is not None:
+        picture_format(plot, "--plot")  # before the searches
     rows = [_compared(n, d, kind, field, steps) for kind in KINDS]
     rows.sort(key=lambda row: (row["coherence"] is None, row["coherence"]))
     limits = {

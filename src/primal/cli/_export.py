@@ -9,10 +9,12 @@ from typing import Any
 
 import click
 
+from primal._checks import raised_as
 from primal._files import read_json
 from primal._specs import from_spec
 from primal.cli._common import json_option
 from primal.edge import INPUTS, KINDS, export_c
+from primal.errors import ParameterError
 
 _NUMBERS = "one number, or one for each input with commas between them"
 
@@ -32,7 +34,7 @@ class _Numbers(click.ParamType):
         return numbers[0] if len(numbers) == 1 else numbers
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def export() -> None:
     """Write maps and models as source code for other machines.
 
@@ -72,8 +74,10 @@ def c(
       primal export c map.json map.h --scale 0.01 --inputs int16 --json
     """
     given = {key: value for key, value in options.items() if value is not None}
+    with raised_as(ParameterError, f"--compiler {compiler!r} is no command"):
+        command = shlex.split(compiler)
     report = export_c(from_spec(read_json(spec)), header, name=name, learn=learn, **given)
-    code = report.code_bytes(*shlex.split(compiler)) if compiler else None
+    code = report.code_bytes(*command) if command else None
     if as_json:
         sizes = {"table_bytes": report.table_bytes, "ram_bytes": report.ram_bytes}
         click.echo(json.dumps({"header": str(header), **sizes, "code_bytes": code}, indent=2))

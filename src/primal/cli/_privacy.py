@@ -15,6 +15,7 @@ from primal._files import read_json
 from primal._specs import from_spec
 from primal.cli._common import json_option
 from primal.errors import DataError, ParameterError
+from primal.maps import DynamicPrime, KernelPrime
 
 
 @click.group()
@@ -35,11 +36,11 @@ def privacy() -> None:
 @click.option("--attribute", help="Column that codes should not show.")
 @click.option("--people", help="Column that says whose row it is.")
 @click.option("--network", is_flag=True, help="Try a small neural network too: minutes.")
-@click.option("--rows", "most_rows", type=int, default=2000, show_default=True)
-@click.option("--html", type=click.Path(dir_okay=False), help="Write a page.")
+@click.option("--rows", "most_rows", type=click.IntRange(40), default=2000, show_default=True)
+@click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page.")
 @json_option
 def audit(
-    data: str, encoder: str, key_file: str | None, html: str | None, as_json: bool, **given: Any
+    data: str, encoder: str, key_file: str | None, html: Path | None, as_json: bool, **given: Any
 ) -> None:
     """Attack the codes that --encoder makes of the rows of DATA, a Parquet file.
 
@@ -53,10 +54,12 @@ def audit(
     """
     from primal import privacy as room  # not loaded for other commands
 
+    if html and html.suffix not in (".html", ".json"):  # before the work
+        raise ParameterError(f"--html must end in .html or .json, got {html.name!r}.")
     columns, labels = given.pop("columns"), ("attribute", "people")
     asked = {name: given.pop(name) for name in labels}
     names = [name for name in asked.values() if name]
-    table = _table(data, [c for c in columns.split(",") if c], names)
+    table = _table(data, [c.strip() for c in columns.split(",") if c.strip()], names)
     made = _encoder(room, encoder, key_file)
     found: dict[str, Any] = {name: table[column] for name, column in asked.items() if column}
     report = room.audit(made, table[""], name=Path(encoder).stem, **found, **given)
@@ -81,7 +84,12 @@ def _encoder(room: Any, path: str, key_file: str | None) -> Any:
         if key_file:
             raise ParameterError("--key-file goes with the spec of a KeyedPrime.")
         made = from_spec(spec)
-        return made if hasattr(made, "decode_plan") else made.encode
+        if not isinstance(made, (DynamicPrime, KernelPrime)):
+            raise ParameterError(
+                f"--encoder must be a DynamicPrime, KernelPrime or KeyedPrime, got the spec of a "
+                f"{type(made).__name__}."
+            )
+        return made
     if not key_file:
         raise ParameterError("the map has a key: pass the file of its secret with --key-file.")
     named = {"application": spec.get("application"), "version": spec.get("key_version")}
@@ -92,6 +100,8 @@ def _table(path: str, columns: list[str], labels: list[str]) -> dict[str, np.nda
     """Return rows under the empty name, and columns of labels under theirs."""
     parquet = require("pyarrow.parquet", "primal privacy audit")
     arrow = require("pyarrow", "primal privacy audit")
+    if not Path(path).exists():
+        raise DataError(f"{path} is not there: name a Parquet file.")
     try:
         table = parquet.read_table(path)
     except arrow.ArrowException as error:

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._forks import load_compiled
-from primal.errors import EngineError
+from primal.errors import DataError, EngineError
 
 _DELTA = 0.999
 _LEVEL_RATIO = 2.0**22
@@ -51,6 +51,11 @@ class Lattice:
         shift = log2_scale + log2_unit
         half_unit = 1 << max(-shift - 1, 0)
         scaled = numerators << shift if shift >= 0 else (numerators + half_unit) >> -shift
+        if not all(any(row) for row in scaled[noise_turns == 0]):
+            raise DataError(
+                "a whole-number input varies by less than a thousandth of the noise, so its prior "
+                f"leaves nothing to find: state a larger std, or less noise than {finest:.2g}."
+            )
         # 2**58 leaves room for the sums of a pass, which are shorter than the first rows.
         small = max((abs(v) for v in scaled.ravel()), default=0) < 2**58
         return cls(noise_turns, scaled.astype(np.int64) if small else scaled, log2_scale)

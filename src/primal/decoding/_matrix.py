@@ -12,7 +12,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._checks import callback, real_array, require_memory, sized_array, whole_number
+from primal._checks import (
+    callback,
+    raised_as,
+    real_array,
+    require_memory,
+    sized_array,
+    whole_number,
+)
 from primal._forks import load_compiled
 from primal._parallel import over_rows
 from primal.bases import FrequencyTable
@@ -241,7 +248,8 @@ def plan_matrix(
     callback("progress", progress)
     mask = np.zeros(k, dtype=bool)
     if known is not None:
-        mask = np.asarray(known)
+        with raised_as(DataError, "known must hold a bool for each row"):
+            mask = np.asarray(known)
         if mask.shape != (k,) or not np.isin(mask, (0, 1)).all():
             raise DataError(f"known must hold a bool for each of the {k} rows, got {known!r}.")
         mask = mask.astype(bool)

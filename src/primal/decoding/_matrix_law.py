@@ -16,7 +16,7 @@ import numpy as np
 from primal._checks import real_array
 from primal.decoding._lattice import Lattice
 from primal.decoding._model import as_integers
-from primal.decoding._priors import Box, Gaussian, Integers, PriorModel
+from primal.decoding._priors import Box, Gaussian, Integers, PriorModel, is_symmetric
 from primal.errors import DataError, ParameterError
 
 # Deviations that a scaled row with a known whole part keeps from half a turn.
@@ -136,7 +136,7 @@ def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
             )
         return np.diag(np.square(np.broadcast_to(std, k)))
     matrix = real_array("covariance", covariance, last=k)
-    if matrix.shape != (k, k) or not np.allclose(matrix, matrix.T, rtol=1e-6, atol=0.0):
+    if matrix.shape != (k, k) or not is_symmetric(matrix):
         raise DataError(f"covariance must be a symmetric {k} x {k} matrix, got {matrix.shape}.")
     return (matrix + matrix.T) / 2.0
 

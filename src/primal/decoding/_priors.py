@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._checks import raised_as, require_memory, whole_number
+from primal._checks import real_array, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
 from primal.errors import DataError
 
@@ -153,13 +153,12 @@ class Gaussian:
 
     def __post_init__(self) -> None:
         _freeze(self, "mean")
-        with raised_as(DataError, "cov must be numbers"):
-            matrix = np.array(self.cov, dtype=np.float64)
+        matrix = real_array("cov", self.cov).astype(np.float64)
         if matrix.ndim != 2:
             _freeze(self, "cov", positive=True)
             return
-        if matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():
-            raise DataError(f"cov must be a square matrix of numbers, got shape {matrix.shape}.")
+        if not is_symmetric(matrix):
+            raise DataError(f"cov must be a symmetric matrix, got shape {matrix.shape}: {matrix}.")
         object.__setattr__(self, "cov", tuple(map(tuple, matrix.tolist())))
 
     def model(self, d: int) -> PriorModel:
@@ -171,10 +170,11 @@ class Gaussian:
         matrix = np.array(self.cov)
         if len(matrix) != d:
             raise DataError(f"cov must be {d} x {d} for this map, got {matrix.shape}.")
-        values, vectors = np.linalg.eigh((matrix + matrix.T) / 2.0)
-        if values[-1] <= 0.0 or values[0] < -1e-9 * values[-1]:
+        values, vectors = np.linalg.eigh(matrix / 2.0 + matrix.T / 2.0)
+        if not 0.0 < values[-1] < math.inf or values[0] < -1e-9 * values[-1]:
             raise DataError(
-                f"cov must be a covariance matrix, got one with the eigenvalue {values[0]:.3g}."
+                "cov must be a covariance matrix, got one with the eigenvalues "
+                f"{values[0]:.3g} to {values[-1]:.3g}."
             )
         kept = values > 1e-14 * values[-1]
         return PriorModel(mean, vectors[:, kept] * np.sqrt(values[kept]), -free, free, free)
@@ -239,6 +239,13 @@ class Integers:
 Prior = Box | Gaussian | Integers
 
 
+def is_symmetric(matrix: np.ndarray) -> bool:
+    """Return whether a matrix is symmetric, up to the rounding of products that made it."""
+    if matrix.shape != matrix.T.shape:
+        return False
+    return np.allclose(matrix, matrix.T, rtol=1e-6, atol=1e-12 * np.abs(matrix).max(initial=0.0))
+
+
 def _slack(width: np.ndarray, x_std: np.ndarray) -> np.ndarray:
     """Return how far beyond a limit x may be found."""
     return _LIMIT_DEVIATIONS * x_std + 1e-12 * width
@@ -257,12 +264,8 @@ def short_float(values: np.ndarray) -> np.ndarray:
 def _freeze(prior: object, name: str, *, positive: bool = False) -> None:
     """Make a field a float or a tuple of floats, so that priors can be compared and hashed."""
     value = getattr(prior, name)
-    try:
-        array = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError, RuntimeError):
-        raise DataError(f"{name} must be a number or one per input, got {value!r}.") from None
-    wrong = array.ndim > 1 or array.size == 0 or not np.isfinite(array).all()
-    if wrong or (positive and not (array > 0.0).all()):
+    array = real_array(name, value).astype(np.float64)
+    if array.ndim > 1 or array.size == 0 or (positive and not (array > 0.0).all()):
         kind = "positive, finite" if positive else "finite"
         raise DataError(f"{name} must be a {kind} number or one per input, got {value!r}.")
     plain = float(array) if array.ndim == 0 else tuple(array.tolist())

@@ -9,8 +9,7 @@ import numpy as np
 from primal._forks import load_compiled
 from primal.decoding._model import PhaseModel
 from primal.decoding._phases import wrapped
-from primal.decoding._setup import SetUp
-from primal.decoding._stages import refine
+from primal.decoding._setup import SetUp, refine
 
 # Whole numbers tried at each level of a wide search.
 _CHILDREN = 5

@@ -21,8 +21,7 @@ def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
 
     They are its spec, with the table of frequencies where JavaScript does not make it from primes:
     ``new DynamicPrime(values).encode(x)`` has the bits of ``model.encode(x)``. Those of a
-    KernelPrime are of the map behind it, with amplitudes, offsets and scales of the inputs. Arrays
-    are little-endian integers in base64.
+    KernelPrime are of the map behind it, with amplitudes, offsets and scales of the inputs.
 
     Parameters
     ----------
@@ -61,8 +60,8 @@ def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
     made = model.spec
     if made["layer_norm"] or model.precision != "exact":
         raise ParameterError(
-            f"{model!r} with layer_norm={made['layer_norm']} does not have the same bits in "
-            'JavaScript: use precision="exact", and normalize rows before the map.'
+            f'{model!r} does not have the same bits in JavaScript: use precision="exact", and '
+            "normalize rows before the map."
         )
     if made["basis"] == "paper" and made["primes"] == "consecutive":
         return made

@@ -17,6 +17,8 @@ from primal.errors import DataError, ParameterError, SpecError
 
 _MOST = 2**31 - 1  # of a score
 _LARGEST_WEIGHT = 2**15 - 1
+# Of the largest weight or bias: far from where float64 over- or underflows.
+_SCORE_RANGE = (1e-280, 1e280)
 _FIELDS = ("sensor", "weights", "biases", "labels", "score_unit")
 # Sums of this many rows of features stay within 32 bits.
 MOST_LEARNED_ROWS = 1 << 16
@@ -85,10 +87,10 @@ class SensorModel:
         rows = positions(sums, "sums").astype(np.int64)
         if rows.ndim != 2 or rows.shape[1] != sensor.D or len(rows) == 0:
             raise DataError(f"sums must have shape (n_classes, {sensor.D}), got {rows.shape}.")
-        if np.abs(rows).max() > MOST_LEARNED_ROWS * ONE:
+        if (largest := _largest(rows)) > MOST_LEARNED_ROWS * ONE:
             raise DataError(
                 f"sums must be at most {MOST_LEARNED_ROWS * ONE} in size, those of "
-                f"{MOST_LEARNED_ROWS} rows, got {np.abs(rows).max()}."
+                f"{MOST_LEARNED_ROWS} rows, got {largest}."
             )
         length = learned_length(sensor.D)
         # As C divides: towards zero.
@@ -148,7 +150,8 @@ class SensorModel:
         biases = positions(given["biases"], "biases").astype(np.int64)
         if weights.shape != (len(biases), sensor.D) or len(biases) == 0:
             raise SpecError(f"weights are {weights.shape}, for {len(biases)} biases.")
-        if np.abs(weights).max() > _LARGEST_WEIGHT or _largest_scores(weights, biases) > _MOST:
+        too_large = _largest(weights) > _LARGEST_WEIGHT or _largest(biases) > _MOST
+        if too_large or _largest_scores(weights, biases) > _MOST:
             raise SpecError("weights are too large: a score could leave 32 bits.")
         made = object.__new__(cls)
         made._keep(sensor, weights, biases, given["labels"])
@@ -171,14 +174,25 @@ def learned_length(D: int) -> int:
 
 def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:
     """Return the largest factor of weights with which no score can overflow."""
-    sizes = np.abs(weights).sum(axis=1) + np.abs(biases)
-    if not sizes.max() > 0.0:
+    largest = max(np.abs(weights).max(), np.abs(biases).max())
+    if largest == 0.0:
         raise DataError("weights are all zero: there is nothing to read out.")
+    if not _SCORE_RANGE[0] <= largest <= _SCORE_RANGE[1]:
+        raise DataError(
+            f"weights and biases must reach from {_SCORE_RANGE[0]:g} to {_SCORE_RANGE[1]:g} in "
+            f"size, got {largest:.3g}: scale them."
+        )
+    sizes = np.abs(weights).sum(axis=1) + np.abs(biases)
     unit = min(_MOST / ONE / sizes.max(), _LARGEST_WEIGHT / np.abs(weights).max(initial=1e-300))
     while True:
         if _largest_scores(np.rint(weights * unit), np.rint(biases * (unit * ONE))) <= _MOST:
             return float(unit)
         unit *= 1.0 - 2.0**-10
+
+
+def _largest(values: np.ndarray) -> int:
+    """Return the largest size of int64 numbers; that of -2**63 is none of them."""
+    return max(int(values.max()), -int(values.min()))
 
 
 def _largest_scores(weights: np.ndarray, biases: np.ndarray) -> float:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal._lazy import cached_property
+from primal.bases import Basis
 from primal.errors import ParameterError
 from primal.kernels import (
     COMPOSED,
@@ -28,9 +29,6 @@ from primal.kernels import (
     obstacle,
     resolved_basis,
 )
-
-if TYPE_CHECKING:
-    from primal.bases import Basis
 
 FORMS = ("auto", "pair", "offset")
 

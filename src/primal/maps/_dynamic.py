@@ -6,7 +6,7 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -15,8 +15,13 @@ from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis, HadamardTable
 from primal.decoding import (
+    Box,
+    DecodePlan,
+    Gaussian,
+    Integers,
     LinearInverse,
     Regime,
+    make_plan,
     measure_regime,
     no_wrap_bound,
     phases_of,
@@ -38,9 +43,6 @@ from primal.maps._common import (
     read_only,
 )
 from primal.turns import LARGEST_FAST_LOG2_TURNS, LARGEST_LOG2_TURNS
-
-if TYPE_CHECKING:
-    from primal.decoding import Box, DecodePlan, Gaussian, Integers
 
 # Above this many inputs the paper's basis is warned about, if noise would grow this much when
 # it is inverted: its rows are then nearly parallel (with one frequency or two they are not).
@@ -268,8 +270,6 @@ class DynamicPrime:
         >>> result.x.round(6), str(result.status)
         (array([ 0.5  , -0.25 ,  0.125,  1.   ]), 'unique')
         """
-        from primal.decoding import make_plan
-
         return make_plan(
             self._basis.table,
             self._basis.fingerprint,
@@ -341,9 +341,11 @@ class DynamicPrime:
 
     def __repr__(self) -> str:
         sigma = self.sigma if isinstance(self.sigma, float) else f"<{len(self.sigma)} values>"
+        more = "" if self._basis.primes == "consecutive" else f", primes={self._basis.primes!r}"
+        more += ", layer_norm=True" if self._layer_norm else ""
         return (
             f"DynamicPrime(d={self.d}, D={self.D}, sigma={sigma}, basis={self._basis.name!r}, "
-            f"layout={self._layout!r}, precision={self._precision!r})"
+            f"layout={self._layout!r}, precision={self._precision!r}{more})"
         )
 
     @cached_property

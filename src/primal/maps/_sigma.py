@@ -144,8 +144,12 @@ def choose_sigma(
 
 def _below_half_a_turn(rows: np.ndarray, unit: Basis, limit: float) -> SigmaCertificate:
     peak = _peak_turns(unit, rows)
-    if not peak > 0.0:
-        raise DataError("every phase of x is zero at any sigma: pass rows that are not all zero.")
+    if not 0.0 < peak < math.inf:
+        raise DataError(
+            "every phase of x is zero at any sigma: pass rows that are not all zero."
+            if peak == 0.0
+            else f"phases of x overflow, its largest value is {np.abs(rows).max():.3g}: scale x."
+        )
     sigma = limit / peak
     # Phases are rounded, so this is off by a few units in the last place: walk to the edge.
     while (reached := _peak_turns(replace(unit, sigma=sigma), rows)) >= limit:
@@ -171,7 +175,7 @@ def _neighbor_directions(rows: np.ndarray) -> np.ndarray:
     directions = np.empty_like(picked)
     for i, row in enumerate(picked):
         lengths = np.linalg.norm(picked - row, axis=1)
-        lengths[i] = math.inf
+        lengths[lengths == 0.0] = math.inf  # the row itself, and what squares cannot tell from it
         nearest = int(lengths.argmin())
         directions[i] = (picked[nearest] - row) / lengths[nearest]
     return directions

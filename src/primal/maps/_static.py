@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
 import numpy as np
 
@@ -19,14 +19,11 @@ from primal._checks import (
 )
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
-from primal.decoding import have_phases, phases_of
+from primal.decoding import PositionDecoder, have_phases, phases_of, position_decoder
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps._common import LAYOUTS, blocks, output_dtype, read_only
 from primal.turns import GRIDS, LARGEST_COUNT, SPACINGS, frequency_increments, spaced_increments
-
-if TYPE_CHECKING:
-    from primal.decoding import PositionDecoder
 
 _FIELDS = ("D", "sigma", "start", "layout")
 GIVEN = "given"  # the spacing of frequencies from elsewhere
@@ -343,8 +340,6 @@ class StaticPrime:
 
     def _decoder(self, n: int) -> PositionDecoder | None:
         """Return the lattice for n positions; None when they are few and D is too small for it."""
-        from primal.decoding import position_decoder
-
         try:
             return position_decoder(self.increments.tobytes(), n)
         except NotInvertibleError:

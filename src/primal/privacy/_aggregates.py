@@ -50,12 +50,12 @@ class NoisyClassifier:
     noise_scale: float
 
     def decision_function(self, X: object) -> np.ndarray:
-        """Return a value for each class, shape (n, m)."""
+        """Return a value for each class, shape (..., m), of rows X (..., d)."""
         return (whole_features(self.map, X) / UNIT) @ self.weights
 
     def predict(self, X: object) -> np.ndarray:
-        """Return the label of the largest value, shape (n,)."""
-        return self.classes[self.decision_function(X).argmax(axis=1)]
+        """Return the label of the largest value, shape (...)."""
+        return self.classes[self.decision_function(X).argmax(axis=-1)]
 
 
 def release_bundles(

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from primal._checks import flag, whole_number
-from primal.errors import DataError, ParameterError
-from primal.maps import DynamicPrime
+from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._estimates import Estimate, Finding, share
 from primal.privacy._evaluate import closeness
 from primal.privacy._keyed import KeyedPrime
@@ -27,6 +28,7 @@ from primal.privacy._schemes import encoder, keyed_scheme, unprotected
 
 # The lattice decoder's set-up grows fast with the inputs; a hundred rows are enough for a median.
 _MOST_INPUTS, _ROWS_DECODED = 64, 100
+_MAPS = (DynamicPrime, KernelPrime, KeyedPrime)
 _MOST_WIDTH = 1024
 # Members of the sum whose membership is asked.
 _SUMMED = 50
@@ -50,9 +52,9 @@ def audit(
 
     Parameters
     ----------
-    encode : callable, DynamicPrime or KeyedPrime
-        From rows (n, d) to codes (n, D). The lattice decoder is tried on maps of ours with up to 64
-        inputs, learning attackers on every encoder.
+    encode : callable, DynamicPrime, KernelPrime or KeyedPrime
+        From rows (n, d) to codes (n, D). The lattice decoder is tried on maps of ours that have a
+        `decode_plan`, with up to 64 inputs; learning attackers on every encoder.
     X : array_like of shape (n, d)
         At least 40 rows, such as will be encoded.
     attribute : array_like of shape (n,), optional
@@ -120,8 +122,9 @@ def _attacked(
     findings = [learned_inversion(plain, known, attacked)]
     if network:
         findings.append(learned_inversion(plain, known, attacked, attacker="network"))
-    if isinstance(encode, (DynamicPrime, KeyedPrime)) and rows.shape[1] <= _MOST_INPUTS:
-        findings.append(inversion(encode, attacked[:_ROWS_DECODED], prior=data_prior(known)))
+    if isinstance(encode, _MAPS) and rows.shape[1] <= _MOST_INPUTS:
+        with suppress(NotInvertibleError):
+            findings.append(inversion(encode, attacked[:_ROWS_DECODED], prior=data_prior(known)))
     n_summed = min(_SUMMED, len(attacked) // 2)
     findings.append(bundle_membership(plain, attacked[:n_summed], attacked[n_summed:]))
     findings.append(_linkage(plain, encoder(second), attacked))
@@ -152,8 +155,11 @@ def _linkage(encode: Encoder, second: Encoder, rows: np.ndarray) -> Finding:
 def _baselines(known: np.ndarray, width: int) -> list[tuple[str, Any, Any]]:
     """Return names, encoders and encoders of a second release, with codes of about this width."""
     d, D = known.shape[1], min(_MOST_WIDTH, max(2, 2 * round(width / 2)))
-    squared = -closeness(known[:200], known[:200])
-    sigma = _TURNS_APART / max(float(np.sqrt(squared[squared > 0.0].mean())), 1e-30)
+    some = known[:: -(-len(known) // 200)]
+    some = some - some.mean(axis=0)
+    # The mean square distance of two rows is twice the variance.
+    apart = np.sqrt(2.0 * np.square(some).sum() / max(1, len(some) - 1))
+    sigma = _TURNS_APART / max(float(apart), 1e-30)
     keyed = keyed_scheme(d, D, sigma)
     public = DynamicPrime(d, D, sigma, basis="auto")
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import raised_as, whole_number
+from primal._checks import flag, raised_as, whole_number
 from primal.errors import DataError, ParameterError
 from primal.privacy._estimates import Estimate, mean_range, median, share
 from primal.privacy._keyed import KeyedPrime
@@ -102,7 +102,8 @@ def evaluate(
     >>> sorted(found.as_json())
     ['accuracy', 'irreversibility', 'key_leakage', 'renewability', 'unlinkability']
     """
-    rows, strangers = matrix("X", X), matrix("others", others)
+    rows = matrix("X", X)
+    strangers, attacks = matrix("others", others, like=rows), flag("attacks", attacks)
     people, rest = (
         labels_of("y", y, len(rows)),
         labels_of("y_others", y_others, len(strangers), "others"),
@@ -150,6 +151,10 @@ def evaluate(
 
 def closeness(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return minus the squared distance of all rows of a and b."""
+    # Squares of what all rows have in common would hide how they differ.
+    middle = a.mean(axis=0)
+    common = np.where(np.abs(middle) > 10.0 * a.std(axis=0), middle, 0.0)
+    a, b = a - common, b - common
     squares = np.square(a).sum(axis=1)[:, None] + np.square(b).sum(axis=1)
     return 2.0 * (a @ b.T) - squares
 

@@ -20,7 +20,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from primal._checks import even_dimension, one_of, positive_scale, sized_array, whole_number
-from primal._specs import make_spec
+from primal._specs import make_spec, spec_fields
 from primal.bases import Basis, FrequencyTable, Table, prime_entries, root_table
 from primal.decoding import Box, Gaussian, Integers, MatrixResult, plan_matrix
 from primal.engines import engine
@@ -129,12 +129,15 @@ class KeyedPrime:
         kind = (spec.get("type"), spec.get("version")) if isinstance(spec, dict) else None
         if kind != ("KeyedPrime", 1):
             raise ParameterError(f"expected version 1 of the spec of a KeyedPrime, got {spec!r}.")
-        fields = {name: spec.get(name) for name in _FIELDS}
-        made = cls(key, **fields)  # type: ignore[bad-argument-type]
-        if made.spec != spec:
+        named = ("application", "key_version")
+        given = {name: value for name, value in spec.items() if name not in ("type", "version")}
+        given = spec_fields("KeyedPrime", given, (*_FIELDS, *named))
+        application, version = (given.pop(name) for name in named)
+        made = cls(key, **given)
+        if (application, version) != (key.application, key.version):
             raise ParameterError(
-                f"the spec is for application {spec.get('application')!r}, key version "
-                f"{spec.get('key_version')!r}, and the key for {key.application!r}, {key.version}."
+                f"the spec is for application {application!r}, key version {version!r}, and the "
+                f"key for {key.application!r}, {key.version}."
             )
         return made
 

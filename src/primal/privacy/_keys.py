@@ -13,7 +13,7 @@ from typing import NoReturn
 
 import numpy as np
 
-from primal._checks import whole_number
+from primal._checks import raised_as, whole_number
 from primal.errors import ParameterError
 
 _LEAST_BYTES, _MOST_BYTES = 16, 64
@@ -50,6 +50,8 @@ class Key:
         try:
             if not isinstance(application, str) or not application:
                 raise ParameterError(f"application must be a name, got {application!r}.")
+            with raised_as(ParameterError, "application must be a name"):
+                name = application.encode()
             self.application = application
             self.version = whole_number("version", version, most=2**64 - 1)
             if not isinstance(secret, bytes):
@@ -62,7 +64,7 @@ class Key:
                     f"secret must have {_LEAST_BYTES} to {_MOST_BYTES} bytes, got {len(secret)} "
                     "(not shown): pass secrets.token_bytes(32)."
                 )
-            context = self.version.to_bytes(8, "little") + self.application.encode()
+            context = self.version.to_bytes(8, "little") + name
             self._derived = hashlib.blake2b(context, key=secret, person=_DERIVATION).digest()
         finally:
             del secret  # a traceback may show the variables of this frame

@@ -5,12 +5,21 @@ A failed attack shows that this decoder failed, and nothing more.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from primal._checks import positive_scale, real_array, real_number, whole_number
-from primal.decoding import Box, Gaussian, Integers, plan_matrix
+from primal.decoding import (
+    Box,
+    Gaussian,
+    Integers,
+    least_noise_turns,
+    noise_turns,
+    plan_matrix,
+)
 from primal.errors import DataError, ParameterError
-from primal.maps import DynamicPrime
+from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._estimates import Estimate, Finding, median, share
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._learned_attacks import matrix, relative_errors
@@ -24,7 +33,7 @@ _STORED = {"uint8": phases_to_uint8, "uint16": phases_to_uint16}
 
 
 def inversion(
-    m: DynamicPrime | KeyedPrime,
+    m: DynamicPrime | KernelPrime | KeyedPrime,
     X: object,
     *,
     prior: Box | Gaussian | Integers,
@@ -33,17 +42,17 @@ def inversion(
 ) -> Finding:
     """Recover rows from what a map makes of them, by somebody who has the map.
 
-    For a :class:`DynamicPrime` that is everybody; for a :class:`KeyedPrime` whoever has the key.
+    For a public map that is everybody; for a :class:`KeyedPrime` whoever has the key.
 
     Parameters
     ----------
-    m : DynamicPrime or KeyedPrime
+    m : DynamicPrime, KernelPrime or KeyedPrime
     X : array_like of shape (n, d)
         Rows to recover.
     prior : Box, Gaussian or Integers
         What the attacker knows of rows, for instance :func:`data_prior` of other people's.
     stored : {"float32", "uint16", "uint8"} or float, default="float32"
-        What is stored of a row with a DynamicPrime, or how noisy the phases of `codes` are, as a
+        What is stored of a row with a public map, or how noisy the phases of `codes` are, as a
         standard deviation in turns. Not with a KeyedPrime, which has its own bits.
     codes : array_like of shape (n, D), optional
         What the attacker sees of the rows, for instance features with noise; by default what the
@@ -65,15 +74,16 @@ def inversion(
     1.0
     """
     rows = _rows(m, X)
+    law = _law(prior, m.d)
     if isinstance(m, KeyedPrime):
         if codes is not None or not isinstance(stored, str) or stored != "float32":
             raise ParameterError(
-                "codes and stored go with a DynamicPrime, a KeyedPrime has templates of its own "
+                "codes and stored go with a public map, a KeyedPrime has templates of its own "
                 f"bits: got stored = {stored!r}."
             )
         found = m.decode(m.template(rows), prior=prior).candidates[:, 0]
         knows = f"the key, templates of {m.bits} bits a phase, and where rows lie"
-        return Finding("inversion", knows, _errors(found, rows, prior))
+        return Finding("inversion", knows, _errors(found, rows, law.mean))
     seen, named = codes, isinstance(stored, str) and stored in ("float32", *_STORED)
     if not named and (codes is None or isinstance(stored, str)):
         raise ParameterError(
@@ -82,14 +92,17 @@ def inversion(
         )
     if codes is None:
         seen = m.encode(rows) if stored == "float32" else _STORED[str(stored)](m.turns(rows))
-    plan = m.decode_plan(prior=prior, noise=stored)
+    table = (m.map if isinstance(m, KernelPrime) else m).basis.table
+    # Rows far from zero have phases of many turns, which float64 holds less well.
+    noise = max(noise_turns(stored), least_noise_turns(table, law))
+    plan = m.decode_plan(prior=prior, noise=noise)
     kind = stored if named else f"noise of {plan.noise_turns:.3g} turns"
     # That codes are noisier or rarer than the plan assumes is part of the answer.
     found = plan.decode(seen, check=False).x
     if found.shape != rows.shape:
         raise DataError(f"codes must be one for each of {len(rows)} rows, got {found.shape[:-1]}.")
     knows = f"the codes ({kind}), and where rows lie; the basis is public"
-    return Finding("inversion", knows, _errors(found, rows, prior))
+    return Finding("inversion", knows, _errors(found, rows, law.mean))
 
 
 def template_differences(
@@ -123,13 +136,14 @@ def template_differences(
     True
     """
     a, b = _rows(_keyed(m), X), _rows(m, others, "others")
+    law = _law(prior, m.d)
     if a.shape != b.shape:
         raise DataError(f"rows come in pairs, got shapes {a.shape} and {b.shape}.")
     phases = m._phases(m.template(a)) - m._phases(m.template(b))
     noise = np.sqrt(2.0) * m.noise_turns
     found = plan_matrix(m._table.values, prior=prior, noise=noise).solve(phases)
     knows = f"the frequencies and two templates of {m.bits} bits a phase, not the offsets"
-    return Finding("template differences", knows, _errors(found.candidates[:, 0], a - b, prior))
+    return Finding("template differences", knows, _errors(found.candidates[:, 0], a - b, law.mean))
 
 
 def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
@@ -162,7 +176,7 @@ def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
     >>> known_pairs(m, X, 10).numbers["frequencies learned"].value
     1.0
     """
-    rows = _rows(_keyed(m), X)
+    rows = matrix("X", _rows(_keyed(m), X))
     n_pairs = whole_number("n_pairs", n_pairs, least=1, most=len(rows) - 1)
     known, new = rows[:n_pairs], rows[n_pairs:]
     design = np.concatenate([known, np.ones((n_pairs, 1))], axis=1)
@@ -252,19 +266,24 @@ def _keyed(m: object) -> KeyedPrime:
     return m
 
 
-def _rows(m: DynamicPrime | KeyedPrime, X: object, name: str = "X") -> np.ndarray:
-    if not isinstance(m, (DynamicPrime, KeyedPrime)):
-        raise ParameterError(f"m must be a DynamicPrime or a KeyedPrime, got {m!r}.")
+def _law(prior: object, d: int) -> Any:
+    if not isinstance(prior, (Box, Gaussian, Integers)):
+        raise ParameterError(
+            f"prior must be a Box, a Gaussian or Integers, got {prior!r:.60}: for example Box(1.0)."
+        )
+    return prior.model(d)
+
+
+def _rows(m: object, X: object, name: str = "X") -> np.ndarray:
+    if not isinstance(m, (DynamicPrime, KernelPrime, KeyedPrime)):
+        raise ParameterError(f"m must be a DynamicPrime, KernelPrime or KeyedPrime, got {m!r}.")
     rows = real_array(name, X, last=m.d).astype(np.float64)
     if rows.ndim != 2 or not len(rows):
         raise DataError(f"{name} must have rows and columns, got shape {rows.shape}.")
     return rows
 
 
-def _errors(
-    found: np.ndarray, rows: np.ndarray, prior: Box | Gaussian | Integers
-) -> dict[str, Estimate]:
-    """Return median error and share recovered; a row that is not found counts as the mean."""
-    center = prior.model(rows.shape[1]).mean
+def _errors(found: np.ndarray, rows: np.ndarray, center: np.ndarray) -> dict[str, Estimate]:
+    """Return median error and share recovered; a row that is not found counts as the center."""
     errors = relative_errors(np.where(np.isnan(found), center, found), rows, center)
     return {"relative error": median(errors), "recovered": share(errors < _RECOVERED)}

@@ -15,6 +15,8 @@ from primal.privacy._estimates import Estimate, Finding, median, share
 
 Encoder = Callable[[np.ndarray], Any]
 ATTACKERS = ("ridge", "network")
+# Squares of larger rows, and sums of them, may leave float64.
+_LARGEST = 1e100
 # Of the square of the largest singular value.
 _ALPHAS = 10.0 ** np.arange(-8.0, 4.0)
 
@@ -49,7 +51,8 @@ def learned_inversion(
     True
     """
     one_of("attacker", attacker, ATTACKERS)
-    rows, targets = matrix("X_train", X_train), matrix("X", X)
+    rows = matrix("X_train", X_train)
+    targets = matrix("X", X, like=rows)
     center, spread = rows.mean(axis=0), rows.std(axis=0)
     spread = np.where(spread > 0.0, spread, 1.0)
     Z, Z_new = codes(encode, rows), codes(encode, targets)
@@ -93,7 +96,8 @@ def attribute_inference(
     >>> found.numbers["accuracy"].value > 0.9
     True
     """
-    rows, targets = matrix("X_train", X_train), matrix("X", X)
+    rows = matrix("X_train", X_train)
+    targets = matrix("X", X, like=rows)
     known = labels_of("attribute_train", attribute_train, len(rows), "X_train")
     wanted = labels_of("attribute", attribute, len(targets))
     labels, places = np.unique(known, return_inverse=True)
@@ -116,18 +120,26 @@ def attribute_inference(
 def codes(encode: Encoder, rows: np.ndarray) -> np.ndarray:
     """Return what an encoder makes of rows, as float64 of shape (n, D)."""
     found = real_array("codes", encode(rows)).astype(np.float64)
-    if found.ndim < 2 or len(found) != len(rows):
+    if found.ndim < 2 or len(found) != len(rows) or not found.size:
         raise DataError(
             f"the encoder must return a code for each of {len(rows)} rows, got shape {found.shape}."
         )
     return found.reshape(len(rows), -1)
 
 
-def matrix(name: str, value: object) -> np.ndarray:
-    """Return rows as float64 of shape (n, d)."""
+def matrix(name: str, value: object, like: np.ndarray | None = None) -> np.ndarray:
+    """Return rows as float64 of shape (n, d), with as many columns as those of `like`."""
     rows = real_matrix(name, value).astype(np.float64)
     if len(rows) < 2:
         raise DataError(f"{name} must have at least two rows, got shape {rows.shape}.")
+    if like is not None and rows.shape[1] != like.shape[1]:
+        raise DataError(
+            f"{name} must have the columns of the other rows, {like.shape[1]}, got {rows.shape}."
+        )
+    if (largest := float(np.abs(rows).max())) > _LARGEST:
+        raise DataError(
+            f"{name} must be below {_LARGEST:g} in size, got {largest:.3g}: scale it down."
+        )
     return rows
 
 

@@ -39,7 +39,8 @@ def bundle_membership(encode: Encoder, X: object, others: object) -> Finding:
     >>> bundle_membership(m.features, X[:10], X[10:]).numbers["AUC"].value
     1.0
     """
-    members, rest = (codes(encode, matrix(n, v)) for n, v in (("X", X), ("others", others)))
+    rows = matrix("X", X)
+    members, rest = (codes(encode, part) for part in (rows, matrix("others", others, like=rows)))
     bundle = members.sum(axis=0)
     knows = f"the sum of {len(members)} codes, the encoder, and the rows in question"
     return Finding("membership in a sum", knows, _numbers(members @ bundle, rest @ bundle))

@@ -17,12 +17,14 @@ import numpy as np
 
 from primal._checks import positive_scale, real_number
 from primal._extras import require
+from primal._forks import fork_safe_lock
 from primal.errors import ParameterError
 from primal.turns import phases_to_turns, phases_to_uint8, waves
 
 # Units of a cosine: finer ones would change no answer, and 64-bit sums hold 2**38 squares of these.
 UNIT = 1 << 12
 _WORDS = np.arange(256, dtype=np.uint8)
+_spending = fork_safe_lock()
 
 
 def whole_features(m: Any, X: object) -> np.ndarray:
@@ -95,12 +97,13 @@ class Accountant:
     def spend(self, rho: float) -> None:
         """Take from the budget, or reject the request."""
         rho = positive_scale("rho", rho)
-        if rho > self.left:
-            raise ParameterError(
-                f"the budget epsilon = {self.epsilon:g} has rho = {self.left:.4g} left of "
-                f"{self.rho:.4g}, and this release takes {rho:.4g}: release less."
-            )
-        self.spent += rho
+        with _spending:  # two threads must not both spend what is left
+            if rho > self.left:
+                raise ParameterError(
+                    f"the budget epsilon = {self.epsilon:g} has rho = {self.left:.4g} left of "
+                    f"{self.rho:.4g}, and this release takes {rho:.4g}: release less."
+                )
+            self.spent += rho
 
 
 @lru_cache

@@ -6,10 +6,9 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from html import escape
-from pathlib import Path
 from typing import Any
 
-from primal._checks import file_path
+from primal._checks import file_path, one_of
 from primal._files import written_whole
 from primal.errors import ParameterError
 from primal.privacy._estimates import Estimate, Finding
@@ -64,7 +63,8 @@ class Subject:
 
     def finding(self, attack: str) -> Finding:
         """Return what an attack found, by its name."""
-        return next(f for f in self.findings if f.attack == attack)
+        found = {f.attack: f for f in self.findings}
+        return found[one_of("attack", attack, found)]
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,8 @@ class Report:
         if target.suffix not in (".html", ".json"):
             raise ParameterError(f"a report is written as .html or .json, got {target.name!r}.")
         text = self.html() if target.suffix == ".html" else json.dumps(self.as_json(), indent=1)
-        with written_whole(Path(target)) as file:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with written_whole(target) as file:
             file.write(text.encode())
 
     def html(self) -> str:

@@ -12,10 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import even_dimension, positive_scale, require_memory, whole_number
+from primal._checks import (
+    even_dimension,
+    positive_scale,
+    real_array,
+    require_memory,
+    whole_number,
+)
 from primal.decoding import Gaussian, noise_turns, plan_matrix
 from primal.errors import ParameterError
-from primal.maps import DynamicPrime
+from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._keys import Key
 from primal.privacy._learned_attacks import Encoder
@@ -82,7 +88,8 @@ class GaussianFeatures:
         self.frequencies = sigma * rng.standard_normal((k, d))
         self.offsets = rng.random(k)
 
-    def __call__(self, rows: np.ndarray) -> np.ndarray:
+    def __call__(self, rows: object) -> np.ndarray:
+        rows = real_array("rows", rows, last=self.frequencies.shape[1])
         angles = 2.0 * np.pi * (rows @ self.frequencies.T + self.offsets)
         return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(len(self.offsets))
 
@@ -151,7 +158,7 @@ def biohash(d: int, n_bits: int) -> Scheme:
         rng = _drawn("biohash", number)
         groups = [np.linalg.qr(rng.standard_normal((d, d)))[0] for _ in range(-(-n_bits // d))]
         directions = np.concatenate(groups, axis=1)[:, :n_bits]
-        return lambda rows: np.where(rows @ directions > 0.0, 1.0, -1.0)
+        return lambda rows: np.where(real_array("rows", rows, last=d) @ directions > 0.0, 1.0, -1.0)
 
     return scheme
 
@@ -160,7 +167,7 @@ def encoder(made: Any) -> Encoder:
     """Return what a map, or whatever else is given, does with rows."""
     if isinstance(made, KeyedPrime):
         return made.features
-    if isinstance(made, DynamicPrime):
+    if isinstance(made, (DynamicPrime, KernelPrime)):
         return made.encode
     if not callable(made):
         raise ParameterError(f"an encoder must be a map or a callable, got {made!r}.")

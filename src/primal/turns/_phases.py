@@ -202,6 +202,8 @@ def phases_to_waves(codes: np.ndarray, dtype: object = np.float32) -> np.ndarray
         name = str(dtype)
     one_of("dtype", name, _WAVE_DTYPES)
     turns = phases_to_turns(codes)
+    if codes.ndim == 0:
+        raise DataError(f"codes must have shape (..., k), got shape {codes.shape}.")
     wide = turns.astype(np.uint64) << np.uint64(32) if name == "float64" else turns
     z = np.empty((*codes.shape[:-1], 2 * codes.shape[-1]), dtype=name)
     z[..., 0::2], z[..., 1::2] = waves(wide)

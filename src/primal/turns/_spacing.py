@@ -104,7 +104,8 @@ def spaced_increments(
     spacing = one_of("spacing", spacing, SPACINGS)
     sigma = positive_scale("sigma", sigma)
     start = whole_number("start", start)
-    if trained_length is not None and (spacing != "log" or base != _USUAL_BASE):
+    ratio = positive_scale("base", base)
+    if trained_length is not None and (spacing != "log" or ratio != _USUAL_BASE):
         raise ParameterError(
             f'trained_length is for spacing "log", in place of base, got spacing {spacing!r} '
             f"and base {base!r}: leave those out."
@@ -121,7 +122,6 @@ def spaced_increments(
             f'start chooses primes for spacing "raw" and "kronecker", got {start} with '
             f'"{spacing}", whose frequencies follow from its grid: leave it out.'
         )
-    ratio = positive_scale("base", base)
     if not 1.0 < ratio <= _LARGEST_BASE:
         raise ParameterError(
             f"base must lie above 1 and up to 1e15, got {base!r}: for example 1e4."

@@ -69,7 +69,7 @@ def stretched_frequencies(
     """
     f = np.asarray(real_array("frequencies", frequencies), dtype=np.float64)
     factor = real_number("factor", factor, above=0.0, below=np.inf)
-    length = whole_number("trained_length", trained_length, least=1)
+    length = whole_number("trained_length", trained_length, least=1, most=1 << 48)
     method = one_of("method", method, METHODS)
     if factor < 1.0:
         raise ParameterError(f"factor must be at least 1, got {factor}: contexts only grow.")

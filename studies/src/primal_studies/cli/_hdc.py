@@ -20,7 +20,7 @@ _OUT = click.option(
 )
 
 
-@click.group(context_settings={"help_option_names": ["-h", "--help"]})
+@click.group()
 def hdc() -> None:
     """Hyperdimensional classifiers: accuracy and time, and learning without forgetting.
 
@@ -60,7 +60,8 @@ def bench(
       primal hdc bench --quick
       primal hdc bench --data digits,wine --dims 512,2048 --only ridge --json
     """
-    names, sizes = data.split(","), _sizes("512" if quick else dims)
+    names = [name.strip() for name in data.split(",")]
+    sizes = _sizes("512" if quick else dims)
     if quick:
         seeds = min(seeds, _QUICK_SEEDS)
     from primal_studies.hdc._bench import compare
@@ -91,7 +92,9 @@ def bench(
 @click.option("--tasks", type=click.IntRange(1), default=5, show_default=True)
 @click.option("--dims", "D", type=int, default=2048, show_default=True, help="Dimensions D.")
 @click.option("--only", multiple=True, help="Only this learner, such as 'network, replay'.")
-@click.option("--seed", type=int, default=0, show_default=True, help="Split and networks.")
+@click.option(
+    "--seed", type=click.IntRange(0), default=0, show_default=True, help="Split and networks."
+)
 @json_option
 @_OUT
 def continual(

@@ -29,7 +29,7 @@ from primal_studies.paper._folder import ledger_json
 @json_option
 @click.option("--fresh", is_flag=True, help="Measure again what earlier runs have measured.")
 @click.option(
-    "--seed", type=int, default=42, show_default=True, help="What random draws start from."
+    "--seed", type=click.IntRange(0), default=42, show_default=True, help="What draws start from."
 )
 @click.option("--list", "only_list", is_flag=True, help="List the experiments and stop.")
 @click.option("--open", "then_open", is_flag=True, help="Open the page in a browser at the end.")
