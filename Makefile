@@ -11,6 +11,10 @@ MINIMUM := .venv-minimum
 .PHONY: demo test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
 .DELETE_ON_ERROR:
 
+# Where bytecode is not kept, both workers of the tests and every process that they start would
+# compile the library again, and pytest would rewrite every assert twice.
+unexport PYTHONDONTWRITEBYTECODE
+
 demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 	$(BIN)/primal demo
 
