@@ -108,11 +108,11 @@ HADAMARD = [
 ]
 
 
-@pytest.mark.parametrize("names", [FEATURES + HADAMARD, POSITIONS], ids=["features", "positions"])
-def test_triton_kernels_conform_in_the_interpreter(names):
+def test_triton_kernels_conform_in_the_interpreter():
     pytest.importorskip("triton", reason="Triton is not installed")
+    names = FEATURES + HADAMARD + POSITIONS
     found = interpreted(*names)
-    assert len(found) >= len(names)
+    assert {name.partition(".")[2] for name in found} == set(names)
     assert {name: outcome for name, outcome in found.items() if outcome != "ok"} == {}
 
 
