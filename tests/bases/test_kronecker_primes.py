@@ -27,16 +27,18 @@ def tool() -> ModuleType:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("d", [1, 2, 3, 8])
+@pytest.mark.parametrize("d", [1, 2, 3])
 def test_the_rule_gives_the_frozen_list(tool: ModuleType, d: int) -> None:
     assert tool.choose_primes(d) == KRONECKER_PRIMES[d]
 
 
-@pytest.mark.parametrize("d", [4, 5, 6, 7])
-def test_the_last_prime_follows_from_those_before_it(tool: ModuleType, d: int) -> None:
+@pytest.mark.parametrize(("d", "n_given"), [(4, 3), (5, 4), (6, 5), (7, 6), (8, 5)])
+def test_the_last_primes_follow_from_those_before_them(
+    tool: ModuleType, d: int, n_given: int
+) -> None:
     # All columns decide on the last one. The tool itself chooses every column.
     frozen = KRONECKER_PRIMES[d]
-    assert tool.choose_primes(d, given=frozen[:-1]) == frozen
+    assert tool.choose_primes(d, given=frozen[:n_given]) == frozen
 
 
 def test_the_command_reports_a_difference(

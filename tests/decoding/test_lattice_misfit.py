@@ -280,8 +280,11 @@ class TestTheAudit:
     def test_nothing_wrong_is_called_unique(self):
         tool = audit()
         for number, setting in enumerate(tool.SETTINGS):
-            if setting[0] <= 16:
-                n = 200 if setting[1] < 512 else 60  # a code of 256 noisy phases takes 20 ms
+            d, D, _, basis, *_ = setting
+            # Predicting how often 256 loud phases of eight inputs succeed takes seconds: here are
+            # two such settings, and the tool has all four.
+            if d <= 16 and not (d == 8 and D == 512 and basis in ("signed", "orthogonal")):
+                n = 200 if D < 512 else 60  # a code of 256 noisy phases takes 20 ms
                 found = tool.inside(setting, n, np.random.default_rng([7, number]))
                 assert found["wrong"] == found["warned"] == 0, setting
 

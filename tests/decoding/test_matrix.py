@@ -18,9 +18,9 @@ def exhaustive(y: np.ndarray, total: np.ndarray, reach: int = 3) -> tuple[np.nda
     """The n with the least (y + n)^T total^-1 (y + n), of all within reach of -y."""
     inverse = np.linalg.inv(total)
     center = -np.rint(y).astype(int)
-    offsets = np.array(list(itertools.product(range(-reach, reach + 1), repeat=len(y))))
+    offsets = np.indices((2 * reach + 1,) * len(y)).reshape(len(y), -1).T - reach
     off = y + center + offsets
-    costs = np.einsum("ij,jk,ik->i", off, inverse, off)
+    costs = ((off @ inverse) * off).sum(axis=1)
     best = costs.argmin()
     return center + offsets[best], float(costs[best])
 

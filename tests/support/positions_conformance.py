@@ -111,7 +111,7 @@ class RotaryConformance:
             yield (batch, n, 4, 12), (batch, n, 1, 12), t, -3
         yield (n, 12), (n, 12), torch.arange(n), None
         yield (3, n, 12), (1, n, 12), torch.arange(n), -2
-        yield (batch, 20, 33, 12), (batch, 5, 33, 12), torch.arange(33) * 977, -2
+        yield (1, 20, 33, 12), (1, 5, 33, 12), torch.arange(33) * 977, -2
         yield (batch, 0, n, 12), (batch, 2, n, 12), torch.arange(n), -2
 
     def test_the_kernel_has_the_bits_of_plain_pytorch(self):

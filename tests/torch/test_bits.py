@@ -98,7 +98,9 @@ def names_of(*classes: type) -> list[str]:
     return [name for cls in classes for name in dir(cls) if name.startswith("test_")]
 
 
-FEATURES = names_of(TorchConformance)
+# Golden digests are of many features, for an interpreter: here the kernels have NumPy's bits, which
+# have the digests, and on a GPU they have the digests themselves.
+FEATURES = [name for name in names_of(TorchConformance) if name != "test_golden_digests"]
 POSITIONS = names_of(PositionsConformance, RotaryConformance)
 HADAMARD = [
     "test_words_are_those_of_the_definition",
@@ -106,11 +108,11 @@ HADAMARD = [
 ]
 
 
-@pytest.mark.parametrize("names", [FEATURES + HADAMARD, POSITIONS], ids=["features", "positions"])
-def test_triton_kernels_conform_in_the_interpreter(names):
+def test_triton_kernels_conform_in_the_interpreter():
     pytest.importorskip("triton", reason="Triton is not installed")
+    names = FEATURES + HADAMARD + POSITIONS
     found = interpreted(*names)
-    assert len(found) >= len(names)
+    assert {name.partition(".")[2] for name in found} == set(names)
     assert {name: outcome for name, outcome in found.items() if outcome != "ok"} == {}
 
 

@@ -167,7 +167,9 @@ def measure_all(chosen: argparse.Namespace, runs: list[Settings], path: Path) ->
     """Train with all workers until nothing is left or the budget is used; return the new runs."""
     planned = plan(chosen)
     deadline = time.monotonic() + chosen.budget_seconds
-    workers = [Worker(chosen) for _ in range(chosen.workers)]
+    finished = {key_of(run) for run in runs}
+    n_left = sum(key_of(one) not in finished for one in planned)
+    workers = [Worker(chosen) for _ in range(min(chosen.workers, n_left))]
     fresh: list[Settings] = []
     failed: set[str] = set()
     try:
