@@ -19,8 +19,7 @@ demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 	$(BIN)/primal demo
 
 # While one processor lints, another looks at the golden bits and compiles loops; without that every
-# worker of the tests would compile them. The loop that takes longest is of no golden bits. Three
-# workers on two processors: some tests wait, for browsers or a cluster.
+# worker of the tests would compile them. The loop that takes longest is of no golden bits.
 LONGEST_LOOP := import primal; primal.DynamicPrime(2, 4, basis="hadamard").turns([[1, 2]])
 test: $(VENV)/.installed-dev ## format, lint, types, then every test
 	{ $(BIN)/primal doctor > $(VENV)/doctor.log && \
@@ -28,7 +27,7 @@ test: $(VENV)/.installed-dev ## format, lint, types, then every test
 	$(MAKE) --no-print-directory lint; linted=$$?; \
 	wait $$doctor || { cat $(VENV)/doctor.log; exit 1; }; exit $$linted
 	$(BIN)/python tools/fetch_peer_tests.py
-	$(BIN)/python -m pytest -n 3
+	$(BIN)/python -m pytest -n 2
 
 coverage: $(VENV)/.installed-dev ## every test, and which lines none of them reaches
 	$(BIN)/python -m pytest -n 2 --cov --cov-report=term-missing:skip-covered

@@ -49,7 +49,7 @@ def test_writers_readers_signals_full_disks_and_foreign_files():
 
 
 def test_damaged_files_are_refused():
-    assert run_tool("damaged_files.py", "--files", "60").count(" 0 wrong") == 10
+    assert run_tool("damaged_files.py", "--files", "100").count(" 0 wrong") == 10
 
 
 @pytest.mark.parametrize(
