@@ -220,7 +220,9 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
         )
     if array.size == 0:
         return array, 0.0
-    high, low = _extremes(array)  # NaN and infinity show up here
+    # NaN and infinity show up here.
+    small = array.ndim < 2 or array.size < 1 << 18
+    high, low = (array.max().item(), array.min().item()) if small else _extremes(array)
     if array.dtype.kind in "iu":
         _reject_large_integers(name, (high, low))
     largest = max(float(high), -float(low))
@@ -237,8 +239,6 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
 
 def _extremes(array: np.ndarray) -> tuple[Any, Any]:
     """Return the largest and the smallest number of an array, in pieces that a cache holds."""
-    if array.ndim < 2 or array.size < 1 << 18:
-        return array.max().item(), array.min().item()
     found = []
 
     def work(first: int, last: int) -> None:

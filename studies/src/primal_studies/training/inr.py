@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure what is not on file, print the table, draw."""
     argv = list(argv) if argv is not None else None
     choosing, rest = _choosing(argv)
-    chosen = options(__doc__ or "", rest)
+    chosen = options(__doc__ or "", rest, seeds=3 if choosing else 5)
     if choosing:
         runs = run_all("inr-choose", chosen, choose_settings(chosen), lambda r: measure(r, chosen))
         print(share_table(runs), end="\n\n")
