@@ -46,6 +46,8 @@ _HALF_UNIT = 2.0**-33
 _LOW31 = np.int64(2**31 - 1)
 _LOW32 = np.int64(2**32 - 1)
 
+# Loops in Numba's cache are made anew when this file changes, and contain those of others.
+# Compiled with: fc76f276a1be
 _kernel = njit(cache=True, nogil=True)
 _inlined = njit(cache=True, nogil=True, inline="always")
 _contracted = njit(cache=True, nogil=True, fastmath={"contract"})
