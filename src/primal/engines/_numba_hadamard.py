@@ -26,9 +26,9 @@ from primal.engines._numba_vectors import (
     wide4,
     wide8,
     wide_signed,
+    word_butterflies,
     write_turns,
     write_wide_turns,
-    write_words,
 )
 
 _U64 = np.uint64
@@ -40,7 +40,7 @@ _HALF_ULP = _U64(1 << 31)
 _MANTISSA = _U64((1 << 52) - 1)
 _IMPLICIT = _U64(1 << 52)
 # Loops in Numba's cache are made anew when this file changes, and contain those of others.
-# Compiled with: 62c5c11cea03
+# Compiled with: 7d8922577154
 _kernel = njit(cache=True, nogil=True)
 
 
@@ -137,9 +137,9 @@ def _first_round(x, scale, signs, words):
     factor = math.ldexp(np.float64(scale[0]), scale[1] + 64)
     for begin in range(0, m, inner):
         for row in range(begin, begin + inner, 8):
-            if row + 8 > x.shape[1] or write_words(x, row, factor, words):
+            if row + 8 > x.shape[1] or word_butterflies(x, row, factor, signs, words):
                 _long_words(x, scale, row, words)
-            signed_butterflies(words, row, signs, words)
+                signed_butterflies(words, row, signs, words)
         _steps(words, begin, begin + inner, 8, inner)
     _steps(words, 0, m, inner, m)
 

@@ -143,15 +143,18 @@ def signed_butterflies(
 
 
 @_intrinsic
-def write_words(typing_context: Any, x: Any, column: Any, factor: Any, words: Any) -> Any:
-    """Write sign(x) floor(|x| factor + 1/2) of eight columns of x (8, d) to rows of `words`.
+def word_butterflies(
+    typing_context: Any, x: Any, column: Any, factor: Any, signs: Any, target: Any
+) -> Any:
+    """Do what `signed_butterflies` does with the words of eight columns of x, (8, d).
 
-    x is float32 or float64. Returns 0 if the words are right: all products are below 2**51.
+    A word is sign(x) floor(|x| factor + 1/2); x is float32 or float64. Returns 0 if the words are
+    right: all products are below 2**51.
     """
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array, start, by, out = arguments
-        kind, _, _, out_kind = signature.args
+        array, start, by, sign_array, out = arguments
+        kind, _, _, sign_kind, out_kind = signature.args
         vector = ir.VectorType(ir.DoubleType(), _LANES)
 
         def call(name: str, *values: Any) -> Any:
@@ -165,6 +168,10 @@ def write_words(typing_context: Any, x: Any, column: Any, factor: Any, words: An
             for v in (0.0, 1.0, 0.5, 2.0**51, 1.5 * 2.0**52)
         )
         up_bits = builder.bitcast(up, ir.VectorType(_I64, _LANES))
+        sign_at = _pointer(context, builder, sign_kind, sign_array, start, _LANES)
+        minus = builder.and_(
+            builder.load(sign_at, align=8), _splat(builder, ir.Constant(_I64, -(1 << 63)))
+        )
         width = context.make_array(kind)(context, builder, value=array).shape
         width = builder.extract_value(width, 1)
         rows, outside = [], ir.Constant(ir.VectorType(ir.IntType(1), _LANES), [0] * _LANES)
@@ -179,14 +186,17 @@ def write_words(typing_context: Any, x: Any, column: Any, factor: Any, words: An
             higher = builder.fcmp_ordered(">=", beyond, zero)
             whole = builder.select(higher, builder.fadd(whole, one), whole)
             outside = builder.or_(outside, builder.fcmp_unordered(">=", whole, limit))
-            bits = builder.bitcast(builder.fadd(call("copysign", whole, point), up), up_bits.type)
+            flipped = builder.xor(builder.bitcast(point, up_bits.type), minus)
+            whole = call("copysign", whole, builder.bitcast(flipped, vector))
+            bits = builder.bitcast(builder.fadd(whole, up), up_bits.type)
             rows.append(builder.sub(bits, up_bits))
-        for offset, value in enumerate(_transposed(builder, rows)):
+        rows = _sums(_transposed(builder, rows), _pair(builder, out_kind.dtype))
+        for offset, value in enumerate(rows):
             place = builder.add(start, ir.Constant(_I64, offset))
             builder.store(value, _row(context, builder, out_kind, out, place), align=8)
         return builder.zext(builder.bitcast(outside, ir.IntType(_LANES)), _I64)
 
-    return types.int64(x, types.int64, types.float64, words), generate
+    return types.int64(x, types.int64, types.float64, signs, target), generate
 
 
 def _wide_pair(builder: Any) -> Callable[[Any, Any], tuple[Any, Any]]:
