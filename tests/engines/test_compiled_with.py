@@ -14,7 +14,11 @@ import primal
 ROOT = Path(primal.__file__).parent
 CONTAINED = {
     "engines/_numba_kernels.py": ("engines/_numba_vectors.py", "turns/_waves.py"),
-    "engines/_numba_hadamard.py": ("engines/_numba_vectors.py", "engines/_numba_kernels.py"),
+    "engines/_numba_hadamard.py": (
+        "engines/_numba_vectors.py",
+        "engines/_numba_butterflies.py",
+        "engines/_numba_kernels.py",
+    ),
 }
 
 

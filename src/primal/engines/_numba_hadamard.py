@@ -1,7 +1,7 @@
 """Compiled loops for the basis ``hadamard``: the definition in ``primal.bases._hadamard``.
 
 Eight rows stand side by side: every step of a transform is the same for neighbors in memory, one
-vector. Three steps are done at once, which makes a third of the passes (see `_numba_vectors`).
+vector. Three steps are done at once, which makes a third of the passes (see `_numba_butterflies`).
 """
 
 from __future__ import annotations
@@ -11,8 +11,7 @@ import math
 import numpy as np
 from numba import njit
 
-from primal.engines._numba_kernels import write_row, write_row64
-from primal.engines._numba_vectors import (
+from primal.engines._numba_butterflies import (
     butterflies2,
     butterflies4,
     butterflies8,
@@ -30,6 +29,7 @@ from primal.engines._numba_vectors import (
     write_turns,
     write_wide_turns,
 )
+from primal.engines._numba_kernels import write_row, write_row64
 
 _U64 = np.uint64
 _U32 = np.uint32
@@ -40,7 +40,7 @@ _HALF_ULP = _U64(1 << 31)
 _MANTISSA = _U64((1 << 52) - 1)
 _IMPLICIT = _U64(1 << 52)
 # Loops in Numba's cache are made anew when this file changes, and contain those of others.
-# Compiled with: 7d8922577154
+# Compiled with: 05c2285456ad
 _kernel = njit(cache=True, nogil=True)
 
 

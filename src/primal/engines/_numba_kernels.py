@@ -47,7 +47,7 @@ _LOW31 = np.int64(2**31 - 1)
 _LOW32 = np.int64(2**32 - 1)
 
 # Loops in Numba's cache are made anew when this file changes, and contain those of others.
-# Compiled with: 11792dd20827
+# Compiled with: 8ea818118b92
 _kernel = njit(cache=True, nogil=True)
 _inlined = njit(cache=True, nogil=True, inline="always")
 _contracted = njit(cache=True, nogil=True, fastmath={"contract"})
