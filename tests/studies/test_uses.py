@@ -61,7 +61,6 @@ def test_wilson_is_the_root_of_its_equation():
     ("name", "n_codes", "values"),
     [
         ("gold", 65, {-17, -1, 15}),
-        ("small_kasami", 8, {-9, -1, 7}),
         ("kasami", 520, {-17, -9, -1, 7, 15}),
     ],
 )
