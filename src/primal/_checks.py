@@ -166,6 +166,9 @@ def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     """Return sigma as one float, or as one float per frequency, each from 1e-100 to 1e100."""
     if isinstance(sigma, np.ndarray) and sigma.ndim == 0:
         sigma = sigma.item()
+    elif hasattr(sigma, "__array__"):  # also of other libraries
+        with raised_as(ParameterError, "sigma must be numbers"):
+            sigma = np.asarray(sigma) if np.ndim(sigma) else sigma  # type: ignore[bad-argument-type]
     several = isinstance(sigma, (Sequence, np.ndarray)) and not isinstance(sigma, (str, bytes))
     given: dict[str, Any] = {"sigma": sigma}
     if several:

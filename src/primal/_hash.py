@@ -18,7 +18,8 @@ def stable_position(value: object) -> int:
     Python's own ``hash`` of a string changes from run to run. Here the number is the first 63
     bits of the SHA-256 of the value's text. Equal numbers of different types (1, 1.0, True)
     have one position; the text "1" has another; None, NaN, pandas.NA and NaT are one category,
-    "missing". This spreads values evenly and says nothing about security.
+    "missing". Dates and durations are rejected, whatever their unit. This spreads values
+    evenly and says nothing about security.
 
     >>> stable_position("Paris"), stable_position(7) == stable_position(7.0) != stable_position("7")
     (3694107836461558954, True)
@@ -27,17 +28,32 @@ def stable_position(value: object) -> int:
     return int.from_bytes(digest[:8], "big") >> 1
 
 
+def is_missing(value: object) -> bool:
+    """Whether a value stands for none: None, NaN, pandas.NA or NaT."""
+    if isinstance(value, (float, np.floating)):
+        return math.isnan(value)
+    if isinstance(value, (np.datetime64, np.timedelta64)):
+        return bool(np.isnat(value))
+    kind = type(value)
+    return value is None or (kind.__name__ in _MISSING and kind.__module__.startswith("pandas."))
+
+
+def array_values(array: np.ndarray) -> list:
+    """Return the entries of an array of one axis as Python's own, but for dates and durations."""
+    # Of some units, nanoseconds among them, tolist makes whole numbers.
+    return list(array) if array.dtype.kind in "mM" else array.tolist()
+
+
 def _text(value: object) -> bytes:
     """Return bytes that tell values apart, with the kind of value in front."""
     if isinstance(value, str):
         return b"s" + value.encode("utf-8", "surrogatepass")
     if isinstance(value, bytes):
         return b"b" + value
-    if value is None or (isinstance(value, (float, np.floating)) and math.isnan(value)):
+    if is_missing(value):
         return b"n"
-    if type(value).__name__ in _MISSING and type(value).__module__.startswith("pandas."):
-        return b"n"
-    if isinstance(value, (numbers.Integral, np.bool_)):
+    # To NumPy a timedelta64 is an integer.
+    if isinstance(value, (numbers.Integral, np.bool_)) and not isinstance(value, np.timedelta64):
         return b"i%d" % int(value)
     if isinstance(value, (float, np.floating)):
         number = float(value)

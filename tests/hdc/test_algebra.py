@@ -121,6 +121,25 @@ def test_tensors_have_the_bits_of_arrays(codes, n, r):
     assert np.array_equal(hdc.phasors(a), hdc.to_numpy(hdc.phasors(ta)))
 
 
+@pytest.mark.parametrize("dtype", ["complex64", "complex128"])
+def test_the_smallest_numbers_are_normalized_too(dtype):
+    info = np.finfo(dtype)
+    direction = np.array([1, -1j, 1 + 1j, 3 - 5j, 0, -7 + 24j], dtype=dtype)
+    expected = np.array([1, -1j, (1 + 1j) / 2**0.5, (3 - 5j) / 34**0.5, 1, (-7 + 24j) / 25])
+    for size in (info.smallest_subnormal, info.tiny / 32, info.tiny, 1.0, info.max / 32):
+        found = hdc.normalize(direction * size)
+        assert found.dtype == dtype
+        np.testing.assert_allclose(found, expected, rtol=4 * info.eps)
+
+
+def test_a_tensor_of_the_smallest_numbers_is_normalized_too():
+    torch = pytest.importorskip("torch", reason="PyTorch is not installed")
+    faint = np.array([3 - 4j, 0, 1 + 1j], dtype=np.complex64) * np.float32(1e-44)
+    found = hdc.normalize(torch.from_numpy(faint))
+    assert found.dtype == torch.complex64
+    np.testing.assert_allclose(found.abs(), 1.0, rtol=1e-6)
+
+
 def test_tensors_agree_with_arrays_where_sums_are_rounded():
     torch = pytest.importorskip("torch", reason="PyTorch is not installed")
     codes = random_codes(0, 5, 64)

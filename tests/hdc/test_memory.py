@@ -71,6 +71,15 @@ class TestItemMemory:
         assert "z" not in memory
         assert memory.cleanup(memory.code("new 7")).items == ["new 7"]
 
+    def test_everything_missing_is_one_item(self):
+        missing = [None, float("nan"), np.float32("nan"), np.datetime64("NaT")]
+        memory = hdc.ItemMemory(hdc.Space(64).symbols(), ["a", *missing]).add(missing[::-1])
+        assert memory.items == ["a", None]
+        assert [memory.place(item) for item in missing] == [1] * 4
+        lone = hdc.ItemMemory(memory.vocabulary, missing[1:])
+        assert len(lone) == 1
+        assert None in lone
+
     def test_growing_in_dimensions_keeps_prefixes(self, words):
         grown = words.grow(1024)
         assert np.array_equal(grown.codes.turns[:, :256], words.codes.turns)

@@ -197,6 +197,17 @@ def test_numbers_are_hashed_from_ranges_and_arrays_of_any_shape():
     assert symbols.encode(np.float64(3.0)) == one_by_one[3]
 
 
+@pytest.mark.parametrize("unit", ["Y", "D", "s", "us", "ns", "ps"])
+@pytest.mark.parametrize("kind", [np.datetime64, np.timedelta64])
+def test_dates_and_durations_are_no_names_in_any_unit(kind, unit):
+    symbols, dates = hdc.Space(16).symbols(), np.array([kind(1, unit), kind("NaT", unit)])
+    for names in (dates, dates[0], list(dates)):
+        with pytest.raises(primal.errors.DataError, match=r"got np\.\w+64\(.*convert it to text"):
+            symbols.encode(names)
+    missing = symbols.encode(None)
+    assert symbols.encode(dates[1]) == symbols.encode(dates[1:])[0] == missing
+
+
 def test_the_room_needs_nothing_but_numpy():
     code = """
 import sys

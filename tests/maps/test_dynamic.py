@@ -154,6 +154,22 @@ def test_one_sigma_each_scales_its_own_frequency():
         np.testing.assert_array_equal(z[:, [i, 3 + i]], whole[:, [i, 3 + i]])
 
 
+def test_one_sigma_each_comes_in_any_container():
+    pandas, torch = pytest.importorskip("pandas"), pytest.importorskip("torch")
+    sigma, m = [0.25, 1.0, 7.0], DynamicPrime(2, 6, [0.25, 1.0, 7.0])
+    for values in (pandas.Series(sigma, index=[2, 0, 1]), torch.tensor(sigma), np.array(sigma)):
+        assert DynamicPrime(2, 6, values) == m
+        assert DynamicPrime(2, 4, sigma[:2]).grow(6, sigma=values) == m
+    for wrong, said in [
+        (pandas.Series(sigma[:2]), r"shape \(2,\)"),
+        (pandas.DataFrame({"a": sigma}), r"nested values of shape \(3, 1\)"),
+        (pandas.Series([0.25, 1.0, "x"]), r"sigma\[2\] must be a number, got 'x'"),
+        (torch.tensor(sigma, requires_grad=True), "sigma must be numbers: .*requires grad"),
+    ]:
+        with pytest.raises(primal.errors.ParameterError, match=said):
+            DynamicPrime(2, 6, wrong)
+
+
 @pytest.mark.parametrize("changes", VARIANTS)
 def test_a_spec_survives_json(changes):
     m = variant(changes)

@@ -211,8 +211,9 @@ def test_everything_missing_is_one_category():
     pandas = pytest.importorskip("pandas")
     missing = (None, float("nan"), np.float32("nan"), pandas.NA, pandas.NaT)
     assert len({stable_position(value) for value in missing}) == 1
-    with pytest.raises(primal.errors.DataError, match=r"astype\(str\)"):
-        PrimeHasher(4).fit(DAYS)
+    for days in (DAYS, DAYS.astype("datetime64[ns]"), DAYS - DAYS[0]):
+        with pytest.raises(primal.errors.DataError, match=r"astype\(str\)"):
+            PrimeHasher(4).fit(days)
 
 
 @pytest.mark.parametrize("n_components", [1, 7, 64])

@@ -11,9 +11,11 @@ from click.testing import CliRunner
 
 from primal.cli import cli
 
-torch = pytest.importorskip("torch")
-
 pytest.importorskip("primal_studies")
+
+from primal_studies.cli._study import STUDIES
+
+torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(autouse=True)
@@ -47,9 +49,16 @@ def test_a_quick_run_ends_in_tables_and_a_second_one_reads_them_back(name, tmp_p
     assert any(path.stat().st_size > 5000 for path in tmp_path.glob("*.png"))
 
 
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_usage_of_a_study_is_the_command_that_runs_it(name):
+    shown = CliRunner().invoke(cli, ["study", name, "--help"])
+    assert shown.exit_code == 0, shown.output
+    assert shown.output.startswith(f"usage: primal study {name} [-h]")
+
+
 def test_an_interrupted_run_resumes(tmp_path):
     common = importlib.import_module("primal_studies.training._common")
-    chosen = common.options("Test.", ["--out", str(tmp_path)])
+    chosen = common.options("test.py", "Test.", ["--out", str(tmp_path)])
     measured = []
 
     def measure(run):

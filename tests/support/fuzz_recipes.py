@@ -41,7 +41,7 @@ class Room:
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # what ** stands for
     instances: Mapping[str, Callable[[], Any]] = field(default_factory=dict)
     excluded: Mapping[str, str] = field(default_factory=dict)
-    strange: tuple[Any, ...] = ()  # what belongs to the room, in the wrong place
+    strange: tuple[Any, ...] = ()  # what belongs to the room, or makes it, in the wrong place
 
 
 _X = np.random.default_rng(0).normal(size=(12, 3))
@@ -543,7 +543,7 @@ ROOMS: dict[str, Room] = {
         excluded={"Vocabulary": "is the base of the vocabularies"},
         strange=(
             *(hdc.identity(8), hdc.identity(5), _CODES, _CODES[:0], _SUM, _SPACE, _A),
-            *(_SPACE.integers("b", n_positions=9), _SPACE.symbols("c", n_positions=5), _vectors()),
+            *(_SPACE.integers("b", n_positions=9), _SPACE.symbols("c", n_positions=5), _vectors),
             *(_SPACE.integers("b"), hdc.Space(32).symbols(), _memory(), hdc.ItemMemory(_A)),
             *(_SPACE.levels("c", low=0, high=1, n=3), hdc.to_torch(_CODES)),
             hdc.Codes(np.ones((2, 2, 8), np.uint32)),
@@ -720,6 +720,7 @@ def fuzz(room: str, n_calls: int, seed: int) -> Iterator[tuple[str, surface.Outc
             bad = surface.hostile(rng, callables=parameter.name not in CALLBACKS)
             if ROOMS[room].strange and rng.random() < 0.2:
                 bad = rng.choice(ROOMS[room].strange)
+                bad = bad() if inspect.isfunction(bad) else bad
             replaced[parameter.name] = bad
             if parameter.kind is parameter.VAR_POSITIONAL:
                 place = rng.randrange(len(values[parameter.name]))

@@ -1,6 +1,6 @@
 """Encode on a Ray cluster of two workers, one of them killed in the middle.
 
-Run as a script by ``test_pipeline_ray.py``: Ray starts many processes and changes signal handlers
+Run as a script by ``test_ray.py``: Ray starts many processes and changes signal handlers
 and warnings, so it gets a process of its own. The last line that it prints is one JSON object.
 """
 

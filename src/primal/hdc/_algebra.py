@@ -351,8 +351,12 @@ def _factors(weights: Any, z: Any, n: int | None = None) -> Any:
 
 def _normalized(z: Any) -> Any:
     size, lib = abs(z), library(z)
-    unit = z / size.clip(min=lib.finfo(size.dtype).tiny)
-    return lib.where(size > 0, unit, lib.ones_like(z))
+    tiny = lib.finfo(size.dtype).tiny
+    faint = size < tiny
+    if faint.any():  # such sizes have few digits
+        z = lib.where(faint, lib.where(faint, z, 0) * 2.0**64, z)
+        size = abs(z)
+    return lib.where(size > 0, z / size.clip(min=tiny), lib.ones_like(z))
 
 
 def _cosines(za: Any, zb: Any) -> tuple[Any, Any]:

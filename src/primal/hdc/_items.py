@@ -13,6 +13,7 @@ import numpy as np
 
 from primal._checks import file_path, positive_scale, raised_as, require_memory, whole_number
 from primal._files import FolderFormat, parsed_json
+from primal._hash import is_missing
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import DataError, MissingPackageError
@@ -312,4 +313,4 @@ def _hashable(item: Any) -> Any:
             f"items are names or numbers, or lists of numbers, got {item!r} of "
             f"{type(item).__name__}."
         ) from None
-    return item
+    return None if is_missing(item) else item  # they have one code

@@ -19,7 +19,7 @@ from primal._checks import (
     require_memory,
     whole_number,
 )
-from primal._hash import stable_position
+from primal._hash import array_values, stable_position
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.codebooks import toeplitz_statistics
 from primal.engines import row_blocks
@@ -240,7 +240,7 @@ class Symbols(Positions):
         else:  # also of other libraries
             with raised_as(DataError, "names must be an array of names or numbers"):
                 array = np.asarray(names)
-            flat, shape = array.ravel().tolist(), array.shape
+            flat, shape = array_values(array.ravel()), array.shape
         hashed = np.fromiter(map(stable_position, flat), dtype=np.int64, count=len(flat))
         return (hashed if self.n_positions is None else hashed % self.n_positions).reshape(shape)
 

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import raised_as, whole_number
-from primal._hash import stable_position
+from primal._hash import array_values, stable_position
 from primal.codebooks import gram_statistics
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import StaticPrime
@@ -321,7 +321,7 @@ class PrimeHasher(ColumnCodes):
         positions = np.empty(X.shape, dtype=np.int64)
         for j, column in enumerate(X.T):
             known: dict[object, int] = {}  # each different value of a column is hashed once
-            for i, value in enumerate(column.tolist()):
+            for i, value in enumerate(array_values(column)):
                 key = (type(value), value)
                 if not isinstance(value, Hashable) or key not in known:
                     known[key] = stable_position(value)

@@ -31,6 +31,7 @@ __all__ = [
     "options",
     "run_all",
     "select",
+    "study_parser",
     "table",
     "total_seconds",
 ]
@@ -38,14 +39,26 @@ __all__ = [
 Settings = dict[str, Any]
 
 
+def study_parser(file: str, description: str | None, **options: Any) -> argparse.ArgumentParser:
+    """Return a parser of the options of a study, from its module's file and docstring."""
+    about = (description or "").strip().partition("\n")[0]
+    prog = f"primal study {Path(file).stem}"
+    return argparse.ArgumentParser(prog, description=about, **options)
+
+
 def options(
-    description: str, argv: Sequence[str] | None = None, *, seeds: int = 3, trains: bool = True
+    file: str,
+    description: str | None,
+    argv: Sequence[str] | None = None,
+    *,
+    seeds: int = 3,
+    trains: bool = True,
 ) -> argparse.Namespace:
     """Return the options that every experiment has: quick, out, seeds, draw.
 
     One that trains networks has a device.
     """
-    parser = argparse.ArgumentParser(description=description.strip().splitlines()[0])
+    parser = study_parser(file, description)
     parser.add_argument("--quick", action="store_true", help="seconds instead of minutes")
     if trains:
         parser.add_argument("--device", default="cpu", help="cpu or cuda")
@@ -159,8 +172,8 @@ class Study:
 
     Parameters
     ----------
-    description : str
-        Docstring of the study's module.
+    file, description : str
+        File and docstring of the study's module.
     argv : sequence of str, optional
         Its options, as for :func:`options`; those of the command line if left out.
     seeds : int
@@ -171,13 +184,14 @@ class Study:
 
     def __init__(
         self,
+        file: str,
         description: str | None,
         argv: Sequence[str] | None,
         *,
         seeds: int = 5,
         trains: bool = False,
     ) -> None:
-        self.chosen = options(description or "", argv, seeds=seeds, trains=trains)
+        self.chosen = options(file, description, argv, seeds=seeds, trains=trains)
         self.runs: list[Settings] = []
 
     def run(

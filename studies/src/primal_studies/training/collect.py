@@ -26,7 +26,7 @@ TARGET = Path(__file__).parents[1] / "paper" / "experiments" / "learned.json"
 
 def main(argv: Sequence[str] | None = None, target: Path = TARGET) -> dict[str, object]:
     """Write the file, and return the facts."""
-    chosen = options(__doc__ or "", argv)
+    chosen = options(__file__, __doc__, argv)
     runs = {"positions": read(chosen.out / "positions.jsonl")}
     for name in (
         *("inr", "inr-choose", "pinn", "pinn-collocation", "state", "sparse"),

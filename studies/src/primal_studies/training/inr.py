@@ -37,6 +37,7 @@ from primal_studies.training._common import (
     options,
     run_all,
     select,
+    study_parser,
     table,
     total_seconds,
 )
@@ -66,7 +67,7 @@ def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure what is not on file, print the table, draw."""
     argv = list(argv) if argv is not None else None
     choosing, rest = _choosing(argv)
-    chosen = options(__doc__ or "", rest, seeds=3 if choosing else 5)
+    chosen = options(__file__, __doc__, rest, seeds=3 if choosing else 5)
     if choosing:
         runs = run_all("inr-choose", chosen, choose_settings(chosen), lambda r: measure(r, chosen))
         print(share_table(runs), end="\n\n")
@@ -265,7 +266,7 @@ def draw(runs: list[Settings], out: Path) -> None:
 
 
 def _choosing(argv: list[str] | None) -> tuple[bool, list[str]]:
-    parser = argparse.ArgumentParser(add_help=False)
+    parser = study_parser(__file__, __doc__, add_help=False)
     parser.add_argument("--choose", action="store_true")
     known, rest = parser.parse_known_args(argv)
     return known.choose, rest

@@ -60,7 +60,7 @@ SPECTRAL = {
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure what is not on file, print the tables, draw."""
-    study = Study(__doc__, argv, trains=True)
+    study = Study(__file__, __doc__, argv, trains=True)
     chosen = study.chosen
     runs = study.run("pinn", settings(chosen), partial(measure, device=chosen.device))
     solved = study.run("pinn-collocation", collocation_settings(chosen), measure_collocation)

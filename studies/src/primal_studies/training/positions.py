@@ -28,7 +28,7 @@ from typing import Any
 import torch
 from torch.nn import functional as nnf
 
-from primal_studies.training._common import Settings, machine
+from primal_studies.training._common import Settings, machine, study_parser
 from primal_studies.training._positions_model import METHODS, Transformer, train
 from primal_studies.training._positions_text import (
     N_DIGITS,
@@ -75,7 +75,7 @@ def main(argv: list[str] | None = None) -> list[Settings]:
 
 
 def _options(argv: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = study_parser(__file__, __doc__)
     parser.add_argument("--data", type=Path, help="text of tools/fetch_text.py")
     parser.add_argument("--out", type=Path, default=Path("results"), help="folder of the results")
     parser.add_argument(

@@ -10,7 +10,6 @@ positions before it, as a share of their root mean square.
 
 from __future__ import annotations
 
-import argparse
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -21,7 +20,7 @@ from torch import Tensor
 
 from primal._pictures import PALETTE, picture
 from primal.torch import PrimePositions
-from primal_studies.training._common import table
+from primal_studies.training._common import study_parser, table
 
 D = 128
 PLACES = (100, 1000, 10_000, 100_000, 1_000_000, 10**9, 10**12)
@@ -34,7 +33,7 @@ Rotation = Callable[[Tensor, Tensor], Tensor]
 
 def main(argv: Sequence[str] | None = None) -> list[dict]:
     """Print the errors at some positions; with --draw also the picture."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+    parser = study_parser(__file__, __doc__)
     parser.add_argument("--draw", action="store_true")
     parser.add_argument("--out", type=Path, default=Path("results"))
     chosen = parser.parse_args(argv)

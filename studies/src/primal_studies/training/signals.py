@@ -111,7 +111,7 @@ def _leaves(n_discs: int = 400) -> np.ndarray:
 
 def main(argv: Sequence[str] | None = None) -> dict[str, float]:
     """Write the file, and return the mean of every image."""
-    chosen = options(__doc__ or "", argv)
+    chosen = options(__file__, __doc__, argv)
     found = images(chosen.out)
     for name, image in found.items():
         print(f"{name}: {image.shape}, mean {image.mean():.3f}")

@@ -38,7 +38,7 @@ SUCCESS = 1e-3
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure what is not on file, print the tables, draw."""
-    study = Study(__doc__, argv)
+    study = Study(__file__, __doc__, argv)
     recovery = study.run("sparse", recovery_settings(study.chosen), recovery_rates)
     return study.finish((recovery_table(recovery),), partial(draw, recovery))
 

@@ -43,7 +43,7 @@ QUICK = {"steps": 2, "batch": 2, "eval_batches": 1}
 
 def main(argv: list[str] | None = None) -> list[Settings]:
     """Measure what is not on file, print the tables, draw if asked."""
-    chosen = options(__doc__, argv, seeds=5)
+    chosen = options(__file__, __doc__, argv, seeds=5)
     quick = chosen.quick
     seeds = 2 if quick else chosen.seeds
     capacities = [

@@ -85,14 +85,11 @@ def gold() -> np.ndarray:
     return 1.0 - 2.0 * np.array(bits)
 
 
-def small_kasami() -> np.ndarray:
-    """Return the 8 codes u + shifts of w, which is u decimated by 9 and has period 7."""
-    u, w = m_sequence(), m_sequence()[9 * np.arange(CHIPS) % CHIPS]
-    return 1.0 - 2.0 * np.array([u, *(u ^ np.roll(w, shift) for shift in range(7))])
-
-
 def kasami() -> np.ndarray:
-    """Return the 520 codes of the large set: Gold codes alone, and plus every shift of w."""
+    """Return the 520 codes of the large set: Gold codes alone, and plus every shift of w.
+
+    w is u decimated by 9 and has period 7.
+    """
     w = m_sequence()[9 * np.arange(CHIPS) % CHIPS]
     codes = gold()
     return np.concatenate([codes, *(codes * (1 - 2 * np.roll(w, shift)) for shift in range(7))])

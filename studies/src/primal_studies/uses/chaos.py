@@ -48,7 +48,7 @@ _COLORS = {
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    study = Study(__doc__, argv)
+    study = Study(__file__, __doc__, argv)
     exponents = study.run("chaos-exponents", exponent_settings(study.chosen), measure_exponent)
     tuned = study.run("chaos-tuned", tuning_settings(study.chosen, exponents), tune)
     runs = study.run("chaos", test_settings(study.chosen, tuned), measure_valid_times)

@@ -43,7 +43,7 @@ _COLORS = {
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    study = Study(__doc__, argv)
+    study = Study(__file__, __doc__, argv)
     runs = study.run("fingerprints", hash_settings(study.chosen), measure_hash)
     back = study.run("fingerprints-back", back_settings(study.chosen), measure_back)
     return study.finish((score_table(runs), back_table(back)), partial(draw, runs))

@@ -44,7 +44,7 @@ _COLORS = dict(
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    study = Study(__doc__, argv)
+    study = Study(__file__, __doc__, argv)
     _library()
     tuned = study.run("kspace-tuned", tuning_settings(study.chosen), tune)
     runs = study.run("kspace", image_settings(study.chosen, tuned), measure_image)

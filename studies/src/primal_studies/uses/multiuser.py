@@ -53,7 +53,7 @@ _COLORS = dict(
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    study = Study(__doc__, argv)
+    study = Study(__file__, __doc__, argv)
     bits = study.run("multiuser", bit_settings(study.chosen), measure_bits)
     active = study.run("multiuser-active", active_settings(study.chosen), measure_active)
     tables = check_table(bits), load_table(bits), noise_table(bits), active_table(active)

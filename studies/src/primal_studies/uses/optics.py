@@ -37,7 +37,7 @@ FAMILIES = ("prime", "random")
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the tables, draw, and return the runs."""
-    study = Study(__doc__, argv)
+    study = Study(__file__, __doc__, argv)
     runs = study.run("optics", correlator_settings(study.chosen), measure_correlator)
     kernels = study.run("optics-kernel", kernel_settings(study.chosen), measure_kernel)
     tables = correlator_table(runs), coherence_table(runs), kernel_table(kernels)

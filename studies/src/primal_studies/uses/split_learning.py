@@ -62,7 +62,7 @@ _MAPS = ("public", "public, 2 bits")  # whose strongest attacker is the lattice 
 
 def main(argv: Sequence[str] | None = None) -> list[Settings]:
     """Measure, print the table, draw, and return the runs."""
-    study = Study(__doc__, argv)
+    study = Study(__file__, __doc__, argv)
     for data in ("digits",) if study.chosen.quick else tuple(WIDTHS):
         try:
             load(data)
