@@ -19,6 +19,7 @@ from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import (
     DataError,
+    MemoryLimitError,
     NotInvertibleError,
     ParameterError,
     SpecError,
@@ -172,7 +173,8 @@ class PrimeFeatures(
         m = self._new_map(X.shape[1], gamma, None, width, kernel)
         if m.form == "offset":
             center = _rounded_center(X, weights, low, high)
-            m = self._new_map(X.shape[1], gamma, center)
+            with raised_as(DataError, "the mean of X", keep=(MemoryLimitError,)):
+                m = self._new_map(X.shape[1], gamma, center)
         self.data_min_, self.data_max_, self.n_samples_seen_ = low, high, X.shape[0]
         self._set_map(m)
         return self
