@@ -78,14 +78,14 @@ def whole_number(name: str, value: object, *, least: int = 0, most: int | None =
     return number
 
 
-def even_dimension(D: object, *, or_else: str = "") -> int:
+def even_dimension(D: object, *, name: str = "D", or_else: str = "") -> int:
     """Return D as an even int of at least 2; the advice for an odd one may end with `or_else`."""
-    number = whole_number("D", D, least=1)
+    number = whole_number(name, D, least=1)
     if number % 2:
         alternatives = f"{number - 1} or {number + 1}" if number > 1 else "2"
         raise ParameterError(
-            f"D must be even (cosines and sines come in pairs), got {number}: use {alternatives}"
-            f"{or_else}."
+            f"{name} must be even (cosines and sines come in pairs), got {number}: use "
+            f"{alternatives}{or_else}."
         )
     return number
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import primal
-from primal.errors import DataError, NotInvertibleError
+from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.kernels import on
 
 X = np.random.default_rng(1).normal(size=(20, 3))
@@ -26,6 +26,32 @@ def test_a_column_without_a_part_cannot_be_decoded():
 def test_a_center_is_checked_in_both_forms(center, form):
     with pytest.raises(DataError, match="center"):
         primal.KernelPrime(3, 16, form=form, center=center)
+
+
+@pytest.mark.parametrize(
+    ("gamma", "center", "said"),
+    [
+        (1.0, [1e10, 0.0, 0.0], r"^center holds a value of size 1e\+10,"),
+        ([1.0, 2.0, 3.0], [0.0, 0.0, -1e10], r"^center, times m\.input_scales, holds a value"),
+        ([1e30, 1.0, 1.0], [1e300, 0.0, 0.0], r"^center, times m\.input_scales, holds inf"),
+    ],
+)
+def test_a_center_has_phases(gamma, center, said):
+    with pytest.raises(DataError, match=said):
+        primal.KernelPrime(3, 4, gamma=gamma, form="offset", center=center)
+    # Pairs have no use for it.
+    assert primal.KernelPrime(3, 8, gamma=gamma, center=center).center is None
+
+
+@pytest.mark.parametrize("method", ["growable", "lattice"])
+def test_amplitudes_fit_float32(method):
+    m = primal.KernelPrime(3, 16, gamma=0.1, method=method)
+    for wrong in (1e39, 2.5e37, 0.0, -1.0, np.nan, np.inf, "a"):
+        with pytest.raises(ParameterError, match=r"^amplitude .*between 0 and 2\.5e\+37, got"):
+            m.with_amplitude(wrong)
+    with pytest.raises(ParameterError, match="amplitude"):
+        primal.from_spec(m.spec | {"amplitude": 1e39})
+    assert np.isfinite(m.with_amplitude(2.4e37).encode(X)).all()
 
 
 def test_phases_are_relative_to_a_point_that_has_some():

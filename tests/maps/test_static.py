@@ -253,17 +253,19 @@ class TestSpacing:
     def test_the_papers_codes_keep_their_spec(self):
         """Its fingerprints are those of specs without the fields of grids."""
         assert set(StaticPrime(8).spec) == {"type", "version", "D", "sigma", "start", "layout"}
-        assert StaticPrime(8, spacing="raw", base=7.0) == StaticPrime(8)
+        assert StaticPrime(8, spacing="raw", base=10000.0) == StaticPrime(8)
 
-    @pytest.mark.parametrize("spacing", ["log", "rotary", "kronecker"])
-    def test_specs_of_the_others(self, spacing):
-        s = StaticPrime(8, spacing=spacing, base=500.0)
+    @pytest.mark.parametrize(
+        ("spacing", "base"), [("log", 500.0), ("rotary", 500.0), ("kronecker", 10000.0)]
+    )
+    def test_specs_of_the_others(self, spacing, base):
+        s = StaticPrime(8, spacing=spacing, base=base)
         again = primal.from_spec(json.loads(json.dumps(s.spec)))
         assert again == s == pickle.loads(pickle.dumps(s))
         assert hash(again) == hash(s)
         assert again.fingerprint == s.fingerprint
         assert s != StaticPrime(8)
-        assert f"spacing='{spacing}', base=500.0" in repr(s)
+        assert f"spacing='{spacing}', base={base}" in repr(s)
         with pytest.raises(primal.errors.SpecError, match="lacks base"):
             primal.from_spec({name: v for name, v in s.spec.items() if name != "base"})
         with pytest.raises(primal.errors.SpecError, match="has spacing"):
@@ -310,6 +312,9 @@ class TestSpacing:
             ({"spacing": "log", "trained_length": 64, "turning": 0.0}, "turning must"),
             ({"spacing": "log", "turning": 0.5}, "turning goes with trained_length, got 0.5"),
             ({"frequencies": [0.1] * 4, "start": 1}, "without start"),
+            ({"frequencies": [0.1] * 4, "base": 5.0}, r"without start, base.*5\.0"),
+            ({"base": 5.0}, r'5\.0 with "raw".*leave it out'),
+            ({"spacing": "kronecker", "base": 5.0}, r'5\.0 with "kronecker".*leave it out'),
             ({"frequencies": [0.1, 0.2, np.nan, 0.3]}, "frequencies holds nan"),
         ],
     )

@@ -8,7 +8,7 @@ pytest.importorskip("sklearn")
 from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels
 
-from primal.errors import PrimalError
+from primal.errors import DataError, PrimalError
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,
@@ -38,6 +38,14 @@ BROKEN = [
         {"kernel": kernels.RBF(1e-50) + kernels.WhiteKernel(1.0)},
     ),
 ]
+
+
+def test_offsets_are_counted_from_a_mean_that_has_phases():
+    features = PrimeFeatures(4, form="offset", gamma=1.0)
+    with pytest.raises(DataError, match=r"^the mean of X: center holds a value of size 1e\+12"):
+        features.fit(X + 1e12)
+    with pytest.raises(NotFittedError):
+        features.transform(X)
 
 
 def answer(estimator):

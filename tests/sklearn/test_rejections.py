@@ -180,6 +180,8 @@ class TestCodes:
     def test_ngrams_follow_their_parameters(self):
         ngrams = PrimeNgrams(16).fit(["abcd"])
         assert ngrams.set_params(n_components=32).transform(["abcd"]).shape == (1, 32)
+        with pytest.raises(ParameterError, match=r"^n_components must be even.* use 14 or 16"):
+            PrimeNgrams(15).fit(["abcd"])
         with pytest.raises(ParameterError, match="at most 16"):
             ngrams.set_params(n=17).transform(["abcd"])
 

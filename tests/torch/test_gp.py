@@ -198,7 +198,7 @@ def test_other_kernels_are_refused(kernel):
 
 
 def test_bad_arguments():
-    with pytest.raises(ParameterError, match="must be even"):
+    with pytest.raises(ParameterError, match=r"^num_outputs must be even"):
         gen_prime_features(kernels.RBFKernel(), 2, 63)
     with pytest.raises(ParameterError, match="num_samples"):
         PrimeKernel(0)

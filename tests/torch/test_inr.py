@@ -92,7 +92,7 @@ def test_it_fits_what_plain_coordinates_do_not(body):
         ({"sigma": 1.0, "samples_per_unit": 5}, ParameterError, "one of the two"),
         ({"samples_per_unit": 0}, ParameterError, "samples_per_unit must"),
         ({"samples_per_unit": math.nan}, ParameterError, "samples_per_unit must"),
-        ({"sigma": 1.0, "n_features": 7}, ParameterError, "even"),
+        ({"sigma": 1.0, "n_features": 7}, ParameterError, "^n_features must be even"),
         ({"sigma": 1.0, "n_hidden": 0}, ParameterError, "n_hidden"),
         ({"sigma": 1.0, "width": 0}, ParameterError, "width"),
         ({"sigma": 1.0, "body": "gelu"}, ParameterError, "gelu"),

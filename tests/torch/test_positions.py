@@ -20,6 +20,7 @@ import primal.torch as pt  # noqa: E402
 from primal.maps import LAYOUTS  # noqa: E402
 from primal.torch import (  # noqa: E402
     PrimePositions,
+    PrimeStateCell,
     rotary,
     rotate,
 )
@@ -121,6 +122,20 @@ class TestBothDoors:
         np.testing.assert_array_equal(found.view(np.uint32), table.view(np.uint32))
         m = primal.StaticPrime(32, **({"spacing": "log", "layout": "interleaved"} | options))
         np.testing.assert_array_equal(found.view(np.uint32), m.encode(t).view(np.uint32))
+
+    @pytest.mark.parametrize("spacing", ["raw", "kronecker"])
+    def test_a_base_without_effect_is_rejected(self, spacing):
+        sklearn = pytest.importorskip("primal.sklearn", reason="scikit-learn is not installed")
+        options = {"spacing": spacing, "base": 500.0}
+        for make in (
+            lambda: PrimePositions(32, **options),
+            lambda: PrimeStateCell(3, 8, **options),
+            lambda: sklearn.PrimePositions(32, **options).fit([[1]]),
+        ):
+            with pytest.raises(
+                primal.errors.ParameterError, match=r"base .*got 500\.0 with.*leave it out"
+            ):
+                make()
 
 
 class TestRotary:

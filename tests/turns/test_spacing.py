@@ -77,6 +77,8 @@ class TestSpacing:
             ({"k": 4, "start": 2}, "leave it out"),
             ({"k": 4, "base": 1.0}, "base must lie above 1 and up to 1e15, got 1.0"),
             ({"k": 4, "base": np.ones(2), "trained_length": 64}, "base must be a number"),
+            ({"k": 4, "spacing": "raw", "base": 5.0}, 'base .*"raw".*leave it out'),
+            ({"k": 4, "spacing": "kronecker", "base": 5.0}, 'base .*"kronecker".*leave it out'),
             ({"k": 5000}, "at most 4096 frequencies, got 5000"),
             ({"k": 4, "sigma": -1.0}, "sigma must be positive"),
         ],

@@ -2,6 +2,7 @@
 
 from primal.maps._choice import FORMS as FORMS
 from primal.maps._common import DTYPES as DTYPES
+from primal.maps._common import LARGEST_AMPLITUDE as LARGEST_AMPLITUDE
 from primal.maps._common import LAYOUTS as LAYOUTS
 from primal.maps._common import PRECISIONS as PRECISIONS
 from primal.maps._dynamic import DynamicPrime as DynamicPrime

@@ -18,6 +18,7 @@ T = TypeVar("T")
 LAYOUTS = ("block", "interleaved")
 PRECISIONS = ("exact", "fast")
 DTYPES = ("float32", "float64")
+LARGEST_AMPLITUDE = 1e38  # below the largest float32
 _DTYPES = {name: np.dtype(name) for name in DTYPES}
 # Slices of rows with about a million entries: converted copies stay at a few MB.
 blocks = partial(row_blocks, n_entries=1 << 20)

@@ -352,17 +352,18 @@ class DynamicPrime:
     def _inverse(self) -> LinearInverse:
         return LinearInverse(self._basis)
 
-    def _checked_rows(self, x: object) -> tuple[np.ndarray, tuple[int, ...]]:
+    def _checked_rows(self, x: object, name: str = "x") -> tuple[np.ndarray, tuple[int, ...]]:
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
-        array, largest = sized_array("x", x, last=self.d)
+        array, largest = sized_array(name, x, last=self.d)
         rows = array.reshape(-1, self.d)
         log2_limit = LARGEST_FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
         allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
         # A normalised row has no entry above sqrt(d).
         if len(rows) and (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
             worst = int(np.argmax(np.abs(rows))) // self.d
+            place = f"row {worst} of x" if name == "x" else name
             raise DataError(
-                f"row {worst} of x holds a value of size {largest:.3g}, for which a phase can pass "
+                f"{place} holds a value of size {largest:.3g}, for which a phase can pass "
                 f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
                 f"{allowed:.3g}, or lower sigma (of a kernel: gamma)."
             )

@@ -13,9 +13,9 @@ from primal._checks import (
     flag,
     one_of,
     output_array,
-    positive_scale,
     raised_as,
     real_array,
+    real_number,
     whole_number,
 )
 from primal._lazy import cached_property
@@ -25,7 +25,14 @@ from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.kernels import KernelBasis, KernelSum, cannot_grow, kernel_matrix, spread_rows
 from primal.maps._choice import Choice
-from primal.maps._common import LAYOUTS, PRECISIONS, blocks, output_dtype, read_only
+from primal.maps._common import (
+    LARGEST_AMPLITUDE,
+    LAYOUTS,
+    PRECISIONS,
+    blocks,
+    output_dtype,
+    read_only,
+)
 from primal.maps._dynamic import DynamicPrime
 from primal.turns import increments, round_turns, static_turns
 
@@ -124,7 +131,9 @@ class KernelPrime:
         self._center = None
         if center is not None:
             point = self._point("center", center)
-            self._center = tuple(point.tolist()) if self.form == "offset" else None
+            if self.form == "offset":
+                self._require_phases("center", point)
+                self._center = tuple(point.tolist())
 
     d = read_only[int]("_choice.d", "Number of inputs.")
     D = read_only[int]("_choice.D", "Number of features.")
@@ -275,8 +284,7 @@ class KernelPrime:
         middle = np.zeros(self.d)
         if around is not None:
             middle = self._point("around", around)
-            with raised_as(DataError, "around", keep=()):
-                self.turns(middle)  # has phases
+            self._require_phases("around", middle)
             phases = phases - self.basis.table.product(self._scaled(middle)[None])[0, :k]
             phases -= np.rint(phases)
         x = inverse(phases)
@@ -393,7 +401,9 @@ class KernelPrime:
         amplitude = given.pop("amplitude")
         made = cls(**given)
         if amplitude is not None:
-            made._amplitude = positive_scale("amplitude", amplitude)
+            # A feature is at most the length of its row, amplitude * sqrt(D / 2), weighted or not.
+            largest = LARGEST_AMPLITUDE / math.sqrt(made.D)
+            made._amplitude = real_number("amplitude", amplitude, above=0.0, below=largest)
         return made
 
     def _fields(self) -> dict[str, Any]:
@@ -443,6 +453,11 @@ class KernelPrime:
         if point.ndim != 1:
             raise DataError(f"{name} must have shape ({self.d},), got {point.shape}.")
         return point.astype(np.float64)
+
+    def _require_phases(self, name: str, point: np.ndarray) -> None:
+        what = name if self.input_scales is None else f"{name}, times m.input_scales,"
+        with np.errstate(over="ignore"):
+            self.map._checked_rows(self._scaled(point), what)
 
     def _scaled(self, x: np.ndarray) -> np.ndarray:
         return x if self.input_scales is None else x * self.input_scales

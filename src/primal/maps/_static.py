@@ -23,7 +23,14 @@ from primal.decoding import PositionDecoder, have_phases, phases_of, position_de
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps._common import LAYOUTS, blocks, output_dtype, read_only
-from primal.turns import GRIDS, LARGEST_COUNT, SPACINGS, frequency_increments, spaced_increments
+from primal.turns import (
+    GRIDS,
+    LARGEST_COUNT,
+    SPACINGS,
+    USUAL_BASE,
+    frequency_increments,
+    spaced_increments,
+)
 
 _FIELDS = ("D", "sigma", "start", "layout")
 GIVEN = "given"  # the spacing of frequencies from elsewhere
@@ -86,7 +93,7 @@ class StaticPrime:
         start: int = 0,
         layout: str = "block",
         spacing: str = "raw",
-        base: float = 10000.0,
+        base: float = USUAL_BASE,
         trained_length: int | None = None,
         turning: float | None = None,
         frequencies: object = None,
@@ -97,6 +104,7 @@ class StaticPrime:
         self._layout = one_of("layout", layout, LAYOUTS)
         self._spacing = one_of("spacing", spacing, SPACINGS)
         self._base = positive_scale("base", base)
+        other_base = None if self._base == USUAL_BASE else self._base
         self._trained_length, self._turning = trained_length, turning
         if trained_length is not None:
             self._trained_length = whole_number("trained_length", trained_length)
@@ -105,14 +113,15 @@ class StaticPrime:
         self._frequencies: tuple[float, ...] | None = None
         if frequencies is not None:
             f = np.asarray(real_array("frequencies", frequencies, last=self._D // 2), np.float64)
-            others = (start or None, trained_length, turning)
+            others = (start or None, other_base, trained_length, turning)
             if f.ndim != 1 or any(value is not None for value in others):
                 raise ParameterError(
                     f"frequencies must have shape ({self._D // 2},) and come without start, "
-                    f"trained_length and turning, got shape {f.shape} and {others}."
+                    f"base, trained_length and turning, got shape {f.shape} and {others}."
                 )
             self._frequencies, self._spacing = tuple(f.tolist()), GIVEN
-        if self._spacing in GRIDS or trained_length is not None or turning is not None:
+        options = (other_base, trained_length, turning)
+        if self._spacing in GRIDS or any(value is not None for value in options):
             _ = self.increments  # checks what goes together
         elif self._start + self._D // 2 > LARGEST_COUNT:
             raise ParameterError(

@@ -17,9 +17,15 @@ from sklearn.utils.validation import check_array, check_is_fitted
 from primal._checks import raised_as, whole_number
 from primal._hash import array_values, stable_position
 from primal.codebooks import gram_statistics
-from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.maps import StaticPrime
-from primal.sklearn._contract import SpecMixin, checked_by_host, columns, validate_data
+from primal.sklearn._contract import (
+    SpecMixin,
+    checked_by_host,
+    column_range,
+    columns,
+    validate_data,
+)
 from primal.turns import GRIDS
 
 # Beyond this a float no longer holds every integer.
@@ -196,9 +202,8 @@ class PrimePositions(ColumnCodes):
 
     def _restore(self, fitted: dict[str, Any]) -> None:
         self.map_ = self._map(self.n_components)
-        self.data_min_ = columns("data_min_", fitted["data_min_"], np.int64)
+        self.data_min_, self.data_max_ = column_range(fitted, np.int64)
         self.n_features_in_ = len(self.data_min_)
-        self.data_max_ = columns("data_max_", fitted["data_max_"], np.int64, self.n_features_in_)
 
     def _positions(self, X: Any, *, reset: bool) -> np.ndarray:
         try:
@@ -310,6 +315,8 @@ class PrimeHasher(ColumnCodes):
     def _restore(self, fitted: dict[str, Any]) -> None:
         self.map_ = self._map(self.n_components)
         self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
+        if not self._seen:
+            raise SpecError("_seen must hold the categories of one column at least, got none.")
         self.n_features_in_ = len(self._seen)
 
     def _note(self, t: np.ndarray, *, first: bool) -> None:

@@ -164,6 +164,20 @@ def columns(name: str, values: Any, dtype: type, n: int | None = None) -> np.nda
     return found
 
 
+def column_range(
+    fitted: Mapping[str, Any], dtype: type, n: int | None = None
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the least and the largest number of each column, of a spec."""
+    low = columns("data_min_", fitted["data_min_"], dtype, n)
+    high = columns("data_max_", fitted["data_max_"], dtype, len(low))
+    if (low > high).any():
+        j = int(np.argmax(low > high))
+        raise SpecError(
+            f"data_min_ must not exceed data_max_, got {low[j]} and {high[j]} in column {j}."
+        )
+    return low, high
+
+
 def plain(value: Any) -> Any:
     """Return a parameter or a fitted value as JSON values."""
     if hasattr(value, "spec"):

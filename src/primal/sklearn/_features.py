@@ -19,6 +19,7 @@ from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import (
     DataError,
+    MemoryLimitError,
     NotInvertibleError,
     ParameterError,
     SpecError,
@@ -37,7 +38,7 @@ from primal.maps import KernelPrime
 from primal.sklearn._contract import (
     SpecMixin,
     checked_by_host,
-    columns,
+    column_range,
     numpy_and_back,
     validate_data,
     weighted_rows,
@@ -172,7 +173,8 @@ class PrimeFeatures(
         m = self._new_map(X.shape[1], gamma, None, width, kernel)
         if m.form == "offset":
             center = _rounded_center(X, weights, low, high)
-            m = self._new_map(X.shape[1], gamma, center)
+            with raised_as(DataError, "the mean of X", keep=(MemoryLimitError,)):
+                m = self._new_map(X.shape[1], gamma, center)
         self.data_min_, self.data_max_, self.n_samples_seen_ = low, high, X.shape[0]
         self._set_map(m)
         return self
@@ -299,8 +301,7 @@ class PrimeFeatures(
             raise SpecError(f"the map behind features is a KernelPrime, got {type(m).__name__}.")
         self._set_map(m)
         self.n_features_in_ = m.d
-        self.data_min_ = columns("data_min_", fitted["data_min_"], float, m.d)
-        self.data_max_ = columns("data_max_", fitted["data_max_"], float, m.d)
+        self.data_min_, self.data_max_ = column_range(fitted, float, m.d)
         self.n_samples_seen_ = whole_number("n_samples_seen_", fitted["n_samples_seen_"], least=1)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:

@@ -62,7 +62,7 @@ class PrimeNgrams(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimat
 
     def _check_parameters(self) -> None:
         whole_number("n", self.n, least=1, most=N_BLOCKS)
-        self._n_features_out = even_dimension(self.n_components)
+        self._n_features_out = even_dimension(self.n_components, name="n_components")
         require_blocks(self._n_features_out // 2, N_BLOCKS)
 
     def transform(self, X: Any) -> np.ndarray:

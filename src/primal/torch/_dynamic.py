@@ -65,6 +65,7 @@ class DynamicPrime(PrimeLayer):
 
     map_type = primal.maps.DynamicPrime
     _default_layout = "block"
+    _option_names = ("learnable_scale", "learnable_frequencies", *PrimeLayer._option_names)
 
     def __init__(
         self,

@@ -8,7 +8,7 @@ from itertools import pairwise
 import torch
 from torch import Tensor, nn
 
-from primal._checks import flag, one_of, real_number, require_memory, whole_number
+from primal._checks import even_dimension, flag, one_of, real_number, require_memory, whole_number
 from primal.errors import ParameterError
 from primal.torch import functional as F
 from primal.torch._dynamic import DynamicPrime
@@ -128,6 +128,7 @@ class PrimeINR(nn.Module):
         n_hidden = whole_number("n_hidden", n_hidden, least=1)
         width = whole_number("width", width, least=1)
         n_outputs = whole_number("n_outputs", n_outputs, least=1)
+        n_features = even_dimension(n_features, name="n_features")
         self.in_features, self.out_features = d, n_outputs
         self.features = DynamicPrime(
             d,
@@ -140,7 +141,6 @@ class PrimeINR(nn.Module):
             device=device,
             dtype=dtype,
         )
-        n_features = self.features.D
         require_memory(
             4 * width * (n_features + n_outputs + (n_hidden - 1) * width),
             f"a network of width = {width}, n_hidden = {n_hidden}, n_outputs = {n_outputs}",

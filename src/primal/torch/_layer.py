@@ -24,6 +24,7 @@ class PrimeLayer(nn.Module):
     """
 
     map_type: ClassVar[type]
+    _option_names: ClassVar[tuple[str, ...]] = ("device", "dtype")  # of `from_map`
 
     def _begin(
         self,
@@ -33,8 +34,14 @@ class PrimeLayer(nn.Module):
         *,
         device: torch.device | str | None = None,
         dtype: torch.dtype | None = None,
+        **unknown: Any,
     ) -> None:
         """Begin a layer of a map, or of None where frequencies were given."""
+        if unknown:
+            raise TypeError(
+                f"{type(self).__name__} has no option {', '.join(map(repr, unknown))}: beside what "
+                f"its map is made of, it takes {', '.join(self._option_names)}."
+            )
         nn.Module.__init__(self)
         self._spec = None if m is None else m.spec
         self.D, self.layout, self.frequency_range = D, layout, (0, D // 2)

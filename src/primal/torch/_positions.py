@@ -65,6 +65,8 @@ class PrimePositions(StaticPrime):
     (torch.Size([2, 8, 10, 64]), torch.bfloat16)
     """
 
+    _option_names = ("head_dim", *StaticPrime._option_names)
+
     def __init__(
         self,
         D: int,

@@ -10,6 +10,7 @@ from torch import Tensor
 
 from primal._checks import real_number, require_memory, whole_number
 from primal.errors import DataError, ParameterError
+from primal.maps import LARGEST_AMPLITUDE
 from primal.torch import _derivatives, _operators
 from primal.torch._eager import split_pairs
 from primal.torch._inputs import (
@@ -21,8 +22,6 @@ from primal.torch._inputs import (
     output_dtype,
 )
 from primal.torch._tables import SharedTable, frequency_table, increment_tensor
-
-_LARGEST_AMPLITUDE = 1e38  # below the largest float32
 
 __all__ = [
     "SharedTable",
@@ -261,8 +260,8 @@ def _features(
 ) -> Tensor:
     dtype = output_dtype(x.dtype if dtype is None and x.is_floating_point() else dtype)
     x = x if x.is_floating_point() else x.double()
-    if type(amplitude) is not float or not abs(amplitude) < _LARGEST_AMPLITUDE:
-        limits = {"above": -_LARGEST_AMPLITUDE, "below": _LARGEST_AMPLITUDE}
+    if type(amplitude) is not float or not abs(amplitude) < LARGEST_AMPLITUDE:
+        limits = {"above": -LARGEST_AMPLITUDE, "below": LARGEST_AMPLITUDE}
         amplitude = real_number("amplitude", amplitude, **limits)
     finish = (float(np.float32(amplitude)), is_interleaved(layout), dtype)
     return _derivatives.features(x, source, *quarter_turns, *finish)

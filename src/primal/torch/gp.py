@@ -138,7 +138,7 @@ class PrimeFeatureMap(nn.Module):
             scales.append(base.outputscale.detach())
             base = base.base_kernel
         name = _kernel_name(base)
-        self.num_outputs = even_dimension(num_outputs)
+        self.num_outputs = even_dimension(num_outputs, name="num_outputs")
         self.batch_shape = kernel.batch_shape
         # GPyTorch looks at those of the outermost kernel alone.
         self.register_buffer("active_dims", kernel.active_dims)

@@ -33,6 +33,7 @@ from primal.turns._spacing import BLOCK_SCALE as BLOCK_SCALE
 from primal.turns._spacing import GRIDS as GRIDS
 from primal.turns._spacing import N_BLOCKS as N_BLOCKS
 from primal.turns._spacing import SPACINGS, spaced_increments
+from primal.turns._spacing import USUAL_BASE as USUAL_BASE
 from primal.turns._spacing import block_increments as block_increments
 from primal.turns._spacing import require_blocks as require_blocks
 from primal.turns._stretch import frequency_increments, stretched_frequencies

@@ -39,7 +39,7 @@ _LARGEST_LOG_COUNT = 4096
 # Enough for all of them to follow one another from 2**18 on: 23,000 primes lie below it.
 _N_PRIMES = 28_000
 _LARGEST_BASE = 1e15
-_USUAL_BASE = 10000.0
+USUAL_BASE = 10000.0
 _USUAL_SHARE = 0.75
 
 N_BLOCKS = 16
@@ -56,7 +56,7 @@ def spaced_increments(
     *,
     sigma: float = 1.0,
     start: int = 0,
-    base: float = _USUAL_BASE,
+    base: float = USUAL_BASE,
     trained_length: int | None = None,
     turning: float | None = None,
 ) -> np.ndarray:
@@ -105,13 +105,18 @@ def spaced_increments(
     sigma = positive_scale("sigma", sigma)
     start = whole_number("start", start)
     ratio = positive_scale("base", base)
-    if trained_length is not None and (spacing != "log" or ratio != _USUAL_BASE):
+    if trained_length is not None and (spacing != "log" or ratio != USUAL_BASE):
         raise ParameterError(
             f'trained_length is for spacing "log", in place of base, got spacing {spacing!r} '
             f"and base {base!r}: leave those out."
         )
     if turning is not None and trained_length is None:
         raise ParameterError(f"turning goes with trained_length, got {turning!r} without it.")
+    if spacing not in GRIDS and ratio != USUAL_BASE:
+        raise ParameterError(
+            f'base spreads the frequencies of spacing "log" and "rotary", got {base!r} with '
+            f'"{spacing}", whose frequencies follow from its primes: leave it out.'
+        )
     if spacing == "raw":
         return increments(k, start=start, sigma=sigma)
     if spacing == "kronecker":
