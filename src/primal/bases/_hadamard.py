@@ -227,23 +227,21 @@ Table = FrequencyTable | HadamardTable
 
 
 def transform(rows: np.ndarray) -> np.ndarray:
-    """Return H times each row of integers of shape (n, m); a new array, sums wrap."""
-    n, m = rows.shape
-    half = 1
-    while half < m:
-        pairs = rows.reshape(n, m // (2 * half), 2, half)
+    """Return H times each row of numbers of shape (..., m); a new array, sums of integers wrap."""
+    shape, half = rows.shape, 1
+    while half < shape[-1]:
+        pairs = rows.reshape(-1, 2, half)
         rows = np.empty_like(pairs)
-        np.add(pairs[:, :, 0], pairs[:, :, 1], out=rows[:, :, 0])
-        np.subtract(pairs[:, :, 0], pairs[:, :, 1], out=rows[:, :, 1])
+        np.add(pairs[:, 0], pairs[:, 1], out=rows[:, 0])
+        np.subtract(pairs[:, 0], pairs[:, 1], out=rows[:, 1])
         half *= 2
-    return rows.reshape(n, m)
+    return rows.reshape(shape)
 
 
 def _rounds(rows: np.ndarray, signs: np.ndarray) -> np.ndarray:
     """Return H S3_b H S2_b H S1 of rows (n, m) for all blocks, shape (n, n_blocks m)."""
-    first = transform(rows * signs[0])
-    pairs = zip(signs[1::2], signs[2::2], strict=True)
-    return np.concatenate([transform(transform(first * s2) * s3) for s2, s3 in pairs], axis=1)
+    first = transform(rows * signs[0])[:, None]
+    return transform(transform(first * signs[1::2]) * signs[2::2]).reshape(len(rows), -1)
 
 
 def _product(a: np.ndarray, b: np.uint64) -> tuple[np.ndarray, np.ndarray]:

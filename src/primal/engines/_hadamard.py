@@ -20,11 +20,9 @@ def word_turns(words: np.ndarray, signs: np.ndarray, factors: np.ndarray) -> np.
     """
     padded = np.zeros((len(words), signs.shape[1]), dtype=words.dtype)
     padded[:, : words.shape[1]] = words
-    first = transform(_signed(padded, signs[0]))
-    parts = []
-    for second, third in zip(signs[1::2], signs[2::2], strict=True):
-        parts.append(transform(_signed(transform(_signed(first, second)), third)))
-    return np.concatenate(parts, axis=1) * factors
+    first = transform(_signed(padded, signs[0]))[:, None]
+    turns = transform(_signed(transform(_signed(first, signs[1::2])), signs[2::2]))
+    return turns.reshape(len(words), -1) * factors
 
 
 def hadamard_words(table: HadamardTable, x: np.ndarray) -> np.ndarray:
@@ -32,14 +30,12 @@ def hadamard_words(table: HadamardTable, x: np.ndarray) -> np.ndarray:
     k, d = table.shape
     high, low = (np.zeros((len(x), table.m), dtype=np.uint64) for _ in range(2))
     high[:, :d], low[:, :d] = table.words(x, 128)
-    first = _wide_transform(_wide_signed(high, low, table.signs[0]))
-    parts = []
-    for b in range(table.n_blocks):
-        once = _wide_transform(_wide_signed(*first, table.signs[1 + 2 * b]))
-        factors = table.factors[b * table.m : (b + 1) * table.m]
-        twice = _wide_transform(_wide_signed(*once, table.signs[2 + 2 * b]))
-        parts.append(_rounded_products(*twice, factors))
-    return np.concatenate(parts, axis=1)[:, table.skip : table.skip + k]
+    words = _wide_transform(_wide_signed(high, low, table.signs[0]))
+    for signs in (table.signs[1::2], table.signs[2::2]):  # of all blocks
+        high, low = (part.reshape(len(x), -1, table.m) for part in words)
+        words = _wide_transform(_wide_signed(high, low, signs))
+    high, low = (part.reshape(len(x), -1) for part in words)
+    return _rounded_products(high, low, table.factors)[:, table.skip : table.skip + k]
 
 
 def _signed(words: np.ndarray, signs: np.ndarray) -> np.ndarray:
@@ -56,19 +52,14 @@ def _wide_signed(
 
 def _wide_transform(words: tuple[np.ndarray, np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     high, low = words
-    n, m = low.shape
-    half = 1
-    while half < m:
-        shape = (n, m // (2 * half), 2, half)
-        a, b, c, d = (
-            part.reshape(shape)[:, :, i] for part, i in ((high, 0), (low, 0), (high, 1), (low, 1))
-        )
-        high, low = np.empty(shape, dtype=np.uint64), np.empty(shape, dtype=np.uint64)
-        low[:, :, 0], low[:, :, 1] = b + d, b - d
-        high[:, :, 0], high[:, :, 1] = a + c + (low[:, :, 0] < b), a - c - (b < d)
-        high, low = high.reshape(n, m), low.reshape(n, m)
+    shape, half = low.shape, 1
+    while half < shape[-1]:
+        (a, c), (b, d) = (np.moveaxis(part.reshape(-1, 2, half), 1, 0) for part in (high, low))
+        high, low = (np.empty((len(a), 2, half), dtype=np.uint64) for _ in range(2))
+        low[:, 0], low[:, 1] = b + d, b - d
+        high[:, 0], high[:, 1] = a + c + (low[:, 0] < b), a - c - (b < d)
         half *= 2
-    return high, low
+    return high.reshape(shape), low.reshape(shape)
 
 
 def _rounded_products(high: np.ndarray, low: np.ndarray, factors: np.ndarray) -> np.ndarray:
