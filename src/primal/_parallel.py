@@ -33,22 +33,21 @@ def n_threads() -> int:
 def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) -> None:
     """Call work(first, last) on pieces of the rows, several at a time.
 
-    Pieces have at least about `least_rows` rows. An error in any piece is raised here, after all
-    have ended.
+    Pieces have `least_rows` rows or several times as many; the last has the rest too. An error in
+    any piece is raised here, after all have ended.
 
     Each thread takes the next piece when it is done with one, not an equal share: for a while
     after a matrix product, threads of OpenBLAS spin on processors that ours need, and with equal
     shares everybody waited for the thread beside them.
     """
-    n_largest = n_rows // max(1, least_rows)
-    n_workers = max(1, min(n_threads(), n_largest))
+    n_parts = n_rows // least_rows
+    n_workers = max(1, min(n_threads(), n_parts))
     if n_workers == 1:
         work(0, n_rows)
         return
-    n_pieces = min(_PIECES_PER_THREAD * n_workers, n_largest)
-    # Some kernels take eight rows at a time, whether there are eight or not.
-    bounds = {n_rows * i // n_pieces & ~7 for i in range(n_pieces)} | {n_rows}
-    pieces = iter(list(pairwise(sorted(bounds))))
+    n_pieces = min(_PIECES_PER_THREAD * n_workers, n_parts)
+    starts = (n_parts * i // n_pieces * least_rows for i in range(n_pieces))
+    pieces = iter(list(pairwise((*starts, n_rows))))
 
     def work_on() -> None:
         for piece in pieces:  # a list's iterator gives every piece to one thread

@@ -2,28 +2,18 @@
 
 from __future__ import annotations
 
-import importlib.util
-from pathlib import Path
 from types import ModuleType
 
 import pytest
 from click.testing import CliRunner
+from tool_modules import tool_module
 
 from primal.bases._laws import KRONECKER_PRIMES
-
-_TOOL = Path(__file__).parents[2] / "tools" / "kronecker_primes.py"
 
 
 @pytest.fixture(scope="module")
 def tool() -> ModuleType:
-    if not _TOOL.exists():
-        pytest.skip("tools/ is not part of this installation")
-    spec = importlib.util.spec_from_file_location("kronecker_primes", _TOOL)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tool_module("kronecker_primes")
 
 
 @pytest.mark.slow

@@ -1,11 +1,10 @@
 """Codes that are not what a plan was made for, and batches that show it."""
 
-import importlib.util
 import warnings
-from pathlib import Path
 
 import numpy as np
 import pytest
+from tool_modules import tool_module
 
 import primal
 from primal import DynamicPrime
@@ -36,14 +35,6 @@ def phases(m: DynamicPrime, x: np.ndarray) -> np.ndarray:
 def whole_frequencies(k: int) -> DynamicPrime:
     """One input, with the frequencies 1, 2, ..., k."""
     return DynamicPrime(1, 2 * k, np.arange(1, k + 1) / np.sqrt(primal.primes(k)))
-
-
-def audit():
-    path = Path(__file__).parents[2] / "tools" / "audit_unique.py"
-    spec = importlib.util.spec_from_file_location("audit_unique", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 class TestErasedCodes:
@@ -278,7 +269,7 @@ class TestTheAudit:
     """A short version of tools/audit_unique.py."""
 
     def test_nothing_wrong_is_called_unique(self):
-        tool = audit()
+        tool = tool_module("audit_unique")
         for number, setting in enumerate(tool.SETTINGS):
             d, D, _, basis, *_ = setting
             # Predicting how often 256 loud phases of eight inputs succeed takes seconds: here are
@@ -288,9 +279,9 @@ class TestTheAudit:
                 found = tool.inside(setting, n, np.random.default_rng([7, number]))
                 assert found["wrong"] == found["warned"] == 0, setting
 
-    @pytest.mark.parametrize("kind", audit().BREAKAGES)
+    @pytest.mark.parametrize("kind", tool_module("audit_unique").BREAKAGES)
     def test_broken_codes_are_not_called_unique(self, kind):
-        tool = audit()
+        tool = tool_module("audit_unique")
         for number in (0, 3, 11, 27):
             setting = tool.SETTINGS[number]
             if tool.has_power(setting, kind):
@@ -299,7 +290,7 @@ class TestTheAudit:
                 assert found["warned"] == 1, setting
 
     def test_it_counts_wrong_results(self):
-        tool = audit()
+        tool = tool_module("audit_unique")
         x = uniform(3, 2)
         assert tool.near(x + 1e-3, x, np.full(2, 1e-3)).all()
         assert not tool.near(x + 0.02, x, np.full(2, 1e-3)).any()

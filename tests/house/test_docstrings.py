@@ -2,9 +2,9 @@
 
 import importlib.util
 import re
-from pathlib import Path
 
 import pytest
+from tool_modules import tool_module
 
 import primal
 
@@ -15,11 +15,7 @@ for _package in ("numpydoc", "sklearn", "torch", "gpytorch", "pyarrow", "torchhd
 
 @pytest.fixture(scope="module")
 def check():
-    path = Path(__file__).parents[2] / "tools" / "check_docstrings.py"
-    spec = importlib.util.spec_from_file_location("check_docstrings", path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return tool_module("check_docstrings")
 
 
 def test_nothing_is_missing(check):

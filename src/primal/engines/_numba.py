@@ -69,8 +69,9 @@ class NumbaEngine(NumpyEngine):
         def work(first: int, last: int) -> None:
             encode(x[first:last], out[first:last], numba_finish)
 
+        step = hadamard.ROWS if isinstance(table, HadamardTable) else 1
         with single_threaded_blas():
-            over_rows(len(x), _least_rows(table.shape[0]), work)
+            over_rows(len(x), _least_rows(table.shape[0], step), work)
 
     def write_phases(self, phases: np.ndarray, out: np.ndarray, finish: Finish) -> None:
         kernels.fast(phases, _kernel_finish(finish, phases.shape[1], out), out)
@@ -79,7 +80,7 @@ class NumbaEngine(NumpyEngine):
         if isinstance(table, HadamardTable):
             over_rows(
                 len(x),
-                _least_rows(table.shape[0]),
+                _least_rows(table.shape[0], hadamard.ROWS),
                 lambda first, last: hadamard.turns(
                     *_hadamard_arguments(table, x[first:last]), out[first:last]
                 ),
@@ -97,7 +98,7 @@ class NumbaEngine(NumpyEngine):
         weights, signs = (a.astype(v.dtype) for a in (table.weights, table.float_signs))
         over_rows(
             len(v),
-            _least_rows(table.shape[0]),
+            _least_rows(table.shape[0], hadamard.ROWS),
             lambda first, last: hadamard.adjoint(
                 v[first:last], weights, signs, table.skip, out[first:last]
             ),
@@ -244,8 +245,9 @@ def _prepare(table: FrequencyTable) -> None:
         getattr(table, name)
 
 
-def _least_rows(k: int) -> int:
-    return max(1, _LEAST_PHASES // k)
+def _least_rows(k: int, step: int = 1) -> int:
+    """Return how many rows are worth a thread, a multiple of those that a kernel takes at once."""
+    return -(-max(1, _LEAST_PHASES // k) // step) * step
 
 
 ENGINE = NumbaEngine()

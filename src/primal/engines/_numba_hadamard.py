@@ -31,6 +31,7 @@ from primal.engines._numba_butterflies import (
 )
 from primal.engines._numba_kernels import write_row, write_row64
 
+ROWS = 8  # that a kernel takes at once
 _U64 = np.uint64
 _U32 = np.uint32
 _ZERO, _ONE = _U64(0), _U64(1)
