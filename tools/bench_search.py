@@ -9,9 +9,11 @@ Prints the median of the rounds. FAISS settles no ties: it may return other rows
 from __future__ import annotations
 
 import importlib.util
+import os
 import statistics
 import time
 from collections.abc import Callable
+from functools import partial
 
 import click
 import numpy as np
@@ -35,9 +37,12 @@ def main(rows: int, dim: int, stored: str, queries: int, neighbors: int, rounds:
     index = Index.from_vectors(x, primal.DynamicPrime(16, dim, 0.1, basis="auto"), stored=stored)
     asked = index.encode(x[:queries] + 0.1 * generator.standard_normal((queries, 16)))
     names = installed_engines() if stored == "bits" else ("numpy",)
-    searches: dict[str, Callable[[], object]] = {
-        name: lambda name=name: index.search_codes(asked, neighbors, engine=name) for name in names
-    }
+
+    def by_engine(name: str) -> None:
+        os.environ["PRIMAL_ENGINE"] = name
+        index.search_codes(asked, neighbors)
+
+    searches: dict[str, Callable[[], object]] = {name: partial(by_engine, name) for name in names}
     if importlib.util.find_spec("faiss") and "phase" not in stored:
         import faiss
 

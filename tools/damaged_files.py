@@ -98,7 +98,7 @@ def _make_parquet(folder: Path) -> None:
 
 
 def _use_parquet(folder: Path) -> None:
-    Index.from_parquet(folder / "codes.parquet").search(_X[:2], 1)
+    pipeline.load_index(folder / "codes.parquet").search(_X[:2], 1)
 
 
 def _map() -> primal.DynamicPrime:
@@ -209,7 +209,7 @@ LOADERS = (
             SAVERS[:4], (_use_items, _use_pairs, _use_sequence, _use_index), strict=True
         )
     ),
-    Loader("parquet index", _make_parquet, _use_parquet),
+    Loader("parquet index", _make_parquet, _use_parquet, primal.PrimalError),
     Loader("decoder cache", _make_reduction, _use_reduction, ()),
     Loader("specs", _make_specs, _use_specs, primal.PrimalError),
     Loader("pipeline", _make_output, _use_output, primal.PrimalError),

@@ -16,7 +16,9 @@ same rows. The deviation is printed as `predict` returns it, with the noise of a
 that of the function alone.
 
 Foresight: `posterior_error_` over the error of the mean that it estimates, in cases drawn at random
-over kernels, laws, numbers of columns, features and rows, and noise.
+over kernels, laws, numbers of columns, features and rows, and noise. Beside it how the features in
+use compare with growable ones in the same cases: errors of the mean, and the divergence of
+predictions from the exact ones.
 """
 
 from __future__ import annotations
@@ -26,9 +28,11 @@ import os
 import time
 import warnings
 from functools import partial
+from unittest import mock
 
 import numpy as np
 from scipy import linalg
+from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
@@ -36,6 +40,7 @@ from primal._parallel import single_threaded_blas
 from primal.errors import NumericalWarning
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn._evidence import feature_blocks
+from primal.sklearn._posterior_maps import growable_map
 
 NOISE, D = 0.01, 1024
 
@@ -101,9 +106,19 @@ def distance(kernel, d: int, D: int, n: int) -> list[float]:
     return [error, *apart, ours.posterior_error_]
 
 
+def apart(model, exact, new: np.ndarray) -> tuple[float, float]:
+    """Return the error of the mean and the divergence of predictions (Kullback and Leibler)."""
+    (mean, std), (exact_mean, exact_std) = (m.predict(new, return_std=True) for m in (model, exact))
+    squares, ratio = np.square(mean - exact_mean), std[:, 0] / exact_std[:, 0]
+    each = (
+        np.log(ratio) - 0.5 + 0.5 * (1.0 + squares.mean(axis=1) / exact_std[:, 0] ** 2) / ratio**2
+    )
+    return float(np.sqrt(squares.mean())), float(each.mean())
+
+
 def foresight(n_cases: int) -> None:
     """Print quantiles of estimated over true errors of the mean, and how often warnings are due."""
-    random, shares, right = np.random.default_rng(19), [], 0
+    random, shares, right, gains = np.random.default_rng(19), [], 0, []
     laws = (random.standard_normal, random.random, random.standard_exponential)
     for _ in range(n_cases):
         d, n = int(random.integers(1, 13)), int(random.integers(100, 1500))
@@ -114,11 +129,17 @@ def foresight(n_cases: int) -> None:
         law = laws[random.integers(len(laws))]
         X, new = law(size=(n, d)), law(size=(500, d))
         y = linalg.cholesky(kernel(X), lower=True) @ random.standard_normal((n, 8))
+        model = PrimeGaussianProcessRegressor(kernel, n_components=D, optimizer=None)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", NumericalWarning)
-            ours = PrimeGaussianProcessRegressor(kernel, n_components=D, optimizer=None).fit(X, y)
+            ours = clone(model).fit(X, y)
+            with mock.patch("primal.sklearn._gaussian_process.posterior_map", growable_map):
+                growable = clone(model).fit(X, y)
         theirs = GaussianProcessRegressor(kernel, optimizer=None).fit(X, y)
-        error = float(np.sqrt(np.square(ours.predict(new) - theirs.predict(new)).mean()))
+        error, divergence = apart(ours, theirs, new)
+        if ours.map_.method != "growable":
+            other, other_divergence = apart(growable, theirs, new)
+            gains.append((error / other, divergence / other_divergence))
         right += (error > 0.1) == (ours.posterior_error_ > 0.1)
         if error > 1e-3:
             shares.append(ours.posterior_error_ / error)
@@ -128,11 +149,15 @@ def foresight(n_cases: int) -> None:
         f"  {least:.2f} at least, 5 % {low:.2f}, median {middle:.2f}, 95 % {high:.2f}, {most:.2f}"
     )
     print(f"  on the right side of 0.1: {right} of {n_cases}")
+    print(f"{len(gains)} cases on a lattice, over growable features: 5 %, median, 95 %, most")
+    for name, found in zip(("error of the mean", "divergence"), np.transpose(gains), strict=True):
+        shown = "  ".join(f"{q:.2g}" for q in np.quantile(found, [0.05, 0.5, 0.95, 1.0]))
+        print(f"  {name:<20}{shown}")
 
 
 def all_costs(n: int, n_rounds: int) -> None:
     os.environ["PRIMAL_THREADS"] = "1"
-    for d in (1, 2, 3, 4, 8):
+    for d in (1, 2, 3, 4, 5, 6, 8):
         with single_threaded_blas():
             found = costs(n, D, d, n_rounds)
         for name, time_s in found.items():

@@ -51,7 +51,7 @@ def setting_up() -> None:
     for d, D in ((50, 256), (100, 512), (128, 512), (200, 1024)):
         x = np.random.default_rng(0).standard_normal((300, d))
         m = KernelPrime(d, D, gamma=scale_gamma(x), form="pair")
-        prior = Extent.of(x, m.frequencies).box  # type: ignore[union-attr]
+        prior = Extent.of(x, m.frequencies).box()  # type: ignore[union-attr]
         start = time.perf_counter()
         m.decode_plan(prior=prior, cache=False)
         print(f"{d} inputs, D = {D}: set up in {time.perf_counter() - start:.1f} s", flush=True)

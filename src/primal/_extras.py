@@ -22,17 +22,13 @@ _PACKAGES = {
 }
 
 
-def install_hint(package: str, extra: str | None = None) -> str:
+def install_hint(package: str) -> str:
     """Return the command that installs an optional package, given by its import name."""
-    return f"pip install '{_DISTRIBUTION}[{extra or _PACKAGES[package][1]}]'"
+    return f"pip install '{_DISTRIBUTION}[{_PACKAGES[package][1]}]'"
 
 
-def require(module: str, what: str, *, extra: str | None = None) -> Any:
-    """Import an optional module and return it, or raise MissingPackageError.
-
-    `what` needs it, the subject of the sentence; `extra` is given where another than the usual
-    one has it too.
-    """
+def require(module: str, what: str) -> Any:
+    """Import an optional module and return it, or raise MissingPackageError: `what` needs it."""
     try:
         return importlib.import_module(module)
     except ImportError as error:
@@ -40,6 +36,6 @@ def require(module: str, what: str, *, extra: str | None = None) -> Any:
         name = _PACKAGES[package][0]
         absent = isinstance(error, ModuleNotFoundError) and error.name in (package, module)
         reason = "" if absent else f", which is installed and cannot be imported ({error})"
-        raise MissingPackageError(
-            f"{what} needs {name}{reason}: {install_hint(package, extra)}."
-        ) from (None if absent else error)
+        raise MissingPackageError(f"{what} needs {name}{reason}: {install_hint(package)}.") from (
+            None if absent else error
+        )

@@ -23,7 +23,7 @@ import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache
+from functools import cache, partial
 from types import ModuleType
 from typing import Any
 from weakref import WeakSet
@@ -126,34 +126,22 @@ def _take(lock: Any) -> None:
     lock.acquire()
 
 
-def _after_fork_in_parent() -> None:
+def _after_fork(in_child: bool) -> None:
     try:
-        for _, in_parent, _ in _around:
-            in_parent()
+        for _, *hooks in _around:
+            hooks[in_child]()
     finally:
-        _give_back()
-
-
-def _after_fork_in_child() -> None:
-    try:
-        for _, _, in_child in _around:
-            in_child()
-    finally:
-        _give_back()
-        # The child has one thread; the locks of the others are never asked for again.
-        _blas_locks.clear()
-        _blas_locks.add(_own.lock)
-
-
-def _give_back() -> None:
-    while _taken:
-        with suppress(RuntimeError):  # it was interrupted before it could be taken
-            _taken.pop().release()
+        while _taken:
+            with suppress(RuntimeError):  # it was interrupted before it could be taken
+                _taken.pop().release()
+        if in_child:  # it has one thread: the locks of the others are never asked for again
+            _blas_locks.clear()
+            _blas_locks.add(_own.lock)
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(
         before=_before_fork,
-        after_in_parent=_after_fork_in_parent,
-        after_in_child=_after_fork_in_child,
+        after_in_parent=partial(_after_fork, False),
+        after_in_child=partial(_after_fork, True),
     )

@@ -290,7 +290,7 @@ def test_a_wrong_certificate_does_not_verify():
         kind = "static"
 
         def _evidence(self):
-            return Evidence(0.01, (0, 1), 0.01, "closed form: none")
+            return Evidence(0.01, (0, 1), "closed form: none")
 
     honest = codebook(50, 8, kind="static")
     cb = Boaster(honest.encode(range(50), dtype="float64"))

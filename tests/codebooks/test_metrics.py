@@ -11,7 +11,6 @@ from primal.codebooks import (
     codebook,
     gram_statistics,
     lag_cosines,
-    optimality_ratio,
     toeplitz_statistics,
 )
 from primal.codebooks._toeplitz import dirichlet, lag_products
@@ -151,9 +150,10 @@ def test_worst_lags_of_long_scans(D, N, lag, g):
 
 
 def test_figures_of_merit():
-    assert optimality_ratio(0.25, 1000, 64) == pytest.approx(0.25 / bounds.welch(1000, 64))
-    assert optimality_ratio(0.0, 10, 64) == 1.0
-    assert optimality_ratio(0.1, 10, 64) == math.inf
+    found = codebook(1000, 64, kind="kerdock").certificate
+    assert found.ratio == pytest.approx(0.125 / bounds.welch(1000, 64))
+    assert codebook(10, 64, kind="orthonormal").certificate.ratio == 1.0
+    assert codebook(10, 64, kind="static").certificate.ratio == math.inf
 
 
 def test_gram_statistics_of_a_codebook_and_of_blocks(monkeypatch):

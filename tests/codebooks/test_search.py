@@ -133,7 +133,7 @@ def test_a_target_has_the_coherence_that_it_claims():
     lags = np.arange(1, target.P)
     angles = 2 * np.pi * (lags[:, None] * np.array(target.numerators) % target.P) / target.P
     assert np.abs(np.cos(angles).mean(axis=1)).max() == pytest.approx(target.coherence, abs=1e-9)
-    shadow = Shadow.of_cosets(250, 32, "real", SearchBudget(300))
+    shadow = Shadow.of_cosets(250, 32, SearchBudget(300))
     assert shadow.certificate.coherence == pytest.approx(target.coherence, rel=0.04)
 
 
@@ -159,7 +159,7 @@ def test_shadow_primes_follow_their_targets():
 
 
 def test_singer_shadow_as_real_codes():
-    codes = Shadow.of_singer(1000, 64, "real", SearchBudget())
+    codes = Shadow.of_singer(1000, 64, "real")
     assert codes.view == "paired"
     assert codes.certificate.coherence / bounds.welch(1000, 64) <= 1.46
 

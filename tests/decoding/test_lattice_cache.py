@@ -28,7 +28,7 @@ def entries(folder):
 
 
 def forbid_reduction(monkeypatch):
-    def refuse(*_):
+    def refuse(*_, **__):
         raise AssertionError("the reduction was made again")
 
     monkeypatch.setattr(_setup, "reduce_best", refuse)

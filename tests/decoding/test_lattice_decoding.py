@@ -21,7 +21,7 @@ from primal.decoding import (
 )
 from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._phases import code_phases
-from primal.decoding._setup import make_stages, refine
+from primal.decoding._solve import make_stages, refine
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.turns import phases_to_uint8, phases_to_uint16
 
@@ -421,7 +421,7 @@ def test_whole_numbers_with_a_known_law():
 @pytest.mark.parametrize("std", [[0.3, 2.0, 5.0], [1.0, 1.0, 30.0]])
 def test_the_count_of_whole_numbers_is_an_upper_bound(std):
     prior = Integers(0.5, -6, 9, mean=1.0, std=std).model(3)
-    count = WholeNumberCount.of(prior)
+    count = WholeNumberCount(prior)
     grid = np.stack(np.meshgrid(*[np.arange(-6, 10)] * 3), axis=-1).reshape(-1, 3)
     deviations = np.diag(prior.factor) / prior.step
     costs = np.square((grid - prior.mean / prior.step) / deviations).sum(axis=1)

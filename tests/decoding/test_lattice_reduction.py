@@ -139,7 +139,7 @@ def test_a_lattice_with_known_short_vectors():
     # One input, phases 5 x and 7 x and little noise: 7 times the first less 5 times the second
     # is noise alone. It is the shortest combination, and reduction must find it.
     noise = np.array([1e-6, 1e-6])
-    lattice = Lattice.from_integers(noise, np.array([[5], [7]], dtype=object), 0)
+    lattice = Lattice(noise, np.array([[5], [7]], dtype=object), 0)
     reduced = reduce_lattice(lattice)
     assert np.abs(reduced.u[0]).tolist() == [7, 5]
     np.testing.assert_allclose(reduced.factor[0, 0], 1e-6 * np.sqrt(74.0))
@@ -149,7 +149,7 @@ def test_a_lattice_with_known_short_vectors():
 def test_any_integers_reduce_to_a_unimodular_transform(numbers, log10_noise):
     column = np.array([[v] for v in numbers], dtype=object)
     noise = np.full(len(numbers), 10.0**-log10_noise)
-    lattice = Lattice.from_integers(noise, column, -20)
+    lattice = Lattice(noise, column, -20)
     reduced = reduce_lattice(lattice)
     m = len(numbers)
     assert (reduced.u.astype(object) @ reduced.v.T.astype(object) == np.eye(m, dtype=int)).all()
@@ -159,7 +159,7 @@ def test_any_integers_reduce_to_a_unimodular_transform(numbers, log10_noise):
 
 def test_integers_beyond_64_bits_are_reduced_too():
     column = np.array([[2**80 + 1], [3**50], [7**28 + 12345]], dtype=object)
-    lattice = Lattice.from_integers(np.full(3, 1e-3), column, -10)
+    lattice = Lattice(np.full(3, 1e-3), column, -10)
     assert lattice.scaled.dtype == object
     reduced = reduce_lattice(lattice)
     assert (reduced.u.astype(object) @ reduced.v.T.astype(object) == np.eye(3, dtype=int)).all()

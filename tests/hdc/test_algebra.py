@@ -282,6 +282,7 @@ def test_large_batches_are_bound_like_small_ones():
         (lambda a: hdc.bundle(a, a, weights=[1.0]), r"shape \(2,\), one for each"),
         (lambda a: hdc.bundle(random_codes(0, 3, 4), weights=[1, 2]), r"shape \(3,\), one for"),
         (lambda a: hdc.bundle(a, a, weights=["x", "y"]), "real numbers"),
+        (lambda a: hdc.bundle(a, a, weights=np.array([1j, 2.0])), "real numbers"),
         (lambda a: hdc.bundle(a, a, normalize=np.array([True, False])), "True or False"),
         (lambda a: hdc.permute(a, 1.5), "whole number"),
         (lambda a: hdc.similarity_matrix(random_codes(0, 2, 3, 4), a), "rows of shape"),

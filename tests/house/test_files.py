@@ -174,7 +174,7 @@ class TestSignals:
 
     def test_handlers_are_those_of_before(self, tmp_path):
         with written_whole(tmp_path / "file"):
-            assert signal.getsignal(signal.SIGTERM) is writing._settle_and_end
+            assert signal.getsignal(signal.SIGTERM) is writing._remove_and_end
         assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
     def test_a_forked_child_leaves_its_parents_files_alone(self, tmp_path):
@@ -322,7 +322,7 @@ class TestFolder:
 
 
 # Nothing can be promised of an interrupt that meets what cleans up after one.
-_CLEANING = ("settle", "drafted", "locked", "got", "share")
+_CLEANING = ("removing", "remove", "useless", "locked", "got", "share")
 
 
 class _Interrupting:

@@ -172,7 +172,9 @@ def test_the_command_says_a_full_disk_in_one_line(error, tmp_path):
     place = tmp_path / "file" / "codes.npy" if error == "disk" else tmp_path / "codes.txt"
     command = [sys.executable, "-c", "from primal.cli import main; main()"]
     done = subprocess.run(
-        [*command, "codebook", "5", "8", "--out", str(place)], capture_output=True, text=True
+        [*command, "codebook", "5", "8", "--out", str(place)],
+        capture_output=True,
+        text=True,
     )
     assert done.returncode == 2
     assert done.stderr.startswith("Error: ")

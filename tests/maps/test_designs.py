@@ -75,7 +75,8 @@ def test_auto_is_never_much_worse_than_the_growable_map(kernel, d, factor, law):
 @pytest.mark.parametrize("tau", [(1.5,), (1.0, 0.5)], ids=str)
 def test_no_distance_of_copies_has_a_smaller_error_after_weighting(kernel, tau):
     mixture, widths = KERNELS[kernel].mixture(), np.array(tau)
-    lattices = [_plain_lattice(mixture, 64, widths, distance) for distance in _DISTANCES.tolist()]
+    reach = np.sqrt(1.0 + 2.0 * widths**2)
+    lattices = [_plain_lattice(mixture, 64, widths, distance * reach) for distance in _DISTANCES]
     errors = [
         _judged(mixture, _weighted(mixture, nodes, widths), widths).predicted_error
         for nodes in lattices
@@ -190,7 +191,7 @@ def test_best_weights_lower_the_error_and_keep_the_kernel_at_zero():
     assert relative_error(Q, b, c, weights) < 0.6 * relative_error(Q, b, c, equal)
 
 
-@pytest.mark.parametrize("method", ["lattice", "descent"])
+@pytest.mark.parametrize("method", ["lattice", "descent", "spectral"])
 def test_a_design_is_rebuilt_from_its_spec(method):
     m = primal.KernelPrime(3, 64, gamma=[0.2, 0.4, 1.0], method=method, width=[1.0, 0.5, 2.0])
     again = primal.from_spec(json.loads(json.dumps(m.spec)))
@@ -208,9 +209,13 @@ def test_golden_bits_of_designs():
     """The same on every machine: a change of one bit needs a new name."""
     prints = {
         method: primal.KernelPrime(3, 32, "matern52", 0.5, method=method).fingerprint[:16]
-        for method in ("lattice", "descent")
+        for method in ("lattice", "descent", "spectral")
     }
-    assert prints == {"lattice": "f37905cae38a5bc0", "descent": "031de226c6af56a0"}
+    assert prints == {
+        "lattice": "f37905cae38a5bc0",
+        "descent": "031de226c6af56a0",
+        "spectral": "00c209781ccee771",
+    }
 
 
 @pytest.mark.parametrize("layout", ["block", "interleaved"])
@@ -246,6 +251,7 @@ def test_designs_decode_and_do_not_grow():
     ("options", "said"),
     [
         ({"d": 9, "D": 64, "method": "lattice"}, "d up to 8"),
+        ({"d": 9, "D": 64, "method": "spectral"}, "d up to 8"),
         ({"d": 2, "D": 33, "method": "lattice"}, "even D"),
         ({"d": 2, "D": 8192, "method": "descent"}, "even D of 2 to 4096"),
         ({"d": 2, "D": 64, "method": "lattice", "form": "offset"}, "form='pair'"),

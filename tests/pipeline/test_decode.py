@@ -19,7 +19,7 @@ from primal.cli._encode import encode as encode_command
 from primal.cli._outputs import decode as decode_command
 from primal.decoding import Box, measure_regime
 from primal.errors import ConditioningWarning, PhaseWrapWarning, SpecError
-from primal.pipeline._record import UNKNOWN, Extent, Record, read_record
+from primal.pipeline._record import UNKNOWN, Extent, Part, Record, read_record
 
 # How far a decoded x may be from the true one, times the scale of x.
 TOLERANCES = {"float32": 1e-5, "float16": 0.02, "uint16-phase": 1e-3, "uint8-phase": 0.3}
@@ -30,7 +30,7 @@ def normal(n, d, seed=0):
 
 
 def joined_extent(extents):
-    records = [Record({}, "", ((0, n, 1, False, 0),), one) for n, one in enumerate(extents)]
+    records = [Record({}, "", (Part(0, n, 1, False, 0),), one) for n, one in enumerate(extents)]
     return Record.joined(records).extent
 
 
@@ -95,7 +95,10 @@ class TestCommand:
     def test_after_a_fit_every_row_is_right(self):
         x = normal(1000, 3)
         np.save("in.npy", x)
-        assert run(encode_command, "in.npy", "out.parquet", "--dim", 64, "--fit").exit_code == 0
+        assert (
+            run(encode_command, "in.npy", "out.parquet", "--dim", 64, "--gamma", "scale").exit_code
+            == 0
+        )
         result = run(decode_command, "out.parquet", "back.npy", "--json")
         assert result.exit_code == 0
         said = json.loads(result.stdout)

@@ -15,7 +15,7 @@ from pipeline_helpers import OPTIONS, Stop, arrow_file, encode, merged, points, 
 
 from primal import PrimalError, pipeline
 from primal.decoding import Box
-from primal.errors import DataError, ParameterError, PhaseWrapWarning
+from primal.errors import DataError, ParameterError, PhaseWrapWarning, SpecError
 from primal.pipeline import _sources
 from primal.pipeline._record import beside
 
@@ -117,6 +117,26 @@ class TestChangedThings:
         for verb in (pipeline.inspect, lambda p: pipeline.decode(p, tmp_path / "back.npy")):
             with pytest.raises(DataError, match="was changed after it was made"):
                 verb(out)
+
+    def test_a_manifest_without_a_fingerprint(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(64))
+        out = tmp_path / "out.npy"
+        report = encode(tmp_path / "in.npy", out, **OPTIONS)
+        manifest = json.loads(beside(out, "manifest.json").read_text())
+        del manifest["record"]["fingerprint"]
+        beside(out, "manifest.json").write_text(json.dumps(manifest))
+        again = encode(tmp_path / "in.npy", out, **OPTIONS)
+        assert (again.already_complete, again.fingerprint) == (True, report.fingerprint)
+
+    def test_a_manifest_with_other_columns(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(64))
+        out = tmp_path / "out.npy"
+        encode(tmp_path / "in.npy", out, **OPTIONS)
+        manifest = json.loads(beside(out, "manifest.json").read_text())
+        manifest["record"]["columns"] = "codebook"
+        beside(out, "manifest.json").write_text(json.dumps(manifest))
+        with pytest.raises(SpecError, match="3 numbers, and the columns are 'codebook'"):
+            pipeline.decode(out, tmp_path / "back.npy")
 
     def test_side_files_match_no_pattern(self, tmp_path):
         (tmp_path / "in.csv").write_text("x\n1\nabc\n2\n")

@@ -121,6 +121,16 @@ class TestFormats:
         assert_same_bits(features(out), expected(x))
         assert pq.read_table(out)["label"].to_pylist() == list(range(N))
 
+    def test_columns_of_lists_of_one_number_are_columns_of_numbers(self, x, tmp_path):
+        np.savez(tmp_path / "in.npz", **{f"x{j}": x[:, j : j + 1] for j in range(D_IN)})
+        encode(tmp_path / "in.npz", tmp_path / "out.npy", columns="x*", **OPTIONS)
+        assert_same_bits(features(tmp_path / "out.npy"), expected(x))
+
+    def test_the_one_matrix_of_a_file_need_not_be_named(self, x, tmp_path):
+        np.savez(tmp_path / "in.npz", label=np.arange(N), points=x)
+        encode(tmp_path / "in.npz", tmp_path / "out.parquet", keep="label", **OPTIONS)
+        assert_same_bits(features(tmp_path / "out.parquet"), expected(x))
+
     def test_folder_pattern_and_list_read_files_in_the_order_of_their_names(self, x, tmp_path):
         folder = tmp_path / "data" / "deep"
         folder.mkdir(parents=True)

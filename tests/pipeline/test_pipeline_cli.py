@@ -93,7 +93,7 @@ def test_shards_and_merge(source):
 
 def test_a_method_makes_features_with_weights(source):
     options = ["--dim", 64, "--columns", "u,w", "--method", "auto"]
-    ok(encode, "in.parquet", "o.npy", "--fit", *options)
+    ok(encode, "in.parquet", "o.npy", "--gamma", "scale", *options)
     found = json.loads(ok(inspect, "o.npy", "--json"))
     assert (found["healthy"], found["spec"]["method"]) == (True, "lattice")
     x = np.column_stack([source["u"].to_numpy(), source["w"].to_numpy()])

@@ -21,8 +21,8 @@ from pipeline_helpers import Stop, contents, encode, stop_after
 from primal import KernelPrime, PrimalError, pipeline
 from primal.decoding import Box
 from primal.errors import DataError, MissingPackageError, ParameterError, PhaseWrapWarning
-from primal.pipeline import _folder, _job, _output
-from primal.pipeline._blocks import Span, read_span, shard_spans, split_span
+from primal.pipeline import _job, _output
+from primal.pipeline._blocks import Blocks, Span
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._record import beside
 
@@ -90,7 +90,7 @@ class TestResuming:
     def test_parts_that_are_missing_are_made_again(self, source, tmp_path, whole, lost, n_rows):
         out = tmp_path / whole.name
         folder = begin(source, out, N_PARTS)
-        (folder / _folder.PART_NAME.format(*lost)).unlink()
+        (folder / _output.PART_NAME.format(*lost)).unlink()
         report = encode(source, out, **kept(out))
         assert report.resumed_rows == report.rows - n_rows
         assert_same(out, whole)
@@ -129,7 +129,7 @@ class TestResuming:
         def stop(*_, **__):
             raise Stop
 
-        owner = _folder.PartFolder if step == "remove" else _output
+        owner = _output.PartFolder if step == "remove" else _output
         monkeypatch.setattr(owner, step, stop)
         with pytest.raises(Stop):
             encode(source, out, **OPTIONS)
@@ -248,13 +248,13 @@ class TestSamePlace:
         out = tmp_path / "out"
         encode(source, out, **OPTIONS)
         before = contents(out)
-        part = out / _folder.PART_NAME.format(0, 0)
+        part = out / _output.PART_NAME.format(0, 0)
         changed = part.stat().st_mtime_ns
         report = encode(source, out, overwrite=True, **OPTIONS)
         assert (report.already_complete, report.resumed_rows) == (False, 0)
         assert part.stat().st_mtime_ns > changed
         assert contents(out) == before
-        (out / _folder.PART_NAME.format(0, 1)).unlink()
+        (out / _output.PART_NAME.format(0, 1)).unlink()
         assert encode(source, out, overwrite=True, **OPTIONS).resumed_rows > 0
         assert contents(out) == before
 
@@ -384,7 +384,7 @@ class TestShards:
         with pytest.raises(ParameterError, match="D = 8 there, 10 asked"):
             encode(source, out, shard=(1, 3), **(OPTIONS | {"dim": 10}))
         encode(source, out, shard=(1, 3), **OPTIONS)
-        part = out / _folder.PART_NAME.format(0, 2)
+        part = out / _output.PART_NAME.format(0, 2)
         good = part.read_bytes()
         part.unlink()
         with pytest.raises(ParameterError, match="part 2 of input file 0"):
@@ -418,7 +418,7 @@ class TestShards:
         files = find_inputs(source, Path("elsewhere.parquet"))
         found = []
         for i in range(n):
-            for span in shard_spans(files, [], 4, (i, n)):
+            for span in Blocks(files, (), 4).spans((i, n))[0]:
                 blocks = [0] if span.last is None else range(span.first, span.last)
                 found += [(span.file, block) for block in blocks]
         expected = [(0, b) for b in range(20)] + [(1, 0)] + [(2, b) for b in range(5)]
@@ -426,13 +426,14 @@ class TestShards:
 
     def test_only_what_is_missing_is_read(self, source):
         files = find_inputs(source, Path("elsewhere.parquet"))
-        spans = shard_spans(files, [], 16, (0, 1))
-        assert spans == [Span(0, 0, 5, 80), Span(1, 0, None, None), Span(2, 0, 2, 17)]
+        blocks = Blocks(files, ("x0", "id"), 16)
+        spans, n_rows = blocks.spans()
+        assert spans == [Span(0, 0, 5), Span(1, 0, None), Span(2, 0, 2)]
+        assert n_rows is None  # a CSV file does not say
+        assert Blocks((files[0], files[2]), ("x0",), 16).spans()[1] == 97
         done = {(0, 0), (0, 3), (1, 2), (2, 0)}
         found = {
-            (block.file, block.number): block
-            for span in spans
-            for block in read_span(files, span, ["x0", "id"], 16, done)
+            (block.file, block.number): block for span in spans for block in blocks.read(span, done)
         }
         assert sorted(found) == [
             *((0, n) for n in (1, 2, 4)),
@@ -441,7 +442,7 @@ class TestShards:
         ]
         assert found[0, 4].batch["id"].to_pylist() == [*range(64, 80)]
         assert [key for key, block in found.items() if block.ends_file] == [(0, 4), (1, 5), (2, 1)]
-        pieces = list(split_span(files[0], spans[0], 16, 3))
+        pieces = list(blocks.split(spans[0], 3))
         assert [(piece.first, piece.last) for piece in pieces] == [(0, 3), (3, 5)]
 
 

@@ -55,11 +55,15 @@ def small_blocks(monkeypatch):
 
 @pytest.mark.parametrize(("kind", "engine"), SEARCHES)
 class TestSearch:
+    @pytest.fixture(autouse=True)
+    def chosen(self, monkeypatch, engine):
+        monkeypatch.setenv("PRIMAL_ENGINE", engine)
+
     @pytest.mark.parametrize("n", [1, 10, 700])
     def test_finds_what_a_full_comparison_finds(self, kind, engine, n):
         index = Index.from_vectors(X, make_map(), stored=kind)
         wanted = by_full_comparison(index, X, QUERIES, n)
-        similarities, ids = index.search(QUERIES, n, engine=engine)
+        similarities, ids = index.search(QUERIES, n)
         np.testing.assert_array_equal(similarities, wanted[0])
         np.testing.assert_array_equal(ids, wanted[1])
 
@@ -70,52 +74,52 @@ class TestSearch:
         for end, size in zip(np.cumsum(sizes), sizes, strict=True):
             index.add(X[end - size : end])
         wanted = by_full_comparison(index, X, QUERIES, 12)
-        for found, expected in zip(index.search(QUERIES, 12, engine=engine), wanted, strict=True):
+        for found, expected in zip(index.search(QUERIES, 12), wanted, strict=True):
             np.testing.assert_array_equal(found, expected)
 
     def test_equal_rows_come_in_the_order_of_their_indices(self, kind, engine):
         index = Index.from_vectors(np.ones((500, 4)), make_map(), stored=kind)
-        similarities, ids = index.search(np.ones((2, 4)), 30, engine=engine)
+        similarities, ids = index.search(np.ones((2, 4)), 30)
         np.testing.assert_array_equal(ids, np.tile(np.arange(30), (2, 1)))
         assert np.ptp(similarities) == 0.0
 
     def test_rows_added_after_a_search_are_found(self, kind, engine):
         index = Index.from_vectors(X[:300], make_map(), stored=kind)
-        index.search(QUERIES, 5, engine=engine)
+        index.search(QUERIES, 5)
         index.add(X[300:])
         wanted = by_full_comparison(index, X, QUERIES, 5)
-        np.testing.assert_array_equal(index.search(QUERIES, 5, engine=engine).ids, wanted[1])
+        np.testing.assert_array_equal(index.search(QUERIES, 5).ids, wanted[1])
 
     def test_no_queries(self, kind, engine):
         index = Index.from_vectors(X, make_map(), stored=kind)
-        similarities, ids = index.search(np.empty((0, 4)), 3, engine=engine)
+        similarities, ids = index.search(np.empty((0, 4)), 3)
         assert ids.shape == similarities.shape == (0, 3)
 
     @pytest.mark.parametrize("n", [5, 6, 10**9])
     def test_fewer_rows_than_asked_for_are_all_returned(self, kind, engine, n):
         index = Index.from_vectors(X[:5], make_map(), stored=kind)
         wanted = by_full_comparison(index, X[:5], QUERIES, 5)
-        for found, expected in zip(index.search(QUERIES, n, engine=engine), wanted, strict=True):
+        for found, expected in zip(index.search(QUERIES, n), wanted, strict=True):
             np.testing.assert_array_equal(found, expected)
-        similarities, ids = Index(make_map(), stored=kind).search(QUERIES, n, engine=engine)
+        similarities, ids = Index(make_map(), stored=kind).search(QUERIES, n)
         assert similarities.shape == ids.shape == (len(QUERIES), 0)
 
     def test_one_query(self, kind, engine):
         index = Index.from_vectors(X, make_map(), stored=kind)
-        many = index.search(QUERIES[3:4], 7, engine=engine)
-        for found, wanted in zip(index.search(QUERIES[3], 7, engine=engine), many, strict=True):
+        many = index.search(QUERIES[3:4], 7)
+        for found, wanted in zip(index.search(QUERIES[3], 7), many, strict=True):
             assert found.shape == (7,)
             np.testing.assert_array_equal(found, wanted[0])
         code = index.encode(QUERIES[3])
-        np.testing.assert_array_equal(index.search_codes(code, 7, engine=engine).ids, many.ids[0])
-        assert Index(make_map(), stored=kind).search(QUERIES[3], 7, engine=engine).ids.shape == (0,)
+        np.testing.assert_array_equal(index.search_codes(code, 7).ids, many.ids[0])
+        assert Index(make_map(), stored=kind).search(QUERIES[3], 7).ids.shape == (0,)
 
     def test_ids_name_the_rows(self, kind, engine):
         ids = GENERATOR.permutation(10**6)[:700]
         plain = Index.from_vectors(X, make_map(), stored=kind)
         index = Index.from_vectors(X, make_map(), stored=kind, ids=ids)
-        similarities, found = index.search(QUERIES, 40, engine=engine)
-        wanted = plain.search(QUERIES, 40, engine=engine)
+        similarities, found = index.search(QUERIES, 40)
+        wanted = plain.search(QUERIES, 40)
         np.testing.assert_array_equal(similarities, wanted.similarities)
         np.testing.assert_array_equal(found, ids[wanted.ids])
 
@@ -123,32 +127,33 @@ class TestSearch:
         index = Index(make_map(), stored=kind)
         for part in (slice(300), slice(300, 310), slice(310, 700)):
             index.add(X[part])
-        index.search(QUERIES, 5, engine=engine)  # FAISS has its copy now
+        index.search(QUERIES, 5)  # FAISS has its copy now
         gone = np.concatenate([np.arange(290, 305), [0, 699], np.arange(400, 500)])
         index.remove(gone)
         kept = np.setdiff1d(np.arange(700), gone)
         assert len(index) == len(kept)
         np.testing.assert_array_equal(index.ids, kept)
         fresh = Index.from_vectors(X[kept], make_map(), stored=kind)
-        wanted = fresh.search(QUERIES, 50, engine=engine)
-        similarities, ids = index.search(QUERIES, 50, engine=engine)
+        wanted = fresh.search(QUERIES, 50)
+        similarities, ids = index.search(QUERIES, 50)
         np.testing.assert_array_equal(similarities, wanted.similarities)
         np.testing.assert_array_equal(ids, kept[wanted.ids])
         index.remove(kept)
-        assert index.search(QUERIES, 5, engine=engine).ids.shape == (len(QUERIES), 0)
+        assert index.search(QUERIES, 5).ids.shape == (len(QUERIES), 0)
         index.add(X[:3])
         np.testing.assert_array_equal(index.ids, [700, 701, 702])  # never the same ones again
-        assert set(index.search(X[0], 9, engine=engine).ids) == {700, 701, 702}
+        assert set(index.search(X[0], 9).ids) == {700, 701, 702}
 
 
-def test_numpy_needs_little_memory():
+def test_numpy_needs_little_memory(monkeypatch):
+    monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
     m = primal.DynamicPrime(4, 64, 0.2, basis="auto")
     x = np.random.default_rng(0).normal(size=(100_000, 4))
     for kind in ("bits", "uint8-phase"):
         index = Index.from_vectors(x, m, stored=kind)
         queries = index.encode(x[:300])
         tracemalloc.start()
-        index.search_codes(queries, 10, engine="numpy")
+        index.search_codes(queries, 10)
         peak = tracemalloc.get_traced_memory()[1]
         tracemalloc.stop()
         assert peak < 60e6  # all similarities would take 240 MB
@@ -367,13 +372,6 @@ class TestRefusals:
     def test_no_neighbors(self):
         with pytest.raises(primal.errors.ParameterError, match="n_neighbors"):
             Index.from_vectors(X, make_map()).search(QUERIES, 0)
-
-    def test_an_engine_that_cannot(self):
-        index = Index.from_vectors(X, make_map(), stored="uint8-phase")
-        with pytest.raises(primal.errors.EngineError, match="bits only, got 'uint8-phase'"):
-            index.search(QUERIES, 1, engine="numba")
-        with pytest.raises(primal.errors.ParameterError, match="'numba', got 'gpu'"):
-            index.search(QUERIES, 1, engine="gpu")
 
     def test_codes_of_another_map(self):
         other = phases_to_bits(primal.DynamicPrime(4, 80).turns(X))

@@ -24,6 +24,7 @@ from primal.errors import DataError, NumericalWarning, ParameterError, PrimalErr
 from primal.kernels import spread_rows
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn import _evidence as evidence_module
+from primal.sklearn._posterior_maps import Beyond
 
 # Few features are quick, and enough for what is exact with any number of them.
 pytestmark = pytest.mark.filterwarnings("ignore:means are about:primal.NumericalWarning")
@@ -58,11 +59,17 @@ def dense_process(model, x, y, new):
 def test_posterior_and_evidence_are_those_of_dense_algebra(shape, n):
     kernel = ConstantKernel(1.7) * shape + WhiteKernel(0.05)
     model = PrimeGaussianProcessRegressor(kernel, alpha=0.01, **FIXED).fit(X[:n], Y[:n])
-    mean, covariance, value = dense_process(model, X[:n], Y[:n], NEW)
-    found, found_covariance = model.predict(NEW, return_cov=True)
+    near = 0.3 * NEW  # where no features repeat themselves
+    mean, covariance, value = dense_process(model, X[:n], Y[:n], near)
+    latent = np.diag(covariance) - 0.05
+    beyond = Beyond.of(model.map_, model._known()).added(latent / 1.7) * 1.7 - latent
+    assert model.map_.method == "spectral"
+    assert beyond.min() > 0.0
+    covariance += np.diag(beyond)
+    found, found_covariance = model.predict(near, return_cov=True)
     np.testing.assert_allclose(found, mean, rtol=0, atol=1e-10)
     np.testing.assert_allclose(found_covariance, covariance, rtol=0, atol=1e-10)
-    _, std = model.predict(NEW, return_std=True)
+    _, std = model.predict(near, return_std=True)
     np.testing.assert_allclose(std, np.sqrt(np.diag(covariance)), rtol=1e-10)
     assert model.log_marginal_likelihood_value_ == pytest.approx(value, rel=1e-10)
     assert model.log_marginal_likelihood(kernel.theta) == pytest.approx(value, rel=1e-10)
@@ -131,7 +138,7 @@ def test_features_are_made_for_the_lengths_in_use(d):
     ours = PrimeGaussianProcessRegressor(kernel, n_components=256).fit(x, y)
     theirs = GaussianProcessRegressor(ours.kernel_, optimizer=None).fit(x, y)
     scaled = x / ours.kernel_.k1.k2.length_scale
-    assert ours.map_.method == "lattice"
+    assert ours.map_.method == "spectral"
     assert ours.map_.kernel_error(scaled) < 1e-3
     for found, exact in zip(
         ours.predict(x, return_std=True), theirs.predict(x, return_std=True), strict=True
@@ -201,7 +208,8 @@ def test_an_optimizer_that_does_not_converge_says_so(monkeypatch):
 
 @pytest.mark.parametrize("normalize_y", [False, True])
 def test_parts_add_up_to_the_whole(normalize_y):
-    options = {"kernel": KERNEL, "normalize_y": normalize_y, **FIXED}
+    options = {"kernel": KERNEL, "normalize_y": normalize_y, "optimizer": None}
+    options["n_components"] = 512  # leave nothing beyond them, which depends on where rows are
     y = BOTH + np.array([0.0, 1e4])
     x = np.tile(X[:30], (3, 1))  # the first part is as wide as the whole: the same features
     whole = PrimeGaussianProcessRegressor(**options).fit(x, y)
@@ -250,8 +258,9 @@ def test_features_are_made_in_blocks(monkeypatch):
     model = PrimeGaussianProcessRegressor(KERNEL, **FIXED).fit(x, x[:, 0])
     found = model.predict(x, return_std=True)
     samples = model.sample_y(x, 3)
-    # And once the rows that the error of the posterior is estimated from.
-    assert rows == [100] * 3 + [256] + [100] * 6
+    # The others are those that features are compared on.
+    assert rows.count(100) == 9
+    assert len({n for n in rows if n != 100}) == 1
     for values, others in zip(found, expected.predict(x, return_std=True), strict=True):
         np.testing.assert_allclose(values, others, rtol=1e-9)
     np.testing.assert_allclose(samples, expected.sample_y(x, 3), rtol=1e-7)
@@ -271,11 +280,13 @@ def test_a_sample_is_one_function():
 
 def test_samples_have_the_law_of_the_posterior():
     model = PrimeGaussianProcessRegressor(KERNEL, normalize_y=True, **FIXED).fit(X, BOTH)
-    mean, covariance = model.predict(NEW, return_cov=True)
-    samples = model.sample_y(NEW, 20_000, random_state=0)
-    scale = BOTH.std(axis=0)
-    for t in range(2):
-        latent = covariance[..., t] - 0.05 * scale[t] ** 2 * np.eye(len(NEW))
+    near = 0.3 * NEW
+    mean = model.predict(near)
+    samples = model.sample_y(near, 20_000, random_state=0)
+    # That of the features: what lies beyond their frequencies is no part of a function.
+    _, covariance, _ = dense_process(model, X, Y, near)
+    for t, scale in enumerate(BOTH.std(axis=0)):
+        latent = scale**2 * (covariance - 0.05 * np.eye(len(near)))
         # Whitened, they are independent standard normal numbers: 5 standard errors.
         white = np.linalg.solve(np.linalg.cholesky(latent), samples[:, t] - mean[:, t, None])
         np.testing.assert_allclose(white.mean(axis=1), 0.0, rtol=0, atol=5 / np.sqrt(20_000))

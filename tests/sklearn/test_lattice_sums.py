@@ -9,10 +9,11 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from primal import KernelPrime
 from primal.sklearn import PrimeGaussianProcessRegressor
+from primal.sklearn import _evidence as evidence_module
 from primal.sklearn._lattice import Lattice
 
 RANDOM = np.random.default_rng(0)
-SIZES = [(1, 64), (1, 250), (2, 512), (3, 1024), (4, 1024)]
+SIZES = [(1, 64), (1, 250), (2, 512), (3, 1024), (4, 1024), (5, 1024), (6, 1536)]
 
 
 def lattice_and_rows(d, D, layout="interleaved", kernel="rbf"):
@@ -97,24 +98,27 @@ def test_a_process_is_the_same_with_a_lattice_and_without(kernel, noise, alpha, 
     def results():
         model = PrimeGaussianProcessRegressor(kernel, **options).fit(x, y)
         mean, std = model.predict(new, return_std=True)
-        return mean, std, model.predict(new), model.log_marginal_likelihood_value_
+        return mean, std, model.predict(new), model.log_marginal_likelihood_value_, model
 
     encoded = []
-    encode = KernelPrime.encode
+    feature_blocks = evidence_module.feature_blocks
 
-    def counted(self, x, **options):
+    def counted(m, x, lengths):
         encoded.append(len(x))
-        return encode(self, x, **options)
+        return feature_blocks(m, x, lengths)
 
-    monkeypatch.setattr(KernelPrime, "encode", counted)
-    found = results()
-    n_encoded = sum(encoded) - 256  # which `posterior_error_` takes
+    monkeypatch.setattr(evidence_module, "feature_blocks", counted)
+    *found, model = results()
+    n_encoded = sum(encoded)
     monkeypatch.setattr(Lattice, "serves", lambda *_: False)
-    expected = results()
-    assert sum(encoded) - n_encoded == 3 * 600 + 2 * 256
+    *expected, _ = results()
+    assert sum(encoded) - n_encoded == 3 * 600
     # Features are made for variances that a sum of signed terms would lose, and for no others.
-    variances = (expected[1][:, 0] / y[:, 0].std()) ** 2 - noise
-    assert n_encoded == np.count_nonzero(variances < 2.0 * 1e-9)
-    assert (n_encoded > 0) == (noise < 0.01)
+    posterior, lengths = model._solved(), model.kernel_.k1.k2.length_scale
+    spread = posterior.spread(model.map_.encode(new / lengths, dtype="float64"))
+    variances = posterior.ratio * np.square(spread).sum(axis=1)
+    assert n_encoded == np.count_nonzero(variances < 1e-9)
+    if isinstance(kernel.k1.k2, RBF) and not isinstance(kernel.k1.k2, Matern):  # a smooth one
+        assert (n_encoded > 0) == (noise < 0.01)
     for values, others in zip(found, expected, strict=True):
         np.testing.assert_allclose(values, others, rtol=1e-5 if noise < 0.01 else 1e-9)

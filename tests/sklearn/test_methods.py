@@ -31,7 +31,7 @@ def test_auto_says_what_it_chose_and_what_it_predicts():
     assert wide.method_ == "growable"
 
 
-@pytest.mark.parametrize("method", ["lattice", "descent", "auto"])
+@pytest.mark.parametrize("method", ["lattice", "descent", "spectral", "auto"])
 def test_same_bits_as_the_core(method):
     features = PrimeFeatures(64, method=method, kernel="matern52").fit(X)
     width = column_widths(X, tails=method != "descent")

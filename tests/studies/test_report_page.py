@@ -238,7 +238,8 @@ def test_evidence_leads_to_figures_and_data(opened):
         row.get_by_role("link", name=name).click()
         assert page.evaluate("location.hash") == target
         assert page.locator(target).is_visible()
-    assert page.locator("#table-tides-steps table").is_visible()  # its fold is open
+    # Its fold is opened by an event that comes after the click.
+    page.locator("#table-tides-steps table").wait_for(state="visible")
     with page.expect_download() as download:
         page.locator("#figure-tides-curve button.file").click()
     assert download.value.suggested_filename == "tides-curve.svg"

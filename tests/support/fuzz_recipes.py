@@ -220,7 +220,7 @@ ROOMS: dict[str, Room] = {
         },
         instances={"KernelSum": lambda: kernels.on(0) + kernels.on(1, "laplacian")},
     ),
-    "primal.engines": Room(excluded=dict.fromkeys(("row_blocks", "wave_columns"), _CHECKED_BEFORE)),
+    "primal.engines": Room(),
     "primal.decoding": Room(
         {
             "z": _Z,
@@ -293,9 +293,7 @@ ROOMS: dict[str, Room] = {
         calls={
             "similarity": {"a": _BITS, "b": _BITS, "n_frequencies": 8},
             "Index.add_codes": {"codes": _BITS},
-            "Index.search_codes": {"codes": _BITS, "engine": "numpy"},
-            "Index.search": {"engine": "numpy"},
-            "Index.from_parquet": {"path": _encoded},
+            "Index.search_codes": {"codes": _BITS},
             "Index.load": {"folder": lambda: _saved("an index", _index())},
             "Index.save": {"folder": "saved index"},
             "Index.remove": {"ids": [0, 1]},
@@ -374,7 +372,6 @@ ROOMS: dict[str, Room] = {
             "Embedding.forward": {"x": torch.tensor([0])},
             "PrimePositions.rotate": {"x": _HEADS, "seq_dim": -2},
             "PrimePositions.rotary": {"seq_dim": -2},
-            "rotary": {"seq_dim": -2},
             "PrimeStateCell.forward": {"x": torch.ones(2, 5, 3)},
             "PrimeStateCell.step": {"x": torch.ones(2, 3)},
             "rotate": {"x": _HEADS, "codes": torch.ones(5, 16)},
@@ -420,14 +417,10 @@ ROOMS: dict[str, Room] = {
             "frequencies": torch.ones(8, 3),
             "source": _MAP.basis,
             "increments": _STEPS,
-            "z": torch.ones(12, 16),
             "t": _PLACES,
-            "n": 5,
-            "pseudoinverse": torch.ones(3, 8),
             "dtype": torch.float32,
         },
         calls={"increment_tensor": {"increments": _INCREMENTS}},
-        excluded={"SharedTable": "is made by frequency_table"},
     ),
     "primal.torch.gp": Room(
         {"num_inputs": 3, "num_outputs": 16, "num_samples": 8, "x": _TENSOR},

@@ -117,3 +117,22 @@ def test_an_empty_batch_has_gradients(options, shape):
     layer(x).sum().backward()
     assert x.grad.shape == shape
     assert layer.scale.grad.tolist() == [0.0]
+
+
+@pytest.mark.parametrize(("d", "D", "layout"), [(20, 300, "block"), (64, 128, "interleaved")])
+def test_a_transform_has_the_derivatives_and_the_inverse_of_its_matrix(d, D, layout):
+    layer = pt.DynamicPrime(d, D, 1e-3, basis="hadamard", layout=layout, dtype=torch.float64)
+    twin = pt.DynamicPrime.from_frequencies(
+        layer.frequencies, layout=layout, precision="fast", dtype=torch.float64
+    )
+    x, moved = points(5, d), points(10, d)[5:]
+    torch.testing.assert_close(layer.decode(layer(x)), x, rtol=0, atol=1e-12)
+    found, expected = (torch.func.jvp(f, (x,), (moved,)) for f in (layer, twin))
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-12)
+    gradients = [torch.func.grad(lambda v, f=f: f(v).pow(3).sum())(x) for f in (layer, twin)]
+    torch.testing.assert_close(*gradients, rtol=0, atol=1e-12)
+    # In float32 by one pass over the rows.
+    narrow = pt.DynamicPrime(d, D, 1e-3, basis="hadamard", layout=layout)
+    at = x.float().requires_grad_()
+    narrow(at).pow(3).sum().backward()
+    torch.testing.assert_close(at.grad.double(), gradients[1], rtol=0, atol=1e-5)

@@ -21,7 +21,6 @@ from primal.maps import LAYOUTS  # noqa: E402
 from primal.torch import (  # noqa: E402
     PrimePositions,
     PrimeStateCell,
-    rotary,
     rotate,
 )
 from primal.turns import SPACINGS  # noqa: E402
@@ -227,11 +226,7 @@ class TestRotary:
             (lambda p, q: p.rotary(q[0], q[0]), r"axes for positions and columns, got \(8,\)"),
             (lambda p, q: p.rotary(q, q, seq_dim=-1), r"seq_dim=-1 is no axis.*\(2, 8\)"),
             (lambda p, q: p.rotary(q, q, seq_dim=3), "seq_dim=3 is no axis"),
-            (
-                lambda p, q: rotary(q[:, :4], q, torch.arange(2), p.increments),
-                "q must have 8 columns.*4",
-            ),
-            (lambda p, q: rotary(q, q, torch.arange(2), p.increments, layout="x"), "layout must"),
+            (lambda p, q: rotate(q, q, layout="x"), "layout must"),
             (lambda p, q: PrimePositions(8, head_dim=6), "head_dim must be at least D = 8, got 6"),
         ],
     )

@@ -87,14 +87,8 @@ def test_amplitudes_are_float32(amplitude):
 
 
 def test_no_positions_beyond_64_bits():
-    increments = functional.increment_tensor(primal.increments(4))
     with pytest.raises(DataError, match="positions must lie"):
-        functional.static_prime_range(0, increments, offset=2**63)
-
-
-def test_rows_of_a_matrix_are_sliced():
-    with pytest.raises(ParameterError, match="slice the matrix"):
-        functional.frequency_table(np.ones((3, 2)), rows=(0, 1))
+        StaticPrime(8).waves(0, offset=2**63)
 
 
 class TestRotate:

@@ -145,6 +145,8 @@ class TestStretched:
             ((F[::-1], 2.0), "must be two or more that fall"),
             ((F[:1], 2.0), r"must be two or more that fall.*\(1,\)"),
             ((F - 2 * F[-1], 2.0), "fall and are positive"),
+            ((0.25, 2.0), r"must be two or more that fall.*\(\)"),
+            ((F[None], 2.0), r"must be two or more that fall.*\(1, "),
         ],
     )
     def test_what_cannot_be_stretched(self, arguments, message):

@@ -1,10 +1,11 @@
 """Folders of a manifest and arrays, replaced as a whole.
 
 Arrays go into files with fresh names; the manifest, which names them, replaces the old one in one
-step. Then the arrays that the old manifest named are removed, and nothing else ever is. Names are
-never used twice, so what a save removes cannot be in use by a later one, and two saves at a time
-need no lock to be safe: a lock on the folder only keeps them from leaving each other's arrays
-behind. Whoever reads meanwhile and finds an array gone reads the manifest again.
+step. At its end, however it ends, a save removes those of its own arrays and of the old manifest's
+that the manifest there does not name, and nothing else ever. Names are never used twice, so what a
+save removes cannot be in use by a later one, and two saves at a time need no lock to be safe: a
+lock on the folder only keeps them from leaving each other's arrays behind. Whoever reads meanwhile
+and finds an array gone reads the manifest again.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, BinaryIO, NamedTuple
 import numpy as np
 
 from primal._files._reading import LARGEST_JSON, open_regular, read_json
-from primal._files._writing import Draft, drafted, npy_header
+from primal._files._writing import npy_header, removing, written_whole
 from primal.errors import DataError
 
 _ARRAY_NAME = re.compile(r"[a-z]{1,32}-[0-9a-f]{32}\.npy")
@@ -72,13 +73,23 @@ class FolderFormat:
             raise DataError(
                 f"{folder} cannot be a folder, a file is there: choose another."
             ) from None
-        with drafted() as draft:
-            records = {name: _write(draft, folder, name, arrays[name]) for name in arrays}
+        files = {name: folder / f"{name}-{uuid.uuid4().hex}.npy" for name in arrays}
+        own = list(files.values())  # and then those that the save replaces
+
+        def useless() -> list[Path]:
+            """Return the arrays that the manifest, whichever it is now, does not name."""
+            with contextlib.suppress(DataError):
+                found = self._records(read_json(path), path) if os.path.lexists(path) else {}
+                named = {record.file for record in found.values()}
+                return [one for one in own if one.name not in named]
+            return []  # it cannot be read: rather too many files than too few
+
+        with removing(useless):
             document = {
                 "format": self.format,
                 "version": self.version,
                 **fields,
-                "arrays": {name: record._asdict() for name, record in records.items()},
+                "arrays": {name: _write(files[name], arrays[name])._asdict() for name in arrays},
             }
             content = json.dumps(document, indent=1).encode()
             if len(content) > LARGEST_JSON:
@@ -86,11 +97,10 @@ class FolderFormat:
                     f"the description of what is saved takes {len(content)} bytes, and "
                     f"{LARGEST_JSON} can be read back."
                 )
-            with draft.open(path) as stream:
-                stream.write(content)
             with locked(folder, seconds=_LOCK_SECONDS):  # or without one
-                draft.commit(self._own_arrays(folder))
-                draft.settle()
+                own += self._own_arrays(folder)
+                with written_whole(path) as stream:
+                    stream.write(content)
 
     def load(
         self, folder: Path, *, mapped_from: int, verify: bool = False
@@ -176,12 +186,10 @@ def _record(value: Any, path: Path) -> _ArrayRecord:
     raise DataError(f"{path} describes an array as {str(value)[:200]}, which none is.")
 
 
-def _write(draft: Draft, folder: Path, name: str, parts: Sequence[np.ndarray]) -> _ArrayRecord:
-    first = parts[0]
-    shape = (sum(len(part) for part in parts), *first.shape[1:])
-    dtype = first.dtype.newbyteorder("<")
-    file, digest = f"{name}-{uuid.uuid4().hex}.npy", hashlib.sha256()
-    with draft.open(folder / file) as stream:
+def _write(path: Path, parts: Sequence[np.ndarray]) -> _ArrayRecord:
+    shape = (sum(len(part) for part in parts), *parts[0].shape[1:])
+    dtype, digest = parts[0].dtype.newbyteorder("<"), hashlib.sha256()
+    with path.open("xb") as stream:
         stream.write(npy_header(dtype, shape))
         for part in parts:
             step = max(1, _BLOCK_BYTES // max(1, part[:1].nbytes))
@@ -189,7 +197,9 @@ def _write(draft: Draft, folder: Path, name: str, parts: Sequence[np.ndarray]) -
                 block = np.ascontiguousarray(part[start : start + step], dtype=dtype).data
                 digest.update(block)
                 stream.write(block)
-    return _ArrayRecord(file, dtype.str, shape, digest.hexdigest())
+        stream.flush()
+        os.fsync(stream.fileno())
+    return _ArrayRecord(path.name, dtype.str, shape, digest.hexdigest())
 
 
 def _read(path: Path, record: _ArrayRecord, mapped_from: int, verify: bool) -> np.ndarray:

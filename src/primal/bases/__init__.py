@@ -4,7 +4,8 @@ from primal.bases._arithmetic import LEGENDRE_8 as LEGENDRE_8
 from primal.bases._arithmetic import exp as exp
 from primal.bases._arithmetic import fold_sum as fold_sum
 from primal.bases._arithmetic import log as log
-from primal.bases._basis import BASES, BASIS_VERSION, Basis, auto_basis, equal_bandwidth
+from primal.bases._basis import BASES, BASIS_VERSION, Basis, equal_bandwidth
+from primal.bases._basis import auto_basis as auto_basis
 from primal.bases._hadamard import HadamardTable as HadamardTable
 from primal.bases._hadamard import Table as Table
 from primal.bases._hadamard import transform as transform
@@ -16,4 +17,4 @@ from primal.bases._roots import scrambled_fractions as scrambled_fractions
 from primal.bases._table import FrequencyTable
 
 # The other names are for rooms of this package.
-__all__ = ["BASES", "BASIS_VERSION", "Basis", "FrequencyTable", "auto_basis", "equal_bandwidth"]
+__all__ = ["BASES", "BASIS_VERSION", "Basis", "FrequencyTable", "equal_bandwidth"]

@@ -5,8 +5,6 @@ NumPy's own vectorised functions and a BLAS sum all differ between machines and 
 the last place; the functions here do not, because IEEE 754 fixes every step of them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

@@ -28,34 +28,15 @@ _UNIT_TABLES = GAUSSIAN | LAWS
 # Up to here one prime for each input is more even than orthogonal rows, whatever the inputs;
 # above it correlated ones can line up with it (``tools/auto_rule.py``).
 _LARGEST_KRONECKER = 6
-_AUTO_LAWS = ("gaussian", "mixture", "product", "prime")
 
 
 def auto_basis(d: int, law: str = "gaussian") -> str:
     """Return the basis that "auto" means for d inputs, the same from every door.
 
-    It depends on d and the law of the frequencies alone, so that growing never changes it.
-
-    Parameters
-    ----------
-    d : int
-        Number of inputs.
-    law : {"gaussian", "mixture", "product", "prime"}
-        See :class:`primal.kernels.Kernel`.
-
-    Returns
-    -------
-    str
-        Name of a basis.
-
-    Examples
-    --------
-    >>> from primal.bases import auto_basis
-    >>> auto_basis(2), auto_basis(100), auto_basis(100, "prime")
-    ('kronecker', 'hadamard', 'signed')
+    It depends on d and the law of the frequencies alone, so that growing never changes it. The
+    law is "gaussian", "mixture", "product" or "prime"; see :class:`primal.kernels.Kernel`.
     """
-    d = whole_number("d", d, least=1)
-    if one_of("law", law, _AUTO_LAWS) == "prime":
+    if law == "prime":
         return "signed"
     if law == "product":
         return "kronecker"
@@ -252,14 +233,10 @@ def equal_bandwidth(
 
     Parameters
     ----------
-    name : str
-        Name of a basis, as in :class:`Basis`.
-    d, n_frequencies : int
-        Number of inputs and of frequencies k.
+    name, d, n_frequencies, primes : str, int, int and str
+        As in :class:`Basis`.
     sigma : float or sequence of k floats, default=1.0
         Length of every row, in turns per unit of x.
-    primes : str, default="consecutive"
-        Which primes, as in :class:`Basis`.
 
     Returns
     -------

@@ -31,7 +31,6 @@ from primal._lazy import cached_property
 from primal.bases._laws import chi_lengths, mixture_scales
 from primal.bases._roots import scrambled_fractions
 from primal.bases._table import FrequencyTable
-from primal.errors import NotInvertibleError
 from primal.turns import prime_slice
 
 # 2 nu of the Matern kernels, whose rows have other lengths; 0 for the Gaussian one.
@@ -149,14 +148,10 @@ class HadamardTable:
     def inverse_weights(self) -> np.ndarray:
         """What to multiply phases (k,) with to decode them by `adjoint`; zero past whole blocks.
 
-        Rows of a block are orthogonal, m**1.5 k_j c long, and x is the mean over the blocks.
+        There is a whole block at least, and no row before it. Rows of a block are orthogonal,
+        m**1.5 k_j c long, and x is the mean over the blocks.
         """
-        n_whole = 0 if self.skip else self.shape[0] // self.m
-        if n_whole == 0:
-            raise NotInvertibleError(
-                f"decoding by the transform needs whole blocks of {self.m} frequencies, got "
-                f"{self.shape[0]}."
-            )
+        n_whole = self.shape[0] // self.m
         weights = np.zeros(self.shape[0])
         whole = slice(0, n_whole * self.m)
         weights[whole] = 1.0 / (np.square(self.weights[whole]) * (n_whole * float(self.m) ** 3))

@@ -7,8 +7,6 @@ points of D_d, the densest lattice for d = 3, 4 and 5, so that the copies lie as
 can.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

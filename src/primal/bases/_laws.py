@@ -16,8 +16,6 @@ A Matern kernel is a mixture of Gaussian ones, so its frequencies are Gaussian r
 a length of its own: :func:`mixture_scales`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np

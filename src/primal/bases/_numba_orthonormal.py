@@ -1,7 +1,5 @@
 """Gram-Schmidt in compiled loops, with the operations of ``primal.bases._orthonormal``."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

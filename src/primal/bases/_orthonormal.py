@@ -7,8 +7,6 @@ from all later rows while they are in cache: row by row, 3000 x 3000 entries wou
 memory 3000 times.
 """
 
-from __future__ import annotations
-
 import importlib.util
 import os
 from typing import Any

@@ -3,8 +3,6 @@
 They take consecutive primes, or a sample on a logarithmic scale.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from primal.bases._arithmetic import exp

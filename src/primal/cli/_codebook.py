@@ -102,11 +102,8 @@ def make(
     if polish is not None:
         with progress_bar("polish") as progress:
             book = book.polish(polish, progress=progress)
-    certificate = book.certificate.as_json()
-    if not np.isfinite(book.certificate.ratio):
-        certificate["ratio"] = None
     spec = None if book.kind == "polished" else book.spec
-    summary = {"certificate": certificate, "reason": book.reason, "spec": spec}
+    summary = {"certificate": _certificate(book), "reason": book.reason, "spec": spec}
     if out is not None:
         write(book, summary, out)
     if plot is not None:
@@ -167,16 +164,12 @@ def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[
             )
         except PrimalError as error:
             return {"kind": kind, "coherence": None, "reason": str(error)}
-        found = book.certificate
-    return {
-        "kind": kind,
-        "coherence": found.coherence,
-        "ratio": found.ratio if np.isfinite(found.ratio) else None,
-        "rms": found.rms,
-        "exact": found.exact,
-        "proof": found.proof,
-        "growable": book.growable,
-    }
+        return _certificate(book) | {"growable": book.growable}
+
+
+def _certificate(book: Codebook) -> dict[str, Any]:
+    found = book.certificate
+    return found.as_json() | {"ratio": found.ratio if np.isfinite(found.ratio) else None}
 
 
 def _comparison(

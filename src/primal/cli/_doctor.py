@@ -16,13 +16,18 @@ import numpy as np
 import primal
 from primal._extras import install_hint
 from primal._parallel import blas_is_limited, n_threads
-from primal._selftest import KnownAnswer, engine_answers, known_answers
+from primal._selftest import engine_answers, known_answers
 from primal.bases import Basis
 from primal.cli._common import json_option
 from primal.engines import ENGINES, engine, installed_engines
 from primal.errors import ConditioningWarning
 
-_TORCH = ("torch, CPU", "torch, CPU, eager", "torch, CUDA, eager", "torch, CUDA, Triton")
+_TORCH = {  # device and backend
+    "torch, CPU": ("cpu", "auto"),
+    "torch, CPU, eager": ("cpu", "eager"),
+    "torch, CUDA, eager": ("cuda", "eager"),
+    "torch, CUDA, Triton": ("cuda", "triton"),
+}
 _OPTIONAL = ("numba", "scikit-learn", "torch", "triton", "pyarrow", "matplotlib")
 
 
@@ -38,10 +43,9 @@ def doctor(as_json: bool) -> None:
       primal doctor
       primal doctor --json > machine.json
     """
-    found = {name: engine_answers(name) for name in installed_engines()}
+    engines = {name: engine_answers(name) for name in installed_engines()}
     if find_spec("torch") is not None:
-        found |= _torch_answers()
-    engines = {name: {one.name: one.ok for one in answers} for name, answers in found.items()}
+        engines |= _torch_answers()
     versions = {name: _version(name) for name in ("numpy", "click", *_OPTIONAL)}
     report = {
         "primal": primal.__version__,
@@ -60,13 +64,13 @@ def doctor(as_json: bool) -> None:
         sys.exit(1)
 
 
-def _torch_answers() -> dict[str, list[KnownAnswer]]:
+def _torch_answers() -> dict[str, dict[str, bool]]:
     """Return the known answers of every backend of PyTorch that runs here."""
     import torch
 
     import primal.torch
 
-    def answers(device: str, backend: str) -> list[KnownAnswer]:
+    def answers(device: str, backend: str) -> dict[str, bool]:
         def static(D: int, positions: np.ndarray) -> np.ndarray:
             places = torch.from_numpy(positions.view(np.int64)).to(device)
             return primal.torch.StaticPrime(D).to(device)(places).cpu().numpy()
@@ -88,12 +92,13 @@ def _torch_answers() -> dict[str, list[KnownAnswer]]:
             else:
                 os.environ["PRIMAL_TORCH"] = before
 
-    found = {"torch, CPU": answers("cpu", "auto"), "torch, CPU, eager": answers("cpu", "eager")}
-    if torch.cuda.is_available():
-        found["torch, CUDA, eager"] = answers("cuda", "eager")
-        if find_spec("triton") is not None:
-            found["torch, CUDA, Triton"] = answers("cuda", "triton")
-    return found
+    devices = ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+    backends = ("auto", "eager") if find_spec("triton") is None else ("auto", "eager", "triton")
+    return {
+        name: answers(device, backend)
+        for name, (device, backend) in _TORCH.items()
+        if device in devices and backend in backends
+    }
 
 
 def _as_text(report: dict) -> str:

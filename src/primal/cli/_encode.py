@@ -5,12 +5,12 @@ from __future__ import annotations
 import importlib
 import json
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, redirect_stdout
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 
@@ -21,8 +21,7 @@ from primal.cli._common import Progress, json_option, progress_bar
 from primal.errors import NumericalWarning, ParameterError
 from primal.kernels import KERNELS, METHODS
 from primal.maps import LAYOUTS, PRECISIONS, DynamicPrime, KernelPrime
-
-_STORED = ("float32", "float16", "uint8-phase", "uint16-phase", "bits")
+from primal.search import STORED
 
 
 def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
@@ -48,7 +47,7 @@ def _choice(name: str, choices: Any, default: str, **more: Any) -> Any:
 @click.option("--basis", default="auto", show_default=True, help="How primes become frequencies.")
 @_choice("--layout", LAYOUTS, "interleaved")
 @_choice("--precision", PRECISIONS, "exact")
-@_choice("--stored", _STORED, "float32", help="What is stored of a row: floats, phases or signs.")
+@_choice("--stored", STORED, "float32", help="What is stored of a row: floats, phases or signs.")
 @click.option("--keep", default="", help="Columns to pass through, with commas.")
 @click.option("--rows-per-part", type=int, help="Rows of one part.  [default: about 16 MB]")
 @click.option("--shard", metavar="I/N", default="0/1", help="Make the parts of shard i/n.")
@@ -122,6 +121,7 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
         if on_ray and device != "cpu":
             raise ParameterError(f"with --engine ray pass --num-gpus instead of --device {device}.")
         layer = _layer(m, device) if gpus or device != "cpu" else None
+        start = time.perf_counter()
         report = pipeline.encode(
             source,
             dst,
@@ -133,14 +133,15 @@ def encode(src: tuple[str, ...], dst: str, quiet: bool, as_json: bool, **given: 
             **options,
             **{key: given[key] for key in ("stored", "rows_per_part", "overwrite")},
         )
+    seconds = time.perf_counter() - start
     if as_json:
-        values = asdict(report) | {"gamma": gamma}
-        click.echo(json.dumps({k: str(v) if isinstance(v, Path) else v for k, v in values.items()}))
+        more = {"gamma": gamma, "seconds": seconds}
+        click.echo(json.dumps(asdict(report) | more, default=str))
         return
     if report.already_complete:
         click.echo(f"{report.path} is already complete: {report.rows:,} rows")
         return
-    rate = (report.rows - report.resumed_rows) / max(report.seconds, 1e-9)
+    rate = (report.rows - report.resumed_rows) / max(seconds, 1e-9)
     click.echo(f"wrote {report.path}: {report.rows:,} rows, {rate:,.0f} rows/s")
     if report.resumed_rows:
         click.echo(f"  {report.resumed_rows:,} rows were there from an earlier run")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import asdict
 from typing import Any
 
 import click
@@ -49,9 +50,7 @@ def decode(src: str, dst: str, quiet: bool, as_json: bool, **given: Any) -> None
     with running(quiet or as_json, "decode") as (pipeline, progress):
         report = pipeline.decode(src, dst, prior=prior, progress=progress, **given)
     if as_json:
-        names = ("rows", "statuses", "doubtful", "resumed_rows", "already_complete")
-        values = {name: getattr(report, name) for name in names}
-        click.echo(json.dumps({"path": str(report.path), **values}))
+        click.echo(json.dumps(asdict(report) | {"doubtful": report.doubtful}, default=str))
     else:
         verb = "is already complete" if report.already_complete else "was written"
         click.echo(f"{report.path} {verb}: {report.rows:,} rows")
@@ -99,7 +98,8 @@ def inspect(path: str, source: str | None, as_json: bool) -> None:
     """
     with running(quiet=True) as (pipeline, _):
         found = pipeline.inspect(path, source=source)
-    click.echo(json.dumps(found.as_json(), indent=2) if as_json else _as_text(found))
+    fields = asdict(found) | {"healthy": found.healthy}
+    click.echo(json.dumps(fields, indent=2, default=str) if as_json else _as_text(found))
     if not found.healthy:
         sys.exit(1)
 
@@ -158,9 +158,7 @@ def merge(folder: str, dst: str | None, overwrite: bool, quiet: bool, as_json: b
     with running(quiet or as_json, "merge") as (pipeline, progress):
         report = pipeline.merge(folder, dst, overwrite=overwrite, progress=progress)
     if as_json:
-        fields = ("rows", "rejected", "already_complete")
-        values = {name: getattr(report, name) for name in fields}
-        click.echo(json.dumps({"path": str(report.path), **values}))
+        click.echo(json.dumps(asdict(report), default=str))
     else:
         verb = "is complete" if dst is None or report.already_complete else "was written"
         click.echo(f"{report.path} {verb}: {report.rows:,} rows")

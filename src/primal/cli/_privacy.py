@@ -56,13 +56,13 @@ def audit(
 
     if html and html.suffix not in (".html", ".json"):  # before the work
         raise ParameterError(f"--html must end in .html or .json, got {html.name!r}.")
-    columns, labels = given.pop("columns"), ("attribute", "people")
-    asked = {name: given.pop(name) for name in labels}
-    names = [name for name in asked.values() if name]
-    table = _table(data, [c.strip() for c in columns.split(",") if c.strip()], names)
+    asked = {name: given.pop(name) for name in ("attribute", "people")}
+    asked = {name: column for name, column in asked.items() if column}
+    columns = [name.strip() for name in given.pop("columns").split(",") if name.strip()]
+    rows, labels = _table(data, columns, list(asked.values()))
     made = _encoder(room, encoder, key_file)
-    found: dict[str, Any] = {name: table[column] for name, column in asked.items() if column}
-    report = room.audit(made, table[""], name=Path(encoder).stem, **found, **given)
+    found: dict[str, Any] = dict(zip(asked, labels, strict=True))
+    report = room.audit(made, rows, name=Path(encoder).stem, **found, **given)
     if html:
         report.save(html)
     if as_json:
@@ -96,8 +96,8 @@ def _encoder(room: Any, path: str, key_file: str | None) -> Any:
     return room.KeyedPrime.from_spec(spec, room.Key(Path(key_file).read_bytes(), **named))
 
 
-def _table(path: str, columns: list[str], labels: list[str]) -> dict[str, np.ndarray]:
-    """Return rows under the empty name, and columns of labels under theirs."""
+def _table(path: str, columns: list[str], labels: list[str]) -> tuple[np.ndarray, list[np.ndarray]]:
+    """Return the rows of a table, and its columns of labels."""
     parquet = require("pyarrow.parquet", "primal privacy audit")
     arrow = require("pyarrow", "primal privacy audit")
     if not Path(path).exists():
@@ -113,4 +113,4 @@ def _table(path: str, columns: list[str], labels: list[str]) -> dict[str, np.nda
     with raised_as(DataError, f"columns of {path} must hold numbers, or lists of one length"):
         parts = [np.array(table[name].to_pylist(), dtype=np.float64) for name in chosen]
         rows = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
-    return {"": rows, **{name: np.array(table[name].to_pylist()) for name in labels}}
+    return rows, [np.array(table[name].to_pylist()) for name in labels]

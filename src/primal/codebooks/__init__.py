@@ -9,12 +9,7 @@ from primal.codebooks._auto import KINDS as KINDS
 from primal.codebooks._auto import codebook
 from primal.codebooks._certificate import CodebookCertificate, Verification
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import (
-    GramStatistics,
-    gram_statistics,
-    optimality_ratio,
-    toeplitz_statistics,
-)
+from primal.codebooks._metrics import GramStatistics, gram_statistics, toeplitz_statistics
 from primal.codebooks._predict import capacity, predict_coherence
 from primal.codebooks._toeplitz import lag_cosines
 
@@ -29,7 +24,6 @@ __all__ = [
     "codebook",
     "gram_statistics",
     "lag_cosines",
-    "optimality_ratio",
     "predict_coherence",
     "toeplitz_statistics",
 ]

@@ -137,16 +137,15 @@ def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> C
         raise ParameterError(
             f"in D = 1 any two codes have a cosine of size 1, got N = {N}: use D = 2 or N = 1."
         )
-    ranking = candidates(N, D, field, budget, growable=growable)
-    lowest, winner = ranking[0]
+    (lowest, winner), *others = candidates(N, D, field, budget, growable=growable)
     if winner.kind == "orthonormal":
         winner.reason = f"N = {N} is at most D = {D}: orthogonal codes exist"
         return winner
     among = "kinds that can grow" if growable else "kinds that serve this size"
     winner.reason = f"{winner.kind} has the smallest coherence, {lowest:.4f}, of the {among}"
-    if len(ranking) > 1:
-        others = ", ".join(f"{book.kind} {coherence:.4f}" for coherence, book in ranking[1:4])
-        winner.reason += f" (next: {others})"
+    if others:
+        following = ", ".join(f"{book.kind} {coherence:.4f}" for coherence, book in others[:3])
+        winner.reason += f" (next: {following})"
     return winner
 
 
@@ -158,27 +157,27 @@ def candidates(
     The kinds that can be had without a long search: closed forms, chirps, shipped shadows, and
     a shadow search where it may pay.
     """
-    if growable:
-        kinds = ["offset"] if N * (1000 + D) <= _LARGEST_OFFSET_WORK else []
-    else:
-        kinds = [kind for kind in _CLOSED if N > D and field in KINDS[kind]._fields]
     found: list[tuple[float, Codebook]] = []
 
     def add(kind: str, budget: SearchBudget = budget) -> None:
         codes = _make(N, D, kind, field, budget)
-        found.append((codes._coherence(), codes))
+        found.append((codes._evidence().coherence, codes))
 
     def lowest() -> float:
         return min((coherence for coherence, _ in found), default=math.inf)
 
-    if growable or N <= D:
-        add("static" if growable else "orthonormal")
-    for kind in kinds:
-        n_phases = max(1, D if field == "complex" else D // 2)
-        if kind not in _NEAR_ROOT or 0.85 / math.sqrt(n_phases) <= lowest():
-            with suppress(PrimalError):
-                add(kind)
-    if not growable and N > D:
+    if growable:
+        add("static")
+        if N * (1000 + D) <= _LARGEST_OFFSET_WORK:
+            add("offset")
+    elif N <= D:
+        add("orthonormal")
+    else:
+        least_near_root = 0.85 / math.sqrt(D if field == "complex" else max(1, D // 2))
+        for kind in _CLOSED:
+            if kind not in _NEAR_ROOT or least_near_root <= lowest():
+                with suppress(PrimalError):
+                    add(kind)
         design = shipped_design(N, D, field)
         # No cyclotomic set was ever seen below 1.1 times Welch; do not search when that cannot win.
         least = max(1.1 * bounds.welch(N, D), bounds.best(N, D, field).value + 1e-9)
@@ -186,8 +185,7 @@ def candidates(
             found.append((design[0], _make(N, D, "shadow", field, budget)))
         elif N <= _LARGEST_SEARCH_N and D <= _LARGEST_SEARCH_D and lowest() > least:
             with suppress(PrimalError):
-                steps = _AUTO_STEPS if budget.steps is None else budget.steps
-                add("shadow", replace(budget, steps=steps))
+                add("shadow", replace(budget, steps=budget.steps or _AUTO_STEPS))
         if not found:
             add("static")
     # Rounding must not decide between equals: the earlier kind stays in front.

@@ -26,24 +26,24 @@ _LARGEST_M = 16
 class BinaryCodes(Codebook):
     """Codes from a family of forms on {0, 1}**m, zero-padded from 2**m to D entries."""
 
-    parity: int  # m is even (0) or odd (1)
-    least_m: int
+    least_m: int  # and every second one from there on
     n_forms: Callable[[int], int]  # by m
+    # How many come first whose bases are mutually unbiased: all of Kerdock's.
+    n_unbiased: Callable[[int], int] = staticmethod(lambda m: 1 << (m - 1))
     _fields = ("real",)
 
     def __init__(self, N: int, D: int, field: str = "real") -> None:
         super().__init__(N, D, field)
-        if 1 << self.least_m > D:
+        sizes = range(self.least_m, _LARGEST_M + 1, 2)
+        if 1 << sizes[0] > D:
             raise ParameterError(
-                f"kind {self.kind!r} needs D of at least {1 << self.least_m}, got {D}: "
-                f"use D = {1 << self.least_m}."
+                f"kind {self.kind!r} needs D of at least {1 << sizes[0]}, got {D}: "
+                f"use D = {1 << sizes[0]}."
             )
-        m = min(D.bit_length() - 1, _LARGEST_M)
-        self.m = m - (m - self.parity) % 2
+        self.m = max(m for m in sizes if 1 << m <= D)
         self.size = 1 << self.m
         held = self.capacity(self.m)
         if held < N:
-            sizes = range(self.least_m + (self.least_m - self.parity) % 2, _LARGEST_M + 1, 2)
             room = next((m for m in sizes if self.capacity(m) >= N), None)
             more = f", or D = {1 << room}, which holds {self.capacity(room)}" if room else ""
             raise ParameterError(
@@ -83,34 +83,29 @@ class BinaryCodes(Codebook):
         basis = np.flatnonzero(indices >= n_formed)
         out[basis, indices[basis] - n_formed] = 1
 
-    def _evidence(self) -> Evidence:
-        rms = rms_from_energy(bases_energy(self.N, self.size), self.N)
-        if self.size >= self.N:
-            return Evidence(0.0, None, rms, "closed form: one orthonormal basis")
-        proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"
-        return Evidence(*self._worst_pair(), rms, proof)
+    def _rms(self) -> float:
+        return rms_from_energy(bases_energy(self.N, self.size), self.N)
 
-    def _worst_pair(self) -> tuple[float, tuple[int, int]]:
-        """Return the coherence of more than 2**m codes, and two codes that attain it."""
+    def _evidence(self) -> Evidence:
+        if self.size >= self.N:
+            return Evidence(0.0, None, "closed form: one orthonormal basis")
+        proof = f"closed form: ranks of {self.kind} forms in {self.m} variables"
         # Sums of forms have at most two sizes above zero: the first large one is the largest.
         n_used = min(-(-self.N // self.size), self.n_forms(self.m))
-        for j in range(self._n_unbiased(), n_used):
+        for j in range(self.n_unbiased(self.m), n_used):
             for i in range(j):
                 spectrum = np.abs(walsh_spectrum(self.form(i) ^ self.form(j)))
                 b = int(spectrum.argmax())
                 if spectrum[b] > 1.2 * math.sqrt(self.size):
-                    return float(spectrum[b]) / self.size, (i * self.size + b, j * self.size)
-        return 1.0 / math.sqrt(self.size), (0, self.size)
-
-    def _n_unbiased(self) -> int:
-        """Return how many forms come first whose bases are mutually unbiased: all of Kerdock's."""
-        return 1 << (self.m - 1)
+                    pair = (i * self.size + b, j * self.size)
+                    return Evidence(float(spectrum[b]) / self.size, pair, proof)
+        return Evidence(1.0 / math.sqrt(self.size), (0, self.size), proof)
 
 
 class Kerdock(BinaryCodes):
     """Every two bases are mutually unbiased: all their cosines are +-1 / sqrt(D')."""
 
-    kind, parity, least_m = "kerdock", 0, 2
+    kind, least_m = "kerdock", 2
     n_forms = staticmethod(lambda m: 1 << (m - 1))
 
     def form(self, j: int) -> np.ndarray:
@@ -120,15 +115,13 @@ class Kerdock(BinaryCodes):
 class Gold(BinaryCodes):
     """Forms Tr(a x**3), m odd: cosines are 0 or +-sqrt(2 / D')."""
 
-    kind, parity, least_m = "gold", 1, 3
+    kind, least_m = "gold", 3
     n_forms = staticmethod(lambda m: 1 << m)
+    n_unbiased = staticmethod(lambda m: 1)
 
     def form(self, j: int) -> np.ndarray:
         field = binary_field(self.m)
         return field.trace[field.scaled(j)[field.power(3)]]
-
-    def _n_unbiased(self) -> int:
-        return 1
 
 
 class DelsarteGoethals(BinaryCodes):
@@ -137,7 +130,7 @@ class DelsarteGoethals(BinaryCodes):
     The Kerdock forms (b = 0) come first, so that few codes are as good as Kerdock's.
     """
 
-    kind, parity, least_m = "delsarte-goethals", 0, 4
+    kind, least_m = "delsarte-goethals", 4
     n_forms = staticmethod(lambda m: 1 << (2 * m - 2))
 
     def form(self, j: int) -> np.ndarray:

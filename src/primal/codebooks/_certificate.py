@@ -1,26 +1,21 @@
 """What is known about a codebook, how it is known, and whether its codes agree."""
 
 from dataclasses import asdict, dataclass
-from typing import Self
-
-from primal.codebooks import bounds
-from primal.codebooks._metrics import optimality_ratio
+from typing import NamedTuple
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """What a construction can say about its own codes; a certificate adds the bounds."""
+class Evidence(NamedTuple):
+    """What a construction can say about its own codes; a certificate adds RMS and bounds."""
 
     coherence: float
     pair: tuple[int, int] | None
-    rms: float
     proof: str
     lag: int | None = None
     exact: bool = True
 
 
-@dataclass(frozen=True, kw_only=True)
-class CodebookCertificate(Evidence):
+@dataclass(frozen=True)
+class CodebookCertificate:
     """The numbers that justify a codebook of this `kind`, `N`, `D` and `field`.
 
     Attributes
@@ -41,11 +36,18 @@ class CodebookCertificate(Evidence):
     welch, levenshtein : float
         Lower bounds on the coherence of any N codes in D dimensions.
     ratio : float
-        coherence / welch: the paper's optimality ratio.
+        coherence / welch: the paper's optimality ratio, of which 1 is perfect. Where welch is 0,
+        for N <= D, it is 1 for orthogonal codes, else infinite.
     best_bound, best_bound_name
         The strongest bound known here.
     """
 
+    coherence: float
+    pair: tuple[int, int] | None
+    rms: float
+    proof: str
+    lag: int | None
+    exact: bool
     kind: str
     N: int
     D: int
@@ -55,23 +57,6 @@ class CodebookCertificate(Evidence):
     ratio: float
     best_bound: float
     best_bound_name: str
-
-    @classmethod
-    def of(cls, kind: str, N: int, D: int, field: str, evidence: Evidence) -> Self:
-        """Return the evidence of a construction with every bound beside it."""
-        best = bounds.best(N, D, field)
-        return cls(
-            **vars(evidence),
-            kind=kind,
-            N=N,
-            D=D,
-            field=field,
-            welch=bounds.welch(N, D),
-            levenshtein=bounds.levenshtein(N, D, field),
-            ratio=optimality_ratio(evidence.coherence, N, D),
-            best_bound=best.value,
-            best_bound_name=best.name,
-        )
 
     def as_json(self) -> dict[str, object]:
         """Return the fields as JSON values."""

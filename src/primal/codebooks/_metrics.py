@@ -1,4 +1,4 @@
-"""How good a set of codes is: Gram statistics in blocks, and figures of merit.
+"""How good a set of codes is: Gram statistics in blocks, or from the lags.
 
 Nothing here holds an N x N matrix: blocks of the Gram matrix are made, read and dropped.
 """
@@ -10,15 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import (
-    one_of,
-    raised_as,
-    real_number,
-    require_memory,
-    require_work,
-    whole_number,
-)
-from primal.codebooks import bounds
+from primal._checks import one_of, raised_as, require_memory, require_work, whole_number
 from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
 from primal.errors import DataError
 
@@ -136,14 +128,10 @@ def toeplitz_statistics(
 
     Parameters
     ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Phase of each frequency in one step, units of 2**-64 turn.
-    N : int
-        Number of codes, at least 2.
-    weights : ndarray of shape (k,), dtype=float64, optional
-        Squares of the amplitudes, with sum 1; by default all equal.
+    increments, N, weights
+        As in :func:`lag_cosines`, N at least 2.
     bins : int, default=200
-        Bins of the histogram over [-1, 1].
+        As in :func:`gram_statistics`.
 
     Returns
     -------
@@ -186,35 +174,6 @@ def bases_energy(N: int, size: int) -> float:
     bases, rest = divmod(N, size)
     # The frame operator is `bases` times the identity and a projection of rank `rest`.
     return float(bases * bases * size + 2 * bases * rest + rest)
-
-
-def optimality_ratio(coherence: float, N: int, D: int) -> float:
-    """Return coherence over Welch's bound: 1 is perfect.
-
-    Parameters
-    ----------
-    coherence : float
-        In [0, 1].
-    N, D : int
-        Number of codes and of entries of a code.
-
-    Returns
-    -------
-    float
-        For N <= D the bound is zero: the ratio is then 1 for orthogonal codes, else infinite.
-
-    Examples
-    --------
-    >>> from primal.codebooks import optimality_ratio
-    >>> round(optimality_ratio(0.4268, 1000, 64), 2)
-    3.53
-    """
-    # Rounding may carry a cosine beyond 1 and -0.0 is a cosine too.
-    coherence = real_number("coherence", coherence, above=-1e-9, below=1.0 + 1e-3)
-    bound = bounds.welch(N, D)
-    if bound > 0.0:
-        return coherence / bound
-    return 1.0 if coherence < 1e-6 else math.inf
 
 
 def _row_source(codes: Any) -> tuple[Callable[[np.ndarray], np.ndarray], int, int, bool]:

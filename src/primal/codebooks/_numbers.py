@@ -6,7 +6,7 @@ frequencies there are primes that follow it as closely as N codes can tell: with
 """
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 
@@ -16,8 +16,8 @@ from primal.errors import ParameterError, PrimalError
 
 # Largest lag times delta, from tight to loose: the tightest that has primes below 2**32 wins.
 _TOLERANCES = (0.001, 0.003, 0.01, 0.02, 0.05)
-_LARGEST_WHOLE_PART = 65535  # p < 2**32
-_FIRST_SCAN = 256
+# Whole parts of the roots of p < 2**32, and how many are looked at first.
+_WHOLE_PARTS, _FIRST_SCAN = 1 << 16, 256
 _SMALL = (2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 31, 37)
 
 
@@ -115,64 +115,45 @@ class ShadowError(PrimalError):
     """No prime below 2**32 comes close enough to a target frequency."""
 
 
-def tightest_shadow(
-    families: Sequence[Iterable[float]], n_lags: int, *, signed: bool
-) -> list[list[int]]:
-    """Return primes, all different, for families of targets, at the tightest tolerance."""
-
-    def shadows(c: float) -> list[list[int]]:
-        used: set[int] = set()
-        return [shadow_primes(f, c / n_lags, signed=signed, used=used) for f in families]
-
+def tightest_shadow(targets: Sequence[float], n_lags: int, *, signed: bool) -> list[int]:
+    """Return :func:`shadow_primes` at the tightest tolerance that has primes for all targets."""
     for c in _TOLERANCES[:-1]:
         with suppress(ShadowError):
-            return shadows(c)
-    return shadows(_TOLERANCES[-1])
+            return shadow_primes(targets, c / n_lags, signed=signed)
+    return shadow_primes(targets, _TOLERANCES[-1] / n_lags, signed=signed)
 
 
-def shadow_primes(
-    targets: Iterable[float], delta: float, *, signed: bool, used: set[int] | None = None
-) -> list[int]:
+def shadow_primes(targets: Sequence[float], delta: float, *, signed: bool) -> list[int]:
     """Return, for each target in order, the smallest unused prime below 2**32 that shadows it.
 
     Targets are frequencies in turns, `delta` is the largest distance between one and the fraction
     of sqrt(p). Without a sign a and 1 - a do not differ, as for cosines and sines of one position.
-    Primes found are added to those `used`.
     """
-    used = set() if used is None else used
-    chosen = []
+    chosen: dict[int, float] = {}
     for a in (target % 1.0 for target in targets):
         sides = (a,) if signed else (min(a, 1.0 - a), 1.0 - min(a, 1.0 - a))
-        chosen.append(_first_prime(sides, delta, used))
-        used.add(chosen[-1])
-    return chosen
+        unused = (m for m in _near_squares(sides, delta) if m not in chosen and is_prime(m))
+        prime = next(unused, None)
+        if prime is None:
+            raise ShadowError(
+                f"no unused prime below 2**32 has a square root within {delta:.2g} turn of the "
+                f"fraction {sides[0]:.9f}: ask for fewer codes."
+            )
+        chosen[prime] = a
+    return list(chosen)
 
 
-def _first_prime(sides: tuple[float, ...], delta: float, used: set[int]) -> int:
+def _near_squares(sides: tuple[float, ...], delta: float) -> Iterator[int]:
+    """Yield the integers from 2 to 2**32 with frac sqrt within delta of a side, rising."""
     low, high = 0, _FIRST_SCAN
-    while low <= _LARGEST_WHOLE_PART:
-        for p in _near_squares(sides, delta, low, min(high, _LARGEST_WHOLE_PART + 1)):
-            if p not in used and is_prime(p):
-                return p
+    while low < _WHOLE_PARTS:
+        whole_parts = np.arange(low, min(high, _WHOLE_PARTS), dtype=np.float64)
+        roots = (whole_parts[:, None] + np.array(sides)).reshape(-1)
+        first = np.ceil(np.square(roots - delta)).astype(np.int64)
+        last = np.floor(np.square(roots + delta)).astype(np.int64)
+        for at in np.flatnonzero(last >= first).tolist():
+            for m in range(max(2, int(first[at])), int(last[at]) + 1):
+                # The squares above are rounded: ask again, at the root itself.
+                if m < 2**32 and abs(math.sqrt(m) - roots[at]) <= delta:
+                    yield m
         low, high = high, 2 * high
-    raise ShadowError(
-        f"no unused prime below 2**32 has a square root within {delta:.2g} turn of the "
-        f"fraction {sides[0]:.9f}: ask for fewer codes."
-    )
-
-
-def _near_squares(sides: tuple[float, ...], delta: float, low: int, high: int) -> list[int]:
-    """Return the integers below 2**32 with frac sqrt within delta of a side, rising.
-
-    The whole parts of the roots are in [low, high).
-    """
-    roots = (np.arange(low, high, dtype=np.float64)[:, None] + np.array(sides)).reshape(-1)
-    first = np.ceil(np.square(roots - delta)).astype(np.int64)
-    last = np.floor(np.square(roots + delta)).astype(np.int64)
-    found = []
-    for at in np.flatnonzero(last >= first).tolist():
-        for m in range(max(2, int(first[at])), int(last[at]) + 1):
-            # The squares above are rounded: ask again, at the root itself.
-            if m < 2**32 and abs(math.sqrt(m) - roots[at]) <= delta:
-                found.append(m)
-    return found

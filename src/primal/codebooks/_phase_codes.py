@@ -65,17 +65,7 @@ class PhaseCodes(Codebook):
 
     def split(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return positions and quarter turns of uint64 indices: code 2 t + 1 is i times 2 t."""
-        if self.view == "paired":
-            return indices >> np.uint64(1), indices & np.uint64(1)
-        return indices, np.zeros_like(indices)
-
-    def sizes(self, products: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return the cosine that counts of every product, and where it is the imaginary part."""
-        real, imaginary = np.abs(products.real), np.abs(products.imag)
-        if self.view == "paired":
-            return np.maximum(real, imaginary), imaginary > real
-        sizes = np.abs(products) if self.view == "phasor" else real
-        return sizes, np.zeros(products.shape, dtype=bool)
+        return np.divmod(indices, np.uint64(self.copies))
 
     def worst(
         self, blocks: Iterable[tuple[Any, np.ndarray]], most: float = math.inf
@@ -87,17 +77,19 @@ class PhaseCodes(Codebook):
         """
         coherence, where = 0.0, None
         for name, products in blocks:
-            sizes, turned = self.sizes(products.reshape(-1))
+            sizes = np.abs(products if self.view == "phasor" else products.real).reshape(-1)
+            if self.view == "paired":
+                sizes = np.maximum(sizes, np.abs(products.imag).reshape(-1))
             peak = float(sizes.max())
             if peak > coherence + 1e-12:
                 at = int(np.argmax(sizes > peak - 1e-12))
-                coherence, where = peak, (name, at, int(turned[at]))
+                turned = self.view == "paired" and sizes[at] > abs(products.reshape(-1)[at].real)
+                coherence, where = peak, (name, at, int(turned))
             if coherence > most - 1e-12:
                 break
         return coherence, where
 
-    def rms(self) -> float:
-        """Return the root mean square of all cosines."""
+    def _rms(self) -> float:
         if self.view != "paired":
             return rms_from_energy(self.energy(self.N), self.N)
         # z and i z have twice the energy of z; an odd code out adds to one of the two only.
@@ -131,11 +123,11 @@ class ToeplitzCodes(PhaseCodes):
         proof = f"all lags: each of the {self.n_positions - 1} was computed in float64"
         coherence, where = self.worst(self._lags())
         if where is None:
-            return Evidence(coherence, None, self.rms(), proof)
+            return Evidence(coherence, None, proof)
         first, at, turned = where
         lag = first + at
         # <i z_0, z_l> is the imaginary part of <z_0, z_l>.
-        return Evidence(coherence, (turned, self.copies * lag), self.rms(), proof, lag)
+        return Evidence(coherence, (turned, self.copies * lag), proof, lag)
 
     def _lags(self) -> Iterator[tuple[int, np.ndarray]]:
         for first, products in lag_products(self.increments, self.n_positions, self.weights):

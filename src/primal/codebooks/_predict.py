@@ -18,6 +18,8 @@ _LARGEST_D = 1 << 53
 MODELS = ("toeplitz", "gaussian")
 # Of 64 angles between 0 and 1.
 _HALF_ANGLES = (np.arange(64) + 0.5) / 128.0
+# Gauss and Legendre's rule on [-1, 1].
+_NODES, _WEIGHTS = np.polynomial.legendre.leggauss(64)
 
 
 def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "toeplitz") -> float:
@@ -54,7 +56,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     if draws < _LARGEST_D:
         log_target = math.log(-math.expm1(-rate / draws))
     if model == "gaussian":
-        return bisect(lambda x: log_target - log_beta_tail((D - 1) / 2.0, x), 0.0, 1.0)
+        return bisect(lambda x: log_target - log_direction_tail(D, x), 0.0, 1.0)
     # In terms of the tilt s there is no equation to be solved for every tail.
     log_target -= math.log(2.0)
     high = 1.0
@@ -92,7 +94,7 @@ def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
     if model == "toeplitz":
         log_tail = math.log(2.0) + log_mean_cosine_tail(D // 2, coherence)
     else:
-        log_tail = log_beta_tail((D - 1) / 2.0, coherence)
+        log_tail = log_direction_tail(D, coherence)
     log_draws = math.log(math.log(2.0)) - log_tail
     log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
     return math.exp(log_n) if log_n < 709.0 else math.inf
@@ -161,34 +163,22 @@ def tilted(s: float) -> Tilted:
     return Tilted(mean, gap, variance, -s * gap - math.log(total / len(lost)))
 
 
-def log_beta_tail(a: float, x: float) -> float:
-    """Return ln I_y(a, 1/2), y = 1 - x**2, the regularised incomplete beta function, 0 < x < 1."""
-    b, square = 0.5, x * x
-    if square == 0.0:
-        return 0.0
-    log_rest = math.log((1.0 - x) * (1.0 + x)) if x > 0.5 else math.log1p(-square)
-    # ln Gamma(a + 1/2) - ln Gamma(a): for large a the difference would be lost.
-    log_gammas = math.lgamma(a + b) - math.lgamma(a)
-    if a > 100.0:
-        log_gammas = 0.5 * math.log(a) - 1.0 / (8.0 * a) + 1.0 / (192.0 * a**3)
-    log_front = log_gammas - math.lgamma(b) + a * log_rest + b * math.log(square)
-    if square >= (b + 1.0) / (a + b + 2.0):
-        return log_front - math.log(a) + math.log(_beta_fraction(a, b, math.exp(log_rest)))
-    return math.log1p(-math.exp(log_front) / b * _beta_fraction(b, a, square))
+def log_direction_tail(D: int, x: float) -> float:
+    """Return ln P(|cosine| > x) for two random directions in D >= 2 dimensions, 0 < x < 1.
+
+    A cosine has the density cos(t)**(D - 2) in its latitude t: its sine is the cosine.
+    """
+    return _log_cap(D - 2, x) - _log_cap(D - 2, 0.0)
 
 
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """Return the continued fraction of I_x(a, b), by Lentz's method."""
-    tiny = 1e-300
-    c, d = 1.0, 1.0 / (1.0 - (a + b) * x / (a + 1.0) or tiny)
-    value = d
-    for m in range(1, 10_000):
-        even = m * (b - m) * x / ((a + 2 * m - 1.0) * (a + 2 * m))
-        odd = -(a + m) * (a + b + m) * x / ((a + 2 * m) * (a + 2 * m + 1.0))
-        for term in (even, odd):
-            d = 1.0 / (1.0 + term * d or tiny)
-            c = 1.0 + term / c or tiny
-            value *= d * c
-        if abs(d * c - 1.0) < 1e-16:
-            break
-    return value
+def _log_cap(n: int, x: float) -> float:
+    """Return the logarithm of the integral of cos(t)**n from t = arcsin(x) to a right angle."""
+    low, slope = math.asin(x), x / math.sqrt((1.0 - x) * (1.0 + x))
+    width = math.pi / 2.0 - low
+    if n:  # beyond this the integrand is below exp(-40) of its first value
+        width = min(width, 80.0 / n / (slope + math.sqrt(slope * slope + 80.0 / n)))
+    # ln cos(t) without cancellation, where t is small as where it is not.
+    log_cosines = -0.5 * np.log1p(np.square(np.tan(low + 0.5 * width * (1.0 + _NODES))))
+    highest = -0.5 * math.log1p(slope * slope)
+    integral = 0.5 * width * float(_WEIGHTS @ np.exp(n * (log_cosines - highest)))
+    return n * highest + math.log(integral)

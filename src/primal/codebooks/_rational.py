@@ -67,7 +67,10 @@ class Orthonormal(Codebook):
         out[:] = cos * scale.astype(cos.dtype)
 
     def _evidence(self) -> Evidence:
-        return Evidence(0.0, None, 0.0, "closed form: rows of an orthogonal matrix")
+        return Evidence(0.0, None, "closed form: rows of an orthogonal matrix")
+
+    def _rms(self) -> float:
+        return 0.0
 
 
 class RationalCodes(ToeplitzCodes):
@@ -100,7 +103,7 @@ class Singer(RationalCodes):
         if self.view == "paired" or self.N < 2:
             return super()._evidence()
         proof = f"closed form: perfect difference set of order {self.q}"
-        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), self.rms(), proof, lag=1)
+        return Evidence(math.sqrt(self.q) / (self.q + 1), (0, 1), proof, lag=1)
 
 
 class Paley(RationalCodes):
@@ -121,19 +124,16 @@ class Paley(RationalCodes):
         require_memory(100 * modulus, f"the residues modulo {modulus}")
         residues = {r * r % modulus for r in range(1, modulus)}
         self._set_fractions(sorted(r for r in residues if 2 * r < modulus), modulus)
-        # The cosine at every lag that is not a quadratic residue; at residues it is smaller.
-        self._largest = 1.0 / (math.sqrt(modulus) - 1.0)
         self._worst_lag = next(r for r in range(2, modulus) if r not in residues)
-
-    def _coherence(self) -> float:
-        return self._evidence().coherence if self._worst_lag >= self.N else self._largest
 
     def _evidence(self) -> Evidence:
         lag = self._worst_lag
         if lag >= self.N:
             return super()._evidence()
+        # The cosine at every lag that is not a quadratic residue; at residues it is smaller.
+        coherence = 1.0 / (math.sqrt(self.modulus) - 1.0)
         proof = f"closed form: quadratic Gauss sum modulo {self.modulus}"
-        return Evidence(self._largest, (0, lag), self.rms(), proof, lag)
+        return Evidence(coherence, (0, lag), proof, lag)
 
 
 class Alltop(PhaseCodes):
@@ -162,7 +162,7 @@ class Alltop(PhaseCodes):
     def _evidence(self) -> Evidence:
         size = self.copies * self.k
         if size >= self.N:
-            return Evidence(0.0, None, self.rms(), "closed form: one orthonormal basis")
+            return Evidence(0.0, None, "closed form: one orthonormal basis")
         coherence, pair = 1.0 / math.sqrt(self.k), (0, size)
         if self.view == "paired":
             # No part can exceed 1 / sqrt(k); about every second pair of bases has one that does not
@@ -172,7 +172,7 @@ class Alltop(PhaseCodes):
             i, j = (0, at) if at < width else (at - width + 1, 0)
             pair = (2 * (low + i) + turned, 2 * (high + j))
         proof = f"closed form: quadratic Gauss sums modulo {self.k}"
-        return Evidence(coherence, pair, self.rms(), proof)
+        return Evidence(coherence, pair, proof)
 
     def _products(self) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
         """Yield the products of every two bases, named by their first positions.

@@ -21,6 +21,7 @@ from primal.codebooks._numbers import largest_order, tightest_shadow
 from primal.codebooks._phase_codes import PhaseCodes, PrimeCodes, checked_primes
 from primal.codebooks._rational import difference_set, singer_order
 from primal.codebooks._toeplitz import dirichlet, phasors
+from primal.engines import row_blocks
 from primal.errors import ParameterError, PrimalError, SpecError
 from primal.turns import floor_roots
 
@@ -53,37 +54,39 @@ class Shadow(PrimeCodes):
                 f"kind 'shadow' takes N up to {_LARGEST_N} and D up to {_LARGEST_D}, got {N} and "
                 f"{D}: use kind='static'."
             )
+        attempts = [lambda: cls.of_singer(N, D, field)]
+        if field == "real":
+            attempts.append(lambda: cls.of_cosets(N, D, budget))
         found, reasons = [], []
-        for attempt in (cls.of_singer, cls.of_cosets) if field == "real" else (cls.of_singer,):
+        for attempt in attempts:
             try:
-                found.append(attempt(N, D, field, budget))
+                found.append(attempt())
             except PrimalError as error:
                 reasons.append(str(error))
         if not found:
             raise ParameterError(" ".join(reasons))
-        return min(found, key=lambda codes: codes._coherence())
+        return min(found, key=lambda codes: codes._evidence().coherence)
 
     @classmethod
-    def of_cosets(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
+    def of_cosets(cls, N: int, D: int, budget: SearchBudget) -> Self:
         """Return a shadow of the best union of cyclotomic cosets, one real code for each position.
 
         When no union has exactly D / 2 frequencies, a slightly smaller one is padded with zeros.
         """
         sizes = range(D - D % 2, max(1, int(0.9 * D) - 1), -2)
         smaller = next((size for size in sizes if coset_options(N, size)), D)
-        return cls.of_target(N, D, field, cyclotomic_target(N, smaller, budget))
+        return cls.of_target(N, D, cyclotomic_target(N, smaller, budget))
 
     @classmethod
-    def of_target(cls, N: int, D: int, field: str, target: Target) -> Self:
+    def of_target(cls, N: int, D: int, target: Target) -> Self:
         """Return the shadow of a union of cosets."""
         frequencies = [u / target.P for u in target.numerators]
-        (primes,) = tightest_shadow([frequencies], N, signed=False)
-        codes = cls(N, D, field, primes, "real")
+        codes = cls(N, D, "real", tightest_shadow(frequencies, N, signed=False), "real")
         codes.target = target
         return codes
 
     @classmethod
-    def of_singer(cls, N: int, D: int, field: str, budget: SearchBudget | None = None) -> Self:
+    def of_singer(cls, N: int, D: int, field: str) -> Self:
         """Return a shadow of a perfect difference set: phasors, or real codes z and i z."""
         q = singer_order("shadow", N, D, field)
         modulus = q * q + q + 1
@@ -91,7 +94,7 @@ class Shadow(PrimeCodes):
         offset = _offset_away_from_halves(residues, modulus)
         targets = ((residues + offset) / modulus).tolist()
         n_positions = N if field == "complex" else -(-N // 2)
-        (primes,) = tightest_shadow([targets], n_positions, signed=True)
+        primes = tightest_shadow(targets, n_positions, signed=True)
         return cls(N, D, field, primes, "phasor" if field == "complex" else "paired")
 
 
@@ -126,8 +129,8 @@ class PrimeChirp(PhaseCodes):
         require_memory(96 * k**2, f"a certificate of chirps of {k} phases")
         squares = [((n * n % k) + _SHIFT) / k for n in range(k)]
         lines = [(n + _SHIFT) / k for n in range(k)]
-        first, second = tightest_shadow([squares, lines], k, signed=True)
-        return cls(N, D, field, first, second)
+        primes = tightest_shadow(squares + lines, k, signed=True)
+        return cls(N, D, field, primes[:k], primes[k:])
 
     def turns(self, positions: np.ndarray) -> np.ndarray:
         k = np.uint64(self.k)
@@ -156,7 +159,7 @@ class PrimeChirp(PhaseCodes):
             coherence, pair = 1.0 / math.sqrt(k), (0, copies * k * k)
         n_chirps = min(self.n_positions, k * k)
         proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
-        return Evidence(coherence, pair, self.rms(), proof)
+        return Evidence(coherence, pair, proof)
 
     def _differences(self) -> Iterator[tuple[int, np.ndarray]]:
         """Yield the products at differences (da, db) that occur, in rows da = first, ...
@@ -168,14 +171,14 @@ class PrimeChirp(PhaseCodes):
         last_a, last_b = divmod(min(self.n_positions, k * k) - 1, k)
         db = np.arange(-(k - 1), k).astype(np.int64).view(np.uint64)
         fine = phasors(db[:, None] * self._g) / k
-        for first in range(0, last_a + 1, _ROWS):
-            da = np.arange(first, min(first + _ROWS, last_a + 1), dtype=np.uint64)
+        for rows in row_blocks(last_a + 1, 1, _ROWS):
+            da = np.arange(rows.start, rows.stop, dtype=np.uint64)
             products = phasors(da[:, None] * self._f) @ fine.T
-            if first == 0:
+            if rows.start == 0:
                 products[0, :k] = 0
-            if da[-1] == last_a:
+            if rows.stop > last_a:
                 products[-1, k + last_b :] = 0
-            yield first, products
+            yield rows.start, products
 
     def energy(self, n_positions: int) -> float:
         # From the frame operator, the sum of z z^H: geometric sums in both indices.
@@ -224,7 +227,7 @@ def shipped_design(N: int, D: int, field: str) -> tuple[float, Shadow] | None:
         return float(coherence), Shadow.of_singer(N, D, field)
     P, h, *cosets = map(int, numbers)
     target = Target(P, h, tuple(cosets), float(coherence))
-    return float(coherence), Shadow.of_target(N, D, field, target)
+    return float(coherence), Shadow.of_target(N, D, target)
 
 
 @cache
@@ -234,9 +237,8 @@ def shipped_lines() -> dict[tuple[int, int, str], str]:
     Each is N, D, field and coherence; then, unless the target is a perfect difference set, P, h
     and a residue of each coset.
     """
-    source = Path(__file__).with_name("designs.txt")
-    if not source.is_file():  # while the table itself is being made
-        return {}
-    lines = [ln for ln in source.read_text(encoding="ascii").splitlines() if ln[0] != "#"]
+    table = Path(__file__).with_name("designs.txt").read_text(encoding="ascii")
+    lines = [line for line in table.splitlines() if line[0] != "#"]
     sizes = [line.split(maxsplit=3)[:3] for line in lines]
-    return {(int(N), int(D), field): ln for (N, D, field), ln in zip(sizes, lines, strict=True)}
+    keys = [(int(N), int(D), field) for N, D, field in sizes]
+    return dict(zip(keys, lines, strict=True))

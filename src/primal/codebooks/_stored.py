@@ -8,6 +8,7 @@ from collections.abc import Callable
 import numpy as np
 
 from primal._checks import callback, require_memory, require_work
+from primal._lazy import cached_property
 from primal._parallel import single_threaded_blas
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
@@ -33,14 +34,22 @@ class StoredCodes(Codebook):
     def _write(self, indices: np.ndarray, out: np.ndarray) -> None:
         out[:] = self.matrix[indices]
 
-    def _evidence(self) -> Evidence:
-        n_pairs, exact = self.N * (self.N - 1) // 2, self.N <= LARGEST_FULL
+    @cached_property
+    def _found(self) -> tuple[float, tuple[int, int] | None, float]:
+        """Coherence, its pair and the RMS."""
         if self.N < 2:
-            return Evidence(0.0, None, 0.0, "all pairs: there is none")
+            return 0.0, None, 0.0
+        return self._statistics(None if self.N <= LARGEST_FULL else N_SAMPLED)
+
+    def _evidence(self) -> Evidence:
+        n_pairs = self.N * (self.N - 1) // 2
         proof = f"all pairs: each of the {n_pairs} was computed in float64"
-        if not exact:
+        if self.N > LARGEST_FULL:
             proof = f"sampled pairs: {N_SAMPLED} of {n_pairs}"
-        return Evidence(*self._statistics(None if exact else N_SAMPLED), proof, exact=exact)
+        return Evidence(*self._found[:2], proof, exact=self.N <= LARGEST_FULL)
+
+    def _rms(self) -> float:
+        return self._found[2]
 
 
 class _Polished(StoredCodes):

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from primal._checks import fixed_point, real_array, require_memory, require_work, whole_number
+from primal.engines import row_blocks
 from primal.errors import DataError
 from primal.turns import waves
 
@@ -37,12 +38,11 @@ def lag_products(
     fine = phasors(np.arange(step, dtype=np.uint64)[:, None] * increments)
     fine *= (np.full(k, 1.0 / k) if weights is None else weights)[None, :]
     fine = np.ascontiguousarray(fine.T)
-    n_coarse = -(-n_lags // step)
-    coarse_block = max(1, _BLOCK_LAGS // max(step, k))
-    for first in range(0, n_coarse, coarse_block):
-        q = np.arange(first, min(first + coarse_block, n_coarse), dtype=np.uint64)
+    for rows in row_blocks(-(-n_lags // step), max(step, k), _BLOCK_LAGS):
+        q = np.arange(rows.start, rows.stop, dtype=np.uint64)
         products = (phasors(q[:, None] * np.uint64(step) * increments) @ fine).reshape(-1)
-        yield first * step, products[: n_lags - first * step]
+        first = rows.start * step
+        yield first, products[: n_lags - first]
 
 
 def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> np.ndarray:
@@ -143,10 +143,9 @@ def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray 
     require_work(10 * k**2, f"the RMS of codes of {k} phases")
     w = np.full(k, 1.0 / k) if weights is None else weights
     total = 0.0
-    step = max(1, (1 << 18) // k)
-    for first in range(0, k, step):
-        rows = slice(first, first + step)
-        values = np.square(_sine_ratio(left[rows, None] - right[None, first:], N)) @ w[first:]
+    for rows in row_blocks(k, k, 1 << 18):
+        rest = slice(rows.start, k)
+        values = np.square(_sine_ratio(left[rows, None] - right[None, rest], N)) @ w[rest]
         square = np.square(_sine_ratio(left[rows, None] - right[None, rows], N)) @ w[rows]
         total += float(w[rows] @ (2.0 * values - square))
     return total

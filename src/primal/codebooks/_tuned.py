@@ -6,7 +6,6 @@ bound. Amplitudes are optimal, by linear programming.
 """
 
 import math
-from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -133,7 +132,7 @@ class Weighted(PrimeCodes):
     def _evidence(self) -> Evidence:
         found = super()._evidence()
         no_less = f"; by duality no weights of these primes go below {self.lower_bound:.6f}"
-        return replace(found, proof=found.proof + no_less)
+        return found._replace(proof=found.proof + no_less)
 
 
 def _optimal_weights(

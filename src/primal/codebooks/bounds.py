@@ -6,40 +6,26 @@ Coherence is the largest |cosine| between two of the vectors. D counts real numb
 
 import math
 from collections.abc import Callable
-from itertools import product
+from functools import partial
+from itertools import islice, product
 from typing import NamedTuple
-
-import numpy as np
 
 from primal._checks import one_of, whole_number
 
-__all__ = ["FIELDS", "Bound", "best", "levenshtein", "orthoplex", "welch"]
+__all__ = ["FIELDS", "best", "levenshtein", "orthoplex", "welch"]
 
 FIELDS = ("real", "complex")
 # Pieces of Levenshtein's bound that are tried. For an N beyond the last one its end is
 # returned, which is still a bound.
 _LARGEST_DEGREE = 40
+# Beyond this D floats hardly tell the polynomials' zeros, at t of about 2 / D - 1, from -1.
+_LARGEST_LEVENSHTEIN_D = 10**8
 # Beyond this the square root of D is no float.
 _LARGEST_D = 10**300
 
 
 class Bound(NamedTuple):
-    """A lower bound on the coherence and its name.
-
-    Parameters
-    ----------
-    value : float
-        No N codes in D dimensions have a smaller coherence.
-    name : str
-        ``"Welch"``, ``"orthoplex"`` or ``"Levenshtein"``.
-
-    Examples
-    --------
-    >>> from primal.codebooks import bounds
-    >>> value, name = bounds.best(1000, 64)
-    >>> round(value, 5), name
-    (0.12099, 'Welch')
-    """
+    """No N codes in D dimensions have a coherence below `value`, by the bound of this `name`."""
 
     value: float
     name: str
@@ -88,10 +74,8 @@ def orthoplex(N: int, D: int, field: str = "real") -> float:
     >>> bounds.orthoplex(2112, 64), bounds.orthoplex(1000, 64)
     (0.125, 0.0)
     """
-    N, D = _sizes(N, D)
-    one_of("field", field, FIELDS)
-    largest = D * (D + 1) // 2 if field == "real" else D * D
-    return 1.0 / math.sqrt(D) if largest < N else 0.0
+    N, D = _sizes(N, D, field)
+    return 1.0 / math.sqrt(D) if _most_for_welch(D, field) < N else 0.0
 
 
 def levenshtein(N: int, D: int, field: str = "real") -> float:
@@ -120,10 +104,9 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
     >>> round(bounds.levenshtein(98280, 24), 9)  # the lines of the Leech lattice attain it
     0.5
     """
-    N, D = _sizes(N, D)
-    one_of("field", field, FIELDS)
-    if N <= D:
-        return 0.0
+    N, D = _sizes(N, D, field)
+    if _most_for_welch(D, field) >= N or D > _LARGEST_LEVENSHTEIN_D:  # the first piece
+        return welch(N, D)
     if D == 1:
         return 1.0
     a, b = ((D - 3) / 2.0, -0.5) if field == "real" else (D - 2.0, 0.0)
@@ -132,10 +115,11 @@ def levenshtein(N: int, D: int, field: str = "real") -> float:
         ratio = jacobi(j - 1 + e, a + 1.0, b, t) / jacobi(j, a, b + e, t)
         return (1.0 - ratio) * _harmonics(D, j - 1 + e, field) - N
 
-    low = -1.0
+    low = (b - a - 1.0) / (a + b + 3.0)  # the end of the first piece
     try:
-        for j, e in product(range(1, _LARGEST_DEGREE + 1), (0, 1)):
-            high = largest_jacobi_zero(j, a + 1.0, b + e)
+        for j, e in islice(product(range(1, _LARGEST_DEGREE + 1), (0, 1)), 1, None):
+            # Zeros interlace: of this polynomial one alone lies beyond the last piece.
+            high = bisect(partial(jacobi, j, a + 1.0, b + e), low, 1.0)
             if high >= 1.0 - 1e-12:
                 return 1.0
             if surplus(high) >= 0.0:
@@ -160,11 +144,14 @@ def best(N: int, D: int, field: str = "real") -> Bound:
     Returns
     -------
     Bound
+        A named tuple of the `value` and its `name`: ``"Welch"``, ``"orthoplex"`` or
+        ``"Levenshtein"``.
 
     Examples
     --------
     >>> from primal.codebooks import bounds
-    >>> bounds.best(1000, 32).name, round(bounds.best(1000, 32).value, 5)
+    >>> value, name = bounds.best(1000, 32)
+    >>> name, round(value, 5)
     ('Levenshtein', 0.24103)
     """
     candidates = (
@@ -177,8 +164,14 @@ def best(N: int, D: int, field: str = "real") -> Bound:
     return next(bound for bound in candidates if bound.value >= strongest - 1e-12)
 
 
-def _sizes(N: int, D: int) -> tuple[int, int]:
+def _sizes(N: int, D: int, field: str = "real") -> tuple[int, int]:
+    one_of("field", field, FIELDS)
     return whole_number("N", N, least=1), whole_number("D", D, least=1, most=_LARGEST_D)
+
+
+def _most_for_welch(D: int, field: str) -> int:
+    """Return the largest N for which Welch's bound could be attained."""
+    return D * (D + 1) // 2 if field == "real" else D * D
 
 
 def _harmonics(D: int, degree: int, field: str) -> int:
@@ -199,21 +192,6 @@ def jacobi(n: int, a: float, b: float, t: float) -> float:
         middle = (s + 1.0) * (a * a - b * b) + s * (s + 1.0) * (s + 2.0) * t
         here, before = (middle * here - 2.0 * i * (i + b) * (s + 2.0) * before) / grow, here
     return here
-
-
-def largest_jacobi_zero(n: int, a: float, b: float) -> float:
-    """Return the largest zero of P_n^(a,b), n >= 1."""
-    i = np.arange(n, dtype=np.float64)
-    s = 2.0 * i + a + b
-    with np.errstate(invalid="ignore", divide="ignore"):  # the first ones are set below
-        diagonal = (b * b - a * a) / (s * (s + 2.0))
-        beside = 4.0 * i * (i + a) * (i + b) * (i + a + b) / (s * s * (s + 1.0) * (s - 1.0))
-    diagonal[0] = (b - a) / (a + b + 2.0)
-    beside = beside[1:]
-    if n > 1:
-        beside[0] = 4.0 * (1.0 + a) * (1.0 + b) / ((2.0 + a + b) ** 2 * (3.0 + a + b))
-    matrix = np.diag(diagonal) + np.diag(np.sqrt(beside), 1) + np.diag(np.sqrt(beside), -1)
-    return float(np.linalg.eigvalsh(matrix)[-1])
 
 
 def bisect(f: Callable[[float], float], low: float, high: float) -> float:

@@ -1,7 +1,5 @@
 """Bounds from probability that the certificates are made of."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np

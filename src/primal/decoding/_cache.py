@@ -6,8 +6,6 @@ absent. Since any unimodular transform gives right results, a stale one could on
 wrong.
 """
 
-from __future__ import annotations
-
 import contextlib
 import hashlib
 import json

@@ -4,8 +4,6 @@ A status is about one row, and depends on nothing else. Over a batch far less sh
 half as large again as stated, or one row in a hundred outside of the prior.
 """
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 
@@ -103,7 +101,6 @@ def log2_spurious(spread: np.ndarray, noise_turns: float, prior: PriorModel) -> 
     return inside + along + log2_ball(n_rows - len(values), limit * noise_turns**2)
 
 
-@dataclass(frozen=True, eq=False)
 class WholeNumberCount:
     """How many whole-number inputs are at least as probable as a given one: an upper bound.
 
@@ -112,20 +109,16 @@ class WholeNumberCount:
     every such t' adds at least 1 to the right side. The least over a few s is taken.
     """
 
-    slopes: np.ndarray
-    log_sums: np.ndarray
-
-    @classmethod
-    def of(cls, prior: PriorModel) -> WholeNumberCount:
-        slopes = np.concatenate([[0.0], np.geomspace(1e-3, 8.0, 40)])
+    def __init__(self, prior: PriorModel) -> None:
+        self._slopes = np.concatenate([[0.0], np.geomspace(1e-3, 8.0, 40)])
         low, high = (np.rint((v - prior.mean) / prior.step) for v in (prior.low, prior.high))
         std = np.diag(prior.factor) / prior.step
-        sums = [_log_sum(slopes, *limits) for limits in zip(low, high, std, strict=True)]
-        return cls(slopes, np.sum(sums, axis=0))
+        sums = [_log_sum(self._slopes, *limits) for limits in zip(low, high, std, strict=True)]
+        self._log_sums = np.sum(sums, axis=0)
 
     def log2_at_most(self, cost: np.ndarray) -> np.ndarray:
         """Return log2 of the bound for each cost."""
-        bounds = np.asarray(cost)[..., None] * self.slopes + self.log_sums
+        bounds = np.asarray(cost)[..., None] * self._slopes + self._log_sums
         return bounds.min(axis=-1) / math.log(2.0)
 
 

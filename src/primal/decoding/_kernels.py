@@ -4,8 +4,6 @@ All integer arithmetic is int64 and wraps. That is what makes it exact: the resu
 used are small, and wrapping sums are right modulo 2**64 whatever happened on the way.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any

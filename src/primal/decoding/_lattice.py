@@ -10,8 +10,6 @@ anew, exactly, before each pass. And the noise starts large and shrinks by a fac
 time: each pass meets a matrix that the last one has nearly reduced.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -29,26 +27,17 @@ _MOST_STEPS = 400_000
 _GUARD_BITS = 10
 
 
-@dataclass(frozen=True, eq=False)
 class Lattice:
-    """Rows [diag(noise) | G] in turns; G in exact integers.
+    """Rows [diag(noise) | G] in turns, G = numerators * 2**log2_unit, Python ints of shape (m, r).
 
     `noise_turns` (m,) is the standard deviation of each phase, 0 for one that is known exactly, and
     `scaled` (m, r), int64 or Python ints, is round(G * 2**log2_scale).
     """
 
-    noise_turns: np.ndarray
-    scaled: np.ndarray
-    log2_scale: int
-
-    @classmethod
-    def from_integers(
-        cls, noise_turns: np.ndarray, numerators: np.ndarray, log2_unit: int
-    ) -> Lattice:
-        """Return the lattice of G = numerators * 2**log2_unit (Python ints, shape (m, r))."""
+    def __init__(self, noise_turns: np.ndarray, numerators: np.ndarray, log2_unit: int) -> None:
         finest = float(noise_turns[noise_turns > 0].min())
-        log2_scale = _GUARD_BITS - math.frexp(finest)[1]
-        shift = log2_scale + log2_unit
+        self.noise_turns, self.log2_scale = noise_turns, _GUARD_BITS - math.frexp(finest)[1]
+        shift = self.log2_scale + log2_unit
         half_unit = 1 << max(-shift - 1, 0)
         scaled = numerators << shift if shift >= 0 else (numerators + half_unit) >> -shift
         if not all(any(row) for row in scaled[noise_turns == 0]):
@@ -58,7 +47,7 @@ class Lattice:
             )
         # 2**58 leaves room for the sums of a pass, which are shorter than the first rows.
         small = max((abs(v) for v in scaled.ravel()), default=0) < 2**58
-        return cls(noise_turns, scaled.astype(np.int64) if small else scaled, log2_scale)
+        self.scaled = scaled.astype(np.int64) if small else scaled
 
     def rows(self, u: np.ndarray, noise_factor: float = 1.0) -> np.ndarray:
         """Return u M in float64, shape (m, m + r), with the noise taken `noise_factor` times."""

@@ -8,8 +8,6 @@ lies within half a turn of zero. Hence no x with max |x_j| < B wraps, and some x
 The paper prints pi / (d sigma max W), in which the 2 pi of its own phase is missing.
 """
 
-from __future__ import annotations
-
 import math
 import warnings
 from collections.abc import Iterable

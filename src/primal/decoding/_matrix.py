@@ -163,7 +163,7 @@ class _ByCode:
         self._rows = np.argsort(np.arange(len(matrix)) * _GOLDEN % 1.0)
         table = FrequencyTable.from_floats(matrix[self._rows])
         self._model = model = PhaseModel(table, prior.model(matrix.shape[1]), noise)
-        self._search = Search(model, set_up(model, None, progress), None)
+        self._search = Search(set_up(model, None, progress), None)
         self._n_candidates, self._matrix = n_candidates, matrix
 
     @property
@@ -253,7 +253,7 @@ def plan_matrix(
         if mask.shape != (k,) or not np.isin(mask, (0, 1)).all():
             raise DataError(f"known must hold a bool for each of the {k} rows, got {known!r}.")
         mask = mask.astype(bool)
-    law = MatrixLaw.of(matrix, joined_prior(prior, d), noise_covariance(noise, covariance, k), mask)
+    law = MatrixLaw(matrix, joined_prior(prior, d), noise_covariance(noise, covariance, k), mask)
     plain = not mask.any() and covariance is None and len(set(law.noise[law.noise > 0])) == 1
     if k > _MOST_SEARCHED and plain and isinstance(prior, (Box, Gaussian, Integers)):
         by_code = _ByCode(matrix, prior, float(law.noise[-1]), candidates, progress)

@@ -6,10 +6,7 @@ without noise; a row whose n is known is scaled until it cannot reach half a tur
 same.
 """
 
-from __future__ import annotations
-
 import math
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -24,7 +21,6 @@ _KNOWN_DEVIATIONS = 256.0
 _LEAST_NOISE, _LARGEST_DEVIATION = 1e-100, 1e100
 
 
-@dataclass(frozen=True, eq=False)
 class MatrixLaw:
     """Matrix (k, d) and prior, and the rows of the lattice that they make with the noise.
 
@@ -33,21 +29,11 @@ class MatrixLaw:
     turns. The first columns of the spread are those of the prior.
     """
 
-    matrix: np.ndarray
-    prior: PriorModel
-    known: np.ndarray
-    open_rows: np.ndarray
-    whole_inputs: np.ndarray
-    scale: np.ndarray
-    noise: np.ndarray
-    spread_t: np.ndarray
-
-    @classmethod
-    def of(
-        cls, matrix: np.ndarray, prior: PriorModel, noise: np.ndarray, known: np.ndarray
-    ) -> MatrixLaw:
-        """Return the law of noise with the covariance `noise` (k, k) and known n where `known`."""
-        std, loadings = _split(noise)
+    def __init__(
+        self, matrix: np.ndarray, prior: PriorModel, covariance: np.ndarray, known: np.ndarray
+    ) -> None:
+        """Make the law of noise with a covariance (k, k), and known n where `known` (k,)."""
+        std, loadings = _split(covariance)
         with np.errstate(over="ignore", invalid="ignore"):
             spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
             lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))
@@ -56,21 +42,23 @@ class MatrixLaw:
                 f"y must vary by less than {_LARGEST_DEVIATION:g}, got {lengths.max():.3g} by A, "
                 "prior and noise: state them in a larger unit."
             )
-        known_rows, open_rows = np.flatnonzero(known), np.flatnonzero(~known)
+        self.matrix, self.prior = matrix, prior
+        self.known, self.open_rows = np.flatnonzero(known), np.flatnonzero(~known)
         # A power of two, so that scaling is exact.
-        scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths[known_rows])))
-        whole_inputs = np.flatnonzero(np.isfinite(prior.step))
-        steps = np.zeros((len(whole_inputs), spread.shape[1]))
-        steps[:, : prior.factor.shape[1]] = (prior.factor / prior.step[:, None])[whole_inputs]
-        rows = [scale[:, None] * spread[known_rows], steps, spread[open_rows]]
-        deviations = [scale * std[known_rows], np.zeros(len(steps)), std[open_rows]]
-        spread_t = np.ascontiguousarray(np.concatenate(rows).T)
-        deviations = np.concatenate(deviations)
-        return cls(matrix, prior, known_rows, open_rows, whole_inputs, scale, deviations, spread_t)
+        self.scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths[self.known])))
+        self.whole_inputs = np.flatnonzero(np.isfinite(prior.step))
+        steps = np.zeros((len(self.whole_inputs), spread.shape[1]))
+        by_step = prior.factor / prior.step[:, None]
+        steps[:, : prior.factor.shape[1]] = by_step[self.whole_inputs]
+        rows = [self.scale[:, None] * spread[self.known], steps, spread[self.open_rows]]
+        self.spread_t = np.ascontiguousarray(np.concatenate(rows).T)
+        self.noise = np.concatenate(
+            [self.scale * std[self.known], np.zeros(len(steps)), std[self.open_rows]]
+        )
 
     @property
     def lattice(self) -> Lattice:
-        return Lattice.from_integers(self.noise, *as_integers(self.spread_t.T))
+        return Lattice(self.noise, *as_integers(self.spread_t.T))
 
     def phases(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return phases (n, m) of values (n, k), and the whole turns taken from the open rows."""

@@ -5,8 +5,6 @@ residual and prior, and no other does. Where fewer than 2**-30 are, the first th
 answer.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -45,7 +43,7 @@ class NearestPoints:
 
     def __init__(self, law: MatrixLaw, n_candidates: int, report: Callable[[float], None]) -> None:
         self.law, self._n_candidates = law, n_candidates
-        self._reduced = reduced = reduce_best(law.lattice, lambda share: report(share / 2.0))
+        self._reduced = reduced = reduce_best(law.lattice, report=lambda share: report(share / 2.0))
         m = len(law.noise)
         self.limit = chi_squared_limit(m, RARELY)
         rows = law.lattice.rows(reduced.u)

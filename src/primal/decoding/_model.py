@@ -6,8 +6,6 @@ A is sigma * W. Whole-number inputs add one phase each, x_j / step, which is kno
 without noise; nothing else distinguishes them.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -116,7 +114,7 @@ class PhaseModel:
             shift = log2_whole - log2_unit  # positive: frequencies have 62 bits more
             numerators = np.concatenate([whole << max(shift, 0), numerators])
             noise = np.concatenate([np.zeros(self.n_whole), noise])
-        return Lattice.from_integers(noise, numerators, log2_unit)
+        return Lattice(noise, numerators, log2_unit)
 
     def deviations(self) -> np.ndarray:
         """Return conditional deviations in turns, in order, before any reduction."""

@@ -8,8 +8,6 @@ be scaled by one unknown factor, so lengths are compared within a row. Noise tha
 moves lengths as well, hence the noise that a decoder is made for says how far they may differ.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -78,14 +76,15 @@ def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None
 
     `noise_turns` is the standard deviation of a phase, if it is known; see :func:`have_phases`.
     """
-    k = cos.shape[-1]
     turns = np.empty(cos.shape)
-    if cos.size <= _BLOCK_ENTRIES:
-        _write_phases(cos, sin, noise_turns, turns)
-        return turns
-    flat, cos, sin = turns.reshape(-1, k), cos.reshape(-1, k), sin.reshape(-1, k)
-    for rows in row_blocks(len(flat), k, _BLOCK_ENTRIES):
-        _write_phases(cos[rows], sin[rows], noise_turns, flat[rows])
+    flat, cos, sin = (a.reshape(-1, cos.shape[-1]) for a in (turns, cos, sin))
+    for rows in row_blocks(*flat.shape, _BLOCK_ENTRIES):
+        x, y = cos[rows].astype(np.float64), sin[rows].astype(np.float64)
+        np.arctan2(y, x, out=flat[rows])
+        flat[rows] *= 0.5 / np.pi
+        if not _squared_alike(x, y, noise_turns):
+            x, y = cos[rows].astype(np.float64), sin[rows].astype(np.float64)
+            flat[rows][~have_phases(x, y, noise_turns)] = np.nan
     return turns
 
 
@@ -120,25 +119,11 @@ def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = No
     return found
 
 
-def _write_phases(
-    cos: np.ndarray, sin: np.ndarray, noise_turns: float | None, turns: np.ndarray
-) -> None:
-    x, y = cos.astype(np.float64), sin.astype(np.float64)
-    np.arctan2(y, x, out=turns)
-    turns *= 0.5 / np.pi
-    if not _squared_alike(x, y, noise_turns):
-        k = cos.shape[-1]
-        x, y = cos.reshape(-1, k).astype(np.float64), sin.reshape(-1, k).astype(np.float64)
-        turns.reshape(-1, k)[~have_phases(x, y, noise_turns)] = np.nan
-
-
 def _squared_alike(x: np.ndarray, y: np.ndarray, noise_turns: float | None) -> bool:
     """Return whether all lengths are so close that every row has its phases; overwrites x and y.
 
     That is the usual case, and costs a third of looking at every row.
     """
-    if x.size == 0:
-        return True
     with np.errstate(over="ignore"):
         x *= x
         y *= y

@@ -1,7 +1,5 @@
 """``DecodePlan``: recover x from wrapped phases, and say when the answer is unique."""
 
-from __future__ import annotations
-
 import math
 import time
 import warnings
@@ -80,20 +78,13 @@ class DecodePlan:
     def __init__(
         self, model: PhaseModel, layout: str, search: Search, setup_seconds: float
     ) -> None:
-        self._model, self._layout, self._search = model, layout, search
+        self._shape, self._layout, self._search = model.table.shape, layout, search
+        self.noise_turns, self.beam = model.noise_turns, search.n_kept
         self.setup_seconds = setup_seconds
 
     @property
     def certificate(self) -> DecodingCertificate:
         return self._search.certificate
-
-    @property
-    def beam(self) -> int:
-        return self._search.n_kept
-
-    @property
-    def noise_turns(self) -> float:
-        return self._model.noise_turns
 
     def decode(self, z: object, *, check: bool = True) -> DecodeResult:
         """Return the inputs behind codes, each with its status.
@@ -116,7 +107,7 @@ class DecodePlan:
         return self._decode(z, check=flag("check", check))
 
     def _decode(self, z: object, *, check: bool) -> DecodeResult:
-        k, d = self._model.table.shape
+        k, d = self._shape
         name = getattr(getattr(z, "dtype", None), "name", "")
         own = NOISES.get(name, 0.0)
         if own > 1.01 * self.noise_turns:
@@ -179,7 +170,7 @@ def make_plan(
         noise_std = max(noise_std, least_noise_turns(table, law))
     model = PhaseModel(table, law, noise_std)
     key = cache_key(fingerprint, repr(prior), model.noise_turns) if cache else None
-    search = Search(model, set_up(model, key, progress), beam)
+    search = Search(set_up(model, key, progress), beam)
     return DecodePlan(model, layout, search, time.perf_counter() - start)
 
 

@@ -6,8 +6,6 @@ with log n. Everything is exact in 64-bit integers; no noise needs to be stated,
 lattice is made for the largest one at which it works, and the fit shows how large it was.
 """
 
-from __future__ import annotations
-
 import math
 from functools import lru_cache
 
@@ -150,7 +148,7 @@ class PositionDecoder:
         signed = [int(v) for v in self._increments[:m].view(np.int64)]
         steps = np.array([1 << 64, *signed], dtype=object)[:, None] * numerator
         log2_unit = -64 - (denominator.bit_length() - 1)
-        return reduce_best(Lattice.from_integers(noise, steps, log2_unit))
+        return reduce_best(Lattice(noise, steps, log2_unit))
 
 
 @lru_cache(maxsize=16)

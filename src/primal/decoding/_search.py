@@ -4,8 +4,6 @@ Rivals are what an answer can be mistaken for: shifts of x that leave its phases
 are. They do not depend on x, so they are searched once, as rivals of zero.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,10 +18,8 @@ from primal.decoding._certificate import (
     log2_fit,
     residual_limit,
 )
-from primal.decoding._model import PhaseModel
 from primal.decoding._phases import wrapped
 from primal.decoding._priors import PriorModel
-from primal.decoding._setup import SetUp
 from primal.decoding._solve import Solver
 from primal.engines import row_blocks
 
@@ -46,19 +42,20 @@ Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
 
 
 class Search:
-    """Phases to (x, status, residual, candidates), for one set-up.
+    """Phases to (x, status, residual, candidates), with one solver.
 
     `beam` partial solutions are kept while rounding, at most; None leaves the number to the plan.
     """
 
-    def __init__(self, model: PhaseModel, setup: SetUp, beam: int | None) -> None:
-        self._model, self._solver = model, Solver(model, setup)
+    def __init__(self, solver: Solver, beam: int | None) -> None:
+        self._solver, certificate = solver, solver.certificate
+        self._model = model = solver.model
         self._mean_phases = model.table.values @ model.prior.mean
-        self._count = WholeNumberCount.of(model.prior) if model.prior.is_whole else None
-        self._limit = residual_limit(setup.certificate.freedom)
-        self._rivals = find_rivals(self._solver, setup.certificate)
-        worst = max(setup.certificate.log2_spurious, self._rivals.log2_expected)
-        chance = setup.certificate.success_probability
+        self._count = WholeNumberCount(model.prior) if model.prior.is_whole else None
+        self._limit = residual_limit(certificate.freedom)
+        self._rivals = find_rivals(solver)
+        worst = max(certificate.log2_spurious, self._rivals.log2_expected)
+        chance = certificate.success_probability
         most = beam or (_WIDE_BEAM if chance < 1.0 - _LARGEST_CHANCE_OF_FAILURE else 1)
         if worst >= LARGEST_LOG2_SPURIOUS:
             self._widths = [max(most, _AMBIGUOUS_BEAM)]
@@ -67,7 +64,7 @@ class Search:
         self.n_kept = self._widths[-1]
         self.n_listed = min(self.n_kept, max(beam or 1, _AMBIGUOUS_BEAM))
         # With the chance of rounding alone, where a beam may do better.
-        self.formula: DecodingCertificate = replace(setup.certificate, log2_spurious=worst)
+        self.formula: DecodingCertificate = replace(certificate, log2_spurious=worst)
 
     @cached_property
     def certificate(self) -> DecodingCertificate:
@@ -79,7 +76,7 @@ class Search:
 
     def __call__(self, phases: np.ndarray) -> Found:
         """Decode phases in turns, float64 of shape (n, k); rows of NaN have none and fail."""
-        n, m = len(phases), self._solver.n_resolved
+        n, m = len(phases), len(self._solver.reduced.u)
         d, c = self._model.table.shape[1], self.n_listed
         x, status = np.empty((n, d)), np.full(n, "failed", dtype="<U9")
         residual, candidates = np.empty(n), np.full((n, c, d), np.nan)
@@ -210,30 +207,23 @@ class Rivals:
         return rivalled
 
 
-def find_rivals(solver: Solver, certificate: DecodingCertificate) -> Rivals:
+def find_rivals(solver: Solver) -> Rivals:
     """Return the rivals of every x; at least one is expected where there is no end of them."""
-    rivals, unending = _rivals_among(solver, certificate, _RIVAL_BEAM)
-    if unending:
-        rivals, unending = _rivals_among(solver, certificate, _WIDE_RIVAL_BEAM)
-    return replace(rivals, log2_expected=max(0.0, rivals.log2_expected)) if unending else rivals
-
-
-def _rivals_among(
-    solver: Solver, certificate: DecodingCertificate, beam: int
-) -> tuple[Rivals, bool]:
-    """Return the rivals among the `beam` likeliest shifts, and whether all of these are some."""
-    model = solver.model
-    prior, freedom = model.prior, max(1.0, certificate.freedom)
+    model, prior = solver.model, solver.model.prior
+    freedom = max(1.0, solver.certificate.freedom)
     zero = np.zeros((1, model.table.shape[0]))
-    whole, found = solver.whole_turns(zero, beam)
-    shifts = solver.solutions(np.repeat(zero, found.sum(), axis=0), whole[found])
-    # Different turns of the first rows may lead to the same solution, also to zero itself.
-    _, first = np.unique(shifts.whole, axis=0, return_index=True)
-    other = np.sort(first[shifts.whole[first].any(axis=1)])
-    x, xi = shifts.x[other] - prior.mean, shifts.xi[other]
-    chi = np.square(shifts.residuals[other] / model.noise_turns).sum(axis=1)
-    log2_accepted = log2_shifted_within(freedom, residual_limit(freedom), chi)
-    log2_expected = np.logaddexp2.reduce(log2_accepted + prior.log2_overlap(x, xi))
-    hidden = log2_accepted >= LARGEST_LOG2_SPURIOUS
-    hidden &= prior.reaches(x, xi, certificate.x_std)
-    return Rivals(x[hidden], xi[hidden], float(log2_expected)), bool(len(x) and hidden.all())
+    for beam in (_RIVAL_BEAM, _WIDE_RIVAL_BEAM):
+        whole, found = solver.whole_turns(zero, beam)
+        shifts = solver.solutions(np.repeat(zero, found.sum(), axis=0), whole[found])
+        # Different turns of the first rows may lead to the same solution, also to zero itself.
+        _, first = np.unique(shifts.whole, axis=0, return_index=True)
+        other = np.sort(first[shifts.whole[first].any(axis=1)])
+        x, xi = shifts.x[other] - prior.mean, shifts.xi[other]
+        chi = np.square(shifts.residuals[other] / model.noise_turns).sum(axis=1)
+        log2_accepted = log2_shifted_within(freedom, residual_limit(freedom), chi)
+        expected = float(np.logaddexp2.reduce(log2_accepted + prior.log2_overlap(x, xi)))
+        hidden = log2_accepted >= LARGEST_LOG2_SPURIOUS
+        hidden &= prior.reaches(x, xi, solver.certificate.x_std)
+        if not hidden.all() or not len(x):
+            return Rivals(x[hidden], xi[hidden], expected)
+    return Rivals(x, xi, max(0.0, expected))

@@ -34,14 +34,11 @@ class HeaderReport:
     ram_bytes : int
         Static memory of the transforms of the Hadamard kinds, and scores on the stack; inputs and
         outputs are the caller's.
-    name : str
-        What names in the header begin with.
     """
 
     path: Path
     table_bytes: int
     ram_bytes: int
-    name: str
     _call: str
 
     def code_bytes(self, compiler: str = "cc", *options: str) -> int | None:
@@ -110,10 +107,11 @@ def export_c(
     elif options:
         raise ParameterError(f"{', '.join(options)}: only for models that are not sensors yet.")
     header = Header(model, n_learned)
-    text = header.text()
-    text = re.sub(r"\bprimal_", f"{name}_", re.sub(r"\bPRIMAL_", f"{name.upper()}_", text))
+    text, call = (
+        re.sub(r"\bprimal_", f"{name}_", re.sub(r"\bPRIMAL_", f"{name.upper()}_", part))
+        for part in (header.text(), header.call())
+    )
     target.parent.mkdir(parents=True, exist_ok=True)
     with written_whole(target) as stream:
         stream.write(text.encode())
-    call = re.sub(r"\bprimal_", f"{name}_", header.call())
-    return HeaderReport(target, header.table_bytes, header.ram_bytes, name, call)
+    return HeaderReport(target, header.table_bytes, header.ram_bytes, call)

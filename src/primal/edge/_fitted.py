@@ -57,26 +57,26 @@ def as_sensor(
     for step in before:
         scales, zeros = _scaled(step, scales, zeros)
     sensor = SensorMap(m, scales, zeros, kind=kind, inputs=inputs)
-    return sensor if readout is None else _model(sensor, readout)
+    if readout is None:
+        return sensor
+    if hasattr(readout, "prototypes_"):
+        labels = getattr(readout, "classes_", None)
+        return SensorModel(sensor, readout.prototypes_, labels=labels)
+    return SensorModel(sensor, *linear_parts(readout))
 
 
 def parts_of(model: Any) -> tuple[list[Any], DynamicPrime | KernelPrime, Any]:
     """Return the steps before the features, the map of these, and the read-out or None."""
-    *before, last = _steps(model)
-    readout = None
+    steps, readout = getattr(model, "steps", None), None
+    named = steps if isinstance(steps, list) else []
+    kept = [step for _, step in named if step is not None and step != "passthrough"]
+    *before, last = kept or [model]
     if before and _is_features(before[-1]) and hasattr(last, "coef_"):
         readout, last = last, before.pop()
     m = _map_of(last)
     if readout is None and m is not last and not _is_features(last):
         readout = last
     return before, m, readout
-
-
-def _steps(model: Any) -> list[Any]:
-    steps = getattr(model, "steps", None)
-    if not isinstance(steps, list) or not steps:
-        return [model]
-    return [step for _, step in steps if step is not None and step != "passthrough"] or [model]
 
 
 def _is_features(step: Any) -> bool:
@@ -118,13 +118,6 @@ def scaler_name(step: Any) -> str:
             "so it cannot be exported: use StandardScaler, MinMaxScaler or MaxAbsScaler."
         )
     return name
-
-
-def _model(sensor: SensorMap, readout: Any) -> SensorModel:
-    if hasattr(readout, "prototypes_"):
-        labels = getattr(readout, "classes_", None)
-        return SensorModel(sensor, readout.prototypes_, labels=labels)
-    return SensorModel(sensor, *linear_parts(readout))
 
 
 def linear_parts(readout: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:

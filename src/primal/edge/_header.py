@@ -6,31 +6,22 @@ Its self-test has inputs that need no memory, and digests over what is made of t
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+import textwrap
 from pathlib import Path
 
 import numpy as np
 
 from primal.bases import HadamardTable
-from primal.edge._q15 import COSINE, SINE, waves_q15
+from primal.edge._q15 import COSINE, SINE
 from primal.edge._readout import SensorModel, learned_length
 from primal.edge._schemes import ExactScheme, HadamardScheme, TableScheme
-from primal.edge._sensors import SensorMap, in_columns
+from primal.edge._sensors import PositionSensor, SensorMap
 from primal.errors import ParameterError
 from primal.maps import StaticPrime
-from primal.turns import (
-    FREQUENCY_BITS,
-    LARGEST_LOG2_TURNS,
-    Cosine32,
-    Sine32,
-    phases_to_bits,
-    round_turns,
-    static_turns,
-)
+from primal.turns import FREQUENCY_BITS, LARGEST_LOG2_TURNS, Cosine32, Sine32
 
 _TEMPLATES = Path(__file__).parent / "c"
 _GOLDEN_ROWS = 4
-_PER_LINE = 96  # characters
 _SQRT2 = 0x6A09E667F3BCC909  # odd, so that its multiples run through all 64-bit words
 _DIGEST = 0x9E3779B1
 
@@ -40,7 +31,7 @@ class Header:
 
     def __init__(self, model: StaticPrime | SensorMap | SensorModel, n_learned: int) -> None:
         self.model = model if isinstance(model, SensorModel) else None
-        self.source = model.sensor if isinstance(model, SensorModel) else model
+        self.source = sensor_of(model)
         self.n_learned = n_learned
         if self.model is not None and n_learned:
             raise ParameterError(
@@ -51,7 +42,7 @@ class Header:
 
     def text(self) -> str:
         source = self.source
-        self._define("N_INPUTS", 1 if isinstance(source, StaticPrime) else source.d)
+        self._define("N_INPUTS", source.d)
         self._shape()
         parts = ["head", self._phases(), "waves", "features"]
         self._waves()
@@ -62,7 +53,7 @@ class Header:
             parts += ["readout", "learn"]
             self._define("N_SCORES", self.n_learned)
             self._define("LEARNED_LENGTH", learned_length(source.D))
-        self._define("SAMPLE_SHIFT", sample_shift(source))
+        self._define("SAMPLE_SHIFT", _sample_shift(source))
         self._define("N_GOLDEN", f"{_GOLDEN_ROWS}u")
         digests = golden_digests(self.model or source, range(_GOLDEN_ROWS))
         self._define("GOLDEN", f"{{{', '.join(f'{value}u' for value in digests)}}}")
@@ -95,30 +86,30 @@ class Header:
         suffix = {"uint64": "ull", "uint32": "u"}.get(values.dtype.name, "")
         flat = values.ravel()
         words = map(_float, flat) if kind == "float" else (f"{v}{suffix}" for v in flat.tolist())
+        text, indent = " ".join(f"{word}," for word in words), "    "
         self._lines.append(f"static const {kind} PRIMAL_{name}[{values.size}] = {{")
-        self._lines.extend(_wrapped(f"{word}," for word in words))
+        self._lines.append(
+            textwrap.fill(
+                text, 96, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+            )
+        )
         self._lines.append("};")
         self.table_bytes += values.nbytes * counts
 
     def _shape(self) -> None:
         source = self.source
-        if isinstance(source, StaticPrime):
-            k = n_sines = source.D // 2
-            layout, inputs, factors = source.layout, "int64", np.ones(source.D)
-        else:
-            k = source.table.shape[0]
-            n_sines, layout = source.D - k, source.finish.layout
-            inputs, factors = source.inputs.name, source.factors
-        self._lines.append(f"typedef {inputs}_t primal_input;")
+        k, factors = source.n_frequencies, source.factors
+        self._lines.append(f"typedef {source.inputs}_t primal_input;")
         self._define("N_FREQUENCIES", f"{k}u")
         self._define("N_FEATURES", f"{source.D}u")
+        n_sines = source.D - k
         has_sine = {0: "0", k: "1"}.get(n_sines, f"((i) < {n_sines}u)")
         self._define("HAS_SINE(i)", has_sine)
-        block = layout == "block"
+        block = source.finish.layout == "block"
         self._define("COS_PLACE(i)", "(i)" if block else "(2u * (i))")
         self._define("SIN_PLACE(i)", f"({k}u + (i))" if block else "(2u * (i) + 1u)")
         factor, factor_q15 = _float(factors[0]), ""
-        if not isinstance(source, StaticPrime) and (factors != factors[0]).any():
+        if (factors != factors[0]).any():
             waves = slice(k) if block else slice(None, None, 2)
             self._table("FACTORS_F32", factors[waves].astype(np.float32), counts=False)
             self._table("FACTORS_Q15", source.factors_q15[waves], counts=self.model is None)
@@ -132,8 +123,8 @@ class Header:
     def _phases(self) -> str:
         """Write the tables of the phases; return the template that reads them."""
         source = self.source
-        if isinstance(source, StaticPrime):
-            self._table("INCREMENTS", source.increments)
+        if isinstance(source, PositionSensor):
+            self._table("INCREMENTS", source.map.increments)
             return "static"
         if source.offsets is None:
             self._define("OFFSET(i)", "0u")
@@ -183,9 +174,8 @@ class Header:
         self._define("WORD_BITS", 8 * factors.itemsize)
         packed = np.packbits(signs != 0, axis=1, bitorder="little").view("<u4")
         self._table("SIGNS", packed.astype(np.uint32))
-        k = self.source.table.shape[0]  # type: ignore[union-attr]
         small = np.uint16 if factors.max() < 1 << 16 else np.uint32
-        self._table("FACTORS", factors[:k].astype(small))
+        self._table("FACTORS", factors[: self.source.n_frequencies].astype(small))
         self.ram_bytes += n_rows * factors.itemsize * (1 + (len(signs) > 3))
 
     def _digits(self, scheme: ExactScheme, n_digits: int) -> None:
@@ -237,52 +227,39 @@ def _float(value: float) -> str:
     return f"{text}f" if re.search(r"[.e]", text) else f"{text}.0f"
 
 
-def _wrapped(words: Iterable[str]) -> Iterable[str]:
-    line = "   "
-    for word in words:
-        if len(line) + len(word) >= _PER_LINE:
-            yield line
-            line = "   "
-        line += f" {word}"
-    yield line
+def sensor_of(model: StaticPrime | SensorMap | SensorModel) -> SensorMap:
+    """Return what makes the phases and features of a header."""
+    if isinstance(model, StaticPrime):
+        return PositionSensor(model)
+    return model.sensor if isinstance(model, SensorModel) else model
 
 
-def sample_rows(source: StaticPrime | SensorMap, rows: range) -> np.ndarray:
+def sample_rows(sensor: SensorMap, rows: range) -> np.ndarray:
     """Return the inputs that a self-test takes: multiples of sqrt(2), shape (n, d)."""
-    d = 1 if isinstance(source, StaticPrime) else source.d
-    inputs = np.dtype(np.int64) if isinstance(source, StaticPrime) else source.inputs
+    d, bits = sensor.d, 8 * sensor.inputs.itemsize
     at = np.arange(rows.start * d + 1, rows.stop * d + 1, dtype=np.uint64)
-    words = (at * np.uint64(_SQRT2)) >> np.uint64(64 - 8 * inputs.itemsize)
-    n = words.astype(f"uint{8 * inputs.itemsize}").view(inputs).reshape(-1, d)
-    return n >> inputs.type(sample_shift(source))
+    words = (at * np.uint64(_SQRT2)) >> np.uint64(64 - bits)
+    n = words.astype(f"uint{bits}").view(sensor.inputs).reshape(-1, d)
+    return n >> sensor.inputs.type(_sample_shift(sensor))
 
 
-def sample_shift(source: StaticPrime | SensorMap) -> int:
+def _sample_shift(sensor: SensorMap) -> int:
     """Return how many bits less of an input keep phases below the limit of the map."""
-    if isinstance(source, StaticPrime) or not isinstance(source.scheme, ExactScheme):
+    if isinstance(sensor, PositionSensor) or not isinstance(sensor.scheme, ExactScheme):
         return 0
-    largest = (
-        np.ldexp(2.0 ** (8 * source.inputs.itemsize - 1), -source.scheme.fraction_bits)
-        * source.table.largest_l1_norm
-    )
-    return max(0, int(np.ceil(np.log2(largest))) - LARGEST_LOG2_TURNS)
+    largest = 2.0 ** (8 * sensor.inputs.itemsize - 1 - sensor.scheme.fraction_bits)
+    turns = largest * sensor.table.largest_l1_norm
+    return max(0, int(np.ceil(np.log2(turns))) - LARGEST_LOG2_TURNS)
 
 
 def golden_digests(model: StaticPrime | SensorMap | SensorModel, rows: range) -> list[int]:
     """Return the five digests of a self-test over some of its rows."""
-    source = model.sensor if isinstance(model, SensorModel) else model
-    n = sample_rows(source, rows)
-    if isinstance(source, StaticPrime):
-        turns = round_turns(static_turns(n[:, 0].astype(np.uint64), source.increments))
-        q15 = in_columns(*waves_q15(turns), source.layout, source.D)
-        features, bits = source.encode(n[:, 0]), phases_to_bits(turns)
-    else:
-        turns, features = source.turns(n), source.encode(n)
-        q15, bits = source.encode_q15(n), source.encode_bits(n)
-    outputs = [turns, features.view(np.uint32), q15.view(np.uint16), bits]
-    digests = [_digest(values) for values in outputs]
-    scores = _digest(model.scores(n).view(np.uint32)) if isinstance(model, SensorModel) else 0
-    return [*digests, scores]
+    sensor = sensor_of(model)
+    n = sample_rows(sensor, rows)
+    outputs = [sensor.turns(n), sensor.encode(n).view(np.uint32)]
+    outputs += [sensor.encode_q15(n).view(np.uint16), sensor.encode_bits(n)]
+    scores = model.scores(n).view(np.uint32) if isinstance(model, SensorModel) else np.zeros(0)
+    return [_digest(values) for values in (*outputs, scores)]
 
 
 def _digest(values: np.ndarray) -> int:

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from primal.bases import HadamardTable
-from primal.edge._sensors import in_columns
+from primal.edge._sensors import column_factors
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 
@@ -46,11 +46,10 @@ def to_js(model: StaticPrime | DynamicPrime | KernelPrime) -> dict[str, object]:
         made = model.spec
         return made if model.spacing == "raw" else made | {"increments": _packed(model.increments)}
     if isinstance(model, KernelPrime):
-        finish, scales = model.finish, model.input_scales
-        amplitudes = in_columns(model.amplitudes, model.amplitudes, finish.layout, model.D)
+        offsets, scales = model.finish.offsets, model.input_scales
         made = to_js(model.map) | {"type": "KernelPrime"}
-        made["amplitudes"] = _packed(amplitudes.astype(np.float32))
-        made |= {} if finish.offsets is None else {"offsets": _packed(finish.offsets)}
+        made["amplitudes"] = _packed(column_factors(model).astype(np.float32))
+        made |= {} if offsets is None else {"offsets": _packed(offsets)}
         return made if scales is None else made | {"scales": scales.tolist()}
     if not isinstance(model, DynamicPrime):
         raise ParameterError(

@@ -10,7 +10,7 @@ from primal._checks import one_of
 from primal._extras import require
 from primal.edge._fitted import linear_parts, parts_of, scaler_name
 from primal.edge._onnx_graph import Graph, Value, dynamic_turns, features, static_turns
-from primal.edge._sensors import in_columns
+from primal.edge._sensors import column_factors
 from primal.engines import Finish
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
@@ -36,11 +36,8 @@ def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
 
     Parameters
     ----------
-    model : StaticPrime, DynamicPrime, KernelPrime, or a fitted estimator
-        ``PrimeFeatures``, ``PrimeRidgeClassifier``, ``PrimeRidgeRegressor``,
-        ``PrimeCentroidClassifier``, ``PrimeOnlineClassifier``, or a ``Pipeline`` of
-        ``StandardScaler``, ``MinMaxScaler`` or ``MaxAbsScaler`` steps and one of these, where
-        ``PrimeFeatures`` may be followed by a linear model.
+    model : StaticPrime, or what :func:`as_sensor` takes
+        Without `layer_norm`.
     inputs : {"float32", "float64"}, default="float32"
         Type of the input ``x`` (n, d); scalers compute in float64 either way. A StaticPrime takes
         int64 positions ``t`` (n,).
@@ -50,13 +47,6 @@ def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
     model : onnx.ModelProto
         Opset 18. Outputs: float32 features ``z`` (n, D) of maps and ``PrimeFeatures``; float64
         ``scores`` (n, m) and, of classifiers, ``label`` (n,).
-
-    Raises
-    ------
-    ParameterError
-        For `layer_norm` and for steps that are not listed.
-    MissingPackageError
-        Without the package onnx.
 
     Examples
     --------
@@ -107,20 +97,16 @@ def outputs_of(graph: Graph, x: Value, model: Any) -> list[Output]:
 
 def _map_features(graph: Graph, x: Value, m: DynamicPrime | KernelPrime) -> Value:
     """Return the float32 features of float64 rows, NaN for those that have none."""
-    factors: Any = 1.0
-    if isinstance(m, KernelPrime):
-        if m.input_scales is not None:
-            x = x * m.input_scales
-        finish, inner = m.finish, m.map
-        factors = in_columns(m.amplitudes, m.amplitudes, finish.layout, m.D)
-    else:
-        finish, inner = Finish(m.layout), m
+    finish, inner = (m.finish, m.map) if isinstance(m, KernelPrime) else (Finish(m.layout), m)
+    if isinstance(m, KernelPrime) and m.input_scales is not None:
+        x = x * m.input_scales
     if inner.spec["layer_norm"]:
         raise ParameterError(
             "layer_norm divides by a deviation of every row, which has no exact bits in ONNX: "
             "normalize rows before the model."
         )
     turns, valid = dynamic_turns(graph, x, inner.basis.table)
+    factors = column_factors(m) if isinstance(m, KernelPrime) else 1.0
     z = features(graph, turns, m.D, finish, factors)
     return z * graph.add("Where", valid, np.float32(1.0), np.float32(np.nan))
 

@@ -8,7 +8,8 @@ per unit of x, rounding to the nearest (halves up) and sums that wrap:
     hadamard32     k_i (H S3 H S2 H S1 X)_i + off_i      X_j = n_j word_j mod 2**B, B = 32 or 64
     hadamard64     the same, its product rounded to 32 bits
 
-off_i = round(-2**32 sum_j f_ij scale_j zero_j). All tables come from exact integers.
+off_i = round(-2**32 sum_j f_ij scale_j zero_j), which `SensorMap` adds. All tables come from exact
+integers.
 """
 
 from __future__ import annotations
@@ -45,13 +46,6 @@ class Exact:
 
     def __mul__(self, other: Exact) -> Exact:
         return Exact(self.integers * other.integers, self.exponents + other.exponents)
-
-    def sum(self) -> Exact:
-        """Return the sums over the last axis, along which the exponents are the same."""
-        exponents = self.exponents
-        if isinstance(exponents, np.ndarray):
-            exponents = exponents[..., 0]
-        return Exact(self.integers.sum(axis=-1), exponents)
 
     def turns(self, bits: int) -> np.ndarray:
         """Return floor(value 2**bits + 1/2) mod 2**bits, uint64: turns in units of 2**-bits."""
@@ -108,7 +102,7 @@ class TableScheme:
         for rows in row_blocks(len(n), len(self.increments)):
             # Integers: no library of matrices is asked, and sums wrap.
             turns[rows] = (n[rows].astype(np.uint32) @ transposed) << shift
-        return turns if self.offsets is None else turns + self.offsets
+        return turns
 
     def error(self, largest: np.ndarray) -> float:
         half = 2.0 ** -(8 * self.increments.itemsize + 1)
@@ -168,7 +162,7 @@ class HadamardScheme:
             words = n[rows].astype(self.words.dtype) * self.words
             sums = word_turns(words, self.signs, self.factors)[:, : turns.shape[1]]
             turns[rows] = round_turns(sums) if sums.dtype == np.uint64 else sums
-        return turns if self.offsets is None else turns + self.offsets
+        return turns
 
     def error(self, largest: np.ndarray) -> float:
         n_roundings = (self.words.itemsize == 8) + (self.offsets is not None)
@@ -181,8 +175,10 @@ Scheme = ExactScheme | TableScheme | HadamardScheme
 
 def _negative(values: Exact) -> np.ndarray | None:
     """Return minus the sums over the last axis in units of 2**-32 turn; None when all are zero."""
-    total = values.sum()
-    turns = Exact(-total.integers, total.exponents).turns(32).astype(np.uint32)
+    exponents = values.exponents
+    if isinstance(exponents, np.ndarray):  # the same along the last axis
+        exponents = exponents[..., 0]
+    turns = Exact(-values.integers.sum(axis=-1), exponents).turns(32).astype(np.uint32)
     return turns if turns.any() else None
 
 

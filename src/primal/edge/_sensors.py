@@ -15,8 +15,8 @@ from primal.edge._q15 import waves_q15
 from primal.edge._schemes import Exact, ExactScheme, HadamardScheme, Scheme, TableScheme
 from primal.engines import Finish, write_features
 from primal.errors import DataError, ParameterError, SpecError
-from primal.maps import DynamicPrime, KernelPrime
-from primal.turns import phases_to_bits
+from primal.maps import DynamicPrime, KernelPrime, StaticPrime
+from primal.turns import phases_to_bits, round_turns, static_turns
 
 KINDS = ("auto", "q15", "q31", "lsb16", "lsb32", "hadamard32", "hadamard64")
 INPUTS = ("int8", "uint8", "int16", "uint16", "int32")
@@ -50,6 +50,17 @@ class SensorMap:
         ``"hadamard64"`` for the basis ``hadamard``, else ``"lsb32"``.
     inputs : {"int8", "uint8", "int16", "uint16", "int32"}, optional
         Type of n on the chip; int16 by default, int32 for ``"q31"``.
+
+    Attributes
+    ----------
+    map : DynamicPrime or KernelPrime
+        The map that this one approximates.
+    d, D : int
+        Numbers of sensors and of features.
+    kind : str
+        How phases are computed: a choice of `kind` other than "auto".
+    inputs : dtype
+        The type of n on the chip.
 
     Examples
     --------
@@ -87,7 +98,10 @@ class SensorMap:
                 "layer_norm divides every row by its own deviation, which integers cannot do "
                 "exactly: make the map with layer_norm=False, and scale by constants."
             )
-        self._map, self.table = m, inner.basis.table
+        self.map, self.d, self.D, self.table = m, m.d, m.D, inner.basis.table
+        self.n_frequencies = self.table.shape[0]
+        # Where waves go, and what is added to phases; their factors are `factors`.
+        self.finish = m.finish if isinstance(m, KernelPrime) else Finish(m.layout)
         self._scale, self._zero = positive_column("scale", scale, m.d), column("zero", zero, m.d)
         hadamard = isinstance(self.table, HadamardTable)
         if one_of("kind", kind, KINDS) == "auto":
@@ -97,48 +111,17 @@ class SensorMap:
                 f"kind {kind!r} needs a map with basis 'hadamard', got {inner.basis.name!r}: use "
                 "kind='lsb32'."
             )
-        self._kind = kind
+        self.kind = kind
         exact = _EXACT_INPUTS.get(kind)
-        self._inputs = one_of("inputs", exact or "int16" if inputs is None else inputs, INPUTS)
+        inputs = one_of("inputs", exact or "int16" if inputs is None else inputs, INPUTS)
+        self.inputs = np.dtype(inputs)
         if exact:
             self._check_exact(exact, inner)
-
-    @property
-    def map(self) -> DynamicPrime | KernelPrime:
-        """The map that this one approximates."""
-        return self._map
-
-    @property
-    def kind(self) -> str:
-        """How phases are computed: a choice of `kind` other than "auto"."""
-        return self._kind
-
-    @property
-    def inputs(self) -> np.dtype:
-        """The type of n on the chip."""
-        return np.dtype(self._inputs)
-
-    @property
-    def d(self) -> int:
-        """Number of sensors."""
-        return self._map.d
-
-    @property
-    def D(self) -> int:
-        """Number of features."""
-        return self._map.D
-
-    @property
-    def finish(self) -> Finish:
-        """Where waves go, and what is added to phases; their factors are `factors`."""
-        return self._map.finish if isinstance(self._map, KernelPrime) else Finish(self._map.layout)
 
     @cached_property
     def factors(self) -> np.ndarray:
         """Factors of the waves in the columns, float64 of shape (D,)."""
-        if not isinstance(self._map, KernelPrime):
-            return np.ones(self.D)
-        return in_columns(self._map.amplitudes, self._map.amplitudes, self.finish.layout, self.D)
+        return column_factors(self.map)
 
     @cached_property
     def factors_q15(self) -> np.ndarray:
@@ -148,20 +131,20 @@ class SensorMap:
     @cached_property
     def scheme(self) -> Scheme:
         """The tables that a chip needs, with the steps that it takes."""
-        if self._kind in _EXACT_INPUTS:
+        if self.kind in _EXACT_INPUTS:
             # A power of two: see _check_exact.
-            return ExactScheme(self._map, self.table, 1 - int(np.frexp(self._scale[0])[1]))
+            return ExactScheme(self.map, self.table, 1 - int(np.frexp(self._scale[0])[1]))
         scale, zero = Exact.from_floats(self._scale), Exact.from_floats(self._zero)
-        if isinstance(self._map, KernelPrime) and self._map.input_scales is not None:
-            scale = scale * Exact.from_floats(self._map.input_scales)
-        bits = int(self._kind[-2:])
-        if self._kind.startswith("hadamard") and isinstance(self.table, HadamardTable):
+        if isinstance(self.map, KernelPrime) and self.map.input_scales is not None:
+            scale = scale * Exact.from_floats(self.map.input_scales)
+        bits = int(self.kind[-2:])
+        if self.kind.startswith("hadamard") and isinstance(self.table, HadamardTable):
             return HadamardScheme.make(self.table, scale, zero, bits)
         return TableScheme.make(self.table, scale, zero, bits)
 
     @cached_property
     def offsets(self) -> np.ndarray | None:
-        """What a chip adds to its sums, uint32 of shape (k,), or None: zero points and offsets."""
+        """What is added to sums, uint32 of shape (k,), or None: zero points, offsets of the map."""
         own, given = self.scheme.offsets, self.finish.offsets
         if own is None or given is None:
             return given if own is None else own
@@ -171,8 +154,8 @@ class SensorMap:
         """Return the phases of sensor integers n (..., d): uint32 (..., k) in 2**-32 turn."""
         rows = self._rows(n)
         turns = self.scheme.turns(rows.reshape(-1, self.d))
-        if self.finish.offsets is not None and not isinstance(self.scheme, ExactScheme):
-            turns += self.finish.offsets
+        if self.offsets is not None and not isinstance(self.scheme, ExactScheme):
+            turns += self.offsets
         return turns.reshape(*rows.shape[:-1], turns.shape[1])
 
     def encode(self, n: object) -> np.ndarray:
@@ -212,8 +195,10 @@ class SensorMap:
     @property
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        values = (self._map.spec, self._scale.tolist(), self._zero.tolist(), self._kind)
-        return make_spec("SensorMap", **dict(zip(_FIELDS, (*values, self._inputs), strict=True)))
+        values = (self.map.spec, self._scale.tolist(), self._zero.tolist(), self.kind)
+        return make_spec(
+            "SensorMap", **dict(zip(_FIELDS, (*values, self.inputs.name), strict=True))
+        )
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> SensorMap:
@@ -227,7 +212,7 @@ class SensorMap:
         return from_spec, (self.spec,)
 
     def __repr__(self) -> str:
-        return f"SensorMap({self._map!r}, kind={self._kind!r}, inputs={self._inputs!r})"
+        return f"SensorMap({self.map!r}, kind={self.kind!r}, inputs={self.inputs.name!r})"
 
     def _rows(self, n: object) -> np.ndarray:
         rows = positions(n, "n").astype(np.int64)
@@ -237,27 +222,42 @@ class SensorMap:
         low, high = (int(rows.min()), int(rows.max())) if rows.size else (0, 0)
         if low < limits.min or high > limits.max:
             raise DataError(
-                f"n must fit into {self._inputs}, from {limits.min} to {limits.max}, got values "
+                f"n must fit into {self.inputs}, from {limits.min} to {limits.max}, got values "
                 f"from {low} to {high}: clip them, or make the map with another `inputs`."
             )
         return rows
 
     def _check_exact(self, inputs: str, inner: DynamicPrime) -> None:
         wrong = ""
-        if self._inputs != inputs:
-            wrong = f"inputs of {inputs}, got {self._inputs}"
+        if self.inputs != inputs:
+            wrong = f"inputs of {inputs}, got {self.inputs}"
         elif self._zero.any():
             wrong = f"zero = 0, got {self._zero[np.argmax(self._zero != 0.0)]}"
         elif (self._scale != self._scale[0]).any() or np.frexp(self._scale[0])[0] != 0.5:
             wrong = f"one power of two as scale, such as 2**-15, got {self._scale[0]}"
-        elif isinstance(self._map, KernelPrime) and self._map.input_scales is not None:
+        elif isinstance(self.map, KernelPrime) and self.map.input_scales is not None:
             wrong = "one gamma for all inputs: others are applied in floating point"
         elif inner.precision != "exact":
             wrong = "precision='exact': the bits of fast phases depend on a matrix library"
-        elif self.d > _MOST_INPUTS[self._kind]:
-            wrong = f"at most {_MOST_INPUTS[self._kind]} inputs, got {self.d}"
+        elif self.d > _MOST_INPUTS[self.kind]:
+            wrong = f"at most {_MOST_INPUTS[self.kind]} inputs, got {self.d}"
         if wrong:
-            raise ParameterError(f"kind {self._kind!r} needs {wrong}; use kind='lsb32'.")
+            raise ParameterError(f"kind {self.kind!r} needs {wrong}; use kind='lsb32'.")
+
+
+class PositionSensor(SensorMap):
+    """A `StaticPrime` as headers take it: its one input is a position of 64 bits."""
+
+    def __init__(self, m: StaticPrime) -> None:
+        self.map: Any = m
+        self.d, self.D, self.n_frequencies = 1, m.D, m.D // 2
+        self.finish, self.kind, self.inputs = Finish(m.layout), "static", np.dtype(np.int64)
+
+    def turns(self, n: Any) -> np.ndarray:
+        return round_turns(static_turns(n[..., 0].astype(np.uint64), self.map.increments))
+
+    def __repr__(self) -> str:
+        return repr(self.map)
 
 
 def in_columns(cos: np.ndarray, sin: np.ndarray, layout: str, D: int) -> np.ndarray:
@@ -266,6 +266,13 @@ def in_columns(cos: np.ndarray, sin: np.ndarray, layout: str, D: int) -> np.ndar
         return np.concatenate([cos, sin], axis=-1)[..., :D]
     both = np.stack([cos, sin], axis=-1)
     return both.reshape(*cos.shape[:-1], 2 * cos.shape[-1])[..., :D]
+
+
+def column_factors(m: Any) -> np.ndarray:
+    """Return what a map multiplies the waves of its columns by, float64 of shape (D,)."""
+    if not isinstance(m, KernelPrime):
+        return np.ones(m.D)
+    return in_columns(m.amplitudes, m.amplitudes, m.finish.layout, m.D)
 
 
 def scaled_q15(values: np.ndarray, factors: np.ndarray) -> np.ndarray:

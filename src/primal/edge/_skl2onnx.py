@@ -24,11 +24,6 @@ def register_skl2onnx() -> None:
     features ``z``, or ``label`` and ``scores``, these in the type of the inputs. Calling it again
     changes nothing.
 
-    Raises
-    ------
-    MissingPackageError
-        Without the package skl2onnx.
-
     Examples
     --------
     >>> import numpy as np, skl2onnx

@@ -1,7 +1,5 @@
 """Phases of the basis ``hadamard`` in NumPy, by the definition in ``primal.bases._hadamard``."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from primal.bases import HadamardTable, transform

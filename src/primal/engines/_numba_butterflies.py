@@ -3,26 +3,21 @@
 Signs (m,) have all bits set for minus. Words of 128 bits are two arrays, high and low.
 """
 
-from __future__ import annotations
-
-from typing import Any
-
 from llvmlite import ir
 from numba import types
 
-from primal.engines._numba_vectors import DOUBLE, I64, LANES, Code, intrinsic, transformed
+from primal.engines._numba_vectors import DOUBLE, I32, I64, LANES, Code, intrinsic, transformed
 
 
-def _butterflies(size: int) -> Any:
+def _butterflies(size: int):
     """Return the function (y, row, stride) that transforms rows row, row + stride, ... in place."""
 
-    def butterflies(typing_context: Any, y: Any, row: Any, stride: Any) -> Any:
-        def generate(*call: Any) -> Any:
+    def butterflies(typing_context, y, row, stride):
+        def generate(*call):
             code = Code(*call)
             places = code.places(code.arguments[1], size, code.arguments[2])
-            rows = transformed([code.row(0, place) for place in places], code.pair(0))
-            for value, place in zip(rows, places, strict=True):
-                code.set_row(0, place, value)
+            rows = [code.row(0, place) for place in places]
+            code.set_rows(0, places, transformed(rows, code.pair(0)))
             return code.nothing
 
         return types.void(y, types.int64, types.int64), generate
@@ -33,11 +28,11 @@ def _butterflies(size: int) -> Any:
 butterflies2, butterflies4, butterflies8, butterflies16 = map(_butterflies, (2, 4, 8, 16))
 
 
-def _double_butterflies(size: int) -> Any:
+def _double_butterflies(size: int):
     """Return the function (y, row, stride, signs) that transforms rows, signs and transforms."""
 
-    def butterflies(typing_context: Any, y: Any, row: Any, stride: Any, signs: Any) -> Any:
-        def generate(*call: Any) -> Any:
+    def butterflies(typing_context, y, row, stride, signs):
+        def generate(*call):
             code = Code(*call)
             places = code.places(code.arguments[1], size, code.arguments[2])
             rows = transformed([code.row(0, place) for place in places], code.pair(0))
@@ -45,8 +40,7 @@ def _double_butterflies(size: int) -> Any:
                 code.signed(row, code.element(3, place))
                 for row, place in zip(rows, places, strict=True)
             ]
-            for value, place in zip(transformed(signed, code.pair(0)), places, strict=True):
-                code.set_row(0, place, value)
+            code.set_rows(0, places, transformed(signed, code.pair(0)))
             return code.nothing
 
         return types.void(y, types.int64, types.int64, signs), generate
@@ -58,33 +52,28 @@ double2, double4, double8, double16 = map(_double_butterflies, (2, 4, 8, 16))
 
 
 @intrinsic
-def signed_butterflies(
-    typing_context: Any, source: Any, first: Any, signs: Any, target: Any
-) -> Any:
+def signed_butterflies(typing_context, source, first, signs, target):
     """Write the transform of rows first .. first + 7 of `source`, with signs, to `target`."""
 
-    def generate(*call: Any) -> Any:
+    def generate(*call):
         code = Code(*call)
         places = code.places(code.arguments[1])
         rows = [code.signed(code.row(0, place), code.element(2, place)) for place in places]
-        for value, place in zip(transformed(rows, code.pair(0)), places, strict=True):
-            code.set_row(3, place, value)
+        code.set_rows(3, places, transformed(rows, code.pair(0)))
         return code.nothing
 
     return types.void(source, types.int64, signs, target), generate
 
 
 @intrinsic
-def word_butterflies(
-    typing_context: Any, x: Any, column: Any, factor: Any, signs: Any, target: Any
-) -> Any:
+def word_butterflies(typing_context, x, column, factor, signs, target):
     """Do what `signed_butterflies` does with the words of eight columns of x, (8, d).
 
     A word is sign(x) floor(|x| factor + 1/2); x is float32 or float64. Returns 0 if the words are
     right: all products are below 2**51.
     """
 
-    def generate(*call: Any) -> Any:
+    def generate(*call):
         code = Code(*call)
         builder, start = code.builder, code.arguments[1]
         factors = code.splat(code.arguments[2])
@@ -111,24 +100,21 @@ def word_butterflies(
             bits = builder.bitcast(builder.fadd(whole, up), minus.type)
             rows.append(builder.sub(bits, up_bits))
         rows = transformed(code.transposed(rows), code.pair(4))
-        for value, place in zip(rows, code.places(start), strict=True):
-            code.set_row(4, place, value)
+        code.set_rows(4, code.places(start), rows)
         return builder.zext(builder.bitcast(outside, ir.IntType(LANES)), I64)
 
     return types.int64(x, types.int64, types.float64, signs, target), generate
 
 
 @intrinsic
-def write_turns(
-    typing_context: Any, y: Any, first: Any, factors: Any, column: Any, turns: Any
-) -> Any:
+def write_turns(typing_context, y, first, factors, column, turns):
     """Write 32-bit turns of rows first .. first + 7 of y to eight columns of `turns`, (8, k).
 
     The transform of the words is multiplied with the factors of the columns and rounded to the
     upper half.
     """
 
-    def generate(*call: Any) -> Any:
+    def generate(*call):
         code = Code(*call)
         builder, column_start = code.builder, code.arguments[3]
         half = code.constant(I64, 1 << 31)
@@ -138,24 +124,25 @@ def write_turns(
             for row, place in zip(rows, code.places(column_start), strict=True)
         ]
         begins = code.places(column_start, LANES, code.width(4))
-        for begin, value in zip(begins, code.upper_halves(words), strict=True):
-            code.set_vector(4, begin, value)
+        s32, narrow = code.constant(I64, 32), ir.VectorType(I32, LANES)
+        for begin, value in zip(begins, code.transposed(words), strict=True):
+            code.set_vector(4, begin, builder.trunc(builder.lshr(value, s32), narrow))
         return code.nothing
 
     return types.void(y, types.int64, factors, types.int64, turns), generate
 
 
-def _wide_butterflies(size: int) -> Any:
+def _wide_butterflies(size: int):
     """Return the function (high, low, row, stride) that transforms rows of 128-bit words."""
 
-    def butterflies(typing_context: Any, high: Any, low: Any, row: Any, stride: Any) -> Any:
-        def generate(*call: Any) -> Any:
+    def butterflies(typing_context, high, low, row, stride):
+        def generate(*call):
             code = Code(*call)
             places = code.places(code.arguments[2], size, code.arguments[3])
             rows = [(code.row(0, place), code.row(1, place)) for place in places]
-            for words, place in zip(transformed(rows, code.wide_pair), places, strict=True):
-                code.set_row(0, place, words[0])
-                code.set_row(1, place, words[1])
+            highs, lows = zip(*transformed(rows, code.wide_pair), strict=True)
+            code.set_rows(0, places, highs)
+            code.set_rows(1, places, lows)
             return code.nothing
 
         return types.void(high, low, types.int64, types.int64), generate
@@ -167,12 +154,10 @@ wide2, wide4, wide8 = map(_wide_butterflies, (2, 4, 8))
 
 
 @intrinsic
-def wide_signed(
-    typing_context: Any, high: Any, low: Any, row: Any, signs: Any, high_out: Any, low_out: Any
-) -> Any:
+def wide_signed(typing_context, high, low, row, signs, high_out, low_out):
     """Do what `signed_butterflies` does for rows of 128-bit words."""
 
-    def generate(*call: Any) -> Any:
+    def generate(*call):
         code = Code(*call)
         builder, places, rows = code.builder, code.places(code.arguments[2]), []
         zero = code.constant(I64, 0)
@@ -183,21 +168,19 @@ def wide_signed(
             carry = builder.zext(builder.icmp_unsigned("==", lower, zero), zero.type)
             upper = builder.xor(code.row(0, place), sign)
             rows.append((builder.add(upper, builder.and_(carry, sign)), lower))
-        for words, place in zip(transformed(rows, code.wide_pair), places, strict=True):
-            code.set_row(4, place, words[0])
-            code.set_row(5, place, words[1])
+        highs, lows = zip(*transformed(rows, code.wide_pair), strict=True)
+        code.set_rows(4, places, highs)
+        code.set_rows(5, places, lows)
         return code.nothing
 
     return types.void(high, low, types.int64, signs, high_out, low_out), generate
 
 
 @intrinsic
-def write_wide_turns(
-    typing_context: Any, high: Any, low: Any, first: Any, factors: Any, column: Any, turns: Any
-) -> Any:
+def write_wide_turns(typing_context, high, low, first, factors, column, turns):
     """Write 64-bit turns of eight rows of 128-bit words to eight columns of `turns`, (8, k)."""
 
-    def generate(*call: Any) -> Any:
+    def generate(*call):
         code = Code(*call)
         builder, column_start, rows = code.builder, code.arguments[4], []
         low32, s31, s32, one = (code.constant(I64, v) for v in (2**32 - 1, 31, 32, 1))

@@ -4,8 +4,6 @@ Eight rows stand side by side: every step of a transform is the same for neighbo
 vector. Three steps are done at once, which makes a third of the passes (see `_numba_butterflies`).
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
@@ -29,19 +27,17 @@ from primal.engines._numba_butterflies import (
     write_turns,
     write_wide_turns,
 )
-from primal.engines._numba_kernels import write_row, write_row64
+from primal.engines._numba_kernels import write_row
 
 ROWS = 8  # that a kernel takes at once
 _U64 = np.uint64
-_U32 = np.uint32
 _ZERO, _ONE = _U64(0), _U64(1)
 _LOW32 = _U64(2**32 - 1)
 _S32, _S63 = _U64(32), _U64(63)
-_HALF_ULP = _U64(1 << 31)
 _MANTISSA = _U64((1 << 52) - 1)
 _IMPLICIT = _U64(1 << 52)
 # Loops in Numba's cache are made anew when this file changes, and contain those of others.
-# Compiled with: 05c2285456ad
+# Compiled with: 8ee7a1ca3ca7
 _kernel = njit(cache=True, nogil=True)
 
 
@@ -282,7 +278,7 @@ def wide_features(x_bits, scale, signs, factors, skip, k, finish, out):
             for row in range(0, m, 8):
                 write_wide_turns(y, y_low, row, factors, b * m + row, tile)
         for c in range(some):
-            write_row64(tile[c, skip : skip + k], finish, out[start + c])
+            write_row(tile[c, skip : skip + k], finish, out[start + c])
 
 
 @_kernel

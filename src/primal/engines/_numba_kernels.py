@@ -11,12 +11,11 @@ Phases come from approximations with a proven error. Where that leaves their rou
 turn open, `_exact_turn` decides: see ``primal.turns._digits``.
 """
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
-from numba import njit
+from numba import njit, types
+from numba.extending import overload
 
 from primal.engines._numba_vectors import add_product
 from primal.turns import Cosine32, Cosine64, Sine32, Sine64
@@ -47,14 +46,12 @@ _LOW31 = np.int64(2**31 - 1)
 _LOW32 = np.int64(2**32 - 1)
 
 # Loops in Numba's cache are made anew when this file changes, and contain those of others.
-# Compiled with: 8ea818118b92
+# Compiled with: 0514e5d0eb2a
 _kernel = njit(cache=True, nogil=True)
 _inlined = njit(cache=True, nogil=True, inline="always")
-_contracted = njit(cache=True, nogil=True, fastmath={"contract"})
 
 
-@_inlined
-def _waves(u):
+def _waves32(u):
     """Return (cos, sin) of a uint32 turn: the bits of ``primal.turns.waves`` in fewer operations.
 
     Scaling by a power of two is exact and moves into constants; the head and the tail of t add up,
@@ -75,6 +72,39 @@ def _waves(u):
     cos_bits = _U32(np.float32(cos).view(_U32) | _U32(_U32(u + _QUARTER) & _SIGN))
     sin_bits = _U32(np.float32(sin).view(_U32) | _U32(u & _SIGN))
     return np.uint32(cos_bits).view(_F32), np.uint32(sin_bits).view(_F32)
+
+
+def _waves64(u):
+    """Return (cos, sin) of a uint64 turn: the operations of ``primal.turns.waves``."""
+    shifted = u + _U64(1 << 61)
+    t = np.float64(np.int64(u << _U64(2))) * 2.0**-63
+    y = t * t
+    cosine = _horner64(_COSINE64, y) * y + 1.0
+    sine = _horner64(_SINE64, y) * t
+    odd = (shifted & _U64(1 << 62)) != _U64(0)
+    cos, sin = (sine, cosine) if odd else (cosine, sine)
+    # A sign is flipped exactly, also of zero.
+    cos_bits = np.float64(cos).view(_U64) ^ ((shifted + _U64(1 << 62)) & _U64(1 << 63))
+    sin_bits = np.float64(sin).view(_U64) ^ (shifted & _U64(1 << 63))
+    return np.uint64(cos_bits).view(np.float64), np.uint64(sin_bits).view(np.float64)
+
+
+@_inlined
+def _horner64(coefficients, y):
+    value = coefficients[-1]
+    for i in range(len(coefficients) - 2, -1, -1):
+        value = value * y + coefficients[i]
+    return value
+
+
+def _waves(u):
+    """Return (cos, sin) of a turn, of float32 for uint32 and of float64 for uint64."""
+    return _waves64(u) if u.dtype == np.uint64 else _waves32(u)
+
+
+@overload(_waves, inline="always")
+def _waves_by_type(u):
+    return _waves64 if u == types.uint64 else _waves32
 
 
 @_kernel
@@ -101,13 +131,16 @@ def _write_cosines(turns, amplitudes, out):
 
 @_kernel
 def write_row(turns, finish, out):
-    """Write one row of waves; a factor of 1 leaves every bit, also the sign of zero."""
+    """Write one row of waves; a factor of 1 leaves every bit, also the sign of zero.
+
+    Turns and offsets are uint32 and waves float32, or all of them have 64 bits.
+    """
     block, amplitudes, offsets = finish
     k = turns.shape[0]
     n_pairs = out.shape[0] - k
     if offsets.shape[0] > 0:
         for i in range(k):
-            turns[i] = _U32(turns[i] + offsets[i])
+            turns[i] += offsets[i]
     if block:
         # Two slices, so that the compiler sees that the stores cannot overlap.
         _write_block(turns, amplitudes, out[:k], out[k:])
@@ -117,69 +150,9 @@ def write_row(turns, finish, out):
         _write_cosines(turns[n_pairs:], amplitudes[n_pairs:], out[2 * n_pairs :])
 
 
-@_inlined
-def _waves64(u):
-    """Return (cos, sin) of a uint64 turn: the operations of ``primal.turns.waves``."""
-    shifted = u + _U64(1 << 61)
-    t = np.float64(np.int64(u << _U64(2))) * 2.0**-63
-    y = t * t
-    cosine = _horner64(_COSINE64, y) * y + 1.0
-    sine = _horner64(_SINE64, y) * t
-    odd = (shifted & _U64(1 << 62)) != _U64(0)
-    cos, sin = (sine, cosine) if odd else (cosine, sine)
-    # A sign is flipped exactly, also of zero.
-    cos_bits = np.float64(cos).view(_U64) ^ ((shifted + _U64(1 << 62)) & _U64(1 << 63))
-    sin_bits = np.float64(sin).view(_U64) ^ (shifted & _U64(1 << 63))
-    return np.uint64(cos_bits).view(np.float64), np.uint64(sin_bits).view(np.float64)
-
-
-@_inlined
-def _horner64(coefficients, y):
-    value = coefficients[-1]
-    for i in range(len(coefficients) - 2, -1, -1):
-        value = value * y + coefficients[i]
-    return value
-
-
-@_kernel
-def _write_block64(turns, amplitudes, cos_out, sin_out):
-    for i in range(sin_out.shape[0]):
-        cos, sin = _waves64(turns[i])
-        cos_out[i], sin_out[i] = cos * amplitudes[i], sin * amplitudes[i]
-
-
-@_kernel
-def write_row64(turns, finish, out):
-    """Write one row of float64 waves of uint64 turns; offsets are uint64 too."""
-    block, amplitudes, offsets = finish
-    k = turns.shape[0]
-    n_pairs = out.shape[0] - k
-    if offsets.shape[0] > 0:
-        for i in range(k):
-            turns[i] += offsets[i]
-    if block:
-        _write_block64(turns, amplitudes, out[:k], out[k:])
-    else:
-        for i in range(n_pairs):
-            cos, sin = _waves64(turns[i])
-            out[2 * i], out[2 * i + 1] = cos * amplitudes[i], sin * amplitudes[i]
-    for i in range(n_pairs, k):
-        out[i if block else n_pairs + i] = _waves64(turns[i])[0] * amplitudes[i]
-
-
-@_kernel
-def static64(increments, positions, finish, out):
-    """Write the float64 codes of integer positions."""
-    turns = np.empty(increments.shape[0], dtype=np.uint64)
-    for r in range(positions.shape[0]):
-        for i in range(increments.shape[0]):
-            turns[i] = positions[r] * increments[i]
-        write_row64(turns, finish, out[r])
-
-
 @_kernel
 def write_waves(turns, finish, out):
-    """Write the waves of uint32 turns, shape (n, k), into `out`."""
+    """Write the waves of turns, shape (n, k), into `out`."""
     for r in range(turns.shape[0]):
         write_row(turns[r], finish, out[r])
 
@@ -188,11 +161,13 @@ def write_waves(turns, finish, out):
 def static(increments, positions, finish, out):
     """Write the codes of integer positions."""
     k = increments.shape[0]
-    turns = np.empty(k, dtype=np.uint32)
+    turns = np.empty(k, dtype=finish[2].dtype)
+    shift = _U64(64 - 8 * turns.itemsize)
+    half = (_U64(1) << shift) >> _U64(1)
     for r in range(positions.shape[0]):
         t = positions[r]
         for i in range(k):
-            turns[i] = _U32((t * increments[i] + _HALF_ULP) >> _THIRTY_TWO)
+            turns[i] = (t * increments[i] + half) >> shift
         write_row(turns, finish, out[r])
 
 
@@ -204,17 +179,18 @@ def _row_exponent(x):
     return math.frexp(largest)[1]
 
 
-@_inlined
-def _row_length(x):
-    """Return the length of a row, without overflow or underflow of its squares."""
-    a = _row_exponent(x)
-    # Two factors: a single power of two overflows for rows of denormal numbers.
-    first, second = math.ldexp(1.0, -(a // 2)), math.ldexp(1.0, a // 2 - a)
-    total = 0.0
-    for j in range(x.shape[0]):
-        scaled = x[j] * first * second
-        total += scaled * scaled
-    return math.ldexp(math.sqrt(total), a)
+@_kernel
+def row_lengths(x, lengths):
+    """Write the length of every row, without overflow or underflow of its squares."""
+    for r in range(x.shape[0]):
+        a = _row_exponent(x[r])
+        # Two factors: a single power of two overflows for rows of denormal numbers.
+        first, second = math.ldexp(1.0, -(a // 2)), math.ldexp(1.0, a // 2 - a)
+        total = 0.0
+        for j in range(x.shape[1]):
+            scaled = x[r, j] * first * second
+            total += scaled * scaled
+        lengths[r] = math.ldexp(math.sqrt(total), a)
 
 
 @_inlined
@@ -311,48 +287,33 @@ def _settle_row(phases, errors, length, shifted, x, mantissas, exponents, scratc
 
 
 @_kernel
-def row_lengths(x, lengths):
-    """Write the length of every row."""
-    for r in range(x.shape[0]):
-        lengths[r] = _row_length(x[r])
+def turns_from_phases(phases, x, lengths, errors, mantissas, exponents, turns):
+    """Write exact turns from float64 phases, whose errors for |x| = 1 are `errors`."""
+    shifted, bits, scratch = _scratch(phases, x)
+    for r in range(phases.shape[0]):
+        if _round_row(phases[r], errors, lengths[r], shifted, bits, turns[r]):
+            row = phases[r], errors, lengths[r], shifted, x[r]
+            _settle_row(*row, mantissas, exponents, scratch, turns[r])
 
 
 @_kernel
 def from_phases(phases, x, lengths, errors, mantissas, exponents, finish, out):
-    """Write exact features from float64 phases, whose errors for |x| = 1 are `errors`."""
-    k = phases.shape[1]
-    turns = np.empty(k, dtype=np.uint32)
-    shifted = np.empty(k, dtype=np.float64)
-    bits = shifted.view(np.uint64)
-    scratch = (np.empty(x.shape[1], dtype=np.int64), np.empty(3, dtype=np.uint64))
+    """Write the features of the same turns."""
+    turns = np.empty(phases.shape[1], dtype=np.uint32)
+    shifted, bits, scratch = _scratch(phases, x)
     for r in range(phases.shape[0]):
         if _round_row(phases[r], errors, lengths[r], shifted, bits, turns):
-            _settle_row(
-                phases[r], errors, lengths[r], shifted, x[r], mantissas, exponents, scratch, turns
-            )
+            row = phases[r], errors, lengths[r], shifted, x[r]
+            _settle_row(*row, mantissas, exponents, scratch, turns)
         write_row(turns, finish, out[r])
 
 
-@_contracted
-def _dot_products(x, frequencies, phases):
-    """Set phases to x @ frequencies for one row of few inputs."""
-    phases[:] = 0.0
-    for j in range(x.shape[0]):
-        factor = x[j]
-        column = frequencies[j]
-        for i in range(phases.shape[0]):
-            phases[i] += factor * column[i]
-
-
-@_kernel
-def direct(x, frequencies, errors, mantissas, exponents, finish, out):
-    """Like a matrix product and `from_phases`; for few inputs, without the matrix."""
-    phases, lengths = np.empty((1, frequencies.shape[1])), np.empty(1)
-    for r in range(x.shape[0]):
-        row = slice(r, r + 1)
-        _dot_products(x[r], frequencies, phases[0])
-        lengths[0] = _row_length(x[r])
-        from_phases(phases, x[row], lengths, errors, mantissas, exponents, finish, out[row])
+@_inlined
+def _scratch(phases, x):
+    """Return room for the rounded phases of a row, the same as bits, and room for exact sums."""
+    shifted = np.empty(phases.shape[1], dtype=np.float64)
+    sums = np.empty(x.shape[1], dtype=np.int64), np.empty(3, dtype=np.uint64)
+    return shifted, shifted.view(np.uint64), sums
 
 
 @_kernel
@@ -368,28 +329,6 @@ def fast(phases, finish, out):
         for i in range(k):
             turns[i] = _U32(bits[i])
         write_row(turns, finish, out[r])
-
-
-@_kernel
-def integer_rows(x, integers, exponents):
-    """Write rows of x as the integers of the definition, and their exponents."""
-    for r in range(x.shape[0]):
-        exponents[r] = _integer_row(x[r], integers[r])
-
-
-@_kernel
-def x_digit(integers, units, digits):
-    """Write one balanced digit: the last of those that count 2**units[0], 2**units[1], ..."""
-    for r in range(integers.shape[0]):
-        for j in range(integers.shape[1]):
-            rest = integers[r, j]
-            digit = rest
-            for n in range(units.shape[0]):
-                unit = units[n]
-                half = (np.int64(1) << unit) >> np.int64(1)
-                digit = (rest + half) >> unit
-                rest -= digit << unit
-            digits[r, j] = digit
 
 
 @_kernel
@@ -434,7 +373,7 @@ def wide_features(sums, positions, row_exponents, exponents, finish, out):
             for term in range(n_terms):
                 _add_shifted(words, np.int64(sums[term, r, i]), positions[term])
             turns[i] = _window(words, row_exponents[r] + exponents[i])
-        write_row64(turns, finish, out[r])
+        write_row(turns, finish, out[r])
 
 
 @_kernel
@@ -454,4 +393,4 @@ def wide_direct(x, mantissas, exponents, finish, out):
                 turns[i] = (low >> shift) | ((_U64(high) << _U64(1)) << (_U64(63) - shift))
             else:
                 turns[i] = _U64(high >> np.int64(min(start - 64, 63)))
-        write_row64(turns, finish, out[r])
+        write_row(turns, finish, out[r])

@@ -3,8 +3,6 @@
 Work goes in blocks of rows that stay in cache, so memory does not grow with the batch.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -228,27 +226,7 @@ def write_features(turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
 
 
 def wave_columns(out: np.ndarray, layout: str) -> tuple[np.ndarray, np.ndarray]:
-    """Return views of the cosine and of the sine columns of an array of features.
-
-    Parameters
-    ----------
-    out : ndarray of shape (..., D)
-        D is even.
-    layout : {"block", "interleaved"}
-        The order of its columns.
-
-    Returns
-    -------
-    cos, sin : ndarray of shape (..., D / 2)
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.engines import wave_columns
-    >>> cos, sin = wave_columns(np.arange(6), "interleaved")
-    >>> cos, sin
-    (array([0, 2, 4]), array([1, 3, 5]))
-    """
+    """Return views (..., D / 2) of the cosine and of the sine columns of features (..., D)."""
     k = out.shape[-1] // 2
     if layout == "block":
         return out[..., :k], out[..., k:]
@@ -256,23 +234,7 @@ def wave_columns(out: np.ndarray, layout: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def row_blocks(n_rows: int, n_columns: int, n_entries: int = _BLOCK_PHASES) -> Iterator[slice]:
-    """Yield slices of rows that hold about `n_entries` entries each.
-
-    Parameters
-    ----------
-    n_rows, n_columns, n_entries : int
-        Shape of the array, and the most entries of a block of more than one row.
-
-    Yields
-    ------
-    slice
-
-    Examples
-    --------
-    >>> from primal.engines import row_blocks
-    >>> list(row_blocks(5, 100, 250))
-    [slice(0, 2, None), slice(2, 4, None), slice(4, 5, None)]
-    """
+    """Yield slices of rows that hold about `n_entries` entries each, and a row at least."""
     step = max(1, n_entries // max(1, n_columns))
     for first in range(0, n_rows, step):
         yield slice(first, min(first + step, n_rows))

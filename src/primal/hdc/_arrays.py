@@ -4,8 +4,6 @@ Phases are uint32 (units of 2**-32 turn) or uint64 (2**-64 turn). PyTorch has no
 these, so a tensor holds the same bits as int32 or int64.
 """
 
-from __future__ import annotations
-
 import math
 import sys
 from collections.abc import Iterable, Mapping

@@ -4,14 +4,12 @@ Capacities take codes as unit vectors in R**D that look independent: the inner p
 mean 0 and variance 1 / D. :func:`primal.codebooks.capacity` asks how many codes there can be.
 """
 
-from __future__ import annotations
-
 import math
 from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -48,7 +46,7 @@ class SimilarityCertificate:
     welch: float = 0.0
 
     @classmethod
-    def of(cls, found: GramStatistics) -> SimilarityCertificate:
+    def of(cls, found: GramStatistics) -> Self:
         return cls(found.N, found.coherence, found.pair, found.rms, bounds.welch(found.N, found.D))
 
 
@@ -154,26 +152,7 @@ def _capacity(D: int, N: int, decoder: str, accuracy: float) -> int:
 
 
 def matched_accuracy(D: int, N: int, K: int) -> float:
-    """Return the share of K bundled items of N that the matched filter is expected to find.
-
-    Parameters
-    ----------
-    D, N, K : int
-        Number of real dimensions, of items to choose from and of items in the bundle.
-
-    Returns
-    -------
-    float
-        In [0, 1].
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> round(hdc.matched_accuracy(512, 1000, 20), 3), round(hdc.matched_accuracy(512, 1000, 40), 3)
-    (0.973, 0.859)
-    """
-    D, N = _sizes(D, N)
-    K = whole_number("K", K, least=1, most=_LARGEST_N)
+    """Return the share of K bundled items of N that the matched filter is expected to find."""
     if N <= K:
         return 1.0
     # K answers of mean 1 and variance (K - 1) / D compete with N - K of mean 0, variance K / D.
@@ -211,11 +190,11 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
     """
     D, N = _sizes(D, N)
     pairs = whole_number("n_pairs", n_pairs, least=1, most=_LARGEST_N)
-    # Crosstalk has the power n_pairs - 1 relative to the value, 1 / D of that in a matrix.
+    # Crosstalk has the power n_pairs - 1 relative to the value, 1 / D of that in a matrix, and a
+    # D-th of it along every value; so has the value itself along the others.
     shrink = D if one_of("form", form, ("vector", "matrix")) == "matrix" else 1
-    hit, other = math.sqrt((pairs - 1) / D / shrink), math.sqrt(pairs / D / shrink)
-    if form == "matrix":  # the value itself also answers to other values
-        other = math.sqrt(1.0 / D + (pairs - 1) / D / shrink)
+    noise = (pairs - 1) / D / shrink
+    hit, other = math.sqrt(noise), math.sqrt(1.0 / D + noise)
     # The right answer is 1 + hit * g; N - 1 others have to stay below it.
     density = np.exp(-0.5 * _GRID**2)
     below = np.exp((N - 1) * np.log1p(-_upper((1.0 + hit * _GRID) / other)))

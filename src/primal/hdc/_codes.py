@@ -77,9 +77,10 @@ class Codes:
         for member in members:
             if not isinstance(member, Codes):
                 raise DataError(f"stack takes codes, got {_described(member)}.")
+            fit(members[0], member, broadcast=False)
             _same_bits(members[0], member)
-        if len({member.shape for member in members}) > 1:
-            shapes = [member.shape for member in members]
+        shapes = [member.shape for member in members]
+        if len(set(shapes)) > 1:
             raise DataError(f"stack takes codes of one shape, got {shapes}.")
         turns = [member.turns for member in members]
         return Codes(library(turns[0]).stack(turns))
@@ -120,13 +121,11 @@ class Codes:
 
     def __invert__(self) -> Codes:
         # NumPy wraps unsigned integers, and so does PyTorch its signed ones.
-        return Codes(-self.turns if is_tensor(self.turns) else np.negative(self.turns))
+        return Codes(-self.turns)
 
     def __neg__(self) -> Codes:
-        half = 1 << (self.bits - 1)
-        if is_tensor(self.turns):
-            return Codes(self.turns ^ -half)  # the smallest integer is the highest bit alone
-        return Codes(self.turns + self.turns.dtype.type(half))
+        half = 1 << (self.bits - 1)  # the highest bit, which alone is PyTorch's smallest integer
+        return Codes(self.turns ^ (-half if is_tensor(self.turns) else half))
 
     def __pow__(self, r: float) -> Codes:
         if not isinstance(r, numbers.Real) or not abs(r) < 2**53:  # type: ignore[unsupported-operation]
@@ -134,12 +133,11 @@ class Codes:
         return Codes(turn_power(self.turns, float(r)))
 
     def __add__(self, other: Any) -> Any:
-        fit(self, other)
-        return phasors(self) + phasors(other)
+        return add(self, other)
 
     def __radd__(self, other: Any) -> Any:
         # The built-in sum starts from 0, the empty bundle.
-        return phasors(self) if isinstance(other, int) and other == 0 else self + other
+        return phasors(self) if isinstance(other, int) and other == 0 else add(self, other)
 
     def __sub__(self, other: Any) -> Any:
         fit(self, other)
@@ -273,6 +271,12 @@ def fit(a: Any, b: Any, *, broadcast: bool = True) -> tuple[Any, Any]:
     return ta, tb
 
 
+def add(a: Any, b: Any) -> Any:
+    """Return the bundle of a and b."""
+    fit(a, b)
+    return phasors(a) + phasors(b)
+
+
 def combine(a: Any, b: Any, operation: np.ufunc) -> Any:
     """Return a times b (np.add) or a times the inverse of b (np.subtract)."""
     ta, tb = fit(a, b)
@@ -290,7 +294,6 @@ def combine(a: Any, b: Any, operation: np.ufunc) -> Any:
 
 
 def _same_bits(a: Codes, b: Codes) -> None:
-    fit(a, b, broadcast=False)
     if a.turns.dtype != b.turns.dtype:
         raise DataError(
             f"cannot combine codes of {a.bits} and {b.bits} bits: round the longer one with "
@@ -303,5 +306,4 @@ def _described(x: Any) -> str:
         return f"codes of shape {x.shape}"
     if isinstance(x, np.ndarray) or is_tensor(x):
         return f"{x.dtype} of shape {tuple(x.shape)}"
-    text = repr(x)
-    return f"{type(x).__name__} {text if len(text) < 60 else text[:57] + '...'}"
+    return f"{type(x).__name__} {x!r:.60}"

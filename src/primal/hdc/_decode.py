@@ -1,7 +1,5 @@
 """Which items are in a bundle."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from dataclasses import dataclass

@@ -5,8 +5,6 @@ the phases of a linear map of F whole numbers, and :mod:`primal.decoding` invert
 lists of codes have no such map, and are searched by a resonator network.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -87,28 +85,18 @@ def factorize(
 
     Examples
     --------
-    One of 10**15 products, from 64 phases of 4 bits:
-
-    >>> import math
-    >>> import numpy as np
     >>> from primal import hdc
-    >>> space = hdc.Space(128, roles=("day", "place", "name"))
+    >>> space = hdc.Space(512, roles=("day", "place", "name"))
     >>> days, places = (space.integers(role, n_positions=10**5) for role in ("day", "place"))
     >>> names = space.symbols("name", n_positions=10**5)
     >>> scene = days.encode(20_000) * places.encode(31_415) * names.encode("Ada")
-    >>> rounded = hdc.Codes((scene.turns + np.uint32(2**27)) & np.uint32(0xF0000000))
-    >>> found = hdc.factorize(rounded, [days, places, names], noise=2**-4 / math.sqrt(12))
+    >>> found = hdc.factorize(scene, [days, places, names])  # one of 10**15 products
     >>> found.indices, int(names.positions("Ada")), found.status
     ((20000, 31415, 56961), 56961, 'unique')
-
-    Candidates of any kind, in lists:
-
-    >>> space = hdc.Space(1024, roles=("colour", "shape", "place"))
-    >>> domains = [space.symbols(role).encode(range(40)) for role in space.roles]
-    >>> scene = domains[0][3] * domains[1][30] * domains[2][17]
-    >>> found = hdc.factorize(scene, domains)  # one of 64,000 combinations
+    >>> lists = [space.symbols(role).encode(range(30)) for role in space.roles]  # any codes
+    >>> found = hdc.factorize(lists[0][3] * lists[1][20] * lists[2][17], lists)
     >>> found.indices, found.status
-    ((3, 30, 17), 'unique')
+    ((3, 20, 17), 'unique')
     """
     whole_number("steps", steps, least=1)
     noise_turns(noise)

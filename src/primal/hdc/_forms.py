@@ -1,7 +1,5 @@
 """Codes and bundles in other forms: PyTorch, torchhd's, semantic pointers, real rows."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -178,6 +176,17 @@ def from_ssp(ssp: Any) -> Codes:
     array = np.ldexp(array, -np.frexp(sizes)[1])
     spectrum = np.fft.rfft(array, axis=-1)[..., 1:]
     return nearest_code(spectrum.astype(np.complex64))
+
+
+def memory_rows(name: str, x: Any, k: int) -> Any:
+    """Return codes or bundles (k,) or (n, k), of either library, as rows (n, k) of NumPy."""
+    rows = to_numpy(x)
+    if operand(rows).ndim > 2 or rows.shape[-1] != k:
+        raise DataError(
+            f"codes of this memory have {k} phases, got {name} of {rows.shape[-1]} phases, shape "
+            f"{rows.shape}: use its own space, one code or rows of them."
+        )
+    return rows[None] if rows.ndim == 1 else rows
 
 
 def float32_rows(x: Any) -> np.ndarray:

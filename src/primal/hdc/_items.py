@@ -1,7 +1,5 @@
 """``ItemMemory``, and how memories are described and kept on disk."""
 
-from __future__ import annotations
-
 import math
 import os
 from abc import ABC, abstractmethod
@@ -19,9 +17,9 @@ from primal.engines import row_blocks
 from primal.errors import DataError, MissingPackageError
 from primal.hdc._arrays import from_side_by_side, listed, softmax
 from primal.hdc._capacity import SimilarityCertificate, certify
-from primal.hdc._codes import Codes, operand, phasors
+from primal.hdc._codes import Codes
 from primal.hdc._decode import Decoded, decode_rows
-from primal.hdc._forms import float32_rows, to_numpy
+from primal.hdc._forms import float32_rows, memory_rows
 from primal.hdc._vocabulary import Described, Vocabulary, item_lines
 
 _FORMAT = FolderFormat("memory.json", "primal memory", 1)
@@ -74,7 +72,7 @@ class Stored(Described, ABC):
             return cls._restored(fields, arrays)
 
 
-def check_array(array: np.ndarray, dtype: type, shape: tuple[int, ...]) -> np.ndarray:
+def check_array(array: np.ndarray, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
     if array.dtype != dtype or array.shape != shape:
         raise DataError(
             f"the spec asks for {np.dtype(dtype)} {shape}, the file holds {array.dtype} "
@@ -160,7 +158,7 @@ class ItemMemory(Stored):
     def __len__(self) -> int:
         return len(self.items)
 
-    def add(self, items: Sequence[Any]) -> ItemMemory:
+    def add(self, items: Sequence[Any]) -> Self:
         """Add items that are not there yet; returns the memory itself."""
         new: dict[Any, Any] = {}
         for item in listed("items", items):
@@ -200,18 +198,12 @@ class ItemMemory(Stored):
 
     def cleanup(self, queries: Any, *, top: int = 1) -> Cleaned:
         """Return the `top` items most similar to each code or bundle, of shape (k,) or (n, k)."""
-        rows = to_numpy(queries)
-        single = operand(rows).ndim == 1
-        rows = rows[None] if single else rows
-        top = whole_number("top", top, least=1)
-        if top > len(self) or rows.shape[-1] != self._codes.shape[1]:
-            raise DataError(
-                f"asked for {top} of {len(self)} items with queries of {rows.shape[-1]} phases; "
-                f"this ItemMemory has {self._codes.shape[1]}: add items or use its own space."
-            )
-        indices, similarities = self._best(float32_rows(rows), top)
+        rows = float32_rows(memory_rows("queries", queries, self.vocabulary.space.k))
+        if whole_number("top", top, least=1) > len(self):
+            raise DataError(f"asked for {top} of {len(self)} items: add items or ask for fewer.")
+        indices, similarities = self._best(rows, top)
         items = [[self.items[i] for i in row] for row in indices.tolist()]
-        if single:
+        if queries.ndim == 1:
             return Cleaned(items[0], indices[0], similarities[0])
         return Cleaned(items, indices, similarities)
 
@@ -223,21 +215,17 @@ class ItemMemory(Stored):
         default 4 sqrt(D), where a difference of one standard deviation of chance similarities
         counts for a factor exp(4). `steps` is how often the answer becomes the next query.
         """
-        z = phasors(to_numpy(queries))
-        rows, matrix = z[None] if z.ndim == 1 else z, self._rows()
-        if not len(matrix) or 2 * rows.shape[-1] != matrix.shape[1]:
-            raise DataError(
-                f"{len(matrix)} codes of {matrix.shape[1] // 2} phases cannot answer queries of "
-                f"{rows.shape[-1]}: add items or use their space."
-            )
-        sharp = 4.0 * math.sqrt(matrix.shape[1]) if beta is None else positive_scale("beta", beta)
+        k, matrix = self.vocabulary.space.k, self._rows()
+        state = recalled = float32_rows(memory_rows("queries", queries, k))
+        if not len(matrix):
+            raise DataError(f"0 codes of {k} phases recall nothing: add items first.")
+        sharp = 4.0 * math.sqrt(2 * k) if beta is None else positive_scale("beta", beta)
         sharp = min(sharp, _LARGEST_BETA)
-        state = recalled = float32_rows(rows)
         for _ in range(whole_number("steps", steps, least=1, most=1000)):
             scores = softmax(sharp * (state @ matrix.T))
-            recalled = (scores @ matrix) * np.float32(math.sqrt(rows.shape[1]))
+            recalled = (scores @ matrix) * np.float32(math.sqrt(k))
             state = float32_rows(from_side_by_side(recalled))
-        return recalled.view(np.complex64).reshape(z.shape)
+        return recalled.view(np.complex64).reshape(tuple(queries.shape))
 
     def decode(self, bundle: Any, n_items: int, *, decoder: str = "message") -> Decoded:
         """Return :func:`primal.hdc.decode` among the codes of this memory."""
@@ -247,16 +235,16 @@ class ItemMemory(Stored):
         """Return how similar two items are at worst; compares all pairs."""
         return certify(self.codes)
 
-    def grow(self, D: int) -> ItemMemory:
+    def grow(self, D: int) -> Self:
         """Return the memory with more dimensions: old codes are prefixes of the new ones."""
-        return ItemMemory(self.vocabulary.grow(D), self.items)
+        return type(self)(self.vocabulary.grow(D), self.items)
 
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         arrays = {"codes": self.codes.turns, "items": item_bytes(self.items)}
         return {"vocabulary": self.vocabulary.spec}, arrays
 
     @classmethod
-    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> ItemMemory:
+    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         memory = cls(from_spec(fields["vocabulary"]))
         codes, k = arrays["codes"], memory.vocabulary.space.k
         memory._codes = check_array(codes, np.uint32, (len(codes), k))
@@ -265,21 +253,18 @@ class ItemMemory(Stored):
         return memory
 
     def _best(self, queries: np.ndarray, top: int) -> tuple[np.ndarray, np.ndarray]:
+        """Return the places of the nearest items and their similarities, (n, top)."""
         n, D = len(self), self.vocabulary.space.D
         kept = n * D <= _LARGEST_KEPT
-        indices = np.empty((len(queries), 0), dtype=np.int64)
-        values = np.empty((len(queries), 0), dtype=np.float32)
+        found = []
         for rows in row_blocks(n, D, n * D if kept else _BLOCK_ENTRIES):
             part = self._rows() if kept else float32_rows(Codes(self._codes[rows]))
             answers = queries @ part.T
-            best = _top(answers, min(top, answers.shape[1]))
-            values = np.concatenate([values, np.take_along_axis(answers, best, 1)], axis=1)
-            indices = np.concatenate([indices, best + rows.start], axis=1)
-            if rows.start:
-                keep = _top(values, min(top, values.shape[1]))
-                values = np.take_along_axis(values, keep, 1)
-                indices = np.take_along_axis(indices, keep, 1)
-        return indices, values
+            best = _top(answers, top)
+            found.append((best + rows.start, np.take_along_axis(answers, best, 1)))
+        indices, values = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
+        best = _top(values, top)
+        return np.take_along_axis(indices, best, 1), np.take_along_axis(values, best, 1)
 
     def _rows(self) -> np.ndarray:
         """Return the waves of all items, made once for each unless they are too many to keep."""
@@ -293,9 +278,10 @@ class ItemMemory(Stored):
 
 
 def _top(values: np.ndarray, n: int) -> np.ndarray:
-    """Return the places of the n largest values of every row, the largest first."""
+    """Return the places of the n largest values of every row, or of all, the largest first."""
     if n == 1:
         return values.argmax(axis=1)[:, None]
+    n = min(n, values.shape[1])
     some = np.argpartition(-values, n - 1, axis=1)[:, :n]
     order = np.argsort(-np.take_along_axis(values, some, 1), axis=1, kind="stable")
     return np.take_along_axis(some, order, 1)

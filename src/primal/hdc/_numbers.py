@@ -1,7 +1,5 @@
 """Vocabularies of real numbers, whose similarity is a kernel or falls with distance."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any, ClassVar

@@ -1,11 +1,9 @@
 """``KeyValueMemory`` and ``SequenceMemory``: pairs and sequences, superposed."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -15,9 +13,9 @@ from primal.errors import DataError
 from primal.hdc._algebra import bind, bundle, unbind
 from primal.hdc._arrays import from_side_by_side, listed, side_by_side, softmax
 from primal.hdc._capacity import recall_accuracy
-from primal.hdc._codes import Codes, operand, phasors
+from primal.hdc._codes import Codes, phasors
 from primal.hdc._decode import message_passing
-from primal.hdc._forms import float32_rows, to_numpy
+from primal.hdc._forms import float32_rows, memory_rows, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory, Stored, check_array, item_bytes, items_of
 from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Space, Vocabulary
@@ -70,13 +68,11 @@ class KeyValueMemory(Stored):
             raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
         self.space, self.form = space, one_of("form", form, FORMS)
         self.n_pairs = 0
-        if form == "matrix":
-            require_memory(4 * space.D**2, f"a matrix of {space.D} x {space.D}")
-            self.state = np.zeros((space.D, space.D), dtype=np.float32)
-        else:
-            self.state = np.zeros(space.k, dtype=np.complex64)
+        dtype, shape = _state_type(space, form)
+        require_memory(np.dtype(dtype).itemsize * math.prod(shape), f"a memory of shape {shape}")
+        self.state = np.zeros(shape, dtype)
 
-    def add(self, keys: Any, values: Any) -> KeyValueMemory:
+    def add(self, keys: Any, values: Any) -> Self:
         """Store pairs of Codes or bundles of shape (k,) or (n, k); returns the memory itself."""
         u, v = self._pairs(keys, values)
         if not self.state.flags.writeable:  # mapped from a file
@@ -90,7 +86,7 @@ class KeyValueMemory(Stored):
 
     def retrieve(self, keys: Any) -> np.ndarray:
         """Return the values of keys, with crosstalk: complex64 of the shape of `keys`."""
-        u = self._rows(keys)
+        u = memory_rows("keys", keys, self.space.k)
         if self.form == "matrix":
             found = from_side_by_side(float32_rows(u) @ self.state.T)
         else:
@@ -110,11 +106,9 @@ class KeyValueMemory(Stored):
             raise DataError("crosstalk is measured on one pair or more, got none.")
         noise = np.linalg.norm(np.atleast_2d(self.retrieve(keys)) - v, axis=1)
         power = np.square(noise / np.linalg.norm(v, axis=1)).mean()
-        return Crosstalk(float(math.sqrt(power)), self.predicted_crosstalk)
+        return Crosstalk(float(math.sqrt(power)), self._predicted_crosstalk())
 
-    @property
-    def predicted_crosstalk(self) -> float:
-        """See :class:`Crosstalk`."""
+    def _predicted_crosstalk(self) -> float:
         others = max(0, self.n_pairs - 1)
         return math.sqrt(others / self.space.D if self.form == "matrix" else others)
 
@@ -125,42 +119,34 @@ class KeyValueMemory(Stored):
         The `noise` of :meth:`primal.DynamicPrime.decode_plan`, for codes of real vectors as values.
         """
         # Crosstalk has equal parts along the value, which do no harm, and across it.
-        return min(0.25, self.predicted_crosstalk / math.sqrt(2.0) / (2.0 * math.pi))
-
-    def expected_accuracy(self, n_values: int) -> float:
-        """Return how often the right one of `n_values` values is recalled, by the same model."""
-        return recall_accuracy(self.space.D, n_values, max(1, self.n_pairs), self.form)
+        return min(0.25, self._predicted_crosstalk() / math.sqrt(2.0) / (2.0 * math.pi))
 
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         fields = {"space": self.space.spec, "form": self.form, "n_pairs": self.n_pairs}
         return fields, {"state": self.state}
 
     @classmethod
-    def _restored(
-        cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> KeyValueMemory:
+    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         memory = cls.__new__(cls)  # a mapped state needs no room for another one
-        memory.space = from_spec(fields["space"])
-        memory.form = one_of("form", fields["form"], FORMS)
+        memory.space, memory.form = (
+            from_spec(fields["space"]),
+            one_of("form", fields["form"], FORMS),
+        )
         memory.n_pairs = whole_number("n_pairs", fields["n_pairs"], most=2**63 - 1)
-        D, k = memory.space.D, memory.space.k
-        wanted = (np.float32, (D, D)) if memory.form == "matrix" else (np.complex64, (k,))
-        memory.state = check_array(arrays["state"], *wanted)
+        memory.state = check_array(arrays["state"], *_state_type(memory.space, memory.form))
         return memory
 
     def _pairs(self, keys: Any, values: Any) -> tuple[Any, Any]:
-        u, v = self._rows(keys), self._rows(values)
+        u = memory_rows("keys", keys, self.space.k)
+        v = memory_rows("values", values, self.space.k)
         if len(u) != len(v):
             raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
         return u, v
 
-    def _rows(self, codes: Any) -> Any:
-        rows = to_numpy(codes)
-        if operand(rows).ndim > 2 or rows.shape[-1] != self.space.k:
-            raise DataError(
-                f"codes of this memory have {self.space.k} phases, got shape {rows.shape}."
-            )
-        return rows[None] if rows.ndim == 1 else rows
+
+def _state_type(space: Space, form: str) -> tuple[type, tuple[int, ...]]:
+    """Return the type and the shape of the state of a key-value memory."""
+    return (np.float32, (space.D, space.D)) if form == "matrix" else (np.complex64, (space.k,))
 
 
 @dataclass(frozen=True, eq=False)
@@ -214,7 +200,7 @@ class SequenceMemory(Stored):
         self.length = 0
         self.state = np.zeros(items.vocabulary.space.k, dtype=np.complex64)
 
-    def extend(self, items: Sequence[Any]) -> SequenceMemory:
+    def extend(self, items: Sequence[Any]) -> Self:
         """Append items of the memory, in order; returns the memory itself."""
         places = [self.items.place(item) for item in listed("items", items)]
         slots = self._slots(self.length, self.length + len(places))
@@ -244,9 +230,7 @@ class SequenceMemory(Stored):
         return fields, {"state": self.state, "items": item_bytes(self.items.items)}
 
     @classmethod
-    def _restored(
-        cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]
-    ) -> SequenceMemory:
+    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         positions, vocabulary = from_spec(fields["positions"]), from_spec(fields["vocabulary"])
         # Before any code is made: a file of that size has been paid for.
         state = check_array(arrays["state"], np.complex64, (vocabulary.space.k,))

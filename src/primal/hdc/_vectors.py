@@ -1,10 +1,8 @@
 """``VectorMemory``: real vectors under keys, superposed, decoded when they come back."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -50,16 +48,11 @@ class VectorMemory(Stored):
     D : int, default=512
         Numbers in a code; a matrix has D x D.
     pairs_per_matrix : int, optional
-        By default as many as fit.
+        By default as many as fit; asking for more is a ParameterError that says how many do.
     accuracy : float, default=1e-3
         Largest standard deviation of a retrieved number.
     half_width : float, default=1.0
         Every number of a vector lies within [-half_width, half_width].
-
-    Raises
-    ------
-    ParameterError
-        If so many pairs do not fit into a matrix; it says how many do.
 
     Examples
     --------
@@ -69,11 +62,9 @@ class VectorMemory(Stored):
     >>> x = np.random.default_rng(0).uniform(-1, 1, (100, 2))
     >>> memory.store([f"point {i}" for i in range(100)], x).n_matrices
     3
-    >>> found = memory.retrieve("point 7")
-    >>> str(found.status), bool(np.abs(found.x - x[7]).max() < 5e-3)
-    ('unique', True)
-    >>> str(memory.retrieve("a point that nobody stored").status)
-    'failed'
+    >>> found, other = memory.retrieve("point 7"), memory.retrieve("never stored")
+    >>> bool(np.abs(found.x - x[7]).max() < 5e-3), str(found.status), str(other.status)
+    (True, 'unique', 'failed')
     """
 
     __match_args__ = ("d", "D", "pairs_per_matrix", "accuracy", "half_width")
@@ -116,7 +107,7 @@ class VectorMemory(Stored):
     def __contains__(self, key: Any) -> bool:
         return bool(self._holds(self._codes(key)[0]).any())
 
-    def store(self, keys: Any, x: Any) -> VectorMemory:
+    def store(self, keys: Any, x: Any) -> Self:
         """Store a vector (d,) under a key, or vectors (n, d) under n; returns the memory itself.
 
         Keys are str, bytes or numbers, none of them stored before.
@@ -228,7 +219,7 @@ class VectorMemory(Stored):
         return fields | {"map": self.map.spec, "n_pairs": len(self)}, {"state": state}
 
     @classmethod
-    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> VectorMemory:
+    def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         memory = cls(**{name: fields[name] for name in cls.__match_args__})
         m = from_spec(fields["map"])
         if m != memory.map:  # another version has chosen

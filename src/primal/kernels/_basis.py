@@ -21,15 +21,17 @@ from primal.kernels._design import (
     equal_errors,
     lattice_nodes,
     lattice_wins,
+    spectral_error,
+    spectral_nodes,
 )
 from primal.kernels._kernel import KERNELS, resolved_basis, start_frequencies
 from primal.kernels._parts import KernelSum, as_kernel, checked_sum
 
-METHODS = ("growable", "lattice", "descent", "auto")
+METHODS = ("growable", "lattice", "descent", "spectral", "auto")
 COMPOSED = "composed"  # of a kernel that is made of parts
-_DESIGNS = ("lattice", "descent", COMPOSED)
-_MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "descent": 64}
-_MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11, COMPOSED: 1 << 12}
+_DESIGNS = ("lattice", "descent", "spectral", COMPOSED)
+_MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "descent": 64, "spectral": MOST_LATTICE_INPUTS}
+_MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11, "spectral": 1 << 16, COMPOSED: 1 << 12}
 _FIELDS = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
 
 
@@ -39,7 +41,7 @@ class KernelBasis(Basis):
 
     Parameters
     ----------
-    name : {"lattice", "descent", "composed"}
+    name : {"lattice", "descent", "spectral", "composed"}
     d, n_frequencies, sigma
         As in :class:`primal.Basis`; sigma is the scale of the kernel over 2 pi.
     kernel : str or KernelSum
@@ -68,6 +70,15 @@ class KernelBasis(Basis):
     @property
     def nodes(self) -> Nodes:
         return _nodes(self.name, self.kernel, self.d, self.n_frequencies, self.widths)
+
+    @property
+    def predicted_error(self) -> float | None:
+        """Of the kernel matrix, relative, for Gaussian data of these widths."""
+        if self.name != "spectral":
+            return self.nodes.predicted_error
+        mixture = KERNELS[str(self.kernel)].mixture
+        assert mixture is not None  # of a kernel without an obstacle
+        return spectral_error(mixture(), self.nodes, np.array(self.widths))
 
     @property
     def weights(self) -> np.ndarray:
@@ -170,8 +181,9 @@ def _nodes(
     else:
         mixture, tau = KERNELS[kernel].mixture, np.array(widths)
         assert mixture is not None  # of a kernel without an obstacle
-        if method == "lattice":
-            found = lattice_nodes(mixture(), k, tau)
+        if method != "descent":
+            made = lattice_nodes if method == "lattice" else spectral_nodes
+            found = made(mixture(), k, tau)
         else:
             start = start_frequencies(kernel, resolved_basis(kernel, "auto", d), d, k)
             found = descent_nodes(mixture(), start, tau)

@@ -1,13 +1,17 @@
 """Frequencies and weights made for a kernel, a size and the width of the data.
 
-Two ways, and the rule that chooses by the error which the closed form predicts:
+Three ways, and the rule that chooses between the first and none by the error which the closed form
+predicts:
 
 ``lattice``   quadrature: the shortest points of a lattice, with weights. Its error falls
               exponentially where a few hundred points fill the space: d up to about 6.
 ``descent``   frequencies of the growable basis, moved downhill on the predicted error, with
               weights; for more inputs, and for kernels whose frequencies are long.
+``spectral``  a lattice with the weights of the kernel's own density, and copies of the kernel at a
+              fixed distance: what a posterior needs, which forgives copies beyond its rows, and
+              neither frequencies left out nor weights that make up for them.
 
-Neither grows: every frequency depends on how many there are.
+None grows: every frequency depends on how many there are.
 
 An error is predicted for data whose columns are independent, whose two widest columns move
 together, and whose columns all do: a lattice repeats the kernel, and correlated data may lie
@@ -47,6 +51,7 @@ _LEAST_CLOSED_ERROR = 1e-5
 _ROUNDING = 1e-7  # of that difference: what is less is nothing
 # Distances between copies that are tried, in standard deviations of what lies between them.
 _DISTANCES = np.arange(4, 29) * 0.25
+_SPECTRAL_DISTANCE = 4.0 * math.sqrt(2.0)  # in standard deviations of differences: 8 of the data
 _STEPS = 120
 _RATE = 0.06
 # Fixed point of the descent: products of these numbers are sums of whole numbers below 2**53, which
@@ -90,7 +95,8 @@ def lattice_wins(lattice: tuple[float, ...], equal: tuple[float, ...]) -> bool:
 
 def lattice_nodes(mixture: Mixture | Product, k: int, tau: np.ndarray) -> Nodes:
     """Return k nodes of a lattice whose copies of the kernel lie as far apart as k allows."""
-    tried = [_plain_lattice(mixture, k, tau, distance) for distance in _DISTANCES.tolist()]
+    reach = np.sqrt(1.0 + 2.0 * tau * tau)
+    tried = [_plain_lattice(mixture, k, tau, distance * reach) for distance in _DISTANCES.tolist()]
     best = int(np.argmin(np.array([nodes.predicted_error for nodes in tried])))
     found = tried[best]
     if k > _MOST_WEIGHTED:
@@ -111,6 +117,21 @@ def lattice_nodes(mixture: Mixture | Product, k: int, tau: np.ndarray) -> Nodes:
             break
         found = nearer
     return found
+
+
+def spectral_nodes(mixture: Mixture, k: int, tau: np.ndarray) -> Nodes:
+    """Return k nodes of a lattice with the weights of the kernel's own density."""
+    return _plain_lattice(mixture, k, tau, _SPECTRAL_DISTANCE * tau)
+
+
+def spectral_error(mixture: Mixture, nodes: Nodes, tau: np.ndarray) -> float | None:
+    """Return the predicted error of these, None for too many: a process has no use for it."""
+    if len(nodes.weights) > _MOST_WEIGHTED:
+        return None
+    if nodes.predicted_error < _LEAST_CLOSED_ERROR:
+        return nodes.predicted_error
+    error = _closed_error(mixture, nodes.frequencies, nodes.weights, tau)
+    return _judged(mixture, replace(nodes, errors=(error,)), tau).predicted_error
 
 
 def _judged(mixture: Mixture | Product, nodes: Nodes, tau: np.ndarray) -> Nodes:
@@ -177,18 +198,19 @@ def _rough_exp(units: np.ndarray) -> np.ndarray:
     return value
 
 
-def _plain_lattice(mixture: Mixture | Product, k: int, tau: np.ndarray, distance: float) -> Nodes:
-    """Return nodes with the weights of the kernel's own density, for a distance of copies."""
+def _plain_lattice(
+    mixture: Mixture | Product, k: int, tau: np.ndarray, copies_at: np.ndarray
+) -> Nodes:
+    """Return nodes with the weights of the kernel's own density, for distances of copies (d,)."""
     d, square = len(tau), mixture.square(tau)
-    reach = np.sqrt(1.0 + 2.0 * tau * tau)
-    steps = _TWO_PI / (distance * reach)
+    steps = _TWO_PI / copies_at
     points = lattice_points(steps, 2 * k)
     masses = mixture.densities(points) * math.prod((steps / math.sqrt(_TWO_PI)).tolist())
     # Copies lie at (+-1, +-1, 0, ...) and (+-2, 0, ...), in steps of 2 pi / step: of each kind the
     # nearest stands for all.
     widest = np.argsort(-tau, kind="stable")[:2]
     near, far = np.zeros(d), np.zeros(d)
-    near[widest], far[widest[0]] = distance * reach[widest], 2.0 * distance * reach[widest[0]]
+    near[widest], far[widest[0]] = copies_at[widest], 2.0 * copies_at[widest[0]]
     copies = 2.0 * d * mixture.square(tau, far)
     if d > 1:
         copies += 2.0 * d * (d - 1.0) * mixture.square(tau, near)

@@ -1,7 +1,5 @@
 """What the arguments of a ``KernelPrime`` mean: the choice of its frequencies and weights."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass
 from typing import Any

@@ -12,7 +12,7 @@ import numpy as np
 
 from primal._checks import even_dimension, flag, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
-from primal._specs import make_spec, spec_digest, spec_fields
+from primal._specs import spec_digest, spec_fields
 from primal.bases import Basis, HadamardTable
 from primal.decoding import (
     Box,
@@ -37,6 +37,7 @@ from primal.errors import (
 from primal.maps._common import (
     LAYOUTS,
     PRECISIONS,
+    SpecMap,
     blocks,
     normalized,
     output_dtype,
@@ -52,7 +53,7 @@ _LARGEST_PLAIN_CONDITION = 100.0
 _FIELDS = ("d", "D", "sigma", "basis", "primes", "layer_norm", "layout", "precision")
 
 
-class DynamicPrime:
+class DynamicPrime(SpecMap):
     """Map vectors of d numbers to D cosines and sines of prime frequencies.
 
     The phase of frequency i is ``sigma * W_i . x`` turns, and z holds the cosine and the sine
@@ -309,17 +310,6 @@ class DynamicPrime:
         made = object.__new__(DynamicPrime)
         return made._keep(basis, self._layout, self._precision, self._layer_norm)
 
-    @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        made = self._basis
-        arguments = (self.d, self.D, made.spec["sigma"], made.name, made.primes)
-        values = (*arguments, self._layer_norm, self._layout, self._precision)
-        return make_spec("DynamicPrime", **dict(zip(_FIELDS, values, strict=True)))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return DynamicPrime._from_spec, ({name: self.spec[name] for name in _FIELDS},)  # no table
-
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the spec and the frequency table."""
@@ -333,11 +323,11 @@ class DynamicPrime:
         # Whoever made the spec has been warned.
         return object.__new__(cls)._keep(basis, layout, precision, layer_norm)
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, DynamicPrime) and self.spec == other.spec
-
-    def __hash__(self) -> int:
-        return hash((self._basis, self._layout, self._precision, self._layer_norm))
+    def _fields(self) -> dict[str, Any]:
+        made = self._basis
+        arguments = (self.d, self.D, made.sigma, made.name, made.primes)
+        values = (*arguments, self._layer_norm, self._layout, self._precision)
+        return dict(zip(_FIELDS, values, strict=True))
 
     def __repr__(self) -> str:
         sigma = self.sigma if isinstance(self.sigma, float) else f"<{len(self.sigma)} values>"

@@ -1,7 +1,5 @@
 """``choose_sigma``: the scale at which data stays within half a turn, or at which it does not."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, replace
 

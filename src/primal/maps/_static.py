@@ -18,11 +18,11 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import cached_property
-from primal._specs import make_spec, spec_digest, spec_fields
+from primal._specs import spec_digest, spec_fields
 from primal.decoding import PositionDecoder, have_phases, phases_of, position_decoder
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.maps._common import LAYOUTS, blocks, output_dtype, read_only
+from primal.maps._common import LAYOUTS, SpecMap, blocks, output_dtype, read_only
 from primal.turns import (
     GRIDS,
     LARGEST_COUNT,
@@ -32,7 +32,10 @@ from primal.turns import (
     spaced_increments,
 )
 
-_FIELDS = ("D", "sigma", "start", "layout")
+_FIELDS = (
+    *("D", "sigma", "start", "layout", "spacing", "base", "trained_length", "turning"),
+    "frequencies",
+)
 GIVEN = "given"  # the spacing of frequencies from elsewhere
 # Entries of the codes compared at once while decoding, and of their similarities: 4 and 16 MB.
 _DECODE_ENTRIES = 1 << 20
@@ -43,7 +46,7 @@ _LARGEST_PLAIN_SCAN = 1 << 20
 _LARGEST_SCAN = 1 << 24
 
 
-class StaticPrime:
+class StaticPrime(SpecMap):
     """Give every integer position t a code of D cosines and sines of t * sigma * sqrt(p).
 
     With sigma = 1 this is Algorithm 2 of the paper, for positions of any size: the phase is
@@ -64,14 +67,9 @@ class StaticPrime:
         How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` is the
         paper's. ``"log"`` and ``"rotary"`` make near positions similar; their frequencies
         depend on D, so such a map cannot grow.
-    base : float, default=10000.0
-        Ratio of the highest to the lowest frequency of ``"log"`` and ``"rotary"``.
-    trained_length : int, optional
-        For ``"log"``, in place of `base`: the slowest frequency makes one turn in this many
-        positions and the fastest half a turn in one.
-    turning : float, optional
-        With `trained_length`: share of the frequencies that are so, the others being 0 and last;
-        by default three quarters.
+    base, trained_length, turning : float, int and float, optional
+        Of ``"log"``, and `base` of ``"rotary"`` too: the range of their frequencies, as in that
+        function.
     frequencies : array_like of shape (D / 2,), optional
         Turns per position, in place of a spacing: those of a model that is there already.
 
@@ -298,14 +296,6 @@ class StaticPrime:
             )
         return self._from_spec({**self._fields(), "D": D})
 
-    @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        fields = self._fields()
-        if self._frequencies is not None:
-            fields["frequencies"] = list(self._frequencies)
-        return make_spec("StaticPrime", **fields)
-
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over the spec and the increments."""
@@ -313,35 +303,14 @@ class StaticPrime:
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> StaticPrime:
-        names: tuple[str, ...] = ()
-        if fields.get("spacing", "raw") != "raw":
-            others = ("frequencies", "trained_length")
-            names = ("spacing", next((n for n in others if fields.get(n) is not None), "base"))
-            names += ("turning",) if "trained_length" in names else ()
-        found = spec_fields("StaticPrime", fields, (*_FIELDS, *names))
-        if "frequencies" in names:
+        found = spec_fields("StaticPrime", fields, _field_names(fields))
+        if "frequencies" in found:
             one_of("spacing of a spec with frequencies", found.pop("spacing"), (GIVEN,))
         return cls(**found)
 
     def _fields(self) -> dict[str, Any]:
-        fields = {name: getattr(self, f"_{name}") for name in _FIELDS}
-        if self._spacing == "raw":  # no other fields, and the fingerprints that it had before
-            return fields
-        names = ["spacing", "base"]
-        if self._spacing == GIVEN:
-            names = ["spacing", "frequencies"]
-        elif self._trained_length is not None:
-            names = ["spacing", "trained_length", "turning"]
-        return fields | {name: getattr(self, f"_{name}") for name in names}
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return StaticPrime._from_spec, (self._fields(),)  # without the increments
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, StaticPrime) and self.spec == other.spec
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._fields().items()))
+        values = {name: getattr(self, f"_{name}") for name in _FIELDS}
+        return {name: values[name] for name in _field_names(values)}
 
     def __repr__(self) -> str:
         rest = [f"{name}={value!r}" for name, value in self._fields().items() if name != "D"]
@@ -388,6 +357,18 @@ class StaticPrime:
             best[better] = first + winner[better]
             similarity[better] = score[better]
         return best, similarity
+
+
+def _field_names(fields: Mapping[str, Any]) -> tuple[str, ...]:
+    """Return the names of the fields that a spec has, by those that are given."""
+    common = ("D", "sigma", "start", "layout")
+    if fields.get("spacing", "raw") == "raw":  # as before there were others, for its fingerprints
+        return common
+    if fields.get("frequencies") is not None:
+        return (*common, "spacing", "frequencies")
+    if fields.get("trained_length") is not None:
+        return (*common, "spacing", "trained_length", "turning")
+    return (*common, "spacing", "base")
 
 
 def _unit_codes(codes: np.ndarray) -> np.ndarray:

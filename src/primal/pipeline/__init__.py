@@ -4,7 +4,7 @@ from primal._extras import require as _require
 
 _require("pyarrow", "primal.pipeline")
 
-from primal.pipeline._decode import DecodeReport, decode
+from primal.pipeline._decode import DecodeReport, decode, load_index
 from primal.pipeline._encode import EncodeReport, encode, merge
 from primal.pipeline._engines import Local, Ray
 from primal.pipeline._fit import count_inputs, scale_gamma
@@ -20,6 +20,7 @@ __all__ = [
     "decode",
     "encode",
     "inspect",
+    "load_index",
     "merge",
     "scale_gamma",
 ]

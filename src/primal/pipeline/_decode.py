@@ -1,4 +1,4 @@
-"""``decode``: from stored features back to the columns they were made from."""
+"""``decode``, from stored features back to columns, and ``load_index``, to search among them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,16 @@ import pyarrow as pa
 from primal._checks import callback, file_path, flag, whole_number
 from primal.decoding import Box, Gaussian, Integers, LinearInverse, code_phases, noise_turns
 from primal.errors import DataError, NotInvertibleError, PhaseWrapWarning, SpecError
-from primal.pipeline._blocks import Block
+from primal.pipeline._blocks import Block, Blocks
 from primal.pipeline._engines import Local, make_parts
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import FLOATS, Job, Made, Progress, Recipe
-from primal.pipeline._output import open_output, places
+from primal.pipeline._job import FLOATS, Job, Made, Recipe
+from primal.pipeline._output import Progress, open_output, places
 from primal.pipeline._parquet import table_group
 from primal.pipeline._record import UNKNOWN, Extent
 from primal.pipeline._rows import FEATURES
 from primal.pipeline._sources import ARRAY, empty_batch, open_source
+from primal.search import Index
 from primal.turns import phases_to_turns
 
 STATUS = "status"
@@ -37,10 +38,9 @@ _MOST_INPUTS = 128
 # How many standard deviations of the noise a decoded row may be from its stored features.
 _DEVIATIONS = 6.0
 
-_Codes = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
-# x of shape (n, d), NaN where decoding failed or there was nothing to decode; which rows have
-# features; and "unique", "ambiguous" or "failed" for each, "missing" without features.
-_Decoded = tuple[np.ndarray, np.ndarray, np.ndarray]
+# From stored floats or turns to x of shape (n, d), NaN where decoding failed, and "unique",
+# "ambiguous" or "failed" for each row.
+_Decoder = Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]]
 
 
 @dataclass(frozen=True)
@@ -104,9 +104,8 @@ def decode(
     beam : int, optional
         Partial solutions that the lattice decoder keeps, by default as many as pay; as in
         ``DynamicPrime.decode_plan``.
-    overwrite : bool, default=False
-    progress : callable, optional
-        Called with rows done and rows in all.
+    overwrite, progress
+        As of :func:`encode`.
 
     Returns
     -------
@@ -140,7 +139,9 @@ def decode(
     record, paths = open_output(file_path("src", src), target)
     recipe = Recipe.from_json(record.about)
     files = find_inputs([str(path) for path in paths], target)
-    decoder = row_decoder(recipe, record.extent, prior=prior, noise=noise, beam=beam)
+    # Without rows there is no extent, and nothing to decode.
+    extent = record.extent or UNKNOWN
+    decoder = _row_decoder(recipe, extent, prior=prior, noise=noise, beam=beam)
     about = {
         "decode": _VERSION,
         "of": record.run,
@@ -148,19 +149,18 @@ def decode(
         "noise": noise if noise is None or isinstance(noise, str) else float(noise),
         "beam": None if beam is None else whole_number("beam", beam, least=1),
     }
-    empty = np.empty((0, recipe.map.d)), np.empty(0, bool), np.empty(0, "<U9")
+    empty, no_rows = empty_batch(open_source(files[0]).schema), np.empty((0, recipe.map.d))
+    names = (ARRAY,) if paths[0].suffix == ".npy" else (*recipe.keep, FEATURES)
     job = _DecodeJob(
-        files,
-        tuple([ARRAY] if paths[0].suffix == ".npy" else [*recipe.keep, FEATURES]),
-        str(folder.absolute()),
+        Blocks(files, names, recipe.rows_per_part),
+        target,
+        folder,
         about,
-        _table(empty_batch(open_source(files[0]).schema), empty, recipe).schema,
+        _table(recipe, empty, no_rows, np.empty(0, bool), np.empty(0, "<U9")).schema,
         recipe,
         decoder,
     )
-    made, resumed, complete = make_parts(
-        job, target, Local(), overwrite=overwrite, progress=progress
-    )
+    made, resumed, complete = make_parts(job, Local(), overwrite=overwrite, progress=progress)
     report = DecodeReport(target, made.rows, made.statuses, resumed, complete)
     if report.doubtful:
         counts = ", ".join(f"{report.statuses.get(one, 0)} {one}" for one in _DOUBTFUL)
@@ -175,26 +175,66 @@ def decode(
     return report
 
 
+def load_index(path: str | Path) -> Index:
+    """Return an index of the rows of an output, in memory; their ids count from 0.
+
+    Parameters
+    ----------
+    path : path
+        A complete output of :func:`encode`, folder or file, without rows that lack features.
+
+    Returns
+    -------
+    index : primal.search.Index
+
+    Examples
+    --------
+    >>> import numpy as np, primal
+    >>> from primal import pipeline
+    >>> np.save("points.npy", np.arange(30.0).reshape(10, 3))
+    >>> m = primal.KernelPrime(3, 64, gamma=0.001)
+    >>> _ = pipeline.encode("points.npy", "codes", m, stored="uint8-phase")
+    >>> pipeline.load_index("codes").search([6.1, 7.0, 8.0], 2).ids
+    array([2, 3])
+    """
+    record, paths = open_output(file_path("path", path))
+    recipe = Recipe.from_json(record.about)
+    index = Index(recipe.map, stored=recipe.stored)
+    name = ARRAY if paths[0].suffix == ".npy" else FEATURES
+    blocks = Blocks(find_inputs(paths), (name,), recipe.rows_per_part)
+    # An index keeps waves as they are, without the amplitude of a kernel's features.
+    factor = np.float32(1.0 / getattr(recipe.map, "amplitude", 1.0))
+    for block in (block for span in blocks.spans()[0] for block in blocks.read(span)):
+        codes, valid = recipe.present(block.table().column(name))
+        if not valid.all():
+            raise DataError(f"{path} has rows without features: encode with on_error = 'skip'.")
+        scaled = codes * factor if recipe.stored in FLOATS and factor != 1.0 else codes
+        index.add_codes(scaled.astype(codes.dtype, copy=False))
+    return index
+
+
 @dataclass(frozen=True)
 class _DecodeJob(Job):
-    decoder: Callable[[pa.RecordBatch], _Decoded]
+    decoder: _Decoder
 
     def make(self, block: Block) -> Made:
-        if block.batch is None:
-            raise DataError(block.failure)
-        batch = block.batch.rename_columns([*self.recipe.keep, FEATURES])
-        decoded = self.decoder(batch)
-        groups = (table_group(_table(batch, decoded, self.recipe)),) if len(batch) else ()
-        return Made(groups, len(batch), statuses=dict(Counter(decoded[2].tolist())))
+        recipe = self.recipe
+        batch = block.table().rename_columns([*recipe.keep, FEATURES])
+        codes, valid = recipe.present(batch.column(FEATURES))
+        x = np.full((len(valid), recipe.map.d), np.nan)
+        status = np.full(len(valid), "missing", dtype="<U9")
+        x[valid], status[valid] = self.decoder(
+            codes if recipe.stored in FLOATS else phases_to_turns(codes)
+        )
+        groups = (table_group(_table(recipe, batch, x, valid, status)),) if len(batch) else ()
+        return Made(groups, len(batch), statuses=dict(Counter(status.tolist())))
 
     def npy_rows(self, batch: pa.RecordBatch) -> np.ndarray:
         """Return x from rows of a part, with NaN in every one that is not unique."""
-        *columns, status = batch.columns
+        *values, status = batch.columns[len(self.recipe.keep) :]
         x = np.full((len(batch), self.recipe.map.d), np.nan)
-        values = columns[len(self.recipe.keep) :]
         if len(values) == x.shape[1]:
-            for j, column in enumerate(values):
-                x[:, j] = column.to_numpy(zero_copy_only=False)
+            x = np.stack([column.to_numpy(zero_copy_only=False) for column in values], axis=1)
         else:
             valid = values[0].is_valid().to_numpy(zero_copy_only=False)
             x[valid] = values[0].drop_null().flatten().to_numpy().reshape(-1, x.shape[1])
@@ -202,10 +242,11 @@ class _DecodeJob(Job):
         return x
 
 
-def _table(batch: pa.RecordBatch, decoded: _Decoded, recipe: Recipe) -> pa.Table:
+def _table(
+    recipe: Recipe, batch: pa.RecordBatch, x: np.ndarray, valid: np.ndarray, status: np.ndarray
+) -> pa.Table:
     """Return kept columns, decoded ones in the shape that they were read from, and the verdict."""
     columns, names = [batch.column(name) for name in recipe.keep], list(recipe.keep)
-    x, valid, status = decoded
     if len(recipe.columns) == x.shape[1]:
         made = [pa.array(np.ascontiguousarray(one), mask=~valid) for one in x.T]
     else:
@@ -219,24 +260,19 @@ def _table(batch: pa.RecordBatch, decoded: _Decoded, recipe: Recipe) -> pa.Table
     return pa.table(columns, names=names)
 
 
-def row_decoder(
-    recipe: Recipe,
-    extent: Extent | None,
-    *,
-    prior: Any,
-    noise: str | float | None,
-    beam: int | None,
-) -> Callable[[pa.RecordBatch], _Decoded]:
-    """Return the function from stored rows to decoded ones.
+def _row_decoder(
+    recipe: Recipe, extent: Extent, *, prior: Any, noise: str | float | None, beam: int | None
+) -> _Decoder:
+    """Return the decoder of rows of which `extent` was recorded when they were encoded.
 
-    `extent` is what was recorded of the rows when they were encoded.
+    Linear where nothing wrapped, else the lattice's.
     """
+    m, scales = recipe.map, getattr(recipe.map, "input_scales", None)
     if recipe.stored == "bits":
         raise NotInvertibleError(
             "sign bits say in which quarter turn each phase lies and no more: encode with "
             "stored = 'uint8-phase' to decode later."
         )
-    m = recipe.map
     if getattr(m, "form", "pair") != "pair" or m.D % 2:
         raise NotInvertibleError("offset cosines and an odd D do not determine every phase.")
     if recipe.stored in FLOATS and getattr(m, "method", "growable") != "growable":
@@ -244,57 +280,37 @@ def row_decoder(
             f"features of method={m.method!r} have weights, some of them too small to decode: "
             "encode with stored = 'uint16-phase' to decode later."
         )
-    if extent is not None and extent.low and not len(extent.low) == len(extent.high) == m.d:
+    if extent.low and not len(extent.low) == len(extent.high) == m.d:
         raise SpecError(f"the range in the file is not one of {m.d} inputs: was it changed?")
     noise = recipe.stored.removesuffix("-phase") if noise is None else noise
-    # Of rows that are there: linear where nothing wraps, else the lattice.
-    plan: Any = None
-    linear, scales = plan, getattr(m, "input_scales", None)
     # Phases are of the map behind a kernel's, which takes x times the scales of its inputs.
-    behind = getattr(m, "map", m)
+    behind, options = getattr(m, "map", m), {"noise": noise, "beam": beam}
+    factors = 1.0 if scales is None else scales
     if prior is not None:
-        plan = (m if scales is not None else behind).decode_plan(
-            prior=prior, noise=noise, beam=beam
-        )
+        plan = (behind if scales is None else m).decode_plan(prior=prior, **options)
     else:
-        linear = _linear(recipe, extent, noise_turns(noise))
-        if extent is not None and extent.low and extent.wraps and m.d <= _MOST_INPUTS:
-            box = extent.box
-            if scales is not None:
-                low, high = (tuple((end * scales).tolist()) for end in extent.range)
-                box = Extent(low, high, True).box
-            plan = behind.decode_plan(prior=box, noise=noise, beam=beam)
+        linear = _linear(recipe, extent, noise_turns(noise), factors)
+        if not (extent.low and extent.wraps and m.d <= _MOST_INPUTS):
+            return linear
+        plan = behind.decode_plan(prior=extent.box(factors), **options)
 
-    def decoded(batch: pa.RecordBatch) -> _Decoded:
-        codes, valid = recipe.present(batch.column(FEATURES))
-        if recipe.stored not in FLOATS:
-            codes = phases_to_turns(codes)
-        x = np.full((len(valid), m.d), np.nan)
-        status = np.full(len(valid), "missing", dtype="<U9")
-        if plan is None:
-            x[valid], status[valid] = linear(codes)
-        else:
-            result = plan.decode(codes, check=False)  # the verdict on every row is reported
-            x[valid] = result.x if scales is None else result.x / scales
-            status[valid] = result.status
-        return x, valid, status
+    def by_lattice(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        result = plan.decode(codes, check=False)  # the verdict on every row is reported
+        return result.x / factors, result.status
 
-    return decoded
+    return by_lattice
 
 
-def _linear(recipe: Recipe, extent: Extent | None, noise: float) -> _Codes:
+def _linear(recipe: Recipe, extent: Extent, noise: float, scales: np.ndarray | float) -> _Decoder:
     """Return the linear inverse, each answer of which is encoded again and compared.
 
     That an answer has the stored features does not prove that no phase had wrapped: another x
     may have them too. What was recorded when the rows were encoded does; without it an answer is
     ambiguous.
     """
-    m = recipe.map
-    inverse, scales = LinearInverse(m.basis), getattr(m, "input_scales", None)
-    scales = 1.0 if scales is None else scales
+    m, (low, high) = recipe.map, extent.range
+    inverse = LinearInverse(m.basis)
     slack = 2.0 * _DEVIATIONS * noise * inverse.gain / scales
-    extent = extent or UNKNOWN  # no extent: there are no rows
-    low, high = extent.range
     verdict = "ambiguous" if extent.wraps else "unique"
 
     def by_inverse(codes: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

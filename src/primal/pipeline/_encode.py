@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,11 +13,19 @@ import pyarrow.parquet as pq
 
 from primal._checks import callback, file_path, flag, whole_number
 from primal.errors import DataError, ParameterError
+from primal.pipeline._blocks import Blocks
 from primal.pipeline._engines import Local, Ray, checked_engine, make_parts
-from primal.pipeline._folder import MANIFEST, PartFolder
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import FLOATS, EncodeJob, Progress, Recipe
-from primal.pipeline._output import finished, open_output, places, write_one_file
+from primal.pipeline._job import FLOATS, EncodeJob, Recipe
+from primal.pipeline._output import (
+    MANIFEST,
+    PartFolder,
+    Progress,
+    finished,
+    open_output,
+    places,
+    write_one_file,
+)
 from primal.pipeline._record import Record, beside, read_manifest
 from primal.pipeline._rows import FEATURES, find_columns
 
@@ -45,7 +52,6 @@ class EncodeReport:
         Rows that an earlier run had finished.
     already_complete : bool
         Whether everything was there and nothing had to be done.
-    seconds : float
     """
 
     path: Path
@@ -56,7 +62,6 @@ class EncodeReport:
     spec: dict[str, Any]
     resumed_rows: int
     already_complete: bool
-    seconds: float
 
 
 def encode(
@@ -126,7 +131,7 @@ def encode(
     >>> pipeline.encode("points.npy", "features.parquet", m).already_complete
     True
     """
-    start, (target, folder) = time.perf_counter(), places(dst)
+    target, folder = places(dst)
     recipe = Recipe(m, stored, on_error, rows_per_part)
     flag("overwrite", overwrite)
     callback("progress", progress)
@@ -161,37 +166,35 @@ def encode(
         "on_error": on_error,
         "rows_per_part": recipe.rows_per_part,
     }
-    features = pa.field(FEATURES, recipe.feature_type, nullable=on_error == "null")
     job = EncodeJob(
-        files,
-        tuple(dict.fromkeys((*found, *kept.names))),
-        str(folder.absolute()),
+        Blocks(files, recipe.names, recipe.rows_per_part),
+        target,
+        folder,
         about,
-        pa.schema([*kept, features]),
+        pa.schema([*kept, pa.field(FEATURES, recipe.feature_type, nullable=on_error == "null")]),
         recipe,
         where.layer,
         where.device,
     )
-    made = make_parts(job, target, where, shard=(i, n), overwrite=overwrite, progress=progress)
-    return _report(target, *made, start)
+    made = make_parts(job, where, shard=(i, n), overwrite=overwrite, progress=progress)
+    return _report(target, recipe.map, *made)
 
 
 def _report(
-    target: Path, record: Record, resumed_rows: int, already_complete: bool, start: float
+    target: Path, m: Any, record: Record, resumed_rows: int, already_complete: bool
 ) -> EncodeReport:
     one_file = target.suffix in (".parquet", ".npy")
-    rejected = sum(part[4] for part in record.parts)
+    rejected = sum(part.rejected for part in record.parts)
     lists = beside(target, "rejected.csv") if one_file else target / "_rejected"
     return EncodeReport(
         target,
         record.rows,
         rejected,
         lists if rejected else None,
-        record.about["fingerprint"],
-        record.about["spec"],
+        m.fingerprint,
+        m.spec,
         resumed_rows,
         already_complete,
-        time.perf_counter() - start,
     )
 
 
@@ -211,9 +214,8 @@ def merge(
     dst : path, optional
         One file, ``.parquet`` or ``.npy``, with the bytes of an encoding that was never cut into
         shards. The folder stays.
-    overwrite : bool, default=False
-    progress : callable, optional
-        Called with rows done and rows in all.
+    overwrite, progress
+        As of :func:`encode`.
 
     Returns
     -------
@@ -230,14 +232,15 @@ def merge(
     >>> pipeline.merge("shards", "whole.parquet").rows
     100
     """
-    start, folder = time.perf_counter(), file_path("src", src)
+    folder = file_path("src", src)
     flag("overwrite", overwrite)
     callback("progress", progress)
     if not folder.is_dir():
         raise DataError(f"{src} is no folder of parts: name the one that the shards wrote into.")
     record, paths = open_output(folder, None if dst is None else file_path("dst", dst))
+    recipe = Recipe.from_json(record.about)
     if dst is None:
-        return _report(folder, record, record.rows, True, start)
+        return _report(folder, recipe.map, record, record.rows, True)
     target, work_folder = places(dst)
     if work_folder == target:
         raise ParameterError(
@@ -248,8 +251,8 @@ def merge(
     if done is None:
         # As it was written: Arrow's reader names some inner fields otherwise.
         written = base64.b64decode(pq.read_metadata(paths[0]).metadata[b"ARROW:schema"])
-        schema, recipe = pa.ipc.read_schema(pa.py_buffer(written)), Recipe.from_json(record.about)
+        schema = pa.ipc.read_schema(pa.py_buffer(written))
         with PartFolder(work_folder, request) as work:
             write_one_file(target, folder, record, schema, request, recipe.npy_rows, progress)
             work.remove()
-    return _report(target, done or record, 0, done is not None, start)
+    return _report(target, recipe.map, done or record, 0, done is not None)

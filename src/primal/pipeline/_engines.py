@@ -25,11 +25,18 @@ from primal._checks import one_of
 from primal._extras import require
 from primal._parallel import n_threads
 from primal.errors import EngineError, ParameterError, PrimalError
-from primal.pipeline._blocks import Key, Span, read_span, shard_spans, split_span
-from primal.pipeline._folder import MANIFEST, PartFolder, part_keys, part_record
+from primal.pipeline._blocks import Key, Span
 from primal.pipeline._inputs import check_unchanged, resumable
-from primal.pipeline._job import FLOATS, Job, Progress, Recipe
-from primal.pipeline._output import finished, places, write_one_file
+from primal.pipeline._job import FLOATS, Job, Recipe
+from primal.pipeline._output import (
+    MANIFEST,
+    PartFolder,
+    Progress,
+    finished,
+    part_keys,
+    part_record,
+    write_one_file,
+)
 from primal.pipeline._record import Record
 
 # More would only hold more memory, since the encoder has threads of its own.
@@ -119,7 +126,6 @@ def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
 
 def make_parts(
     job: Job,
-    dst: Path,
     engine: Local | Ray,
     *,
     overwrite: bool,
@@ -131,8 +137,8 @@ def make_parts(
     Returns the record of all of them, how many rows an earlier run had made, and whether nothing
     was left to do.
     """
-    target, folder = places(dst)
-    inputs = [asdict(file) for file in job.files]
+    target, folder = job.target, job.folder
+    inputs = [asdict(file) for file in job.blocks.files]
     request = job.about | {"format": target.suffix, "inputs": inputs}
     if folder != target:
         record = finished(target, request, overwrite)
@@ -142,14 +148,14 @@ def make_parts(
                     left.remove()
             return record, 0, True
     with PartFolder(folder, request, shard[1] > 1, overwrite) as parts:
-        spans = shard_spans(job.files, list(job.names), job.recipe.rows_per_part, shard)
+        spans, total = job.blocks.spans(shard)
         ranges = {span.file: (span.first, span.last or 2**62) for span in spans}
         records = {}
         for f, n in part_keys(folder):
             first, last = ranges.get(f, (0, 0))
             if first <= n < last:
                 records[f, n] = part_record(folder, (f, n), job.run)
-        ends = {f: n + 1 for (f, n), record in records.items() if record.parts[0][3]}
+        ends = {f: n + 1 for (f, n), record in records.items() if record.parts[0].ends_file}
         left = [
             span
             for span in spans
@@ -160,7 +166,6 @@ def make_parts(
             parts.remove(records)
             records, left = {}, spans
         parts.working = True
-        total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
         resumed = n_done = sum(record.rows for record in records.values())
         if isinstance(engine, Ray) and left:
             made = _run_there(job, left, frozenset(records), engine)
@@ -172,7 +177,7 @@ def make_parts(
             if progress is not None:
                 progress(n_done, total)
         whole = Record.joined(records.values()) if records else Record(job.about, job.run, ())
-        check_unchanged(job.files)
+        check_unchanged(job.blocks.files)
         if folder != target:
             write_one_file(target, folder, whole, job.schema, request, job.npy_rows)
             parts.remove()
@@ -181,11 +186,7 @@ def make_parts(
 
 def _run_here(job: Job, spans: list[Span], done: Collection[Key]) -> Iterator[Record]:
     """Return the records of the parts that are not done, in order: one thread reads, a few make."""
-    blocks = (
-        block
-        for span in spans
-        for block in read_span(job.files, span, list(job.names), job.recipe.rows_per_part, done)
-    )
+    blocks = (block for span in spans for block in job.blocks.read(span, done))
     n_workers = min(n_threads(), _MOST_WORKERS)
     with (
         ThreadPoolExecutor(1, thread_name_prefix="primal-read") as reader,
@@ -213,13 +214,7 @@ def _run_there(job: Job, spans: list[Span], done: Collection[Key], engine: Ray) 
         n_workers = _n_workers(ray, engine.num_gpus)
         task = ray.remote(max_retries=-1, num_cpus=1, num_gpus=engine.num_gpus or None)(_made)
         shared, here = ray.put((job, frozenset(done))), str(Path.cwd())
-        pieces = (
-            piece
-            for span in spans
-            for piece in split_span(
-                job.files[span.file], span, job.recipe.rows_per_part, _TASK_PARTS
-            )
-        )
+        pieces = (piece for span in spans for piece in job.blocks.split(span, _TASK_PARTS))
         waiting: deque[Any] = deque()
         try:
             for piece in pieces:
@@ -242,18 +237,17 @@ def _made(shared: tuple[Job, frozenset[Key]], span: Span, here: str) -> list[Any
     found: list[Any] = []
     try:
         os.chdir(here)  # that of the caller, for paths that begin there
-        file = job.files[span.file]
-        try:
+        file = job.blocks.files[span.file]
+        seen = False
+        with contextlib.suppress(PrimalError):
             check_unchanged((file,))
-            seen = (Path(job.folder) / MANIFEST).is_file()
-        except PrimalError:
-            seen = False
+            seen = (job.folder / MANIFEST).is_file()
         if not seen:
             raise EngineError(
                 f"a worker on {socket.gethostname()} does not see {file.path} and {job.folder} as "
                 "they are here: every node must have the input and the output at the same path."
             )
-        for block in read_span(job.files, span, list(job.names), job.recipe.rows_per_part, done):
+        for block in job.blocks.read(span, done):
             found.append(job.write(block))
     except (PrimalError, OSError) as error:
         # Ray would stop at the error that comes first in time. As a value it waits for its turn,
@@ -308,11 +302,9 @@ def _connected(ray: Any, address: str | None) -> Iterator[None]:
 def _n_workers(ray: Any, num_gpus: float) -> int:
     """Return how many tasks the nodes have room for now."""
     found = 0
-    for node in ray.nodes():
-        if node["Alive"]:
-            has = node["Resources"]
-            room = has.get("CPU", 0.0)
-            found += int(min(room, has.get("GPU", 0.0) / num_gpus) if num_gpus else room)
+    for has in (node["Resources"] for node in ray.nodes() if node["Alive"]):
+        room = has.get("CPU", 0.0)
+        found += int(min(room, has.get("GPU", 0.0) / num_gpus) if num_gpus else room)
     if not found:
         wanted = f"1 processor and {num_gpus:g} GPUs" if num_gpus else "1 processor"
         raise resumable(

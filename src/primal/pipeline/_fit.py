@@ -16,9 +16,10 @@ from primal._checks import callback, one_of
 from primal.bases import fold_sum
 from primal.errors import DataError
 from primal.kernels import KERNELS
-from primal.pipeline._blocks import read_span, shard_spans
+from primal.pipeline._blocks import Blocks
 from primal.pipeline._inputs import find_inputs
-from primal.pipeline._job import Progress, complaint
+from primal.pipeline._job import complaint
+from primal.pipeline._output import Progress
 from primal.pipeline._rows import find_columns, matrix
 
 # Values of one piece: 16 MB.
@@ -91,15 +92,12 @@ def scale_gamma(
     files = find_inputs(src)
     found, d, _ = find_columns(files, columns, on_error=on_error)
     count, mean, squares, n_read = 0, 0.0, 0.0, 0
-    piece_rows, names = max(256, _PIECE_VALUES // d), list(found)
-    spans = shard_spans(files, names, piece_rows)
-    total = None if any(s.n_rows is None for s in spans) else sum(s.n_rows or 0 for s in spans)
-    for block in (b for span in spans for b in read_span(files, span, names, piece_rows)):
+    blocks = Blocks(files, found, max(256, _PIECE_VALUES // d))
+    spans, total = blocks.spans()
+    for block in (block for span in spans for block in blocks.read(span)):
         path = files[block.file].path
         try:
-            if block.batch is None:
-                raise DataError(block.failure)
-            x, problems = matrix(block.batch, found, d, path)
+            x, problems = matrix(block.table(), found, d, path)
         except DataError:
             if on_error == "raise":
                 raise

@@ -9,14 +9,9 @@ from pathlib import Path
 from primal.errors import DataError, ParameterError, PrimalError
 
 _FORMATS = {
-    ".parquet": "parquet",
-    ".pq": "parquet",
-    ".csv": "csv",
-    ".csv.gz": "csv",
-    ".arrow": "arrow",
-    ".arrows": "arrow",
-    ".ipc": "arrow",
-    ".feather": "arrow",
+    **dict.fromkeys((".parquet", ".pq"), "parquet"),
+    **dict.fromkeys((".csv", ".csv.gz"), "csv"),
+    **dict.fromkeys((".arrow", ".arrows", ".ipc", ".feather"), "arrow"),
     ".npy": "npy",
     ".npz": "npz",
 }
@@ -42,11 +37,11 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     # "" would be the working folder.
     if not given or not all(isinstance(one, (str, Path)) and str(one) for one in given):
         raise ParameterError(f"src must be a path, a pattern or a list of paths, got {src!r}.")
-    paths = [Path(one) for one in given]
+    paths, files, folder = [Path(one) for one in given], [], None
     try:
-        if isinstance(src, (str, Path)) and (paths[0].is_dir() or not paths[0].exists()):
+        if isinstance(src, (str, Path)) and not paths[0].is_file():
+            folder = paths[0] if paths[0].is_dir() else None
             paths = _listed(src)
-        files = []
         for path in paths:
             suffix = next((one for one in _FORMATS if path.name.lower().endswith(one)), None)
             if suffix is None:
@@ -58,11 +53,14 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
             if not path.is_file():  # a pipe, for instance, could be read only once
                 raise DataError(f"{path} is not a plain file.")
             files.append(InputFile(str(path), _FORMATS[suffix], found.st_size, found.st_mtime_ns))
-        target = None if dst is None else dst.resolve()
-        taken = any(target in (one := path.resolve(), *one.parents) for path in paths)
-        inside = False
-        if target is not None and isinstance(src, (str, Path)) and Path(src).is_dir():
-            inside = Path(src).resolve() in target.parents
+        if dst is not None:
+            target = dst.resolve()
+            if folder is not None and folder.resolve() in target.parents:
+                raise ParameterError(
+                    f"{dst} lies inside of {src}: write the output to another folder."
+                )
+            if any(target in (one := path.resolve(), *one.parents) for path in paths):
+                raise ParameterError(f"{dst} is also an input: write the output elsewhere.")
     except PrimalError:
         raise
     except (OSError, ValueError, RuntimeError) as error:  # a name that no disk has
@@ -71,10 +69,6 @@ def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
         raise DataError(f"{named} cannot be read: {reason}.") from None
     if not files:
         raise DataError(f"no input files were found at {src}: check the path.")
-    if inside:
-        raise ParameterError(f"{dst} lies inside of {src}: write the output to another folder.")
-    if taken:
-        raise ParameterError(f"{dst} is also an input: write the output elsewhere.")
     return tuple(files)
 
 
@@ -111,15 +105,14 @@ def _listed(src: str | Path) -> list[Path]:
             and path.is_file()
             and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
         ]
-    elif glob.has_magic(str(src)):
+    elif glob.has_magic(str(src)) and not folder.exists():
         found = [Path(one) for one in glob.iglob(str(src), recursive=True)]  # noqa: PTH207
     else:
         return [folder]
-    return sorted(path for path in found if not _is_ours(path))
-
-
-def _is_ours(path: Path) -> bool:
-    """Whether a file lists rejected rows, or lies in a folder where an output is being made."""
-    return path.name.endswith((".parquet.rejected.csv", ".npy.rejected.csv")) or any(
-        part == "_rejected" or part.endswith(".primal-part") for part in path.parts
+    # Neither lists of rejected rows nor what lies in a folder where an output is being made.
+    return sorted(
+        path
+        for path in found
+        if not path.name.endswith((".parquet.rejected.csv", ".npy.rejected.csv"))
+        and not any(part == "_rejected" or part.endswith(".primal-part") for part in path.parts)
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,14 +13,13 @@ import pyarrow.parquet as pq
 
 from primal._checks import file_path, raised_as
 from primal.errors import DataError, PrimalError
-from primal.pipeline._blocks import Span, read_span
-from primal.pipeline._folder import MANIFEST
+from primal.pipeline._blocks import Blocks, Span
 from primal.pipeline._inputs import InputFile, find_inputs
 from primal.pipeline._job import EncodeJob, Recipe
-from primal.pipeline._output import open_output
+from primal.pipeline._output import MANIFEST, open_output
 from primal.pipeline._record import Record, beside, read_manifest
 from primal.pipeline._rows import FEATURES
-from primal.pipeline._sources import ARRAY, open_arrays, reading
+from primal.pipeline._sources import ARRAY, open_source, reading
 
 # Parts that are encoded again, spread evenly over the output.
 _SAMPLED_PARTS = 4
@@ -74,10 +74,6 @@ class Inspection:
         """False where something that was checked is wrong."""
         return self.fingerprint_ok and self.wrong_rows == 0
 
-    def as_json(self) -> dict[str, Any]:
-        """Return all fields and `healthy` as values that JSON can hold."""
-        return asdict(self) | {"path": str(self.path), "healthy": self.healthy}
-
 
 def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     """Describe an output, and encode a sample of its rows again.
@@ -110,8 +106,8 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
     if source is not None:
         files = find_inputs(source)
     schema = pq.read_schema(paths[0]) if recipe.keep else pa.schema([])
-    read = tuple(dict.fromkeys((*recipe.columns, *recipe.keep)))
-    job = EncodeJob(files, read, "", record.about, schema, recipe)
+    blocks = Blocks(files, recipe.names, recipe.rows_per_part)
+    job = EncodeJob(blocks, where, where, record.about, schema, recipe)
     same = job.run == record.run
     if source is not None and not same:
         raise DataError(f"{source} is not what {path} was made from: names or sizes differ.")
@@ -121,7 +117,7 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
         rows=record.rows,
         n_bytes=sum(one.stat().st_size for one in paths),
         parts=len(record.parts),
-        rejected=sum(part[4] for part in record.parts),
+        rejected=sum(part.rejected for part in record.parts),
         stored=recipe.stored,
         columns=recipe.columns,
         keep=recipe.keep,
@@ -138,49 +134,43 @@ def inspect(path: str | Path, *, source: Any = None) -> Inspection:
 def _known_inputs(path: Path) -> tuple[list[str], tuple[InputFile, ...]]:
     """Return the names of the inputs of an output, and the files if all are as they were."""
     manifest = path / MANIFEST if path.is_dir() else beside(path, "manifest.json")
-    try:
+    names: list[str] = []
+    with suppress(PrimalError):
         listed: list[dict[str, Any]] = read_manifest(manifest)["request"]["inputs"]
         with raised_as(DataError, "the manifest is damaged"):
             files = tuple(InputFile(**one) for one in listed)
             names = [Path(file.path).name for file in files]
-    except DataError:
-        return [], ()
-    try:
-        return names, files if files == find_inputs([file.path for file in files]) else ()
-    except PrimalError:
-        return names, ()
+        if files == find_inputs([file.path for file in files]):
+            return names, files
+    return names, ()
 
 
 def _verify(
     record: Record, job: EncodeJob, paths: list[Path]
 ) -> tuple[dict[str, Any] | None, int, int]:
     """Return the regime, the rows that were encoded again, and how many of them differ."""
-    recipe, files = job.recipe, job.files
+    recipe, files = job.recipe, job.blocks.files
     wraps, peaks, sampled, wrong = [], [], 0, 0
-    counts = [part[2] for part in record.parts]
+    counts = [part.rows for part in record.parts]
     filled = [place for place, n_rows in enumerate(counts) if n_rows]
     spread = np.linspace(0, len(filled) - 1, min(len(filled), _SAMPLED_PARTS)).round()
     for place in [filled[int(i)] for i in spread]:
         f, number, n_rows, *_ = record.parts[place]
         if f >= len(files):
             raise DataError(f"part {number} is of input file {f}, which there is none of.")
-        span = Span(f, number, None, None)
-        blocks = read_span(files, span, list(job.names), recipe.rows_per_part)
+        blocks = job.blocks.read(Span(f, number, None))
         block = next((block for block in blocks if block.number == number), None)
-        if block is None or block.batch is None:
+        if block is None:
             raise DataError(f"{files[f].path} has no block {number}, and part {number} is of it.")
         made = job.make(block)
         if made.codes is None:
             raise DataError(made.rejected[0][-1])
-        path = paths[place] if len(paths) == len(counts) else paths[0]
-        with reading(str(path)):
-            if path.suffix == ".npy":
-                batches = open_arrays(str(path)).batches([ARRAY], sum(counts[:place]), n_rows)
-                features = next(batches).column(ARRAY)
-            else:
-                group = sum(n > 0 for n in counts[:place]) if len(paths) == 1 else 0
-                table = pq.ParquetFile(path).read_row_group(group, [FEATURES])
-                features = table.column(FEATURES).combine_chunks()
+        # One file of all rows, or one for each part.
+        path, first = (paths[0], sum(counts[:place])) if len(paths) == 1 else (paths[place], 0)
+        name = ARRAY if path.suffix == ".npy" else FEATURES
+        (file,) = find_inputs([path])
+        with reading(file.path):
+            features = next(open_source(file).batches([name], first, n_rows)).column(name)
         stored, there = recipe.present(features)
         sampled += n_rows
         same = len(made.codes) == len(there)

@@ -10,10 +10,8 @@ import csv
 import hashlib
 import io
 import json
-import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -25,23 +23,17 @@ from primal._extras import require
 from primal._files import written_whole
 from primal._specs import from_spec
 from primal.errors import DataError, EngineError, ParameterError, SpecError
-from primal.pipeline._blocks import Block
-from primal.pipeline._folder import LIST_NAME, PART_NAME, REJECTED_HEADER, on_disk
-from primal.pipeline._inputs import InputFile
+from primal.pipeline._blocks import Block, Blocks
+from primal.pipeline._output import LIST_NAME, PART_NAME, REJECTED_HEADER, on_disk
 from primal.pipeline._parquet import RowGroup, feature_group, write_file
-from primal.pipeline._record import METADATA_KEY, Extent, Record
+from primal.pipeline._record import METADATA_KEY, Extent, Part, Record
 from primal.pipeline._rows import FEATURES, ON_ERROR, Problem, converted, matrix
 from primal.pipeline._sources import MALFORMED
 from primal.search import COMPACT, STORED, n_columns
 
-# Called with rows done and rows in all, None while that is unknown.
-Progress = Callable[[int, int | None], None]
 FLOATS = ("float32", "float16")
 # Rows of a part; when their number is left open, as many as have this many bytes of features.
 _MOST_ROWS, _MOST_DEFAULT_ROWS, _PART_BYTES = 1 << 26, 1 << 16, 1 << 24
-# New memory for every part would cost a third of the encoding: the system hands it out page by
-# page. So every thread keeps its own.
-_memory = threading.local()
 
 
 @dataclass(frozen=True)
@@ -54,6 +46,7 @@ class Recipe:
     rows_per_part: Any = None  # by default a power of two, about 16 MB of features, no more of x
     columns: tuple[str, ...] = ()  # that hold x: one of lists, or d of numbers
     keep: tuple[str, ...] = ()  # passed through
+    names: tuple[str, ...] = field(init=False)  # of both, each once
     # Arrow type of the feature column: lists of as many values as a row has.
     feature_type: Any = field(init=False, compare=False)
 
@@ -79,45 +72,41 @@ class Recipe:
         width = m.D if self.stored in FLOATS else n_columns(self.stored, m.D // 2)
         element = pa.from_numpy_dtype(STORED[self.stored])
         features = pa.list_(pa.field("element", element, nullable=False), width)
-        vars(self).update(map=m, rows_per_part=rows, feature_type=features)
+        names = tuple(dict.fromkeys((*self.columns, *self.keep)))
+        vars(self).update(map=m, rows_per_part=rows, names=names, feature_type=features)
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Recipe:
         with raised_as(SpecError, "the description of the map is damaged"):
-            names = (tuple(map(str, values[name])) for name in ("columns", "keep"))
+            m, columns, keep = from_spec(values["spec"]), values["columns"], values["keep"]
+            if len(columns) not in (1, m.d):
+                raise SpecError(f"the map takes {m.d} numbers, and the columns are {columns!r:.60}")
             own = (values[name] for name in ("stored", "on_error", "rows_per_part"))
-            return cls(_map(json.dumps(values["spec"])), *own, *names)
+            return cls(m, *own, *(tuple(map(str, names)) for names in (columns, keep)))
 
     def codes(self, x: np.ndarray, layer: Any = None, device: str = "cpu") -> np.ndarray:
         """Return the stored values of rows of shape (n, d), as an array of shape (n, width).
 
-        They may lie in memory that the next call in the same thread uses again. `layer` is a
-        PyTorch module on a device that makes float features in place of the map.
+        `layer` is a PyTorch module on a device that makes float features in place of the map.
         """
         if self.stored not in FLOATS:
             return COMPACT[self.stored](self.map.turns(x))
-        size = len(x) * self.map.D
-        if getattr(_memory, "values", None) is None or _memory.values.size < size:
-            _memory.values = np.empty(size, dtype=np.float32)
-        z = _memory.values[:size].reshape(len(x), self.map.D)
         if layer is None:
-            self.map.encode(x, out=z)
+            z = self.map.encode(x)
         else:
             torch = require("torch", "a layer")
             try:
                 with torch.inference_mode():
                     # float64 holds every type that is read, and NumPy's memory may be read-only.
-                    made = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device))
-                    if made.dtype != torch.float32:
-                        raise EngineError(
-                            f"the layer makes {made.dtype}: pass it dtype=torch.float32."
-                        )
-                    torch.from_numpy(z).copy_(made)
+                    made = layer.to(device)(torch.tensor(x, dtype=torch.float64).to(device)).cpu()
             except (RuntimeError, AssertionError) as error:  # the latter from one without CUDA
                 raise EngineError(
                     f"engine with device {device!r} cannot be used: {error}"
                 ) from None
-        return z if self.stored == "float32" else z.astype(np.float16)
+            if made.dtype != torch.float32:
+                raise EngineError(f"the layer makes {made.dtype}: pass it dtype=torch.float32.")
+            z = made.numpy()
+        return z.astype(STORED[self.stored], copy=False)
 
     def present(self, features: pa.Array) -> tuple[np.ndarray, np.ndarray]:
         """Return stored features as they were read: codes of the rows that have some, and which."""
@@ -145,12 +134,6 @@ class Recipe:
         return whole
 
 
-@lru_cache(maxsize=4)
-def _map(spec_json: str) -> Any:
-    """Return the map of a spec; kept, since every part of an output has the same one."""
-    return from_spec(json.loads(spec_json))
-
-
 @dataclass(frozen=True)
 class Made:
     """The rows of a part, in one row group or none."""
@@ -159,7 +142,7 @@ class Made:
     rows: int
     rejected: tuple[tuple[str, ...], ...] = ()  # file, row, column, value, reason
     extent: Extent | None = None  # of the rows that were encoded, where there are any
-    statuses: dict[str, int] | None = None  # verdicts of a decoding
+    statuses: dict[str, int] = field(default_factory=dict)  # verdicts of a decoding
     x: np.ndarray | None = None  # what an encoding read, zeros in bad rows
     codes: np.ndarray | None = None  # what it stores
     null: np.ndarray | None = None  # rows without codes
@@ -169,9 +152,9 @@ class Made:
 class Job:
     """Everything that making a part takes; small, so that it can be sent to any worker."""
 
-    files: tuple[InputFile, ...]
-    names: tuple[str, ...]  # columns that are read
-    folder: str  # where parts go
+    blocks: Blocks
+    target: Path  # the output
+    folder: Path  # where its parts go
     about: dict[str, Any]  # see Record
     schema: pa.Schema  # of a part
     recipe: Recipe  # of the features
@@ -179,7 +162,7 @@ class Job:
     @cached_property
     def run(self) -> str:
         """What parts of one run have in common: how they are made, from which files."""
-        inputs = [[Path(file.path).name, file.n_bytes] for file in self.files]
+        inputs = [[Path(file.path).name, file.n_bytes] for file in self.blocks.files]
         return hashlib.sha256(json.dumps([self.about, inputs], sort_keys=True).encode()).hexdigest()
 
     def make(self, block: Block) -> Made:
@@ -190,19 +173,19 @@ class Job:
 
     def write(self, block: Block) -> Record:
         """Make a part, write it, and return its record; DataError for a row that is rejected."""
-        made, folder, key = self.make(block), Path(self.folder), (block.file, block.number)
-        part = (*key, made.rows, block.ends_file, len(made.rejected))
-        record = Record(self.about, self.run, (part,), made.extent, made.statuses or {})
+        made, key = self.make(block), (block.file, block.number)
+        part = Part(*key, made.rows, block.ends_file, len(made.rejected))
+        record = Record(self.about, self.run, (part,), made.extent, made.statuses)
         metadata = {METADATA_KEY: json.dumps(record.as_json()).encode()}
         with on_disk(self.folder):
             if made.rejected:  # listed first: a part stands for a list that is there
-                text, path = io.StringIO(), folder / LIST_NAME.format(*key)
+                text, path = io.StringIO(), self.folder / LIST_NAME.format(*key)
                 csv.writer(text, lineterminator="\n").writerows(made.rejected)
                 path.parent.mkdir(exist_ok=True)
                 with written_whole(path) as stream:
                     lines = text.getvalue().encode("utf-8", errors="replace")
                     stream.write(REJECTED_HEADER + lines)
-            with written_whole(folder / PART_NAME.format(*key)) as stream:
+            with written_whole(self.folder / PART_NAME.format(*key)) as stream:
                 write_file(stream, self.schema.with_metadata(metadata), made.groups)
         return record
 
@@ -215,17 +198,14 @@ class EncodeJob(Job):
     device: str = "cpu"
 
     def make(self, block: Block) -> Made:
-        path, recipe = self.files[block.file].path, self.recipe
+        path, recipe = self.blocks.files[block.file].path, self.recipe
         try:
-            if block.batch is None:
-                raise DataError(block.failure)
-            batch, kept = block.batch, []
+            batch, kept = block.table(), []
             x, problems = matrix(batch, recipe.columns, recipe.map.d, path)
         except DataError as error:
             if recipe.on_error == "raise":
                 raise
-            first = str(block.first_row) if block.first_row else ""
-            return Made((), 0, ((path, first, "", "", str(error)),))
+            return Made((), 0, ((path, str(block.first_row or ""), "", "", str(error)),))
         for name in recipe.keep:
             column, bad = converted(batch.column(name), self.schema.field(name).type, name)
             kept.append(column)
@@ -238,19 +218,22 @@ class EncodeJob(Job):
         try:
             codes = recipe.codes(x, self.layer, self.device)
         except DataError:  # finite numbers are rejected for their size only
+            reason = "too large: a phase would be too many turns long to have a fraction"
             x = x.copy()
-            problems += self._too_large(x)
+            for row in self._too_large(x):
+                j = int(np.abs(x[row]).argmax())
+                name = recipe.columns[j if len(recipe.columns) > 1 else 0]
+                problems.append(Problem(row, name, str(x[row, j]), reason))
+                x[row] = 0.0
             codes = recipe.codes(x, self.layer, self.device)
         # One problem for each row: the last one found, since it is the most telling.
         last = {problem.row: problem for problem in problems}
         problems = [last[row] for row in sorted(last)]
         if problems and recipe.on_error == "raise":
             raise complaint(path, block.first_row, problems)
-        rejected = tuple(
-            (path, str(block.first_row + p.row), p.column, p.value, p.reason) for p in problems
-        )
+        rejected = tuple((path, str(block.first_row + row), *why) for row, *why in problems)
         bad = np.zeros(len(x), dtype=bool)
-        bad[[p.row for p in problems]] = True
+        bad[sorted(last)] = True
         if problems and recipe.on_error == "skip":
             codes, kept = codes[~bad], [column.filter(pa.array(~bad)) for column in kept]
         null = bad if recipe.on_error == "null" else None
@@ -258,32 +241,22 @@ class EncodeJob(Job):
             return Made((), 0, rejected, x=x, codes=codes, null=null)
         groups = (feature_group(FEATURES, pa.table(kept, recipe.keep), codes, null),)
         m, spec = recipe.map, self.about["spec"]
-        frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
-        if spec.get("layer_norm") or spec.get("form") == "offset":  # phases of more than x
-            frequencies = None
+        frequencies = None
+        if not spec.get("layer_norm") and spec.get("form") != "offset":  # phases of x alone
+            frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
         extent = Extent.of(x[~bad] if problems else x, frequencies)
         return Made(groups, len(codes), rejected, extent, x=x, codes=codes, null=null)
 
-    def _too_large(self, x: np.ndarray) -> list[Problem]:
-        """Return the rows whose phases are too many turns long, and put zeros in their place."""
-        columns, found, blocks = self.recipe.columns, [], [(0, len(x))]
-        while blocks:
-            first, last = blocks.pop()
-            try:
-                self.recipe.map.turns(x[first:last])
-                continue
-            except DataError:
-                pass
-            if last - first > 1:
-                middle = (first + last) // 2
-                blocks += [(middle, last), (first, middle)]
-                continue
-            j = int(np.abs(x[first]).argmax())
-            name, value = columns[j if len(columns) > 1 else 0], str(x[first, j])
-            reason = "too large: a phase would be too many turns long to have a fraction"
-            found.append(Problem(first, name, value, reason))
-            x[first] = 0.0
-        return found
+    def _too_large(self, x: np.ndarray, first: int = 0) -> list[int]:
+        """Return the rows whose phases are too many turns long, counted from `first`."""
+        try:
+            self.recipe.map.turns(x)
+        except DataError:
+            if len(x) == 1:
+                return [first]
+            half = len(x) // 2
+            return self._too_large(x[:half], first) + self._too_large(x[half:], first + half)
+        return []
 
 
 def complaint(path: str, first_row: int, problems: list[Problem]) -> DataError:

@@ -1,11 +1,19 @@
-"""Outputs: a folder of parts as it is, or one file put together from the parts beside it."""
+"""Outputs: a folder that one run fills with parts, or one file put together from such a folder.
+
+A part is written under a name that nobody reads and renamed when it is on the disk. So a run that
+was killed, or a machine that lost its power, leaves whole parts, and the next run makes the others.
+``_primal.json`` says what the parts are of. A lock on the folder, held by one run or shared by the
+shards of one run, keeps others out; where a disk knows no locks the manifest still does.
+"""
 
 from __future__ import annotations
 
 import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -14,20 +22,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from primal._checks import file_path
-from primal._files import npy_header, open_regular, written_whole
-from primal.errors import DataError, ParameterError
-from primal.pipeline._folder import (
-    LIST_NAME,
-    MANIFEST,
-    PART_NAME,
-    REJECTED_HEADER,
-    WORK_FILES,
-    on_disk,
-    part_keys,
-    part_record,
-    reject_other,
-)
-from primal.pipeline._job import Progress
+from primal._files import locked, npy_header, open_regular, written_whole
+from primal.errors import DataError, ParameterError, PrimalError
+from primal.pipeline._blocks import Key
+from primal.pipeline._inputs import resumable
 from primal.pipeline._parquet import stored_groups, write_file
 from primal.pipeline._record import (
     METADATA_KEY,
@@ -38,6 +36,22 @@ from primal.pipeline._record import (
     read_record,
 )
 from primal.pipeline._sources import empty_batch
+
+# Called with rows done and rows in all, None while that is unknown.
+Progress = Callable[[int, int | None], None]
+MANIFEST = "_primal.json"
+REJECTED_HEADER = b"file,row,column,value,reason\n"
+# Files of a part, and of its rejected rows, by file and number of its block.
+PART_NAME = "part-{:05}-{:06}.parquet"
+LIST_NAME = "_rejected/part-{:05}-{:06}.csv"
+_PART = re.compile(r"part-(\d{5,9})-(\d{6,15})\.parquet")
+_LIST = re.compile(r"part-\d{5,9}-\d{6,15}\.csv")
+# What a run that was killed left of a file.
+_DRAFT = re.compile(r"\.primal-[0-9a-f]{32}\.part")
+# One file that is put together from parts, with its manifest and list of rejected rows.
+_WORK_FILES = ("_whole", "_manifest.json", "_rejected.csv")
+# That a shard waits for the lock: another one may be starting.
+_LOCK_SECONDS = 10.0
 
 
 def places(dst: object) -> tuple[Path, Path]:
@@ -53,6 +67,130 @@ def places(dst: object) -> tuple[Path, Path]:
             f"got {path.name!r}."
         )
     return path, path
+
+
+def part_keys(folder: Path) -> list[Key]:
+    """Return the file and number of every part in a folder, in order."""
+    found = (_PART.fullmatch(path.name) for path in folder.iterdir())
+    return sorted((int(one[1]), int(one[2])) for one in found if one)
+
+
+def part_record(folder: Path, key: Key, run: str | None = None) -> Record:
+    """Return the record of a part, which must be one of this run."""
+    path = folder / PART_NAME.format(*key)
+    record = read_record(path)
+    if (run or record.run) != record.run or [part[:2] for part in record.parts] != [key]:
+        raise DataError(f"{path} is a part of another run: remove it, and run again.")
+    return record
+
+
+@contextlib.contextmanager
+def on_disk(dst: Path | str) -> Iterator[None]:
+    """Turn a failure of the disk into a PrimalError that says how to resume."""
+    try:
+        yield
+    except OSError as error:
+        raise resumable(f"{dst} cannot be written: {error.strerror or error}") from error
+
+
+@dataclass
+class PartFolder:
+    """The parts of one request, as a context manager that holds the lock.
+
+    Left by an error in the data, or by another before any part was made, it removes its parts;
+    left by a full disk, an interrupt or a kill, it stays for the next run to resume. Shards of
+    one request share it; `overwrite` replaces the parts of another request.
+    """
+
+    path: Path
+    request: dict[str, Any]
+    shared: bool = False
+    overwrite: bool = False
+    # Whether an error is one of the rows that are being read, not of the parts that are there.
+    working: bool = False
+
+    def __enter__(self) -> PartFolder:
+        """Leave the folder with the manifest of this request, or reject it as it is."""
+        with on_disk(self.path), contextlib.ExitStack() as undo:
+            self.path.mkdir(parents=True, exist_ok=True)
+            seconds = _LOCK_SECONDS if self.shared else 0.0
+            lock = undo.enter_context(locked(self.path, shared=self.shared, seconds=seconds))
+            if not lock.held:
+                raise ParameterError(f"another run is writing {self.path} now: wait for it.")
+            manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
+            found = read_manifest(manifest)["request"] if MANIFEST in there else None
+            foreign = [name for name in there if not _DRAFT.fullmatch(name)]
+            if found is None and foreign:
+                raise ParameterError(
+                    f"{self.path} is there, holds {foreign[0]!r} and has no {MANIFEST}: it is no "
+                    "output of primal. Choose another name."
+                )
+            if found is not None and found != self.request:
+                if not self.overwrite:
+                    reject_other(self.path, found, self.request)
+                if not lock.alone:
+                    raise ParameterError(f"another run is writing {self.path} now: wait for it.")
+                self._clear()  # no part stands beside another's manifest
+            if not self.shared:  # other shards may be writing
+                for path in list(self.path.glob("**/.primal-*")):
+                    if _DRAFT.fullmatch(path.name):
+                        path.unlink()
+            if found != self.request:
+                with written_whole(manifest) as stream:
+                    stream.write(manifest_text(self.request))
+            if self.shared and lock.alone:
+                lock.share()
+            self._held = undo.pop_all()
+        return self
+
+    def remove(self, keys: Iterable[Key] | None = None) -> None:
+        """Remove some parts; without any named all of them, and the folder if it is then empty."""
+        for key in keys or ():
+            (self.path / PART_NAME.format(*key)).unlink(missing_ok=True)
+            (self.path / LIST_NAME.format(*key)).unlink(missing_ok=True)
+        if keys is None:
+            self._clear()
+            for name in (*_WORK_FILES, MANIFEST):
+                (self.path / name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                self.path.rmdir()
+
+    def _clear(self) -> None:
+        """Remove parts, lists and what was left of them, and no other file."""
+        lists = self.path / "_rejected"
+        for folder, kind in ((self.path, _PART), (lists, _LIST)):
+            for path in list(folder.glob("*")):
+                if kind.fullmatch(path.name) or _DRAFT.fullmatch(path.name):
+                    path.unlink()
+        with contextlib.suppress(OSError):
+            lists.rmdir()
+
+    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
+        ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
+        gives_up = ours and self.working and not self.shared
+        with self._held:
+            if gives_up and (isinstance(error, DataError) or not part_keys(self.path)):
+                self.remove()
+
+
+def reject_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:
+    """Raise ParameterError if an output was made by another request, and say what differs."""
+    # Fields of the map stand beside the others, and its fingerprint follows from them.
+    spec = there.get("spec")
+    old = there | spec if isinstance(spec, dict) else there
+    new = request | request.get("spec", {})
+    differing = [
+        "the input files changed"
+        if name == "inputs"
+        else f"{name} = {old.get(name)!r:.60} there, {new[name]!r:.60} asked"
+        for name in sorted(new)
+        if old.get(name) != new[name] and name not in ("spec", "fingerprint")
+    ]
+    if differing:
+        raise ParameterError(
+            f"{dst} was made with other settings ({'; '.join(differing)}): choose another name, or "
+            "pass overwrite (--overwrite)."
+        )
 
 
 def finished(dst: Path, request: dict[str, Any], overwrite: bool) -> Record | None:
@@ -101,13 +239,13 @@ def write_one_file(
     returns the rows of a ``.npy`` file.
     """
     more: dict[str, Any] = {}
-    whole, manifest, rejected = (beside(dst, "primal-part") / name for name in WORK_FILES)
+    whole, manifest, rejected = (beside(dst, "primal-part") / name for name in _WORK_FILES)
 
     def paths() -> Iterator[Path]:
         n_done = 0
         for part in record.parts:
             yield folder / PART_NAME.format(*part[:2])
-            n_done += part[2]
+            n_done += part.rows
             if progress is not None:
                 progress(n_done, record.rows)
 
@@ -127,11 +265,11 @@ def write_one_file(
         output = {"bytes": whole.stat().st_size, **more}
         with written_whole(manifest) as stream:
             stream.write(manifest_text(request, record=record.as_json(), output=output))
-        if any(part[4] for part in record.parts):
+        if lists := [part for part in record.parts if part.rejected]:
             with written_whole(rejected) as stream:
                 stream.write(REJECTED_HEADER)
-                for f, n in (part[:2] for part in record.parts if part[4]):
-                    path = folder / LIST_NAME.format(f, n)
+                for part in lists:
+                    path = folder / LIST_NAME.format(*part[:2])
                     if not path.exists():
                         raise DataError(f"{path} is missing: remove that part, and run again.")
                     stream.write(path.read_bytes().removeprefix(REJECTED_HEADER))
@@ -157,7 +295,8 @@ def open_output(path: Path, dst: Path | None = None) -> tuple[Record, list[Path]
     keys = part_keys(path)
     records = [part_record(path, keys[0])] if keys else []
     records += [part_record(path, key, records[0].run) for key in keys[1:]]
-    last = {record.parts[0][0]: record.parts[0][1] for record in records if record.parts[0][3]}
+    parts = [record.parts[0] for record in records]
+    last = {part.file: part.number for part in parts if part.ends_file}
     expected = {(f, n) for f in range(len(inputs)) for n in range(last.get(f, -1) + 1)}
     missing = sorted(expected - set(keys))
     said = [f"part {n} of input file {f}" for f, n in missing[:5]]

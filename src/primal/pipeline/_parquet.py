@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from itertools import groupby, islice
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 
@@ -72,34 +72,31 @@ def feature_group(
     keep them as they are until the pieces are written. `null` tells rows without a list; it is
     None for a column that allows none. `kept` may have no column.
     """
-    at = len(_MAGIC)
+    at, width, packed = len(_MAGIC), codes.shape[1], codes.dtype.kind == "u"
     group: Fields = {1: (_LIST, (_STRUCT, [])), 2: (_I64, 0), 5: (_I64, at), 6: (_I64, 0)}
     (data,), group = table_group(kept) if kept.num_columns else ((b"",), group)
-    width, packed = codes.shape[1], codes.dtype.kind == "u"
     encoding = _BYTE_STREAM_SPLIT if packed else _PLAIN
+    gone = np.zeros(len(codes), dtype=bool) if null is None else null
     n_stored = n_unpacked = 0
     pieces: list[Any] = [data]
-    # Levels of one list, and of a row without one: runs of 0, the first of a row, and of 1.
+    # Levels are runs of one number. Repetition is 0 for the first value of a row and 1 for others;
+    # definition is 0 without a list, 1 with one, or 2 where lists may be missing.
     absent = _thrift(2, _VARINT) + b"\0"
     whole = absent + (_thrift(2 * width - 2, _VARINT) + b"\1" if width > 1 else b"")
+    there = b"\1" if null is None else b"\2"
     page_rows = max(1, _PAGE_BYTES // (width * max(4, codes.itemsize)))
     for first in range(0, len(codes), page_rows):
-        part = codes[first : first + page_rows]
-        gone = None if null is None else null[first : first + page_rows]
-        n_values, runs, repetition = part.size, [(False, len(part))], whole * len(part)
-        if gone is not None and gone.any():
-            part = part[~gone]
-            n_values = part.size + int(gone.sum())
-            runs = [(one, sum(1 for _ in rows)) for one, rows in groupby(gone.tolist())]
-            repetition = b"".join((absent if one else whole) * size for one, size in runs)
-        there = b"\1" if null is None else b"\2"
-        definition = b"".join(
-            _thrift(2 * size, _VARINT) + b"\0"
-            if one
-            else _thrift(2 * size * width, _VARINT) + there
-            for one, size in runs
-        )
+        part, lost = codes[first : first + page_rows], gone[first : first + page_rows]
+        repetition, definition = bytearray(), bytearray()
+        ends = [0, *(np.flatnonzero(np.diff(lost)) + 1).tolist(), len(lost)]
+        for start, end in pairwise(ends):
+            n = end - start
+            repetition += (absent if lost[start] else whole) * n
+            n_run, level = (n, b"\0") if lost[start] else (n * width, there)
+            definition += _thrift(2 * n_run, _VARINT) + level
         levels = b"".join(len(one).to_bytes(4, "little") + one for one in (repetition, definition))
+        n_lost = int(lost.sum())
+        part = part[~lost] if n_lost else part
         little = np.ascontiguousarray(part, dtype=part.dtype.newbyteorder("<"))
         values = little.reshape(-1).view(np.uint8).data
         page, unpacked = [levels, values], len(levels) + len(values)
@@ -110,13 +107,14 @@ def feature_group(
             content = levels + places.tobytes() + bytes((4 - part.itemsize) * part.size)
             page, unpacked = [pa.compress(content, "zstd", asbytes=True)], len(content)
         n_bytes = sum(len(piece) for piece in page)
-        data_page = {1: (_I32, n_values), 2: (_I32, encoding), 3: (_I32, _RLE), 4: (_I32, _RLE)}
+        n_values = (_I32, part.size + n_lost)
+        data_page = {1: n_values, 2: (_I32, encoding), 3: (_I32, _RLE), 4: (_I32, _RLE)}
         sizes = {2: (_I32, unpacked), 3: (_I32, n_bytes)}
         header = _thrift({1: (_I32, 0), **sizes, 5: (_STRUCT, data_page)})
         pieces += [header, *page]
         n_stored += len(header) + n_bytes
         n_unpacked += len(header) + unpacked
-    n_null = 0 if null is None else int(null.sum())
+    n_null = int(gone.sum())
     metadata = {
         1: (_I32, _PHYSICAL[codes.dtype.name]),
         2: (_LIST, (_I32, [_RLE, encoding])),

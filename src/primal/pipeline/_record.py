@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import astuple, dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -85,12 +85,9 @@ class Extent:
             return np.array(-np.inf), np.array(np.inf)
         return np.array(self.low), np.array(self.high)
 
-    @property
-    def box(self) -> Box | None:
-        """A box that holds every row well inside; None where the range is not known."""
-        if not self.low:
-            return None
-        low, high = self.range
+    def box(self, scales: np.ndarray | float = 1.0) -> Box:
+        """Return a box that holds every row, times the scales of inputs, well inside."""
+        low, high = (end * scales for end in self.range)
         center, half = low / 2.0 + high / 2.0, high / 2.0 - low / 2.0
         # A constant column has no width, and a box needs one.
         least = np.maximum(np.abs(center), half.max()) * _WIDER
@@ -107,6 +104,16 @@ class Extent:
 UNKNOWN = Extent((), (), True)
 
 
+class Part(NamedTuple):
+    """The file and number of a block, and what became of its rows."""
+
+    file: int
+    number: int
+    rows: int
+    ends_file: bool | int
+    rejected: int
+
+
 @dataclass(frozen=True)
 class Record:
     """How a part, or an output put together from parts, was made.
@@ -116,14 +123,13 @@ class Record:
 
     about: dict[str, Any]  # the recipe of an encoding, or what was decoded
     run: str  # digest of that and of the names and sizes of all inputs: parts of other runs differ
-    # File, number, rows, whether it ends its file, and rejected rows of every part.
-    parts: tuple[tuple[int, int, int, bool, int], ...]
+    parts: tuple[Part, ...]
     extent: Extent | None = None  # of the rows with features; None without any
     statuses: dict[str, int] = field(default_factory=dict)  # verdicts of a decoding
 
     @property
     def rows(self) -> int:
-        return sum(part[2] for part in self.parts)
+        return sum(part.rows for part in self.parts)
 
     @classmethod
     def joined(cls, records: Iterable[Record]) -> Record:
@@ -149,7 +155,7 @@ class Record:
             "primal": _PRIMAL_VERSION,
             **self.about,
             "run": self.run,
-            "parts": [[f, n, rows, int(ends), lost] for f, n, rows, ends, lost in self.parts],
+            "parts": [[int(value) for value in part] for part in self.parts],
             "extent": None if self.extent is None else list(astuple(self.extent)),
             "statuses": self.statuses,
         }
@@ -160,17 +166,13 @@ class Record:
             raise SpecError(f"this version of primal reads outputs of version {_VERSION} only.")
         own = ("version", "primal", "run", "parts", "extent", "statuses")
         with raised_as(SpecError, "the description of the output is damaged", keep=()):
-            parts = []
-            for *counts, ends, lost in values["parts"]:
-                f, n, rows = (whole_number("a part", count, most=2**48) for count in counts)
-                parts.append((f, n, rows, bool(ends), whole_number("rejected", lost, most=2**48)))
-            statuses = {str(k): whole_number(k, n) for k, n in values["statuses"].items()}
+            numbers = [[whole_number("a part", n, most=2**48) for n in p] for p in values["parts"]]
             return cls(
                 {name: value for name, value in values.items() if name not in own},
                 str(values["run"]),
-                tuple(parts),
+                tuple(Part(*some) for some in numbers),
                 Extent.from_json(values.get("extent", astuple(UNKNOWN))),
-                statuses,
+                {str(k): whole_number(k, n) for k, n in values["statuses"].items()},
             )
 
 
@@ -206,7 +208,7 @@ def read_record(path: Path) -> Record:
     except ValueError as error:
         raise SpecError(f"{path}: {error}") from None
     groups = [described.row_group(i).num_rows for i in range(described.num_row_groups)]
-    if groups != [part[2] for part in record.parts if part[2]]:
+    if groups != [part.rows for part in record.parts if part.rows]:
         raise DataError(f"{path} was written again by something else: its row groups differ.")
     return record
 
@@ -218,11 +220,7 @@ def beside(dst: Path, what: str) -> Path:
 
 def manifest_text(request: dict[str, Any], **more: Any) -> bytes:
     """Return a manifest: what was asked for, and by which versions."""
-    versions = {
-        "primal": _PRIMAL_VERSION,
-        "numpy": np.__version__,
-        "pyarrow": pa.__version__,
-    }
+    versions = {"primal": _PRIMAL_VERSION, "numpy": np.__version__, "pyarrow": pa.__version__}
     values = {"format": _FORMAT, "version": _VERSION, "request": request, "versions": versions}
     return json.dumps(values | more, indent=1).encode() + b"\n"
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import fnmatch
-from dataclasses import dataclass
-from typing import Any
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -14,20 +15,22 @@ import pyarrow.parquet as pq
 from primal._checks import one_of
 from primal.errors import DataError, ParameterError
 from primal.pipeline._inputs import InputFile
-from primal.pipeline._sources import ARRAY, Source, check_names, listed, open_source, reading
+from primal.pipeline._sources import Source, listed, open_source, reading
 
 # Column of the output.
 FEATURES = "features"
 ON_ERROR = ("raise", "skip", "null")
 _LARGEST_EXACT_INTEGER = 2**53
 _SHOWN_CHARACTERS = 60
-_CACHED_VALUES = 1 << 16
 _TEXT = (pa.types.is_string, pa.types.is_large_string, pa.types.is_string_view)
+_NUMBERS = (
+    *(pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal),
+    *(*_TEXT, pa.types.is_null),
+)
 _NO_CAST = (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError)
 
 
-@dataclass(frozen=True)
-class Problem:
+class Problem(NamedTuple):
     """Why a row, counted from the first of the table, cannot be encoded."""
 
     row: int
@@ -60,30 +63,20 @@ def find_columns(
         raise ParameterError(f"a kept column cannot be called {FEATURES!r}: rename it first.")
     if len(set(keep)) < len(keep):
         raise ParameterError(f"keep names a column twice: {', '.join(keep)}.")
-    failure: DataError | None = None
+    failures: list[DataError] = []
     for file in files:
         try:
-            source = open_source(file)
+            source = open_source(file, keep)
             with reading(file.path):
                 schema = source.schema
-                if not patterns:
-                    lists = [one.name for one in schema if pa.types.is_fixed_size_list(one.type)]
-                    if lists != [ARRAY] and len(schema.names) != 1:
-                        raise DataError(
-                            f"say which columns to encode; it has {listed(schema.names)}"
-                        )
-                names = ()
-                for pattern in patterns or schema.names[:1]:
-                    matching = [one for one in schema.names if fnmatch.fnmatchcase(one, pattern)]
-                    found = [one for one in matching if one not in keep]
-                    found = [pattern] if pattern in schema.names else found
-                    if not found:
-                        only = listed(schema.names)
-                        raise DataError(f"it has no column {pattern!r}, only {only}")
-                    names = tuple(dict.fromkeys((*names, *found)))
-                check_names(schema, names)
-                widths = _widths(schema, names)
-                check_names(schema, keep)
+                names = _chosen(schema, patterns, keep)
+                width = _row_width(schema, names)
+                if width is None:  # lists of another length than d are bad rows
+                    width = d or _first_length(source, names[0])
+                elif d not in (None, width):
+                    raise DataError(
+                        f"{listed(names)} hold {width} numbers in a row, and the map takes {d}"
+                    )
                 kept = pa.schema([(name, _known_type(schema.field(name).type)) for name in keep])
                 if keep:
                     try:
@@ -92,30 +85,61 @@ def find_columns(
                         raise DataError(
                             f"a kept column has a type that Parquet does not hold: {error}"
                         ) from None
-                if len(names) > 1 and any(width not in (0, 1) for width in widths):
-                    raise DataError(
-                        f"take one column of lists, or several of numbers: {listed(names)}"
-                    )
-                width = len(names) if len(names) > 1 or widths[0] == 0 else widths[0]
-                if width is None:  # lists of another length than d are bad rows
-                    width = d or _first_length(source, names[0])
-                elif d is not None and width != d:
-                    raise DataError(
-                        f"{listed(names)} hold {width} numbers in a row, and the map takes {d}"
-                    )
+            if width:
+                return names, width, kept
+            # An empty file says nothing; the next one may.
+            named = f"{file.path}: column {names[0]!r}"
+            failures.append(DataError(f"{named} holds no values, so their number is not known."))
         except DataError as error:
             if on_error == "raise":
                 raise
-            failure = failure or error
-            continue
-        if width:
-            return names, width, kept
-        # An empty file says nothing; the next one may.
-        named = f"{file.path}: column {names[0]!r}"
-        failure = failure or DataError(f"{named} holds no values, so their number is not known.")
-    if len(files) == 1 and failure is not None:
-        raise failure
-    raise DataError(f"none of the {len(files)} files can be read; the first: {failure}")
+            failures.append(error)
+    if len(files) == 1:
+        raise failures[0]
+    raise DataError(f"none of the {len(files)} files can be read; the first: {failures[0]}")
+
+
+def _chosen(schema: pa.Schema, patterns: Sequence[str], keep: Sequence[str]) -> tuple[str, ...]:
+    """Return the columns that patterns stand for; without any, the one column or the one matrix."""
+    there = schema.names
+    if not patterns:
+        matrices = [one.name for one in schema if pa.types.is_fixed_size_list(one.type)]
+        patterns = there if len(there) == 1 else matrices
+        if len(patterns) != 1:
+            raise DataError(f"say which columns to encode; it has {listed(there)}")
+    names: list[str] = []
+    for pattern in patterns:
+        matching = [one for one in there if fnmatch.fnmatchcase(one, pattern) and one not in keep]
+        found = [pattern] if pattern in there else matching
+        if not found:
+            raise DataError(f"it has no column {pattern!r}, only {listed(there)}")
+        names += found
+    twice = [name for name, count in Counter(there).items() if count > 1 and name in names]
+    if twice:
+        raise DataError(f"it has several columns {twice[0]!r}, only {listed(there)}")
+    return tuple(dict.fromkeys(names))
+
+
+def _row_width(schema: pa.Schema, columns: Sequence[str]) -> int | None:
+    """Return how many numbers a row has, None where only its list will tell.
+
+    DataError unless the columns are one of lists of numbers, or several of numbers.
+    """
+    width: int | None = 1
+    for name in columns:
+        kind = schema.field(name).type
+        fixed = pa.types.is_fixed_size_list(kind)
+        varying = pa.types.is_list(kind) or pa.types.is_large_list(kind)
+        width = kind.list_size if fixed else None if varying else 1
+        inner = kind.value_type if fixed or varying or pa.types.is_dictionary(kind) else kind
+        if not any(test(inner) for test in _NUMBERS):
+            raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
+        if width != 1 and len(columns) > 1:
+            raise DataError(
+                f"column {name!r} has the type {kind}, not numbers: take several columns of "
+                "numbers, or one of lists."
+            )
+    return width if len(columns) == 1 else len(columns)
 
 
 def _first_length(source: Source, name: str) -> int:
@@ -136,17 +160,13 @@ def _known_type(kind: pa.DataType) -> Any:
     """
     if pa.types.is_dictionary(kind):
         return pa.dictionary(pa.int32(), _known_type(kind.value_type), kind.ordered)
-    if pa.types.is_string_view(kind):
-        return pa.string()
-    if pa.types.is_binary_view(kind):
-        return pa.binary()
     if pa.types.is_list(kind):
         return pa.list_(_known_type(kind.value_type))
     if pa.types.is_large_list(kind):
         return pa.large_list(_known_type(kind.value_type))
     if pa.types.is_struct(kind):
         return pa.struct([(part.name, _known_type(part.type)) for part in kind])
-    return kind
+    return {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}.get(kind, kind)
 
 
 def matrix(
@@ -159,23 +179,20 @@ def matrix(
     names the file, for columns that do not hold d numbers in a row.
     """
     try:
-        widths = _widths(batch.schema, columns, d)
+        width = _row_width(batch.schema, columns)
+        if width == 1 and d > 1:
+            kind = batch.schema.field(columns[0]).type
+            raise DataError(f"column {columns[0]!r} has the type {kind}, not lists of {d} numbers.")
     except DataError as error:
         raise DataError(f"{path}: {error}") from None
-    arrays = [batch.column(name) for name in columns]
     names: tuple[str, ...] = columns
-    if widths[0] != 0 and len(arrays) == 1:
-        x, problems = _from_lists(arrays[0], columns[0], d)
+    if len(columns) == 1 and width != 1:
+        x, problems = _from_lists(batch.column(columns[0]), columns[0], d)
         names = tuple(f"{columns[0]}[{j}]" for j in range(d))
     else:
-        found = [_numbers(array, name) for name, array in zip(columns, arrays, strict=True)]
+        found = [_numbers(batch.column(name), name) for name in columns]
         problems = [problem for _, bad in found for problem in bad]
-        x = np.empty((len(batch), len(found)), np.result_type(*(values for values, _ in found)))
-        # A few rows at a time, which stay in the processor's cache.
-        step = max(16, _CACHED_VALUES // len(found))
-        for first in range(0, len(x), step):
-            for j, (values, _) in enumerate(found):
-                x[first : first + step, j] = values[first : first + step]
+        x = np.stack([values for values, _ in found], axis=1)
     finite = np.isfinite(x)
     if not finite.all():
         for row, j in np.argwhere(~finite).tolist():
@@ -206,63 +223,33 @@ def converted(array: pa.Array, target: pa.DataType, name: str) -> tuple[pa.Array
     except _NO_CAST:
         return found, bad
     lost = np.flatnonzero(~pc.fill_null(same, True).to_numpy(zero_copy_only=False)).tolist()
-    reason, known = f"not of the type {target}", {problem.row for problem in bad}
-    bad += [
-        Problem(row, name, _shown(array[row].as_py()), reason) for row in lost if row not in known
-    ]
-    return found, bad
-
-
-def _widths(schema: pa.Schema, columns: tuple[str, ...], d: int | None = None) -> list[int | None]:
-    """Return the length of lists in each column, None where it may differ, 0 for plain values.
-
-    DataError unless they are of types that hold numbers, d in a row if given.
-    """
-    known = (pa.types.is_integer, pa.types.is_floating, pa.types.is_boolean, pa.types.is_decimal)
-    widths: list[int | None] = []
-    for name in columns:
-        kind, alone = schema.field(name).type, len(columns) == 1
-        width = kind.list_size if pa.types.is_fixed_size_list(kind) else 0
-        if pa.types.is_list(kind) or pa.types.is_large_list(kind):
-            width = None
-        inner = kind.value_type if width != 0 or pa.types.is_dictionary(kind) else kind
-        if not any(test(inner) for test in (*known, *_TEXT, pa.types.is_null)):
-            raise DataError(f"column {name!r} has the type {kind}, which holds no numbers.")
-        plain = width in (0, 1)
-        if d is not None and ((alone and plain and d > 1) or not (alone or plain)):
-            wanted = f"lists of {d} numbers" if alone else "numbers"
-            raise DataError(f"column {name!r} has the type {kind}, not {wanted}.")
-        widths.append(width)
-    return widths
+    reason = f"not of the type {target}"
+    return found, bad + [Problem(row, name, _shown(array[row].as_py()), reason) for row in lost]
 
 
 def _from_lists(array: pa.Array, name: str, d: int) -> tuple[np.ndarray, list[Problem]]:
-    lengths = pc.fill_null(pc.call_function("list_value_length", [array]), -1).to_numpy(
-        zero_copy_only=False
-    )
+    lengths = pc.fill_null(pc.call_function("list_value_length", [array]), -1).to_numpy()
     fits = lengths == d
-    problems = []
+    rows, problems = np.flatnonzero(fits), []
     for row in np.flatnonzero(~fits).tolist():
         shown, reason = "null", "missing"
         if lengths[row] >= 0:
             shown, reason = _shown(array[row].as_py()), f"{lengths[row]} values, {d} expected"
         problems.append(Problem(row, name, shown, reason))
-    whole = bool(fits.all())
-    values, bad = _numbers((array if whole else array.filter(pa.array(fits))).flatten(), name)
-    rows = np.flatnonzero(fits)
+    values, bad = _numbers(array.filter(pa.array(fits)).flatten(), name)
     for one in bad:
         row, entry = int(rows[one.row // d]), f"{name}[{one.row % d}]"
         problems.append(Problem(row, entry, one.value, one.reason))
-    if whole:
-        return values.reshape(-1, d), problems
     x = np.zeros((len(array), d), dtype=values.dtype)
-    x[fits] = values.reshape(-1, d)
+    x[rows] = values.reshape(-1, d)
     return x, problems
 
 
 def _numbers(array: pa.Array, name: str) -> tuple[np.ndarray, list[Problem]]:
-    """Return values as float32 or float64, and those that are none."""
+    """Return values as float32 or float64, and those that are none; the first one found counts."""
     bad: list[Problem] = []
+    if pa.types.is_fixed_size_list(array.type):  # of one number each
+        array = pc.call_function("list_element", [array, 0])
     if pa.types.is_dictionary(array.type):
         array = array.dictionary_decode()
     if pa.types.is_floating(array.type):
@@ -278,9 +265,8 @@ def _numbers(array: pa.Array, name: str) -> tuple[np.ndarray, list[Problem]]:
     else:
         plain, bad = _cast(array, pa.float64(), name)
     if plain.null_count:
-        known = {problem.row for problem in bad}
         missing = np.flatnonzero(plain.is_null().to_numpy(zero_copy_only=False)).tolist()
-        bad += [Problem(row, name, "null", "missing") for row in missing if row not in known]
+        bad += [Problem(row, name, "null", "missing") for row in missing]
         plain = pc.fill_null(plain, pa.scalar(0.0).cast(plain.type))
     values = plain.to_numpy(zero_copy_only=False)
     narrow = values.dtype in (np.float16, np.float32)

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import codecs
 import errno
+import math
+from bisect import bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
-from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from tokenize import TokenError
 from typing import Any
@@ -49,19 +51,23 @@ class Source:
     """
 
     schema: pa.Schema
-    batches: Callable[[list[str], int, int], Iterator[pa.RecordBatch]]
+    batches: Callable[[Sequence[str], int, int], Iterator[pa.RecordBatch]]
     n_rows: int | None = None  # None where only reading the whole file would tell
     run_rows: int = 1  # best read by one worker: fewer would decode the same bytes twice
 
 
 def open_source(file: InputFile, names: Iterable[str] = ()) -> Source:
-    """Return the open file; DataError, naming it, if it cannot be read or lacks a column."""
+    """Return the open file; DataError, naming it, if it cannot be read or lacks one of `names`."""
     openers = {"csv": _open_csv, "npy": open_arrays, "npz": open_arrays, "arrow": _open_arrow}
     with reading(file.path):
         if file.n_bytes == 0:
             raise DataError("the file is empty")
         source = openers.get(file.format, _open_parquet)(file.path)
-        check_names(source.schema, names)
+        counts = Counter(source.schema.names)
+        for name in names:
+            if counts[name] != 1:
+                problem = f"{counts[name]} columns" if counts[name] else "no column"
+                raise DataError(f"it has {problem} {name!r}, only {listed(source.schema.names)}")
         return source
 
 
@@ -85,17 +91,9 @@ def reading(path: str) -> Iterator[None]:
         raise DataError(f"{path} cannot be read: {reason}.") from None
 
 
-def check_names(schema: pa.Schema, names: Iterable[str]) -> None:
-    """Raise DataError unless every name is that of exactly one column."""
-    there = Counter(schema.names)
-    for name in names:
-        if there[name] != 1:
-            problem = f"{there[name]} columns" if there[name] else "no column"
-            raise DataError(f"it has {problem} {name!r}, only {listed(schema.names)}")
-
-
-def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
-    return pa.record_batch([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+def empty_batch(schema: pa.Schema, names: Sequence[str] | None = None) -> pa.RecordBatch:
+    batch = pa.record_batch([pa.nulls(0, kind) for kind in schema.types], schema=schema)
+    return batch if names is None else batch.select(names)
 
 
 def listed(names: Sequence[str]) -> str:
@@ -109,7 +107,7 @@ def _open_parquet(path: str) -> Source:
     metadata = file.metadata
     sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
 
-    def batches(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(names: Sequence[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         skip = first_row
         for group, size in enumerate(sizes):
             if skip >= size:
@@ -127,34 +125,29 @@ def _open_parquet(path: str) -> Source:
 
 def _open_arrow(path: str) -> Source:
     """Return an Arrow IPC file, or a stream, which is read from its start and of unknown length."""
-
-    def checked(batch: pa.RecordBatch, names: list[str]) -> pa.RecordBatch:
-        batch = batch.select(names)
-        batch.validate(full=True)  # a wrong offset would read foreign memory
-        return batch
-
-    def from_stream(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
-        with pa.OSFile(path) as opened, pa.ipc.open_stream(opened) as reader:
-            for batch in reader:
-                yield checked(batch, names)
-
-    def from_file(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
-        start = 0
-        with pa.OSFile(path) as opened, pa.ipc.open_file(opened) as reader:
-            for i, size in enumerate(sizes):
-                if start + size > first_row:
-                    yield checked(reader.get_batch(i), names).slice(max(0, first_row - start))
-                start += size
-
     with pa.OSFile(path) as opened:
-        if opened.read(6) != b"ARROW1":
-            opened.seek(0)
-            with pa.ipc.open_stream(opened) as reader:
-                return Source(reader.schema, from_stream)
+        is_file = opened.read(6) == b"ARROW1"
+    open_reader = pa.ipc.open_file if is_file else pa.ipc.open_stream
+
+    def batches(names: Sequence[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
+        with pa.OSFile(path) as opened, open_reader(opened) as reader:
+            found, skip = reader, first_row
+            if is_file:
+                first = bisect_right(list(accumulate(sizes)), first_row)
+                found = (reader.get_batch(i) for i in range(first, len(sizes)))
+                skip -= sum(sizes[:first])
+            for batch in found:
+                chosen = batch.select(names)
+                chosen.validate(full=True)  # a wrong offset would read foreign memory
+                yield chosen.slice(skip)
+                skip = 0
+
     # Mapped, only the pages that hold the sizes are touched.
-    with pa.memory_map(path) as mapped, pa.ipc.open_file(mapped) as reader:
+    with pa.memory_map(path) as mapped, open_reader(mapped) as reader:
+        if not is_file:
+            return Source(reader.schema, batches)
         sizes = [reader.get_batch(i).num_rows for i in range(reader.num_record_batches)]
-        return Source(reader.schema, from_file, sum(sizes), max(sizes, default=1))
+        return Source(reader.schema, batches, sum(sizes), max(sizes, default=1))
 
 
 def _open_csv(path: str) -> Source:
@@ -166,7 +159,7 @@ def _open_csv(path: str) -> Source:
     """
 
     def opened(
-        names: list[str] | None, text: list[str], malformed: dict[int, str]
+        names: Sequence[str] | None, text: list[str], malformed: dict[int, str]
     ) -> csv.CSVStreamingReader:
         decoder = codecs.getincrementaldecoder("utf-8")()
 
@@ -192,14 +185,13 @@ def _open_csv(path: str) -> Source:
             ),
         )
 
-    with opened(None, [], {}) as reader:  # a column without any value is text
-        untyped = [
-            pa.types.is_null(kind) or pa.types.is_binary(kind) for kind in reader.schema.types
-        ]
-        fields = zip(reader.schema, untyped, strict=True)
-        schema = pa.schema([one.with_type(pa.string()) if no else one for one, no in fields])
+    with opened(None, [], {}) as reader:
+        schema = reader.schema
+    for i, kind in enumerate(schema.types):
+        if pa.types.is_null(kind) or pa.types.is_binary(kind):  # without any value, or not UTF-8
+            schema = schema.set(i, schema.field(i).with_type(pa.string()))
 
-    def batches(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(names: Sequence[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         malformed: dict[int, str] = {}
         at = 0
         with opened(names, schema.names, malformed) as reader:
@@ -216,23 +208,16 @@ def _with_malformed(
     batch: pa.RecordBatch, malformed: dict[int, str], at: int
 ) -> tuple[pa.RecordBatch, int]:
     """Put malformed lines back at their places; `at` is the row of the file that comes next."""
-    places: list[int | None] = []
-    texts: list[str | None] = []
-    taken = 0
-    while taken < batch.num_rows or at in malformed:
-        text = malformed.pop(at, None)
-        texts.append(text)
-        places.append(taken if text is None else None)
-        taken += text is None
-        at += 1
-        if not malformed:  # the usual case, without a loop
-            rest = batch.num_rows - taken
-            texts += [None] * rest
-            places += range(taken, batch.num_rows)
-            at, taken = at + rest, batch.num_rows
-    if None in places:
-        batch = batch.take(pa.array(places, pa.int64()))
-    return batch.append_column(MALFORMED, pa.array(texts, pa.string())), at
+    lines = np.array(sorted(malformed), dtype=np.int64)
+    n_before = lines - at - np.arange(len(lines))  # rows of the batch that come before each
+    n_before = n_before[n_before <= len(batch)]
+    places = np.insert(np.arange(len(batch)), n_before, -1)
+    lost = places < 0
+    texts = np.full(len(places), None, dtype=object)
+    texts[lost] = [malformed.pop(line) for line in lines[: len(n_before)].tolist()]
+    if len(n_before):
+        batch = batch.take(pa.array(places, mask=lost))
+    return batch.append_column(MALFORMED, pa.array(texts, pa.string())), at + len(places)
 
 
 def open_arrays(path: str) -> Source:
@@ -244,17 +229,14 @@ def open_arrays(path: str) -> Source:
                 raise DataError("it holds no arrays")
             if broken := archive.testzip():
                 raise DataError(f"the array {broken!r} in it is damaged")
-        arrays = {
-            name.removesuffix(".npy"): _stored(partial(_opened, path, name), name)
-            for name in members
-        }
+        arrays = {name.removesuffix(".npy"): _stored(path, name) for name in members}
     else:
-        arrays = {ARRAY: _stored(partial(_opened, path), path)}
-    counts = sorted({stored.n_rows for stored in arrays.values()})
+        arrays = {ARRAY: _stored(path)}
+    counts = sorted({stored.shape[0] for stored in arrays.values()})
     if len(counts) > 1:
         raise DataError(f"its arrays have different numbers of rows, {counts}")
 
-    def batches(names: list[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
+    def batches(names: Sequence[str], first_row: int, n_rows: int) -> Iterator[pa.RecordBatch]:
         with ExitStack() as stack:
             chosen = [(arrays[name], stack.enter_context(arrays[name].open())) for name in names]
             for first in range(first_row, counts[0], n_rows):
@@ -266,17 +248,12 @@ def open_arrays(path: str) -> Source:
     return Source(schema, batches, counts[0])
 
 
-def _opened(path: str, member: str = "") -> Any:
-    return ZipFile(path).open(member) if member else Path(path).open("rb")
-
-
 @dataclass(frozen=True)
 class _Stored:
-    """Where an array lies in a file, and what it is; `width` is None for a vector."""
+    """Where an array lies in a file, and what it is: rows of numbers, or numbers."""
 
     open: Callable[[], Any]
-    n_rows: int
-    width: int | None
+    shape: tuple[int, ...]
     fortran: bool
     dtype: np.dtype
     offset: int
@@ -284,20 +261,17 @@ class _Stored:
     @property
     def type(self) -> pa.DataType:
         element = pa.from_numpy_dtype(self.dtype.newbyteorder("="))
-        return element if self.width is None else pa.list_(element, self.width)
+        return element if len(self.shape) == 1 else pa.list_(element, self.shape[1])
 
     def column(self, opened: Any, first: int, last: int) -> pa.Array:
-        width = self.width or 1
-        if self.fortran and self.width is not None:
-            found = np.empty((last - first, width), dtype=self.dtype)
-            for j in range(width):
-                found[:, j] = self._items(opened, j * self.n_rows + first, last - first)
+        n_rows, width = last - first, math.prod(self.shape[1:])
+        if self.fortran:
+            starts = range(first, first + width * self.shape[0], self.shape[0])
+            found = np.stack([self._items(opened, start, n_rows) for start in starts], axis=1)
         else:
-            found = self._items(opened, first * width, (last - first) * width)
+            found = self._items(opened, first * width, n_rows * width)
         values = pa.array(found.astype(self.dtype.newbyteorder("="), copy=False).reshape(-1))
-        if self.width is None:
-            return values
-        return pa.FixedSizeListArray.from_arrays(values, self.width)
+        return values if len(self.shape) == 1 else pa.FixedSizeListArray.from_arrays(values, width)
 
     def _items(self, opened: Any, first: int, count: int) -> np.ndarray:
         opened.seek(self.offset + first * self.dtype.itemsize)
@@ -307,8 +281,13 @@ class _Stored:
         return np.frombuffer(data, dtype=self.dtype)
 
 
-def _stored(opener: Callable[[], Any], name: str) -> _Stored:
-    header = np.lib.format
+def _stored(path: str, member: str = "") -> _Stored:
+    """Return where the array of a ``.npy`` file lies, or that of a member of a ``.npz`` file."""
+
+    def opener() -> Any:
+        return ZipFile(path).open(member) if member else Path(path).open("rb")
+
+    name, header = member or path, np.lib.format
     readers = {(1, 0): header.read_array_header_1_0, (2, 0): header.read_array_header_2_0}
     with opener() as opened:
         version = header.read_magic(opened)
@@ -317,10 +296,9 @@ def _stored(opener: Callable[[], Any], name: str) -> _Stored:
         shape, fortran, dtype = readers[version](opened)
         if dtype.kind not in "fiub" or dtype.itemsize > 8:
             raise DataError(f"{name} holds {dtype}, not real numbers of at most 64 bits")
-        if len(shape) not in (1, 2) or (len(shape) == 2 and shape[1] == 0):
+        if len(shape) not in (1, 2) or 0 in shape[1:]:
             raise DataError(f"{name} has the shape {shape}, not rows of numbers")
         offset = opened.tell()
-        expected = offset + int(np.prod(shape, dtype=object)) * dtype.itemsize
-        if opened.seek(0, 2) < expected:
+        if opened.seek(0, 2) < offset + math.prod(shape) * dtype.itemsize:
             raise DataError("the file ends before its array does")
-    return _Stored(opener, shape[0], shape[1] if len(shape) == 2 else None, fortran, dtype, offset)
+    return _Stored(opener, shape, fortran, dtype, offset)

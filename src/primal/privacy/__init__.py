@@ -1,6 +1,12 @@
 """Keyed templates, attacks on what is stored, and reports of what can and cannot be promised."""
 
 from primal.privacy._aggregates import NoisyClassifier, release_bundles, release_moments
+from primal.privacy._attacks import (
+    attribute_inference,
+    bundle_membership,
+    learned_inversion,
+    model_membership,
+)
 from primal.privacy._audit import audit
 from primal.privacy._estimates import Estimate, Finding
 from primal.privacy._evaluate import Evaluation, evaluate
@@ -13,8 +19,6 @@ from primal.privacy._lattice_attacks import (
     pairs_needed,
     template_differences,
 )
-from primal.privacy._learned_attacks import attribute_inference, learned_inversion
-from primal.privacy._membership import bundle_membership, model_membership
 from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor
 from primal.privacy._noise import Accountant
 from primal.privacy._report import Report, Subject

@@ -13,7 +13,7 @@ import numpy as np
 
 from primal._checks import raised_as, require_memory
 from primal.errors import DataError, ParameterError
-from primal.privacy._learned_attacks import labels_of, matrix
+from primal.privacy._inputs import labels_of, matrix
 from primal.privacy._noise import (
     UNIT,
     Accountant,

@@ -10,19 +10,12 @@ import numpy as np
 from primal._checks import flag, whole_number
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import DynamicPrime, KernelPrime
+from primal.privacy._attacks import attribute_inference, bundle_membership, learned_inversion
 from primal.privacy._estimates import Estimate, Finding, share
 from primal.privacy._evaluate import closeness
+from primal.privacy._inputs import Encoder, codes, labels_of, matrix
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._lattice_attacks import data_prior, inversion
-from primal.privacy._learned_attacks import (
-    Encoder,
-    attribute_inference,
-    codes,
-    labels_of,
-    learned_inversion,
-    matrix,
-)
-from primal.privacy._membership import bundle_membership
 from primal.privacy._report import Report, Subject
 from primal.privacy._schemes import encoder, keyed_scheme, unprotected
 
@@ -84,7 +77,7 @@ def audit(
     >>> report = audit(lambda rows: rows @ np.eye(6)[:, :4], X, name="four columns")
     >>> [subject.name for subject in report.subjects][:3]
     ['four columns', 'no map', 'random projection']
-    >>> report.subjects[0].inversion.value < 0.7
+    >>> report.subjects[0].numbers()["inversion"].value < 0.7
     True
     """
     rows = matrix("X", X)

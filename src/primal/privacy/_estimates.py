@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-
-from primal.errors import DataError
 
 _Z = 1.959963984540054  # the normal law lies within so many deviations, 95 % of it
 
@@ -44,10 +42,6 @@ class Finding:
     knows: str
     numbers: Mapping[str, Estimate]
 
-    def as_json(self) -> dict[str, Any]:
-        """Return the same as JSON values."""
-        return asdict(self)
-
     def __str__(self) -> str:
         found = "; ".join(f"{name} {value}" for name, value in self.numbers.items())
         return f"{self.attack} (the attacker knows {self.knows}): {found}"
@@ -60,8 +54,7 @@ def share(hits: Any) -> Estimate:
     '1 (0.722 to 1)'
     """
     flags = np.asarray(hits, dtype=bool).ravel()
-    n = _counted(flags)
-    p = float(flags.mean())
+    n, p = len(flags), float(flags.mean())
     centre, spread = p + _Z**2 / (2 * n), _Z * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2)
     low, high = ((centre + sign * spread) / (1 + _Z**2 / n) for sign in (-1, 1))
     return Estimate(p, min(low, p), max(high, p), n)  # rounding aside, p lies between
@@ -74,20 +67,16 @@ def median(values: Any) -> Estimate:
     '50 (40 to 60)'
     """
     ordered = np.sort(np.asarray(values, dtype=np.float64).ravel())
-    n = _counted(ordered)
-    reach = _Z * math.sqrt(n) / 2.0
-    low, high = (
-        max(0, math.floor((n - 1) / 2.0 - reach)),
-        min(n - 1, math.ceil((n - 1) / 2 + reach)),
-    )
+    n = len(ordered)
+    middle, reach = (n - 1) / 2.0, _Z * math.sqrt(n) / 2.0
+    low, high = max(0, math.floor(middle - reach)), min(n - 1, math.ceil(middle + reach))
     return Estimate(float(np.median(ordered)), float(ordered[low]), float(ordered[high]), n)
 
 
 def mean_range(values: Any) -> Estimate:
     """Return the mean, with the smallest and the largest value as limits."""
     array = np.asarray(values, dtype=np.float64).ravel()
-    n = _counted(array)
-    return Estimate(float(array.mean()), float(array.min()), float(array.max()), n)
+    return Estimate(float(array.mean()), float(array.min()), float(array.max()), len(array))
 
 
 def auc(positive: Any, negative: Any) -> Estimate:
@@ -97,7 +86,7 @@ def auc(positive: Any, negative: Any) -> Estimate:
     (1.0, 0.5)
     """
     p, q = (np.asarray(scores, dtype=np.float64).ravel() for scores in (positive, negative))
-    n = min(_counted(p), _counted(q))
+    n = min(len(p), len(q))
     of_p, of_q = _above(p, np.sort(q)), 1.0 - _above(q, np.sort(p))
     value = float(of_p.mean())
     variance = sum(float(part.var(ddof=1)) / len(part) for part in (of_p, of_q) if len(part) > 1)
@@ -109,9 +98,3 @@ def _above(scores: np.ndarray, ordered: np.ndarray) -> np.ndarray:
     """Return for each score the share of others below it, ties counted half."""
     below, not_above = (np.searchsorted(ordered, scores, side=s) for s in ("left", "right"))
     return (below + not_above) / (2.0 * len(ordered))
-
-
-def _counted(values: np.ndarray) -> int:
-    if not len(values):
-        raise DataError("no observations: an attack needs at least one row.")
-    return len(values)

@@ -13,17 +13,11 @@ import numpy as np
 
 from primal._checks import flag, raised_as, whole_number
 from primal.errors import DataError, ParameterError
+from primal.privacy._attacks import relative_errors, ridge_answers
 from primal.privacy._estimates import Estimate, mean_range, median, share
+from primal.privacy._inputs import Encoder, codes, labels_of, matrix
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._lattice_attacks import data_prior, pairs_needed
-from primal.privacy._learned_attacks import (
-    Encoder,
-    codes,
-    labels_of,
-    matrix,
-    relative_errors,
-    ridge_answers,
-)
 from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor, threshold_at
 from primal.privacy._schemes import GaussianFeatures, Scheme, encoder
 
@@ -104,29 +98,28 @@ def evaluate(
     """
     rows = matrix("X", X)
     strangers, attacks = matrix("others", others, like=rows), flag("attacks", attacks)
-    people, rest = (
-        labels_of("y", y, len(rows)),
-        labels_of("y_others", y_others, len(strangers), "others"),
-    )
-    both = np.intersect1d(people, rest)
+    people = labels_of("y", y, len(rows))
+    both = np.intersect1d(people, labels_of("y_others", y_others, len(strangers), "others"))
     if len(both):
         raise DataError(f"people are in both sets, such as {both[0]!r}: score other people.")
     n_pairs = whole_number("n_key_pairs", n_key_pairs, least=20)
-    same, upper = people[:, None] == people, np.triu(np.ones((len(rows),) * 2, dtype=bool), 1)
-    if not (same & upper).any() or same.all():
+    same = people[:, None] == people
+    mated, non_mated = np.triu(same, 1), np.triu(~same, 1)  # every pair of rows once
+    if not mated.any() or same.all():
         raise DataError("y must have several people, and one of them twice at least.")
     within, across, linked, kept = [], [], [], []
     for number in range(0, 2 * n_pairs, 2):
         a, b = (codes(_encoder(scheme, i), rows) for i in (number, number + 1))
         own, crossed = closeness(a, a), closeness(a, b)
-        within.append(equal_error_rate(own[same & upper], own[~same & upper]))
+        within.append(equal_error_rate(own[mated], own[non_mated]))
         across.append(equal_error_rate(crossed[same], crossed[~same]))
         linked.append(linkability(crossed[same], crossed[~same]))
-        threshold = threshold_at(own[~same & upper], _FALSE_MATCHES)
+        threshold = threshold_at(own[non_mated], _FALSE_MATCHES)
         kept.append(float((crossed[same] >= threshold).mean()))
+    each = _own_keys(scheme, rows, people)
     accuracy = {
         "EER, key stolen": mean_range(within),
-        "EER, one key each": mean_range([_own_keys(scheme, rows, people, same, upper)]),
+        "EER, one key each": mean_range([equal_error_rate(each[mated], each[non_mated])]),
     }
     renewability = {
         "EER across keys": mean_range(across),
@@ -164,19 +157,15 @@ def _encoder(scheme: Scheme, number: int) -> Encoder:
         return encoder(scheme(number))
 
 
-def _own_keys(
-    scheme: Scheme, rows: np.ndarray, people: np.ndarray, same: np.ndarray, upper: np.ndarray
-) -> float:
-    """Return the equal error rate where every person has a key, and nobody has another's."""
+def _own_keys(scheme: Scheme, rows: np.ndarray, people: np.ndarray) -> np.ndarray:
+    """Return the scores where every person has a key, and nobody has another's."""
     parts = [
-        (people == person, codes(_encoder(scheme, i), rows[people == person]))
+        codes(_encoder(scheme, i), rows[people == person])
         for i, person in enumerate(np.unique(people))
     ]
-    made = np.empty((len(rows), parts[0][1].shape[1]))
-    for members, part in parts:
-        made[members] = part
-    scores = closeness(made, made)
-    return equal_error_rate(scores[same & upper], scores[~same & upper])
+    by_person = np.argsort(people, kind="stable")
+    made = np.concatenate(parts)[np.argsort(by_person)]
+    return closeness(made, made)
 
 
 def _inverted(made: Any, rows: np.ndarray, strangers: np.ndarray) -> np.ndarray:

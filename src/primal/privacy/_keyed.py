@@ -183,17 +183,13 @@ class KeyedPrime:
         a, b = (self._enrolled(t).reshape(-1, self.D) for t in (templates, others))
         return a @ b.T
 
-    def decode(
-        self, templates: np.ndarray, *, prior: Box | Gaussian | Integers, candidates: int = 4
-    ) -> MatrixResult:
+    def decode(self, templates: np.ndarray, *, prior: Box | Gaussian | Integers) -> MatrixResult:
         """Return the rows behind templates (..., n_bytes), by the lattice decoder.
 
         This is what key and template together give away. `prior` says where rows lie, from
         :mod:`primal.decoding`; the result is that of :func:`primal.decoding.plan_matrix`.
         """
-        plan = plan_matrix(
-            self._table.values, prior=prior, noise=self.noise_turns, candidates=candidates
-        )
+        plan = plan_matrix(self._table.values, prior=prior, noise=self.noise_turns)
         return plan.solve(self._phases(templates))
 
     def revoke(self, key: Key) -> KeyedPrime:

@@ -20,9 +20,10 @@ from primal.decoding import (
 )
 from primal.errors import DataError, ParameterError
 from primal.maps import DynamicPrime, KernelPrime
+from primal.privacy._attacks import relative_errors
 from primal.privacy._estimates import Estimate, Finding, median, share
+from primal.privacy._inputs import matrix
 from primal.privacy._keyed import KeyedPrime
-from primal.privacy._learned_attacks import matrix, relative_errors
 from primal.turns import phases_to_uint8, phases_to_uint16
 
 # A row is recovered when its relative error is below.

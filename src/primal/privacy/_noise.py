@@ -123,8 +123,6 @@ def _rho_of(epsilon: float, delta: float) -> float:
 
 def epsilon_of(rho: float, delta: float) -> float:
     """Return epsilon at delta of rho, by OpenDP's conversion."""
-    if rho <= 0.0:
-        return 0.0
     dp = opendp()
     approximate = dp.c.make_zCDP_to_approxDP(_measurement(1.0 / math.sqrt(2.0 * rho)))
     return float(approximate.map(1.0).epsilon(delta))

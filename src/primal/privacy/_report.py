@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from html import escape
 from typing import Any
 
@@ -28,38 +28,27 @@ _LIMIT = (
 
 @dataclass(frozen=True)
 class Subject:
-    """An encoder under attack: its name, the width of its codes, and all findings.
-
-    `inversion`, `membership`, `attribute` and `linkage` are the four numbers that are asked for;
-    `attribute` is None if no attribute was given.
-    """
+    """An encoder under attack: its name, the width of its codes, and all findings."""
 
     name: str
     width: int
     findings: tuple[Finding, ...]
 
-    @property
-    def inversion(self) -> Estimate:
-        """The least relative error of any attacker."""
-        found = [f.numbers["relative error"] for f in self.findings if "inversion" in f.attack]
-        return min(found, key=lambda estimate: estimate.value)
+    def numbers(self) -> dict[str, Any]:
+        """Return four estimates: "inversion", "membership", "attribute" and "linkage".
 
-    @property
-    def membership(self) -> Estimate:
-        return self.finding("membership in a sum").numbers["AUC"]
-
-    @property
-    def linkage(self) -> Estimate:
-        return self.finding("linkage").numbers["linked"]
-
-    @property
-    def attribute(self) -> Estimate | None:
-        found = [f.numbers for f in self.findings if f.attack == "attribute inference"]
-        return found[0]["accuracy"] if found else None
-
-    def numbers(self) -> dict[str, Estimate | None]:
-        """Return the four numbers by name."""
-        return {name: getattr(self, name) for name in _WORDS}
+        Inversion is the least relative error of any attacker; attribute is None if none was given.
+        """
+        found = {f.attack: f.numbers for f in self.findings}
+        errors = [
+            numbers["relative error"] for attack, numbers in found.items() if "inversion" in attack
+        ]
+        return {
+            "inversion": min(errors, key=lambda estimate: estimate.value),
+            "membership": found["membership in a sum"]["AUC"],
+            "attribute": found.get("attribute inference", {}).get("accuracy"),
+            "linkage": found["linkage"]["linked"],
+        }
 
     def finding(self, attack: str) -> Finding:
         """Return what an attack found, by its name."""
@@ -85,12 +74,7 @@ class Report:
             "rows": self.n_rows,
             "inputs": self.n_inputs,
             "subjects": [
-                {
-                    "name": s.name,
-                    "width": s.width,
-                    "numbers": {k: None if v is None else vars(v) for k, v in s.numbers().items()},
-                    "findings": [f.as_json() for f in s.findings],
-                }
+                asdict(s) | {"numbers": {k: v and asdict(v) for k, v in s.numbers().items()}}
                 for s in self.subjects
             ],
             "sentences": self.sentences(),
@@ -137,7 +121,8 @@ class Report:
 
 
 def _conclusions(subject: Subject) -> Iterator[str]:
-    error = subject.inversion
+    numbers = subject.numbers()
+    error = numbers["inversion"]
     if error.high < 0.1:
         yield (
             f"Rows can be read back from their codes (error {error}): whoever gets the codes has "
@@ -147,7 +132,7 @@ def _conclusions(subject: Subject) -> Iterator[str]:
         yield f"Codes give away a part of every row (error {error}, 1 is knowing nothing)."
     else:
         yield f"These attackers did not recover rows (error {error}, 1 is knowing nothing)."
-    members = subject.membership
+    members = numbers["membership"]
     if members.low > 0.55:
         yield (
             f"Who is in a sum of codes can be told (AUC {members}): release sums with noise, "
@@ -155,15 +140,15 @@ def _conclusions(subject: Subject) -> Iterator[str]:
         )
     else:
         yield f"Members of a sum were hardly told from others (AUC {members}, 0.5 is guessing)."
-    if subject.attribute is None:
+    if numbers["attribute"] is None:
         yield "No attribute was given: whether codes show one was not measured."
     else:
-        numbers = subject.finding("attribute inference").numbers
-        compared = "more" if numbers["accuracy"].low > numbers["guessing"].value else "no more"
+        guessed = subject.finding("attribute inference").numbers
+        compared = "more" if guessed["accuracy"].low > guessed["guessing"].value else "no more"
         yield (
-            f"Codes show the attribute {compared} than guessing does: {numbers['accuracy']}, "
-            f"where guessing has {numbers['guessing'].value:.3g} and the rows themselves "
-            f"{numbers['from rows'].value:.3g}."
+            f"Codes show the attribute {compared} than guessing does: {guessed['accuracy']}, "
+            f"where guessing has {guessed['guessing'].value:.3g} and the rows themselves "
+            f"{guessed['from rows'].value:.3g}."
         )
     linked, chance = (subject.finding("linkage").numbers[n] for n in ("linked", "guessing"))
     if linked.low > 10.0 * chance.value:

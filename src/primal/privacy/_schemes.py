@@ -22,9 +22,9 @@ from primal._checks import (
 from primal.decoding import Gaussian, noise_turns, plan_matrix
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime, KernelPrime
+from primal.privacy._inputs import Encoder
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._keys import Key
-from primal.privacy._learned_attacks import Encoder
 
 Scheme = Callable[[int], Any]
 

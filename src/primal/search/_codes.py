@@ -82,24 +82,30 @@ def checked_codes(name: str, value: object, stored: str, n_frequencies: int | No
         raise DataError(
             f"{name} stored as {stored!r} must be {dtype} of shape (n, ...), got {found}."
         )
+    if n_frequencies is None and not is_waves(stored):
+        return np.ascontiguousarray(value)
+    given = max(1, value.shape[1] // 2) if n_frequencies is None else n_frequencies
+    k = whole_number("n_frequencies", given, least=1)
+    if value.shape[1] != n_columns(stored, k):
+        raise DataError(
+            f"{name} stored as {stored!r} must have {n_columns(stored, k)} columns for {k} "
+            f"frequencies, got {value.shape[1]}."
+        )
+    if stored == "bits" and 2 * k % 8 and (value[:, -1] >> (2 * k % 8)).any():
+        raise DataError(
+            f"{name} has bits set beyond the last of {2 * k}: pass what phases_to_bits returned."
+        )
     if is_waves(stored):
+        # cos**2 + sin**2 is 1 at every frequency.
         real_array(name, value)
-    if is_waves(stored) and n_frequencies is None:
-        n_frequencies = max(1, value.shape[1] // 2)
-    if n_frequencies is not None:
-        k = whole_number("n_frequencies", n_frequencies, least=1)
-        if value.shape[1] != n_columns(stored, k):
+        squares = np.einsum("ij,ij->i", value, value, dtype=np.float32) / k
+        wrong = np.flatnonzero(~(np.abs(squares - 1.0) < _LENGTH_TOLERANCE))
+        if len(wrong):
             raise DataError(
-                f"{name} stored as {stored!r} must have {n_columns(stored, k)} columns for {k} "
-                f"frequencies, got {value.shape[1]}."
+                f"row {wrong[0]} of {name} has the squared length {squares[wrong[0]] * k:.4g} and "
+                f"waves of {k} frequencies have {k}: pass what the encode of an index, a "
+                "DynamicPrime or a StaticPrime returned."
             )
-        if stored == "bits" and 2 * k % 8 and (value[:, -1] >> (2 * k % 8)).any():
-            raise DataError(
-                f"{name} has bits set beyond the last of {2 * k}: pass what phases_to_bits "
-                "returned."
-            )
-        if is_waves(stored):
-            _check_lengths(name, value, k)
     return np.ascontiguousarray(value)
 
 
@@ -107,18 +113,6 @@ def words(bits: np.ndarray) -> np.ndarray:
     """Return rows of bytes as the widest unsigned integers that fit, without a copy."""
     dtype = next(word for word in _WORDS if bits.shape[1] % np.dtype(word).itemsize == 0)
     return bits.view(dtype)
-
-
-def _check_lengths(name: str, value: np.ndarray, k: int) -> None:
-    """Reject rows that are not waves: cos**2 + sin**2 is 1 at every frequency."""
-    squares = np.einsum("ij,ij->i", value, value, dtype=np.float32) / k
-    wrong = np.flatnonzero(~(np.abs(squares - 1.0) < _LENGTH_TOLERANCE))
-    if len(wrong):
-        raise DataError(
-            f"row {wrong[0]} of {name} has the squared length {squares[wrong[0]] * k:.4g} and "
-            f"waves of {k} frequencies have {k}: pass what the encode of an index, a "
-            "DynamicPrime or a StaticPrime returned."
-        )
 
 
 def checked_map(m: Any) -> Map:
@@ -225,7 +219,7 @@ def similarity(
         return similarity_of_distances(k)[hamming_distances(words(a), words(b))]
     if is_phases(stored):
         table, out = cosine_table(a.dtype), np.zeros((len(a), len(b)), dtype=np.int64)
-        _summed(a, b, out, "lookup", lambda x, y: table[x - y], (table,))
+        _summed(a, b, out, "lookup", lambda x, y: table[x - y], table)
         return out * (TABLE_UNIT / a.shape[1])
     return a.astype(np.float64) @ b.astype(np.float64).T / (a.shape[1] / 2)
 
@@ -249,10 +243,10 @@ def similarity_of_distances(n_frequencies: int) -> np.ndarray:
     return values
 
 
-def hamming_distances(a: np.ndarray, b: np.ndarray, engine_name: str | None = None) -> np.ndarray:
+def hamming_distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """Return the number of bits in which rows of words differ, int32 of shape (n, m)."""
     out = np.zeros((len(a), len(b)), dtype=np.int32)
-    return _summed(a, b, out, "hamming", lambda x, y: np.bitwise_count(x ^ y), (), engine_name)
+    return _summed(a, b, out, "hamming", lambda x, y: np.bitwise_count(x ^ y))
 
 
 def _summed(
@@ -261,11 +255,10 @@ def _summed(
     out: np.ndarray,
     kernel: str,
     term: Callable[[np.ndarray, np.ndarray], np.ndarray],
-    more: tuple[np.ndarray, ...],
-    engine_name: str | None = None,
+    *more: np.ndarray,
 ) -> np.ndarray:
     """Sum a term over the columns of all pairs of rows, by the kernel of that name or by NumPy."""
-    if engine(engine_name, n_phases=out.size * a.shape[1]).name == "numba":
+    if engine(n_phases=out.size * a.shape[1]).name == "numba":
         compiled = getattr(load_compiled("primal.search._numba_kernels"), kernel)
 
         def work(first: int, last: int) -> None:

@@ -8,12 +8,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primal._checks import file_path, flag, one_of, whole_number
+from primal._checks import file_path, flag, one_of, raised_as, whole_number
+from primal._files import FolderFormat
 from primal._specs import make_spec, spec_fields
-from primal.errors import DataError
+from primal.errors import DataError, MissingPackageError
 from primal.search._codes import STORED, checked_codes, checked_map, encoded, n_columns
-from primal.search._rows import Ids, Rows, load, read_parquet, save
-from primal.search._scan import best_of, chosen_engine, nearest, scorer
+from primal.search._rows import Ids, Rows
+from primal.search._scan import best_of, nearest, scorer
+
+# A small JSON file that names the arrays beside it.
+_FORMAT = FolderFormat("index.json", "primal index", 3)
 
 
 class Neighbors(NamedTuple):
@@ -87,28 +91,24 @@ class Index:
         return index
 
     @classmethod
-    def from_parquet(cls, path: str | Path, *, column: str = "features") -> Index:
-        """Return an index of a column of codes in a Parquet file, or a folder of them.
-
-        Its schema has the metadata key ``primal``: JSON with the fields ``spec`` (of the map) and
-        ``stored``, as the pipeline writes it.
-        """
-        m, stored, parts = read_parquet(file_path("path", path), column)
-        index = cls(m, stored=stored)
-        for part in parts:
-            index.add_codes(part)
-        return index
-
-    @classmethod
     def load(cls, folder: str | Path, *, verify: bool = False) -> Index:
         """Return the index saved in a folder; its codes stay on disk, mapped into memory.
 
         `verify` reads all codes once and compares their digest with the one saved.
         """
-        m, stored, codes, ids = load(file_path("folder", folder), verify=flag("verify", verify))
-        index = cls(m, stored=stored)
+        path = file_path("folder", folder)
+        fields, arrays = _FORMAT.load(path, mapped_from=0, verify=flag("verify", verify))
+        kept = (DataError, MissingPackageError)
+        with raised_as(DataError, f"the index in {path} is damaged", keep=kept):
+            index, codes = cls(fields["map"], stored=fields["stored"]), arrays["codes"]
+            dtype, shape = STORED[index.stored], (len(codes), n_columns(index.stored, index._k))
+            if codes.shape != shape or codes.dtype != dtype:
+                raise DataError(
+                    f"{path} holds {codes.dtype} {codes.shape} where its index has {dtype} "
+                    f"{shape}: save the index again."
+                )
+            index._ids = Ids.restored(arrays.get("ids"), fields["next_id"], len(codes))
         index._rows.append(codes)
-        index._ids = ids
         return index
 
     def save(self, folder: str | Path) -> None:
@@ -117,8 +117,12 @@ class Index:
         An index that is already there is replaced at one moment, also when writing is cut short.
         Other files are left alone; an ``index.json`` of another program raises DataError.
         """
-        path = file_path("folder", folder)
-        save(path, self._map, self._stored, self._rows.parts, self._ids)
+        none = np.empty((0, n_columns(self._stored, self._k)), dtype=STORED[self._stored])
+        arrays = {"codes": self._rows.parts or [none]}
+        if self._ids.stored is not None:
+            arrays["ids"] = [self._ids.stored]
+        fields = {"map": self._map.spec, "stored": self._stored, "next_id": self._ids.next}
+        _FORMAT.save(file_path("folder", folder), fields, arrays)
 
     @property
     def stored(self) -> str:
@@ -175,23 +179,18 @@ class Index:
         """Return the codes of raw vectors as this index stores them."""
         return encoded(self._map, x, self._stored)
 
-    def search(self, x: object, n_neighbors: int = 10, *, engine: str = "auto") -> Neighbors:
+    def search(self, x: object, n_neighbors: int = 10) -> Neighbors:
         """Return the nearest rows of raw vectors, of the shapes that :meth:`add` takes.
 
-        An index of fewer than `n_neighbors` rows returns them all. The engines "numba", which
-        counts bits only, and "numpy", which searches all codes, give the same results; "auto" is
-        Numba for bits where it is installed.
+        An index of fewer than `n_neighbors` rows returns them all.
         """
-        return self.search_codes(self.encode(x), n_neighbors, engine=engine)
+        return self.search_codes(self.encode(x), n_neighbors)
 
-    def search_codes(
-        self, codes: np.ndarray, n_neighbors: int = 10, *, engine: str = "auto"
-    ) -> Neighbors:
+    def search_codes(self, codes: np.ndarray, n_neighbors: int = 10) -> Neighbors:
         """Return the nearest rows of queries that are codes already; see :meth:`search`."""
         queries, single = self._checked(codes)
         n = min(whole_number("n_neighbors", n_neighbors, least=1), len(self))
-        name = chosen_engine(engine, self._stored, queries.size // 8 * len(self))
-        found = nearest(self._rows, queries, self._stored, self._k, n, name)
+        found = nearest(self._rows, queries, self._stored, self._k, n)
         return self._neighbors(*found, single)
 
     def rerank(self, x: object, candidates: object, n_neighbors: int = 10) -> Neighbors:

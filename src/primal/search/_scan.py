@@ -12,12 +12,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from primal._checks import one_of
 from primal._forks import load_compiled
 from primal._parallel import over_rows
-from primal.engines import ENGINES, row_blocks
-from primal.engines import engine as phase_engine
-from primal.errors import EngineError
+from primal.engines import engine, row_blocks
 from primal.search._codes import (
     TABLE_UNIT,
     cosine_table,
@@ -38,29 +35,24 @@ _EXACT_ENTRIES = 1 << 20
 _WAVE_ERROR = 1.3e-7
 
 
-def chosen_engine(name: str, stored: str, n_words: int) -> str:
-    """Return the engine to search codes with; loading Numba is not worth it for a few words."""
-    one_of("engine", name, ("auto", *ENGINES))
-    if name == "auto":
-        return phase_engine(n_phases=n_words).name if stored == "bits" else "numpy"
-    if name == "numba" and stored != "bits":
-        raise EngineError(f"engine 'numba' searches bits only, got {stored!r}: use 'numpy'.")
-    return phase_engine(name).name
-
-
 def nearest(
-    rows: Rows, queries: np.ndarray, stored: str, n_frequencies: int, n: int, engine: str
+    rows: Rows, queries: np.ndarray, stored: str, n_frequencies: int, n: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices and similarities of the n nearest rows, of n or more, of every query."""
+    """Return the indices and similarities of the n nearest rows, of n or more, of every query.
+
+    Numba counts bits only; NumPy searches all codes, with the same results.
+    """
+    n_words = queries.size // 8 * len(rows)
+    by_numba = stored == "bits" and engine(n_phases=n_words).name == "numba"
     indices = np.empty((len(queries), n), dtype=np.int64)
     similarities = np.empty((len(queries), n))
     for first in range(0, len(queries), _QUERIES_AT_ONCE):
         some = slice(first, first + _QUERIES_AT_ONCE)
-        if engine == "numba":
-            indices[some], similarities[some] = _by_numba(rows, queries[some], n_frequencies, n)
-            continue
-        found_by = scorer(queries[some], stored, n_frequencies)
-        indices[some], similarities[some] = _nearest_rows(found_by, rows, n)
+        if by_numba:
+            found = _by_numba(rows, queries[some], n_frequencies, n)
+        else:
+            found = _nearest_rows(scorer(queries[some], stored, n_frequencies), rows, n)
+        indices[some], similarities[some] = found
     return indices, similarities
 
 
@@ -167,7 +159,7 @@ def _bit_scorer(queries: np.ndarray, n_frequencies: int) -> Scorer:
 
     return Scorer(
         queries,
-        lambda rows: -hamming_distances(queries, words(rows), "numpy"),
+        lambda rows: -hamming_distances(queries, words(rows)),
         exact,
         lambda scores: similarities[(-scores).astype(np.int64)],
     )

@@ -1,7 +1,5 @@
 """``PrimePositions`` and ``PrimeHasher``: every column of integers or categories to codes."""
 
-from __future__ import annotations
-
 import datetime
 import math
 from abc import abstractmethod

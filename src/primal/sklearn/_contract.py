@@ -1,7 +1,5 @@
 """Input, weights, tags and specs: what estimators share."""
 
-from __future__ import annotations
-
 import numbers
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -16,6 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import raised_as, reject_lost_values
 from primal._specs import make_spec, spec_fields
 from primal.errors import DataError, PrimalError, SpecError
+from primal.maps import plain
 
 
 @contextmanager
@@ -176,12 +175,3 @@ def column_range(
             f"data_min_ must not exceed data_max_, got {low[j]} and {high[j]} in column {j}."
         )
     return low, high
-
-
-def plain(value: Any) -> Any:
-    """Return a parameter or a fitted value as JSON values."""
-    if hasattr(value, "spec"):
-        return value.spec
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value

@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
-from scipy import linalg
 from scipy.linalg import get_blas_funcs, get_lapack_funcs
 
 from primal._checks import require_memory
 from primal.engines import row_blocks, wave_columns
 from primal.errors import DataError
-from primal.kernels import kernel_matrix
 from primal.maps import KernelPrime
 from primal.sklearn._features import BLOCK_FEATURES
 from primal.sklearn._lattice import Lattice
@@ -178,25 +176,6 @@ def predictions(
     for rows, _, Z in feature_blocks(m, X[small], lengths):
         variances[small[rows]] = np.square(found.spread(Z)).sum(axis=1)
     return means, variances
-
-
-def mean_error(m: KernelPrime, x: np.ndarray, ratio: float) -> float:
-    """Return how far means are from those of the exact kernel, over the deviation of the prior.
-
-    Every second row of x (n, d), inputs of `m`, is predicted from the others; the error is the root
-    mean square over targets that the exact process draws. `ratio` is noise over signal.
-    """
-    known, new = x[::2], x[1::2] if len(x) > 1 else x
-    n, rows = len(known), np.concatenate([known, new])
-    exact, Z = kernel_matrix(m.kernel, rows, m.gamma), m.encode(rows, dtype="float64")
-    # Below this share of the largest eigenvalue there can be, neither factor would exist.
-    noise = max(ratio, 1e-11 * n * exact[0, 0]) * np.eye(n)
-    by_exact, by_features = (
-        linalg.solve(K[:n, :n] + noise, K[:n, n:], assume_a="pos") for K in (exact, Z @ Z.T)
-    )
-    apart = by_exact - by_features
-    square = float((apart * ((exact[:n, :n] + noise) @ apart)).sum())
-    return math.sqrt(max(square, 0.0) / (len(new) * exact[0, 0]))
 
 
 class Evidence(NamedTuple):

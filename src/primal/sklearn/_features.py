@@ -85,7 +85,7 @@ class PrimeFeatures(
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency. A kernel
         of several parts (:func:`primal.kernels.on`) has a gamma in each of them, ``"scale"`` and
         ``"median"`` of their columns among them.
-    method : {"auto", "growable", "lattice", "descent"}, default="auto"
+    method : {"auto", "growable", "lattice", "descent", "spectral"}, default="auto"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
         ``"auto"`` is quadrature where theory promises 0.4 of the error or less, mostly up to 5
         columns, and ``"growable"``, which alone can `grow`, elsewhere.

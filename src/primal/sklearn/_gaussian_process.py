@@ -15,27 +15,31 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import flag, positive_scale, raised_as, require_memory, whole_number
 from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
-from primal.kernels import KernelSum, column_widths, gamma_of_length, spread_rows
-from primal.maps import KernelPrime
+from primal.kernels import kernel_matrix, spread_rows
 from primal.sklearn._contract import ManyTargets, checked_by_host, validate_data
 from primal.sklearn._evidence import (
     Posterior,
     Sums,
     evidence,
     feature_blocks,
-    mean_error,
     posterior,
     predictions,
 )
 from primal.sklearn._features import require_range
+from primal.sklearn._posterior_maps import (
+    Beyond,
+    Comparison,
+    Known,
+    beyond_copies,
+    growable_map,
+    posterior_map,
+)
 from primal.sklearn._priors import new_kernel, read_prior
 from primal.turns import increments, static_turns
 
 # Of choosing hyperparameters and features for each other.
 _MOST_ROUNDS = 3
-_ERROR_ROWS = 256  # half of them predict the other half
 _LARGEST_ERROR = 0.1  # of the mean: what is above is reported
-_LEAST_WIDTH = 1e-3  # of a column, in length scales
 
 
 class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
@@ -75,9 +79,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     Attributes
     ----------
     kernel_, map_ : kernel of scikit-learn, KernelPrime
-        With the hyperparameters in use; the features, which take X divided by length scales and
-        are made for its width in `fit`: up to 8 columns quadrature, where theory promises 0.4 of
-        the error or less. Its frequencies lie on a lattice, over which many rows are summed up
+        With the hyperparameters in use; the features, which take X divided by length scales. Up
+        to 8 columns they are chosen in `fit` by their divergence from the exact process on few of
+        the rows: growable ones, or a lattice of frequencies, over which many rows are summed up
         without making features.
     X_train_, y_train_ : ndarray of shape (n_kept, d) and (n_kept,) or (n_kept, m), dtype=float64
         The rows that hyperparameters were chosen from.
@@ -87,7 +91,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
         Of all rows seen, at the hyperparameters in use.
     posterior_error_ : float
         Estimate of the distance of means from those of the exact process, root mean square over
-        functions of the prior and in units of its standard deviation: from 256 of the rows, of
+        functions of the prior and in units of its standard deviation: from 320 of the rows, of
         which half predict the others by features and by the kernel itself, with as much noise as
         makes them tell what all rows seen do. A :class:`primal.NumericalWarning` of `fit` says
         that it is above 0.1.
@@ -151,8 +155,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             n_kept = whole_number("optimizer_rows", self.optimizer_rows, least=1)
         kept = spread_rows(len(X), n_kept)
         self.X_train_, self.y_train_ = X[kept], y[kept]
-        self.map_ = self._new_map(X)
-        self._sums = Sums.empty(self.map_.D, _columns(y).mean(axis=0))
+        self._middle = 0.5 * (X.min(axis=0) + X.max(axis=0))
+        D = whole_number("n_components", self.n_components, least=1)
+        self._sums = Sums.empty(D + D % 2, _columns(y).mean(axis=0))
         self._sums.add_targets(_columns(y))
         self._choose_hyperparameters(X)
         self._add(X, y)
@@ -179,8 +184,15 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
                 "of targets must be the same."
             )
         # What is rejected changes nothing.
-        lengths = read_prior(self.kernel_).lengths
+        known = self._known()
+        lengths = known.prior.lengths
         require_range(self.map_, X.min(axis=0) / lengths, X.max(axis=0) / lengths)
+        if (far := beyond_copies(self.map_, known, X)).any():
+            raise DataError(
+                f"{far.sum()} of {len(X)} rows lie so far from those of the first call that the "
+                f"features, which were made for them, repeat themselves there, such as "
+                f"{X[far.argmax()]}: call fit on rows from everywhere first."
+            )
         self._sums.add_targets(_columns(y))
         self._add(X, y)
         return self
@@ -188,7 +200,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
         """Return the mean at X (n, d), and its standard deviation or covariance if asked for.
 
-        The spread includes the white noise of the kernel, as in scikit-learn.
+        The spread includes the white noise of the kernel, as in scikit-learn, and what rows leave
+        undetermined beyond the frequencies of the features. So far from the rows that features
+        repeat themselves, both are those of the prior.
 
         Returns
         -------
@@ -201,31 +215,41 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             raise ParameterError("return_std and return_cov exclude each other: ask for one.")
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
-        found, prior = self._solved(), read_prior(self.kernel_)
+        found, known = self._solved(), self._known()
+        prior, far = known.prior, beyond_copies(self.map_, known, X)
         offset, scale = self._normalization()
         if not return_cov:
             parts = (self.map_, X, prior.lengths, found)
             means, variances = predictions(*parts, squares=bool(return_std))
+            means[far] = 0.0
             mean = _squeezed(offset + scale * means)
             if not return_std:
                 return mean
-            std = np.sqrt(found.noise * variances + prior.white)
+            variances = variances * found.ratio
+            variances[far] = 1.0
+            std = np.sqrt(prior.signal * Beyond.of(self.map_, known).added(variances) + prior.white)
             return mean, _squeezed(np.multiply.outer(std, scale))
         require_memory(8 * len(X) * (len(X) + self.map_.D), f"a covariance of {len(X)} rows")
         means, spread = np.empty((len(X), len(scale))), np.empty((len(X), self.map_.D))
         for rows, _, Z in feature_blocks(self.map_, X, prior.lengths):
             means[rows] = Z @ found.mean
             spread[rows] = found.spread(Z)
-        covariance = found.noise * (spread @ spread.T)
-        covariance[np.diag_indices_from(covariance)] += prior.white
+        means[far], spread[far] = 0.0, 0.0
+        covariance = found.ratio * (spread @ spread.T)
+        if far.any():
+            x = X[far] / prior.lengths
+            covariance[np.ix_(far, far)] = kernel_matrix(self.map_.kernel, x, self.map_.gamma)
+        diagonal = Beyond.of(self.map_, known).added(np.diagonal(covariance))
+        np.fill_diagonal(covariance, diagonal + prior.white / prior.signal)
         mean = _squeezed(offset + scale * means)
-        return mean, _squeezed(np.multiply.outer(covariance, scale**2))
+        return mean, _squeezed(np.multiply.outer(prior.signal * covariance, scale**2))
 
     def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0) -> np.ndarray:
         """Return functions drawn from the posterior, at X (n, d).
 
         A function is one draw of the weights: the same `random_state`, an int, gives the same
-        functions at any X, and the first of them whatever n_samples is.
+        functions at any X, and the first of them whatever n_samples is. It has the frequencies of
+        the features alone: the spread of `predict` is a little wider.
 
         Returns
         -------
@@ -301,39 +325,31 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     @property
     def posterior_error_(self) -> float:
         check_is_fitted(self)
-        prior, found = read_prior(self.kernel_), self._solved()
-        rows = self.X_train_[spread_rows(len(self.X_train_), _ERROR_ROWS)]
-        # As many rows as there are with all of the noise tell as much as few with a part of it.
-        share = -(-len(rows) // 2) / self.n_samples_seen_
-        return mean_error(self.map_, rows / prior.lengths, found.ratio * share)
+        return Comparison(self._known()).mean_error(self.map_)
 
     @property
     def n_samples_seen_(self) -> int:
         check_is_fitted(self)
         return self._sums.n_rows
 
-    def _new_map(self, X: np.ndarray, method: str = "auto") -> KernelPrime:
-        """Return the features for X divided by the length scales in use."""
-        prior, d = read_prior(self.kernel_), X.shape[1]
-        D = whole_number("n_components", self.n_components, least=1)
-        # A constant column needs no room, yet a width.
-        width = np.maximum(column_widths(X) / prior.lengths, _LEAST_WIDTH)
-        options = {"form": "pair", "width": width}
-        if isinstance(prior.kernel, KernelSum):
-            return KernelPrime(d, D + D % 2, prior.kernel, **options)
-        gamma = gamma_of_length(prior.kernel, 1.0, d)
-        return KernelPrime(d, D + D % 2, prior.kernel, gamma, method=method, **options)
+    def _known(self, X: np.ndarray | None = None) -> Known:
+        prior = read_prior(self.kernel_)
+        rows = self.X_train_ if X is None else X
+        return Known(prior, prior.white + self._alpha, rows, self._sums.n_rows, self._middle)
 
     def _choose_hyperparameters(self, X: np.ndarray) -> None:
+        """Set `kernel_` and the features, `map_`, for each other."""
+        D = len(self._sums.gram)
         if self.optimizer is None or not len(self.kernel_.theta):
+            self.map_ = posterior_map(self._known(X), D)
             return
         n_restarts = whole_number("n_restarts_optimizer", self.n_restarts_optimizer)
         # Features made for some lengths repeat the kernel at much shorter ones: the search is with
         # others, and those for the lengths it finds have a round of their own.
-        self.map_ = self._new_map(X, "growable")
+        self.map_ = growable_map(self._known(X), D)
         for _ in range(_MOST_ROUNDS):
             self._optimize(n_restarts)
-            before, self.map_, n_restarts = self.map_, self._new_map(X), 0
+            before, self.map_, n_restarts = self.map_, posterior_map(self._known(X), D), 0
             if self.map_ == before:
                 break
 

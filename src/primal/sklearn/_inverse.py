@@ -1,7 +1,5 @@
 """The way back from features: its certificate, and what stands in the way."""
 
-from __future__ import annotations
-
 import math
 import warnings
 from dataclasses import dataclass

@@ -3,25 +3,25 @@
 The frequencies of quadrature are (m + 1/4) * step with whole m in a box. A product of two waves is
 half the sum of those at the sum and at the difference of their frequencies, and on a lattice these
 coincide: D**2 products of a row are linear in about 2**(d + 1) * D waves. These in turn are
-products of a cosine or a sine for each input, so that sums over rows, and values at rows, are small
-products of real matrices (Greengard, Rachh and Barnett, Equispaced Fourier representations for
-efficient Gaussian process regression, 2023).
+products of a cosine or a sine for each input (Greengard, Rachh and Barnett, Equispaced Fourier
+representations for efficient Gaussian process regression, 2023).
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from primal.engines import row_blocks, wave_columns
 from primal.maps import KernelPrime
+from primal.sklearn._wave_grids import Grid, Phases, factors_for
 
 # More waves than D**2 over this are slower than products of features.
 _LEAST_GAIN = 8
+_MOST_PLACES = 1 << 22  # of a spectrum: 32 MB, for a while
 _BLOCK_WAVES = 1 << 18  # real numbers: 2 MB
 _LARGEST_TURNS = 2.0**16  # of an input per step: a phase keeps 37 bits of its fraction
 
@@ -33,11 +33,11 @@ class Lattice(NamedTuple):
     ----------
     steps : ndarray of shape (d,)
         In turns per unit of x, which is not divided by lengths.
-    places : ndarray of shape (k, d), dtype=int64
-        The m of every frequency.
+    places : ndarray of shape (k, d)
+        The m of every frequency, whole numbers in float64.
     amplitudes, columns : ndarray of shape (k,) and (2, k)
         Factor of each frequency; where its cosine and its sine are among the features.
-    apart, together, single : _Grid
+    apart, together, single : Grid
         Of the m - m', of the m + m' + 1/2 and of the m.
     """
 
@@ -45,14 +45,14 @@ class Lattice(NamedTuple):
     places: np.ndarray
     amplitudes: np.ndarray
     columns: np.ndarray
-    apart: _Grid
-    together: _Grid
-    single: _Grid
+    apart: Grid
+    together: Grid
+    single: Grid
 
     @classmethod
     def of(cls, m: KernelPrime, lengths: np.ndarray) -> Lattice | None:
         """Return that of x -> m.encode(x / lengths), or None if there is none that saves work."""
-        if m.method != "lattice":
+        if m.method not in ("lattice", "spectral"):
             return None
         steps = 4.0 * m.frequencies[0]  # the shortest one: every m is 0
         whole = np.rint(m.frequencies / steps - 0.25)
@@ -60,14 +60,19 @@ class Lattice(NamedTuple):
         low, high = whole.min(axis=0), whole.max(axis=0)
         # A power of two: multiples of turns are exact.
         stride = 1 << max(int(2 * (high - low)[m.d // 2] + 1).bit_length() // 2, 1)
-        apart = _Grid.of(high - low, 0.0, stride)
-        together = _Grid.of(np.maximum(2.0 * high + 0.5, -0.5 - 2.0 * low), 0.5, stride)
-        if _LEAST_GAIN * (math.prod(apart.shape) + math.prod(together.shape)) > m.D**2:
+        apart = factors_for(high - low, 0.0, stride)
+        together = factors_for(np.maximum(2.0 * high + 0.5, -0.5 - 2.0 * low), 0.5, stride)
+        if math.prod(factor.size for factor in together) > _MOST_PLACES:
+            return None
+        grids = (
+            Grid.of(apart, whole[:, None] - whole),
+            Grid.of(together, whole[:, None] + whole + 0.5),
+            Grid.of(factors_for(np.maximum(high, -low), 0.0, stride), whole),
+        )
+        if _LEAST_GAIN * (grids[0].size + grids[1].size) > m.D**2:
             return None
         columns = np.array(wave_columns(np.arange(m.D), m.layout))
-        single = _Grid.of(np.maximum(high, -low), 0.0, stride)
-        places = whole.astype(np.int64)
-        return cls(steps / lengths, places, m.amplitudes, columns, apart, together, single)
+        return cls(steps / lengths, whole, m.amplitudes, columns, *grids)
 
     def serves(self, x: np.ndarray) -> bool:
         """Whether there are enough rows to gain, all within reach of float64 phases."""
@@ -76,24 +81,17 @@ class Lattice(NamedTuple):
 
     def sums(self, x: np.ndarray, Y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return the upper triangle of Z' Z (D, D), and Z' Y (D, t), of rows x with features Z."""
-        grids = self.apart, self.together, self.single
-        totals: list[np.ndarray | float] = [0.0, 0.0, 0.0]
         t, k = Y.shape[1], len(self.places)
+        of_apart, of_together = self.apart.sums(1), self.together.sums(1)
+        of_single = self.single.sums(2 * t)
         for rows, phases in self._blocks(x):
-            (apart, of_apart), (together, of_together), (left, right) = (
-                grid.waves(phases) for grid in grids
-            )
+            self.apart.add(of_apart, phases, None)
+            self.together.add(of_together, phases, None)
             targets = phases.quarters[:, None] * np.ascontiguousarray(Y[rows].T)
-            parts = (
-                apart @ of_apart.T,
-                together @ of_together.T,
-                (targets[:, :, None] * left).reshape(-1, left.shape[1]) @ right.T,
-            )
-            totals = [total + part for total, part in zip(totals, parts, strict=True)]
-        apart, together = (
-            grid.spectrum(np.asarray(total))[0][places]
-            for grid, total, places in zip(grids, totals, self._pairs, strict=False)
-        )
+            self.single.add(of_single, phases, targets.reshape(2 * t, -1))
+        at_apart, at_together = self._pairs
+        apart = self.apart.spectrum(of_apart)[0][at_apart]
+        together = self.together.spectrum(of_together)[0][at_together]
         products = np.empty((2, k, 2, k))
         scale = 0.5 * np.multiply.outer(self.amplitudes, self.amplitudes)
         products[0, :, 0] = scale * (together.real + apart.real)
@@ -103,8 +101,8 @@ class Lattice(NamedTuple):
         order = self.columns.reshape(-1)
         gram = np.empty((2 * k, 2 * k))
         gram[order[:, None], order] = products.reshape(2 * k, 2 * k)
-        of_cos, of_sin = np.reshape(totals[2], (2, t, -1))
-        found = self.single.spectrum(of_cos + 1j * of_sin)[:, self.single.flat(self.places)]
+        of_cos, of_sin = self.single.spectrum(of_single).reshape(2, t, -1)
+        found = (of_cos + 1j * of_sin)[:, self.single.places(self.places)]
         cross = np.empty((2 * k, t))
         cross[self.columns[0]] = (self.amplitudes * found.real).T
         cross[self.columns[1]] = (self.amplitudes * found.imag).T
@@ -116,18 +114,18 @@ class Lattice(NamedTuple):
         """Return z . weights (n, t), and z' form z (n,) of a symmetric form (D, D) if given."""
         cos, sin = self.columns
         factors = self.amplitudes * (weights[cos] - 1j * weights[sin]).T
-        found = self.single.factors_of(self.single.flat(self.places), factors)
-        linear = np.concatenate([found.real, -found.imag])
+        tables = self.single.tables(self.single.places(self.places), factors)
+        linear = [np.concatenate([table.real, -table.imag]) for table in tables]
         squared = [] if form is None else self._squared(form)
         means, squares = np.empty((len(x), len(factors))), np.zeros(len(x) if squared else 0)
         for rows, phases in self._blocks(x):
             parts = self.single.values(phases, linear).reshape(2, len(factors), -1)
             means[rows] = (parts * phases.quarters[:, None]).sum(axis=0).T
-            for grid, table in squared:
-                squares[rows] += grid.values(phases, table)[0]
+            for grid, tables in squared:
+                squares[rows] += grid.values(phases, tables)[0]
         return means, squares
 
-    def _squared(self, form: np.ndarray) -> list[tuple[_Grid, np.ndarray]]:
+    def _squared(self, form: np.ndarray) -> list[tuple[Grid, list[np.ndarray]]]:
         """Return the factors of the waves of differences and of sums in z' form z."""
         cos, sin = self.columns
         scale = np.multiply.outer(self.amplitudes, self.amplitudes)
@@ -135,164 +133,37 @@ class Lattice(NamedTuple):
             scale * form[a[:, None], b] for a, b in ((cos, cos), (sin, sin), (cos, sin))
         )
         factors = 0.5 * (of_cos + of_sin) + 1j * mixed, 0.5 * (of_cos - of_sin) - 1j * mixed
-        return [
-            (grid, grid.factors_of(places.reshape(-1), values.reshape(1, -1)).real)
-            for grid, places, values in zip(
-                (self.apart, self.together), self._pairs, factors, strict=True
-            )
-        ]
+        found = []
+        for grid, places, values in zip(
+            (self.apart, self.together), self._pairs, factors, strict=True
+        ):
+            tables = grid.tables(places.reshape(-1), values.reshape(1, -1))
+            found.append((grid, [np.ascontiguousarray(table.real) for table in tables]))
+        return found
 
     @property
     def _pairs(self) -> tuple[np.ndarray, np.ndarray]:
         """Where the differences and the sums of every two frequencies are, (k, k)."""
         m = self.places
-        return self.apart.flat(m[:, None] - m), self.together.flat(m[:, None] + m + 0.5)
+        return self.apart.places(m[:, None] - m), self.together.places(m[:, None] + m + 0.5)
 
-    def _blocks(self, x: np.ndarray) -> Iterator[tuple[slice, _Phases]]:
+    def _blocks(self, x: np.ndarray) -> Iterator[tuple[slice, Phases]]:
         factors = [f for grid in (self.apart, self.together, self.single) for f in grid.factors]
         n_halves = 1 + max(int(2 * f.last) for f in factors if f.stride == 1)
         n_strides = max((f.n for f in factors if f.stride > 1), default=0)
         middle, stride = len(self.steps) // 2, max(f.stride for f in factors)
-        for rows in row_blocks(len(x), sum(self.together.sides), _BLOCK_WAVES):
+        for rows in row_blocks(len(x), self.together.n_waves, _BLOCK_WAVES):
             # A quarter of a step first: doubling a fraction of a turn is exact.
             turns = np.multiply(x[rows].T, 0.25 * self.steps[:, None], order="C")
             turns -= np.rint(turns)
             yield (
                 rows,
-                _Phases(
+                Phases(
                     _powers(2.0 * turns, n_halves),
                     _powers((4.0 * stride) * turns[middle], n_strides),
                     _wave(turns.sum(axis=0)),
                 ),
             )
-
-
-class _Phases(NamedTuple):
-    """Cosines and sines for a block of n rows.
-
-    Attributes
-    ----------
-    halves, strides : ndarray of shape (2, n_multiples, d, n) and (2, n_multiples, n)
-        At multiples of half a step; of the middle input alone, at multiples of a stride.
-    quarters : ndarray of shape (2, n)
-        At the quarter of a step that a frequency has more than m, in every input.
-    """
-
-    halves: np.ndarray
-    strides: np.ndarray
-    quarters: np.ndarray
-
-
-class _Factor(NamedTuple):
-    """Cosines and sines of one input, at (first + e) * stride for e from 0 to n - 1."""
-
-    input: int
-    stride: int
-    first: float  # 0 or 1/2
-    n: int
-
-    @property
-    def size(self) -> int:
-        return 2 * self.n - (not self.first)  # there is no sine of zero
-
-    @property
-    def last(self) -> float:
-        return self.first + self.n - 1
-
-    def waves(self, phases: _Phases) -> np.ndarray:
-        """Return the cosines and then the sines, (size, n_rows)."""
-        if self.stride > 1:
-            cos, sin = phases.strides[:, : self.n]
-            return np.concatenate([cos, sin[1:]])
-        low, end = int(2 * self.first), int(2 * self.last) + 1
-        cos, sin = phases.halves[:, :end, self.input]
-        return np.concatenate([cos[low::2], sin[low or 2 :: 2]])
-
-    @property
-    def signed(self) -> np.ndarray:
-        """What makes exp(2 pi i f turns), f from -last to last, of cosines and sines."""
-        f = np.arange(self.size) - self.last
-        cos = (np.abs(f) - self.first).astype(np.int64)
-        found = np.zeros((self.size, self.size), dtype=np.complex128)
-        found[np.arange(self.size), cos] = 1.0
-        some = np.flatnonzero(f)
-        found[some, cos[some] + self.size - self.n] = 1j * np.sign(f[some])
-        return found
-
-
-class _Grid(NamedTuple):
-    """Products of one wave of each factor; those of the first and of the second half of the factors
-    are made, and their products are left to matrix products.
-
-    The middle one of an odd number of inputs has two factors, so that both halves are about as
-    large.
-    """
-
-    factors: list[_Factor]
-
-    @classmethod
-    def of(cls, last: np.ndarray, first: float, stride: int) -> _Grid:
-        """Return that of frequencies first + whole numbers from -last (d,) to last."""
-        factors = [_Factor(j, 1, first, int(f - first) + 1) for j, f in enumerate(last)]
-        if len(factors) % 2:
-            j = len(factors) // 2
-            large = _Factor(j, stride, 0.0, int(last[j] / stride + 0.5) + 1)
-            small = _Factor(j, 1, first, stride // 2 + (not first))
-            factors[j : j + 1] = [large, small]
-        return cls(factors)
-
-    @property
-    def shape(self) -> list[int]:
-        return [factor.size for factor in self.factors]
-
-    @property
-    def sides(self) -> tuple[int, int]:
-        middle = len(self.factors) // 2
-        return math.prod(self.shape[:middle]), math.prod(self.shape[middle:])
-
-    def waves(self, phases: _Phases) -> tuple[np.ndarray, np.ndarray]:
-        """Return the products of each half, of the shapes (side, n_rows)."""
-        axes = [factor.waves(phases) for factor in self.factors]
-        middle = len(axes) // 2
-        return reduce(_outer, axes[:middle]), reduce(_outer, axes[middle:])
-
-    def values(self, phases: _Phases, tables: np.ndarray) -> np.ndarray:
-        """Return sums of waves times their factors in `tables` (t, *sides), (t, n_rows)."""
-        left, right = self.waves(phases)
-        inner = (tables.reshape(-1, len(right)) @ right).reshape(len(tables), *left.shape)
-        return np.einsum("tln,ln->tn", inner, left)
-
-    def flat(self, f: np.ndarray) -> np.ndarray:
-        """Return the places of frequencies f (..., d) in a spectrum."""
-        found = np.zeros(f.shape[:-1], dtype=np.int64)
-        rest = np.moveaxis(f.astype(np.float64), -1, 0).copy()
-        for factor in self.factors:
-            j, digit = factor.input, rest[factor.input]
-            if factor.stride > 1:
-                digit = np.floor(digit / factor.stride + 0.5)
-                rest[j] -= factor.stride * digit
-            found = found * factor.size + (digit + factor.last).astype(np.int64)
-        return found
-
-    def spectrum(self, sums: np.ndarray) -> np.ndarray:
-        """Return sums of exp(2 pi i f . turns) over signed frequencies from those of real waves."""
-        found = sums.reshape(-1, *self.shape)
-        for factor in self.factors:
-            found = np.tensordot(found, factor.signed, (1, 1))
-        return found.reshape(len(found), -1)
-
-    def factors_of(self, places: np.ndarray, factors: np.ndarray) -> np.ndarray:
-        """Return those of real waves (t, *sides) that add up to factors (t, k) times
-        exp(2 pi i f . turns) with f at `places` (k,) of a spectrum."""
-        size = math.prod(self.shape)
-        found = np.empty((len(factors), size), dtype=np.complex128)
-        for total, row in zip(found, factors, strict=True):
-            total.real = np.bincount(places, row.real, size)
-            total.imag = np.bincount(places, row.imag, size)
-        found = found.reshape(-1, *self.shape)
-        for factor in self.factors:
-            found = np.tensordot(found, factor.signed, (1, 0))
-        return found.reshape(-1, *self.sides)
 
 
 def _wave(turns: np.ndarray) -> np.ndarray:
@@ -313,7 +184,3 @@ def _powers(turns: np.ndarray, n: int) -> np.ndarray:
         np.add(s * cos[:more], c * sin[:more], out=sin[done : done + more])
         done += more
     return found
-
-
-def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a[:, None] * b).reshape(-1, a.shape[1])

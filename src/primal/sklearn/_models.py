@@ -1,7 +1,5 @@
 """What all learners on prime features share: features, rows in blocks, parts, classes, growth."""
 
-from __future__ import annotations
-
 from abc import ABCMeta, abstractmethod
 from collections.abc import Iterator
 from copy import copy
@@ -17,9 +15,9 @@ from primal._specs import from_spec, spec_fields
 from primal.engines import row_blocks
 from primal.errors import DataError, PrimalError, SpecError
 from primal.kernels import KernelSum
+from primal.maps import plain
 from primal.sklearn._contract import (
     checked_by_host,
-    plain,
     restore_names,
     validate_data,
     weighted_rows,

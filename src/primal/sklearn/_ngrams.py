@@ -1,7 +1,5 @@
 """``PrimeNgrams``: text to vectors, by bundles of n-grams of letters."""
 
-from __future__ import annotations
-
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any, Self

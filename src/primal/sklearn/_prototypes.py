@@ -1,7 +1,5 @@
 """Classification by prototypes: every class is one vector, the most similar one wins."""
 
-from __future__ import annotations
-
 from typing import Any, Self
 
 import numpy as np

@@ -1,7 +1,5 @@
 """``save`` and ``load``: fitted estimators as one small file that holds no code."""
 
-from __future__ import annotations
-
 import json
 from typing import Any, Self
 

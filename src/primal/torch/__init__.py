@@ -12,7 +12,7 @@ from primal.torch._hosts import use_exact_rotary
 from primal.torch._inr import SHARE_OF_NYQUIST as SHARE_OF_NYQUIST
 from primal.torch._inr import PrimeINR, sampling_sigma
 from primal.torch._positions import PrimePositions
-from primal.torch._rotary import rotary, rotate
+from primal.torch._rotary import rotate
 from primal.torch._state import CellState, PrimeStateCell
 from primal.torch._state import decayed_sums as decayed_sums
 from primal.torch._static import StaticPrime
@@ -28,7 +28,6 @@ __all__ = [
     "PrimeStateCell",
     "StaticPrime",
     "functional",
-    "rotary",
     "rotate",
     "sampling_sigma",
     "use_exact_rotary",

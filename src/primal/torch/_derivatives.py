@@ -56,13 +56,39 @@ class _Features(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
+        (x, source), finish = _saved(ctx), ctx.finish
         needs = (True, False) if ctx.key else ctx.needs_input_grad[:2]
-        found = _gradients(gradient, *_saved(ctx), ctx.finish, needs)
-        return (*found, *(None,) * ctx.n_others)
+        of_x = of_frequencies = None
+        if needs == (True, False) and _may_fuse(gradient, x, source):
+            if isinstance(source, str):
+                of_x = operators.transform_gradient(gradient, x, source, *finish[1:3])
+            else:
+                of_x = operators.input_gradient(gradient, x, source, *finish[:3])
+        else:
+            work, waves = _next_waves(x, source, finish)
+            of_cos, of_sin = split_pairs(gradient.to(work), finish.interleaved)
+            cos, sin = split_pairs(waves, finish.interleaved)
+            of_phase = (2.0 * math.pi) * (of_cos * cos + of_sin * sin)
+            with torch.autocast(x.device.type, enabled=False):
+                if needs[0]:
+                    of_x = _adjoint(of_phase, source, x.shape[-1]).to(x.dtype)
+                if needs[1]:
+                    rows, points = of_phase.flatten(0, -2), x.to(work).flatten(0, -2)
+                    of_frequencies = (rows.mT @ points).to(source.dtype)
+        return of_x, of_frequencies, *(None,) * ctx.n_others
 
     @staticmethod
     def jvp(ctx: Any, x_tangent: Tensor, source_tangent: Tensor | None, *_: Any) -> Tensor:  # type: ignore[override]
-        return _tangent(*_saved(ctx), x_tangent, source_tangent, ctx.finish)
+        (x, source), finish = _saved(ctx), ctx.finish
+        work, waves = _next_waves(x, source, finish)
+        with torch.autocast(x.device.type, enabled=False):
+            of_phase = torch.zeros_like(split_pairs(waves, finish.interleaved)[0])
+            if x_tangent is not None:
+                of_phase = of_phase + _product(x_tangent.to(work), source)
+            if source_tangent is not None:
+                of_phase = of_phase + x.to(work) @ source_tangent.to(work).mT
+        of_phase = (2.0 * math.pi) * of_phase
+        return (pairs(of_phase, of_phase, finish.interleaved) * waves).to(finish.dtype)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
@@ -76,7 +102,7 @@ class _Features(torch.autograd.Function):
         return torch.stack([features(r, f, *rest) for r, f in zip(rows, each, strict=True)]), 0
 
 
-def _saved(ctx: Any) -> tuple[Tensor, Tensor | str]:
+def _saved(ctx: Any) -> tuple[Tensor, Any]:
     """Return x and the frequencies, or the key of a table that is a transform."""
     if ctx.key is None:
         return ctx.saved_tensors
@@ -84,47 +110,6 @@ def _saved(ctx: Any) -> tuple[Tensor, Tensor | str]:
     if operators.transform_columns(ctx.key):
         return x, ctx.key
     return x, operators.frequencies(ctx.key, device=x.device)
-
-
-def _gradients(
-    gradient: Tensor, x: Tensor, source: Tensor | str, finish: Finish, needs: tuple[bool, ...]
-) -> tuple[Tensor | None, Tensor | None]:
-    """Return the gradients of x and of the frequencies, those that are needed."""
-    if needs == (True, False) and _may_fuse(gradient, x, source):
-        if isinstance(source, str):
-            return operators.transform_gradient(gradient, x, source, *finish[1:3]), None
-        return operators.input_gradient(gradient, x, source, *finish[:3]), None
-    work, waves = _next_waves(x, source, finish)
-    of_cos, of_sin = split_pairs(gradient.to(work), finish.interleaved)
-    cos, sin = split_pairs(waves, finish.interleaved)
-    of_phase = (2.0 * math.pi) * (of_cos * cos + of_sin * sin)
-    of_x = of_frequencies = None
-    with torch.autocast(x.device.type, enabled=False):
-        if needs[0]:
-            of_x = _adjoint(of_phase, source, x.shape[-1]).to(x.dtype)
-        if needs[1] and isinstance(source, Tensor):
-            rows, points = of_phase.flatten(0, -2), x.to(work).flatten(0, -2)
-            of_frequencies = (rows.mT @ points).to(source.dtype)
-    return of_x, of_frequencies
-
-
-def _tangent(
-    x: Tensor,
-    source: Tensor | str,
-    x_tangent: Tensor | None,
-    frequency_tangent: Tensor | None,
-    finish: Finish,
-) -> Tensor:
-    """Return how features move when x and the frequencies do."""
-    work, waves = _next_waves(x, source, finish)
-    with torch.autocast(x.device.type, enabled=False):
-        of_phase = torch.zeros_like(split_pairs(waves, finish.interleaved)[0])
-        if x_tangent is not None:
-            of_phase = of_phase + _product(x_tangent.to(work), source)
-        if frequency_tangent is not None:
-            of_phase = of_phase + x.to(work) @ frequency_tangent.to(work).mT
-    of_phase = (2.0 * math.pi) * of_phase
-    return (pairs(of_phase, of_phase, finish.interleaved) * waves).to(finish.dtype)
 
 
 def _next_waves(x: Tensor, source: Tensor | str, finish: Finish) -> tuple[torch.dtype, Tensor]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import sys
 from typing import Any, TypeVar
 
@@ -16,6 +17,7 @@ from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import LAYOUTS, PRECISIONS
 from primal.torch import _hadamard, _operators
 from primal.torch import functional as F
+from primal.torch._eager import split_pairs
 from primal.torch._inputs import check_device, checked_points
 from primal.torch._layer import PrimeLayer
 from primal.torch._tables import SharedTable, frequency_table
@@ -105,14 +107,6 @@ class DynamicPrime(PrimeLayer):
         They are taken as float64 and belong to the layer like its other arguments: a pickle
         holds them, ``state_dict()`` does not. Such a layer has no spec and cannot grow. The
         options are those of the class.
-
-        Examples
-        --------
-        >>> import torch
-        >>> from primal.torch import DynamicPrime
-        >>> layer = DynamicPrime.from_frequencies(torch.tensor([[0.25, 0.0], [0.0, 0.5]]))
-        >>> layer(torch.tensor([1.0, 1.0])).int().tolist()  # a quarter turn, and a half
-        [0, -1, 1, 0]
         """
         layer = object.__new__(cls)
         layout = cls._default_layout if layout is None else layout
@@ -152,23 +146,13 @@ class DynamicPrime(PrimeLayer):
                 "learned frequencies are floats, so their bits cannot be promised: pass "
                 'precision="fast" with learnable_frequencies or learnable_scale="frequency".'
             )
-        self._table = table
-        self.amplitude: float = 1.0
+        self._table, self.amplitude = table, 1.0
+        self.d = self.in_features = table.shape[1]  # by the name of nn.Linear, too
         # Factors of the inputs, where a kernel has a scale for each.
         self._input_scales: tuple[float, ...] | None = None
         self.register_parameter("scale", None)
         self.register_parameter("frequency_shift", None)
         self._add_parameters()
-
-    @property
-    def d(self) -> int:
-        """Number of inputs."""
-        return self._table.shape[1]
-
-    @property
-    def in_features(self) -> int:
-        """d, by the name of ``nn.Linear``."""
-        return self.d
 
     @property
     def basis(self) -> Basis | None:
@@ -213,17 +197,17 @@ class DynamicPrime(PrimeLayer):
                 "more."
             )
         key = self._table.key
+        cos, sin = split_pairs(z.double(), self.layout == "interleaved")
+        phases = torch.atan2(sin, cos) / (2.0 * math.pi)
         k, skip, m = _operators.transform_columns(key) or (0, 0, 1)
-        if not self._learns_frequencies and skip == 0 and k >= m:  # there is a whole block
+        if self._learns_frequencies:
+            x = phases @ torch.linalg.pinv(self._frequencies_on(z.device)).mT
+        elif skip == 0 and k >= m:  # there is a whole block of a transform
             rows = _operators.transform_rows(key, device=z.device)
-            x = _hadamard.inverse(F.phases_of(z, self.layout), rows, d)
-            x = x if z.dtype == torch.float64 else x.float()
+            x = _hadamard.inverse(phases, rows, d)
         else:
-            if self._learns_frequencies:
-                inverse = torch.linalg.pinv(self._frequencies_on(z.device))
-            else:
-                inverse = _operators.inverse_frequencies(key, device=z.device)
-            x = F.decode_prime(z, inverse, layout=self.layout)
+            x = phases @ _operators.inverse_frequencies(key, device=z.device).mT
+        x = x if z.dtype == torch.float64 else x.float()
         if self._input_scales is not None and not self._learns_frequencies:
             x = x / self._input_scales_on(z.device).to(x.dtype)
         if self.learnable_scale in ("scalar", "input"):
@@ -279,7 +263,7 @@ class DynamicPrime(PrimeLayer):
     def _add_parameters(self) -> None:
         k, d = self._table.shape
         shapes = {"scalar": (1,), "input": (d,), "frequency": (k,)}
-        options: dict[str, Any] = {"dtype": self._dtype, "device": self._device}
+        options: dict[str, Any] = {"dtype": self.dtype, "device": self._device}
         if self.learnable_scale is not None:
             self.scale = nn.Parameter(torch.empty(shapes[self.learnable_scale], **options))
         if self.learnable_frequencies:

@@ -71,29 +71,30 @@ class PrimeFeatures(DynamicPrime):
         width: object = None,
         **options: Any,
     ) -> None:
-        if gamma is not None and lengthscale is not None:
-            raise ParameterError(
-                f"give gamma or lengthscale, one of the two, got {gamma!r} and {lengthscale!r}."
-            )
-        if lengthscale is not None and isinstance(kernel, KernelSum):
-            raise ParameterError(
-                "every part of a kernel has its own gamma, on(columns, kernel, gamma): leave out "
-                f"lengthscale={lengthscale!r:.60}."
-            )
-        if gamma is None:
-            gamma = 1.0
-            if lengthscale is not None:
-                gamma = gamma_of_length(
-                    kernel, _without_gradient(lengthscale), whole_number("d", d)
+        if lengthscale is not None:
+            if gamma is not None:
+                raise ParameterError(
+                    f"give gamma or lengthscale, one of the two, got {gamma!r} and {lengthscale!r}."
                 )
-        own: dict[str, Any] = {
-            "basis": basis,
-            "form": "pair",
-            "layout": layout,
-            "precision": precision,
-        }
-        own |= {"method": method, "width": _without_gradient(width)}
-        m = primal.maps.KernelPrime(d, even_dimension(D), kernel, _without_gradient(gamma), **own)
+            if isinstance(kernel, KernelSum):
+                raise ParameterError(
+                    "every part of a kernel has its own gamma, on(columns, kernel, gamma): leave "
+                    f"out lengthscale={lengthscale!r:.60}."
+                )
+            length = _without_gradient(lengthscale)
+            gamma = gamma_of_length(kernel, length, whole_number("d", d))
+        m = primal.maps.KernelPrime(
+            d,
+            even_dimension(D),
+            kernel,
+            1.0 if gamma is None else _without_gradient(gamma),
+            basis=basis,
+            form="pair",
+            layout=layout,
+            precision=precision,
+            method=method,
+            width=_without_gradient(width),
+        )
         self._from_map(m, **options)
 
     def _from_map(self, m: primal.maps.KernelPrime, **options: Any) -> None:

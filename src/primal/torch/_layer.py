@@ -20,7 +20,8 @@ class PrimeLayer(nn.Module):
     """A module that computes what a core map does; its tables follow from the map's spec.
 
     It has `D` outputs in an order, its `layout`. A rank of several has a part of them only:
-    `frequency_range` is the first of the map's frequencies, and the one after the last.
+    `frequency_range` is the first of the map's frequencies, and the one after the last. `dtype` is
+    the type of parameters, and of the output for integers: as made, or as cast since.
     """
 
     map_type: ClassVar[type]
@@ -44,9 +45,10 @@ class PrimeLayer(nn.Module):
             )
         nn.Module.__init__(self)
         self._spec = None if m is None else m.spec
-        self.D, self.layout, self.frequency_range = D, layout, (0, D // 2)
+        self.D = self.out_features = D  # by the name of nn.Linear, too
+        self.layout, self.frequency_range = layout, (0, D // 2)
         self._dtype_is_given = dtype is not None
-        self._dtype = self._first_dtype = output_dtype(dtype)
+        self.dtype = self._first_dtype = output_dtype(dtype)
         # An empty tensor knows the default device, and the number of a GPU.
         self._device = torch.empty(0, device=checked_device(device)).device
 
@@ -55,11 +57,6 @@ class PrimeLayer(nn.Module):
         """Return the layer of a core map of the type that `spec` names, with the same bits.
 
         The options are those of the class that say nothing about the map, such as `device`.
-
-        Raises
-        ------
-        ParameterError
-            If the map is of another type, or does what the layer cannot do.
         """
         if not isinstance(m, cls.map_type):
             raise ParameterError(
@@ -93,16 +90,6 @@ class PrimeLayer(nn.Module):
         """That of the core map: SHA-256 over its spec and its table."""
         return self.map.fingerprint
 
-    @property
-    def out_features(self) -> int:
-        """D, by the name of ``nn.Linear``."""
-        return self.D
-
-    @property
-    def dtype(self) -> torch.dtype:
-        """Type of parameters, and of the output for integers: as made, or as cast since."""
-        return self._dtype
-
     def grow(self: Layer, D: int, **options: Any) -> Layer:
         """Return the same layer with more outputs; what was learned is copied.
 
@@ -126,7 +113,7 @@ class PrimeLayer(nn.Module):
 
     def _options(self) -> dict[str, Any]:
         """Return the options of `from_map` that make such a layer."""
-        return {"device": self._device, "dtype": self._dtype}
+        return {"device": self._device, "dtype": self.dtype}
 
     def extra_repr(self) -> str:
         given = {"frequencies": "given", "D": self.D, "layout": self.layout}
@@ -142,18 +129,18 @@ class PrimeLayer(nn.Module):
 
     def _output_dtype(self, x: Tensor) -> torch.dtype:
         """Return the type of the output: that of x, unless one was given or the layer was cast."""
-        chosen = self._dtype_is_given or self._dtype != self._first_dtype
-        return self._dtype if chosen or not x.is_floating_point() else output_dtype(x.dtype)
+        chosen = self._dtype_is_given or self.dtype != self._first_dtype
+        return self.dtype if chosen or not x.is_floating_point() else output_dtype(x.dtype)
 
     def _apply(self: Layer, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Layer:
         """Follow ``.to()``, ``.half()``, ``.to_empty()`` and the like, as a parameter would."""
         super()._apply(fn, recurse)
-        like = torch.empty(0, dtype=self._dtype, device=self._device)
+        like = torch.empty(0, dtype=self.dtype, device=self._device)
         try:
             moved = fn(like)
         except NotImplementedError:  # nothing can be copied from the meta device: all is there
-            moved = fn(torch.empty(0, dtype=self._dtype, device="cpu"))
-        self._dtype, self._device = moved.dtype, moved.device
+            moved = fn(torch.empty(0, dtype=self.dtype, device="cpu"))
+        self.dtype, self._device = moved.dtype, moved.device
         return self
 
 

@@ -29,21 +29,16 @@ class PrimePositions(StaticPrime):
     D : int
         Number of columns, even: of the model for absolute codes, of a head for rotations.
     spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
-        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"log"`` and
-        ``"rotary"`` make near positions similar at sigma = 1. ``"rotary"`` has the frequencies
-        base**(-2 j / D) of standard rotary embeddings: take it for weights that were trained
-        with those. ``"raw"`` are the paper's codes.
+        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"rotary"`` has
+        the frequencies base**(-2 j / D) of standard rotary embeddings: take it for weights that
+        were trained with those.
     sigma : float, default=1.0
         Scale of the frequencies; 0.25 stretches positions four times.
     trained_length : int, optional
-        Positions of the sequences that a new model is trained with. The slowest frequency then
-        makes one turn in them and the fastest half a turn in one: beyond the trained length no
-        phase is new to the model. In place of `base`, for ``"log"``.
-    turning : float, optional
-        With `trained_length`: share of the pairs of columns that turn; the last ones stay as they
-        are (partial rotary embedding). By default three quarters.
-    start, base, frequencies
-        As in :class:`primal.StaticPrime`.
+        Positions of the sequences that a new model is trained with: beyond them no phase is new
+        to it.
+    start, base, turning, frequencies
+        As in :class:`primal.StaticPrime`; columns that do not turn are a partial rotary embedding.
     layout : {"interleaved", "block"}, default="interleaved"
         Which columns are a pair: 2 j and 2 j + 1, or j and j + D/2 ("rotate half").
     head_dim : int, optional
@@ -119,14 +114,6 @@ class PrimePositions(StaticPrime):
             See :func:`primal.turns.stretched_frequencies`.
         trained_length : int, optional
             Of the model; by default the one that these positions were made with.
-
-        Examples
-        --------
-        >>> from primal.torch import PrimePositions
-        >>> model = PrimePositions(64, spacing="rotary", base=500000.0, layout="block")
-        >>> longer = model.stretched(4.0, trained_length=8192)
-        >>> (model.frequencies / longer.frequencies)[[0, 31]].round(decimals=6).tolist()
-        [1.0, 4.0]
         """
         length = self.map.trained_length if trained_length is None else trained_length
         if length is None:
@@ -146,14 +133,22 @@ class PrimePositions(StaticPrime):
         seq_dim: int | None = None,
         offset: int | Tensor = 0,
     ) -> tuple[Tensor, Tensor]:
-        """Return queries and keys (..., head_dim) of the same positions, turned.
+        """Return queries and keys turned by their positions (rotary position embedding).
 
-        Turning the code of s by t gives the code of s + t.
+        The dot product of a query at position s and a key at position t then depends on t - s only.
+        Types and shapes stay; cosines, sines and products are float32, for float64 tensors float64.
 
         Parameters
         ----------
-        q, k, positions, seq_dim
-            See :func:`primal.torch.rotary`. By default positions are 0, ..., n - 1.
+        q, k : tensors of shape (..., head_dim)
+            One axis has the n positions, the same of both; keys may have fewer heads than queries.
+        positions : integer tensor, optional
+            By default 0, ..., n - 1. Shape (n,); or (batch, n), where batch is the first axis of q
+            and k; or one axis for each axis of q and k but the last, in their order, of their
+            length or of length 1.
+        seq_dim : int, optional
+            Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
+            when there are more axes than two, because no shape tells these apart.
         offset : int or integer tensor, default=0
             Added to all positions: the length of a key-value cache, whose keys are turned
             already. A tensor spares compiled models a compilation for each length.

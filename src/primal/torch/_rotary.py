@@ -21,61 +21,6 @@ from primal.torch._inputs import check_device, check_tensor, checked_positions, 
 _NARROW = (torch.float32, torch.bfloat16, torch.float16)
 
 
-def rotary(
-    q: Tensor,
-    k: Tensor,
-    positions: Tensor,
-    increments: Tensor,
-    *,
-    layout: str = "interleaved",
-    seq_dim: int | None = None,
-) -> tuple[Tensor, Tensor]:
-    """Return queries and keys turned by their positions (rotary position embedding).
-
-    The dot product of a query at position s and a key at position t then depends on t - s only.
-    Types and shapes stay; cosines, sines and products are float32, for float64 tensors float64.
-
-    Parameters
-    ----------
-    q, k : tensors of shape (..., D)
-        One axis has the n positions, the last one D = 2 * len(increments) columns; keys may
-        have fewer heads than queries.
-    positions : integer tensor
-        Shape (n,); or (batch, n), where batch is the first axis of q and k; or one axis for
-        each axis of q and k but the last, in their order, of their length or of length 1.
-    increments : int64 tensor of shape (D / 2,)
-        Units of 2**-64 turn; see :func:`primal.torch.functional.increment_tensor`.
-    layout : {"interleaved", "block"}, default="interleaved"
-        Which columns make a pair: 2 j and 2 j + 1, or j and j + D/2.
-    seq_dim : int, optional
-        Axis of the positions: -2 for (..., heads, n, D), -3 for (..., n, heads, D). Needed
-        when there are more axes than two, because no shape tells these apart.
-
-    Returns
-    -------
-    q, k : tensors of the types and shapes of the inputs
-
-    Examples
-    --------
-    >>> import torch
-    >>> from primal.torch import rotary
-    >>> quarter = torch.tensor([2**62])  # a quarter turn for each position
-    >>> q = k = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    >>> rotary(q, k, torch.tensor([0, 1]), quarter)[0].int().tolist()
-    [[1, 0], [0, 1]]
-    """
-    D = 2 * len(F.checked_increments(increments))
-    for name, x in (("q", q), ("k", k)):
-        _check_tensor(x)
-        if x.shape[-1:] != (D,):
-            raise ParameterError(
-                f"{name} must have {D} columns, two for each increment, got shape {_shape(x)}: "
-                "slice off columns that stay."
-            )
-    turned_q, turned_k = turned((q, k), positions, increments, layout=layout, seq_dim=seq_dim)
-    return turned_q, turned_k
-
-
 def turned(
     tensors: tuple[Tensor, ...],
     positions: Tensor,

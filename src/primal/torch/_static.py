@@ -8,6 +8,8 @@ import torch
 from torch import Tensor
 
 import primal.maps
+from primal._checks import require_memory, whole_number
+from primal.errors import DataError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._inputs import checked_points, checked_positions
@@ -78,8 +80,16 @@ class StaticPrime(PrimeLayer):
 
     def waves(self, N: int, *, offset: int = 0) -> Tensor:
         """Return the codes of positions offset, ..., offset + N - 1 (the paper's GenerateWaves)."""
-        options: dict[str, Any] = {"layout": self.layout, "dtype": self.dtype}
-        return F.static_prime_range(N, self.increments, offset=offset, **options)
+        N = whole_number("N", N)
+        if isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
+            offset = whole_number("offset", offset, least=-(2**63))
+        increments = self.increments
+        require_memory(8 * N * len(increments), f"the codes of N = {N} positions")
+        if not (-(2**63) <= offset < 2**63 and offset + N <= 2**63):
+            last = offset + N - 1
+            raise DataError(f"positions must lie in [-2**63, 2**63), got {offset} to {last}.")
+        interleaved = self.layout == "interleaved"
+        return _operators.range_codes(increments, N, offset, interleaved, self.dtype)
 
     def turns(self, t: Tensor) -> Tensor:
         """Return the phases behind codes, int64 (*t.shape, D / 2), units of 2**-64 turn."""

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import fixed_point, raised_as, real_array, whole_number
+from primal._checks import fixed_point, raised_as, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
@@ -47,19 +47,6 @@ class SharedTable:
 
     Copies of a layer share it, and a pickle holds the `key` alone, or the matrix that was given;
     then `basis` is None. Its `shape` (k, d) are the numbers of frequencies and of inputs.
-
-    Parameters
-    ----------
-    key, source, first, last
-        Given by :func:`frequency_table`; not for direct use.
-
-    Examples
-    --------
-    >>> import primal
-    >>> from primal.torch import functional as F
-    >>> table = F.frequency_table(primal.Basis("paper", 2, 3))
-    >>> table is F.frequency_table(primal.Basis("paper", 2, 3)), table.part(0, 2).shape
-    (True, (2, 2))
     """
 
     def __init__(self, key: str, source: Basis | np.ndarray, first: int, last: int) -> None:
@@ -73,7 +60,7 @@ class SharedTable:
         """Return the table of frequencies first..last-1."""
         if isinstance(self._source, Basis):
             begin = self._range[0]
-            return frequency_table(self._source, rows=(begin + first, begin + last))
+            return _basis_table(self._source, begin + first, begin + last)
         return frequency_table(self._source[first:last])
 
     @cached_property
@@ -84,11 +71,7 @@ class SharedTable:
             return FrequencyTable.from_floats(source)
         if (first, last) == (0, source.n_frequencies):
             return source.table
-        if not isinstance(source, KernelBasis):  # of fewer frequencies that would be another one
-            # Rows before are made and dropped: a shorter table is a prefix of a longer one.
-            sigma = source.sigma[:last] if isinstance(source.sigma, tuple) else source.sigma
-            source = replace(source, n_frequencies=last, sigma=sigma)
-        table = source.table
+        table = replace(source).table  # of a copy: a part does not keep the whole table
         if isinstance(table, HadamardTable):
             return table.rows(first, last)
         return FrequencyTable(
@@ -186,40 +169,34 @@ def shared_table(key: str) -> SharedTable:
     return _live.setdefault(key, SharedTable(key, from_spec(spec), *rows))
 
 
-def frequency_table(
-    source: Basis | np.ndarray | Tensor, *, rows: tuple[int, int] | None = None
-) -> SharedTable:
+def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
     """Return the table of a basis, or of a matrix of frequencies.
 
     Parameters
     ----------
     source : Basis, or ndarray or Tensor of shape (k, d)
         A matrix is in turns per unit of x, finite numbers up to 1e30, and is taken as float64.
-    rows : tuple of int, optional
-        Of a basis: the first frequency and the one after the last; all by default.
 
     Returns
     -------
-    SharedTable
+    table : SharedTable
+        The same object for the same source.
 
     Examples
     --------
     >>> import primal
     >>> from primal.torch import functional as F
-    >>> F.frequency_table(primal.Basis("paper", 2, 3)).shape
-    (3, 2)
+    >>> table = F.frequency_table(primal.Basis("paper", 2, 3))
+    >>> table is F.frequency_table(primal.Basis("paper", 2, 3)), table.shape
+    (True, (3, 2))
     """
-    if rows is not None and not isinstance(source, Basis):
-        raise ParameterError(f"rows are for a basis, got {rows!r}: slice the matrix instead.")
     if isinstance(source, Basis):
-        own = {"rows": _rows(rows, source.n_frequencies), "basis_version": BASIS_VERSION}
-        return shared_table(json.dumps(source.spec | own, sort_keys=True))
+        return _basis_table(source, 0, source.n_frequencies)
     if isinstance(source, Tensor):
         with raised_as(DataError, "the source of frequencies must be a dense tensor with values"):
             source = source.detach().double().cpu().numpy()
-    values = real_array("the source of frequencies", source).astype(
-        np.float64
-    )  # a copy: it may be changed
+    # A copy: the source may be changed.
+    values = real_array("the source of frequencies", source).astype(np.float64)
     if values.ndim != 2 or values.shape[1] == 0:
         raise DataError(
             "the source of frequencies must be a Basis, or a matrix with a row for each frequency "
@@ -237,13 +214,9 @@ def frequency_table(
     return _live.setdefault(key, SharedTable(key, values, 0, len(values)))
 
 
-def _rows(rows: tuple[int, int] | None, n: int) -> tuple[int, int]:
-    if rows is None:
-        return 0, n
-    if not isinstance(rows, (tuple, list)) or len(rows) != 2:
-        raise ParameterError(f"rows must be a first and a last frequency, got {rows!r}.")
-    first = whole_number("rows[0]", rows[0], most=n)
-    return first, whole_number("rows[1]", rows[1], least=first, most=n)
+def _basis_table(basis: Basis, first: int, last: int) -> SharedTable:
+    own = {"rows": (first, last), "basis_version": BASIS_VERSION}
+    return shared_table(json.dumps(basis.spec | own, sort_keys=True))
 
 
 def increments_key(m: StaticPrime, rows: tuple[int, int] | None = None) -> str:

@@ -169,11 +169,6 @@ def gen_prime_features(
     num_outputs : int
         Number of features, even.
 
-    Raises
-    ------
-    ParameterError
-        For another kernel, or an odd number of features.
-
     Examples
     --------
     >>> import torch

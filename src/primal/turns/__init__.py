@@ -36,7 +36,8 @@ from primal.turns._spacing import SPACINGS, spaced_increments
 from primal.turns._spacing import USUAL_BASE as USUAL_BASE
 from primal.turns._spacing import block_increments as block_increments
 from primal.turns._spacing import require_blocks as require_blocks
-from primal.turns._stretch import frequency_increments, stretched_frequencies
+from primal.turns._stretch import frequency_increments as frequency_increments
+from primal.turns._stretch import stretched_frequencies
 from primal.turns._waves import Cosine32 as Cosine32
 from primal.turns._waves import Cosine64 as Cosine64
 from primal.turns._waves import Sine32 as Sine32
@@ -46,7 +47,6 @@ from primal.turns._waves import waves
 # The other names are for rooms of this package.
 __all__ = [
     "SPACINGS",
-    "frequency_increments",
     "increments",
     "phases_to_bits",
     "phases_to_turns",

@@ -67,32 +67,23 @@ def floor_roots(
     rows = p.reshape(len(p), math.prod(p.shape[1:]))
     result = np.empty(rows.shape, dtype=np.uint64)
     step = max(1, _CHUNK // max(1, rows.shape[1]))
-    sigma_column = np.broadcast_to(np.asarray(sigma, dtype=np.float64), len(rows))[:, None]
-    log2_column = np.broadcast_to(np.asarray(log2_scale, dtype=np.int64), len(rows))[:, None]
+    sigmas = np.broadcast_to(np.asarray(sigma, dtype=np.float64), len(rows))[:, None]
+    shifts = np.broadcast_to(np.asarray(log2_scale, dtype=np.int64), len(rows))[:, None]
     for first in range(0, len(rows), step):
         block = slice(first, first + step)
-        result[block] = _floor_block(
-            rows[block].astype(np.uint64), sigma_column[block], log2_column[block]
-        )
+        head, tail, exponent = _scaled_roots(rows[block].astype(np.uint64), sigmas[block])
+        # A very large sigma needs more digits than there are behind the tail.
+        too_long = exponent + shifts[block] > 32
+        drop = np.where(too_long, 32, 32 - exponent - shifts[block]).astype(np.uint64)
+        in_tail = drop <= _U32
+        shift_in_tail = np.where(in_tail, drop, _U32)
+        from_tail = (head << (_U32 - shift_in_tail)) + (tail >> shift_in_tail)
+        from_head = head >> np.minimum(drop - np.minimum(drop, _U32), np.uint64(63))
+        result[block] = np.where(in_tail, from_tail, from_head)
+        for i, j in np.argwhere(too_long) + np.array([first, 0]):
+            value = _exact_floor(int(rows[i, j]), float(sigmas[i, 0]), int(shifts[i, 0]))
+            result[i, j] = value & (2**64 - 1)
     return result.reshape(p.shape)
-
-
-def _floor_block(p: np.ndarray, sigma: np.ndarray, log2_scale: np.ndarray) -> np.ndarray:
-    head, tail, exponent = _scaled_roots(p, sigma)
-    # A very large sigma needs more digits than there are behind the tail.
-    too_long = exponent + log2_scale > 32
-    drop = np.where(too_long, 32, 32 - exponent - log2_scale).astype(np.uint64)
-    in_tail = drop <= _U32
-    shift_in_tail = np.where(in_tail, drop, _U32)
-    from_tail = (head << (_U32 - shift_in_tail)) + (tail >> shift_in_tail)
-    from_head = head >> np.minimum(drop - np.minimum(drop, _U32), np.uint64(63))
-    result = np.where(in_tail, from_tail, from_head)
-    if too_long.any():
-        sigma, log2_scale = np.broadcast_to(sigma, p.shape), np.broadcast_to(log2_scale, p.shape)
-        for index in zip(*np.nonzero(too_long), strict=True):
-            value = _exact_floor(int(p[index]), float(sigma[index]), int(log2_scale[index]))
-            result[index] = value & (2**64 - 1)
-    return result
 
 
 def _exact_floor(p: int, sigma: float, log2_scale: int) -> int:

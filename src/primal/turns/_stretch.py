@@ -11,28 +11,14 @@ METHODS = ("yarn", "ntk", "linear")
 _YARN_TURNS = (32.0, 1.0)
 
 
-def frequency_increments(frequencies: object) -> np.ndarray:
-    """Return frequencies as the nearest increments, of two equally near ones the even one.
+def frequency_increments(frequencies: np.ndarray) -> np.ndarray:
+    """Return frequencies (k,) in turns per position as the nearest increments, uint64.
 
-    Parameters
-    ----------
-    frequencies : array_like
-        Turns per position.
-
-    Returns
-    -------
-    increments : ndarray of that shape, dtype=uint64
-        Units of 2**-64 turn per position.
-
-    Examples
-    --------
-    >>> from primal.turns import frequency_increments
-    >>> [hex(i) for i in frequency_increments([0.25, -0.25, 1e-19]).tolist()]
-    ['0x4000000000000000', '0xc000000000000000', '0x2']
+    Of two equally near ones it is the even one.
     """
-    f = np.asarray(real_array("frequencies", frequencies), dtype=np.float64)
-    units = np.rint(np.ldexp(f - np.rint(f), 64)).ravel()
-    return np.array([int(u) % 2**64 for u in units], dtype=np.uint64).reshape(f.shape)
+    f = real_array("frequencies", frequencies)  # a product with sigma may have overflowed
+    units = np.rint(np.ldexp(f - np.rint(f), 64))
+    return np.array([int(u) % 2**64 for u in units], dtype=np.uint64)
 
 
 def stretched_frequencies(
@@ -73,11 +59,12 @@ def stretched_frequencies(
     method = one_of("method", method, METHODS)
     if factor < 1.0:
         raise ParameterError(f"factor must be at least 1, got {factor}: contexts only grow.")
-    turning = int(np.count_nonzero(f))
-    f, still = (f, f[:0]) if f.ndim != 1 else (f[:turning], f[turning:])
-    if f.ndim != 1 or len(f) < 2 or still.any() or not (np.diff(f) < 0).all() or f[-1] <= 0:
+    shape, turning = f.shape, int(np.count_nonzero(f))
+    f, still = f.ravel()[:turning], f.ravel()[turning:]
+    falls = len(f) > 1 and not still.any() and (np.diff(f) < 0).all() and f[-1] > 0
+    if len(shape) != 1 or not falls:
         raise ParameterError(
-            f"frequencies must be two or more that fall and are positive, got shape {f.shape}: "
+            f"frequencies must be two or more that fall and are positive, got shape {shape}: "
             "those of raw square roots, or of positions without rotation, cannot be stretched."
         )
     j, last = np.arange(len(f)), len(f) - 1

@@ -12,7 +12,6 @@ from primal.codebooks import (
     bounds,
     codebook,
     gram_statistics,
-    optimality_ratio,
     predict_coherence,
 )
 from primal.maps import StaticPrime
@@ -122,7 +121,7 @@ def _cell_row(cell: tuple[int, int], place: int, coherences: Mapping[str, np.nda
     row: Row = {"N": N, "D": D, "welch": bounds.welch(N, D), "best_bound": bounds.best(N, D).value}
     for name, value in middle.items():
         row[f"{name}_coherence"] = value
-        row[f"{name}_ratio"] = optimality_ratio(value, N, D)
+        row[f"{name}_ratio"] = value / bounds.welch(N, D)
         row[f"{name}_excess"] = value - bounds.welch(N, D)
     row["prime_rms_over_welch"] = toeplitz_rms(StaticPrime(D).increments, [N])[0] / bounds.welch(
         N, D
@@ -141,7 +140,7 @@ def _kerdock_rows(rows: list[Row]) -> list[Row]:
         {
             "N": N,
             "D": D,
-            "kerdock_ratio": optimality_ratio(mu, N, D),
+            "kerdock_ratio": mu / bounds.welch(N, D),
             "prime_over_kerdock": float(row["prime_coherence"]) / mu,
         }
         for row in rows

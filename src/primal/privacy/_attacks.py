@@ -1,24 +1,23 @@
-"""Attacks that learn from examples, on any encoder: of rows, and of an attribute of people."""
+"""Attacks on any encoder or model: on rows, on an attribute of people, and on membership."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, raised_as, real_array, real_matrix
+from primal._checks import one_of, raised_as
 from primal._extras import require
-from primal.errors import DataError
-from primal.privacy._estimates import Estimate, Finding, median, share
+from primal.errors import DataError, ParameterError
+from primal.privacy._estimates import Estimate, Finding, auc, median, share
+from primal.privacy._inputs import Encoder, codes, labels_of, matrix
+from primal.privacy._metrics import threshold_at
 
-Encoder = Callable[[np.ndarray], Any]
 ATTACKERS = ("ridge", "network")
-# Squares of larger rows, and sums of them, may leave float64.
-_LARGEST = 1e100
 # Of the square of the largest singular value.
 _ALPHAS = 10.0 ** np.arange(-8.0, 4.0)
+_FALSE_ALARMS = 0.01
 
 
 def learned_inversion(
@@ -117,67 +116,78 @@ def attribute_inference(
     )
 
 
-def codes(encode: Encoder, rows: np.ndarray) -> np.ndarray:
-    """Return what an encoder makes of rows, as float64 of shape (n, D)."""
-    found = real_array("codes", encode(rows)).astype(np.float64)
-    if found.ndim < 2 or len(found) != len(rows) or not found.size:
-        raise DataError(
-            f"the encoder must return a code for each of {len(rows)} rows, got shape {found.shape}."
-        )
-    return found.reshape(len(rows), -1)
+def bundle_membership(encode: Encoder, X: object, others: object) -> Finding:
+    """Tell rows whose codes were summed from others of the same kind, by product with the sum.
+
+    Parameters
+    ----------
+    encode : callable
+        From rows (n, d) to codes (n, D).
+    X, others : array_like of shape (n, d) and (m, d)
+        Members of the sum, and rows that are not in it.
+
+    Returns
+    -------
+    finding : Finding
+        ``AUC``: chance that a member scores above another row, 0.5 for guessing; ``found``: share
+        of members found at one false alarm in a hundred.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import KeyedPrime, Key, bundle_membership
+    >>> X = np.random.default_rng(0).normal(size=(60, 8))
+    >>> m = KeyedPrime(Key(bytes(32), application="example"), 8, 512, 1.0)
+    >>> bundle_membership(m.features, X[:10], X[10:]).numbers["AUC"].value
+    1.0
+    """
+    rows = matrix("X", X)
+    members, rest = (codes(encode, part) for part in (rows, matrix("others", others, like=rows)))
+    bundle = members.sum(axis=0)
+    knows = f"the sum of {len(members)} codes, the encoder, and the rows in question"
+    return Finding("membership in a sum", knows, _numbers(members @ bundle, rest @ bundle))
 
 
-def matrix(name: str, value: object, like: np.ndarray | None = None) -> np.ndarray:
-    """Return rows as float64 of shape (n, d), with as many columns as those of `like`."""
-    rows = real_matrix(name, value).astype(np.float64)
-    if len(rows) < 2:
-        raise DataError(f"{name} must have at least two rows, got shape {rows.shape}.")
-    if like is not None and rows.shape[1] != like.shape[1]:
-        raise DataError(
-            f"{name} must have the columns of the other rows, {like.shape[1]}, got {rows.shape}."
-        )
-    if (largest := float(np.abs(rows).max())) > _LARGEST:
-        raise DataError(
-            f"{name} must be below {_LARGEST:g} in size, got {largest:.3g}: scale it down."
-        )
-    return rows
+def model_membership(model: Any, X: object, y: object, others: object, y_others: object) -> Finding:
+    """Tell rows that a classifier was trained on from others, by its errors on them.
 
+    Parameters
+    ----------
+    model : estimator
+        With `classes_` and `decision_function`, for instance a fitted ``PrimeRidgeClassifier``.
+    X, y : array_like of shape (n, d) and (n,)
+        Rows that the model was trained on, with labels.
+    others, y_others : array_like of shape (m, d) and (m,)
 
-def labels_of(name: str, values: object, n: int, rows: str = "X") -> np.ndarray:
-    """Return labels of n rows, those of the argument `rows`, as an array."""
-    with raised_as(DataError, f"{name} must be labels"):
-        labels = np.asarray(values)
-        np.unique(labels)
-    if labels.shape != (n,):
-        raise DataError(
-            f"{name} must be one label for each of {n} rows of {rows}, got shape {labels.shape}."
-        )
-    return labels
+    Returns
+    -------
+    finding : Finding
+        As of :func:`bundle_membership`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from primal.privacy import model_membership
+    >>> from primal.sklearn import PrimeRidgeClassifier
+    >>> X = np.random.default_rng(0).normal(size=(80, 4))
+    >>> y = np.arange(80) % 2  # noise: what the model knows, it learned by heart
+    >>> model = PrimeRidgeClassifier(256, alpha=1e-6).fit(X[:40], y[:40])
+    >>> model_membership(model, X[:40], y[:40], X[40:], y[40:]).numbers["AUC"].value
+    1.0
+    """
+    given = (("X", X, "y", y), ("others", others, "y_others", y_others))
+    scores = [
+        _fit_of(model, rows := matrix(name, some), labels_of(what, labels, len(rows), name))
+        for name, some, what, labels in given
+    ]
+    knows = "the model, and rows in question with their labels"
+    return Finding("membership in training", knows, _numbers(*scores))
 
 
 def relative_errors(guess: np.ndarray, rows: np.ndarray, center: np.ndarray) -> np.ndarray:
     """Return the distance of each guess, over that of a guess that is always the center."""
     nothing = np.linalg.norm(rows - center, axis=1)
     return np.linalg.norm(guess - rows, axis=1) / np.where(nothing > 0.0, nothing, 1.0)
-
-
-def _network(Z: np.ndarray, wanted: np.ndarray, Z_new: np.ndarray) -> np.ndarray:
-    neural = require("sklearn.neural_network", 'attacker="network"')
-    scale = np.where((spread := Z.std(axis=0)) > 0.0, spread, 1.0)
-    # Not stopped early: its score, a mean of R**2, is meaningless where a target hardly varies.
-    net = neural.MLPRegressor(
-        hidden_layer_sizes=(256, 128),
-        alpha=0.01,
-        batch_size=min(32, len(Z)),
-        max_iter=max(20, 64_000 // len(Z)),  # about 2,000 steps
-        random_state=0,
-        tol=1e-5,
-    )
-    ignored = require("sklearn.exceptions", 'attacker="network"').ConvergenceWarning
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ignored)  # what it has learned by then is its answer
-        net.fit((Z - Z.mean(axis=0)) / scale, wanted)
-    return net.predict((Z_new - Z.mean(axis=0)) / scale)
 
 
 def ridge_answers(Z: np.ndarray, Y: np.ndarray, Z_new: np.ndarray) -> np.ndarray:
@@ -200,3 +210,39 @@ def ridge_answers(Z: np.ndarray, Y: np.ndarray, Z_new: np.ndarray) -> np.ndarray
             best, least = shrink, error
     coef = vt.T @ ((best / s)[:, None] * along)  # s > 0: others are not kept
     return (Z_new - center) @ coef + intercept
+
+
+def _network(Z: np.ndarray, wanted: np.ndarray, Z_new: np.ndarray) -> np.ndarray:
+    neural = require("sklearn.neural_network", 'attacker="network"')
+    scale = np.where((spread := Z.std(axis=0)) > 0.0, spread, 1.0)
+    # Not stopped early: its score, a mean of R**2, is meaningless where a target hardly varies.
+    net = neural.MLPRegressor(
+        hidden_layer_sizes=(256, 128),
+        alpha=0.01,
+        batch_size=min(32, len(Z)),
+        max_iter=max(20, 64_000 // len(Z)),  # about 2,000 steps
+        random_state=0,
+        tol=1e-5,
+    )
+    ignored = require("sklearn.exceptions", 'attacker="network"').ConvergenceWarning
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ignored)  # what it has learned by then is its answer
+        net.fit((Z - Z.mean(axis=0)) / scale, wanted)
+    return net.predict((Z_new - Z.mean(axis=0)) / scale)
+
+
+def _fit_of(model: Any, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return minus the squared distance of a model's answers from the labels."""
+    with raised_as(ParameterError, "model must be a fitted classifier with a decision_function"):
+        wanted = labels[:, None] == np.asarray(model.classes_)
+        answers = np.asarray(model.decision_function(rows), dtype=np.float64)
+    if answers.ndim == 1:  # of two classes, the difference
+        answers = np.stack([-answers, answers], axis=1) / 2.0 + 0.5
+    if answers.shape != wanted.shape:
+        raise DataError(f"the model gives {answers.shape} answers for {wanted.shape} labels.")
+    return -np.square(answers - wanted).sum(axis=1)
+
+
+def _numbers(members: np.ndarray, others: np.ndarray) -> dict[str, Estimate]:
+    threshold = threshold_at(others, _FALSE_ALARMS)
+    return {"AUC": auc(members, others), "found": share(members >= threshold)}
