@@ -11,7 +11,16 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pipeline_helpers import OPTIONS, Stop, arrow_file, encode, merged, points, stop_after
+from pipeline_helpers import (
+    OPTIONS,
+    Stop,
+    arrow_file,
+    contents,
+    encode,
+    merged,
+    points,
+    stop_after,
+)
 
 from primal import PrimalError, pipeline
 from primal.decoding import Box
@@ -137,6 +146,23 @@ class TestChangedThings:
         beside(out, "manifest.json").write_text(json.dumps(manifest))
         with pytest.raises(SpecError, match="3 numbers, and the columns are 'codebook'"):
             pipeline.decode(out, tmp_path / "back.npy")
+
+    @pytest.mark.parametrize("name", ["out", "out.npy"])
+    @pytest.mark.parametrize("change", [{"spec": {"turning": 3}}, {"fingerprint": "00"}, {"a": 1}])
+    def test_a_request_that_says_more_is_another(self, tmp_path, name, change):
+        np.save(tmp_path / "in.npy", points(64))
+        out = tmp_path / name
+        encode(tmp_path / "in.npy", out, **OPTIONS)
+        path = out / "_primal.json" if name == "out" else beside(out, "manifest.json")
+        manifest = json.loads(path.read_text())
+        for key, value in change.items():
+            old = manifest["request"].get(key)
+            manifest["request"][key] = old | value if isinstance(value, dict) else value
+        path.write_text(json.dumps(manifest))
+        before = contents(tmp_path)
+        with pytest.raises(ParameterError, match=r"(turning = 3|fingerprint = '00'|a = 1) there"):
+            encode(tmp_path / "in.npy", out, **OPTIONS)
+        assert contents(tmp_path) == before
 
     def test_side_files_match_no_pattern(self, tmp_path):
         (tmp_path / "in.csv").write_text("x\n1\nabc\n2\n")
@@ -272,6 +298,38 @@ class TestNames:
             with pytest.raises(DataError, match="cannot be read"):
                 encode(source, tmp_path / "out.npy", **OPTIONS)
 
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("a" * 300, "cannot be an output: File name too long"),
+            ("a" * 300 + ".npy", "cannot be an output: File name too long"),
+            ("a\udcff.npy", "cannot be an output: .*surrogates not allowed"),
+            ("loop", "cannot be an output: Too many levels"),
+            ("file", "is a file, and a name without suffix is that of a folder"),
+            ("file/out", "cannot be an output: Not a directory"),
+        ],
+    )
+    def test_names_that_no_output_has(self, tmp_path, name, said):
+        np.save(tmp_path / "in.npy", points(64))
+        encode(tmp_path / "in.npy", tmp_path / "features", **OPTIONS)
+        (tmp_path / "file").write_text("precious")
+        (tmp_path / "loop").symlink_to("loop")
+        before = contents(tmp_path)
+        for make in (
+            lambda out: encode(tmp_path / "in.npy", out, **OPTIONS),
+            lambda out: pipeline.decode(tmp_path / "features", out),
+            lambda out: pipeline.merge(tmp_path / "features", out),
+        ):
+            with pytest.raises(ParameterError, match=said):
+                make(tmp_path / name)
+        assert contents(tmp_path) == before
+
+    def test_a_npy_file_of_somebody_else(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(64))
+        for verb in (pipeline.inspect, pipeline.load_index):
+            with pytest.raises(DataError, match=r"in\.npy was not made by primal: .* is missing"):
+                verb(tmp_path / "in.npy")
+
 
 class TestOptions:
     @pytest.fixture
@@ -302,6 +360,7 @@ class TestOptions:
             ({"shard": "0/7"}, r"a pair \(i, n\)"),
             ({"columns": 3}, "a name or a list of names"),
             ({"keep": [1]}, "a name or a list of names"),
+            ({"engine": pipeline.Local(device="cuda")}, r"pass Local\(layer=..., device='cuda'\)"),
         ],
     )
     def test_wrong_ones_are_reported(self, source, tmp_path, more, said):

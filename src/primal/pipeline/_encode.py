@@ -237,11 +237,11 @@ def merge(
     callback("progress", progress)
     if not folder.is_dir():
         raise DataError(f"{src} is no folder of parts: name the one that the shards wrote into.")
-    record, paths = open_output(folder, None if dst is None else file_path("dst", dst))
+    target, work_folder = (folder, folder) if dst is None else places(dst)
+    record, paths = open_output(folder, target)
     recipe = Recipe.from_json(record.about)
     if dst is None:
         return _report(folder, recipe.map, record, record.rows, True)
-    target, work_folder = places(dst)
     if work_folder == target:
         raise ParameterError(
             f"the folder is complete as it is; {dst} must end in .parquet or .npy."

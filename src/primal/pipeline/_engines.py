@@ -107,9 +107,10 @@ def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
     gpus = engine.num_gpus if isinstance(engine, Ray) else 0
     if not isinstance(gpus, (int, float)) or not 0 <= gpus < math.inf:
         raise ParameterError(f"num_gpus of engine must be a number, 0 or more, got {gpus!r}.")
-    if gpus and engine.layer is None:
+    if engine.layer is None and engine.device != "cpu":
+        given = f"num_gpus={gpus}" if gpus else f"device={engine.device!r}"
         raise ParameterError(
-            "num_gpus is for workers with a layer: pass Ray(layer=..., num_gpus=1)."
+            f"{given} is for work with a layer: pass {type(engine).__name__}(layer=..., {given})."
         )
     if engine.layer is not None:
         if not (callable(engine.layer) and hasattr(engine.layer, "to")):

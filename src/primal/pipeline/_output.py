@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,15 +57,28 @@ _LOCK_SECONDS = 10.0
 
 def places(dst: object) -> tuple[Path, Path]:
     """Return an output, and the folder of its parts, which for one file is there for a while."""
-    path = file_path("dst", dst)
+    path, is_folder = file_path("dst", dst), None
+    try:
+        str(path).encode()  # Arrow takes no other names
+        is_folder = stat.S_ISDIR(path.stat().st_mode)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ParameterError(f"{dst!r:.200} cannot be an output: {reason}.") from None
     if path.suffix in (".parquet", ".npy"):
-        if path.is_dir():
+        if is_folder:
             raise ParameterError(f"{dst} is a folder: choose another name for one file.")
         return path, beside(path, "primal-part")
-    if path.suffix and not (str(dst).endswith(os.sep) or path.is_dir()):
+    if path.suffix and not (is_folder or str(dst).endswith(os.sep)):
         raise ParameterError(
             f"the output must end in .parquet or .npy, or have no suffix to be a folder of parts, "
             f"got {path.name!r}."
+        )
+    if is_folder is False:
+        raise ParameterError(
+            f"{dst} is a file, and a name without suffix is that of a folder of parts: choose "
+            "another name, or end it in .parquet or .npy."
         )
     return path, path
 
@@ -175,16 +189,17 @@ class PartFolder:
 
 def reject_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:
     """Raise ParameterError if an output was made by another request, and say what differs."""
-    # Fields of the map stand beside the others, and its fingerprint follows from them.
-    spec = there.get("spec")
-    old = there | spec if isinstance(spec, dict) else there
-    new = request | request.get("spec", {})
+    # Fields of the map stand beside the others; its fingerprint follows from them.
+    old, new = (
+        one | spec if isinstance(spec := one.get("spec"), dict) else one for one in (there, request)
+    )
+    names = [name for name in sorted({*old, *new} - {"spec"}) if old.get(name) != new.get(name)]
     differing = [
         "the input files changed"
         if name == "inputs"
-        else f"{name} = {old.get(name)!r:.60} there, {new[name]!r:.60} asked"
-        for name in sorted(new)
-        if old.get(name) != new[name] and name not in ("spec", "fingerprint")
+        else f"{name} = {old.get(name)!r:.60} there, {new.get(name)!r:.60} asked"
+        for name in names
+        if name != "fingerprint" or len(names) == 1
     ]
     if differing:
         raise ParameterError(
