@@ -324,6 +324,19 @@ class TestNames:
                 make(tmp_path / name)
         assert contents(tmp_path) == before
 
+    @pytest.mark.parametrize("name", ["back", "back.parquet", "back.npy"])
+    def test_an_output_of_decode_has_no_features(self, tmp_path, name):
+        np.save(tmp_path / "in.npy", points(64))
+        encode(tmp_path / "in.npy", tmp_path / "out", **(OPTIONS | {"sigma": 0.01}))
+        pipeline.decode(tmp_path / "out", tmp_path / name)
+        for verb in (
+            pipeline.inspect,
+            pipeline.load_index,
+            lambda path: pipeline.decode(path, tmp_path / "again.npy"),
+        ):
+            with pytest.raises(SpecError, match="this holds decoded rows: name what encode wrote"):
+                verb(tmp_path / name)
+
     def test_a_npy_file_of_somebody_else(self, tmp_path):
         np.save(tmp_path / "in.npy", points(64))
         for verb in (pipeline.inspect, pipeline.load_index):

@@ -78,6 +78,8 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Recipe:
+        if "decode" in values:
+            raise SpecError("this holds decoded rows: name what encode wrote, with features in it.")
         with raised_as(SpecError, "the description of the map is damaged"):
             m, columns, keep = from_spec(values["spec"]), values["columns"], values["keep"]
             if len(columns) not in (1, m.d):
