@@ -1,6 +1,8 @@
 """Moments, names and options that a careful enemy would choose."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 
@@ -220,6 +222,51 @@ class TestChangedThings:
         assert not list(tmp_path.glob("*primal-part"))
 
 
+class TestFoldersOfInputs:
+    """No file of a folder is left out in silence."""
+
+    @pytest.fixture
+    def data(self, tmp_path):
+        for name in ("data/a/1.npy", "data/b/2.npy", "elsewhere/3.npy"):
+            (tmp_path / name).parent.mkdir(parents=True)
+            np.save(tmp_path / name, points(16))
+        return tmp_path / "data"
+
+    def test_linked_folders_are_read(self, data):
+        (data / "c").symlink_to(data.parent / "elsewhere")
+        assert encode(data, data.parent / "out", **OPTIONS).rows == 48
+        assert encode(f"{data}/**/*.npy", data.parent / "same", **OPTIONS).rows == 48
+
+    @pytest.mark.parametrize("target", [".", "a", "b"])
+    def test_a_folder_within_itself_is_refused(self, data, target):
+        (data / "a" / "loop").symlink_to(data / target)
+        (data / "b" / "a").symlink_to(data / "a")
+        with pytest.raises(DataError, match=r"(loop|a) is a link to a folder that it lies in"):
+            encode(data, data.parent / "out", **OPTIONS)
+
+    @pytest.mark.parametrize("kind", ["dangling", "pipe"])
+    def test_names_without_a_file_are_refused(self, data, kind):
+        if kind == "pipe":
+            os.mkfifo(data / "4.npy")
+        else:
+            (data / "4.npy").symlink_to("nowhere.npy")
+        for source in (data, f"{data}/**/*.npy"):
+            with pytest.raises(DataError, match=r"4\.npy (cannot be read|is not a plain file)"):
+                encode(source, data.parent / "out", **OPTIONS)
+
+    def test_a_folder_that_cannot_be_listed_is_refused(self, data, monkeypatch):
+        listed = os.scandir
+
+        def scandir(path):
+            if str(path).endswith("b"):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return listed(path)
+
+        monkeypatch.setattr(os, "scandir", scandir)
+        with pytest.raises(DataError, match="b cannot be read: Permission denied"):
+            encode(data, data.parent / "out", **OPTIONS)
+
+
 class TestTheSystemFails:
     @pytest.mark.parametrize("failure", [OSError(5, "Input/output error"), MemoryError()])
     @pytest.mark.parametrize("on_error", ["raise", "skip"])
@@ -301,12 +348,12 @@ class TestNames:
     @pytest.mark.parametrize(
         ("name", "said"),
         [
-            ("a" * 300, "cannot be an output: File name too long"),
-            ("a" * 300 + ".npy", "cannot be an output: File name too long"),
-            ("a\udcff.npy", "cannot be an output: .*surrogates not allowed"),
-            ("loop", "cannot be an output: Too many levels"),
+            ("a" * 300, "cannot be written: File name too long"),
+            ("a" * 300 + ".npy", "cannot be written: File name too long"),
+            ("a\udcff.npy", "cannot be written: .*surrogates not allowed"),
+            ("loop", "cannot be written: Too many levels"),
             ("file", "is a file, and a name without suffix is that of a folder"),
-            ("file/out", "cannot be an output: Not a directory"),
+            ("file/out", "cannot be written: Not a directory"),
         ],
     )
     def test_names_that_no_output_has(self, tmp_path, name, said):

@@ -65,7 +65,9 @@ def places(dst: object) -> tuple[Path, Path]:
         pass
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ParameterError(f"{dst!r:.200} cannot be an output: {reason}.") from None
+        raise ParameterError(
+            f"{str(dst)!r:.200} cannot be written: {reason}. Choose another name."
+        ) from None
     if path.suffix in (".parquet", ".npy"):
         if is_folder:
             raise ParameterError(f"{dst} is a folder: choose another name for one file.")
