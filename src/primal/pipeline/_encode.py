@@ -19,10 +19,10 @@ from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import FLOATS, EncodeJob, Recipe
 from primal.pipeline._output import (
     MANIFEST,
-    PartFolder,
     Progress,
     finished,
     open_output,
+    part_folder,
     places,
     write_one_file,
 )
@@ -252,7 +252,7 @@ def merge(
         # As it was written: Arrow's reader names some inner fields otherwise.
         written = base64.b64decode(pq.read_metadata(paths[0]).metadata[b"ARROW:schema"])
         schema = pa.ipc.read_schema(pa.py_buffer(written))
-        with PartFolder(work_folder, request) as work:
+        with part_folder(work_folder, request) as work:
             write_one_file(target, folder, record, schema, request, recipe.npy_rows, progress)
             work.remove()
     return _report(target, recipe.map, done or record, 0, done is not None)

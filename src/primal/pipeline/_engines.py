@@ -30,9 +30,9 @@ from primal.pipeline._inputs import check_unchanged, resumable
 from primal.pipeline._job import FLOATS, Job, Recipe
 from primal.pipeline._output import (
     MANIFEST,
-    PartFolder,
     Progress,
     finished,
+    part_folder,
     part_keys,
     part_record,
     write_one_file,
@@ -145,10 +145,10 @@ def make_parts(
         record = finished(target, request, overwrite)
         if record is not None:
             if folder.is_dir():  # of a run that was killed at its very end
-                with contextlib.suppress(PrimalError), PartFolder(folder, request) as left:
+                with contextlib.suppress(PrimalError), part_folder(folder, request) as left:
                     left.remove()
             return record, 0, True
-    with PartFolder(folder, request, shard[1] > 1, overwrite) as parts:
+    with part_folder(folder, request, shard[1] > 1, overwrite) as parts:
         spans, total = job.blocks.spans(shard)
         ranges = {span.file: (span.first, span.last or 2**62) for span in spans}
         records = {}
