@@ -371,6 +371,14 @@ class TestNames:
                 make(tmp_path / name)
         assert contents(tmp_path) == before
 
+    @pytest.mark.parametrize("name", ["out", "out.npy", "out.parquet"])
+    def test_a_pipe_stays(self, tmp_path, name):
+        np.save(tmp_path / "in.npy", points(64))
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ParameterError, match="choose another name"):
+            encode(tmp_path / "in.npy", tmp_path / name, overwrite=True, **OPTIONS)
+        assert (tmp_path / name).is_fifo()
+
     @pytest.mark.parametrize("name", ["back", "back.parquet", "back.npy"])
     def test_an_output_of_decode_has_no_features(self, tmp_path, name):
         np.save(tmp_path / "in.npy", points(64))

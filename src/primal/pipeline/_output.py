@@ -57,10 +57,10 @@ _LOCK_SECONDS = 10.0
 
 def places(dst: object) -> tuple[Path, Path]:
     """Return an output, and the folder of its parts, which for one file is there for a while."""
-    path, is_folder = file_path("dst", dst), None
+    path, mode = file_path("dst", dst), None
     try:
         str(path).encode()  # Arrow takes no other names
-        is_folder = stat.S_ISDIR(path.stat().st_mode)
+        mode = path.stat().st_mode
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as error:
@@ -68,16 +68,18 @@ def places(dst: object) -> tuple[Path, Path]:
         raise ParameterError(
             f"{str(dst)!r:.200} cannot be written: {reason}. Choose another name."
         ) from None
+    is_folder = mode is not None and stat.S_ISDIR(mode)
     if path.suffix in (".parquet", ".npy"):
-        if is_folder:
-            raise ParameterError(f"{dst} is a folder: choose another name for one file.")
+        if mode is not None and not stat.S_ISREG(mode):
+            kind = "a folder" if is_folder else "no regular file"
+            raise ParameterError(f"{dst} is {kind}: choose another name for one file.")
         return path, beside(path, "primal-part")
     if path.suffix and not (is_folder or str(dst).endswith(os.sep)):
         raise ParameterError(
             f"the output must end in .parquet or .npy, or have no suffix to be a folder of parts, "
             f"got {path.name!r}."
         )
-    if is_folder is False:
+    if mode is not None and not is_folder:
         raise ParameterError(
             f"{dst} is a file, and a name without suffix is that of a folder of parts: choose "
             "another name, or end it in .parquet or .npy."
