@@ -71,7 +71,7 @@ class KernelBasis(Basis):
     def nodes(self) -> Nodes:
         return _nodes(self.name, self.kernel, self.d, self.n_frequencies, self.widths)
 
-    @property
+    @cached_property
     def predicted_error(self) -> float | None:
         """Of the kernel matrix, relative, for Gaussian data of these widths."""
         if self.name != "spectral":

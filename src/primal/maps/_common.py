@@ -64,6 +64,13 @@ def plain(value: Any) -> Any:
 class SpecMap:
     """A map that is what its `_fields` say, from which `_from_spec` makes it again."""
 
+    _public: type[SpecMap]  # the class that a spec names: a subclass of a user is one of its maps
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        if SpecMap in cls.__bases__:
+            cls._public = cls
+
     def _fields(self) -> dict[str, Any]:
         raise NotImplementedError
 
@@ -75,13 +82,13 @@ class SpecMap:
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
         fields = {name: plain(value) for name, value in self._fields().items()}
-        return make_spec(type(self).__name__, **fields)
+        return make_spec(self._public.__name__, **fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._from_spec, (self._fields(),)  # without the table of frequencies
 
     def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._fields() == other._fields()
+        return isinstance(other, self._public) and self._fields() == other._fields()
 
     def __hash__(self) -> int:
         return hash(tuple(self._fields().items()))

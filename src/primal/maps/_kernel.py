@@ -396,8 +396,10 @@ class KernelPrime(SpecMap):
         amplitude = given.pop("amplitude")
         made = cls(**given)
         if amplitude is not None:
-            # A feature is at most the length of its row, amplitude * sqrt(D / 2), weighted or not.
-            largest = LARGEST_AMPLITUDE / math.sqrt(made.D)
+            # A feature is at most the length of its row: amplitude * sqrt(D / 2), weighted or not,
+            # times the root of the kernel at 0.
+            terms = made.kernel.terms if isinstance(made.kernel, KernelSum) else ((1.0, ()),)
+            largest = LARGEST_AMPLITUDE / math.sqrt(made.D * sum(scale for scale, _ in terms))
             made._amplitude = real_number("amplitude", amplitude, above=0.0, below=largest)
         return made
 

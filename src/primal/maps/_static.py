@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, overload
 
@@ -118,6 +119,12 @@ class StaticPrime(SpecMap):
                     f"base, trained_length and turning, got shape {f.shape} and {others}."
                 )
             self._frequencies, self._spacing = tuple(f.tolist()), GIVEN
+            largest = max(map(abs, self._frequencies))
+            if not math.isfinite(self._sigma * largest):
+                raise ParameterError(
+                    f"sigma times a frequency is beyond float64, {self._sigma!r} times {largest!r}: "
+                    "lower sigma."
+                )
         options = (other_base, trained_length, turning)
         if self._spacing in GRIDS or any(value is not None for value in options):
             _ = self.increments  # checks what goes together
