@@ -37,6 +37,11 @@ def output_dtype(dtype: object) -> np.dtype:
     return np.dtype(one_of("dtype", name, DTYPES))
 
 
+def apart(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Return x, copied if its memory is that of the output, which is written block by block."""
+    return x.copy() if np.may_share_memory(x, out) else x
+
+
 def normalized(rows: np.ndarray) -> np.ndarray:
     """Return rows of mean 0 and variance 1; constant rows become 0.
 

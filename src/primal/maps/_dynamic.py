@@ -38,6 +38,7 @@ from primal.maps._common import (
     LAYOUTS,
     PRECISIONS,
     SpecMap,
+    apart,
     blocks,
     normalized,
     output_dtype,
@@ -180,6 +181,7 @@ class DynamicPrime(SpecMap):
                 PhaseWrapWarning,
                 stacklevel=2,
             )
+        rows = apart(rows, target)
         self._write_features(rows, target.reshape(-1, self.D), Finish(self._layout))
         return target
 

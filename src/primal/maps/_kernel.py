@@ -30,6 +30,7 @@ from primal.maps._common import (
     LAYOUTS,
     PRECISIONS,
     SpecMap,
+    apart,
     blocks,
     output_dtype,
     read_only,
@@ -240,7 +241,7 @@ class KernelPrime(SpecMap):
         """
         array = real_array("x", x, last=self.d)
         target = output_array(out, (*array.shape[:-1], self.D), output_dtype(dtype))
-        rows, flat = array.reshape(-1, self.d), target.reshape(-1, self.D)
+        rows, flat = apart(array, target).reshape(-1, self.d), target.reshape(-1, self.D)
         finish = Finish(self._layout, self.amplitudes) if self.is_weighted else self.finish
         if self.input_scales is None:
             self.map.write_features(rows, flat, finish)

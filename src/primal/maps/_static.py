@@ -23,7 +23,7 @@ from primal._specs import spec_digest, spec_fields
 from primal.decoding import PositionDecoder, have_phases, phases_of, position_decoder
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.maps._common import LAYOUTS, SpecMap, blocks, output_dtype, read_only
+from primal.maps._common import LAYOUTS, SpecMap, apart, blocks, output_dtype, read_only
 from primal.turns import (
     GRIDS,
     LARGEST_COUNT,
@@ -122,8 +122,8 @@ class StaticPrime(SpecMap):
             largest = max(map(abs, self._frequencies))
             if not math.isfinite(self._sigma * largest):
                 raise ParameterError(
-                    f"sigma times a frequency is beyond float64, {self._sigma!r} times {largest!r}: "
-                    "lower sigma."
+                    f"sigma times a frequency is beyond float64, {self._sigma!r} times "
+                    f"{largest!r}: lower sigma."
                 )
         options = (other_base, trained_length, turning)
         if self._spacing in GRIDS or any(value is not None for value in options):
@@ -203,7 +203,7 @@ class StaticPrime(SpecMap):
         """
         array = positions(t, "t")
         target = output_array(out, (*array.shape, self._D), output_dtype(dtype))
-        steps, flat = array.reshape(-1), target.reshape(-1, self._D)
+        steps, flat = apart(array, target).reshape(-1), target.reshape(-1, self._D)
         chosen = engine(n_phases=len(steps) * self._D // 2)
         for rows in blocks(len(steps), 1):
             wrapped = np.ascontiguousarray(steps[rows]).astype(np.uint64)
