@@ -82,3 +82,15 @@ def test_numbers_beyond_the_range_with_a_gamma_for_each_input(size):
     m = primal.KernelPrime(3, 16, gamma=[1.0, 2.0, 1e160])
     with pytest.raises(DataError, match=r"^rows 0 to 19 of x, times m\.input_scales"):
         m.encode(size * X)
+
+
+@pytest.mark.parametrize("method", ["lattice", "spectral", "descent"])
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [("widths", [1e-300, 1e-300]), ("widths", [1.0, 1e300]), ("widths", [1.0]), ("sigma", 1e300)],
+)
+def test_a_basis_is_made_for_widths_and_scales_in_range(method, field, wrong):
+    spec = primal.KernelPrime(2, 64, method=method).basis.spec
+    assert primal.from_spec(spec).spec == spec
+    with pytest.raises(ParameterError, match=rf"^{field}"):
+        primal.from_spec(spec | {field: wrong})

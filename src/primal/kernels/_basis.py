@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, require_memory, whole_number
+from primal._checks import one_of, positive_scale, require_memory, scales, whole_number
 from primal._lazy import cached_property
 from primal._specs import make_spec, spec_digest, spec_fields
 from primal.bases import Basis, FrequencyTable
@@ -24,7 +24,13 @@ from primal.kernels._design import (
     spectral_error,
     spectral_nodes,
 )
-from primal.kernels._kernel import KERNELS, resolved_basis, start_frequencies
+from primal.kernels._kernel import (
+    KERNELS,
+    WIDTH_RANGE,
+    numbers,
+    resolved_basis,
+    start_frequencies,
+)
 from primal.kernels._parts import KernelSum, as_kernel, checked_sum
 
 METHODS = ("growable", "lattice", "descent", "spectral", "auto")
@@ -32,6 +38,7 @@ COMPOSED = "composed"  # of a kernel that is made of parts
 _DESIGNS = ("lattice", "descent", "spectral", COMPOSED)
 _MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "descent": 64, "spectral": MOST_LATTICE_INPUTS}
 _MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11, "spectral": 1 << 16, COMPOSED: 1 << 12}
+_ANY_WIDTH = (1e-100, 1e100)  # in units of x: parts bring them into the range of designs
 _FIELDS = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
 
 
@@ -58,14 +65,17 @@ class KernelBasis(Basis):
         kernel = as_kernel(self.kernel)
         one_of("method", self.name, _DESIGNS)
         d, k = whole_number("d", self.d, least=1), whole_number("n_frequencies", self.n_frequencies)
-        widths = tuple(positive_scale("widths", width) for width in self.widths)
         reason = obstacle(self.name, kernel, d, 2 * k)
-        if reason or len(widths) not in (d, 0 if self.name == COMPOSED else d):
-            raise ParameterError(reason or f"widths must have {d} values, got {len(widths)}.")
+        if reason:
+            raise ParameterError(reason)
+        widths = self.widths
+        if self.name != COMPOSED or np.size(widths):
+            limits = _ANY_WIDTH if self.name == COMPOSED else WIDTH_RANGE
+            widths = np.broadcast_to(numbers("widths", widths, d, limits), d).tolist()
         require_memory(64 * k * (d + min(k, 1 << 11)), f"a design of {k} frequencies")
         object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "widths", widths)
-        object.__setattr__(self, "sigma", positive_scale("sigma", self.sigma))
+        object.__setattr__(self, "widths", tuple(widths))
+        object.__setattr__(self, "sigma", scales(positive_scale("sigma", self.sigma), k))
 
     @property
     def nodes(self) -> Nodes:
