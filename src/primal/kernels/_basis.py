@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
 from primal._checks import one_of, positive_scale, require_memory, scales, whole_number
 from primal._lazy import cached_property
-from primal._specs import make_spec, spec_digest, spec_fields
+from primal._specs import spec_digest
 from primal.bases import Basis, FrequencyTable
 from primal.errors import ParameterError
 from primal.kernels._composed import MOST_LATTICE_INPUTS, composed_nodes
@@ -39,7 +37,6 @@ _DESIGNS = ("lattice", "descent", "spectral", COMPOSED)
 _MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "descent": 64, "spectral": MOST_LATTICE_INPUTS}
 _MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11, "spectral": 1 << 16, COMPOSED: 1 << 12}
 _ANY_WIDTH = (1e-100, 1e100)  # in units of x: parts bring them into the range of designs
-_FIELDS = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
 
 
 @dataclass(frozen=True)
@@ -60,6 +57,7 @@ class KernelBasis(Basis):
 
     kernel: str | KernelSum = "rbf"
     widths: tuple[float, ...] = ()
+    _names = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
 
     def __post_init__(self) -> None:
         kernel = as_kernel(self.kernel)
@@ -103,20 +101,6 @@ class KernelBasis(Basis):
     @cached_property
     def table(self) -> FrequencyTable:
         return FrequencyTable.from_floats(np.multiply(self.sigma, self.nodes.frequencies))
-
-    @property
-    def spec(self) -> dict[str, object]:
-        fields = {name: getattr(self, name) for name in _FIELDS} | {"widths": list(self.widths)}
-        if isinstance(self.kernel, KernelSum):
-            fields["kernel"] = self.kernel.spec
-        return make_spec("KernelBasis", **fields)
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> KernelBasis:
-        return cls(**spec_fields("KernelBasis", fields, _FIELDS))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return KernelBasis._from_spec, ({name: getattr(self, name) for name in _FIELDS},)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -19,7 +19,7 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import cached_property
-from primal._specs import spec_digest, spec_fields
+from primal._specs import Specified, spec_digest, spec_fields
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
 from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
@@ -29,7 +29,6 @@ from primal.maps._common import (
     LARGEST_AMPLITUDE,
     LAYOUTS,
     PRECISIONS,
-    SpecMap,
     apart,
     blocks,
     output_dtype,
@@ -49,7 +48,7 @@ _FIELDS = (
 _DESIGN_FIELDS = ("method", "width")
 
 
-class KernelPrime(SpecMap):
+class KernelPrime(Specified):
     """Map vectors of d numbers to D features whose inner products approximate a kernel.
 
     The phases are those of a :class:`DynamicPrime` whose frequencies follow the law of the kernel

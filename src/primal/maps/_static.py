@@ -19,11 +19,11 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import cached_property
-from primal._specs import spec_digest, spec_fields
+from primal._specs import Specified, spec_digest, spec_fields
 from primal.decoding import PositionDecoder, have_phases, phases_of, position_decoder
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.maps._common import LAYOUTS, SpecMap, apart, blocks, output_dtype, read_only
+from primal.maps._common import LAYOUTS, apart, blocks, output_dtype, read_only
 from primal.turns import (
     GRIDS,
     LARGEST_COUNT,
@@ -47,7 +47,7 @@ _LARGEST_PLAIN_SCAN = 1 << 20
 _LARGEST_SCAN = 1 << 24
 
 
-class StaticPrime(SpecMap):
+class StaticPrime(Specified):
     """Give every integer position t a code of D cosines and sines of t * sigma * sqrt(p).
 
     With sigma = 1 this is Algorithm 2 of the paper, for positions of any size: the phase is
