@@ -108,8 +108,25 @@ class PrimeLayer(nn.Module):
         return grown
 
     def keep_frequencies(self, first: int, last: int) -> None:
-        """Keep frequencies first..last-1 only, for one rank of several."""
+        """Keep frequencies first..last-1 of those here, with what they learned, for one rank."""
+        begin, end = self.frequency_range
+        last = whole_number("last", last, most=end - begin)
+        first = whole_number("first", first, most=last)
+        self.frequency_range = (begin + first, begin + last)
+        self._keep(first, last)
+        for name in self._per_frequency:
+            old = self.get_parameter(name)
+            kept = nn.Parameter(old.detach()[first:last].clone(), old.requires_grad)
+            self.register_parameter(name, kept)
+
+    def _keep(self, first: int, last: int) -> None:
+        """Take a part of the table; `frequency_range` is that of the whole one."""
         raise NotImplementedError
+
+    @property
+    def _per_frequency(self) -> tuple[str, ...]:
+        """Names of the parameters that have a row for each frequency."""
+        return ()
 
     def _options(self) -> dict[str, Any]:
         """Return the options of `from_map` that make such a layer."""
