@@ -104,8 +104,9 @@ class PrimeLayer(nn.Module):
         grown._dtype_is_given, grown._first_dtype = self._dtype_is_given, self._first_dtype
         with torch.no_grad():
             for name, value in self.named_parameters():
-                grown.get_parameter(name)[: len(value)].copy_(value)
-        return grown
+                wider = grown.get_parameter(name).requires_grad_(value.requires_grad)
+                wider[: len(value)].copy_(value)
+        return grown.train(self.training)
 
     def keep_frequencies(self, first: int, last: int) -> None:
         """Keep frequencies first..last-1 of those here, with what they learned, for one rank."""
