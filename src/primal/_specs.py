@@ -93,6 +93,12 @@ def plain(value: Any) -> Any:
 class Specified:
     """An object that is what its `_fields` say, from which `_from_spec` makes it again."""
 
+    _kind: str  # of its specs; an object of a user's subclass is one of ours
+
+    def __init_subclass__(cls) -> None:
+        if cls.__name__ in _ROOMS:
+            cls._kind = cls.__name__
+
     def _fields(self) -> dict[str, Any]:
         raise NotImplementedError
 
@@ -104,21 +110,18 @@ class Specified:
     def spec(self) -> dict[str, object]:
         """The JSON values from which :func:`primal.from_spec` rebuilds this object."""
         fields = {name: plain(value) for name, value in self._fields().items()}
-        return make_spec(_known(type(self)).__name__, **fields)
+        return make_spec(self._kind, **fields)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self)._from_spec, (self._fields(),)  # without what is computed from them
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _known(type(self))) and self._fields() == other._fields()
+        if not isinstance(other, Specified) or other._kind != self._kind:
+            return False
+        return self._fields() == other._fields()
 
     def __hash__(self) -> int:
         return hash(tuple(self._fields().items()))
-
-
-def _known(cls: type) -> type:
-    """Return the class that a spec names; a subclass of a user's own is one of its objects."""
-    return next(base for base in cls.__mro__ if base.__name__ in _ROOMS)
 
 
 def spec_fields(kind: str, fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

@@ -246,7 +246,7 @@ class EncodeJob(Job):
         m, spec = recipe.map, self.about["spec"]
         frequencies = None
         if not spec.get("layer_norm") and spec.get("form") != "offset":  # phases of x alone
-            frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
+            frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.table.values
         extent = Extent.of(x[~bad] if problems else x, frequencies)
         return Made(groups, len(codes), rejected, extent, x=x, codes=codes, null=null)
 
