@@ -13,8 +13,8 @@ from primal.edge import SensorMap, SensorModel, as_sensor, export_c
 from primal.errors import ParameterError, SpecError
 
 pytest.importorskip("sklearn")
-from sklearn.datasets import load_digits, load_iris
 from sklearn.cross_decomposition import PLSRegression
+from sklearn.datasets import load_digits, load_iris
 from sklearn.linear_model import LogisticRegression, PoissonRegressor, RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline

@@ -15,7 +15,7 @@ from primal.hdc._arrays import from_side_by_side, listed, side_by_side, softmax
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._decode import message_passing
-from primal.hdc._forms import float32_rows, memory_rows, to_numpy
+from primal.hdc._forms import LARGEST, float32_rows, memory_rows, require_sizes, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory, Stored, check_array, item_bytes, items_of
 from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Space, Vocabulary
@@ -138,7 +138,7 @@ class KeyValueMemory(Stored):
 
     def _pairs(self, keys: Any, values: Any) -> tuple[Any, Any]:
         u = memory_rows("keys", keys, self.space.k)
-        v = memory_rows("values", values, self.space.k)
+        v = memory_rows("values", values, self.space.k, below=LARGEST)
         if len(u) != len(v):
             raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
         return u, v
@@ -287,6 +287,8 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
             f"expected a bundle of shape ({k},) and slots of shape (n, {k}), as the items have "
             f"them, got {s.shape} and {keys.shape}."
         )
+    require_sizes("a bundle", s)
+    require_sizes("slots", keys)
     if not len(keys):
         return Recalled([], np.empty(0, int), np.empty(0), 0.0, False)
     D, matrix = 2 * k, float32_rows(items.codes)
