@@ -180,7 +180,8 @@ def _records(
     if ids is not None:
         reject_lost_values("ids", ids, as_floats=False)
         with raised_as(DataError, "ids must be text or numbers"):
-            shape, n_ids = np.shape(ids), len(np.unique(ids))
+            given_ids = np.asarray(ids)
+            shape, n_ids = given_ids.shape, len(np.unique(given_ids))
         if shape != (len(rows),) or n_ids < len(rows):
             raise DataError(
                 f"ids must be one for each record, and none twice: {n_ids} of shape {shape} for "
