@@ -463,3 +463,14 @@ def test_a_query_that_is_not_finite_is_near_nothing():
         hdc.decode_slots(nothing, slots, words)
     with pytest.raises(primal.PrimalError, match="slots must hold finite"):
         hdc.decode_slots(hdc.phasors(slots[0]), nothing[None], words)
+
+
+def test_a_file_whose_space_is_none_is_refused(tmp_path):
+    space = hdc.Space(64, roles=("key", "value"))
+    hdc.KeyValueMemory(space).save(tmp_path)
+    document = json.loads((tmp_path / "memory.json").read_text())
+    (tmp_path / "memory.json").write_text(
+        json.dumps(document | {"space": primal.StaticPrime(64).spec})
+    )
+    with pytest.raises(primal.PrimalError, match="needs a Space, got StaticPrime"):
+        hdc.KeyValueMemory.load(tmp_path)

@@ -64,9 +64,7 @@ class KeyValueMemory(Stored):
     __match_args__ = ("space", "form")
 
     def __init__(self, space: Space, form: str = "matrix") -> None:
-        if not isinstance(space, Space):
-            raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
-        self.space, self.form = space, one_of("form", form, FORMS)
+        self.space, self.form = _a_space(space), one_of("form", form, FORMS)
         self.n_pairs = 0
         dtype, shape = _state_type(space, form)
         require_memory(np.dtype(dtype).itemsize * math.prod(shape), f"a memory of shape {shape}")
@@ -128,10 +126,8 @@ class KeyValueMemory(Stored):
     @classmethod
     def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         memory = cls.__new__(cls)  # a mapped state needs no room for another one
-        memory.space, memory.form = (
-            from_spec(fields["space"]),
-            one_of("form", fields["form"], FORMS),
-        )
+        memory.space = _a_space(from_spec(fields["space"]))
+        memory.form = one_of("form", fields["form"], FORMS)
         memory.n_pairs = whole_number("n_pairs", fields["n_pairs"], most=2**63 - 1)
         memory.state = check_array(arrays["state"], *_state_type(memory.space, memory.form))
         return memory
@@ -142,6 +138,12 @@ class KeyValueMemory(Stored):
         if len(u) != len(v):
             raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
         return u, v
+
+
+def _a_space(space: object) -> Space:
+    if not isinstance(space, Space):
+        raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
+    return space
 
 
 def _state_type(space: Space, form: str) -> tuple[type, tuple[int, ...]]:
