@@ -193,7 +193,7 @@ def test_labels_that_a_model_does_not_know_say_nothing_about_membership(rng):
 
     X, y = rng.standard_normal((80, 4)), np.arange(80) % 2
     model = PrimeRidgeClassifier(64).fit(X[:40], y[:40])
-    with pytest.raises(DataError, match=r"does not know the label .*'0'"):
+    with pytest.raises(DataError, match="does not know the label '0'"):
         model_membership(model, X[:40], y[:40].astype(str), X[40:], y[40:].astype(str))
 
 
@@ -288,6 +288,7 @@ def test_members_of_a_training_set_show_where_a_model_overfits(rng, n_classes):
         lambda: attribute_inference(lambda rows: rows, np.eye(3), [1, 2], np.eye(3), [1, 2, 3]),
         lambda: data_prior([[1.0, 2.0]]),
         lambda: data_prior([[1e200], [0.0]]),
+        lambda: data_prior(np.ones((4, 3))),
         lambda: inversion(KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), prior=[Box(1.0)] * 2),
         lambda: template_differences(
             KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), np.eye(2), prior=[Box(1.0)] * 2

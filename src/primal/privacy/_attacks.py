@@ -103,8 +103,8 @@ def attribute_inference(
     labels, places = np.unique(known, return_inverse=True)
     if not (wanted[:, None] == labels).any():
         raise DataError(
-            f"attribute has no label of attribute_train, such as {wanted[0]!r} and {labels[0]!r}: "
-            "pass labels of one kind."
+            f"attribute has no label of attribute_train: {wanted.tolist()[0]!r} is none of "
+            f"{labels.tolist()[:5]!r}: pass labels of one kind, with rows of each in both."
         )
     members = np.eye(len(labels))[places]
 
@@ -248,9 +248,10 @@ def _fit_of(model: Any, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if answers.shape != wanted.shape:
         raise DataError(f"the model gives {answers.shape} answers for {wanted.shape} labels.")
     if not (known := wanted.any(axis=1)).all():
+        unknown = labels.tolist()[known.argmin()]
         raise DataError(
-            f"the model does not know the label {labels[known.argmin()]!r}, only those of its "
-            "classes_: its errors there say nothing about membership."
+            f"the model does not know the label {unknown!r}, only those of its classes_: its errors "
+            "there say nothing about membership."
         )
     return -np.square(answers - wanted).sum(axis=1)
 

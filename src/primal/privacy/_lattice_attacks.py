@@ -264,6 +264,11 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
     """
     rows = matrix("X", X)
     covariance = np.atleast_2d(np.cov(rows.T)) * positive_scale("widen", widen)
+    if not covariance.any():
+        raise DataError(
+            f"X has {len(rows)} rows that are all equal, which say nothing about where others lie: "
+            "got a covariance of zero, pass rows that differ."
+        )
     # A constant column says too little about people who are not in the data.
     floor = 1e-6 * np.trace(covariance) / len(covariance)
     return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))
