@@ -250,8 +250,8 @@ def _fit_of(model: Any, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
     if not (known := wanted.any(axis=1)).all():
         unknown = labels.tolist()[known.argmin()]
         raise DataError(
-            f"the model does not know the label {unknown!r}, only those of its classes_: its errors "
-            "there say nothing about membership."
+            f"the model does not know the label {unknown!r}, only those of its classes_: its "
+            "errors there say nothing about membership."
         )
     return -np.square(answers - wanted).sum(axis=1)
 
