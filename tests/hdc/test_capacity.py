@@ -127,3 +127,7 @@ def test_a_number_of_numpy_is_an_accuracy():
     assert hdc.capacity(512, 1000, "matched", accuracy=np.float32(0.5)) == hdc.capacity(
         512, 1000, "matched", accuracy=0.5
     )
+
+
+def test_a_memory_far_beyond_its_capacity_recalls_at_random():
+    assert 1e-3 < hdc.recall_accuracy(512, 1000, 10_000) < 0.01

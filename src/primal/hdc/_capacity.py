@@ -197,7 +197,8 @@ def recall_accuracy(D: int, N: int, n_pairs: int, form: str = "vector") -> float
     hit, other = math.sqrt(noise), math.sqrt(1.0 / D + noise)
     # The right answer is 1 + hit * g; N - 1 others have to stay below it.
     density = np.exp(-0.5 * _GRID**2)
-    below = np.exp((N - 1) * np.log1p(-_upper((1.0 + hit * _GRID) / other)))
+    with np.errstate(divide="ignore"):  # where all others are above
+        below = np.exp((N - 1) * np.log1p(-_upper((1.0 + hit * _GRID) / other)))
     return float((below * density).sum() / density.sum())
 
 
