@@ -21,7 +21,7 @@ from primal.codebooks._binary_codes import (
 )
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._numbers import is_prime, prime_at_least, prime_at_most, primitive_root
-from primal.codebooks._rational import difference_set
+from primal.codebooks._rational import difference_set, rational_turns
 from primal.codebooks._stored import StoredCodes
 
 RANDOM = ("gaussian", "random-frequency")
@@ -296,6 +296,34 @@ def test_a_wrong_certificate_does_not_verify():
     cb = Boaster(honest.encode(range(50), dtype="float64"))
     assert not cb.verify(2000).ok
     assert not cb.verify(full=True).ok
+
+
+def test_codes_that_are_not_numbers_do_not_verify():
+    class Spoiled(StoredCodes):
+        kind = "static"
+
+        def _evidence(self):
+            return Evidence(1.0, None, "closed form: none")
+
+        def _rms(self):
+            return 0.5
+
+    matrix = codebook(50, 8, kind="static").encode(range(50), dtype="float64")
+    matrix[7, 3] = np.nan
+    assert not Spoiled(matrix).verify(2000).ok
+
+
+def test_indices_that_are_missing_are_refused():
+    indices = np.ma.array([1, 2], mask=[True, False])
+    with pytest.raises(primal.errors.DataError, match="indices is masked: 1 of 2"):
+        codebook(50, 8).encode(indices)
+
+
+def test_fractions_beyond_32_bits_are_refused():
+    numerators = np.arange(3, dtype=np.uint64)
+    assert rational_turns(numerators, 2**32 - 1)[2] == 2 * 2**64 // (2**32 - 1)
+    with pytest.raises(primal.errors.ParameterError, match=r"below 2\*\*32, got 4294967296"):
+        rational_turns(numerators, 2**32)
 
 
 def test_large_stored_codebooks_are_sampled_and_say_so(monkeypatch):
