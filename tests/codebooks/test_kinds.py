@@ -298,6 +298,15 @@ def test_a_wrong_certificate_does_not_verify():
     assert not cb.verify(full=True).ok
 
 
+@pytest.mark.parametrize(
+    ("kind", "N", "D"), [("chirp", 2, 70), ("singer", 2, 40), ("weighted", 3, 32)]
+)
+def test_orthogonal_codes_verify(kind, N, D):
+    cb = codebook(N, D, kind=kind)
+    assert cb.certificate.rms <= cb.certificate.coherence < 1e-9
+    assert cb.verify(full=True).ok
+
+
 def test_codes_that_are_not_numbers_do_not_verify():
     class Spoiled(StoredCodes):
         kind = "static"

@@ -174,7 +174,8 @@ class Codebook(ABC):
         ratio = 1.0 if found.coherence < 1e-6 else math.inf
         return CodebookCertificate(
             **found._asdict(),
-            rms=self._rms(),
+            # A difference of sums leaves 1e-8 of it where all codes are orthogonal.
+            rms=min(self._rms(), found.coherence),
             kind=self.kind,
             N=N,
             D=D,
