@@ -1,9 +1,11 @@
 """Mixed-integer least squares: against an exhaustive search, calibration, honest statuses."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tool_modules import tool_module
 
 from primal.decoding import Box, Gaussian, Integers, _kernels, _matrix, _matrix_search, plan_matrix
 from primal.errors import DataError, MemoryLimitError, ParameterError
@@ -41,6 +43,17 @@ def test_no_whole_numbers_are_better(seed):
         np.testing.assert_array_equal(whole, best)
         assert residual == pytest.approx(cost, rel=1e-6)
         assert status != "failed"
+
+
+@pytest.mark.parametrize("seed", [1, 3, 9])  # whole inputs, real ones, and whole ones again
+def test_an_exhaustive_search_ends_with_the_same_numbers(seed, monkeypatch):
+    """A short version of tools/matrix_bars.py."""
+    pytest.importorskip("numba")
+    pytest.importorskip("click")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
+    found = tool_module("matrix_bars").measure_problem(seed, 20)
+    assert found["confirmed"] == [True, True]
+    assert found["wrong unique"] == 0
 
 
 def test_unique_means_that_no_other_fits():
@@ -189,7 +202,7 @@ def test_the_nearest_solution_is_found_where_the_search_ends_early(monkeypatch):
     monkeypatch.setattr(_matrix_search, "_MOST_NODES", 1000)
     search = plan._method
     found = np.zeros((500, 8, 20), dtype=np.int64), np.full((500, 8), np.inf)
-    target, limits = search._target(search.law.phases(y)[0]), np.full(500, search.limit)
+    target, limits = search._reduced.combined(search.law.phases(y)[0]), np.full(500, search.limit)
     finished = _kernels.closest_points(search._reduced.factor, target, limits, 1000, *found)
     costs = found[1]
     nearest = everything.residual[:, 0]
