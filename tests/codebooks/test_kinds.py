@@ -121,6 +121,9 @@ def test_spec_round_trip(kind, field, N, D):
     assert hash(again) == hash(cb)
     assert np.array_equal(again[:5], cb[:5])
     assert again.certificate == cb.certificate
+    for listed in (v for v in cb.spec.values() if isinstance(v, list)):
+        listed.clear()
+    assert cb.spec == again.spec
 
 
 @pytest.mark.parametrize(
@@ -344,6 +347,16 @@ def test_large_stored_codebooks_are_sampled_and_say_so(monkeypatch):
     assert "5000 of 79800" in cb.certificate.proof
     assert cb.certificate.coherence <= gram_statistics(cb).coherence + 1e-12
     assert cb.verify(100).ok
+
+
+def test_sampled_pairs_promise_no_coherence(monkeypatch):
+    monkeypatch.setattr("primal.codebooks._stored.LARGEST_FULL", 100)
+    monkeypatch.setattr("primal.codebooks._stored.N_SAMPLED", 5000)
+    sampled = codebook(400, 16, kind="gaussian", seed=1)
+    most = sampled.certificate.coherence
+    assert gram_statistics(sampled).coherence > most  # what was promised before
+    with pytest.raises(primal.errors.ParameterError, match="not all pairs are looked at"):
+        codebook(400, 16, kind="gaussian", seed=1, max_coherence=most)
 
 
 def test_references_need_a_seed_and_only_they_take_one():

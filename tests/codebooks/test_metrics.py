@@ -195,10 +195,13 @@ def test_gram_statistics_of_the_smallest_and_largest_floats(row):
     assert gram_statistics(np.asfortranarray(codes)).pair == (0, 1)
 
 
-def test_gram_statistics_refuse_masked_codes():
+def test_masked_codes_and_increments_are_refused():
     codes = np.ma.array(np.eye(3), mask=np.eye(3, k=1))
     with pytest.raises(primal.errors.DataError, match="codes is masked: 2 of 9"):
         gram_statistics(codes)
+    increments = np.ma.array(primal.StaticPrime(16).increments, mask=np.arange(8) == 3)
+    with pytest.raises(primal.errors.DataError, match="increments is masked: 1 of 8"):
+        lag_cosines(increments, 10)
 
 
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])

@@ -112,15 +112,15 @@ class PrimeChirp(PhaseCodes):
     def __init__(self, N: int, D: int, field: str, primes_a: object, primes_b: object) -> None:
         super().__init__(N, D, field)
         self.primes_a, self.primes_b = (
-            checked_primes(primes, D // self.copies) for primes in (primes_a, primes_b)
+            np.array(checked_primes(primes, D // self.copies), dtype=np.uint64)
+            for primes in (primes_a, primes_b)
         )
         self.k = k = len(self.primes_a)
         if len(self.primes_b) != k or k * k + k < self.n_positions:
             raise SpecError(
                 f"a chirp needs two lists of primes of one length, long enough for N = {N}."
             )
-        self._f = floor_roots(np.array(self.primes_a, dtype=np.uint64), 1.0, 64)
-        self._g = floor_roots(np.array(self.primes_b, dtype=np.uint64), 1.0, 64)
+        self._f, self._g = (floor_roots(p, 1.0, 64) for p in (self.primes_a, self.primes_b))
 
     @classmethod
     def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
