@@ -88,6 +88,8 @@ def test_a_fork_waits_for_matrix_products_of_other_threads():
     events, inside = [], threading.Event()
 
     class Slow:
+        shape = (2, 2)
+
         def __array_ufunc__(self, *_, **__):
             inside.set()
             time.sleep(0.2)
@@ -95,7 +97,7 @@ def test_a_fork_waits_for_matrix_products_of_other_threads():
 
     thread = threading.Thread(target=matrix_product, args=(Slow(), Slow()))
     thread.start()
-    inside.wait()
+    assert inside.wait(timeout=60)
     assert status_of_child(lambda: os._exit(0)) == 0
     events.append("fork")
     thread.join()
