@@ -1,9 +1,9 @@
 """Products of cosines and sines of several inputs, made by halves and joined by matrix products.
 
-A product of one wave of each input is the product of one for the first half of the inputs and one
-for the second, so that sums over rows, and values at rows, are products of two real matrices. Only
-some pairs of the halves occur, in a ball instead of a box: they are joined in steps, the waves with
-most partners first.
+A product of one wave of each input is the product of one for the first inputs and one for the
+others, so that sums over rows, and values at rows, are products of two real matrices. Only some
+pairs of the halves occur, in a ball instead of a box: sorted by the number of partners they are
+joined in tiles, most of which are either full or left out.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-_MOST_STEPS, _STEP_WAVES = 8, 32  # narrower matrices are slow
+# Waves of a tile, left and right. OpenBLAS joins up to 1200 pairs without a copy of the waves, at
+# almost twice the rate of the next larger matrices.
+_TILE = 24, 48
 _gemm = get_blas_funcs("gemm", (np.empty(0),))
 
 
@@ -25,191 +27,155 @@ class Phases(NamedTuple):
 
     Attributes
     ----------
-    halves, strides : ndarray of shape (2, n_multiples, d, n) and (2, n_multiples, n)
-        At multiples of half a step; of the middle input alone, at multiples of a stride.
-    quarters : ndarray of shape (2, n)
-        At the quarter of a step that a frequency has more than m, in every input.
+    halves : ndarray of shape (2, n_multiples, d, n)
+        At multiples of half a step of every input.
+    offsets : ndarray of shape (2, n)
+        At what a frequency has more than whole steps.
     """
 
     halves: np.ndarray
-    strides: np.ndarray
-    quarters: np.ndarray
-
-
-class Factor(NamedTuple):
-    """Cosines and sines of one input, at (first + e) * stride for e from 0 to n - 1."""
-
-    input: int
-    stride: int
-    first: float  # 0 or 1/2
-    n: int
-
-    @property
-    def size(self) -> int:
-        return 2 * self.n - (not self.first)  # there is no sine of zero
-
-    @property
-    def last(self) -> float:
-        return self.first + self.n - 1
-
-    def waves(self, phases: Phases) -> np.ndarray:
-        """Return the cosines and then the sines, (size, n_rows)."""
-        if self.stride > 1:
-            cos, sin = phases.strides[:, : self.n]
-            return np.concatenate([cos, sin[1:]])
-        low, end = int(2 * self.first), int(2 * self.last) + 1
-        cos, sin = phases.halves[:, :end, self.input]
-        return np.concatenate([cos[low::2], sin[low or 2 :: 2]])
-
-    @property
-    def signed(self) -> np.ndarray:
-        """What makes exp(2 pi i f turns), f from -last to last, of cosines and sines."""
-        f = np.arange(self.size) - self.last
-        cos = (np.abs(f) - self.first).astype(np.int64)
-        found = np.zeros((self.size, self.size), dtype=np.complex128)
-        found[np.arange(self.size), cos] = 1.0
-        some = np.flatnonzero(f)
-        found[some, cos[some] + self.size - self.n] = 1j * np.sign(f[some])
-        return found
+    offsets: np.ndarray
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Products of one wave of each factor, those of frequencies that occur.
+    """Products of one wave of each input, those of frequencies that occur.
 
-    The middle one of an odd number of inputs has two factors, so that both halves are about as
-    large. A spectrum has exp(2 pi i f . turns) for signed frequencies f in their place.
+    Waves of an input are in the place of its frequencies f from -last to last in whole steps: the
+    cosine of f, or the sine of -f if f is negative. A spectrum has exp(2 pi i f . turns) instead.
 
     Attributes
     ----------
-    factors : tuple of Factor
+    sizes : tuple of int
+        Waves of every input, 2 * last + 1.
+    places : ndarray of int
+        Where the frequencies that were asked for are in a spectrum, any shape.
     left, right : ndarray of int
-        Which waves of the first and of the second half have a partner, those with most first.
-    steps : list of (slice, int)
-        Some of `left`, and how many of `right` they go with.
+        Which waves of the first inputs and of the others have a partner, those with most first.
+    tiles : list of (slice, slice)
+        Some of `left` and some of `right`, multiplied each with each.
     """
 
-    factors: tuple[Factor, ...]
+    sizes: tuple[int, ...]
+    places: np.ndarray
     left: np.ndarray
     right: np.ndarray
-    steps: list[tuple[slice, int]]
+    tiles: list[tuple[slice, slice]]
 
     @classmethod
-    def of(cls, factors: tuple[Factor, ...], frequencies: np.ndarray) -> Grid:
-        """Return that of products of factors for frequencies (..., d)."""
-        shape = [factor.size for factor in factors]
-        occurs = np.zeros(math.prod(shape))
-        occurs[_places(factors, frequencies)] = 1.0
-        waves = _changed(occurs.reshape(1, *shape), [np.abs(f.signed) for f in factors])
-        pairs = waves.reshape(_sides(factors)) > 0.0
-        left, right = (_most_first(pairs.sum(axis=axis)) for axis in (1, 0))
+    def of(cls, a: np.ndarray, b: np.ndarray, n_targets: int = 1) -> Grid:
+        """Return that of frequencies a[i] + b[j], (n_a, d) and (n_b, d), in steps.
+
+        Tiles are for sums of products with `n_targets` targets.
+        """
+        sizes = sizes_for(a, b)
+        strides = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=float)
+        of_a, of_b = (a + 0.25 * (np.array(sizes) - 1)) @ strides, (b + 0.25 * (np.array(sizes) - 1)) @ strides
+        places = np.add.outer(of_a, of_b).astype(np.int64)
+        occurs = np.zeros(sizes, dtype=bool)
+        occurs.reshape(-1)[places] = True
+        for j in range(len(sizes)):  # waves of f and of -f are made of the same cosine and sine
+            occurs |= np.flip(occurs, j)
+        pairs = occurs.reshape(_sides(sizes))
+        left, right = (_most_first(np.count_nonzero(pairs, axis=axis)) for axis in (1, 0))
         pairs = pairs[np.ix_(left, right)]
-        steps = []
-        n_steps = min(max(len(left) // _STEP_WAVES, 1), _MOST_STEPS)
-        for rows in np.array_split(np.arange(len(left)), n_steps):
-            n_right = int(np.flatnonzero(pairs[rows].any(axis=0))[-1]) + 1
-            steps.append((slice(rows[0], rows[-1] + 1), n_right))
-        return cls(factors, left, right, steps)
+        tiles = [
+            (some, others)
+            for some in _parts(len(left), max(_TILE[0] // n_targets, 1))
+            for others in _parts(len(right), _TILE[1])
+            if pairs[some, others].any()
+        ]
+        return cls(sizes, places, left, right, tiles)
 
     @property
     def size(self) -> int:
         """How many products are made."""
-        return sum((rows.stop - rows.start) * n for rows, n in self.steps)
-
-    @property
-    def n_waves(self) -> int:
-        """How many waves the two halves have before products are made."""
-        return sum(_sides(self.factors))
-
-    def places(self, frequencies: np.ndarray) -> np.ndarray:
-        """Return where frequencies (..., d) are in a spectrum."""
-        return _places(self.factors, frequencies)
+        n_left, n_right = len(self.left), len(self.right)
+        return sum(
+            len(range(n_left)[some]) * len(range(n_right)[others]) for some, others in self.tiles
+        )
 
     def waves(self, phases: Phases) -> tuple[np.ndarray, np.ndarray]:
         """Return the waves of `left` (n_left, n_rows) and of `right` (n_right, n_rows)."""
-        axes = [factor.waves(phases) for factor in self.factors]
-        middle = len(axes) // 2
-        return reduce(_outer, axes[:middle])[self.left], reduce(_outer, axes[middle:])[self.right]
+        axes = []
+        for j, size in enumerate(self.sizes):
+            cos, sin = phases.halves[:, 1 + size % 2 : size : 2, j]
+            axes.append(np.concatenate([sin[::-1], phases.halves[0, : size % 2, j], cos]))
+        first = _n_first(self.sizes)
+        return _outer(axes[:first], self.left), _outer(axes[first:], self.right)
 
     def sums(self, n_targets: int) -> list[np.ndarray]:
-        """Return zeros that :meth:`add` adds to, for every step."""
-        return [
-            np.zeros((n_targets * (rows.stop - rows.start), n_right), order="F")
-            for rows, n_right in self.steps
-        ]
+        """Return zeros that :meth:`add` adds to, for every tile."""
+        shapes = ((n_targets * (some.stop - some.start), others.stop - others.start) for some, others in self.tiles)
+        return [np.zeros(shape, order="F") for shape in shapes]
 
     def add(self, sums: list[np.ndarray], phases: Phases, targets: np.ndarray | None) -> None:
         """Add products, times targets (n_targets, n_rows) if there are any, summed over rows."""
         left, right = self.waves(phases)
-        for i, (rows, n_right) in enumerate(self.steps):
-            part = left[rows]
-            if targets is not None:
-                part = (targets[:, None] * part).reshape(-1, part.shape[1])
+        if targets is not None:
+            left = left[:, None] * targets
+        for total, (some, others) in zip(sums, self.tiles, strict=True):
+            part = left[some].reshape(-1, right.shape[1])
             # BLAS takes rows for columns: both sides transposed are in its order.
-            options = {"trans_a": 1, "beta": 1.0, "c": sums[i], "overwrite_c": 1}
-            sums[i] = _gemm(1.0, part.T, right[:n_right].T, **options)
+            _gemm(1.0, part.T, right[others].T, trans_a=1, beta=1.0, c=total, overwrite_c=1)
 
     def spectrum(self, sums: list[np.ndarray]) -> np.ndarray:
-        """Return sums of exp(2 pi i f . turns) from those of products, (n_targets, n_places)."""
-        n_targets = len(sums[0]) // self.steps[0][0].stop
-        found = np.zeros((n_targets, *_sides(self.factors)))
-        for part, (rows, n_right) in zip(sums, self.steps, strict=True):
-            joined = self.left[rows, None], self.right[:n_right]
-            found[:, *joined] = part.reshape(n_targets, -1, n_right)
-        shape = (n_targets, *(factor.size for factor in self.factors))
-        signed = [factor.signed.T for factor in self.factors]
-        return _changed(found.reshape(shape), signed).reshape(n_targets, -1)
+        """Return sums of exp(2 pi i f . turns) from those of products, (n_targets, *places)."""
+        n_targets = len(sums[0]) // len(range(len(self.left))[self.tiles[0][0]])
+        found = np.zeros((n_targets, *_sides(self.sizes)))
+        for total, (some, others) in zip(sums, self.tiles, strict=True):
+            joined = self.left[some, None], self.right[others]
+            found[:, *joined] = np.moveaxis(total.reshape(-1, n_targets, total.shape[1]), 1, 0)
+        found = _changed(found.reshape(n_targets, *self.sizes), [s.T for s in map(_signed, self.sizes)])
+        return found.reshape(n_targets, -1)[:, self.places]
 
-    def tables(self, places: np.ndarray, factors: np.ndarray) -> list[np.ndarray]:
-        """Return the complex factors of products, for every step, that add up to factors (t, k)
-        times exp(2 pi i f . turns) with f at places (k,) of a spectrum."""
-        shape = [factor.size for factor in self.factors]
-        found = np.empty((len(factors), math.prod(shape)), dtype=np.complex128)
-        for total, row in zip(found, factors, strict=True):
-            total.real = np.bincount(places, row.real, total.size)
-            total.imag = np.bincount(places, row.imag, total.size)
-        found = _changed(found.reshape(-1, *shape), [factor.signed for factor in self.factors])
-        found = found.reshape(-1, *_sides(self.factors))
-        return [
-            found[:, self.left[rows, None], self.right[:n_right]] for rows, n_right in self.steps
-        ]
+    def tables(self, factors: np.ndarray) -> list[np.ndarray]:
+        """Return the complex factors of products, for every tile, that add up to factors (t,
+        *places) times exp(2 pi i f . turns)."""
+        n_targets, size = len(factors), math.prod(self.sizes)
+        found = np.empty((n_targets, size), dtype=np.complex128)
+        for total, row in zip(found, factors.reshape(n_targets, -1), strict=True):
+            total.real = np.bincount(self.places.reshape(-1), row.real, size)
+            total.imag = np.bincount(self.places.reshape(-1), row.imag, size)
+        found = _changed(found.reshape(-1, *self.sizes), list(map(_signed, self.sizes)))
+        found = found.reshape(-1, *_sides(self.sizes))
+        parts = (found[:, self.left[some, None], self.right[others]] for some, others in self.tiles)
+        return [np.moveaxis(part, 0, 1) for part in parts]
 
     def values(self, phases: Phases, tables: list[np.ndarray]) -> np.ndarray:
-        """Return sums of products times real factors, given for every step, (t, n_rows)."""
+        """Return sums of products times real factors, given for every tile, (t, n_rows)."""
         left, right = self.waves(phases)
-        found = np.zeros((len(tables[0]), left.shape[1]))
-        for table, (rows, n_right) in zip(tables, self.steps, strict=True):
-            part = left[rows]
-            inner = (table.reshape(-1, n_right) @ right[:n_right]).reshape(-1, *part.shape)
-            found += np.einsum("tln,ln->tn", inner, part)
-        return found
+        inner = np.zeros((len(left), tables[0].shape[1], left.shape[1]))
+        for table, (some, others) in zip(tables, self.tiles, strict=True):
+            total = inner[some].reshape(-1, left.shape[1]).T
+            table = table.reshape(-1, table.shape[-1]).T
+            _gemm(1.0, right[others].T, table, beta=1.0, c=total, overwrite_c=1)
+        return np.einsum("ltn,ln->tn", inner, left)
 
 
-def factors_for(last: np.ndarray, first: float, stride: int) -> tuple[Factor, ...]:
-    """Return the factors for frequencies first + whole numbers from -last (d,) to last."""
-    factors = [Factor(j, 1, first, int(f - first) + 1) for j, f in enumerate(last)]
-    if len(factors) % 2:
-        j = len(factors) // 2
-        large = Factor(j, stride, 0.0, int(last[j] / stride + 0.5) + 1)
-        small = Factor(j, 1, first, stride // 2 + (not first))
-        factors[j : j + 1] = [large, small]
-    return tuple(factors)
+def sizes_for(a: np.ndarray, b: np.ndarray) -> tuple[int, ...]:
+    """Return how many waves every input has for frequencies a[i] + b[j]."""
+    last = np.maximum(a.max(axis=0) + b.max(axis=0), -a.min(axis=0) - b.min(axis=0))
+    return tuple(int(size) for size in 2.0 * last + 1.0)
 
 
-def _sides(factors: tuple[Factor, ...]) -> tuple[int, int]:
-    sizes, middle = [factor.size for factor in factors], len(factors) // 2
-    return math.prod(sizes[:middle]), math.prod(sizes[middle:])
+def _n_first(sizes: tuple[int, ...]) -> int:
+    """Return of how many inputs the left half is: those with the fewest waves in both halves."""
+    return min(range(1, len(sizes)), key=lambda n: math.prod(sizes[:n]) + math.prod(sizes[n:]))
 
 
-def _places(factors: tuple[Factor, ...], frequencies: np.ndarray) -> np.ndarray:
-    found = np.zeros(frequencies.shape[:-1], dtype=np.int64)
-    rest = np.moveaxis(frequencies.astype(np.float64), -1, 0).copy()
-    for factor in factors:
-        j, digit = factor.input, rest[factor.input]
-        if factor.stride > 1:
-            digit = np.floor(digit / factor.stride + 0.5)
-            rest[j] -= factor.stride * digit
-        found = found * factor.size + (digit + factor.last).astype(np.int64)
+def _sides(sizes: tuple[int, ...]) -> tuple[int, int]:
+    first = _n_first(sizes)
+    return math.prod(sizes[:first]), math.prod(sizes[first:])
+
+
+def _signed(size: int) -> np.ndarray:
+    """Return what makes exp(2 pi i f turns) of the waves of an input, for f from -last to last."""
+    f = np.arange(size) - 0.5 * (size - 1)
+    found = np.zeros((size, size), dtype=np.complex128)
+    found[np.arange(size), (np.abs(f) + f[-1]).astype(int)] = 1.0
+    some = np.flatnonzero(f)
+    found[some, (f[-1] - np.abs(f[some])).astype(int)] = 1j * np.sign(f[some])
     return found
 
 
@@ -226,5 +192,17 @@ def _most_first(counts: np.ndarray) -> np.ndarray:
     return order[counts[order] > 0]
 
 
-def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a[:, None] * b).reshape(-1, a.shape[1])
+def _parts(n: int, size: int) -> list[slice]:
+    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+
+
+def _outer(axes: list[np.ndarray], chosen: np.ndarray) -> np.ndarray:
+    """Return the chosen products of one row of each axis, (n_chosen, n_rows)."""
+    *others, last = axes
+    if not others:
+        return last[chosen]
+    table = reduce(lambda a, b: (a[:, None] * b).reshape(-1, a.shape[1]), others)
+    i, j = np.divmod(chosen, len(last))
+    found = table[i]
+    found *= last[j]
+    return found
