@@ -22,7 +22,7 @@ from primal.sklearn._wave_grids import Grid, Phases, sizes_for
 # More waves than D**2 over this are slower than products of features.
 _LEAST_GAIN = 8
 _MOST_PLACES = 1 << 22  # of a spectrum: 32 MB, for a while
-_BLOCK_ROWS = 512
+_BLOCK_ROWS = 768
 _LARGEST_TURNS = 2.0**16  # of an input per step: a phase keeps 37 bits of its fraction
 
 
@@ -74,7 +74,7 @@ class Lattice(NamedTuple):
         if _LEAST_GAIN * (apart.size + together.size) > m.D**2:
             return None
         columns = np.array(wave_columns(np.arange(m.D), m.layout))
-        single = Grid.of(places, np.zeros((1, len(steps))), n_targets=4)
+        single = Grid.of(places, np.zeros((1, len(steps))), tile=(18, 16))
         return cls(steps, offsets, places, m.amplitudes, columns, apart, together, single)
 
     def serves(self, x: np.ndarray) -> bool:

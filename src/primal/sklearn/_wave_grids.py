@@ -18,7 +18,7 @@ from scipy.linalg import get_blas_funcs
 
 # Waves of a tile, left and right. OpenBLAS joins up to 1200 pairs without a copy of the waves, at
 # almost twice the rate of the next larger matrices.
-_TILE = 24, 48
+_TILE = 36, 32
 _gemm = get_blas_funcs("gemm", (np.empty(0),))
 
 
@@ -63,7 +63,7 @@ class Grid:
     tiles: list[tuple[slice, slice]]
 
     @classmethod
-    def of(cls, a: np.ndarray, b: np.ndarray, n_targets: int = 1) -> Grid:
+    def of(cls, a: np.ndarray, b: np.ndarray, tile: tuple[int, int] = _TILE) -> Grid:
         """Return that of frequencies a[i] + b[j], (n_a, d) and (n_b, d), in steps.
 
         Tiles are for sums of products with `n_targets` targets.
@@ -79,12 +79,10 @@ class Grid:
         pairs = occurs.reshape(_sides(sizes))
         left, right = (_most_first(np.count_nonzero(pairs, axis=axis)) for axis in (1, 0))
         pairs = pairs[np.ix_(left, right)]
-        tiles = [
-            (some, others)
-            for some in _parts(len(left), max(_TILE[0] // n_targets, 1))
-            for others in _parts(len(right), _TILE[1])
-            if pairs[some, others].any()
-        ]
+        tiles = []
+        for others in _parts(len(right), -(-len(right) // tile[1])):
+            n_left = int(np.flatnonzero(pairs[:, others].any(axis=1))[-1]) + 1
+            tiles += [(some, others) for some in _parts(n_left, -(-n_left // tile[0]))]
         return cls(sizes, places, left, right, tiles)
 
     @property
@@ -192,8 +190,10 @@ def _most_first(counts: np.ndarray) -> np.ndarray:
     return order[counts[order] > 0]
 
 
-def _parts(n: int, size: int) -> list[slice]:
-    return [slice(first, min(first + size, n)) for first in range(0, n, size)]
+def _parts(n: int, n_parts: int) -> list[slice]:
+    """Return the parts of n things, about as large as each other."""
+    ends = [n * i // n_parts for i in range(n_parts + 1)]
+    return list(map(slice, ends, ends[1:]))
 
 
 def _outer(axes: list[np.ndarray], chosen: np.ndarray) -> np.ndarray:
