@@ -74,7 +74,7 @@ class Lattice(NamedTuple):
         if _LEAST_GAIN * (apart.size + together.size) > m.D**2:
             return None
         columns = np.array(wave_columns(np.arange(m.D), m.layout))
-        single = Grid.of(places, np.zeros((1, len(steps))), tile=(18, 16))
+        single = Grid.of(places, np.zeros((1, len(steps))), tile=(9, 8))
         return cls(steps, offsets, places, m.amplitudes, columns, apart, together, single)
 
     def serves(self, x: np.ndarray) -> bool:
@@ -90,8 +90,8 @@ class Lattice(NamedTuple):
         for rows, phases in self._blocks(x):
             self.apart.add(of_apart, phases, None)
             self.together.add(of_together, phases, None)
-            targets = phases.offsets[:, None] * np.ascontiguousarray(Y[rows].T)
-            self.single.add(of_single, phases, targets.reshape(2 * t, -1))
+            targets = phases.offsets * Y[rows].T
+            self.single.add(of_single, phases, np.concatenate([targets.real, targets.imag]))
         (apart,), (together,) = self.apart.spectrum(of_apart), self.together.spectrum(of_together)
         products = np.empty((2, k, 2, k))
         scale = 0.5 * np.multiply.outer(self.amplitudes, self.amplitudes)
@@ -116,12 +116,12 @@ class Lattice(NamedTuple):
         cos, sin = self.columns
         factors = self.amplitudes * (weights[cos] - 1j * weights[sin]).T
         tables = self.single.tables(factors)
-        linear = [np.concatenate([table.real, -table.imag], axis=1) for table in tables]
+        linear = [np.concatenate([table.real, -table.imag], axis=2) for table in tables]
         squared = [] if form is None else self._squared(form)
         means, squares = np.empty((len(x), len(factors))), np.zeros(len(x) if squared else 0)
         for rows, phases in self._blocks(x):
-            parts = self.single.values(phases, linear).reshape(2, len(factors), -1)
-            means[rows] = (parts * phases.offsets[:, None]).sum(axis=0).T
+            real, imag = self.single.values(phases, linear).reshape(2, len(factors), -1)
+            means[rows] = (real * phases.offsets.real + imag * phases.offsets.imag).T
             for grid, tables in squared:
                 squares[rows] += grid.values(phases, tables)[0]
         return means, squares
@@ -141,29 +141,41 @@ class Lattice(NamedTuple):
         return found
 
     def _blocks(self, x: np.ndarray) -> Iterator[tuple[slice, Phases]]:
-        n_halves = max(self.apart.sizes + self.together.sizes)
+        n_halves = max(
+            max(half.sizes)
+            for grid in (self.apart, self.together)
+            for half in (grid.left, grid.right)
+        )
+        n_waves, scratch = max(self.apart.n_waves, self.together.n_waves), None
         for rows in row_blocks(len(x), 1, _BLOCK_ROWS):
             # A quarter of a step first: doubling a fraction of a turn is exact.
             turns = np.multiply(x[rows].T, 0.25 * self.steps[:, None], order="C")
             turns -= np.rint(turns)
-            yield rows, Phases(_powers(2.0 * turns, n_halves), _wave((4.0 * self.offsets) @ turns))
+            n = turns.shape[1]
+            if scratch is None or scratch.shape[2] != n:
+                scratch = np.empty((4, n_waves, n), dtype=np.complex128)
+            halves, offsets = _powers(2.0 * turns, n_halves), _wave((4.0 * self.offsets) @ turns)
+            yield rows, Phases(halves, offsets, scratch)
 
 
 def _wave(turns: np.ndarray) -> np.ndarray:
-    """Return cosine and sine, (2, ...)."""
+    """Return exp(2 pi i turns)."""
     radians = (2.0 * math.pi) * (turns - np.rint(turns))
-    return np.stack([np.cos(radians), np.sin(radians)])
+    found = np.empty(radians.shape, dtype=np.complex128)
+    np.cos(radians, out=found.real)
+    np.sin(radians, out=found.imag)
+    return found
 
 
 def _powers(turns: np.ndarray, n: int) -> np.ndarray:
-    """Return cosines and sines of e * turns for e from 0 to n - 1, (2, n, ...), by few products."""
-    cos, sin = found = np.empty((2, n, *turns.shape))
-    cos[:1], sin[:1] = 1.0, 0.0
+    """Return exp(2 pi i e turns) for e from 0 to n - 1, (n, ...), by few products."""
+    found = np.empty((n, *turns.shape), dtype=np.complex128)
+    found[0] = 1.0
     done = 1
     while done < n:
         more = min(done, n - done)
-        c, s = _wave(done * turns)
-        np.subtract(c * cos[:more], s * sin[:more], out=cos[done : done + more])
-        np.add(s * cos[:more], c * sin[:more], out=sin[done : done + more])
+        # A square has twice the error of its root: exact ones every few doublings.
+        power = np.square(found[done // 2]) if done in (2, 4, 8) else _wave(done * turns)
+        np.multiply(power, found[:more], out=found[done : done + more])
         done += more
     return found

@@ -1,9 +1,9 @@
-"""Products of cosines and sines of several inputs, made by halves and joined by matrix products.
+"""Products of cosines and sines, made for two halves of the inputs and joined by matrix products.
 
-A product of one wave of each input is the product of one for the first inputs and one for the
-others, so that sums over rows, and values at rows, are products of two real matrices. Only some
-pairs of the halves occur, in a ball instead of a box: sorted by the number of partners they are
-joined in tiles, most of which are either full or left out.
+The four products of cosine and sine at a, of the first inputs, and at b, of the others, make the
+waves at a + b and at a - b, so that sums over rows, and values at rows, are products of two real
+matrices. Only some pairs of a and b occur, in a ball instead of a box: sorted by the number of
+partners they are joined in tiles that follow its surface.
 """
 
 from __future__ import annotations
@@ -16,172 +16,220 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-# Waves of a tile, left and right. OpenBLAS joins up to 1200 pairs without a copy of the waves, at
-# almost twice the rate of the next larger matrices.
-_TILE = 36, 32
+# Frequencies in a tile, of the first inputs and of the others. OpenBLAS joins up to 1200 pairs of
+# waves, four of each pair here, without a copy of them, and larger matrices at half that rate.
+_TILE = 18, 16
 _gemm = get_blas_funcs("gemm", (np.empty(0),))
 
 
 class Phases(NamedTuple):
-    """Cosines and sines for a block of n rows.
+    """Waves exp(2 pi i f . turns) for a block of n rows, complex128.
 
     Attributes
     ----------
-    halves : ndarray of shape (2, n_multiples, d, n)
+    halves : ndarray of shape (n_multiples, d, n)
         At multiples of half a step of every input.
-    offsets : ndarray of shape (2, n)
+    offsets : ndarray of shape (n,)
         At what a frequency has more than whole steps.
+    scratch : ndarray of shape (4, n_waves, n)
+        Memory to make the waves of two halves in: new memory is slower than they are.
     """
 
     halves: np.ndarray
     offsets: np.ndarray
+    scratch: np.ndarray
+
+
+class Half(NamedTuple):
+    """Frequencies of some inputs, one of f and -f, by their place in a box of whole steps.
+
+    Attributes
+    ----------
+    first : int
+        The first of the inputs.
+    sizes : tuple of int
+        How many frequencies there are of every input, from -f to f.
+    places : ndarray of int
+        In the upper half of the box, since -f is where f is from its other end.
+    """
+
+    first: int
+    sizes: tuple[int, ...]
+    places: np.ndarray
+
+    @property
+    def opposite(self) -> np.ndarray:
+        return math.prod(self.sizes) - 1 - self.places
+
+    @property
+    def shares(self) -> np.ndarray:
+        """One over how often a sum over f and -f counts each."""
+        return np.where(self.places == self.opposite, 0.5, 1.0)
+
+    def waves(self, phases: Phases, found: np.ndarray) -> np.ndarray:
+        """Return cosines and sines, (n, 2, n_rows), in the memory of `found`."""
+        axes = []
+        for j, size in enumerate(self.sizes, self.first):
+            waves = phases.halves[1 - size % 2 : size : 2, j]
+            axes.append(np.concatenate([waves[size % 2 :][::-1].conj(), waves]))
+        *others, last = axes
+        n, n_rows = len(self.places), last.shape[1]
+        waves, more = phases.scratch[:2, :n]
+        if others:
+            # The first input is never negative.
+            lowest = self.sizes[0] // 2
+            others[0] = others[0][lowest:]
+            table = reduce(lambda a, b: (a[:, None] * b).reshape(-1, n_rows), others)
+            i, j = np.divmod(self.places - lowest * math.prod(self.sizes[1:]), len(last))
+            np.take(table, i, axis=0, out=waves, mode="clip")  # "raise" would copy
+            np.take(last, j, axis=0, out=more, mode="clip")
+            waves *= more
+        else:
+            np.take(last, self.places, axis=0, out=waves, mode="clip")
+        found = found[:n].view(np.float64).reshape(n, 2, n_rows)
+        found[:, 0], found[:, 1] = waves.real, waves.imag
+        return found
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Products of one wave of each input, those of frequencies that occur.
-
-    Waves of an input are in the place of its frequencies f from -last to last in whole steps: the
-    cosine of f, or the sine of -f if f is negative. A spectrum has exp(2 pi i f . turns) instead.
+    """Products of the waves of two halves of the inputs, those of frequencies that occur.
 
     Attributes
     ----------
-    sizes : tuple of int
-        Waves of every input, 2 * last + 1.
     places : ndarray of int
-        Where the frequencies that were asked for are in a spectrum, any shape.
-    left, right : ndarray of int
-        Which waves of the first inputs and of the others have a partner, those with most first.
+        Where the frequencies that were asked for are in a box of whole steps, any shape.
+    left, right : Half
+        Frequencies that have a partner, those with most first.
     tiles : list of (slice, slice)
         Some of `left` and some of `right`, multiplied each with each.
     """
 
-    sizes: tuple[int, ...]
     places: np.ndarray
-    left: np.ndarray
-    right: np.ndarray
+    left: Half
+    right: Half
     tiles: list[tuple[slice, slice]]
 
     @classmethod
     def of(cls, a: np.ndarray, b: np.ndarray, tile: tuple[int, int] = _TILE) -> Grid:
-        """Return that of frequencies a[i] + b[j], (n_a, d) and (n_b, d), in steps.
-
-        Tiles are for sums of products with `n_targets` targets.
-        """
+        """Return that of frequencies a[i] + b[j], (n_a, d) and (n_b, d), in steps."""
         sizes = sizes_for(a, b)
         strides = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=float)
-        of_a, of_b = (a + 0.25 * (np.array(sizes) - 1)) @ strides, (b + 0.25 * (np.array(sizes) - 1)) @ strides
-        places = np.add.outer(of_a, of_b).astype(np.int64)
-        occurs = np.zeros(sizes, dtype=bool)
+        places = np.add.outer(a @ strides + 0.5 * (math.prod(sizes) - 1), b @ strides)
+        places = places.astype(np.int64)
+        cut = min(range(1, len(sizes)), key=lambda n: math.prod(sizes[:n]) + math.prod(sizes[n:]))
+        n_left, n_right = math.prod(sizes[:cut]), math.prod(sizes[cut:])
+        occurs = np.zeros((n_left, n_right), dtype=bool)
         occurs.reshape(-1)[places] = True
-        for j in range(len(sizes)):  # waves of f and of -f are made of the same cosine and sine
-            occurs |= np.flip(occurs, j)
-        pairs = occurs.reshape(_sides(sizes))
+        occurs |= occurs[::-1, ::-1]
+        pairs = (occurs | occurs[::-1])[n_left // 2 :, n_right // 2 :]
         left, right = (_most_first(np.count_nonzero(pairs, axis=axis)) for axis in (1, 0))
-        pairs = pairs[np.ix_(left, right)]
-        tiles = []
-        for others in _parts(len(right), -(-len(right) // tile[1])):
-            n_left = int(np.flatnonzero(pairs[:, others].any(axis=1))[-1]) + 1
-            tiles += [(some, others) for some in _parts(n_left, -(-n_left // tile[0]))]
-        return cls(sizes, places, left, right, tiles)
+        pairs, tiles = pairs[np.ix_(left, right)], []
+        for others in _parts(len(right), tile[1]):
+            n_some = int(np.flatnonzero(pairs[:, others].any(axis=1))[-1]) + 1
+            tiles += [(some, others) for some in _parts(n_some, tile[0])]
+        halves = (
+            Half(0, sizes[:cut], n_left // 2 + left),
+            Half(cut, sizes[cut:], n_right // 2 + right),
+        )
+        return cls(places, *halves, tiles)
 
     @property
     def size(self) -> int:
         """How many products are made."""
-        n_left, n_right = len(self.left), len(self.right)
-        return sum(
-            len(range(n_left)[some]) * len(range(n_right)[others]) for some, others in self.tiles
-        )
+        return sum(4 * (a.stop - a.start) * (b.stop - b.start) for a, b in self.tiles)
+
+    @property
+    def n_waves(self) -> int:
+        """How many complex waves the larger half has."""
+        return max(len(self.left.places), len(self.right.places))
 
     def waves(self, phases: Phases) -> tuple[np.ndarray, np.ndarray]:
-        """Return the waves of `left` (n_left, n_rows) and of `right` (n_right, n_rows)."""
-        axes = []
-        for j, size in enumerate(self.sizes):
-            cos, sin = phases.halves[:, 1 + size % 2 : size : 2, j]
-            axes.append(np.concatenate([sin[::-1], phases.halves[0, : size % 2, j], cos]))
-        first = _n_first(self.sizes)
-        return _outer(axes[:first], self.left), _outer(axes[first:], self.right)
+        """Return the waves of both halves, (n_left, 2, n_rows) and (n_right, 2, n_rows)."""
+        return self.left.waves(phases, phases.scratch[2]), self.right.waves(
+            phases, phases.scratch[3]
+        )
 
-    def sums(self, n_targets: int) -> list[np.ndarray]:
-        """Return zeros that :meth:`add` adds to, for every tile."""
-        shapes = ((n_targets * (some.stop - some.start), others.stop - others.start) for some, others in self.tiles)
-        return [np.zeros(shape, order="F") for shape in shapes]
+    def sums(self, n_targets: int) -> np.ndarray:
+        """Return zeros that :meth:`add` adds to: for every tile, side by side."""
+        return [
+            np.zeros((2 * n_targets * (a.stop - a.start), 2 * (b.stop - b.start)), order="F")
+            for a, b in self.tiles
+        ]
 
     def add(self, sums: list[np.ndarray], phases: Phases, targets: np.ndarray | None) -> None:
         """Add products, times targets (n_targets, n_rows) if there are any, summed over rows."""
         left, right = self.waves(phases)
         if targets is not None:
-            left = left[:, None] * targets
-        for total, (some, others) in zip(sums, self.tiles, strict=True):
-            part = left[some].reshape(-1, right.shape[1])
+            left = left[:, :, None] * targets
+        n_rows = right.shape[2]
+        for total, (a, b) in zip(sums, self.tiles, strict=True):
+            some, others = left[a].reshape(-1, n_rows), right[b].reshape(-1, n_rows)
             # BLAS takes rows for columns: both sides transposed are in its order.
-            _gemm(1.0, part.T, right[others].T, trans_a=1, beta=1.0, c=total, overwrite_c=1)
+            _gemm(1.0, some.T, others.T, trans_a=1, beta=1.0, c=total, overwrite_c=1)
 
     def spectrum(self, sums: list[np.ndarray]) -> np.ndarray:
         """Return sums of exp(2 pi i f . turns) from those of products, (n_targets, *places)."""
-        n_targets = len(sums[0]) // len(range(len(self.left))[self.tiles[0][0]])
-        found = np.zeros((n_targets, *_sides(self.sizes)))
-        for total, (some, others) in zip(sums, self.tiles, strict=True):
-            joined = self.left[some, None], self.right[others]
-            found[:, *joined] = np.moveaxis(total.reshape(-1, n_targets, total.shape[1]), 1, 0)
-        found = _changed(found.reshape(n_targets, *self.sizes), [s.T for s in map(_signed, self.sizes)])
+        left, right = self.left, self.right
+        a, b = self.tiles[0]
+        n_targets = len(sums[0]) // (2 * (a.stop - a.start))
+        products = np.zeros((n_targets, 2, 2, len(left.places), len(right.places)))
+        for total, (a, b) in zip(sums, self.tiles, strict=True):
+            parts = total.reshape(a.stop - a.start, 2, n_targets, b.stop - b.start, 2)
+            products[..., a, b] = parts.transpose(2, 1, 4, 0, 3)
+        (cos_cos, cos_sin), (sin_cos, sin_sin) = products.transpose(1, 2, 0, 3, 4)
+        of_sum = cos_cos - sin_sin + 1j * (sin_cos + cos_sin)
+        of_difference = cos_cos + sin_sin + 1j * (sin_cos - cos_sin)
+        found = np.zeros(
+            (n_targets, math.prod(left.sizes), math.prod(right.sizes)), dtype=np.complex128
+        )
+        found[:, left.places[:, None], right.places] = of_sum
+        found[:, left.places[:, None], right.opposite] = of_difference
+        found[:, left.opposite[:, None], right.opposite] = of_sum.conj()
+        found[:, left.opposite[:, None], right.places] = of_difference.conj()
         return found.reshape(n_targets, -1)[:, self.places]
 
     def tables(self, factors: np.ndarray) -> list[np.ndarray]:
         """Return the complex factors of products, for every tile, that add up to factors (t,
         *places) times exp(2 pi i f . turns)."""
-        n_targets, size = len(factors), math.prod(self.sizes)
-        found = np.empty((n_targets, size), dtype=np.complex128)
-        for total, row in zip(found, factors.reshape(n_targets, -1), strict=True):
-            total.real = np.bincount(self.places.reshape(-1), row.real, size)
-            total.imag = np.bincount(self.places.reshape(-1), row.imag, size)
-        found = _changed(found.reshape(-1, *self.sizes), list(map(_signed, self.sizes)))
-        found = found.reshape(-1, *_sides(self.sizes))
-        parts = (found[:, self.left[some, None], self.right[others]] for some, others in self.tiles)
-        return [np.moveaxis(part, 0, 1) for part in parts]
+        left, right = self.left, self.right
+        n_left, n_right = math.prod(left.sizes), math.prod(right.sizes)
+        found = np.empty((len(factors), n_left * n_right), dtype=np.complex128)
+        for total, row in zip(found, factors.reshape(len(factors), -1), strict=True):
+            total.real = np.bincount(self.places.reshape(-1), row.real, total.size)
+            total.imag = np.bincount(self.places.reshape(-1), row.imag, total.size)
+        found = found.reshape(-1, n_left, n_right)
+        shares = np.outer(left.shares, right.shares)
+        (of_sum, of_difference), (minus_difference, minus_sum) = (
+            [shares * found[:, a[:, None], b] for b in (right.places, right.opposite)]
+            for a in (left.places, left.opposite)
+        )
+        sums, differences = of_sum + minus_sum, of_difference + minus_difference
+        odd_sums, odd_differences = of_sum - minus_sum, of_difference - minus_difference
+        products = np.array(
+            [
+                [differences + sums, 1j * (odd_sums - odd_differences)],
+                [1j * (odd_sums + odd_differences), differences - sums],
+            ]
+        )
+        return [products[..., a, b].transpose(3, 0, 2, 4, 1) for a, b in self.tiles]
 
     def values(self, phases: Phases, tables: list[np.ndarray]) -> np.ndarray:
         """Return sums of products times real factors, given for every tile, (t, n_rows)."""
         left, right = self.waves(phases)
-        inner = np.zeros((len(left), tables[0].shape[1], left.shape[1]))
-        for table, (some, others) in zip(tables, self.tiles, strict=True):
-            total = inner[some].reshape(-1, left.shape[1]).T
-            table = table.reshape(-1, table.shape[-1]).T
-            _gemm(1.0, right[others].T, table, beta=1.0, c=total, overwrite_c=1)
-        return np.einsum("ltn,ln->tn", inner, left)
+        n_rows = right.shape[2]
+        inner = np.zeros((len(left), 2, tables[0].shape[2], n_rows))
+        for table, (a, b) in zip(tables, self.tiles, strict=True):
+            total, others = inner[a].reshape(-1, n_rows), right[b].reshape(-1, n_rows)
+            table = table.reshape(len(total), len(others))
+            _gemm(1.0, others.T, table.T, beta=1.0, c=total.T, overwrite_c=1)
+        return np.einsum("lptn,lpn->tn", inner, left)
 
 
 def sizes_for(a: np.ndarray, b: np.ndarray) -> tuple[int, ...]:
-    """Return how many waves every input has for frequencies a[i] + b[j]."""
+    """Return how many frequencies a box of every input has for a[i] + b[j], from -f to f."""
     last = np.maximum(a.max(axis=0) + b.max(axis=0), -a.min(axis=0) - b.min(axis=0))
     return tuple(int(size) for size in 2.0 * last + 1.0)
-
-
-def _n_first(sizes: tuple[int, ...]) -> int:
-    """Return of how many inputs the left half is: those with the fewest waves in both halves."""
-    return min(range(1, len(sizes)), key=lambda n: math.prod(sizes[:n]) + math.prod(sizes[n:]))
-
-
-def _sides(sizes: tuple[int, ...]) -> tuple[int, int]:
-    first = _n_first(sizes)
-    return math.prod(sizes[:first]), math.prod(sizes[first:])
-
-
-def _signed(size: int) -> np.ndarray:
-    """Return what makes exp(2 pi i f turns) of the waves of an input, for f from -last to last."""
-    f = np.arange(size) - 0.5 * (size - 1)
-    found = np.zeros((size, size), dtype=np.complex128)
-    found[np.arange(size), (np.abs(f) + f[-1]).astype(int)] = 1.0
-    some = np.flatnonzero(f)
-    found[some, (f[-1] - np.abs(f[some])).astype(int)] = 1j * np.sign(f[some])
-    return found
-
-
-def _changed(values: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
-    """Return values (t, *sizes) with a matrix applied along each of the last axes."""
-    for matrix in matrices:
-        values = np.tensordot(values, matrix, (1, 0))
-    return values
 
 
 def _most_first(counts: np.ndarray) -> np.ndarray:
@@ -190,19 +238,8 @@ def _most_first(counts: np.ndarray) -> np.ndarray:
     return order[counts[order] > 0]
 
 
-def _parts(n: int, n_parts: int) -> list[slice]:
-    """Return the parts of n things, about as large as each other."""
+def _parts(n: int, most: int) -> list[slice]:
+    """Return parts of n things, about as large as each other."""
+    n_parts = -(-n // most)
     ends = [n * i // n_parts for i in range(n_parts + 1)]
     return list(map(slice, ends, ends[1:]))
-
-
-def _outer(axes: list[np.ndarray], chosen: np.ndarray) -> np.ndarray:
-    """Return the chosen products of one row of each axis, (n_chosen, n_rows)."""
-    *others, last = axes
-    if not others:
-        return last[chosen]
-    table = reduce(lambda a, b: (a[:, None] * b).reshape(-1, a.shape[1]), others)
-    i, j = np.divmod(chosen, len(last))
-    found = table[i]
-    found *= last[j]
-    return found
