@@ -23,6 +23,7 @@ from primal.sklearn._wave_grids import Grid, Phases, sizes_for
 _LEAST_GAIN = 8
 _MOST_PLACES = 1 << 22  # of a spectrum: 32 MB, for a while
 _BLOCK_ROWS = 768
+_SINGLE_TILE = 9, 8  # one target and ones, times cosines and sines, make four of it
 _LARGEST_TURNS = 2.0**16  # of an input per step: a phase keeps 37 bits of its fraction
 
 
@@ -74,7 +75,7 @@ class Lattice(NamedTuple):
         if _LEAST_GAIN * (apart.size + together.size) > m.D**2:
             return None
         columns = np.array(wave_columns(np.arange(m.D), m.layout))
-        single = Grid.of(places, np.zeros((1, len(steps))), tile=(9, 8))
+        single = Grid.of(places, np.zeros((1, len(steps))), tile=_SINGLE_TILE)
         return cls(steps, offsets, places, m.amplitudes, columns, apart, together, single)
 
     def serves(self, x: np.ndarray) -> bool:
@@ -107,7 +108,8 @@ class Lattice(NamedTuple):
         cross = np.empty((2 * k, t))
         cross[self.columns[0]] = (self.amplitudes * found.real).T
         cross[self.columns[1]] = (self.amplitudes * found.imag).T
-        return np.triu(gram), cross
+        # It is symmetric: transposed it has the order of columns.
+        return np.tril(gram).T, cross
 
     def values(
         self, x: np.ndarray, weights: np.ndarray, form: np.ndarray | None
@@ -141,12 +143,10 @@ class Lattice(NamedTuple):
         return found
 
     def _blocks(self, x: np.ndarray) -> Iterator[tuple[slice, Phases]]:
-        n_halves = max(
-            max(half.sizes)
-            for grid in (self.apart, self.together)
-            for half in (grid.left, grid.right)
-        )
-        n_waves, scratch = max(self.apart.n_waves, self.together.n_waves), None
+        grids = self.apart, self.together, self.single
+        halves = [half for grid in grids for half in (grid.left, grid.right)]
+        n_multiples = max(max(half.sizes) for half in halves)
+        n_waves, scratch = max(len(half.places) for half in halves), None
         for rows in row_blocks(len(x), 1, _BLOCK_ROWS):
             # A quarter of a step first: doubling a fraction of a turn is exact.
             turns = np.multiply(x[rows].T, 0.25 * self.steps[:, None], order="C")
@@ -154,8 +154,8 @@ class Lattice(NamedTuple):
             n = turns.shape[1]
             if scratch is None or scratch.shape[2] != n:
                 scratch = np.empty((4, n_waves, n), dtype=np.complex128)
-            halves, offsets = _powers(2.0 * turns, n_halves), _wave((4.0 * self.offsets) @ turns)
-            yield rows, Phases(halves, offsets, scratch)
+            offsets = _wave((4.0 * self.offsets) @ turns)
+            yield rows, Phases(_powers(2.0 * turns, n_multiples), offsets, scratch)
 
 
 def _wave(turns: np.ndarray) -> np.ndarray:
@@ -174,7 +174,7 @@ def _powers(turns: np.ndarray, n: int) -> np.ndarray:
     done = 1
     while done < n:
         more = min(done, n - done)
-        # A square has twice the error of its root: exact ones every few doublings.
+        # A square has twice the error of its root: a few times that is nothing.
         power = np.square(found[done // 2]) if done in (2, 4, 8) else _wave(done * turns)
         np.multiply(power, found[:more], out=found[done : done + more])
         done += more

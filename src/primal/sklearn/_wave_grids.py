@@ -68,24 +68,21 @@ class Half(NamedTuple):
 
     def waves(self, phases: Phases, found: np.ndarray) -> np.ndarray:
         """Return cosines and sines, (n, 2, n_rows), in the memory of `found`."""
-        axes = []
-        for j, size in enumerate(self.sizes, self.first):
+        # Frequencies of the first input are never negative, and of the others they are both.
+        axes = [phases.halves[1 - self.sizes[0] % 2 : self.sizes[0] : 2, self.first]]
+        for j, size in enumerate(self.sizes[1:], self.first + 1):
             waves = phases.halves[1 - size % 2 : size : 2, j]
             axes.append(np.concatenate([waves[size % 2 :][::-1].conj(), waves]))
         *others, last = axes
         n, n_rows = len(self.places), last.shape[1]
+        chosen = self.places - self.sizes[0] // 2 * math.prod(self.sizes[1:])
         waves, more = phases.scratch[:2, :n]
+        # Whatever its name, "clip" only saves a copy.
+        np.take(last, chosen % len(last), axis=0, out=waves, mode="clip")
         if others:
-            # The first input is never negative.
-            lowest = self.sizes[0] // 2
-            others[0] = others[0][lowest:]
             table = reduce(lambda a, b: (a[:, None] * b).reshape(-1, n_rows), others)
-            i, j = np.divmod(self.places - lowest * math.prod(self.sizes[1:]), len(last))
-            np.take(table, i, axis=0, out=waves, mode="clip")  # "raise" would copy
-            np.take(last, j, axis=0, out=more, mode="clip")
+            np.take(table, chosen // len(last), axis=0, out=more, mode="clip")
             waves *= more
-        else:
-            np.take(last, self.places, axis=0, out=waves, mode="clip")
         found = found[:n].view(np.float64).reshape(n, 2, n_rows)
         found[:, 0], found[:, 1] = waves.real, waves.imag
         return found
@@ -139,19 +136,13 @@ class Grid:
         """How many products are made."""
         return sum(4 * (a.stop - a.start) * (b.stop - b.start) for a, b in self.tiles)
 
-    @property
-    def n_waves(self) -> int:
-        """How many complex waves the larger half has."""
-        return max(len(self.left.places), len(self.right.places))
-
     def waves(self, phases: Phases) -> tuple[np.ndarray, np.ndarray]:
         """Return the waves of both halves, (n_left, 2, n_rows) and (n_right, 2, n_rows)."""
-        return self.left.waves(phases, phases.scratch[2]), self.right.waves(
-            phases, phases.scratch[3]
-        )
+        *_, a, b = phases.scratch
+        return self.left.waves(phases, a), self.right.waves(phases, b)
 
-    def sums(self, n_targets: int) -> np.ndarray:
-        """Return zeros that :meth:`add` adds to: for every tile, side by side."""
+    def sums(self, n_targets: int) -> list[np.ndarray]:
+        """Return zeros that :meth:`add` adds to, for every tile."""
         return [
             np.zeros((2 * n_targets * (a.stop - a.start), 2 * (b.stop - b.start)), order="F")
             for a, b in self.tiles
