@@ -22,7 +22,7 @@ from primal.sklearn._wave_grids import Grid, Phases, sizes_for
 # More waves than D**2 over this are slower than products of features.
 _LEAST_GAIN = 8
 _MOST_PLACES = 1 << 22  # of a spectrum: 32 MB, for a while
-_BLOCK_ROWS = 768
+_BLOCK_ROWS = 576
 _SINGLE_TILE = 9, 8  # one target and ones, times cosines and sines, make four of it
 _LARGEST_TURNS = 2.0**16  # of an input per step: a phase keeps 37 bits of its fraction
 
