@@ -13,7 +13,7 @@ from primal.sklearn import _evidence as evidence_module
 from primal.sklearn._lattice import Lattice
 
 RANDOM = np.random.default_rng(0)
-SIZES = [(1, 64), (1, 250), (2, 512), (3, 1024), (4, 1024), (5, 1024), (6, 1536)]
+SIZES = [(1, 64), (1, 250), (2, 512), (3, 1024), (4, 1024), (5, 1024), (6, 1536), (8, 1024)]
 
 
 def lattice_and_rows(d, D, layout="interleaved", kernel="rbf"):

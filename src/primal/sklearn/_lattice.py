@@ -3,7 +3,7 @@
 The frequencies of quadrature are (m + 1/4) * step with whole m in a box. A product of two waves is
 half the sum of those at the sum and at the difference of their frequencies, and on a lattice these
 coincide: D**2 products of a row are linear in about 2**(d + 1) * D waves. These in turn are
-products of a cosine or a sine for each input (Greengard, Rachh and Barnett, Equispaced Fourier
+made of products of a wave for each input (Greengard, Rachh and Barnett, Equispaced Fourier
 representations for efficient Gaussian process regression, 2023).
 """
 
