@@ -6,8 +6,9 @@ over the median squared distance:
 * RBF at d = 1 to 4, with the width of the data and with the one that gamma implies;
 * against the growable map, over kernels, inputs, sizes and values of gamma;
 * Matern 5/2 with 1024 features at d = 2 to 20 against BoTorch's own map (mean of ten seeds), where
-  BoTorch is installed, on points whose width was taken from others; beside it orthogonal
-  directions with all lengths of the law, where better spread lengths would end.
+  BoTorch is installed, both by its generators of feature maps, on points whose width was taken from
+  others; beside it ours without a width, and orthogonal directions with all lengths of the law,
+  where better spread lengths would end.
 
     python tools/kernel_bars.py [rbf] [growable] [botorch] [--done FILE]
 
@@ -117,41 +118,40 @@ def botorch() -> None:
         import torch
         from botorch.sampling.pathwise.features.generators import gen_kernel_features
         from gpytorch.kernels import MaternKernel
+
+        from primal.torch.gp import gen_prime_features
     except ImportError as missing:
         print(f"BoTorch skipped: {missing}")
         return
     for law, d in itertools.product(("normal", "uniform", "laplace"), MATERN_INPUTS):
         x, gamma = data(law, d)
         exact = kernel_matrix("matern52", x, gamma)
-
-        def error(made: np.ndarray, exact: np.ndarray = exact) -> float:
-            return float(np.linalg.norm(made - exact) / np.linalg.norm(exact))
-
         kernel = MaternKernel(nu=2.5).double()
         kernel.lengthscale = 1.0 / np.sqrt(2.0 * gamma)
-        errors = []
-        for seed in range(10):
-            torch.manual_seed(seed)
-            made = gen_kernel_features(kernel, num_inputs=d, num_outputs=1024)
+
+        def error(gram: np.ndarray, exact: np.ndarray = exact) -> float:
+            return float(np.linalg.norm(gram - exact) / np.linalg.norm(exact))
+
+        def error_of(made: torch.nn.Module, x: np.ndarray = x, error=error) -> float:
             with torch.no_grad():
                 z = made(torch.from_numpy(x)).numpy()
-            errors.append(error(z @ z.T))
-        peer = float(np.mean(errors))
+            return error(z @ z.T)
+
+        peers = []
+        for seed in range(10):
+            torch.manual_seed(seed)
+            peers.append(error_of(gen_kernel_features(kernel, num_inputs=d, num_outputs=1024)))
+        peer = float(np.mean(peers))
         # The width of other points of the law: these were not used to choose.
         seen = LAWS[law](np.random.default_rng(1000 + d), d)
-        method = "lattice" if d <= 3 else "descent"
-        options = {"d": d, "D": 1024, "kernel": "matern52", "gamma": gamma}
-        ratios = {
-            name: primal.KernelPrime(**options, method=method, width=width).kernel_error(x) / peer
-            for name, width in (("given", column_widths(seen, tails=d <= 3)), ("implied", None))
-        }
-        plain = primal.KernelPrime(**options).kernel_error(x) / peer
+        made = gen_prime_features(kernel, d, 1024, width=seen.std(axis=0))
+        ratio = error_of(made) / peer
+        plain = error_of(gen_prime_features(kernel, d, 1024)) / peer
         limit = error(_orthogonal_directions(x, gamma)) / peer
         print(
-            f"matern52 {law} d={d} of BoTorch's {peer:.1e}: {method} {ratios['given']:.2f} "
-            f"{verdict(ratios['given'], MATERN_BAR)}, with the width that gamma implies "
-            f"{ratios['implied']:.2f}, growable {plain:.2f}, orthogonal directions with all "
-            f"lengths {limit:.2f}",
+            f"matern52 {law} d={d} of BoTorch's {peer:.1e}: {made.layer.map.method} {ratio:.2f} "
+            f"{verdict(ratio, MATERN_BAR)}, without a width {plain:.2f}, orthogonal directions "
+            f"with all lengths {limit:.2f}",
             flush=True,
         )
 

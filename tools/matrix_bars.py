@@ -112,7 +112,7 @@ def confirmed(plan: MatrixPlan, y: np.ndarray, row: np.ndarray, status: str) -> 
     factor = np.linalg.cholesky((rows @ rows.T)[np.ix_(order, order)])
     phases, taken = (v[0] for v in law.phases(y[None]))
     n_known, j = len(law.known), law.whole_inputs
-    steps = np.rint((row[: len(j)] - law.prior.mean[j]) / law.step[j])
+    steps = np.rint((row[: len(j)] - law.prior.mean[j]) / law.prior.step[j])
     answer = np.concatenate([np.zeros(n_known), steps, row[len(j) :][law.open_rows] + taken])
     off = np.linalg.solve(factor, (phases + answer)[order])
     radius = plan._method.limit if status == "failed" else (off @ off) * (1.0 + 1e-9)
@@ -125,7 +125,7 @@ def confirmed(plan: MatrixPlan, y: np.ndarray, row: np.ndarray, status: str) -> 
     # Mean of the standard normal xi given the whole numbers, and x of it.
     xi = np.linalg.solve(rows @ rows.T, (phases + found).T).T @ law.spread_t.T
     x = law.prior.mean + xi[:, : law.prior.factor.shape[1]] @ law.prior.factor.T
-    x[:, j] = law.prior.mean[j] + law.step[j] * found[:, n_known : n_known + len(j)]
+    x[:, j] = law.prior.mean[j] + law.prior.step[j] * found[:, n_known : n_known + len(j)]
     limit = 6.0 * plan.certificate.x_std + 1e-9
     inside = (x > law.prior.low - limit).all(axis=1) & (x < law.prior.high + limit).all(axis=1)
     same = (found[inside] == answer).all(axis=1)

@@ -150,6 +150,8 @@ def real_number(name: str, value: object, *, above: float, below: float) -> floa
 
 def fixed_point(name: str, value: object, *dtypes: type, ndim: int | None = None) -> np.ndarray:
     """Return `value` if it is an array of turns in one of these unsigned types."""
+    if type(value) is not np.ndarray:
+        _reject_masked(name, value)
     if (
         not isinstance(value, (np.ndarray, np.generic))
         or value.dtype not in dtypes

@@ -91,7 +91,9 @@ def blas_lock() -> Any:
 
 
 def matrix_product(a: np.ndarray, b: np.ndarray, out: np.ndarray | None = None) -> np.ndarray:
-    """Return ``a @ b``; a fork waits for its end."""
+    """Return ``a @ b`` of two matrices; a fork waits for its end."""
+    if a.shape[1] == 1:  # without a sum NumPy takes three times as long for the product
+        return np.multiply(a, b, out=out)
     with _own.lock:
         return np.matmul(a, b, out=out)
 

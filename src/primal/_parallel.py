@@ -23,7 +23,7 @@ _PIECES_PER_THREAD = 8
 def n_threads() -> int:
     """Return the number of threads: PRIMAL_THREADS, or the processors this process may use."""
     asked = os.environ.get("PRIMAL_THREADS", "")
-    if asked.isdigit() and int(asked) > 0:
+    if asked.isdecimal() and int(asked) > 0:
         return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

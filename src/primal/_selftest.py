@@ -44,21 +44,16 @@ DynamicFeatures = Callable[[Basis, np.ndarray], np.ndarray]
 
 def known_answers(static: StaticCodes, dynamic: DynamicFeatures) -> dict[str, bool]:
     """Return for every known answer whether some code, in float32, gives it."""
-    points = np.arange(10**12, 10**12 + 500, dtype=np.uint64)
-    found = {
-        # floor(2**64 sqrt(p)) mod 2**64 of the first 16 primes: FIPS 180-4, 5.3.4 and 5.3.5.
-        _FIPS: "".join(f"{value:016x}" for value in increments(16).tolist()),
-        _STATIC: _digest(static(64, points)),
-    }
-    cases = [*((name, 20, 0.3) for name in BASES), ("paper", 300, 1000.0)]
-    for name, d, sigma in cases:
-        features = dynamic(Basis(name, d, 48, sigma), sample_points(200, d))
-        found[f"DynamicPrime({d}, 96, {sigma}), basis {name}"] = _digest(features)
-    return {name: digest == GOLDEN.get(name) for name, digest in found.items()}
+    return _are_golden(_answers(static, dynamic))
 
 
 def engine_answers(engine_name: str) -> dict[str, bool]:
     """Return for every known answer whether one engine gives it on this machine."""
+    return _are_golden(found_answers(engine_name))
+
+
+def found_answers(engine_name: str) -> dict[str, str]:
+    """Return what one engine gives on this machine: what `GOLDEN` holds, or should."""
     chosen = engine(engine_name)
 
     def static(D: int, positions: np.ndarray) -> np.ndarray:
@@ -71,7 +66,25 @@ def engine_answers(engine_name: str) -> dict[str, bool]:
         chosen.features(basis.table, x, out, Finish("interleaved"))
         return out
 
-    return known_answers(static, dynamic)
+    return _answers(static, dynamic)
+
+
+def _answers(static: StaticCodes, dynamic: DynamicFeatures) -> dict[str, str]:
+    points = np.arange(10**12, 10**12 + 500, dtype=np.uint64)
+    found = {
+        # floor(2**64 sqrt(p)) mod 2**64 of the first 16 primes: FIPS 180-4, 5.3.4 and 5.3.5.
+        _FIPS: "".join(f"{value:016x}" for value in increments(16).tolist()),
+        _STATIC: _digest(static(64, points)),
+    }
+    cases = [*((name, 20, 0.3) for name in BASES), ("paper", 300, 1000.0)]
+    for name, d, sigma in cases:
+        features = dynamic(Basis(name, d, 48, sigma), sample_points(200, d))
+        found[f"DynamicPrime({d}, 96, {sigma}), basis {name}"] = _digest(features)
+    return found
+
+
+def _are_golden(found: dict[str, str]) -> dict[str, bool]:
+    return {name: digest == GOLDEN.get(name) for name, digest in found.items()}
 
 
 def sample_points(n: int, d: int) -> np.ndarray:

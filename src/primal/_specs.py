@@ -8,7 +8,7 @@ import hashlib
 import importlib
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
@@ -79,6 +79,49 @@ def from_spec(spec: Mapping[str, object]) -> Any:
 def make_spec(kind: str, /, **fields: object) -> dict[str, Any]:
     """Return the spec of an object whose class is called `kind`."""
     return {"type": kind, "version": 1, **fields}
+
+
+def plain(value: Any) -> Any:
+    """Return a field of an object as JSON values."""
+    if hasattr(value, "spec"):
+        return value.spec
+    if isinstance(value, (list, tuple)):
+        return [plain(part) for part in value]
+    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+class Specified:
+    """An object that is what its `_fields` say, from which `_from_spec` makes it again."""
+
+    _kind: str  # of its specs; an object of a user's subclass is one of ours
+
+    def __init_subclass__(cls) -> None:
+        if cls.__name__ in _ROOMS:
+            cls._kind = cls.__name__
+
+    def _fields(self) -> dict[str, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        raise NotImplementedError
+
+    @property
+    def spec(self) -> dict[str, object]:
+        """The JSON values from which :func:`primal.from_spec` rebuilds this object."""
+        fields = {name: plain(value) for name, value in self._fields().items()}
+        return make_spec(self._kind, **fields)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self)._from_spec, (self._fields(),)  # without what is computed from them
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Specified) or other._kind != self._kind:
+            return False
+        return self._fields() == other._fields()
+
+    def __hash__(self) -> int:
+        return hash(tuple(self._fields().items()))
 
 
 def spec_fields(kind: str, fields: Mapping[str, Any], names: Iterable[str]) -> dict[str, Any]:

@@ -32,6 +32,16 @@ def test_random_directions_have_the_incomplete_beta_function(a, x):
     assert found == pytest.approx(expected, rel=1e-10, abs=1e-12)
 
 
+@pytest.mark.parametrize("D", [2, 3, 64, 10_001])
+@pytest.mark.parametrize("x", [0.3, 0.7, 1 - 1e-9, 1 - 1e-12, 1 - 2.0**-53])
+def test_random_directions_that_almost_agree(D, x):
+    with mpmath.workdps(60):
+        beyond = (1 - mpmath.mpf(x)) * (1 + mpmath.mpf(x))
+        tail = mpmath.betainc((D - 1) / mpmath.mpf(2), 0.5, 0, beyond, regularized=True)
+        expected = float(mpmath.log(tail))
+    assert log_direction_tail(D, x) == pytest.approx(expected, rel=2e-14)
+
+
 @pytest.mark.parametrize(("n", "a", "b"), [(1, 0.5, -0.5), (3, 6.5, 0.5), (5, 11.0, 1.0)])
 def test_jacobi_polynomials(n, a, b):
     for t in (-0.9, 0.0, 0.7):

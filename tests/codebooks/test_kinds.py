@@ -21,7 +21,7 @@ from primal.codebooks._binary_codes import (
 )
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._numbers import is_prime, prime_at_least, prime_at_most, primitive_root
-from primal.codebooks._rational import difference_set
+from primal.codebooks._rational import difference_set, rational_turns
 from primal.codebooks._stored import StoredCodes
 
 RANDOM = ("gaussian", "random-frequency")
@@ -121,6 +121,9 @@ def test_spec_round_trip(kind, field, N, D):
     assert hash(again) == hash(cb)
     assert np.array_equal(again[:5], cb[:5])
     assert again.certificate == cb.certificate
+    for listed in (v for v in cb.spec.values() if isinstance(v, list)):
+        listed.clear()
+    assert cb.spec == again.spec
 
 
 @pytest.mark.parametrize(
@@ -298,6 +301,43 @@ def test_a_wrong_certificate_does_not_verify():
     assert not cb.verify(full=True).ok
 
 
+@pytest.mark.parametrize(
+    ("kind", "N", "D"), [("chirp", 2, 70), ("singer", 2, 40), ("weighted", 3, 32)]
+)
+def test_orthogonal_codes_verify(kind, N, D):
+    cb = codebook(N, D, kind=kind)
+    assert cb.certificate.rms <= cb.certificate.coherence < 1e-9
+    assert cb.verify(full=True).ok
+
+
+def test_codes_that_are_not_numbers_do_not_verify():
+    class Spoiled(StoredCodes):
+        kind = "static"
+
+        def _evidence(self):
+            return Evidence(1.0, None, "closed form: none")
+
+        def _rms(self):
+            return 0.5
+
+    matrix = codebook(50, 8, kind="static").encode(range(50), dtype="float64")
+    matrix[7, 3] = np.nan
+    assert not Spoiled(matrix).verify(2000).ok
+
+
+def test_indices_that_are_missing_are_refused():
+    indices = np.ma.array([1, 2], mask=[True, False])
+    with pytest.raises(primal.errors.DataError, match="indices is masked: 1 of 2"):
+        codebook(50, 8).encode(indices)
+
+
+def test_fractions_beyond_32_bits_are_refused():
+    numerators = np.arange(3, dtype=np.uint64)
+    assert rational_turns(numerators, 2**32 - 1)[2] == 2 * 2**64 // (2**32 - 1)
+    with pytest.raises(primal.errors.ParameterError, match=r"below 2\*\*32, got 4294967296"):
+        rational_turns(numerators, 2**32)
+
+
 def test_large_stored_codebooks_are_sampled_and_say_so(monkeypatch):
     monkeypatch.setattr("primal.codebooks._stored.LARGEST_FULL", 100)
     monkeypatch.setattr("primal.codebooks._stored.N_SAMPLED", 5000)
@@ -307,6 +347,16 @@ def test_large_stored_codebooks_are_sampled_and_say_so(monkeypatch):
     assert "5000 of 79800" in cb.certificate.proof
     assert cb.certificate.coherence <= gram_statistics(cb).coherence + 1e-12
     assert cb.verify(100).ok
+
+
+def test_sampled_pairs_promise_no_coherence(monkeypatch):
+    monkeypatch.setattr("primal.codebooks._stored.LARGEST_FULL", 100)
+    monkeypatch.setattr("primal.codebooks._stored.N_SAMPLED", 5000)
+    sampled = codebook(400, 16, kind="gaussian", seed=1)
+    most = sampled.certificate.coherence
+    assert gram_statistics(sampled).coherence > most  # what was promised before
+    with pytest.raises(primal.errors.ParameterError, match="not all pairs are looked at"):
+        codebook(400, 16, kind="gaussian", seed=1, max_coherence=most)
 
 
 def test_references_need_a_seed_and_only_they_take_one():

@@ -188,6 +188,22 @@ def test_gram_statistics_scale_rows_and_take_complex_codes():
     assert gram_statistics(z.astype(int)[:2]).pair == (0, 1)
 
 
+@pytest.mark.parametrize("row", [[5e-324, 0.0], [1.7e308, 0.0], [1.2e308 + 1.7e308j, 0.0]])
+def test_gram_statistics_of_the_smallest_and_largest_floats(row):
+    codes = np.array([row, [row[0] / abs(row[0].real), 0.0], [0.0, 1.0]])
+    assert gram_statistics(codes).coherence == pytest.approx(1.0, abs=1e-14)
+    assert gram_statistics(np.asfortranarray(codes)).pair == (0, 1)
+
+
+def test_masked_codes_and_increments_are_refused():
+    codes = np.ma.array(np.eye(3), mask=np.eye(3, k=1))
+    with pytest.raises(primal.errors.DataError, match="codes is masked: 2 of 9"):
+        gram_statistics(codes)
+    increments = np.ma.array(primal.StaticPrime(16).increments, mask=np.arange(8) == 3)
+    with pytest.raises(primal.errors.DataError, match="increments is masked: 1 of 8"):
+        lag_cosines(increments, 10)
+
+
 @pytest.mark.parametrize("scale", [1e-300, 1e-200, 1e200, 1e300])
 def test_gram_statistics_of_numbers_whose_squares_are_no_floats(scale):
     codes = np.random.default_rng(1).standard_normal((9, 4))

@@ -18,6 +18,7 @@ from primal.decoding import (
     decode_exact,
     make_plan,
     noise_turns,
+    plan_matrix,
 )
 from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._phases import code_phases
@@ -402,6 +403,19 @@ def test_whole_numbers_need_fewer_phases(d, D, sigma):
     result = m.decode_plan(prior=Integers(0.25, 0, 255)).decode(m.encode(x))
     assert (result.status == "unique").all()
     assert np.array_equal(result.x, x)
+
+
+def test_nobody_changes_what_a_plan_judges_by():
+    m = DynamicPrime(2, 32, sigma=0.5)
+    codes = m.encode([[14.5, 0.0], [3.0, -1.0]])
+    for plan in (m.decode_plan(prior=Box(14.0)), m.decode_plan(prior=Box(14.0), noise=0.1, beam=4)):
+        with pytest.raises(ValueError, match="read-only"):
+            plan.certificate.x_std[:] = 1.0  # with it, 14.5 would pass for a value in the box
+    plan = m.decode_plan(prior=Box(14.0))
+    assert plan.decode(codes, check=False).status.tolist() == ["failed", "unique"]
+    by_matrix = plan_matrix(m.basis.frequencies, prior=Box(14.0), noise=0.01)
+    with pytest.raises(ValueError, match="read-only"):
+        by_matrix.certificate.x_std[:] = 1.0
 
 
 def test_whole_numbers_with_a_known_law():

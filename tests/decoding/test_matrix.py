@@ -1,12 +1,14 @@
 """Mixed-integer least squares: against an exhaustive search, calibration, honest statuses."""
 
 import itertools
+from pathlib import Path
 
 import numpy as np
 import pytest
+from tool_modules import tool_module
 
 from primal.decoding import Box, Gaussian, Integers, _kernels, _matrix, _matrix_search, plan_matrix
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError, MemoryLimitError, ParameterError
 
 
 def spread_covariance(rng, k: int, std: float) -> np.ndarray:
@@ -41,6 +43,17 @@ def test_no_whole_numbers_are_better(seed):
         np.testing.assert_array_equal(whole, best)
         assert residual == pytest.approx(cost, rel=1e-6)
         assert status != "failed"
+
+
+@pytest.mark.parametrize("seed", [1, 3, 9])  # whole inputs, real ones, and whole ones again
+def test_an_exhaustive_search_ends_with_the_same_numbers(seed, monkeypatch):
+    """A short version of tools/matrix_bars.py."""
+    pytest.importorskip("numba")
+    pytest.importorskip("click")
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
+    found = tool_module("matrix_bars").measure_problem(seed, 20)
+    assert found["confirmed"] == [True, True]
+    assert found["wrong unique"] == 0
 
 
 def test_unique_means_that_no_other_fits():
@@ -189,7 +202,7 @@ def test_the_nearest_solution_is_found_where_the_search_ends_early(monkeypatch):
     monkeypatch.setattr(_matrix_search, "_MOST_NODES", 1000)
     search = plan._method
     found = np.zeros((500, 8, 20), dtype=np.int64), np.full((500, 8), np.inf)
-    target, limits = search._target(search.law.phases(y)[0]), np.full(500, search.limit)
+    target, limits = search._reduced.combined(search.law.phases(y)[0]), np.full(500, search.limit)
     finished = _kernels.closest_points(search._reduced.factor, target, limits, 1000, *found)
     costs = found[1]
     nearest = everything.residual[:, 0]
@@ -252,6 +265,46 @@ def test_values_without_a_fraction_are_rejected(k):
     for y in (2.0**52, -1e300):
         with pytest.raises(DataError, match="y must be below"):
             plan.solve(np.full(k, y))
+
+
+@pytest.mark.parametrize("covariance", [False, True])
+def test_values_rounded_by_more_than_the_noise_are_rejected(covariance):
+    # One in seven of their unique answers was wrong.
+    rng = np.random.default_rng(0)
+    A = 30.0 * rng.normal(size=(3, 2))
+    stated = {"covariance": 1e-12 * np.eye(3)} if covariance else {"noise": 1e-6}
+    plan = plan_matrix(A, prior=Box(3.0), **stated)
+    x = rng.uniform(-3.0, 3.0, (500, 2))
+    for turns in (10**10, 10**11):
+        whole = np.rint(x @ A.T).astype(np.int64) + turns
+        y = x @ A.T - whole
+        if turns == 10**11:
+            with pytest.raises(DataError, match=r"float64 rounds it by 4.4e-06, .* noise is 1e-06"):
+                plan.solve(y)
+        else:
+            found = plan.solve(y)
+            unique = found.status == "unique"
+            np.testing.assert_array_equal(found.whole[unique], whole[unique])
+    with pytest.raises(DataError, match="float16 rounds it by"):
+        plan.solve(np.full(3, 0.3, dtype=np.float16))
+    assert plan.solve(np.full(3, 10**12)).whole.shape == (3,)  # whole numbers are exact
+
+
+def test_noise_below_the_rounding_of_sums_is_rejected():
+    for prior in (Box(20.0), Box(1.0, center=20.0), Integers(1.0, -20, 20)):
+        with pytest.raises(DataError, match="float64 holds row 1 of A x to"):
+            plan_matrix([[0.1], [0.2]], prior=prior, noise=1e-17)
+
+
+def test_plans_are_refused_when_their_candidates_exceed_memory():
+    with pytest.raises(MemoryLimitError, match="candidates = 1000000000000"):
+        plan_matrix([[0.3], [2.7]], prior=Box(1.0), noise=0.1, candidates=10**12)
+
+
+def test_known_rows_that_are_missing_are_refused():
+    known = np.ma.array([1, 0], mask=[True, False])
+    with pytest.raises(DataError, match="known is masked"):
+        plan_matrix([[0.3], [2.7]], prior=Box(1.0), noise=0.1, known=known)
 
 
 def test_covariances_are_symmetric_up_to_the_rounding_of_products():

@@ -13,8 +13,9 @@ from primal.edge import SensorMap, SensorModel, as_sensor, export_c
 from primal.errors import ParameterError, SpecError
 
 pytest.importorskip("sklearn")
+from sklearn.cross_decomposition import PLSRegression
 from sklearn.datasets import load_digits, load_iris
-from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.linear_model import LogisticRegression, PoissonRegressor, RidgeClassifier
 from sklearn.model_selection import train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import (
@@ -23,6 +24,7 @@ from sklearn.preprocessing import (
     Normalizer,
     StandardScaler,
 )
+from sklearn.svm import SVC
 
 from primal.sklearn import (
     PrimeCentroidClassifier,
@@ -131,6 +133,40 @@ def test_what_is_not_linear_in_the_columns_is_refused(model, says, digits):
     model.fit(digits[0][:50], digits[2][:50])
     with pytest.raises(ParameterError, match=says):
         as_sensor(model)
+
+
+@pytest.mark.parametrize(
+    "readout",
+    [
+        SVC(kernel="linear"),  # coefficients of pairs of classes, three for three
+        PoissonRegressor(),  # of a logarithm
+        PLSRegression(2),  # of centered features
+        PrimeRidgeClassifier(32),  # of features of these features
+        PrimeRidgeRegressor(16),
+    ],
+    ids=lambda readout: type(readout).__name__,
+)
+def test_coefficients_of_something_else_than_features_are_refused(readout):
+    model = make_pipeline(PrimeFeatures(32), readout).fit(*load_iris(return_X_y=True))
+    with pytest.raises(ParameterError, match="does not answer with its coefficients"):
+        as_sensor(model)
+
+
+def test_read_outs_without_an_intercept(digits):
+    x_train, x_test, y_train, _ = digits
+    features = PrimeFeatures(64)
+    model = make_pipeline(features, RidgeClassifier(fit_intercept=False)).fit(x_train, y_train)
+    sensor = as_sensor(model, inputs="uint8")
+    assert (sensor.predict(x_test.astype(int)) == model.predict(x_test)).mean() >= 0.998
+
+
+@pytest.mark.parametrize("label", ["**//", "*\\\n/"])
+def test_labels_do_not_end_their_comment(label, tmp_path):
+    HOSTS[0].require()
+    sensor = SensorMap(primal.DynamicPrime(2, 8), 0.01)
+    model = SensorModel(sensor, np.ones((2, 8)), labels=[label, "b"])
+    export_c(model, tmp_path / "m.h")
+    HOSTS[0].build(tmp_path, '#include "m.h"\nint main(void) { return 0; }')
 
 
 def test_a_scale_of_zero_is_refused_before_it_divides(digits):

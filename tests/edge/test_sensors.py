@@ -45,6 +45,18 @@ def test_every_phase_is_within_its_bound(name):
             assert min(off, 1 - off) <= bound
 
 
+@pytest.mark.parametrize("kind", ["hadamard32", "hadamard64", "lsb16", "lsb32"])
+@pytest.mark.parametrize("zero", [0.0, -700.25, 400.0])
+def test_bounds_hold_far_from_the_zero_point(kind, zero):
+    m = primal.DynamicPrime(2, 16, 1.5, basis="hadamard")
+    sensor = SensorMap(m, [1.75, 0.3], zero, kind=kind, inputs="int8")
+    for row in sample_rows(sensor, range(10)):
+        bound = sensor.error_turns(np.abs(row.astype(np.int64))) + 1e-9
+        for phase, turn in zip(exact_phases(sensor, row), sensor.turns(row).tolist(), strict=True):
+            off = (phase - Fraction(turn, 2**32)) % 1
+            assert min(off, 1 - off) <= bound
+
+
 @pytest.mark.parametrize("name", ["table16", "table32", "odd", "odd_block"])
 def test_tables_are_rounded_once_from_exact_products(name):
     sensor = SENSORS[name]

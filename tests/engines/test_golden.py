@@ -1,5 +1,8 @@
 """The known answers of the self-test, on every engine that is installed here."""
 
+import re
+from pathlib import Path
+
 import pytest
 
 from primal import _selftest
@@ -36,3 +39,11 @@ def test_sample_points_are_float32_numbers_in_range():
     assert (x.astype("f4").astype("f8") == x).all()
     # sqrt of the 1001st prime, 7927: its fraction to 24 bits, on (-1, 1).
     assert x[0, 0] == int((7927**0.5 % 1) * 2**24) * 2.0**-23 - 1.0
+
+
+def test_the_command_that_prints_new_answers(capsys):
+    page = Path(__file__).parents[2] / "CONTRIBUTING.md"
+    command = re.search(r'python -c "(from primal\._selftest .*?)"\n', page.read_text(), re.DOTALL)
+    exec(command[1].replace("\n   ", "\n"), {})
+    printed = dict(line.rsplit(" ", 1) for line in capsys.readouterr().out.splitlines())
+    assert printed == GOLDEN

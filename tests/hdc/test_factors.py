@@ -147,3 +147,17 @@ def test_errors_say_what_is_wrong(call, words):
     domains = vocabularies(2, 10, 16)
     with pytest.raises(primal.PrimalError, match=words):
         call(domains, domains[0].encode(1) * domains[1].encode(2))
+
+
+def test_products_of_several_combinations_are_ambiguous():
+    space = hdc.Space(512, roles=("day", "place", "name"))
+    days, places, names = (space.symbols(role).encode(range(20)) for role in space.roles)
+    scene = days[3] * places[11] * names[17]
+    twice = hdc.Codes.stack([*days, days[3]])
+    found = hdc.factorize(scene, [twice, places, names])
+    assert found.status == "ambiguous"
+    # Of one role, factors trade places; and 3 + 11 is 4 + 10.
+    assert hdc.factorize(days[3] * days[11], [days, days]).status == "ambiguous"
+    numbers = space.integers("day").encode(range(20))
+    assert hdc.factorize(numbers[3] * numbers[11], [numbers, numbers]).status == "ambiguous"
+    assert hdc.factorize(scene, [days, places, names]).status == "unique"

@@ -436,3 +436,41 @@ def test_a_spec_of_another_version_is_refused(tmp_path):
         primal.errors.DataError, match="version 1, got 'primal memory' of version 99"
     ):
         hdc.ItemMemory.load(tmp_path)
+
+
+@pytest.mark.parametrize("number", [np.nan, np.inf, 1e300])
+@pytest.mark.parametrize("form", ["matrix", "vector"])
+def test_what_is_not_finite_is_not_stored_and_spoils_nothing(form, number):
+    space = hdc.Space(256, roles=("key", "value"))
+    keys, values = space.symbols("key").encode(["a", "b"]), space.symbols("value").encode([1, 2])
+    memory = hdc.KeyValueMemory(space, form).add(keys[0], values[0])
+    before = memory.state.copy()
+    with pytest.raises(primal.PrimalError, match="values must hold finite complex numbers"):
+        memory.add(keys[1], hdc.phasors(values[1]).astype(np.complex128) * number)
+    assert memory.n_pairs == 1
+    np.testing.assert_array_equal(memory.state, before)
+
+
+def test_a_query_that_is_not_finite_is_near_nothing():
+    space = hdc.Space(256, roles=("key", "value"))
+    words = hdc.ItemMemory(space.symbols("value"), ["a", "b"])
+    nothing = np.full(128, np.nan, dtype=np.complex64)
+    for ask in (words.cleanup, words.retrieve, hdc.KeyValueMemory(space).retrieve):
+        with pytest.raises(primal.PrimalError, match="must hold finite complex numbers, got nan"):
+            ask(nothing)
+    slots = space.symbols("key").encode(["x", "y"])
+    with pytest.raises(primal.PrimalError, match="a bundle must hold finite"):
+        hdc.decode_slots(nothing, slots, words)
+    with pytest.raises(primal.PrimalError, match="slots must hold finite"):
+        hdc.decode_slots(hdc.phasors(slots[0]), nothing[None], words)
+
+
+def test_a_file_whose_space_is_none_is_refused(tmp_path):
+    space = hdc.Space(64, roles=("key", "value"))
+    hdc.KeyValueMemory(space).save(tmp_path)
+    document = json.loads((tmp_path / "memory.json").read_text())
+    (tmp_path / "memory.json").write_text(
+        json.dumps(document | {"space": primal.StaticPrime(64).spec})
+    )
+    with pytest.raises(primal.PrimalError, match="needs a Space, got StaticPrime"):
+        hdc.KeyValueMemory.load(tmp_path)

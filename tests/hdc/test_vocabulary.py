@@ -293,5 +293,10 @@ SYMBOLS = hdc.Space(8).symbols()
     ],
 )
 def test_errors_say_what_is_wrong(call, words):
-    with pytest.raises(primal.PrimalError, match=words):
+    with pytest.raises(primal.DataError, match=words):
         call()
+
+
+def test_masked_names_are_refused():
+    with pytest.raises(primal.PrimalError, match="names is masked: 1 of 2 values are missing"):
+        hdc.Space(64).symbols().encode(np.ma.array([1, 2], mask=[False, True]))

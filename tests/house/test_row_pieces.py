@@ -2,7 +2,15 @@
 
 import pytest
 
-from primal._parallel import over_rows
+from primal._parallel import n_threads, over_rows
+
+
+@pytest.mark.parametrize("asked", ["", "0", "two", "-1", "1.5", "\u00b2"])
+def test_a_number_of_threads_that_is_none_is_passed_over(monkeypatch, asked):
+    monkeypatch.delenv("PRIMAL_THREADS", raising=False)
+    usual = n_threads()
+    monkeypatch.setenv("PRIMAL_THREADS", asked)
+    assert n_threads() == usual
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 5, 10, 63, 64, 1000, 2000])

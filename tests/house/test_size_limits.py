@@ -13,6 +13,7 @@ import primal
 from primal import _checks, codebooks, hdc, privacy
 from primal.codebooks import _toeplitz, codebook
 from primal.decoding import Box, decode_exact
+from primal.turns import spaced_increments
 
 HUGE = 2**31
 MAP = primal.DynamicPrime(2, 16, 100.0)
@@ -45,6 +46,10 @@ REFUSED = {
     "slice": lambda: codebook(2**40, 64, kind="static")[:],
     "pairs to verify": lambda: BOOK.verify(2**60),
     "beam": lambda: decode_exact(MAP.encode([0.3, -0.7]), MAP, prior=Box(1.0), beam=HUGE),
+    "spec of rotary positions": lambda: primal.from_spec(
+        primal.StaticPrime(8, spacing="rotary").spec | {"D": 2**60}
+    ),
+    "Kronecker frequencies": lambda: spaced_increments(2**60, "kronecker"),
     "positions": lambda: STATIC.waves(2**50),
     "cosines": lambda: codebooks.lag_cosines(STATIC.increments, 2**40),
     "histogram": lambda: codebooks.toeplitz_statistics(STATIC.increments, 2**60),

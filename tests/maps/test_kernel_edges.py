@@ -54,6 +54,23 @@ def test_amplitudes_fit_float32(method):
     assert np.isfinite(m.with_amplitude(2.4e37).encode(X)).all()
 
 
+@pytest.mark.parametrize("factor", [1e-60, 1e60])
+def test_factors_of_kernels_fit_float32(factor):
+    m = primal.KernelPrime(3, 16, factor * on([0, 1]) + on(2))
+    z = m.encode(1e-3 * X)
+    assert np.isfinite(z).all()
+    assert (np.abs(z[:, ::2]) > 1e-37).all()
+    largest = 1e38 / np.sqrt(16 * (factor + 1.0))
+    assert np.isfinite(m.with_amplitude(0.99 * largest).encode(X)).all()
+    with pytest.raises(ParameterError, match=r"^amplitude .*strictly between 0 and"):
+        m.with_amplitude(1.01 * largest)
+    for beyond in (1e78, 1e-61):
+        with pytest.raises(ParameterError, match="factor of a kernel must be from 1e-60 to 1e"):
+            beyond * on([0, 1])
+    with pytest.raises(ParameterError, match="factor of a kernel must be from 1e-60 to 1e"):
+        (1e40 * on(0)) * (1e40 * on(1))
+
+
 def test_phases_are_relative_to_a_point_that_has_some():
     m = primal.KernelPrime(3, 16, gamma=0.01)
     with pytest.raises(DataError, match=r"^around"):
@@ -65,3 +82,15 @@ def test_numbers_beyond_the_range_with_a_gamma_for_each_input(size):
     m = primal.KernelPrime(3, 16, gamma=[1.0, 2.0, 1e160])
     with pytest.raises(DataError, match=r"^rows 0 to 19 of x, times m\.input_scales"):
         m.encode(size * X)
+
+
+@pytest.mark.parametrize("method", ["lattice", "spectral", "descent"])
+@pytest.mark.parametrize(
+    ("field", "wrong"),
+    [("widths", [1e-300, 1e-300]), ("widths", [1.0, 1e300]), ("widths", [1.0]), ("sigma", 1e300)],
+)
+def test_a_basis_is_made_for_widths_and_scales_in_range(method, field, wrong):
+    spec = primal.KernelPrime(2, 64, method=method).basis.spec
+    assert primal.from_spec(spec).spec == spec
+    with pytest.raises(ParameterError, match=rf"^{field}"):
+        primal.from_spec(spec | {field: wrong})

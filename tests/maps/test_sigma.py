@@ -148,3 +148,17 @@ def test_neighbors_are_found_whatever_the_unit(power):
     expected = choose_sigma(x, "hash", D=128, distance=0.5).sigma
     scaled = choose_sigma(np.ldexp(x, power), "hash", D=128, distance=0.5)
     assert scaled.sigma == expected  # directions have no unit
+
+
+@pytest.mark.parametrize("power", [-1000, -300, 300, 1000])
+def test_a_distance_in_any_unit(power):
+    x = sample(40, 3)
+    expected = choose_sigma(x, "hash", D=128, distance=0.75)
+    distance = math.ldexp(0.75, power)
+    if abs(power) < 1000:
+        found = choose_sigma(x, "hash", D=128, distance=distance)
+        assert found.sigma == math.ldexp(expected.sigma, -power)
+        assert found.similarity == expected.similarity
+        return
+    with pytest.raises(primal.errors.ParameterError, match="sigma must be from 1e-100 to 1e"):
+        choose_sigma(x, "hash", D=128, distance=distance)

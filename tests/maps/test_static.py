@@ -316,6 +316,7 @@ class TestSpacing:
             ({"base": 5.0}, r'5\.0 with "raw".*leave it out'),
             ({"spacing": "kronecker", "base": 5.0}, r'5\.0 with "kronecker".*leave it out'),
             ({"frequencies": [0.1, 0.2, np.nan, 0.3]}, "frequencies holds nan"),
+            ({"frequencies": [0.1, 20.0, 1.0, 0.3], "sigma": 1e308}, r"1e\+308 times 20\.0: lower"),
         ],
     )
     def test_what_does_not_go_together(self, options, message):

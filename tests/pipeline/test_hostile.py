@@ -1,6 +1,8 @@
 """Moments, names and options that a careful enemy would choose."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 
@@ -11,7 +13,16 @@ pytest.importorskip("pyarrow")
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pipeline_helpers import OPTIONS, Stop, arrow_file, encode, merged, points, stop_after
+from pipeline_helpers import (
+    OPTIONS,
+    Stop,
+    arrow_file,
+    contents,
+    encode,
+    merged,
+    points,
+    stop_after,
+)
 
 from primal import PrimalError, pipeline
 from primal.decoding import Box
@@ -138,6 +149,23 @@ class TestChangedThings:
         with pytest.raises(SpecError, match="3 numbers, and the columns are 'codebook'"):
             pipeline.decode(out, tmp_path / "back.npy")
 
+    @pytest.mark.parametrize("name", ["out", "out.npy"])
+    @pytest.mark.parametrize("change", [{"spec": {"turning": 3}}, {"fingerprint": "00"}, {"a": 1}])
+    def test_a_request_that_says_more_is_another(self, tmp_path, name, change):
+        np.save(tmp_path / "in.npy", points(64))
+        out = tmp_path / name
+        encode(tmp_path / "in.npy", out, **OPTIONS)
+        path = out / "_primal.json" if name == "out" else beside(out, "manifest.json")
+        manifest = json.loads(path.read_text())
+        for key, value in change.items():
+            old = manifest["request"].get(key)
+            manifest["request"][key] = old | value if isinstance(value, dict) else value
+        path.write_text(json.dumps(manifest))
+        before = contents(tmp_path)
+        with pytest.raises(ParameterError, match=r"(turning = 3|fingerprint = '00'|a = 1) there"):
+            encode(tmp_path / "in.npy", out, **OPTIONS)
+        assert contents(tmp_path) == before
+
     def test_side_files_match_no_pattern(self, tmp_path):
         (tmp_path / "in.csv").write_text("x\n1\nabc\n2\n")
         for _ in range(2):
@@ -192,6 +220,51 @@ class TestChangedThings:
         encode(source, out, overwrite=True, progress=second, **OPTIONS)
         assert said == [True]
         assert not list(tmp_path.glob("*primal-part"))
+
+
+class TestFoldersOfInputs:
+    """No file of a folder is left out in silence."""
+
+    @pytest.fixture
+    def data(self, tmp_path):
+        for name in ("data/a/1.npy", "data/b/2.npy", "elsewhere/3.npy"):
+            (tmp_path / name).parent.mkdir(parents=True)
+            np.save(tmp_path / name, points(16))
+        return tmp_path / "data"
+
+    def test_linked_folders_are_read(self, data):
+        (data / "c").symlink_to(data.parent / "elsewhere")
+        assert encode(data, data.parent / "out", **OPTIONS).rows == 48
+        assert encode(f"{data}/**/*.npy", data.parent / "same", **OPTIONS).rows == 48
+
+    @pytest.mark.parametrize("target", [".", "a", "b"])
+    def test_a_folder_within_itself_is_refused(self, data, target):
+        (data / "a" / "loop").symlink_to(data / target)
+        (data / "b" / "a").symlink_to(data / "a")
+        with pytest.raises(DataError, match=r"(loop|a) is a link to a folder that it lies in"):
+            encode(data, data.parent / "out", **OPTIONS)
+
+    @pytest.mark.parametrize("kind", ["dangling", "pipe"])
+    def test_names_without_a_file_are_refused(self, data, kind):
+        if kind == "pipe":
+            os.mkfifo(data / "4.npy")
+        else:
+            (data / "4.npy").symlink_to("nowhere.npy")
+        for source in (data, f"{data}/**/*.npy"):
+            with pytest.raises(DataError, match=r"4\.npy (cannot be read|is not a plain file)"):
+                encode(source, data.parent / "out", **OPTIONS)
+
+    def test_a_folder_that_cannot_be_listed_is_refused(self, data, monkeypatch):
+        listed = os.scandir
+
+        def scandir(path):
+            if str(path).endswith("b"):
+                raise PermissionError(errno.EACCES, "Permission denied", str(path))
+            return listed(path)
+
+        monkeypatch.setattr(os, "scandir", scandir)
+        with pytest.raises(DataError, match="b cannot be read: Permission denied"):
+            encode(data, data.parent / "out", **OPTIONS)
 
 
 class TestTheSystemFails:
@@ -272,6 +345,59 @@ class TestNames:
             with pytest.raises(DataError, match="cannot be read"):
                 encode(source, tmp_path / "out.npy", **OPTIONS)
 
+    @pytest.mark.parametrize(
+        ("name", "said"),
+        [
+            ("a" * 300, "cannot be written: File name too long"),
+            ("a" * 300 + ".npy", "cannot be written: File name too long"),
+            ("a\udcff.npy", "cannot be written: .*surrogates not allowed"),
+            ("loop", "cannot be written: Too many levels"),
+            ("file", "is a file, and a name without suffix is that of a folder"),
+            ("file/out", "cannot be written: Not a directory"),
+        ],
+    )
+    def test_names_that_no_output_has(self, tmp_path, name, said):
+        np.save(tmp_path / "in.npy", points(64))
+        encode(tmp_path / "in.npy", tmp_path / "features", **OPTIONS)
+        (tmp_path / "file").write_text("precious")
+        (tmp_path / "loop").symlink_to("loop")
+        before = contents(tmp_path)
+        for make in (
+            lambda out: encode(tmp_path / "in.npy", out, **OPTIONS),
+            lambda out: pipeline.decode(tmp_path / "features", out),
+            lambda out: pipeline.merge(tmp_path / "features", out),
+        ):
+            with pytest.raises(ParameterError, match=said):
+                make(tmp_path / name)
+        assert contents(tmp_path) == before
+
+    @pytest.mark.parametrize("name", ["out", "out.npy", "out.parquet"])
+    def test_a_pipe_stays(self, tmp_path, name):
+        np.save(tmp_path / "in.npy", points(64))
+        os.mkfifo(tmp_path / name)
+        with pytest.raises(ParameterError, match="choose another name"):
+            encode(tmp_path / "in.npy", tmp_path / name, overwrite=True, **OPTIONS)
+        assert (tmp_path / name).is_fifo()
+
+    @pytest.mark.parametrize("name", ["back", "back.parquet", "back.npy"])
+    def test_an_output_of_decode_has_no_features(self, tmp_path, name):
+        np.save(tmp_path / "in.npy", points(64))
+        encode(tmp_path / "in.npy", tmp_path / "out", **(OPTIONS | {"sigma": 0.01}))
+        pipeline.decode(tmp_path / "out", tmp_path / name)
+        for verb in (
+            pipeline.inspect,
+            pipeline.load_index,
+            lambda path: pipeline.decode(path, tmp_path / "again.npy"),
+        ):
+            with pytest.raises(SpecError, match="this holds decoded rows: name what encode wrote"):
+                verb(tmp_path / name)
+
+    def test_a_npy_file_of_somebody_else(self, tmp_path):
+        np.save(tmp_path / "in.npy", points(64))
+        for verb in (pipeline.inspect, pipeline.load_index):
+            with pytest.raises(DataError, match=r"in\.npy was not made by primal: .* is missing"):
+                verb(tmp_path / "in.npy")
+
 
 class TestOptions:
     @pytest.fixture
@@ -302,6 +428,7 @@ class TestOptions:
             ({"shard": "0/7"}, r"a pair \(i, n\)"),
             ({"columns": 3}, "a name or a list of names"),
             ({"keep": [1]}, "a name or a list of names"),
+            ({"engine": pipeline.Local(device="cuda")}, r"pass Local\(layer=..., device='cuda'\)"),
         ],
     )
     def test_wrong_ones_are_reported(self, source, tmp_path, more, said):

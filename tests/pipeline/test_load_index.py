@@ -1,5 +1,8 @@
 """Stored codes become an index that finds what an index of the vectors finds."""
 
+import json
+import shutil
+
 import numpy as np
 import pytest
 
@@ -25,6 +28,13 @@ def source(tmp_path, monkeypatch):
 def encode(out, m, **options):
     pipeline.encode("x.npy", out, m, rows_per_part=200, **options)
     return out
+
+
+def replaced(out, columns):
+    """Put other columns into an output that says to hold what it held."""
+    metadata = pq.read_schema(out).metadata
+    table = pa.table(columns, names=["features"] * len(columns))
+    pq.write_table(table.replace_schema_metadata(metadata), out, row_group_size=200)
 
 
 @pytest.mark.parametrize("name", ["out", "out.parquet", "out.npy"])
@@ -80,10 +90,7 @@ def test_features_that_have_no_phases_are_refused():
 )
 def test_codes_that_were_changed_are_refused(stored, change):
     encode("out.parquet", DynamicPrime(3, 36, 0.2), stored=stored)
-    table = pq.read_table("out.parquet")
-    column = change(table["features"].combine_chunks())
-    changed = pa.table({"features": column}).replace_schema_metadata(table.schema.metadata)
-    pq.write_table(changed, "out.parquet", row_group_size=200)
+    replaced("out.parquet", [change(pq.read_table("out.parquet")["features"].combine_chunks())])
     with pytest.raises(DataError):
         pipeline.load_index("out.parquet")
 
@@ -94,3 +101,47 @@ def test_what_is_no_output_is_refused(tmp_path):
     for name in ("text", "missing", "plain.parquet"):
         with pytest.raises(PrimalError, match=r"cannot be read|not made by primal"):
             pipeline.load_index(name)
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.array(["a"] * 500).dictionary_encode(),
+        pa.array([[("a", 1)]] * 500, pa.map_(pa.string(), pa.int64())),
+        pa.array([[1] * 5] * 499 + [None], pa.list_(pa.uint8(), 5)),
+        pa.array([[1] * 5] * 500, pa.list_(pa.uint8())),
+    ],
+)
+def test_columns_of_other_kinds_are_refused(column):
+    encode("out.parquet", DynamicPrime(3, 36, 0.2), stored="bits")
+    replaced("out.parquet", [column])
+    with pytest.raises(DataError, match=r"the map makes fixed_size_list|rows without features"):
+        pipeline.load_index("out.parquet")
+
+
+def test_two_columns_of_features_are_refused():
+    codes = pa.array([[1] * 5] * 500, pa.list_(pa.uint8(), 5))
+    encode("out.parquet", DynamicPrime(3, 36, 0.2), stored="bits")
+    replaced("out.parquet", [codes, codes])
+    with pytest.raises(DataError, match="it has 2 columns 'features'"):
+        pipeline.load_index("out.parquet")
+
+
+def test_parts_of_different_codes_are_refused():
+    for name, sigma in (("out", 0.1), ("other", 0.2)):
+        encode(name, DynamicPrime(3, 36, sigma), stored="bits")
+    shutil.copy("other/part-00000-000001.parquet", "out")
+    with pytest.raises(DataError, match=r"000001\.parquet is a part of another run"):
+        pipeline.load_index("out")
+
+
+def test_metadata_that_say_too_little_are_refused():
+    encode("out.parquet", DynamicPrime(3, 36, 0.2), stored="bits")
+    table = pq.read_table("out.parquet")
+    good = json.loads(table.schema.metadata[b"primal"])
+    without = [{k: v for k, v in good.items() if k != name} for name in ("spec", "stored", "parts")]
+    for wrong in (None, [], {}, good | {"spec": 3}, good | {"stored": "int4"}, *without):
+        metadata = {"primal": json.dumps(wrong)}
+        pq.write_table(table.replace_schema_metadata(metadata), "out.parquet", row_group_size=200)
+        with pytest.raises(PrimalError):
+            pipeline.load_index("out.parquet")

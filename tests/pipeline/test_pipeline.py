@@ -13,7 +13,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 from pipeline_helpers import encode
 
-from primal import DynamicPrime, KernelPrime, from_spec, pipeline
+from primal import DynamicPrime, KernelPrime, StaticPrime, from_spec, pipeline
 from primal.decoding import Box
 from primal.errors import DataError, EngineError, NotInvertibleError, ParameterError
 from primal.pipeline._rows import Problem, matrix
@@ -207,7 +207,7 @@ class TestStored:
         np.save(tmp_path / "in.npy", x)
         pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", fitted)
         assert_same_bits(features(tmp_path / "out.npy"), fitted.transform(x))
-        for other in (sklearn.PrimeFeatures(16), "a map", None):
+        for other in (sklearn.PrimeFeatures(16), DynamicPrime, StaticPrime(16), "a map", None):
             with pytest.raises(ParameterError, match="m must be a map"):
                 pipeline.encode(tmp_path / "in.npy", tmp_path / "out.npy", other)
 

@@ -167,6 +167,10 @@ X5, Y5 = np.zeros((5, 2)), [0, 0, 1, 1, 1]
     [
         ({"ids": [1, 2, 3, 4, 4]}, "none twice"),
         ({"ids": [1, 2]}, "one for each record"),
+        ({"ids": np.arange(5)[:, None]}, "one for each record"),
+        ({"ids": np.ma.array(np.arange(5), mask=True)}, "ids is masked"),
+        ({"y": np.ma.array(Y5, mask=True)}, "y is masked"),
+        ({"m": DynamicPrime}, "m must be a DynamicPrime"),
         ({"classes": [0, 2]}, "a label that is not in classes"),
         ({"classes": [0]}, "two or more"),
         ({"y": np.zeros((5, 2))}, "one label for each of 5 rows"),

@@ -5,6 +5,7 @@ import pytest
 
 from primal import Box, DynamicPrime, PrimalError
 from primal.decoding import Gaussian
+from primal.errors import DataError
 from primal.privacy import (
     Key,
     KeyedPrime,
@@ -52,6 +53,22 @@ def test_auc_counts_pairs(rng):
     pairs = (p[:, None] > q).mean() + 0.5 * (p[:, None] == q).mean()
     assert auc(p, q).value == pytest.approx(pairs, abs=1e-12)
     assert mean_range([1.0, 2.0, 6.0]).value == 3.0
+
+
+@pytest.mark.parametrize("n", [2, 10, 100])
+def test_a_few_pairs_without_exception_are_no_certainty(n):
+    apart = auc(np.arange(n) + 1000.0, np.arange(n + 5))
+    assert (apart.value, apart.high) == (1.0, 1.0)
+    assert apart.low == share([True] * n).low < 1.0
+    tied = auc(np.ones(n), np.ones(n + 5))
+    assert tied.low < tied.value == 0.5 < tied.high
+
+
+def test_a_mean_lies_within_its_range():
+    # Rounded, the mean of equal numbers is not always that number.
+    for value in np.random.default_rng(0).random(50):
+        found = mean_range([value] * 20)
+        assert found.low <= found.value <= found.high
 
 
 @pytest.mark.parametrize("sigma", [1.0, 100.0])
@@ -115,6 +132,69 @@ def test_ridge_is_the_textbook_solution_for_its_penalty(rng):
     new = rng.standard_normal((9, 7))
     expected = (new - Z.mean(axis=0)) @ coef + Y.mean(axis=0)
     np.testing.assert_allclose(ridge_answers(Z, Y, new), expected)
+
+
+@pytest.mark.parametrize("scale", [1e-90, 1e-9, 1e-6, 1e90])
+def test_the_scale_of_codes_hides_nothing(rng, scale):
+    X = rng.standard_normal((100, 6))
+    found = learned_inversion(lambda rows: scale * rows, X[:50], X[50:])
+    assert found.numbers["relative error"].high < 1e-6
+    found = bundle_membership(lambda rows: scale * rows, X[:10], X[10:])
+    assert found == bundle_membership(lambda rows: rows, X[:10], X[10:])
+
+
+def test_a_column_of_large_numbers_hides_nothing(rng):
+    X, noise = rng.standard_normal((100, 6)), rng.standard_normal(50)
+    found = learned_inversion(lambda rows: np.c_[rows, 1e9 * noise], X[:50], X[50:])
+    assert found.numbers["relative error"].high < 1e-4
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e155])
+def test_codes_whose_squares_are_no_floats_are_refused(rng, scale):
+    X = rng.standard_normal((100, 6))
+    with pytest.raises(DataError, match="codes must"):
+        learned_inversion(lambda rows: scale * rows, X[:50], X[50:])
+    with pytest.raises(DataError, match="codes must"):
+        bundle_membership(lambda rows: scale * rows, X[:10], X[10:])
+
+
+def test_an_encoder_that_works_in_place_is_attacked_on_the_rows_as_they_were(rng):
+    X = rng.standard_normal((100, 6))
+
+    def emptied(rows):
+        rows *= 0.0
+        return rows
+
+    found = learned_inversion(emptied, X[:50], X[50:])
+    assert found.numbers["relative error"].low > 0.9
+
+
+@pytest.mark.parametrize(
+    ("labels", "others", "match"),
+    [
+        (
+            np.where(np.arange(50) % 2, np.nan, 1.0),
+            np.ones(50),
+            "attribute_train holds nan at row 1",
+        ),
+        (np.ma.array(np.arange(50), mask=True), np.arange(50), "attribute_train is masked"),
+        (np.arange(50) % 2, np.arange(50).astype(str), "labels of one kind"),
+    ],
+)
+def test_labels_that_equal_none_are_refused(rng, labels, others, match):
+    X = rng.standard_normal((100, 6))
+    with pytest.raises(DataError, match=match):
+        attribute_inference(lambda rows: rows, X[:50], labels, X[50:], others)
+
+
+def test_labels_that_a_model_does_not_know_say_nothing_about_membership(rng):
+    pytest.importorskip("sklearn")
+    from primal.sklearn import PrimeRidgeClassifier
+
+    X, y = rng.standard_normal((80, 4)), np.arange(80) % 2
+    model = PrimeRidgeClassifier(64).fit(X[:40], y[:40])
+    with pytest.raises(DataError, match="does not know the label '0'"):
+        model_membership(model, X[:40], y[:40].astype(str), X[40:], y[40:].astype(str))
 
 
 @pytest.mark.parametrize("attacker", ["ridge", "network"])
@@ -208,6 +288,7 @@ def test_members_of_a_training_set_show_where_a_model_overfits(rng, n_classes):
         lambda: attribute_inference(lambda rows: rows, np.eye(3), [1, 2], np.eye(3), [1, 2, 3]),
         lambda: data_prior([[1.0, 2.0]]),
         lambda: data_prior([[1e200], [0.0]]),
+        lambda: data_prior(np.ones((4, 3))),
         lambda: inversion(KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), prior=[Box(1.0)] * 2),
         lambda: template_differences(
             KeyedPrime(KEY, 2, 8, 1.0), np.eye(2), np.eye(2), prior=[Box(1.0)] * 2

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from primal import PrimalError
+from primal import DynamicPrime, KernelPrime, PrimalError
 from primal.privacy import (
     biohash,
     equal_error_rate,
@@ -102,6 +102,22 @@ def test_stolen_keys_undo_everything(data, scheme):
     assert found.unlinkability["D_sys, both keys stolen"].value > 0.7
     pairs = found.key_leakage.get("known pairs needed")
     assert pairs is None or 7 < pairs.value < 20
+
+
+@pytest.mark.parametrize(
+    ("scheme", "most"),
+    [
+        (lambda _: DynamicPrime(6, 48, 0.4, basis="auto"), 1e-6),
+        (lambda _: KernelPrime(6, 48, gamma=0.2), 1e-6),
+        (lambda _: KernelPrime(6, 48, gamma=0.2, form="offset"), 0.5),
+    ],
+    ids=["dynamic", "kernel", "offset cosines"],
+)
+def test_public_maps_are_decoded_as_whoever_reads_them_would(data, scheme, most):
+    (X, y), rest = data
+    found = evaluate(scheme, X, y, **rest)
+    assert found.irreversibility["relative error"].value < most
+    assert not found.key_leakage
 
 
 def test_biohash_has_orthonormal_directions_and_signs(data):

@@ -1,5 +1,6 @@
 """Every engine finds the rows that a full comparison finds, ties and all, in bounded memory."""
 
+import contextlib
 import json
 import subprocess
 import sys
@@ -419,3 +420,42 @@ def test_faiss_takes_the_codes_as_they_are():
     distances, _ = theirs.search(index.encode(QUERIES), 5)
     expected = similarity_of_distances(32)[distances]
     np.testing.assert_array_equal(index.search(QUERIES, 5).similarities, expected)
+
+
+class _TooLarge(np.ndarray):
+    """Codes of which no copy fits into memory."""
+
+    def __getitem__(self, key):
+        raise MemoryError
+
+
+class TestTooLittleMemory:
+    """An index is as before, or has the new rows: never ids without rows."""
+
+    def same(self, index, x):
+        fresh = Index.from_vectors(x, make_map())
+        assert len(index) == len(index.ids) == len(x)
+        for found, wanted in zip(index.search(QUERIES, 9), fresh.search(QUERIES, 9), strict=True):
+            np.testing.assert_array_equal(found, wanted)
+
+    @pytest.mark.parametrize("ids", [None, np.arange(300, 600)])
+    def test_adding(self, monkeypatch, ids):
+        def fails(*_, **__):
+            raise MemoryError
+
+        index = Index.from_vectors(X[:300], make_map())
+        with monkeypatch.context() as patch, contextlib.suppress(MemoryError):
+            patch.setattr(np, "concatenate", fails)
+            index.add(X[300:600], ids)
+        self.same(index, X[: len(index)])
+        index.add(X[len(index) :])
+        self.same(index, X)
+
+    def test_removing(self):
+        index = Index.from_vectors(X, make_map())
+        good = index._rows.parts
+        index._rows.parts = [part.view(_TooLarge) for part in good]
+        with pytest.raises(MemoryError):
+            index.remove([3])
+        index._rows.parts = index._rows.parts and good
+        self.same(index, X)

@@ -48,6 +48,48 @@ def test_offsets_are_counted_from_a_mean_that_has_phases():
         features.transform(X)
 
 
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        PrimeRidgeClassifier(16, gamma=0.3),
+        PrimeCentroidClassifier(16, gamma=0.3),
+        PrimeOnlineClassifier(16, gamma=0.3),
+    ],
+)
+def test_a_part_has_the_features_of_the_fit(estimator):
+    """Whatever was set since waits for the next fit."""
+    parts, expected = (
+        type(estimator)(**estimator.get_params()).partial_fit(X[:20], y[:20]) for _ in range(2)
+    )
+    expected.partial_fit(X[20:], y[20:] + 1)
+    parts.set_params(n_components=32).partial_fit(X[20:], y[20:] + 1)
+    np.testing.assert_array_equal(parts.decision_function(X), expected.decision_function(X))
+
+
+def test_a_part_that_is_rejected_changes_nothing():
+    online = PrimeOnlineClassifier(16, gamma=0.3).fit(X, y).set_params(batch_size=0)
+    regressor = PrimeRidgeRegressor(16, gamma=0.3).fit(X, y)
+    for model, targets in ((online, y + 5), (regressor, np.stack([y, y], axis=1))):
+        with pytest.raises(PrimalError):
+            model.partial_fit(10 * X, targets)
+        assert model.features_.data_max_.max() == X.max()
+        assert model.features_.n_samples_seen_ == 30
+    assert online.classes_.tolist() == [0, 1]
+
+
+def test_an_interrupted_fit_is_no_fit(monkeypatch):
+    model = PrimeRidgeRegressor(16, gamma=0.3)
+
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("primal.sklearn._ridge.Moments.add", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
 def answer(estimator):
     return (estimator.predict if hasattr(estimator, "predict") else estimator.transform)(X)
 

@@ -427,6 +427,16 @@ def test_gamma_manifold_keeps_a_tenth_free(kernel):
     np.testing.assert_allclose(features.inverse_transform(features.transform(X)), X, atol=1e-6)
 
 
+@pytest.mark.parametrize("d", [1, 2, 5])
+@pytest.mark.parametrize("form", ["auto", "pair"])
+def test_gamma_manifold_has_an_inverse_in_few_columns(d, form):
+    X = np.random.default_rng(d).standard_normal((90, d))
+    features = PrimeFeatures(64, form=form, gamma="manifold").fit(X)
+    assert features.inverse_certificate_.peak_turns == pytest.approx(0.45, rel=1e-6)
+    np.testing.assert_allclose(features.inverse_transform(features.transform(X)), X, atol=1e-6)
+    assert features.grow(80).inverse_certificate_.invertible
+
+
 def test_gamma_manifold_needs_an_inverse():
     with pytest.raises(primal.errors.NotInvertibleError, match="n_components = 6 or more"):
         PrimeFeatures(4, form="pair", gamma="manifold").fit(np.eye(3))

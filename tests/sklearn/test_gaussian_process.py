@@ -376,6 +376,10 @@ def test_noise_below_rounding_is_refused_with_advice():
     model = PrimeGaussianProcessRegressor(RBF(1.0), optimizer=None, n_components=8, alpha=1e-30)
     with pytest.raises(DataError, match="raise alpha or the noise level"):
         model.fit(x, x[:, 0])
+    with pytest.raises(NotFittedError):
+        model.predict(x)
+    model.set_params(alpha=0.1).partial_fit(x[:2], x[:2, 0])  # the first rows that it takes
+    assert model.n_samples_seen_ == 2
 
 
 def test_bad_calls():

@@ -187,6 +187,25 @@ def test_far_from_the_rows_the_prior_is_predicted():
     np.testing.assert_allclose(model.predict(far), y.mean(), rtol=1e-12)
 
 
+def test_samples_are_those_of_the_prior_where_features_repeat_themselves():
+    x = np.random.default_rng(3).uniform(-1, 1, (300, 1))
+    kernel = 2.0 * RBF(0.3) + WhiteKernel(0.01)
+    model = PrimeGaussianProcessRegressor(kernel, n_components=128, optimizer=None)
+    model.fit(x, 3.0 + np.sin(3.0 * x[:, 0]))
+    period = 0.3 / (4.0 * abs(model.map_.frequencies[0, 0]))
+    copies = np.array([[2.0], [-4.0], [2.3], [40.0]]) * period
+    samples = model.sample_y(np.concatenate([copies, x[:5]]), 2000, random_state=1)
+    covariance = np.cov(samples)
+    np.testing.assert_allclose(samples[:4].mean(axis=1), 0.0, atol=5.0 * np.sqrt(2.0 / 2000))
+    np.testing.assert_allclose(np.diag(covariance)[:4], 2.0, rtol=5.0 * np.sqrt(2.0 / 2000))
+    # Functions that know nothing of what they are at the rows, one at all places.
+    deviations = np.sqrt(np.diag(covariance))
+    assert (np.abs(covariance / np.outer(deviations, deviations))[:4, 4:] < 0.3).all()
+    close = model.sample_y(copies + 1e-4, 3, random_state=1)
+    np.testing.assert_allclose(close, samples[:4, :3], rtol=0, atol=0.01)
+    np.testing.assert_array_equal(model.sample_y(x[:5], 2000, random_state=1), samples[4:])
+
+
 def test_rows_where_features_repeat_themselves_are_rejected_and_change_nothing():
     x = np.random.default_rng(0).uniform(-1, 1, (100, 1))
     kernel = 1.0 * RBF(0.5) + WhiteKernel(0.01)

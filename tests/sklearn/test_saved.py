@@ -13,6 +13,7 @@ from sklearn.datasets import load_iris
 
 from primal._files import read_tensors, write_tensors
 from primal.errors import DataError, ParameterError
+from primal.kernels import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,
@@ -54,6 +55,28 @@ def test_a_loaded_model_answers_with_the_same_bits(model, y, tmp_path):
     loaded.save(tmp_path / "again")
     assert (tmp_path / "again").read_bytes() == (tmp_path / "model.safetensors").read_bytes()
     pickle.loads(pickle.dumps(loaded)).predict(X)
+
+
+@pytest.mark.parametrize(
+    "kind", [PrimeFeatures, PrimeRidgeClassifier, PrimeCentroidClassifier, PrimeOnlineClassifier]
+)
+def test_parameters_come_back_as_they_were(kind, tmp_path):
+    kernel = on([0, 1], "rbf", "scale") + 0.5 * on(3, "periodic", 0.5, period=2.0)
+    model = kind(32, kernel=kernel).fit(X, Y)
+    model.save(tmp_path / "m")
+    loaded = kind.load(tmp_path / "m")
+    assert loaded.get_params() == model.get_params()
+    assert repr(loaded) == repr(model)
+
+
+@pytest.mark.parametrize("kind", [PrimeRidgeClassifier, PrimeOnlineClassifier])
+def test_a_number_of_features_that_waits_for_the_next_fit(kind, tmp_path):
+    model = kind(32, gamma=0.3).fit(X, Y)
+    expected = model.decision_function(X)
+    model.set_params(n_components=64).save(tmp_path / "m")
+    loaded = kind.load(tmp_path / "m")
+    assert loaded.n_components == 32
+    np.testing.assert_array_equal(loaded.decision_function(X), expected)
 
 
 def test_features_and_names_of_columns(tmp_path):

@@ -88,6 +88,21 @@ def test_one_cosine_has_no_inverse():
         positions.inverse_transform([[1.0, 2.0]])
 
 
+@pytest.mark.parametrize("n_components", [7, 8])
+@pytest.mark.parametrize("later", [4, 9])
+def test_parameters_that_are_set_wait_for_the_next_fit(n_components, later):
+    t = np.array([[5], [7], [100]])
+    for estimator in (PrimePositions(n_components, spacing="raw"), PrimeHasher(n_components)):
+        expected = estimator.fit(t).transform(t)
+        estimator.set_params(n_components=later)
+        np.testing.assert_array_equal(estimator.transform(t), expected)
+        assert len(estimator.get_feature_names_out()) == n_components
+    positions = PrimePositions(n_components, spacing="raw").fit(t)
+    codes = positions.transform(t)
+    positions.set_params(sigma=3.0, start=5, n_components=later)
+    np.testing.assert_array_equal(positions.inverse_transform(codes), t)
+
+
 def test_stable_position_is_sha256():
     digest = hashlib.sha256(b"sParis").digest()
     assert stable_position("Paris") == int.from_bytes(digest[:8], "big") >> 1

@@ -51,7 +51,11 @@ def learned(mesh, rank: int) -> dict[str, bool]:
     def network():
         torch.manual_seed(0)
         options = {"precision": "fast", "learnable_scale": "input", "learnable_frequencies": True}
-        return nn.Sequential(PrimeFeatures(3, 12, **options), nn.Linear(12, 2, bias=False))
+        made = nn.Sequential(PrimeFeatures(3, 12, **options), nn.Linear(12, 2, bias=False))
+        with torch.no_grad():  # as if trained before it is split
+            for parameter in made[0].parameters():
+                parameter.add_(0.1 * torch.randn_like(parameter))
+        return made
 
     x = torch.from_numpy(sample_points(5, 3)).float()
     whole = network()
@@ -60,10 +64,15 @@ def learned(mesh, rank: int) -> dict[str, bool]:
     losses = [model(x).square().sum() for model in (whole, part)]
     for loss in losses:
         loss.backward()
+    frozen = PrimeFeatures(3, 12, learnable_scale="input")
+    frozen.scale.requires_grad_(False)
+    frozen = parallelize_module(frozen, mesh, PrimeParallel())
     scale = part[0].scale.grad.full_tensor()
     shift = part[0].frequency_shift.grad.full_tensor()
     return {
         "loss": torch.allclose(*losses, rtol=1e-5),
+        "frozen": not frozen.scale.requires_grad,
+        "values": torch.equal(part[0].frequency_shift.full_tensor(), whole[0].frequency_shift),
         "scale": torch.allclose(scale, whole[0].scale.grad, rtol=1e-4, atol=1e-6),
         "shift": torch.allclose(shift, whole[0].frequency_shift.grad, rtol=1e-4, atol=1e-6),
     }

@@ -117,6 +117,11 @@ def test_an_encoder_of_pictures_is_two_layers_and_a_sum():
         (lambda: Embedding("levels"), "needs a vocabulary, got str"),
         (lambda: Embedding(SPACE.symbols("a")), "tensors hold no names"),
         (lambda: Embedding(SPACE.symbols("a"), items=3), "items must be a sequence"),
+        (lambda: Embedding(SPACE.symbols("a"), items=[]), r"one or more, got \[\]"),
+        (
+            lambda: Embedding(CASES["reals, first role"][0], items=[0.5, 1.0, 2.0]),
+            r"list of values of Reals",
+        ),
         (lambda: Embedding(SPACE.integers("a"))(np.arange(3)), "takes a tensor, got ndarray"),
         (lambda: Embedding(SPACE.integers("a"))(REAL), "whole numbers, got torch.float64"),
         (lambda: Embedding(SPACE.symbols("a"), WORDS)(torch.tensor([3])), r"\[0, 2\], got 3"),

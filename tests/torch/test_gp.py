@@ -48,9 +48,9 @@ class ExactModel(gpytorch.models.ExactGP):
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_features_have_the_bits_of_the_core(name, dtype):
     x = points(20, 3, dtype=getattr(torch, dtype))
-    kernel = with_length(PrimeKernel(64, kernel=name), 1.0).to(x.dtype)
+    kernel = with_length(PrimeKernel(50, kernel=name), 1.0).to(x.dtype)
     unit = 1.0 if name == "laplacian" else 0.5
-    m = primal.KernelPrime(3, 128, name, unit)  # its amplitude, 1/8, is a float32
+    m = primal.KernelPrime(3, 100, name, unit)  # its amplitude is no float32
     expected = m.encode((x / kernel.lengthscale).detach().numpy(), dtype=dtype)
     np.testing.assert_array_equal(kernel.features(x).detach().numpy(), expected)
 
@@ -179,6 +179,39 @@ def test_feature_maps_of_kernels(kernel, d):
     assert ((z @ z.mT - exact).norm() / exact.norm()) < 0.04
 
 
+@pytest.mark.parametrize(
+    ("kernel", "d", "method"),
+    [(kernels.RBFKernel(), 2, "lattice"), (kernels.MaternKernel(nu=2.5), 4, "descent")],
+)
+def test_a_width_makes_features_for_it(kernel, d, method):
+    x = torch.rand(200, d, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    kernel = with_length(kernel.double(), 0.5)
+    made = gen_prime_features(kernel, d, 256, width=0.29)
+    # 0.58 length scales, rounded up.
+    name = "rbf" if method == "lattice" else "matern52"
+    m = primal.KernelPrime(d, 256, name, 0.5, form="pair", method=method, width=0.625)
+    assert made.layer.spec == m.spec
+    exact = kernel(x).to_dense()
+    z, plain = made(x), gen_prime_features(kernel, d, 256)(x)
+    assert (z @ z.mT - exact).norm() < 0.3 * (plain @ plain.mT - exact).norm()
+
+
+def test_a_width_for_each_input_of_a_batch():
+    kernel = kernels.RBFKernel(ard_num_dims=2, batch_shape=Size([2]), active_dims=[2, 0]).double()
+    kernel.lengthscale = torch.tensor([[[0.5, 4.0]], [[1.0, 2.0]]])
+    made = gen_prime_features(kernel, 3, 512, width=[0.25, 1e6, 0.5])
+    assert made.layer.spec["width"] == [1.0, 0.125]  # by the shortest length scales
+    x = 0.25 * points(50, 3, dtype=torch.float64)
+    z, exact = made(x), kernel(x).to_dense()
+    assert ((z @ z.mT - exact).norm() / exact.norm()) < 1e-6
+
+
+def test_where_nothing_can_be_made_features_are_growable():
+    x = torch.rand(9, 70)
+    made = gen_prime_features(kernels.RBFKernel(), 70, 256, width=0.29)
+    assert torch.equal(made(x), gen_prime_features(kernels.RBFKernel(), 70, 256)(x))
+
+
 def test_prime_kernels_have_maps_of_their_own_features():
     kernel = with_length(PrimeKernel(64, kernel="cauchy"), 0.6)
     x = points(10, 2)
@@ -200,6 +233,10 @@ def test_other_kernels_are_refused(kernel):
 def test_bad_arguments():
     with pytest.raises(ParameterError, match=r"^num_outputs must be even"):
         gen_prime_features(kernels.RBFKernel(), 2, 63)
+    with pytest.raises(ParameterError, match=r"width must be one number.*2 inputs.*\(3,\)"):
+        gen_prime_features(kernels.RBFKernel(), 2, 64, width=[1.0, 1.0, 1.0])
+    with pytest.raises(ParameterError, match="width"):
+        gen_prime_features(kernels.RBFKernel(), 2, 64, width=0.0)
     with pytest.raises(ParameterError, match="num_samples"):
         PrimeKernel(0)
     with pytest.raises(ParameterError, match="kernel"):

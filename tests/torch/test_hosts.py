@@ -187,3 +187,32 @@ def test_a_module_that_does_something_else_is_refused():
 
     with pytest.raises(primal.PrimalError, match="Odd does not compute what its frequencies say"):
         use_exact_rotary(torch.nn.Sequential(Odd()))
+
+
+def test_a_model_without_values_is_refused():
+    class Empty(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("inv_freq", torch.empty(2, device="meta"))
+            self.attention_scaling, self.rope_type = 1.0, "default"
+
+    with pytest.raises(primal.errors.DataError, match="Empty lies on the meta device: load"):
+        use_exact_rotary(torch.nn.Sequential(Empty()))
+
+
+def test_positions_turn_the_pairs_of_columns_that_the_model_turns():
+    class Interleaved(torch.nn.Module):  # with the names of torchtune's
+        def __init__(self):
+            super().__init__()
+            self.register_buffer("theta", torch.tensor([1.0, 0.1, 0.01, 0.001]))
+            self.cache = self.build_rope_cache = None
+
+        def forward(self, x):
+            return x
+
+    with pytest.raises(primal.errors.ParameterError, match="layout='block'"):
+        use_exact_rotary(torch.nn.Sequential(Interleaved()), PrimePositions(8, layout="block"))
+    model = torch.nn.Sequential(Interleaved())
+    assert use_exact_rotary(model, PrimePositions(8)) == 1
+    x = torch.ones(1, 3, 2, 8)
+    assert torch.equal(model(x), PrimePositions(8).rotate(x, seq_dim=-3))

@@ -399,6 +399,15 @@ def test_decode_of_learned_frequencies():
     torch.testing.assert_close(layer.decode(layer(x)), x, rtol=0, atol=1e-9)
 
 
+def test_growth_keeps_what_is_frozen_and_the_mode():
+    layer = pt.PrimeFeatures(2, 8, learnable_scale="input").eval()
+    assert layer.grow(16).scale.requires_grad
+    layer.scale.requires_grad_(False)
+    grown = layer.grow(16)
+    assert not grown.scale.requires_grad
+    assert not grown.training
+
+
 def test_growth_keeps_features_and_what_was_learned():
     x = points(4, 3)
     for options in (

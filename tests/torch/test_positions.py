@@ -413,6 +413,17 @@ class TestTrainedLength:
             PrimePositions(16).stretched(2.0)
 
 
+@pytest.mark.parametrize("dtype", [torch.int8, torch.uint8, torch.int16, torch.int32], ids=str)
+def test_positions_of_narrow_types_do_not_wrap(dtype):
+    layer, x = PrimePositions(16), torch.ones(3, 16)
+    last = torch.iinfo(dtype).max
+    expected = layer.rotate(x, torch.arange(3) + last)
+    places = torch.arange(3, dtype=dtype)
+    for offset in (last, torch.tensor(last, dtype=dtype)):
+        assert torch.equal(layer.rotate(x, places, offset=offset), expected)
+    assert torch.equal(layer.rotate(x, places, offset=-2), layer.rotate(x, torch.arange(3) - 2))
+
+
 def _heads(batch: int, n: int, D: int) -> tuple[torch.Tensor, torch.Tensor]:
     generator = torch.Generator().manual_seed(n)
     q, k = torch.randn(2, batch, 3, n, D, generator=generator)

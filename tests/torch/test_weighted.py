@@ -78,6 +78,7 @@ def test_derivatives_copies_and_parts():
     part = copy.deepcopy(layer)
     part.keep_frequencies(5, 12)
     assert torch.equal(part(x), layer(x)[:, 10:24])
+    assert torch.allclose(part.decode(part(0.01 * x)), 0.01 * x)
     compiled = torch.compile(layer, backend="aot_eager", fullgraph=True)
     assert torch.equal(compiled(x.detach()), layer(x.detach()))
 

@@ -94,6 +94,16 @@ def test_only_uint32_turns_are_taken(code, wrong):
         code(wrong)
 
 
+@pytest.mark.parametrize(
+    "read", [phases_to_uint8, phases_to_uint16, phases_to_bits, primal.turns.waves]
+)
+def test_masked_phases_are_refused(read):
+    """Their masks would be lost on the way to bits and waves."""
+    masked = np.ma.array(np.arange(3, dtype=np.uint32), mask=[False, True, False])
+    with pytest.raises(primal.errors.DataError, match="turns is masked: 1 of 3"):
+        read(masked)
+
+
 def test_waves_come_from_phases_only():
     with pytest.raises(primal.errors.DataError, match="float32"):
         phases_to_waves(np.zeros(3, np.float32))

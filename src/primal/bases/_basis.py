@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from primal._checks import one_of, positive_scale, require_memory, scales, whole_number
 from primal._forks import blas_lock
 from primal._lazy import cached_property
-from primal._specs import make_spec, spec_digest, spec_fields
+from primal._specs import Specified, spec_digest, spec_fields
 from primal.bases._hadamard import HADAMARD_KERNELS, HadamardTable
 from primal.bases._laws import GAUSSIAN, LAWS
 from primal.bases._roots import checked_sampling, paper_table, signed_table
@@ -46,7 +46,7 @@ def auto_basis(d: int, law: str = "gaussian") -> str:
 
 
 @dataclass(frozen=True)
-class Basis:
+class Basis(Specified):
     """d inputs, k frequencies, and the rule that makes the k x d frequencies from primes.
 
     Equal specs are equal objects with equal hashes; the table is built on first use.
@@ -90,6 +90,7 @@ class Basis:
     n_frequencies: int
     sigma: float | tuple[float, ...] = 1.0
     primes: str = "consecutive"
+    _names: ClassVar[tuple[str, ...]] = ("name", "d", "n_frequencies", "sigma", "primes")
 
     def __post_init__(self) -> None:
         d = whole_number("d", self.d, least=1)
@@ -118,25 +119,12 @@ class Basis:
         for field, value in (("d", d), ("n_frequencies", k), ("name", name), ("sigma", sigma)):
             object.__setattr__(self, field, value)
 
-    @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values that rebuild this basis."""
-        return make_spec(
-            "Basis",
-            name=self.name,
-            d=self.d,
-            n_frequencies=self.n_frequencies,
-            sigma=list(self.sigma) if isinstance(self.sigma, tuple) else self.sigma,
-            primes=self.primes,
-        )
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return Basis, (self.name, self.d, self.n_frequencies, self.sigma, self.primes)  # no table
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._names}
 
     @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> Basis:
-        names = ("name", "d", "n_frequencies", "sigma", "primes")
-        return cls(**spec_fields("Basis", fields, names))
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        return cls(**spec_fields(cls.__name__, fields, cls._names))
 
     @cached_property
     def table(self) -> FrequencyTable | HadamardTable:

@@ -42,6 +42,7 @@ class FrequencyTable:
         self.mantissas = mantissas
         self.exponents = exponents
         self.shape: tuple[int, int] = mantissas.shape
+        self.digest_arrays = mantissas, exponents  # what a fingerprint is taken over
         mantissas.flags.writeable = False
         exponents.flags.writeable = False
 
@@ -51,11 +52,6 @@ class FrequencyTable:
         exponents = largest_exponents(frequencies)
         scaled = np.ldexp(frequencies, (FREQUENCY_BITS - exponents)[:, None])
         return cls(np.floor(scaled).astype(np.int64), exponents)
-
-    @property
-    def digest_arrays(self) -> tuple[np.ndarray, ...]:
-        """The arrays that a fingerprint is taken over."""
-        return self.mantissas, self.exponents
 
     @cached_property
     def values(self) -> np.ndarray:

@@ -12,7 +12,7 @@ from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._phase_codes import Offset, RandomFrequencies, Static
 from primal.codebooks._rational import Alltop, Orthonormal, Paley, Singer
 from primal.codebooks._shadow import PrimeChirp, Shadow, shipped_design
-from primal.codebooks._stored import Gaussian
+from primal.codebooks._stored import LARGEST_FULL, Gaussian
 from primal.codebooks._tuned import Tuned, Weighted
 from primal.errors import ParameterError, PrimalError
 
@@ -68,7 +68,8 @@ def codebook(
     growable : bool, default=False
         Only kinds that can grow in N and D.
     max_coherence : float, optional
-        Reject codes with a larger coherence, and say whether any could exist.
+        Reject codes with a larger coherence, or one that is not exact, and say whether any could
+        exist.
     seed : int, optional
         Of the random references ``"gaussian"`` and ``"random-frequency"``, which need one.
     steps : int, optional
@@ -123,11 +124,19 @@ def codebook(
             raise ParameterError(
                 f"kind {kind!r} cannot grow: use kind='static' or 'offset', or growable=False."
             )
-    if max_coherence is not None and book.certificate.coherence > max_coherence:
+    if max_coherence is None:
+        return book
+    if book.certificate.coherence > max_coherence:
         raise ParameterError(
             f"the coherence of {N} codes in D = {D} is {book.certificate.coherence:.6f} with kind "
             f"{book.kind!r}, above the {max_coherence} asked for; the {named_bound} does "
             "not forbid less: use fewer codes or a larger D."
+        )
+    if not book.certificate.exact:
+        raise ParameterError(
+            f"no coherence of {N} codes of kind {book.kind!r} can be promised, as not all pairs "
+            f"are looked at, got max_coherence = {max_coherence}: use N up to {LARGEST_FULL}, or "
+            "another kind."
         )
     return book
 

@@ -10,7 +10,14 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, raised_as, require_memory, require_work, whole_number
+from primal._checks import (
+    one_of,
+    raised_as,
+    reject_lost_values,
+    require_memory,
+    require_work,
+    whole_number,
+)
 from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
 from primal.errors import DataError
 
@@ -82,10 +89,12 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
 
     def unit_rows(first: int) -> np.ndarray:
         rows = fetch(np.arange(first, min(first + _BLOCK_ROWS, N)))
-        rows = rows.astype(np.complex128 if is_complex else np.float64)
+        rows = np.array(rows, dtype=np.complex128 if is_complex else np.float64, order="C")
         # By a power of two, which rounds nothing: squares neither overflow nor vanish.
+        parts = rows.view(np.float64)
         with np.errstate(invalid="ignore"):
-            rows *= np.ldexp(1.0, -np.frexp(np.abs(rows).max(axis=1, initial=0.0))[1])[:, None]
+            exponents = np.frexp(np.abs(parts).max(axis=1, initial=0.0))[1]
+        np.ldexp(parts, -exponents[:, None], out=parts)
         lengths = np.linalg.norm(rows, axis=1)
         ok = np.isfinite(lengths) & (lengths > 0)
         if not ok.all():
@@ -183,6 +192,7 @@ def _row_source(codes: Any) -> tuple[Callable[[np.ndarray], np.ndarray], int, in
     else:
         with raised_as(DataError, "codes must be a matrix of numbers"):
             array = np.asarray(codes)
+        reject_lost_values("codes", codes, as_floats=False)
         if array.ndim != 2 or array.dtype.kind not in "fciu":
             raise DataError(
                 f"codes must be a matrix of numbers with one code in each row, got shape "

@@ -173,12 +173,15 @@ def log_direction_tail(D: int, x: float) -> float:
 
 def _log_cap(n: int, x: float) -> float:
     """Return the logarithm of the integral of cos(t)**n from t = arcsin(x) to a right angle."""
-    low, slope = math.asin(x), x / math.sqrt((1.0 - x) * (1.0 + x))
-    width = math.pi / 2.0 - low
+    root = math.sqrt((1.0 - x) * (1.0 + x))
+    slope, to_pole = x / root, math.atan2(root, x)
+    width = to_pole
     if n:  # beyond this the integrand is below exp(-40) of its first value
-        width = min(width, 80.0 / n / (slope + math.sqrt(slope * slope + 80.0 / n)))
-    # ln cos(t) without cancellation, where t is small as where it is not.
-    log_cosines = -0.5 * np.log1p(np.square(np.tan(low + 0.5 * width * (1.0 + _NODES))))
+        width = min(to_pole, 80.0 / n / (slope + math.sqrt(slope * slope + 80.0 / n)))
+    steps = 0.5 * width * (1.0 + _NODES)
+    # ln cos(t) without cancellation, where t is small as where it is next to a right angle.
+    tangents = np.tan(math.asin(x) + steps) if x < 0.5 else 1.0 / np.tan(to_pole - steps)
+    log_cosines = -0.5 * np.log1p(np.square(tangents))
     highest = -0.5 * math.log1p(slope * slope)
     integral = 0.5 * width * float(_WEIGHTS @ np.exp(n * (log_cosines - highest)))
     return n * highest + math.log(integral)

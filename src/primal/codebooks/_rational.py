@@ -24,6 +24,10 @@ from primal.turns import round_turns, waves
 
 def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
     """Return floor(2**64 u / P) for 0 <= u < P < 2**32, as uint64."""
+    if modulus >= 1 << 32:
+        raise ParameterError(
+            f"phases that are fractions u / P take P below 2**32, got {modulus}: use a smaller D."
+        )
     p, s = np.uint64(modulus), np.uint64(32)
     high, rest = np.divmod(numerators.astype(np.uint64) << s, p)
     return (high << s) | ((rest << s) // p)

@@ -31,8 +31,8 @@ _LARGEST_N, _LARGEST_D = 2**31, 2**17
 # A common shift of the targets, in units of 1 / P. One half would put a target next to the
 # fraction 1/2, which only very large primes have.
 _SHIFT = 0.382
-# Differences of chirps that are looked at together.
-_ROWS = 64
+# Entries of the factors of products of chirps that are multiplied at once.
+_BLOCK_ENTRIES = 1 << 20
 
 
 class Shadow(PrimeCodes):
@@ -112,15 +112,15 @@ class PrimeChirp(PhaseCodes):
     def __init__(self, N: int, D: int, field: str, primes_a: object, primes_b: object) -> None:
         super().__init__(N, D, field)
         self.primes_a, self.primes_b = (
-            checked_primes(primes, D // self.copies) for primes in (primes_a, primes_b)
+            np.array(checked_primes(primes, D // self.copies), dtype=np.uint64)
+            for primes in (primes_a, primes_b)
         )
         self.k = k = len(self.primes_a)
         if len(self.primes_b) != k or k * k + k < self.n_positions:
             raise SpecError(
                 f"a chirp needs two lists of primes of one length, long enough for N = {N}."
             )
-        self._f = floor_roots(np.array(self.primes_a, dtype=np.uint64), 1.0, 64)
-        self._g = floor_roots(np.array(self.primes_b, dtype=np.uint64), 1.0, 64)
+        self._f, self._g = (floor_roots(p, 1.0, 64) for p in (self.primes_a, self.primes_b))
 
     @classmethod
     def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
@@ -169,11 +169,15 @@ class PrimeChirp(PhaseCodes):
         """
         k = self.k
         last_a, last_b = divmod(min(self.n_positions, k * k) - 1, k)
-        db = np.arange(-(k - 1), k).astype(np.int64).view(np.uint64)
-        fine = phasors(db[:, None] * self._g) / k
-        for rows in row_blocks(last_a + 1, 1, _ROWS):
+        # As in `lag_products`: one exponential for about sqrt(k) of the differences.
+        step = math.isqrt(2 * k)
+        coarse = phasors(np.arange(-(k - 1), k, step).astype(np.uint64)[:, None] * self._g)
+        fine = np.ascontiguousarray(phasors(np.arange(step, dtype=np.uint64)[:, None] * self._g).T)
+        fine /= k
+        for rows in row_blocks(last_a + 1, coarse.size, _BLOCK_ENTRIES):
             da = np.arange(rows.start, rows.stop, dtype=np.uint64)
-            products = phasors(da[:, None] * self._f) @ fine.T
+            parts = (phasors(da[:, None] * self._f)[:, None] * coarse).reshape(-1, k) @ fine
+            products = parts.reshape(len(da), -1)[:, : 2 * k - 1]
             if rows.start == 0:
                 products[0, :k] = 0
             if rows.stop > last_a:

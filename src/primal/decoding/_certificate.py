@@ -58,6 +58,9 @@ class DecodingCertificate:
     adop_turns: float
     freedom: float
 
+    def __post_init__(self) -> None:
+        self.x_std.flags.writeable = False  # plans judge x by it
+
     @property
     def recoverable(self) -> bool:
         """Whether nearly every x of the prior comes back, marked unique."""

@@ -82,6 +82,28 @@ class Reduced:
     v: np.ndarray
     factor: np.ndarray
 
+    def combined(self, phases: np.ndarray) -> np.ndarray:
+        """Return the combinations (n, m) of phases (n, h) of the last h rows; others are 0."""
+        columns = self.u.T[len(self.u) - phases.shape[1] :].astype(np.float64)
+        return load_compiled("primal.decoding._kernels").row_products(phases, columns)
+
+    def nearest(
+        self, phases: np.ndarray, n_kept: int, n_children: int
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Round phases (n, h) of the last h rows, one combination after the other.
+
+        Returns whole turns of the combinations, int64 of shape (n, n_kept, m), the cheapest first,
+        and their costs (n, n_kept); see `_kernels.nearest_plane`. Where fewer were found the turns
+        are 0 and the costs infinite. Turns of the phases are the product with `v`, which is exact:
+        sums wrap modulo 2**64 and the result is small.
+        """
+        shape = (len(phases), n_kept, len(self.u))
+        whole, costs = np.empty(shape, dtype=np.int64), np.empty(shape[:2])
+        kernels = load_compiled("primal.decoding._kernels")
+        kernels.nearest_plane(self.factor, self.combined(phases), n_children, whole, costs)
+        whole[~np.isfinite(costs)] = 0
+        return whole, costs
+
     @property
     def success_probability(self) -> float:
         """Chance that rounding one combination after the other gets every integer right."""

@@ -7,6 +7,7 @@ of x, and go the way of codes.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
@@ -16,6 +17,7 @@ from primal._checks import (
     callback,
     raised_as,
     real_array,
+    reject_lost_values,
     require_memory,
     sized_array,
     whole_number,
@@ -34,6 +36,8 @@ from primal.decoding._setup import set_up
 from primal.errors import DataError
 
 _BLOCK_ROWS = 1 << 12
+# At least so many have their candidates in memory while a plan is made.
+_ROWS_AT_ONCE = 16
 _LARGEST_VALUE = 2.0**52
 # More rows of equal, independent noise go the way of codes.
 _MOST_SEARCHED = 40
@@ -79,7 +83,7 @@ class MatrixPlan:
 
     Parameters
     ----------
-    method, shape, n_candidates
+    method, law, n_candidates
         Given by :func:`plan_matrix`; not for direct use.
 
     Attributes
@@ -96,10 +100,9 @@ class MatrixPlan:
     ([[0.8]], [[0, 2]], ['unique'])
     """
 
-    def __init__(
-        self, method: NearestPoints | _ByCode, shape: tuple[int, int], n_candidates: int
-    ) -> None:
-        self._method, self._shape, self._n_candidates = method, shape, n_candidates
+    def __init__(self, method: NearestPoints | _ByCode, law: MatrixLaw, n_candidates: int) -> None:
+        self._method, self._n_candidates = method, n_candidates
+        self._shape, self._std = law.matrix.shape, law.std
 
     @property
     def certificate(self) -> DecodingCertificate:
@@ -112,11 +115,18 @@ class MatrixPlan:
         ----------
         y : array_like of shape (..., k)
             Measured values, whole numbers off or not, below 2**52 in size.
+
+        Raises
+        ------
+        DataError
+            If y has the wrong shape, NaN or infinity in it, or numbers so large that their own
+            rounding exceeds the noise that the plan was made for.
         """
         k, d = self._shape
         values, largest = sized_array("y", y, last=k)
         if largest >= _LARGEST_VALUE:
             raise DataError(f"y must be below 2**52 in size, got {largest:g}: it has no fraction.")
+        self._require_fractions(values)
         rows, c = np.ascontiguousarray(values.reshape(-1, k)), self._n_candidates
         n = len(rows)
         require_memory(16 * n * c * (k + d), f"{c} candidates for each of {n} rows")
@@ -141,6 +151,25 @@ class MatrixPlan:
             x.reshape(*shape, c, d),
             whole.reshape(*shape, c, k),
         )
+
+    def _require_fractions(self, values: np.ndarray) -> None:
+        """Raise DataError where the rounding of values (..., k) exceeds the noise of their row.
+
+        A solution that fits such values is not the one that they were measured of.
+        """
+        if values.dtype.kind != "f" or values.size == 0:
+            return
+        sizes = np.abs(values).reshape(-1, values.shape[-1]).max(axis=0)
+        # A power of two is rounded as the numbers below it are.
+        steps = np.spacing(np.nextafter(sizes, sizes.dtype.type(0.0))).astype(np.float64)
+        rounding = steps / math.sqrt(12.0)
+        row = int(np.argmax(rounding / self._std))
+        if rounding[row] > 1.01 * self._std[row]:
+            raise DataError(
+                f"y is as large as {sizes[row]:.3g} in column {row}, where {values.dtype} rounds "
+                f"it by {rounding[row]:.2g}, and the stated noise is {self._std[row]:.2g}: take "
+                "whole numbers off before y is rounded, or make the plan with a larger noise."
+            )
 
 
 class _ByCode:
@@ -245,11 +274,14 @@ def plan_matrix(
         raise DataError(f"A must be a matrix of at least one row, got shape {matrix.shape}.")
     k, d = matrix.shape
     candidates = whole_number("candidates", candidates, least=2)
+    # A success is measured on many rows at once.
+    require_memory(16 * _ROWS_AT_ONCE * candidates * (k + d), f"candidates = {candidates}")
     callback("progress", progress)
     mask = np.zeros(k, dtype=bool)
     if known is not None:
         with raised_as(DataError, "known must hold a bool for each row"):
             mask = np.asarray(known)
+        reject_lost_values("known", known, as_floats=False)
         if mask.shape != (k,) or not np.isin(mask, (0, 1)).all():
             raise DataError(f"known must hold a bool for each of the {k} rows, got {known!r}.")
         mask = mask.astype(bool)
@@ -257,7 +289,7 @@ def plan_matrix(
     plain = not mask.any() and covariance is None and len(set(law.noise[law.noise > 0])) == 1
     if k > _MOST_SEARCHED and plain and isinstance(prior, (Box, Gaussian, Integers)):
         by_code = _ByCode(matrix, prior, float(law.noise[-1]), candidates, progress)
-        return MatrixPlan(by_code, (k, d), candidates)
+        return MatrixPlan(by_code, law, candidates)
     if len(law.noise) == len(law.known):
         raise DataError("nothing is whole: every row is known, and no input has Integers.")
 
@@ -267,4 +299,4 @@ def plan_matrix(
 
     nearest = NearestPoints(law, candidates, report)
     report(1.0)
-    return MatrixPlan(nearest, (k, d), candidates)
+    return MatrixPlan(nearest, law, candidates)

@@ -19,6 +19,8 @@ from primal.errors import DataError, ParameterError
 # Deviations that a scaled row with a known whole part keeps from half a turn.
 _KNOWN_DEVIATIONS = 256.0
 _LEAST_NOISE, _LARGEST_DEVIATION = 1e-100, 1e100
+# Of the products that A x is summed from, as a share of them.
+_SUM_ROUNDING = 2.0**-51
 
 
 class MatrixLaw:
@@ -26,7 +28,8 @@ class MatrixLaw:
 
     These are, one after the other, the `known` rows of the matrix, times `scale`, the inputs
     `whole_inputs` and the rows `open_rows` with unknown n: `noise` (m,) and `spread_t` (r, m), in
-    turns. The first columns of the spread are those of the prior.
+    turns. The first columns of the spread are those of the prior. `std` (k,) is the deviation of
+    the noise that a row of the matrix has by itself.
     """
 
     def __init__(
@@ -42,7 +45,14 @@ class MatrixLaw:
                 f"y must vary by less than {_LARGEST_DEVIATION:g}, got {lengths.max():.3g} by A, "
                 "prior and noise: state them in a larger unit."
             )
-        self.matrix, self.prior = matrix, prior
+        sums = np.abs(matrix @ prior.factor).sum(axis=1) + np.abs(matrix @ prior.mean)
+        row = int(np.argmax(sums * _SUM_ROUNDING / std))
+        if std[row] < sums[row] * _SUM_ROUNDING:
+            raise DataError(
+                f"float64 holds row {row} of A x to {sums[row] * _SUM_ROUNDING:.2g}, and its "
+                f"stated noise is {std[row]:.2g}: state a larger noise or a narrower prior."
+            )
+        self.matrix, self.prior, self.std = matrix, prior, std
         self.known, self.open_rows = np.flatnonzero(known), np.flatnonzero(~known)
         # A power of two, so that scaling is exact.
         self.scale = np.exp2(-np.ceil(np.log2(2.0 * _KNOWN_DEVIATIONS * lengths[self.known])))

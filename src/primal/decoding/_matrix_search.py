@@ -154,11 +154,9 @@ class NearestPoints:
 
     def _rounded(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return turns (n, 1, m) by rounding one combination after the other, and their costs."""
-        kernels = load_compiled("primal.decoding._kernels")
-        n, m = phases.shape
-        whole, costs = np.zeros((n, 1, m), dtype=np.int64), np.empty((n, 1))
-        kernels.nearest_plane(self._reduced.factor, self._target(phases), 1, whole, costs)
-        return kernels.row_products(whole[:, 0], self._reduced.v)[:, None], costs
+        whole, costs = self._reduced.nearest(phases, 1, 1)
+        products = load_compiled("primal.decoding._kernels").row_products
+        return products(whole[:, 0], self._reduced.v)[:, None], costs
 
     def _nearest(
         self, phases: np.ndarray, radius: np.ndarray, c: int
@@ -169,15 +167,14 @@ class NearestPoints:
         where that takes too long all the same, a search for the nearest alone ends sooner.
         """
         kernels = load_compiled("primal.decoding._kernels")
-        (n, m), factor, target = phases.shape, self._reduced.factor, self._target(phases)
+        (n, m), reduced = phases.shape, self._reduced
+        factor, target = reduced.factor, reduced.combined(phases)
         whole, costs = np.zeros((n, c, m), dtype=np.int64), np.full((n, c), np.inf)
         finished = kernels.closest_points(factor, target, radius, _QUICK_NODES, whole, costs)
         left = np.flatnonzero(~finished)
         if len(left):
-            target, radius, n_kept = target[left], radius[left], max(_BEAM, c)
-            near = np.zeros((len(left), n_kept, m), dtype=np.int64)
-            least = np.empty((len(left), n_kept))
-            kernels.nearest_plane(factor, target, _CHILDREN, near, least)
+            target, radius = target[left], radius[left]
+            near, least = reduced.nearest(phases[left], max(_BEAM, c), _CHILDREN)
             least[least >= radius[:, None]] = np.inf
             near, least = near[:, :c].copy(), least[:, :c].copy()
             ended = kernels.closest_points(factor, target, radius, _MOST_NODES, near, least)
@@ -189,12 +186,8 @@ class NearestPoints:
             whole[left], costs[left], finished[left] = near, least, ended
         found = np.isfinite(costs)
         turns = np.zeros((n, c, m), dtype=np.int64)
-        turns[found] = kernels.row_products(whole[found], self._reduced.v)
+        turns[found] = kernels.row_products(whole[found], reduced.v)
         return turns, costs, finished
-
-    def _target(self, phases: np.ndarray) -> np.ndarray:
-        products = load_compiled("primal.decoding._kernels").row_products
-        return products(phases, self._reduced.u.T.astype(np.float64))
 
     def _log2_volume(self) -> float:
         """Return log2 of the expected number of wrong solutions, by volume."""

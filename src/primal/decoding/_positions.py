@@ -11,7 +11,6 @@ from functools import lru_cache
 
 import numpy as np
 
-from primal._forks import load_compiled
 from primal._parallel import over_rows
 from primal.decoding._lattice import Lattice, Reduced, reduce_best
 from primal.decoding._model import promised_success
@@ -54,7 +53,6 @@ class PositionDecoder:
         self._center = n // 2
         self._n_rows = min(k, _MOST_ROWS)
         self._reduced = self._reduce()
-        self._to_reduced = self._reduced.u.T[1:].astype(np.float64)
         self._steps, self._step_losses = self._neighbors()
 
     def find(self, phases: np.ndarray) -> np.ndarray:
@@ -105,12 +103,7 @@ class PositionDecoder:
 
     def _nearest_steps(self, centered: np.ndarray, n_kept: int) -> np.ndarray:
         """Return steps from a position to those that fit phases less its own, (rows, n_kept)."""
-        kernels = load_compiled("primal.decoding._kernels")
-        rows, m = len(centered), len(self._reduced.u)
-        target = kernels.row_products(centered[:, : self._n_rows], self._to_reduced)
-        whole, costs = np.empty((rows, n_kept, m), dtype=np.int64), np.empty((rows, n_kept))
-        kernels.nearest_plane(self._reduced.factor, target, _CHILDREN, whole, costs)
-        whole[~np.isfinite(costs)] = 0
+        whole, _ = self._reduced.nearest(centered[:, : self._n_rows], n_kept, _CHILDREN)
         # Only the first of the whole numbers is wanted.
         return whole @ self._reduced.v[:, 0]
 

@@ -78,8 +78,6 @@ class Solver:
         self._rows = model.order[: len(reduced.u) - model.n_whole]
         # The first stage keeps its rows sorted, the lattice in order of variation.
         self._sorted = np.argsort(self._rows)
-        # Whole-number phases are observed as exactly 0.
-        self._to_reduced = reduced.u.T[model.n_whole :].astype(np.float64)
         if model.prior.is_whole:
             self.certificate = self._whole_number_certificate()
         else:
@@ -96,15 +94,12 @@ class Solver:
 
         `centered` (n, k) are phases less those of the prior's mean, in turns.
         """
-        kernels = load_compiled("primal.decoding._kernels")
-        n, c, m = len(centered), n_kept, len(self.reduced.u)
-        target = kernels.row_products(centered[:, self._rows], self._to_reduced)
-        whole, costs = np.empty((n, c, m), dtype=np.int64), np.empty((n, c))
-        kernels.nearest_plane(self.reduced.factor, target, 1 if c == 1 else _CHILDREN, whole, costs)
-        found = np.isfinite(costs)
-        whole[~found] = 0
-        # Exact: V is the inverse transpose modulo 2**64 and the result is small.
-        return kernels.row_products(whole.reshape(n * c, m), self.reduced.v).reshape(n, c, m), found
+        # Whole-number phases are observed as exactly 0.
+        n_children = 1 if n_kept == 1 else _CHILDREN
+        whole, costs = self.reduced.nearest(centered[:, self._rows], n_kept, n_children)
+        products = load_compiled("primal.decoding._kernels").row_products
+        turns = products(whole.reshape(-1, whole.shape[2]), self.reduced.v)
+        return turns.reshape(whole.shape), np.isfinite(costs)
 
     def solutions(self, centered: np.ndarray, whole: np.ndarray) -> Solutions:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""

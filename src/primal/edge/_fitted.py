@@ -5,14 +5,20 @@ Estimators are known by what they have, so that neither scikit-learn nor its roo
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 
+from primal._checks import raised_as
 from primal.edge._readout import SensorModel
 from primal.edge._sensors import SensorMap, column, positive_column
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime, KernelPrime
+
+# Rows on which a read-out is compared with its coefficients, and how far float32 may be off, as a
+# share of the sizes of all products.
+_N_TRIED, _ROUNDING = 8, 1e-4
 
 
 def as_sensor(
@@ -73,10 +79,35 @@ def parts_of(model: Any) -> tuple[list[Any], DynamicPrime | KernelPrime, Any]:
     *before, last = kept or [model]
     if before and _is_features(before[-1]) and hasattr(last, "coef_"):
         readout, last = last, before.pop()
+        _require_linear(readout, last.map_.D)
     m = _map_of(last)
     if readout is None and m is not last and not _is_features(last):
         readout = last
     return before, m, readout
+
+
+def _require_linear(readout: Any, D: int) -> None:
+    """Reject a read-out that answers otherwise than by its coefficients times D features.
+
+    Many have coefficients: of pairs of classes, of centered features, of a logarithm.
+    """
+    coef, bias, labels = linear_parts(readout)
+    # Rows between -1 and 1, as features are; no two alike.
+    rows = np.cos(np.arange(1.0, _N_TRIED * D + 1.0)).reshape(_N_TRIED, D)
+    what = f"a {type(readout).__name__} does not answer with its coefficients times the features"
+    with raised_as(ParameterError, what), warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # these rows have no names of columns
+        answers = readout.predict if labels is None else readout.decision_function
+        found = np.asarray(answers(rows)).reshape(_N_TRIED, -1)
+        expected, sizes = rows @ coef.T + bias, np.abs(rows) @ np.abs(coef.T) + np.abs(bias)
+        if found.shape[1] == 1 and len(coef) == 2:
+            expected, sizes = expected[:, 1:] - expected[:, :1], 2.0 * sizes[:, :1]
+        same = found.shape == expected.shape
+        if not same or not (np.abs(found - expected) <= _ROUNDING * sizes).all():
+            raise ParameterError(
+                f"{what}, so it cannot be exported: use a linear model, such as "
+                "LogisticRegression, LinearSVC or Ridge."
+            )
 
 
 def _is_features(step: Any) -> bool:
@@ -123,9 +154,10 @@ def scaler_name(step: Any) -> str:
 def linear_parts(readout: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Return coefficients (m, D), biases (m,), and labels where the largest score decides."""
     labels = getattr(readout, "classes_", None)
-    if not hasattr(readout, "coef_"):
+    if not hasattr(readout, "coef_") or not hasattr(readout, "intercept_"):
         raise ParameterError(f"a {type(readout).__name__} is not a linear read-out.")
-    coef, bias = np.atleast_2d(readout.coef_), np.atleast_1d(readout.intercept_)
+    coef = np.atleast_2d(readout.coef_)
+    bias = np.broadcast_to(readout.intercept_, len(coef))  # one 0.0 where none was fitted
     if labels is not None and len(labels) == 2 and len(coef) == 1:
         # One difference for two classes, as scikit-learn has it.
         coef, bias = np.concatenate([-coef, coef]) / 2, np.concatenate([-bias, bias]) / 2

@@ -58,7 +58,7 @@ class Header:
         digests = golden_digests(self.model or source, range(_GOLDEN_ROWS))
         self._define("GOLDEN", f"{{{', '.join(f'{value}u' for value in digests)}}}")
         templates = {part: (_TEMPLATES / f"{part}.h").read_text() for part in (*parts, "selftest")}
-        title = re.sub(r"\s+", " ", repr(self.model or source)).replace("*/", "")[:90]
+        title = _in_comment(repr(self.model or source))[:90]
         return "\n".join(
             [
                 f"/* {title}\n   Written by primal.edge.export_c: the bits are those of Python. */",
@@ -217,8 +217,13 @@ class Header:
         self._table("BIASES", model.biases)
         self.ram_bytes += model.biases.nbytes
         if model.labels is not None:
-            listed = ", ".join(str(label) for label in model.labels.tolist()).replace("*/", "")
-            self._lines.append(f"/* labels: {listed} */")
+            listed = ", ".join(str(label) for label in model.labels.tolist())
+            self._lines.append(f"/* labels: {_in_comment(listed)} */")
+
+
+def _in_comment(text: str) -> str:
+    """Return text on one line that does not end the comment it stands in, or begin another."""
+    return re.sub(r"\s+", " ", text).replace("*/", "* /").replace("/*", "/ *")
 
 
 def _float(value: float) -> str:

@@ -122,6 +122,8 @@ class HadamardScheme:
     offsets : ndarray of shape (k,), dtype=uint32, or None
     step_errors : ndarray of shape (k, d), dtype=float64
         How far one unit of a sensor moves a phase from where it should be, in turns.
+    zero_errors : ndarray of shape (k,), dtype=float64
+        How far the zero points do, by factors with fewer bits.
     """
 
     words: np.ndarray
@@ -129,6 +131,7 @@ class HadamardScheme:
     factors: np.ndarray
     offsets: np.ndarray | None
     step_errors: np.ndarray
+    zero_errors: np.ndarray
 
     @classmethod
     def make(cls, table: HadamardTable, scale: Exact, zero: Exact, bits: int) -> HadamardScheme:
@@ -144,16 +147,18 @@ class HadamardScheme:
         points, minus = steps * zero, -(table.signs & np.uint64(1)).astype(object)
         phases = word_turns(points.integers[None], minus, factors)[0, :k]
         at_zero = Exact(phases[:, None], points.exponents)
-        # Frequencies as they are meant, and as the words have them.
+        # Frequencies as they are meant, as the words have them, and as the zero points do.
         meant = table.factors[:k, None] * np.float64(table.scale) * _floats(scale)
         held = factors[:k, None].astype(np.float64) * (words * 2.0**-bits)
         rows = np.abs(table.values) / (table.factors[:k, None] * np.float64(table.scale))
+        at_zeros = factors[:k, None].astype(np.float64) * _floats(steps)
         return cls(
             words,
             table.signs.astype(words.dtype),
             factors.astype(words.dtype),
             _negative(at_zero),
             np.abs(held - meant) * rows,
+            (np.abs(at_zeros - meant) * rows) @ np.abs(_floats(zero)),
         )
 
     def turns(self, n: np.ndarray) -> np.ndarray:
@@ -167,7 +172,8 @@ class HadamardScheme:
     def error(self, largest: np.ndarray) -> float:
         n_roundings = (self.words.itemsize == 8) + (self.offsets is not None)
         # The differences above are rounded themselves, by less than a millionth.
-        return float((self.step_errors @ largest).max()) * (1 + 1e-6) + n_roundings * ROUNDING
+        moved = float((self.step_errors @ largest + self.zero_errors).max())
+        return moved * (1 + 1e-6) + n_roundings * ROUNDING
 
 
 Scheme = ExactScheme | TableScheme | HadamardScheme

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable
+from contextlib import nullcontext
 from functools import partial
 
 import numpy as np
@@ -21,6 +22,8 @@ _KernelFinish = tuple[bool, np.ndarray, np.ndarray]
 _BLOCK_SUMS = 1 << 18
 # Fewer phases than this are not worth a second thread.
 _LEAST_PHASES = 1 << 16
+# Up to here a library multiplies matrices in one thread anyway, and to tell it so takes longer.
+_ONE_THREAD_PRODUCT = 1 << 17
 # With this many inputs or more, a matrix product takes at least as many rows at once.
 _LEAST_ROWS_OF_PRODUCT = 256
 # Up to this many inputs float64 features come from sums of 128 bits, which more products of 62
@@ -84,13 +87,13 @@ class NumbaEngine(NumpyEngine):
 
 def _over_rows(x: np.ndarray, table: Table, work: Callable[[slice], None]) -> None:
     """Call work(rows) for parts of x, each worth a thread and whole tiles of a transform."""
-    least, tile = max(1, _LEAST_PHASES // table.shape[0]), 1
-    if isinstance(table, HadamardTable):
-        tile = hadamard.ROWS
-    else:
+    k, transforms = table.shape[0], isinstance(table, HadamardTable)
+    if not transforms:
         for name in ("transposed", "product_errors"):  # made once, not in every thread
             getattr(table, name)
-    with single_threaded_blas():
+    least, tile = max(1, _LEAST_PHASES // k), hadamard.ROWS if transforms else 1
+    alone = transforms or x.size * k <= _ONE_THREAD_PRODUCT
+    with nullcontext() if alone else single_threaded_blas():
         over_rows(len(x), -(-least // tile) * tile, lambda first, last: work(slice(first, last)))
 
 

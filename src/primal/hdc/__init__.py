@@ -14,7 +14,7 @@ from primal.hdc._algebra import (
 )
 from primal.hdc._forms import from_fhrr, from_ssp, to_fhrr, to_numpy, to_ssp, to_torch
 from primal.hdc._capacity import (
-    LawCertificate, SimilarityCertificate, capacity, certify, recall_accuracy,
+    LawCertificate, SimilarityCertificate, capacity, certify, matched_accuracy, recall_accuracy,
 )
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._decode import Decoded, decode
@@ -35,8 +35,8 @@ __all__ = [
     "Vocabulary",
     "bind", "bundle", "capacity", "certify", "decode", "decode_slots", "encode_graph",
     "encode_record", "encode_sequence", "encode_tree", "factorize", "from_fhrr", "from_ssp",
-    "identity", "inverse", "nearest_code", "negative", "ngrams", "normalize", "path_code",
-    "permute", "phasors", "power", "recall_accuracy", "similarity", "similarity_matrix", "to_fhrr",
-    "to_numpy", "to_ssp", "to_torch", "unbind",
+    "identity", "inverse", "matched_accuracy", "nearest_code", "negative", "ngrams", "normalize",
+    "path_code", "permute", "phasors", "power", "recall_accuracy", "similarity",
+    "similarity_matrix", "to_fhrr", "to_numpy", "to_ssp", "to_torch", "unbind",
 ]
 # fmt: on

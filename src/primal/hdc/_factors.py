@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache, reduce
+from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,7 @@ from primal._specs import spec_digest
 from primal.bases import FrequencyTable
 from primal.decoding import DecodePlan, least_noise_turns, make_plan, noise_turns
 from primal.decoding import Integers as WholeNumbers
+from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
 from primal.hdc._algebra import bind, normalize, similarity
 from primal.hdc._arrays import side_by_side
@@ -29,6 +31,8 @@ from primal.turns import round_turns
 
 # A network that finds the factors does so within a few tens of rounds.
 _LONGEST_RUN = 40
+# Products of two codes are one and the same from here: a rounded phase here and there differs.
+_SAME = 1.0 - 1e-4
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,10 +42,11 @@ class Factors:
     `indices` are the positions of the factors, or their places in lists: a tuple, or int64 of shape
     (n, F), -1 where there are none. `status` (str) is "unique" where no other factors explain the
     product, for a lattice as in :class:`primal.decoding.DecodeResult`, for a network where their
-    similarity with it is clearly above that of the best wrong combination; else "ambiguous" or
-    "failed". `confidence` is that similarity, 1 for a clean product. `steps` are the rounds of the
-    network, over all starts; `beyond_capacity` says that a network has too many combinations to
-    search, about k**2 / 2, or that the certificate of a lattice does not promise the factors.
+    similarity with it is clearly above that of the best wrong combination, and no other candidates
+    of two factors have the same product; else "ambiguous" or "failed". `confidence` is that
+    similarity, 1 for a clean product. `steps` are the rounds of the network, over all starts;
+    `beyond_capacity` says that a network has too many combinations to search, about k**2 / 2, or
+    that the certificate of a lattice does not promise the factors.
     """
 
     indices: tuple[int, ...] | np.ndarray
@@ -191,8 +196,23 @@ def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factor
             if match > clear or rest:
                 break
     beyond = log_combinations > log_search_space(2 * len(z))
-    status = "unique" if best_match > clear else "failed"
+    status = "failed"
+    if best_match > clear:
+        status = "ambiguous" if _has_rival(matrices, best) else "unique"
     return Factors(best, status, best_match, step, beyond)
+
+
+def _has_rival(matrices: list[np.ndarray], chosen: tuple[int, ...]) -> bool:
+    """Whether other candidates of any two factors have the product of the chosen ones, too."""
+    for (a, i), (b, j) in combinations(zip(matrices, chosen, strict=True), 2):
+        product, columns = a[i] * b[j], side_by_side(b).T / b.shape[1]
+        n_same = 0  # with the chosen ones
+        for rows in row_blocks(len(a), len(b)):
+            # Re(conj(x) p conj(y)) is the similarity of the products x y and p.
+            n_same += int((side_by_side(a[rows].conj() * product) @ columns > _SAME).sum())
+        if n_same > 1:
+            return True
+    return False
 
 
 def _start(matrices: list[np.ndarray], number: int) -> list[np.ndarray]:

@@ -1,5 +1,6 @@
 """Codes and bundles in other forms: PyTorch, torchhd's, semantic pointers, real rows."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,9 @@ from primal.errors import DataError, MissingPackageError, ParameterError
 from primal.hdc._algebra import nearest_code, unit_rows
 from primal.hdc._arrays import is_tensor, on_host
 from primal.hdc._codes import Codes, operand, phasors
+
+# Of a number that is added up in float32.
+LARGEST = 1e30
 
 
 def to_torch(x: Any) -> Any:
@@ -178,7 +182,21 @@ def from_ssp(ssp: Any) -> Codes:
     return nearest_code(spectrum.astype(np.complex64))
 
 
-def memory_rows(name: str, x: Any, k: int) -> Any:
+def require_sizes(name: str, x: Any, below: float = LARGEST) -> None:
+    """Raise DataError for a bundle of NumPy that is not finite, or too large for sums of float32.
+
+    One such number would be in every answer, and there look like any other.
+    """
+    largest = 0.0 if isinstance(x, Codes) else np.abs(x).max(initial=0.0)
+    if not largest < below:
+        limit = f" below {below:g}" if largest < math.inf else ""
+        raise DataError(
+            f"{name} must hold finite complex numbers{limit}, got {largest:g}: scale them down, or "
+            "remove what is not finite."
+        )
+
+
+def memory_rows(name: str, x: Any, k: int, below: float = math.inf) -> Any:
     """Return codes or bundles (k,) or (n, k), of either library, as rows (n, k) of NumPy."""
     rows = to_numpy(x)
     if operand(rows).ndim > 2 or rows.shape[-1] != k:
@@ -186,6 +204,7 @@ def memory_rows(name: str, x: Any, k: int) -> Any:
             f"codes of this memory have {k} phases, got {name} of {rows.shape[-1]} phases, shape "
             f"{rows.shape}: use its own space, one code or rows of them."
         )
+    require_sizes(name, rows, below)
     return rows[None] if rows.ndim == 1 else rows
 
 

@@ -15,7 +15,7 @@ from primal.hdc._arrays import from_side_by_side, listed, side_by_side, softmax
 from primal.hdc._capacity import recall_accuracy
 from primal.hdc._codes import Codes, phasors
 from primal.hdc._decode import message_passing
-from primal.hdc._forms import float32_rows, memory_rows, to_numpy
+from primal.hdc._forms import LARGEST, float32_rows, memory_rows, require_sizes, to_numpy
 from primal.hdc._items import Cleaned, ItemMemory, Stored, check_array, item_bytes, items_of
 from primal.hdc._structures import places_beside
 from primal.hdc._vocabulary import Space, Vocabulary
@@ -64,9 +64,7 @@ class KeyValueMemory(Stored):
     __match_args__ = ("space", "form")
 
     def __init__(self, space: Space, form: str = "matrix") -> None:
-        if not isinstance(space, Space):
-            raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
-        self.space, self.form = space, one_of("form", form, FORMS)
+        self.space, self.form = _a_space(space), one_of("form", form, FORMS)
         self.n_pairs = 0
         dtype, shape = _state_type(space, form)
         require_memory(np.dtype(dtype).itemsize * math.prod(shape), f"a memory of shape {shape}")
@@ -128,20 +126,24 @@ class KeyValueMemory(Stored):
     @classmethod
     def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
         memory = cls.__new__(cls)  # a mapped state needs no room for another one
-        memory.space, memory.form = (
-            from_spec(fields["space"]),
-            one_of("form", fields["form"], FORMS),
-        )
+        memory.space = _a_space(from_spec(fields["space"]))
+        memory.form = one_of("form", fields["form"], FORMS)
         memory.n_pairs = whole_number("n_pairs", fields["n_pairs"], most=2**63 - 1)
         memory.state = check_array(arrays["state"], *_state_type(memory.space, memory.form))
         return memory
 
     def _pairs(self, keys: Any, values: Any) -> tuple[Any, Any]:
         u = memory_rows("keys", keys, self.space.k)
-        v = memory_rows("values", values, self.space.k)
+        v = memory_rows("values", values, self.space.k, below=LARGEST)
         if len(u) != len(v):
             raise DataError(f"{len(u)} keys and {len(v)} values do not make pairs.")
         return u, v
+
+
+def _a_space(space: object) -> Space:
+    if not isinstance(space, Space):
+        raise DataError(f"a memory needs a Space, got {type(space).__name__}.")
+    return space
 
 
 def _state_type(space: Space, form: str) -> tuple[type, tuple[int, ...]]:
@@ -287,6 +289,8 @@ def decode_slots(bundle: Any, slots: Codes, items: ItemMemory) -> Recalled:
             f"expected a bundle of shape ({k},) and slots of shape (n, {k}), as the items have "
             f"them, got {s.shape} and {keys.shape}."
         )
+    require_sizes("a bundle", s)
+    require_sizes("slots", keys)
     if not len(keys):
         return Recalled([], np.empty(0, int), np.empty(0), 0.0, False)
     D, matrix = 2 * k, float32_rows(items.codes)

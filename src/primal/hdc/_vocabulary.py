@@ -16,6 +16,7 @@ from primal._checks import (
     positions,
     positive_scale,
     raised_as,
+    reject_lost_values,
     require_memory,
     whole_number,
 )
@@ -238,6 +239,7 @@ class Symbols(Positions):
         elif isinstance(names, np.generic) or not hasattr(names, "__array__"):
             flat, shape = [names], ()
         else:  # also of other libraries
+            reject_lost_values("names", names, as_floats=False)
             with raised_as(DataError, "names must be an array of names or numbers"):
                 array = np.asarray(names)
             flat, shape = array_values(array.ravel()), array.shape

@@ -16,6 +16,7 @@ from primal.kernels._gamma import column_widths as column_widths
 from primal.kernels._gamma import dense_rows as dense_rows
 from primal.kernels._gamma import median_gamma, scale_gamma
 from primal.kernels._gamma import resolved_gamma as resolved_gamma
+from primal.kernels._gamma import rounded_up as rounded_up
 from primal.kernels._gamma import spread_rows as spread_rows
 from primal.kernels._kernel import KERNELS, Kernel
 from primal.kernels._kernel import checked_gamma as checked_gamma

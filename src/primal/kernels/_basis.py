@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, require_memory, whole_number
+from primal._checks import one_of, positive_scale, require_memory, scales, whole_number
 from primal._lazy import cached_property
-from primal._specs import make_spec, spec_digest, spec_fields
+from primal._specs import spec_digest
 from primal.bases import Basis, FrequencyTable
 from primal.errors import ParameterError
 from primal.kernels._composed import MOST_LATTICE_INPUTS, composed_nodes
@@ -24,7 +22,13 @@ from primal.kernels._design import (
     spectral_error,
     spectral_nodes,
 )
-from primal.kernels._kernel import KERNELS, resolved_basis, start_frequencies
+from primal.kernels._kernel import (
+    KERNELS,
+    WIDTH_RANGE,
+    numbers,
+    resolved_basis,
+    start_frequencies,
+)
 from primal.kernels._parts import KernelSum, as_kernel, checked_sum
 
 METHODS = ("growable", "lattice", "descent", "spectral", "auto")
@@ -32,7 +36,7 @@ COMPOSED = "composed"  # of a kernel that is made of parts
 _DESIGNS = ("lattice", "descent", "spectral", COMPOSED)
 _MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "descent": 64, "spectral": MOST_LATTICE_INPUTS}
 _MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11, "spectral": 1 << 16, COMPOSED: 1 << 12}
-_FIELDS = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
+_ANY_WIDTH = (1e-100, 1e100)  # in units of x: parts bring them into the range of designs
 
 
 @dataclass(frozen=True)
@@ -53,25 +57,29 @@ class KernelBasis(Basis):
 
     kernel: str | KernelSum = "rbf"
     widths: tuple[float, ...] = ()
+    _names = ("name", "d", "n_frequencies", "sigma", "kernel", "widths")
 
     def __post_init__(self) -> None:
         kernel = as_kernel(self.kernel)
         one_of("method", self.name, _DESIGNS)
         d, k = whole_number("d", self.d, least=1), whole_number("n_frequencies", self.n_frequencies)
-        widths = tuple(positive_scale("widths", width) for width in self.widths)
         reason = obstacle(self.name, kernel, d, 2 * k)
-        if reason or len(widths) not in (d, 0 if self.name == COMPOSED else d):
-            raise ParameterError(reason or f"widths must have {d} values, got {len(widths)}.")
+        if reason:
+            raise ParameterError(reason)
+        widths = self.widths
+        if self.name != COMPOSED or np.size(widths):
+            limits = _ANY_WIDTH if self.name == COMPOSED else WIDTH_RANGE
+            widths = np.broadcast_to(numbers("widths", widths, d, limits), d).tolist()
         require_memory(64 * k * (d + min(k, 1 << 11)), f"a design of {k} frequencies")
         object.__setattr__(self, "kernel", kernel)
-        object.__setattr__(self, "widths", widths)
-        object.__setattr__(self, "sigma", positive_scale("sigma", self.sigma))
+        object.__setattr__(self, "widths", tuple(widths))
+        object.__setattr__(self, "sigma", scales(positive_scale("sigma", self.sigma), k))
 
     @property
     def nodes(self) -> Nodes:
         return _nodes(self.name, self.kernel, self.d, self.n_frequencies, self.widths)
 
-    @property
+    @cached_property
     def predicted_error(self) -> float | None:
         """Of the kernel matrix, relative, for Gaussian data of these widths."""
         if self.name != "spectral":
@@ -93,20 +101,6 @@ class KernelBasis(Basis):
     @cached_property
     def table(self) -> FrequencyTable:
         return FrequencyTable.from_floats(np.multiply(self.sigma, self.nodes.frequencies))
-
-    @property
-    def spec(self) -> dict[str, object]:
-        fields = {name: getattr(self, name) for name in _FIELDS} | {"widths": list(self.widths)}
-        if isinstance(self.kernel, KernelSum):
-            fields["kernel"] = self.kernel.spec
-        return make_spec("KernelBasis", **fields)
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> KernelBasis:
-        return cls(**spec_fields("KernelBasis", fields, _FIELDS))
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return KernelBasis._from_spec, ({name: getattr(self, name) for name in _FIELDS},)
 
     @cached_property
     def fingerprint(self) -> str:

@@ -219,7 +219,12 @@ def column_widths(X: Any, weights: np.ndarray | None = None, *, tails: bool = Tr
     else:
         fourths = column_means(np.square(np.square((X - means) / units)), weights)
     widths *= np.sqrt(np.sqrt(np.maximum(fourths / 3.0, 1.0))) if tails else 1.0
-    mantissas, exponents = np.frexp(np.maximum(widths, (largest or 1.0) * 2.0**-20))
+    return rounded_up(np.maximum(widths, (largest or 1.0) * 2.0**-20))
+
+
+def rounded_up(widths: np.ndarray) -> np.ndarray:
+    """Return positive widths rounded up to one of four steps in each octave."""
+    mantissas, exponents = np.frexp(widths)
     return np.ldexp(np.ceil(8.0 * mantissas) / 8.0, exponents)
 
 

@@ -24,7 +24,7 @@ from primal.turns import prime_slice
 # makes of it with a factor of its own.
 _SCALE_RANGE = (1e-90, 1e90)
 # Of standard deviations over the length scale: outside of it designs would be the same, or none.
-_WIDTH_RANGE = (2.0**-6, 2.0**10)
+WIDTH_RANGE = (2.0**-6, 2.0**10)
 
 
 @dataclass(frozen=True)
@@ -237,7 +237,7 @@ def design_widths(
         width = np.asarray(1.0 / (d * np.asarray(gamma)))
         width = width if kernel == "laplacian" else np.sqrt(width)
     ratios = np.broadcast_to(math.sqrt(2.0) * width * found.scale(gamma), d)
-    limited = np.clip(ratios, *_WIDTH_RANGE)
+    limited = np.clip(ratios, *WIDTH_RANGE)
     mantissas, exponents = np.frexp(limited)
     # A power of gamma is one of the C library: its last digits must not show either.
     return tuple(np.ldexp(np.rint(mantissas * 2.0**20) * 2.0**-20, exponents).tolist())

@@ -26,6 +26,8 @@ from primal.kernels._kernel import KERNELS, checked_gamma, numbers
 # Of exp(-gamma sin**2): beyond it a period is thousands of length scales wide.
 _GAMMA_RANGE = (1e-12, 1e6)
 _PERIOD_RANGE = (1e-60, 1e60)
+# Of a term. Amplitudes of features are roots of it, of which float32 holds all digits within 1e38.
+_FACTOR_RANGE = (1e-60, 1e60)
 _NAMES = (*(name for name, kernel in KERNELS.items() if kernel.mixture is not None), "periodic")
 
 
@@ -109,7 +111,12 @@ class KernelSum:
             raise ParameterError(
                 "terms must hold one or more, each of parts: make a kernel with on(columns)."
             )
-        for _, parts in terms:
+        for scale, parts in terms:
+            if not _FACTOR_RANGE[0] <= scale <= _FACTOR_RANGE[1]:
+                raise ParameterError(
+                    f"the factor of a kernel must be from {_FACTOR_RANGE[0]:g} to "
+                    f"{_FACTOR_RANGE[1]:g}, got {scale!r}: take other units for what it explains."
+                )
             smooth = [c for part in parts if not part.is_periodic for c in part.columns]
             twice = sorted({column for column in smooth if smooth.count(column) > 1})
             if twice:

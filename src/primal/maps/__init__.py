@@ -1,11 +1,11 @@
 """Maps: the two algorithms of the paper, features for a kernel, and a scale for data."""
 
+from primal._specs import plain as plain
 from primal.maps._choice import FORMS as FORMS
 from primal.maps._common import DTYPES as DTYPES
 from primal.maps._common import LARGEST_AMPLITUDE as LARGEST_AMPLITUDE
 from primal.maps._common import LAYOUTS as LAYOUTS
 from primal.maps._common import PRECISIONS as PRECISIONS
-from primal.maps._common import plain as plain
 from primal.maps._dynamic import DynamicPrime as DynamicPrime
 from primal.maps._kernel import KernelPrime as KernelPrime
 from primal.maps._sigma import SigmaCertificate, choose_sigma

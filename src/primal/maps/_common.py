@@ -1,16 +1,14 @@
-"""What all maps share: specs, layouts, output types, read-only attributes, normal rows."""
+"""What all maps share: layouts, output types, read-only attributes, normal rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import partial
 from operator import attrgetter
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import Any, Generic, TypeVar, overload
 
 import numpy as np
 
 from primal._checks import one_of
-from primal._specs import make_spec
 from primal.bases import fold_sum
 from primal.engines import row_blocks
 from primal.turns import row_exponents
@@ -37,6 +35,11 @@ def output_dtype(dtype: object) -> np.dtype:
     return np.dtype(one_of("dtype", name, DTYPES))
 
 
+def apart(x: np.ndarray, out: np.ndarray) -> np.ndarray:
+    """Return x, copied if its memory is that of the output, which is written block by block."""
+    return x.copy() if np.may_share_memory(x, out) else x
+
+
 def normalized(rows: np.ndarray) -> np.ndarray:
     """Return rows of mean 0 and variance 1; constant rows become 0.
 
@@ -50,41 +53,6 @@ def normalized(rows: np.ndarray) -> np.ndarray:
     centered[rows.max(axis=1) == rows.min(axis=1)] = 0.0
     deviation = np.sqrt(fold_sum(centered * centered) / d)
     return centered / np.where(deviation > 0.0, deviation, 1.0)[:, None]
-
-
-def plain(value: Any) -> Any:
-    """Return a field of an object as JSON values."""
-    if hasattr(value, "spec"):
-        return value.spec
-    if isinstance(value, (list, tuple)):
-        return [plain(part) for part in value]
-    return value.tolist() if isinstance(value, (np.ndarray, np.generic)) else value
-
-
-class SpecMap:
-    """A map that is what its `_fields` say, from which `_from_spec` makes it again."""
-
-    def _fields(self) -> dict[str, Any]:
-        raise NotImplementedError
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        raise NotImplementedError
-
-    @property
-    def spec(self) -> dict[str, object]:
-        """The JSON values from which :func:`primal.from_spec` rebuilds this map."""
-        fields = {name: plain(value) for name, value in self._fields().items()}
-        return make_spec(type(self).__name__, **fields)
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return type(self)._from_spec, (self._fields(),)  # without the table of frequencies
-
-    def __eq__(self, other: object) -> bool:
-        return type(other) is type(self) and self._fields() == other._fields()
-
-    def __hash__(self) -> int:
-        return hash(tuple(self._fields().items()))
 
 
 class read_only(Generic[T]):

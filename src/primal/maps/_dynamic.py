@@ -12,7 +12,7 @@ import numpy as np
 
 from primal._checks import even_dimension, flag, one_of, output_array, real_array, sized_array
 from primal._lazy import cached_property
-from primal._specs import spec_digest, spec_fields
+from primal._specs import Specified, spec_digest, spec_fields
 from primal.bases import Basis, HadamardTable
 from primal.decoding import (
     Box,
@@ -37,7 +37,7 @@ from primal.errors import (
 from primal.maps._common import (
     LAYOUTS,
     PRECISIONS,
-    SpecMap,
+    apart,
     blocks,
     normalized,
     output_dtype,
@@ -53,7 +53,7 @@ _LARGEST_PLAIN_CONDITION = 100.0
 _FIELDS = ("d", "D", "sigma", "basis", "primes", "layer_norm", "layout", "precision")
 
 
-class DynamicPrime(SpecMap):
+class DynamicPrime(Specified):
     """Map vectors of d numbers to D cosines and sines of prime frequencies.
 
     The phase of frequency i is ``sigma * W_i . x`` turns, and z holds the cosine and the sine
@@ -180,6 +180,7 @@ class DynamicPrime(SpecMap):
                 PhaseWrapWarning,
                 stacklevel=2,
             )
+        rows = apart(rows, target)
         self._write_features(rows, target.reshape(-1, self.D), Finish(self._layout))
         return target
 

@@ -19,7 +19,7 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import cached_property
-from primal._specs import spec_digest, spec_fields
+from primal._specs import Specified, spec_digest, spec_fields
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
 from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
@@ -29,7 +29,7 @@ from primal.maps._common import (
     LARGEST_AMPLITUDE,
     LAYOUTS,
     PRECISIONS,
-    SpecMap,
+    apart,
     blocks,
     output_dtype,
     read_only,
@@ -48,7 +48,7 @@ _FIELDS = (
 _DESIGN_FIELDS = ("method", "width")
 
 
-class KernelPrime(SpecMap):
+class KernelPrime(Specified):
     """Map vectors of d numbers to D features whose inner products approximate a kernel.
 
     The phases are those of a :class:`DynamicPrime` whose frequencies follow the law of the kernel
@@ -240,7 +240,7 @@ class KernelPrime(SpecMap):
         """
         array = real_array("x", x, last=self.d)
         target = output_array(out, (*array.shape[:-1], self.D), output_dtype(dtype))
-        rows, flat = array.reshape(-1, self.d), target.reshape(-1, self.D)
+        rows, flat = apart(array, target).reshape(-1, self.d), target.reshape(-1, self.D)
         finish = Finish(self._layout, self.amplitudes) if self.is_weighted else self.finish
         if self.input_scales is None:
             self.map.write_features(rows, flat, finish)
@@ -396,8 +396,10 @@ class KernelPrime(SpecMap):
         amplitude = given.pop("amplitude")
         made = cls(**given)
         if amplitude is not None:
-            # A feature is at most the length of its row, amplitude * sqrt(D / 2), weighted or not.
-            largest = LARGEST_AMPLITUDE / math.sqrt(made.D)
+            # A feature is at most the length of its row: amplitude * sqrt(D / 2), weighted or not,
+            # times the root of the kernel at 0.
+            terms = made.kernel.terms if isinstance(made.kernel, KernelSum) else ((1.0, ()),)
+            largest = LARGEST_AMPLITUDE / math.sqrt(made.D * sum(scale for scale, _ in terms))
             made._amplitude = real_number("amplitude", amplitude, above=0.0, below=largest)
         return made
 

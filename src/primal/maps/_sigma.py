@@ -133,10 +133,13 @@ def choose_sigma(
         raise ParameterError(
             "regime='hash' needs distance=: how far apart two inputs are that must not look alike."
         )
-    steps = positive_scale("distance", distance) * _neighbor_directions(rows)
+    # In a power of two of its own: no square of a phase over- or underflows.
+    fraction, exponent = math.frexp(positive_scale("distance", distance))
+    steps = fraction * _neighbor_directions(rows)
     limit = real_number("similarity", similarity, above=-1.0, below=1.0)
     sigma, reached = _first_apart(unit.table.product(steps), limit)
-    chosen = replace(unit, sigma=sigma)
+    with np.errstate(over="ignore"):  # the basis says which scales it takes
+        chosen = replace(unit, sigma=float(np.ldexp(sigma, -exponent)))
     return SigmaCertificate("hash", chosen, _peak_turns(chosen, rows), reached, len(steps))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, overload
 
@@ -18,11 +19,11 @@ from primal._checks import (
     whole_number,
 )
 from primal._lazy import cached_property
-from primal._specs import spec_digest, spec_fields
+from primal._specs import Specified, spec_digest, spec_fields
 from primal.decoding import PositionDecoder, have_phases, phases_of, position_decoder
 from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.maps._common import LAYOUTS, SpecMap, blocks, output_dtype, read_only
+from primal.maps._common import LAYOUTS, apart, blocks, output_dtype, read_only
 from primal.turns import (
     GRIDS,
     LARGEST_COUNT,
@@ -46,7 +47,7 @@ _LARGEST_PLAIN_SCAN = 1 << 20
 _LARGEST_SCAN = 1 << 24
 
 
-class StaticPrime(SpecMap):
+class StaticPrime(Specified):
     """Give every integer position t a code of D cosines and sines of t * sigma * sqrt(p).
 
     With sigma = 1 this is Algorithm 2 of the paper, for positions of any size: the phase is
@@ -118,6 +119,12 @@ class StaticPrime(SpecMap):
                     f"base, trained_length and turning, got shape {f.shape} and {others}."
                 )
             self._frequencies, self._spacing = tuple(f.tolist()), GIVEN
+            largest = max(map(abs, self._frequencies))
+            if not math.isfinite(self._sigma * largest):
+                raise ParameterError(
+                    f"sigma times a frequency is beyond float64, {self._sigma!r} times "
+                    f"{largest!r}: lower sigma."
+                )
         options = (other_base, trained_length, turning)
         if self._spacing in GRIDS or any(value is not None for value in options):
             _ = self.increments  # checks what goes together
@@ -196,7 +203,7 @@ class StaticPrime(SpecMap):
         """
         array = positions(t, "t")
         target = output_array(out, (*array.shape, self._D), output_dtype(dtype))
-        steps, flat = array.reshape(-1), target.reshape(-1, self._D)
+        steps, flat = apart(array, target).reshape(-1), target.reshape(-1, self._D)
         chosen = engine(n_phases=len(steps) * self._D // 2)
         for rows in blocks(len(steps), 1):
             wrapped = np.ascontiguousarray(steps[rows]).astype(np.uint64)

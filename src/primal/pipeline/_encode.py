@@ -19,10 +19,10 @@ from primal.pipeline._inputs import find_inputs
 from primal.pipeline._job import FLOATS, EncodeJob, Recipe
 from primal.pipeline._output import (
     MANIFEST,
-    PartFolder,
     Progress,
     finished,
     open_output,
+    part_folder,
     places,
     write_one_file,
 )
@@ -237,11 +237,11 @@ def merge(
     callback("progress", progress)
     if not folder.is_dir():
         raise DataError(f"{src} is no folder of parts: name the one that the shards wrote into.")
-    record, paths = open_output(folder, None if dst is None else file_path("dst", dst))
+    target, work_folder = (folder, folder) if dst is None else places(dst)
+    record, paths = open_output(folder, target)
     recipe = Recipe.from_json(record.about)
     if dst is None:
         return _report(folder, recipe.map, record, record.rows, True)
-    target, work_folder = places(dst)
     if work_folder == target:
         raise ParameterError(
             f"the folder is complete as it is; {dst} must end in .parquet or .npy."
@@ -252,7 +252,7 @@ def merge(
         # As it was written: Arrow's reader names some inner fields otherwise.
         written = base64.b64decode(pq.read_metadata(paths[0]).metadata[b"ARROW:schema"])
         schema = pa.ipc.read_schema(pa.py_buffer(written))
-        with PartFolder(work_folder, request) as work:
+        with part_folder(work_folder, request) as work:
             write_one_file(target, folder, record, schema, request, recipe.npy_rows, progress)
             work.remove()
     return _report(target, recipe.map, done or record, 0, done is not None)

@@ -30,9 +30,9 @@ from primal.pipeline._inputs import check_unchanged, resumable
 from primal.pipeline._job import FLOATS, Job, Recipe
 from primal.pipeline._output import (
     MANIFEST,
-    PartFolder,
     Progress,
     finished,
+    part_folder,
     part_keys,
     part_record,
     write_one_file,
@@ -107,9 +107,10 @@ def checked_engine(engine: object, m: Any, stored: str) -> Local | Ray:
     gpus = engine.num_gpus if isinstance(engine, Ray) else 0
     if not isinstance(gpus, (int, float)) or not 0 <= gpus < math.inf:
         raise ParameterError(f"num_gpus of engine must be a number, 0 or more, got {gpus!r}.")
-    if gpus and engine.layer is None:
+    if engine.layer is None and engine.device != "cpu":
+        given = f"num_gpus={gpus}" if gpus else f"device={engine.device!r}"
         raise ParameterError(
-            "num_gpus is for workers with a layer: pass Ray(layer=..., num_gpus=1)."
+            f"{given} is for work with a layer: pass {type(engine).__name__}(layer=..., {given})."
         )
     if engine.layer is not None:
         if not (callable(engine.layer) and hasattr(engine.layer, "to")):
@@ -144,10 +145,10 @@ def make_parts(
         record = finished(target, request, overwrite)
         if record is not None:
             if folder.is_dir():  # of a run that was killed at its very end
-                with contextlib.suppress(PrimalError), PartFolder(folder, request) as left:
+                with contextlib.suppress(PrimalError), part_folder(folder, request) as left:
                     left.remove()
             return record, 0, True
-    with PartFolder(folder, request, shard[1] > 1, overwrite) as parts:
+    with part_folder(folder, request, shard[1] > 1, overwrite) as parts:
         spans, total = job.blocks.spans(shard)
         ranges = {span.file: (span.first, span.last or 2**62) for span in spans}
         records = {}

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import glob
+import os
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,6 +17,7 @@ _FORMATS = {
     ".npy": "npy",
     ".npz": "npz",
 }
+_HIDDEN = (".", "_")
 
 
 @dataclass(frozen=True)
@@ -30,8 +33,8 @@ class InputFile:
 def find_inputs(src: object, dst: Path | None = None) -> tuple[InputFile, ...]:
     """Return the files that `src` names, in the order of their paths, or of the sequence.
 
-    Folders skip names that start with "." or "_"; folders and patterns skip what lies beside our
-    outputs. The output, `dst`, must be none of the files, and hold none of them.
+    Folders skip names that start with "." or "_", and follow links; folders and patterns skip what
+    lies beside our outputs. The output, `dst`, must be none of the files, and hold none of them.
     """
     given = src if isinstance(src, (list, tuple)) else [src]
     # "" would be the working folder.
@@ -98,13 +101,7 @@ def _listed(src: str | Path) -> list[Path]:
     """Return the files of a folder or a pattern; a name that is neither stands for itself."""
     folder = Path(src)
     if folder.is_dir():
-        found = [
-            path
-            for path in folder.rglob("*")
-            if path.name.lower().endswith(tuple(_FORMATS))
-            and path.is_file()
-            and not any(part.startswith((".", "_")) for part in path.relative_to(folder).parts)
-        ]
+        found = [path for path in _files_in(folder) if path.name.lower().endswith(tuple(_FORMATS))]
     elif glob.has_magic(str(src)) and not folder.exists():
         found = [Path(one) for one in glob.iglob(str(src), recursive=True)]  # noqa: PTH207
     else:
@@ -116,3 +113,20 @@ def _listed(src: str | Path) -> list[Path]:
         if not path.name.endswith((".parquet.rejected.csv", ".npy.rejected.csv"))
         and not any(part == "_rejected" or part.endswith(".primal-part") for part in path.parts)
     )
+
+
+def _files_in(folder: Path) -> Iterator[Path]:
+    """Return the files of a folder and its folders, also of linked ones, without hidden names.
+
+    What cannot be listed is an OSError: its rows would be lost in silence.
+    """
+
+    def stop(error: OSError) -> None:
+        raise error
+
+    for at, folders, names in os.walk(folder, onerror=stop, followlinks=True):
+        path = Path(at)
+        if path.is_symlink() and path.resolve() in [one.resolve() for one in path.parents]:
+            raise DataError(f"{path} is a link to a folder that it lies in: remove it.")
+        folders[:] = [name for name in folders if not name.startswith(_HIDDEN)]
+        yield from (path / name for name in names if not name.startswith(_HIDDEN))

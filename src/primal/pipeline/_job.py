@@ -23,6 +23,7 @@ from primal._extras import require
 from primal._files import written_whole
 from primal._specs import from_spec
 from primal.errors import DataError, EngineError, ParameterError, SpecError
+from primal.maps import DynamicPrime, KernelPrime
 from primal.pipeline._blocks import Block, Blocks
 from primal.pipeline._output import LIST_NAME, PART_NAME, REJECTED_HEADER, on_disk
 from primal.pipeline._parquet import RowGroup, feature_group, write_file
@@ -52,7 +53,7 @@ class Recipe:
 
     def __post_init__(self) -> None:
         m = getattr(self.map, "map_", self.map)
-        if not all(hasattr(m, name) for name in ("d", "D", "encode", "turns", "spec")):
+        if not isinstance(m, (DynamicPrime, KernelPrime)):
             raise ParameterError(
                 "m must be a map such as primal.KernelPrime(d, D) or a fitted transformer, got "
                 f"{self.map!r}."
@@ -77,6 +78,8 @@ class Recipe:
 
     @classmethod
     def from_json(cls, values: dict[str, Any]) -> Recipe:
+        if "decode" in values:
+            raise SpecError("this holds decoded rows: name what encode wrote, with features in it.")
         with raised_as(SpecError, "the description of the map is damaged"):
             m, columns, keep = from_spec(values["spec"]), values["columns"], values["keep"]
             if len(columns) not in (1, m.d):
@@ -243,7 +246,7 @@ class EncodeJob(Job):
         m, spec = recipe.map, self.about["spec"]
         frequencies = None
         if not spec.get("layer_norm") and spec.get("form") != "offset":  # phases of x alone
-            frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.frequencies
+            frequencies = m.frequencies if hasattr(m, "frequencies") else m.basis.table.values
         extent = Extent.of(x[~bad] if problems else x, frequencies)
         return Made(groups, len(codes), rejected, extent, x=x, codes=codes, null=null)
 

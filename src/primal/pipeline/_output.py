@@ -12,6 +12,7 @@ import contextlib
 import json
 import os
 import re
+import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,15 +57,32 @@ _LOCK_SECONDS = 10.0
 
 def places(dst: object) -> tuple[Path, Path]:
     """Return an output, and the folder of its parts, which for one file is there for a while."""
-    path = file_path("dst", dst)
+    path, mode = file_path("dst", dst), None
+    try:
+        str(path).encode()  # Arrow takes no other names
+        mode = path.stat().st_mode
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ParameterError(
+            f"{str(dst)!r:.200} cannot be written: {reason}. Choose another name."
+        ) from None
+    is_folder = mode is not None and stat.S_ISDIR(mode)
     if path.suffix in (".parquet", ".npy"):
-        if path.is_dir():
-            raise ParameterError(f"{dst} is a folder: choose another name for one file.")
+        if mode is not None and not stat.S_ISREG(mode):
+            kind = "a folder" if is_folder else "no regular file"
+            raise ParameterError(f"{dst} is {kind}: choose another name for one file.")
         return path, beside(path, "primal-part")
-    if path.suffix and not (str(dst).endswith(os.sep) or path.is_dir()):
+    if path.suffix and not (is_folder or str(dst).endswith(os.sep)):
         raise ParameterError(
             f"the output must end in .parquet or .npy, or have no suffix to be a folder of parts, "
             f"got {path.name!r}."
+        )
+    if mode is not None and not is_folder:
+        raise ParameterError(
+            f"{dst} is a file, and a name without suffix is that of a folder of parts: choose "
+            "another name, or end it in .parquet or .npy."
         )
     return path, path
 
@@ -95,53 +113,11 @@ def on_disk(dst: Path | str) -> Iterator[None]:
 
 @dataclass
 class PartFolder:
-    """The parts of one request, as a context manager that holds the lock.
-
-    Left by an error in the data, or by another before any part was made, it removes its parts;
-    left by a full disk, an interrupt or a kill, it stays for the next run to resume. Shards of
-    one request share it; `overwrite` replaces the parts of another request.
-    """
+    """The parts of one request, while its lock is held; see :func:`part_folder`."""
 
     path: Path
-    request: dict[str, Any]
-    shared: bool = False
-    overwrite: bool = False
     # Whether an error is one of the rows that are being read, not of the parts that are there.
     working: bool = False
-
-    def __enter__(self) -> PartFolder:
-        """Leave the folder with the manifest of this request, or reject it as it is."""
-        with on_disk(self.path), contextlib.ExitStack() as undo:
-            self.path.mkdir(parents=True, exist_ok=True)
-            seconds = _LOCK_SECONDS if self.shared else 0.0
-            lock = undo.enter_context(locked(self.path, shared=self.shared, seconds=seconds))
-            if not lock.held:
-                raise ParameterError(f"another run is writing {self.path} now: wait for it.")
-            manifest, there = self.path / MANIFEST, [path.name for path in self.path.iterdir()]
-            found = read_manifest(manifest)["request"] if MANIFEST in there else None
-            foreign = [name for name in there if not _DRAFT.fullmatch(name)]
-            if found is None and foreign:
-                raise ParameterError(
-                    f"{self.path} is there, holds {foreign[0]!r} and has no {MANIFEST}: it is no "
-                    "output of primal. Choose another name."
-                )
-            if found is not None and found != self.request:
-                if not self.overwrite:
-                    reject_other(self.path, found, self.request)
-                if not lock.alone:
-                    raise ParameterError(f"another run is writing {self.path} now: wait for it.")
-                self._clear()  # no part stands beside another's manifest
-            if not self.shared:  # other shards may be writing
-                for path in list(self.path.glob("**/.primal-*")):
-                    if _DRAFT.fullmatch(path.name):
-                        path.unlink()
-            if found != self.request:
-                with written_whole(manifest) as stream:
-                    stream.write(manifest_text(self.request))
-            if self.shared and lock.alone:
-                lock.share()
-            self._held = undo.pop_all()
-        return self
 
     def remove(self, keys: Iterable[Key] | None = None) -> None:
         """Remove some parts; without any named all of them, and the folder if it is then empty."""
@@ -149,13 +125,13 @@ class PartFolder:
             (self.path / PART_NAME.format(*key)).unlink(missing_ok=True)
             (self.path / LIST_NAME.format(*key)).unlink(missing_ok=True)
         if keys is None:
-            self._clear()
+            self.clear()
             for name in (*_WORK_FILES, MANIFEST):
                 (self.path / name).unlink(missing_ok=True)
             with contextlib.suppress(OSError):
                 self.path.rmdir()
 
-    def _clear(self) -> None:
+    def clear(self) -> None:
         """Remove parts, lists and what was left of them, and no other file."""
         lists = self.path / "_rejected"
         for folder, kind in ((self.path, _PART), (lists, _LIST)):
@@ -165,26 +141,70 @@ class PartFolder:
         with contextlib.suppress(OSError):
             lists.rmdir()
 
-    def __exit__(self, _: object, error: BaseException | None, trace: object) -> None:
-        ours = isinstance(error, PrimalError) and not isinstance(error.__cause__, OSError)
-        gives_up = ours and self.working and not self.shared
-        with self._held:
-            if gives_up and (isinstance(error, DataError) or not part_keys(self.path)):
-                self.remove()
+
+@contextlib.contextmanager
+def part_folder(
+    path: Path, request: dict[str, Any], shared: bool = False, overwrite: bool = False
+) -> Iterator[PartFolder]:
+    """Lock a folder with the manifest of this request, made if need be, or reject it as it is.
+
+    Left by an error in the data, or by another before any part was made, the folder loses its
+    parts; left by a full disk, an interrupt or a kill, it stays for the next run to resume. Shards
+    of one request share it; `overwrite` replaces the parts of another request.
+    """
+    parts = PartFolder(path)
+    with contextlib.ExitStack() as held:
+        with on_disk(path):
+            path.mkdir(parents=True, exist_ok=True)
+            seconds = _LOCK_SECONDS if shared else 0.0
+            lock = held.enter_context(locked(path, shared=shared, seconds=seconds))
+            if not lock.held:
+                raise ParameterError(f"another run is writing {path} now: wait for it.")
+            manifest, there = path / MANIFEST, [one.name for one in path.iterdir()]
+            found = read_manifest(manifest)["request"] if MANIFEST in there else None
+            foreign = [name for name in there if not _DRAFT.fullmatch(name)]
+            if found is None and foreign:
+                raise ParameterError(
+                    f"{path} is there, holds {foreign[0]!r} and has no {MANIFEST}: it is no output "
+                    "of primal. Choose another name."
+                )
+            if found is not None and found != request:
+                if not overwrite:
+                    reject_other(path, found, request)
+                if not lock.alone:
+                    raise ParameterError(f"another run is writing {path} now: wait for it.")
+                parts.clear()  # no part stands beside another's manifest
+            if not shared:  # other shards may be writing
+                for one in list(path.glob("**/.primal-*")):
+                    if _DRAFT.fullmatch(one.name):
+                        one.unlink()
+            if found != request:
+                with written_whole(manifest) as stream:
+                    stream.write(manifest_text(request))
+            if shared and lock.alone:
+                lock.share()
+        try:
+            yield parts
+        except PrimalError as error:
+            gives_up = parts.working and not shared and not isinstance(error.__cause__, OSError)
+            if gives_up and (isinstance(error, DataError) or not part_keys(path)):
+                parts.remove()
+            raise
 
 
 def reject_other(dst: Path, there: dict[str, Any], request: dict[str, Any]) -> None:
     """Raise ParameterError if an output was made by another request, and say what differs."""
-    # Fields of the map stand beside the others, and its fingerprint follows from them.
-    spec = there.get("spec")
-    old = there | spec if isinstance(spec, dict) else there
-    new = request | request.get("spec", {})
+    # Fields of the map stand beside the others; its fingerprint follows from them.
+    old, new = (
+        one | spec if isinstance(spec := one.get("spec"), dict) else one for one in (there, request)
+    )
+    names = [name for name in sorted({*old, *new} - {"spec"}) if old.get(name) != new.get(name)]
     differing = [
         "the input files changed"
         if name == "inputs"
-        else f"{name} = {old.get(name)!r:.60} there, {new[name]!r:.60} asked"
-        for name in sorted(new)
-        if old.get(name) != new[name] and name not in ("spec", "fingerprint")
+        else f"{name} = {old.get(name)!r:.60} there, {new.get(name)!r:.60} asked"
+        for name in names
+        if name != "fingerprint" or len(names) == 1
     ]
     if differing:
         raise ParameterError(

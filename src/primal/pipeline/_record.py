@@ -179,7 +179,12 @@ class Record:
 def read_record(path: Path) -> Record:
     """Return the record of a part or of an output in one file, if it is what it says."""
     if path.suffix == ".npy":
-        manifest = read_manifest(beside(path, "manifest.json"))
+        described = beside(path, "manifest.json")
+        if path.exists() and not described.exists():
+            raise DataError(
+                f"{path} was not made by primal: its manifest, {described}, is missing."
+            )
+        manifest = read_manifest(described)
         record = Record.from_json(manifest.get("record"))
         try:
             with open_regular(path) as opened:
@@ -188,7 +193,7 @@ def read_record(path: Path) -> Record:
         except OSError as error:
             raise DataError(f"{path} cannot be read: {error.strerror or error}.") from None
         output: Any = manifest.get("output")
-        with raised_as(DataError, f"{beside(path, 'manifest.json')} is damaged"):
+        with raised_as(DataError, f"{described} is damaged"):
             expected = npy_header(np.dtype(output["dtype"]), (record.rows, output["columns"]))
             if head[: len(expected)] != expected or size != output["bytes"]:
                 raise DataError(f"{path} was changed after it was made: its manifest differs.")

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import raised_as, require_memory
+from primal._checks import raised_as, reject_lost_values, require_memory
 from primal.errors import DataError, ParameterError
 from primal.privacy._inputs import labels_of, matrix
 from primal.privacy._noise import (
@@ -178,16 +178,18 @@ def _records(
             "these records have them."
         )
     if ids is not None:
+        reject_lost_values("ids", ids, as_floats=False)
         with raised_as(DataError, "ids must be text or numbers"):
-            unique, counts = np.unique(np.asarray(ids), return_counts=True)
-        if counts.sum() != len(rows) or counts.max() > 1:
+            given_ids = np.asarray(ids)
+            shape, n_ids = given_ids.shape, len(np.unique(given_ids))
+        if shape != (len(rows),) or n_ids < len(rows):
             raise DataError(
-                f"ids must be one for each record, and none twice: {len(unique)} for {len(rows)} "
-                "rows. A record that counts twice would break the guarantee: merge its rows."
+                f"ids must be one for each record, and none twice: {n_ids} of shape {shape} for "
+                f"{len(rows)} rows. A record that counts twice would break the guarantee: merge "
+                "its rows."
             )
-    if not hasattr(m, "turns"):
-        raise ParameterError(f"m must be a DynamicPrime or a KeyedPrime, got {m!r}.")
-    return whole_features(m, rows), members, labels
+    with raised_as(ParameterError, f"m must be a DynamicPrime or a KeyedPrime, got {m!r}"):
+        return whole_features(m, rows), members, labels
 
 
 def _budget(budget: object) -> Accountant:

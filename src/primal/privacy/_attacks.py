@@ -15,8 +15,9 @@ from primal.privacy._inputs import Encoder, codes, labels_of, matrix
 from primal.privacy._metrics import threshold_at
 
 ATTACKERS = ("ridge", "network")
-# Of the square of the largest singular value.
-_ALPHAS = 10.0 ** np.arange(-8.0, 4.0)
+# Of the square of the largest singular value; the least is for what `_LEAST_SINGULAR` lets pass.
+_ALPHAS = 10.0 ** np.arange(-24.0, 4.0)
+_LEAST_SINGULAR = 1e-12
 _FALSE_ALARMS = 0.01
 
 
@@ -100,6 +101,11 @@ def attribute_inference(
     known = labels_of("attribute_train", attribute_train, len(rows), "X_train")
     wanted = labels_of("attribute", attribute, len(targets))
     labels, places = np.unique(known, return_inverse=True)
+    if not (wanted[:, None] == labels).any():
+        raise DataError(
+            f"attribute has no label of attribute_train: {wanted.tolist()[0]!r} is none of "
+            f"{labels.tolist()[:5]!r}: pass labels of one kind, with rows of each in both."
+        )
     members = np.eye(len(labels))[places]
 
     def hits(Z: np.ndarray, Z_new: np.ndarray) -> Estimate:
@@ -197,17 +203,18 @@ def ridge_answers(Z: np.ndarray, Y: np.ndarray, Z_new: np.ndarray) -> np.ndarray
     """
     center, intercept = Z.mean(axis=0), Y.mean(axis=0)
     u, s, vt = np.linalg.svd(Z - center, full_matrices=False)
-    kept = s > 1e-12 * s.max(initial=1e-300)
+    kept = s > _LEAST_SINGULAR * s.max()
     u, s, vt = u[:, kept], s[kept], vt[kept]
     along = u.T @ (Y - intercept)
-    total = float(np.square(Y - intercept).sum())
+    # What is left and what is free are summed up: as differences they would be rounding, and zero.
+    outside = float(np.square(Y - intercept - u @ along).sum())
     best, least = np.zeros_like(s), np.inf
-    for alpha in _ALPHAS * np.square(s).max(initial=1.0):
-        shrink = np.square(s) / (np.square(s) + alpha)
-        explained = float(((2.0 * shrink - shrink**2)[:, None] * np.square(along)).sum())
-        error = max(0.0, total - explained) / (1.0 - (shrink.sum() + 1.0) / len(Z)) ** 2
-        if shrink.sum() + 1.0 < len(Z) and error < least:
-            best, least = shrink, error
+    for alpha in _ALPHAS * np.square(s).max(initial=0.0):
+        lost = alpha / (np.square(s) + alpha)
+        free = float(lost.sum()) + (len(Z) - 1 - len(s))
+        error = (outside + float(np.square(lost[:, None] * along).sum())) / free**2
+        if error < least:
+            best, least = 1.0 - lost, error
     coef = vt.T @ ((best / s)[:, None] * along)  # s > 0: others are not kept
     return (Z_new - center) @ coef + intercept
 
@@ -240,6 +247,12 @@ def _fit_of(model: Any, rows: np.ndarray, labels: np.ndarray) -> np.ndarray:
         answers = np.stack([-answers, answers], axis=1) / 2.0 + 0.5
     if answers.shape != wanted.shape:
         raise DataError(f"the model gives {answers.shape} answers for {wanted.shape} labels.")
+    if not (known := wanted.any(axis=1)).all():
+        unknown = labels.tolist()[known.argmin()]
+        raise DataError(
+            f"the model does not know the label {unknown!r}, only those of its classes_: its "
+            "errors there say nothing about membership."
+        )
     return -np.square(answers - wanted).sum(axis=1)
 
 

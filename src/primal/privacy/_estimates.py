@@ -54,7 +54,10 @@ def share(hits: Any) -> Estimate:
     '1 (0.722 to 1)'
     """
     flags = np.asarray(hits, dtype=bool).ravel()
-    n, p = len(flags), float(flags.mean())
+    return _wilson(float(flags.mean()), len(flags))
+
+
+def _wilson(p: float, n: int) -> Estimate:
     centre, spread = p + _Z**2 / (2 * n), _Z * math.sqrt(p * (1 - p) / n + (_Z / (2 * n)) ** 2)
     low, high = ((centre + sign * spread) / (1 + _Z**2 / n) for sign in (-1, 1))
     return Estimate(p, min(low, p), max(high, p), n)  # rounding aside, p lies between
@@ -76,11 +79,15 @@ def median(values: Any) -> Estimate:
 def mean_range(values: Any) -> Estimate:
     """Return the mean, with the smallest and the largest value as limits."""
     array = np.asarray(values, dtype=np.float64).ravel()
-    return Estimate(float(array.mean()), float(array.min()), float(array.max()), len(array))
+    low, high = float(array.min()), float(array.max())
+    return Estimate(min(max(float(array.mean()), low), high), low, high, len(array))
 
 
 def auc(positive: Any, negative: Any) -> Estimate:
     """Return the chance that a positive scores above a negative, with DeLong's interval.
+
+    Where no pair is the exception, that has no width: then it is Wilson's, for the smaller number
+    of scores. The variance of this chance, p, is at most p (1 - p) over that number.
 
     >>> auc([3.0, 4.0], [1.0, 2.0]).value, auc([1.0, 1.0], [1.0, 1.0]).value
     (1.0, 0.5)
@@ -90,6 +97,8 @@ def auc(positive: Any, negative: Any) -> Estimate:
     of_p, of_q = _above(p, np.sort(q)), 1.0 - _above(q, np.sort(p))
     value = float(of_p.mean())
     variance = sum(float(part.var(ddof=1)) / len(part) for part in (of_p, of_q) if len(part) > 1)
+    if not variance:
+        return _wilson(value, n)
     reach = _Z * math.sqrt(variance)
     return Estimate(value, max(0.0, value - reach), min(1.0, value + reach), n)
 

@@ -6,18 +6,20 @@ The words are those of ISO/IEC 24745 and 30136; that they are used here is no cl
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from primal._checks import flag, raised_as, whole_number
-from primal.errors import DataError, ParameterError
+from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._attacks import relative_errors, ridge_answers
 from primal.privacy._estimates import Estimate, mean_range, median, share
 from primal.privacy._inputs import Encoder, codes, labels_of, matrix
 from primal.privacy._keyed import KeyedPrime
-from primal.privacy._lattice_attacks import data_prior, pairs_needed
+from primal.privacy._lattice_attacks import data_prior, pairs_needed, public_plan
 from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor, threshold_at
 from primal.privacy._schemes import GaussianFeatures, Scheme, encoder
 
@@ -58,9 +60,10 @@ def evaluate(
     Parameters
     ----------
     scheme : callable
-        From the number of a key to a :class:`KeyedPrime` or any encoder, a callable from rows
-        (n, d) to codes (n, D) whose distances tell people apart. See :func:`keyed_scheme` and the
-        baselines :func:`unprotected`, :func:`gaussian_features` and :func:`biohash`.
+        From the number of a key to a :class:`KeyedPrime`, another map or any encoder, a callable
+        from rows (n, d) to codes (n, D) whose distances tell people apart. See
+        :func:`keyed_scheme` and the baselines :func:`unprotected`, :func:`gaussian_features` and
+        :func:`biohash`.
     X, y : array_like of shape (n, d) and (n,)
         Rows of the people to score, at least two of each, and who they are.
     others, y_others : array_like of shape (m, d) and (m,)
@@ -171,12 +174,17 @@ def _own_keys(scheme: Scheme, rows: np.ndarray, people: np.ndarray) -> np.ndarra
 def _inverted(made: Any, rows: np.ndarray, strangers: np.ndarray) -> np.ndarray:
     """Return what is recovered of rows with the key: by lattice, or learned on other people."""
     prior = data_prior(strangers)
+    found = None
     if isinstance(made, KeyedPrime):
         found = made.decode(made.template(rows), prior=prior).candidates[:, 0]
     elif isinstance(made, GaussianFeatures):
         found = made.decode(rows, prior)
-    else:
-        return ridge_answers(codes(made, strangers), strangers, codes(made, rows))
+    elif isinstance(made, (DynamicPrime, KernelPrime)):
+        with suppress(NotInvertibleError):
+            found = public_plan(made, prior, "float32").decode(made.encode(rows), check=False).x
+    if found is None:
+        plain = encoder(made)
+        return ridge_answers(codes(plain, strangers), strangers, codes(plain, rows))
     return np.where(np.isnan(found), strangers.mean(axis=0), found)
 
 

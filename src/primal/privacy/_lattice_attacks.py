@@ -12,6 +12,7 @@ import numpy as np
 from primal._checks import positive_scale, real_array, real_number, whole_number
 from primal.decoding import (
     Box,
+    DecodePlan,
     Gaussian,
     Integers,
     least_noise_turns,
@@ -93,10 +94,7 @@ def inversion(
         )
     if codes is None:
         seen = m.encode(rows) if stored == "float32" else _STORED[str(stored)](m.turns(rows))
-    table = (m.map if isinstance(m, KernelPrime) else m).basis.table
-    # Rows far from zero have phases of many turns, which float64 holds less well.
-    noise = max(noise_turns(stored), least_noise_turns(table, law))
-    plan = m.decode_plan(prior=prior, noise=noise)
+    plan = public_plan(m, prior, stored)
     kind = stored if named else f"noise of {plan.noise_turns:.3g} turns"
     # That codes are noisier or rarer than the plan assumes is part of the answer.
     found = plan.decode(seen, check=False).x
@@ -104,6 +102,16 @@ def inversion(
         raise DataError(f"codes must be one for each of {len(rows)} rows, got {found.shape[:-1]}.")
     knows = f"the codes ({kind}), and where rows lie; the basis is public"
     return Finding("inversion", knows, _errors(found, rows, law.mean))
+
+
+def public_plan(
+    m: DynamicPrime | KernelPrime, prior: Box | Gaussian | Integers, stored: str | float
+) -> DecodePlan:
+    """Return the plan of somebody who has a public map and codes as good as `stored` says."""
+    table = (m.map if isinstance(m, KernelPrime) else m).basis.table
+    # Rows far from zero have phases of many turns, which float64 holds less well.
+    noise = max(noise_turns(stored), least_noise_turns(table, prior.model(m.d)))
+    return m.decode_plan(prior=prior, noise=noise)
 
 
 def template_differences(
@@ -256,6 +264,11 @@ def data_prior(X: object, widen: float = 1.3) -> Gaussian:
     """
     rows = matrix("X", X)
     covariance = np.atleast_2d(np.cov(rows.T)) * positive_scale("widen", widen)
+    if not covariance.any():
+        raise DataError(
+            f"X has {len(rows)} rows that are all equal, which say nothing about where others lie: "
+            "got a covariance of zero, pass rows that differ."
+        )
     # A constant column says too little about people who are not in the data.
     floor = 1e-6 * np.trace(covariance) / len(covariance)
     return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))

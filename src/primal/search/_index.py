@@ -172,8 +172,9 @@ class Index:
         """
         kept = np.ones(len(self), dtype=bool)
         kept[self._ids.rows_of(ids)] = False
-        self._rows.remove(kept)
+        rows = self._rows.only(kept)
         self._ids.remove(kept)
+        self._rows = rows
 
     def encode(self, x: object) -> np.ndarray:
         """Return the codes of raw vectors as this index stores them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
+
 import numpy as np
 
 from primal._checks import raised_as
@@ -29,10 +31,11 @@ class Rows:
             return
         parts = self.parts
         parts.append(codes)
-        # As in a binary counter: every row is copied at most once for each doubling.
-        while len(parts) > 1 and len(parts[-2]) <= min(len(parts[-1]), _PART_ROWS):
-            last = parts.pop()
-            parts[-1] = np.concatenate([parts[-1], last])
+        # As in a binary counter: every row is copied at most once for each doubling. Where there
+        # is no memory for a copy, two parts will do.
+        with suppress(MemoryError):
+            while len(parts) > 1 and len(parts[-2]) <= min(len(parts[-1]), _PART_ROWS):
+                parts[-2:] = [np.concatenate(parts[-2:])]
 
     def at(self, indices: np.ndarray) -> np.ndarray:
         ends = np.cumsum([len(part) for part in self.parts])
@@ -43,11 +46,13 @@ class Rows:
             out[mine] = part[indices[mine] - (ends[number] - len(part))]
         return out
 
-    def remove(self, kept: np.ndarray) -> None:
-        parts, self.parts = self.parts, []
-        for part in parts:
+    def only(self, kept: np.ndarray) -> Rows:
+        """Return the rows that are kept; these stay as they are."""
+        found = Rows()
+        for part in self.parts:
             mine, kept = kept[: len(part)], kept[len(part) :]
-            self.append(part if mine.all() else part[mine])
+            found.append(part if mine.all() else part[mine])
+        return found
 
 
 class Ids:

@@ -14,6 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import raised_as, whole_number
 from primal._hash import array_values, stable_position
+from primal._specs import from_spec
 from primal.codebooks import gram_statistics
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.maps import StaticPrime
@@ -58,7 +59,7 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
         count. Categories are strings, numbers, None, NaN or pandas.NA.
         """
         t = self._positions(X, reset=True)
-        self.map_ = self._map(self.n_components)
+        self._make_map()
         self._note(t, first=True)
         return self
 
@@ -76,13 +77,15 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
 
     def _codes(self, t: np.ndarray) -> np.ndarray:
         codes = self.map_.encode(np.ascontiguousarray(t))
-        return codes[..., : self.n_components].reshape(len(t), -1)
+        return codes[..., : self._length].reshape(len(t), -1)
 
-    def _map(self, D: int) -> StaticPrime:
-        D = whole_number("n_components", D, least=1, most=_MOST_COMPONENTS)
+    def _make_map(self) -> None:
+        """Make the map, and note the length of a code: parameters may be set after `fit`."""
+        D = whole_number("n_components", self.n_components, least=1, most=_MOST_COMPONENTS)
         options: dict[str, Any] = {name: getattr(self, name) for name in self._map_names}
         # Interleaved: a shorter code is a prefix, and an odd one only lacks its last sine.
-        return StaticPrime(D + D % 2, layout="interleaved", **options)
+        self.map_ = StaticPrime(D + D % 2, layout="interleaved", **options)
+        self._length = D
 
     def get_feature_names_out(self, input_features: Any = None) -> np.ndarray:
         """Return the name of the input column and the number of the feature, as "city_0"."""
@@ -90,7 +93,7 @@ class ColumnCodes(SpecMixin, TransformerMixin, BaseEstimator):
         with checked_by_host("input_features"):
             names = OneToOneFeatureMixin.get_feature_names_out(self, input_features)  # type: ignore[bad-argument-type]
         return np.array(
-            [f"{name}_{i}" for name in names for i in range(self.n_components)], dtype=object
+            [f"{name}_{i}" for name in names for i in range(self._length)], dtype=object
         )
 
     def __sklearn_tags__(self) -> Any:
@@ -177,14 +180,14 @@ class PrimePositions(ColumnCodes):
         check_is_fitted(self)
         with checked_by_host("X"):
             Z = check_array(X, dtype=(np.float32, np.float64))
-        D, n_columns = self.n_components, self.n_features_in_
+        D, n_columns = self._length, self.n_features_in_
         if Z.shape[1] != D * n_columns:
             raise ParameterError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
-        if D < 2 or (D % 2 and self.spacing in GRIDS):
+        if D < 2 or (D % 2 and self.map_.spacing in GRIDS):
             raise NotInvertibleError(
                 f"codes of {D} columns have no inverse, they lack a sine: use an even n_components."
             )
-        pairs = self._map(D - D % 2)
+        pairs = from_spec(self.map_.spec | {"D": D - D % 2})
         found = np.empty((len(Z), n_columns), dtype=np.int64)
         for j in range(n_columns):
             low = int(self.data_min_[j])
@@ -199,7 +202,7 @@ class PrimePositions(ColumnCodes):
         return found
 
     def _restore(self, fitted: dict[str, Any]) -> None:
-        self.map_ = self._map(self.n_components)
+        self._make_map()
         self.data_min_, self.data_max_ = column_range(fitted, np.int64)
         self.n_features_in_ = len(self.data_min_)
 
@@ -307,11 +310,11 @@ class PrimeHasher(ColumnCodes):
 
     def _codes(self, t: np.ndarray) -> np.ndarray:
         Z = super()._codes(t)
-        Z *= np.float32(math.sqrt(2.0 / self.n_components))
+        Z *= np.float32(math.sqrt(2.0 / self._length))
         return Z
 
     def _restore(self, fitted: dict[str, Any]) -> None:
-        self.map_ = self._map(self.n_components)
+        self._make_map()
         self._seen = [columns("_seen", column, np.int64) for column in fitted["_seen"]]
         if not self._seen:
             raise SpecError("_seen must hold the categories of one column at least, got none.")

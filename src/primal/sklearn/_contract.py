@@ -12,7 +12,7 @@ from sklearn.utils import validation
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import raised_as, reject_lost_values
-from primal._specs import make_spec, spec_fields
+from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import DataError, PrimalError, SpecError
 from primal.maps import plain
 
@@ -134,13 +134,21 @@ class SpecMixin(BaseEstimator):
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
         fields = spec_fields(cls.__name__, fields, ("parameters", "fitted", "feature_names"))
-        made = cls(**fields["parameters"])
+        made = cls(**restored(fields["parameters"]))
         made._restore(spec_fields(cls.__name__, fields["fitted"], cls._fitted_names))
         restore_names(made, fields["feature_names"])
         return made
 
     def _restore(self, fitted: dict[str, Any]) -> None:
         raise NotImplementedError
+
+
+def restored(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Return parameters of a spec or a file, kernels made of parts as objects again."""
+    return {
+        name: from_spec(value) if isinstance(value, Mapping) else value
+        for name, value in parameters.items()
+    }
 
 
 def restore_names(estimator: Any, names: Any) -> None:

@@ -88,7 +88,7 @@ class PrimeFeatures(
     method : {"auto", "growable", "lattice", "descent", "spectral"}, default="auto"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
         ``"auto"`` is quadrature where theory promises 0.4 of the error or less, mostly up to 5
-        columns, and ``"growable"``, which alone can `grow`, elsewhere.
+        columns, and ``"growable"``, which alone can `grow`, elsewhere and for gamma="manifold".
     random_state : ignored
         There are no random numbers; it is here so that code written for RBFSampler runs.
 
@@ -161,20 +161,21 @@ class PrimeFeatures(
         width = None
         if self.method != "growable":  # descent repeats no kernel that tails could meet
             width = column_widths(X, weights, tails=self.method != "descent")
-        kernel = as_kernel(self.kernel)
+        kernel, method = as_kernel(self.kernel), self.method
         if isinstance(kernel, KernelSum):
             gamma, kernel = self.gamma, kernel.resolved(X, weights)
             gamma = 1.0 if isinstance(gamma, str) and gamma == "scale" else gamma
         elif isinstance(self.gamma, str) and self.gamma == "manifold":
-            # Of the growable map, which has an inverse at any D.
+            # The frequencies of others are longer, and their phases wrap.
+            method = "growable" if method == "auto" else method
             gamma, width = self._invertible_gamma(low, high), None
         else:
             gamma = resolved_gamma(self.gamma, kernel, X, weights)
-        m = self._new_map(X.shape[1], gamma, None, width, kernel)
+        m = self._new_map(X.shape[1], gamma, kernel=kernel, method=method, width=width)
         if m.form == "offset":
             center = _rounded_center(X, weights, low, high)
             with raised_as(DataError, "the mean of X", keep=(MemoryLimitError,)):
-                m = self._new_map(X.shape[1], gamma, center)
+                m = self._new_map(X.shape[1], gamma, center=center)
         self.data_min_, self.data_max_, self.n_samples_seen_ = low, high, X.shape[0]
         self._set_map(m)
         return self
@@ -270,18 +271,18 @@ class PrimeFeatures(
         check_is_fitted(self)
         return self.map_.basis.condition_number
 
-    def _new_map(
-        self, d: int, gamma: Any, center: Any, width: Any = None, kernel: Any = None
-    ) -> KernelPrime:
-        kernel = self.kernel if kernel is None else kernel
+    def _new_map(self, d: int, gamma: Any, **changed: Any) -> KernelPrime:
         n_components = whole_number("n_components", self.n_components, least=1)
-        names = ("basis", "form", "layout", "precision", "method")
-        options = {name: getattr(self, name) for name in names} | {"width": width}
-        return KernelPrime(d, n_components, kernel, gamma, center=center, **options)
+        names = ("kernel", "basis", "form", "layout", "precision", "method")
+        options = {name: getattr(self, name) for name in names} | changed
+        return KernelPrime(d, n_components, gamma=gamma, **options)
 
     def _invertible_gamma(self, low: np.ndarray, high: np.ndarray) -> float:
-        """Return the largest gamma at which phases of the range stay `_MARGIN_TURNS` below 0.5."""
-        m = self._new_map(len(low), 1.0, None)
+        """Return the largest gamma at which phases of the range stay `_MARGIN_TURNS` below 0.5.
+
+        Of the growable map, which has an inverse at any D.
+        """
+        m = self._new_map(len(low), 1.0, method="growable")
         certificate = certify(m, low, high)
         if reason := obstacle(m, 0.0, certificate.safe_gamma):
             raise NotInvertibleError(f"gamma='manifold' is for features with an inverse: {reason}")
@@ -355,7 +356,7 @@ def fitted_features(estimator: Any, X: Any, weights: np.ndarray | None = None) -
     features.fit(X, sample_weight=weights)
     if features.form_ == "offset":
         # Counted from zero: with gamma as a number, whatever rows come first.
-        features._set_map(features._new_map(features.n_features_in_, features.gamma_, None))
+        features._set_map(features._new_map(features.n_features_in_, features.gamma_))
     return features
 
 

@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import flag, positive_scale, raised_as, require_memory, whole_number
 from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
 from primal.kernels import kernel_matrix, spread_rows
+from primal.maps import KernelPrime
 from primal.sklearn._contract import ManyTargets, checked_by_host, validate_data
 from primal.sklearn._evidence import (
     Posterior,
@@ -161,7 +162,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
         self._sums.add_targets(_columns(y))
         self._choose_hyperparameters(X)
         self._add(X, y)
-        self._solved()
+        self._posterior = self._solution()
         if (error := self.posterior_error_) > _LARGEST_ERROR:
             warnings.warn(
                 f"means are about {error:.0%} of the prior's deviation from those of the exact "
@@ -195,6 +196,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             )
         self._sums.add_targets(_columns(y))
         self._add(X, y)
+        self._posterior = None
         return self
 
     def predict(self, X: Any, return_std: bool = False, return_cov: bool = False) -> Any:
@@ -249,7 +251,8 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
 
         A function is one draw of the weights: the same `random_state`, an int, gives the same
         functions at any X, and the first of them whatever n_samples is. It has the frequencies of
-        the features alone: the spread of `predict` is a little wider.
+        the features alone: the spread of `predict` is a little wider. So far from the rows that
+        features repeat themselves, it goes on as a function of the prior.
 
         Returns
         -------
@@ -258,16 +261,18 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         n_samples = whole_number("n_samples", n_samples, least=1)
-        found, prior = self._solved(), read_prior(self.kernel_)
+        found, known = self._solved(), self._known()
         offset, scale = self._normalization()
         shape = (n_samples, len(scale), self.map_.D)
         require_memory(8 * n_samples * len(scale) * (self.map_.D + len(X)), "the samples")
         with checked_by_host("random_state"):
             draws = check_random_state(random_state).standard_normal(shape)
         weights = found.mean.T + np.sqrt(found.noise) * (draws @ found.inverse_factor)
-        values = np.empty((len(X), len(scale), n_samples))
-        for rows, _, Z in feature_blocks(self.map_, X, prior.lengths):
-            values[rows] = np.moveaxis(Z @ np.moveaxis(weights, -1, 1), 0, -1)
+        values = _functions(self.map_, X, known, weights)
+        if (far := beyond_copies(self.map_, known, X)).any():
+            # Other features of the kernel, which never repeat themselves.
+            weights = np.sqrt(known.prior.signal) * draws
+            values[far] = _functions(growable_map(known, self.map_.D), X[far], known, weights)
         values = offset[:, None] + scale[:, None] * values
         return values[:, 0] if len(scale) == 1 else values
 
@@ -395,14 +400,15 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
 
     def _add(self, X: np.ndarray, y: np.ndarray) -> None:
         self._sums.add_rows(self.map_, X, read_prior(self.kernel_).lengths, _columns(y))
-        self._posterior = None
 
     def _solved(self) -> Posterior:
         if self._posterior is None:
-            prior, cross = read_prior(self.kernel_), self._sums.relative(*self._normalization())[0]
-            noise = prior.white + self._alpha
-            self._posterior = posterior(self._sums.gram, cross, prior.signal, noise)
+            self._posterior = self._solution()
         return self._posterior
+
+    def _solution(self) -> Posterior:
+        prior, cross = read_prior(self.kernel_), self._sums.relative(*self._normalization())[0]
+        return posterior(self._sums.gram, cross, prior.signal, prior.white + self._alpha)
 
     def _normalization(self) -> tuple[np.ndarray, np.ndarray]:
         """Return what is subtracted from targets, and what they are divided by."""
@@ -413,6 +419,14 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     def _checked(self, X: Any, y: Any, *, reset: bool) -> tuple[np.ndarray, np.ndarray]:
         X, y = validate_data(self, X, y, dtype=np.float64, reset=reset, **self._y_options)
         return X, self._floats(y)
+
+
+def _functions(m: KernelPrime, X: np.ndarray, known: Known, weights: np.ndarray) -> np.ndarray:
+    """Return the values at X (n, d) of functions with weights (t, m, D), shape (n, m, t)."""
+    values = np.empty((len(X), *weights.shape[1::-1]))
+    for rows, _, Z in feature_blocks(m, X, known.prior.lengths):
+        values[rows] = np.moveaxis(Z @ np.moveaxis(weights, -1, 1), 0, -1)
+    return values
 
 
 def _columns(y: np.ndarray) -> np.ndarray:

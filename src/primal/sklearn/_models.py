@@ -13,12 +13,13 @@ from sklearn.utils.validation import check_is_fitted
 from primal._checks import raised_as
 from primal._specs import from_spec, spec_fields
 from primal.engines import row_blocks
-from primal.errors import DataError, PrimalError, SpecError
+from primal.errors import DataError, SpecError
 from primal.kernels import KernelSum
 from primal.maps import plain
 from primal.sklearn._contract import (
     checked_by_host,
     restore_names,
+    restored,
     validate_data,
     weighted_rows,
 )
@@ -91,21 +92,22 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
     ) -> Self:
         first = not (part and hasattr(self, "features_"))
         X, y, weights = self._checked(X, y, sample_weight, reset=first)
-        if first:
-            features = fitted_features(self, X, weights)
-            vars(self).pop("features_", None)
-            self._start(y)
-        else:  # a part that is rejected changes nothing
-            features = copy(self.features_).partial_fit(X)
-        if part:
-            self._meet(y, classes)
-        self.features_ = features
-        learn = self._add if part else self._learn
+        before = dict(vars(self))
         try:
-            learn(X, self._targets(y), weights)
-        except PrimalError:
             if first:
-                del self.features_
+                self.features_ = fitted_features(self, X, weights)
+                self._start(y)
+            else:
+                self.features_ = copy(self.features_).partial_fit(X)
+            if part:
+                self._meet(y, classes)
+            learn = self._add if part else self._learn
+            learn(X, self._targets(y), weights)
+        except BaseException:  # of an interrupt, too: a part that is rejected changes nothing
+            vars(self).clear()
+            vars(self).update(before)
+            if first:
+                vars(self).pop("features_", None)
             raise
         return self
 
@@ -132,13 +134,18 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         return np.concatenate(parts)
 
     def _blocks(self, X: Any) -> Iterator[slice]:
-        return row_blocks(X.shape[0], self.n_components, BLOCK_FEATURES)
+        return row_blocks(X.shape[0], self._n_features, BLOCK_FEATURES)
 
     def _whole_features(self, X: Any) -> np.ndarray:
         """Return features over their largest amplitude, as whole numbers in units of 2**-18."""
         m = self.features_.map_
         largest_one = m.with_amplitude(m.amplitude / self._unit)
         return rounded(transformed(largest_one, X, np.dtype(np.float32)))
+
+    @property
+    def _n_features(self) -> int:
+        """Features in use: `n_components` may have been set since."""
+        return self.features_.map_.D
 
     @property
     def _unit(self) -> float:
@@ -157,7 +164,7 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         return weighted_rows(sample_weight, X, y)
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        parameters = self.get_params(deep=False)
+        parameters = self.get_params(deep=False) | {"n_components": self._n_features}
         fields = {
             "parameters": {name: plain(value) for name, value in parameters.items()},
             "features": self.features_.spec,
@@ -171,7 +178,8 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         fields = spec_fields(
             cls.__name__, fields, ("parameters", "features", "feature_names", "learned")
         )
-        made = cls(**spec_fields(cls.__name__, fields["parameters"], cls().get_params(deep=False)))
+        names = cls().get_params(deep=False)
+        made = cls(**restored(spec_fields(cls.__name__, fields["parameters"], names)))
         features = from_spec(fields["features"])
         if not isinstance(features, PrimeFeatures) or made.n_components != features.map_.D:
             raise SpecError(f"features must be {made.n_components} PrimeFeatures.")

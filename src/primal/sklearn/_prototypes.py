@@ -40,8 +40,8 @@ class _Prototypes(PrimeClassifier):
         self._sums = wider
 
     def _zeros(self, n_classes: int) -> np.ndarray:
-        shape = (n_classes, self.n_components)
-        require_memory(8 * n_classes * self.n_components, f"prototypes of shape {shape}")
+        shape = (n_classes, self._n_features)
+        require_memory(8 * n_classes * self._n_features, f"prototypes of shape {shape}")
         return np.zeros(shape, self._sum_type)
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
@@ -53,7 +53,7 @@ class _Prototypes(PrimeClassifier):
 
     def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         super()._learned(fields, arrays)
-        shape, dtype = (len(self.classes_), self.n_components), np.dtype(self._sum_type).str
+        shape, dtype = (len(self.classes_), self._n_features), np.dtype(self._sum_type).str
         self._sums = checked_array(arrays, "sums", shape, dtype)
 
 
@@ -193,7 +193,7 @@ class PrimeOnlineClassifier(_Prototypes):
         self, X: Any, targets: np.ndarray, weights: np.ndarray | None, n_passes: int = 1
     ) -> None:
         size = whole_number("batch_size", self.batch_size, least=1)
-        shape = (X.shape[0], self.n_components)
+        shape = (X.shape[0], self._n_features)
         require_memory(4 * shape[0] * shape[1], f"features of shape {shape}")
         # A pass over a few rows takes as long as this many multiplications.
         n_steps = n_passes * ((1 << 16) + shape[0] * shape[1] * len(self.classes_))

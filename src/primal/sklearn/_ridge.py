@@ -297,7 +297,7 @@ class _Ridge(PrimeModel):
 
     def _new_moments(self, n_targets: int) -> Moments:
         self._checked_alpha()
-        return Moments.empty(self.n_components, n_targets)
+        return Moments.empty(self._n_features, n_targets)
 
     def _add(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
         n_targets = self._moments.cross.shape[1]
@@ -310,7 +310,7 @@ class _Ridge(PrimeModel):
             self._moments.add(self._whole_features(X[rows]), targets[rows], own)
 
     def _widen(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        n = self.n_components
+        n = self._n_features
         require_memory(8 * n * (n + X.shape[0]), f"a regression on {n} features")
         self._moments = self._moments.with_features(self._whole_features(X), targets, weights)
 
@@ -325,7 +325,7 @@ class _Ridge(PrimeModel):
         alpha = positive_scale("alpha", fields.pop("alpha"))
         labels = getattr(self, "classes_", None)
         n_targets = arrays.get("intercept", np.empty(0)).size if labels is None else len(labels)
-        coef = checked_array(arrays, "coef", (self.n_components, n_targets), "<f8")
+        coef = checked_array(arrays, "coef", (self._n_features, n_targets), "<f8")
         intercept = checked_array(arrays, "intercept", (n_targets,), "<f8")
         self._moments = Solved(Solution(alpha, coef, intercept), self._checked_alpha())
 

@@ -150,9 +150,15 @@ class DynamicPrime(PrimeLayer):
         self.d = self.in_features = table.shape[1]  # by the name of nn.Linear, too
         # Factors of the inputs, where a kernel has a scale for each.
         self._input_scales: tuple[float, ...] | None = None
+        (k, d), parameters = table.shape, {"dtype": self.dtype, "device": self._device}
         self.register_parameter("scale", None)
         self.register_parameter("frequency_shift", None)
-        self._add_parameters()
+        if learnable_scale is not None:
+            n = {"scalar": 1, "input": d, "frequency": k}[learnable_scale]
+            self.scale = nn.Parameter(torch.empty(n, **parameters))
+        if learnable_frequencies:
+            self.frequency_shift = nn.Parameter(torch.empty((k, d), **parameters))
+        self.reset_parameters()
 
     @property
     def basis(self) -> Basis | None:
@@ -225,11 +231,17 @@ class DynamicPrime(PrimeLayer):
         if self.frequency_shift is not None:
             nn.init.zeros_(self.frequency_shift)
 
-    def keep_frequencies(self, first: int, last: int) -> None:
-        """Keep frequencies first..last-1 only, for one rank of several."""
+    def _keep(self, first: int, last: int) -> None:
         self._table = self._table.part(first, last)
-        self.frequency_range = (first, last)
-        self._add_parameters()
+
+    @property
+    def _per_frequency(self) -> tuple[str, ...]:
+        """Names of the parameters that have a row for each frequency."""
+        learned = {
+            "scale": self.learnable_scale == "frequency",
+            "frequency_shift": self.learnable_frequencies,
+        }
+        return tuple(name for name, of_each in learned.items() if of_each)
 
     def _options(self) -> dict[str, Any]:
         names = ("learnable_scale", "learnable_frequencies")
@@ -259,13 +271,3 @@ class DynamicPrime(PrimeLayer):
             tensor = tensor.to_local(grad_placements=partial)
         check_device(name, tensor, x)
         return tensor
-
-    def _add_parameters(self) -> None:
-        k, d = self._table.shape
-        shapes = {"scalar": (1,), "input": (d,), "frequency": (k,)}
-        options: dict[str, Any] = {"dtype": self.dtype, "device": self._device}
-        if self.learnable_scale is not None:
-            self.scale = nn.Parameter(torch.empty(shapes[self.learnable_scale], **options))
-        if self.learnable_frequencies:
-            self.frequency_shift = nn.Parameter(torch.empty((k, d), **options))
-        self.reset_parameters()

@@ -116,7 +116,13 @@ class Embedding(nn.Module):
 def _integers(v: Any, kind: str, items: list | None) -> dict[str, np.ndarray]:
     """Return the signed integers from which the phases of a vocabulary are made, by name."""
     if items is not None:
-        return {"turns": v.encode(items).turns.view(np.int32)}
+        turns = v.encode(items).turns
+        if turns.ndim != 2 or not len(turns):
+            raise DataError(
+                f"items must be a list of values of {kind}, one or more, got {items!r:.60}, which "
+                f"has codes of shape {turns.shape}."
+            )
+        return {"turns": turns.view(np.int32)}
     if kind in ("Levels", "Thermometer"):
         return {"turns": v.codes.turns.view(np.int32)}
     if kind == "Integers":

@@ -122,7 +122,7 @@ class PrimeFeatures(DynamicPrime):
     def decode(self, z: Tensor) -> Tensor:
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
         if self._is_weighted:
-            z = checked_points(z, self.D, "z")
+            z = checked_points(z, 2 * self._table.shape[0], "z")
             factors = self._column_factors(z.device)
             z = z / factors.to(torch.promote_types(z.dtype, torch.float32))
         return super().decode(z)

@@ -85,6 +85,11 @@ class _Replacement(nn.Module):
     def _positions(self, radians: Tensor) -> PrimePositions:
         """Return the given positions if they fit, else those of the host's frequencies."""
         D = 2 * radians.shape[0]
+        if radians.is_meta:
+            raise DataError(
+                f"{self.host_name} lies on the meta device: load the weights of the model before "
+                "its rotary embeddings are replaced."
+            )
         if self._given is not None:
             if self._given.D != D:
                 raise ParameterError(
@@ -203,6 +208,11 @@ class _Torchtune(_Replacement):
     def __init__(self, host: Any, positions: PrimePositions | None) -> None:
         super().__init__(host, positions)
         self.positions = self._positions(host.theta)
+        if self.positions.layout != self.layout:
+            raise ParameterError(
+                f"{self.host_name} turns neighboring columns, got positions with "
+                f"layout={self.positions.layout!r}: make them with layout={self.layout!r}."
+            )
         x = torch.ones(1, _PROBED, 1, self.positions.D, device=host.theta.device)
         self._check(self(x), host(x))
 

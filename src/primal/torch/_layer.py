@@ -104,12 +104,30 @@ class PrimeLayer(nn.Module):
         grown._dtype_is_given, grown._first_dtype = self._dtype_is_given, self._first_dtype
         with torch.no_grad():
             for name, value in self.named_parameters():
-                grown.get_parameter(name)[: len(value)].copy_(value)
-        return grown
+                wider = grown.get_parameter(name).requires_grad_(value.requires_grad)
+                wider[: len(value)].copy_(value)
+        return grown.train(self.training)
 
     def keep_frequencies(self, first: int, last: int) -> None:
-        """Keep frequencies first..last-1 only, for one rank of several."""
+        """Keep frequencies first..last-1 of those here, with what they learned, for one rank."""
+        begin, end = self.frequency_range
+        last = whole_number("last", last, most=end - begin)
+        first = whole_number("first", first, most=last)
+        self.frequency_range = (begin + first, begin + last)
+        self._keep(first, last)
+        for name in self._per_frequency:
+            old = self.get_parameter(name)
+            kept = nn.Parameter(old.detach()[first:last].clone(), old.requires_grad)
+            self.register_parameter(name, kept)
+
+    def _keep(self, first: int, last: int) -> None:
+        """Take a part of the table; `frequency_range` is that of the whole one."""
         raise NotImplementedError
+
+    @property
+    def _per_frequency(self) -> tuple[str, ...]:
+        """Names of the parameters that have a row for each frequency."""
+        return ()
 
     def _options(self) -> dict[str, Any]:
         """Return the options of `from_map` that make such a layer."""

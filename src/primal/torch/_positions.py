@@ -208,7 +208,7 @@ class PrimePositions(StaticPrime):
 def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor) -> Tensor:
     if positions is None:
         positions = torch.arange(x.shape[axis], device=x.device)
-    positions = checked_positions(positions)
+    positions = checked_positions(positions).long()  # narrower sums would wrap
     if isinstance(offset, Tensor):
         shared = zip(reversed(offset.shape), reversed(positions.shape), strict=False)
         if offset.dtype not in POSITIONS or not all(a == b or 1 in (a, b) for a, b in shared):

@@ -104,10 +104,8 @@ class StaticPrime(PrimeLayer):
         codes = checked_points(z, self.D, "z").detach().double().cpu().numpy()
         return torch.as_tensor(self.map.decode(codes, n=n)).to(z.device)
 
-    def keep_frequencies(self, first: int, last: int) -> None:
-        """Keep frequencies first..last-1 only, for one rank of several."""
-        self.frequency_range = (first, last)
-        self._key = increments_key(self.map, (first, last))
+    def _keep(self, first: int, last: int) -> None:
+        self._key = increments_key(self.map, self.frequency_range)
 
     def _increments_on(self, device: torch.device) -> Tensor:
         return _operators.increments(self._key, device=device)

@@ -93,7 +93,7 @@ def dynamic_prime(
         default type); the 16-bit ones are the float32 features, rounded, and float64 has
         phases and waves to about 1e-15.
     amplitude : float, default=1.0
-        Factor of every feature, taken as a float32.
+        Factor of every feature, rounded to float32 but for float64 features.
 
     Returns
     -------
@@ -173,7 +173,9 @@ def _features(
     if type(amplitude) is not float or not abs(amplitude) < LARGEST_AMPLITUDE:
         limits = {"above": -LARGEST_AMPLITUDE, "below": LARGEST_AMPLITUDE}
         amplitude = real_number("amplitude", amplitude, **limits)
-    finish = (float(np.float32(amplitude)), is_interleaved(layout), dtype)
+    if dtype != torch.float64:
+        amplitude = float(np.float32(amplitude))
+    finish = amplitude, is_interleaved(layout), dtype
     return _derivatives.features(x, source, *quarter_turns, *finish)
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from primal._checks import even_dimension, one_of, whole_number
 from primal._extras import require as _require
 from primal.errors import ParameterError
-from primal.kernels import KERNELS
+from primal.kernels import KERNELS, checked_width, obstacle, rounded_up
 from primal.torch._features import PrimeFeatures
 from primal.torch._inputs import check_tensor, checked_points
 
@@ -131,7 +132,9 @@ class PrimeFeatureMap(nn.Module):
     input_transform = None
     output_transform = None
 
-    def __init__(self, kernel: kernels.Kernel, num_inputs: int, num_outputs: int) -> None:
+    def __init__(
+        self, kernel: kernels.Kernel, num_inputs: int, num_outputs: int, width: object = None
+    ) -> None:
         super().__init__()
         scales, base = [], kernel
         while isinstance(base, kernels.ScaleKernel):
@@ -145,8 +148,11 @@ class PrimeFeatureMap(nn.Module):
         self.register_buffer("lengthscale", base.lengthscale.detach().clone())
         scale = math.prod(scales, start=torch.ones_like(self.lengthscale[..., 0, 0]))
         self.register_buffer("amplitude", scale.sqrt()[..., None, None])
+        width = checked_width(width, num_inputs)
+        if width is not None and self.active_dims is not None:
+            width = width[self.active_dims.numpy(force=True)]
         d = num_inputs if self.active_dims is None else len(self.active_dims)
-        self.layer = PrimeFeatures(d, self.num_outputs, name, lengthscale=1.0)
+        self.layer = _layer(name, d, self.num_outputs, base.lengthscale, width)
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the features (..., n, num_outputs) of x (..., n, d)."""
@@ -156,7 +162,7 @@ class PrimeFeatureMap(nn.Module):
 
 
 def gen_prime_features(
-    kernel: kernels.Kernel, num_inputs: int, num_outputs: int
+    kernel: kernels.Kernel, num_inputs: int, num_outputs: int, *, width: object = None
 ) -> PrimeFeatureMap:
     """Return the feature map of a kernel, for ``map_generator=`` of BoTorch's pathwise sampling.
 
@@ -168,6 +174,12 @@ def gen_prime_features(
         Number d of columns of x.
     num_outputs : int
         Number of features, even.
+    width : float or sequence of num_inputs floats, optional
+        Standard deviation of the x of interest: 0.29 in the unit cube, to which BoTorch asks to
+        scale inputs. The features are then made for it and for the length scales of the kernel, in
+        a second or two where nothing closer than a quarter of an octave was made before, and have a
+        fraction of the error. Several times as far out they have a larger one; up to 8 inputs they
+        may repeat themselves. By default they serve any x.
 
     Examples
     --------
@@ -183,7 +195,23 @@ def gen_prime_features(
     prior, ``draw_matheron_paths`` from the posterior with a ``functools.partial`` of that as its
     ``prior_sampler``.
     """
-    return PrimeFeatureMap(kernel, num_inputs, num_outputs)
+    return PrimeFeatureMap(kernel, num_inputs, num_outputs, width)
+
+
+def _layer(
+    kernel: str, d: int, D: int, lengthscale: Tensor, width: np.ndarray | None
+) -> PrimeFeatures:
+    """Return features of x / lengthscale (..., 1, d), made for x of a width if there is one."""
+    if width is None:
+        return PrimeFeatures(d, D, kernel, lengthscale=1.0)
+    # All of a batch share their frequencies.
+    shortest = lengthscale.detach().double().flatten(end_dim=-2).amin(dim=0).cpu().numpy()
+    # The last digits of a length scale, which is kept as a root of softplus, must not show.
+    options = {"lengthscale": 1.0, "width": rounded_up(width / shortest * (1.0 - 2.0**-20))}
+    layer = PrimeFeatures(d, D, kernel, method="auto", **options)
+    if layer.map.method == "growable" and not obstacle("descent", kernel, d, D):
+        layer = PrimeFeatures(d, D, kernel, method="descent", **options)
+    return layer
 
 
 def _kernel_name(kernel: kernels.Kernel) -> str:

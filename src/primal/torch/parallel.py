@@ -57,14 +57,11 @@ class PrimeParallel(ParallelStyle):
         return DTensor.from_local(z, mesh, [Shard(z.ndim - 1)], run_check=False)
 
 
-def _distribute_parameters(module: nn.Module, mesh: DeviceMesh) -> None:
+def _distribute_parameters(module: PrimeLayer, mesh: DeviceMesh) -> None:
     for name, parameter in list(module.named_parameters(recurse=False)):
-        per_frequency = name == "frequency_shift" or (
-            name == "scale" and getattr(module, "learnable_scale", None) == "frequency"
-        )
-        placement: Any = Shard(0) if per_frequency else Replicate()
+        placement: Any = Shard(0) if name in module._per_frequency else Replicate()
         value = DTensor.from_local(parameter.detach(), mesh, [placement], run_check=False)
-        module.register_parameter(name, nn.Parameter(value))
+        module.register_parameter(name, nn.Parameter(value, parameter.requires_grad))
 
 
 def _local_input(x: Tensor, mesh: DeviceMesh) -> Tensor:

@@ -81,7 +81,11 @@ def row_exponents(x: np.ndarray) -> np.ndarray:
 
 def integer_rows(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """Return rows of x as the integers X of the definition, int64 of at most 2**62 in size."""
-    return np.rint(np.ldexp(x, (FREQUENCY_BITS - exponents)[:, None])).astype(np.int64)
+    # Two factors, because one can overflow: ldexp of every number takes seven times as long.
+    half = (FREQUENCY_BITS - exponents) // 2
+    scaled = x * np.ldexp(1.0, half)[:, None]
+    scaled *= np.ldexp(1.0, FREQUENCY_BITS - exponents - half)[:, None]
+    return np.rint(scaled, out=scaled).astype(np.int64)
 
 
 def balanced_digits(integers: np.ndarray, width: int) -> list[np.ndarray]:

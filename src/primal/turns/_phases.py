@@ -222,7 +222,7 @@ def _checked_turns(turns: np.ndarray) -> np.ndarray:
             f"turns must be an array of uint32, shape (..., k), got {_described(turns)}: "
             "pass m.turns(x)."
         )
-    return turns
+    return fixed_point("turns", turns, np.uint32)
 
 
 def _described(value: object) -> str:

@@ -120,6 +120,7 @@ def spaced_increments(
     if spacing == "raw":
         return increments(k, start=start, sigma=sigma)
     if spacing == "kronecker":
+        require_memory(16 * k, f"k = {k} increments")
         # Multiples wrap as phases do; they are short by less than k * 2**-64 turn.
         return np.arange(1, k + 1, dtype=np.uint64) * increments(1, start=start, sigma=sigma)
     if start:
@@ -152,11 +153,12 @@ def _rotary_increments(k: int, base: Decimal, sigma: float) -> np.ndarray:
     """Return sigma * base**(-j / k) radians in units of 2**-64 turn, the nearest ones."""
     if sigma > _LARGEST_ROTARY_SIGMA:
         raise ParameterError(f'sigma must be at most 1e15 with "rotary", got {sigma!r}: use 1.0.')
+    require_memory(64 * k, f"k = {k} increments")  # whole numbers of Python before they are words
     with localcontext() as context:
         context.prec = _ROTARY_DIGITS
         unit = Decimal(sigma) * 2**64 / (2 * _PI)
         logarithm = base.ln()
-        exact = [unit * (logarithm * -j / k).exp() for j in range(k)]
+        exact = (unit * (logarithm * -j / k).exp() for j in range(k))
         return np.array([int(v.to_integral_value()) % 2**64 for v in exact], dtype=np.uint64)
 
 

@@ -12,12 +12,11 @@ _YARN_TURNS = (32.0, 1.0)
 
 
 def frequency_increments(frequencies: np.ndarray) -> np.ndarray:
-    """Return frequencies (k,) in turns per position as the nearest increments, uint64.
+    """Return finite frequencies (k,), turns per position, as the nearest increments, uint64.
 
     Of two equally near ones it is the even one.
     """
-    f = real_array("frequencies", frequencies)  # a product with sigma may have overflowed
-    units = np.rint(np.ldexp(f - np.rint(f), 64))
+    units = np.rint(np.ldexp(frequencies - np.rint(frequencies), 64))
     return np.array([int(u) % 2**64 for u in units], dtype=np.uint64)
 
 
