@@ -13,7 +13,7 @@ from primal.sklearn import _evidence as evidence_module
 from primal.sklearn._lattice import Lattice
 
 RANDOM = np.random.default_rng(0)
-SIZES = [(1, 64), (1, 250), (2, 512), (3, 1024), (4, 1024), (5, 1024), (6, 1536)]
+SIZES = [(1, 64), (1, 250), (2, 512), (3, 1024), (4, 1024), (5, 1024), (6, 1536), (8, 1024)]
 
 
 def lattice_and_rows(d, D, layout="interleaved", kernel="rbf"):
@@ -68,7 +68,7 @@ def test_blocks_of_rows_change_nothing_but_rounding(monkeypatch):
     lattice, x, _ = lattice_and_rows(2, 512)
     Y = RANDOM.normal(size=(len(x), 1))
     whole = *lattice.sums(x, Y), *lattice.values(x, np.eye(512)[:, :1], np.eye(512))
-    monkeypatch.setattr("primal.sklearn._lattice._BLOCK_WAVES", 5000)
+    monkeypatch.setattr("primal.sklearn._lattice._BLOCK_ROWS", 100)
     parts = *lattice.sums(x, Y), *lattice.values(x, np.eye(512)[:, :1], np.eye(512))
     for found, expected in zip(parts, whole, strict=True):
         np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12)

@@ -1,9 +1,9 @@
-"""Products of cosines and sines of several inputs, made by halves and joined by matrix products.
+"""Products of cosines and sines, made for two halves of the inputs and joined by matrix products.
 
-A product of one wave of each input is the product of one for the first half of the inputs and one
-for the second, so that sums over rows, and values at rows, are products of two real matrices. Only
-some pairs of the halves occur, in a ball instead of a box: they are joined in steps, the waves with
-most partners first.
+The four products of cosine and sine at a, of the first inputs, and at b, of the others, make the
+waves at a + b and at a - b, so that sums over rows, and values at rows, are products of two real
+matrices. Only some pairs of a and b occur, in a ball instead of a box: sorted by the number of
+partners they are joined in tiles that follow its surface.
 """
 
 from __future__ import annotations
@@ -16,208 +16,211 @@ from typing import NamedTuple
 import numpy as np
 from scipy.linalg import get_blas_funcs
 
-_MOST_STEPS, _STEP_WAVES = 8, 32  # narrower matrices are slow
+# Frequencies in a tile, of the first inputs and of the others. OpenBLAS joins up to 1200 pairs of
+# waves, four of each pair here, without a copy of them, and larger matrices at half that rate.
+_TILE = 18, 16
 _gemm = get_blas_funcs("gemm", (np.empty(0),))
 
 
 class Phases(NamedTuple):
-    """Cosines and sines for a block of n rows.
+    """Waves exp(2 pi i f . turns) for a block of n rows, complex128.
 
     Attributes
     ----------
-    halves, strides : ndarray of shape (2, n_multiples, d, n) and (2, n_multiples, n)
-        At multiples of half a step; of the middle input alone, at multiples of a stride.
-    quarters : ndarray of shape (2, n)
-        At the quarter of a step that a frequency has more than m, in every input.
+    halves : ndarray of shape (n_multiples, d, n)
+        At multiples of half a step of every input.
+    offsets : ndarray of shape (n,)
+        At what a frequency has more than whole steps.
+    scratch : ndarray of shape (4, n_waves, n)
+        Memory to make the waves of two halves in: new memory is slower than they are.
     """
 
     halves: np.ndarray
-    strides: np.ndarray
-    quarters: np.ndarray
+    offsets: np.ndarray
+    scratch: np.ndarray
 
 
-class Factor(NamedTuple):
-    """Cosines and sines of one input, at (first + e) * stride for e from 0 to n - 1."""
+class Half(NamedTuple):
+    """Frequencies of some inputs, one of f and -f, by their place in a box of whole steps.
 
-    input: int
-    stride: int
-    first: float  # 0 or 1/2
-    n: int
+    Attributes
+    ----------
+    first : int
+        The first of the inputs.
+    sizes : tuple of int
+        How many frequencies there are of every input, from -f to f.
+    places : ndarray of int
+        In the upper half of the box, since -f is where f is from its other end.
+    """
 
-    @property
-    def size(self) -> int:
-        return 2 * self.n - (not self.first)  # there is no sine of zero
-
-    @property
-    def last(self) -> float:
-        return self.first + self.n - 1
-
-    def waves(self, phases: Phases) -> np.ndarray:
-        """Return the cosines and then the sines, (size, n_rows)."""
-        if self.stride > 1:
-            cos, sin = phases.strides[:, : self.n]
-            return np.concatenate([cos, sin[1:]])
-        low, end = int(2 * self.first), int(2 * self.last) + 1
-        cos, sin = phases.halves[:, :end, self.input]
-        return np.concatenate([cos[low::2], sin[low or 2 :: 2]])
+    first: int
+    sizes: tuple[int, ...]
+    places: np.ndarray
 
     @property
-    def signed(self) -> np.ndarray:
-        """What makes exp(2 pi i f turns), f from -last to last, of cosines and sines."""
-        f = np.arange(self.size) - self.last
-        cos = (np.abs(f) - self.first).astype(np.int64)
-        found = np.zeros((self.size, self.size), dtype=np.complex128)
-        found[np.arange(self.size), cos] = 1.0
-        some = np.flatnonzero(f)
-        found[some, cos[some] + self.size - self.n] = 1j * np.sign(f[some])
+    def opposite(self) -> np.ndarray:
+        return math.prod(self.sizes) - 1 - self.places
+
+    @property
+    def shares(self) -> np.ndarray:
+        """One over how often a sum over f and -f counts each."""
+        return np.where(self.places == self.opposite, 0.5, 1.0)
+
+    def waves(self, phases: Phases, found: np.ndarray) -> np.ndarray:
+        """Return cosines and sines, (n, 2, n_rows), in the memory of `found`."""
+        # Frequencies of the first input are never negative, and of the others they are both.
+        axes = [phases.halves[1 - self.sizes[0] % 2 : self.sizes[0] : 2, self.first]]
+        for j, size in enumerate(self.sizes[1:], self.first + 1):
+            waves = phases.halves[1 - size % 2 : size : 2, j]
+            axes.append(np.concatenate([waves[size % 2 :][::-1].conj(), waves]))
+        *others, last = axes
+        n, n_rows = len(self.places), last.shape[1]
+        chosen = self.places - self.sizes[0] // 2 * math.prod(self.sizes[1:])
+        waves, more = phases.scratch[:2, :n]
+        # Whatever its name, "clip" only saves a copy.
+        np.take(last, chosen % len(last), axis=0, out=waves, mode="clip")
+        if others:
+            table = reduce(lambda a, b: (a[:, None] * b).reshape(-1, n_rows), others)
+            np.take(table, chosen // len(last), axis=0, out=more, mode="clip")
+            waves *= more
+        found = found[:n].view(np.float64).reshape(n, 2, n_rows)
+        found[:, 0], found[:, 1] = waves.real, waves.imag
         return found
 
 
 @dataclass(frozen=True, eq=False)
 class Grid:
-    """Products of one wave of each factor, those of frequencies that occur.
-
-    The middle one of an odd number of inputs has two factors, so that both halves are about as
-    large. A spectrum has exp(2 pi i f . turns) for signed frequencies f in their place.
+    """Products of the waves of two halves of the inputs, those of frequencies that occur.
 
     Attributes
     ----------
-    factors : tuple of Factor
-    left, right : ndarray of int
-        Which waves of the first and of the second half have a partner, those with most first.
-    steps : list of (slice, int)
-        Some of `left`, and how many of `right` they go with.
+    places : ndarray of int
+        Where the frequencies that were asked for are in a box of whole steps, any shape.
+    left, right : Half
+        Frequencies that have a partner, those with most first.
+    tiles : list of (slice, slice)
+        Some of `left` and some of `right`, multiplied each with each.
     """
 
-    factors: tuple[Factor, ...]
-    left: np.ndarray
-    right: np.ndarray
-    steps: list[tuple[slice, int]]
+    places: np.ndarray
+    left: Half
+    right: Half
+    tiles: list[tuple[slice, slice]]
 
     @classmethod
-    def of(cls, factors: tuple[Factor, ...], frequencies: np.ndarray) -> Grid:
-        """Return that of products of factors for frequencies (..., d)."""
-        shape = [factor.size for factor in factors]
-        occurs = np.zeros(math.prod(shape))
-        occurs[_places(factors, frequencies)] = 1.0
-        waves = _changed(occurs.reshape(1, *shape), [np.abs(f.signed) for f in factors])
-        pairs = waves.reshape(_sides(factors)) > 0.0
-        left, right = (_most_first(pairs.sum(axis=axis)) for axis in (1, 0))
-        pairs = pairs[np.ix_(left, right)]
-        steps = []
-        n_steps = min(max(len(left) // _STEP_WAVES, 1), _MOST_STEPS)
-        for rows in np.array_split(np.arange(len(left)), n_steps):
-            n_right = int(np.flatnonzero(pairs[rows].any(axis=0))[-1]) + 1
-            steps.append((slice(rows[0], rows[-1] + 1), n_right))
-        return cls(factors, left, right, steps)
+    def of(cls, a: np.ndarray, b: np.ndarray, tile: tuple[int, int] = _TILE) -> Grid:
+        """Return that of frequencies a[i] + b[j], (n_a, d) and (n_b, d), in steps."""
+        sizes = sizes_for(a, b)
+        strides = np.array([math.prod(sizes[j + 1 :]) for j in range(len(sizes))], dtype=float)
+        places = np.add.outer(a @ strides + 0.5 * (math.prod(sizes) - 1), b @ strides)
+        places = places.astype(np.int64)
+        cut = min(range(1, len(sizes)), key=lambda n: math.prod(sizes[:n]) + math.prod(sizes[n:]))
+        n_left, n_right = math.prod(sizes[:cut]), math.prod(sizes[cut:])
+        occurs = np.zeros((n_left, n_right), dtype=bool)
+        occurs.reshape(-1)[places] = True
+        occurs |= occurs[::-1, ::-1]
+        pairs = (occurs | occurs[::-1])[n_left // 2 :, n_right // 2 :]
+        left, right = (_most_first(np.count_nonzero(pairs, axis=axis)) for axis in (1, 0))
+        pairs, tiles = pairs[np.ix_(left, right)], []
+        for others in _parts(len(right), tile[1]):
+            n_some = int(np.flatnonzero(pairs[:, others].any(axis=1))[-1]) + 1
+            tiles += [(some, others) for some in _parts(n_some, tile[0])]
+        halves = (
+            Half(0, sizes[:cut], n_left // 2 + left),
+            Half(cut, sizes[cut:], n_right // 2 + right),
+        )
+        return cls(places, *halves, tiles)
 
     @property
     def size(self) -> int:
         """How many products are made."""
-        return sum((rows.stop - rows.start) * n for rows, n in self.steps)
-
-    @property
-    def n_waves(self) -> int:
-        """How many waves the two halves have before products are made."""
-        return sum(_sides(self.factors))
-
-    def places(self, frequencies: np.ndarray) -> np.ndarray:
-        """Return where frequencies (..., d) are in a spectrum."""
-        return _places(self.factors, frequencies)
+        return sum(4 * (a.stop - a.start) * (b.stop - b.start) for a, b in self.tiles)
 
     def waves(self, phases: Phases) -> tuple[np.ndarray, np.ndarray]:
-        """Return the waves of `left` (n_left, n_rows) and of `right` (n_right, n_rows)."""
-        axes = [factor.waves(phases) for factor in self.factors]
-        middle = len(axes) // 2
-        return reduce(_outer, axes[:middle])[self.left], reduce(_outer, axes[middle:])[self.right]
+        """Return the waves of both halves, (n_left, 2, n_rows) and (n_right, 2, n_rows)."""
+        *_, a, b = phases.scratch
+        return self.left.waves(phases, a), self.right.waves(phases, b)
 
     def sums(self, n_targets: int) -> list[np.ndarray]:
-        """Return zeros that :meth:`add` adds to, for every step."""
+        """Return zeros that :meth:`add` adds to, for every tile."""
         return [
-            np.zeros((n_targets * (rows.stop - rows.start), n_right), order="F")
-            for rows, n_right in self.steps
+            np.zeros((2 * n_targets * (a.stop - a.start), 2 * (b.stop - b.start)), order="F")
+            for a, b in self.tiles
         ]
 
     def add(self, sums: list[np.ndarray], phases: Phases, targets: np.ndarray | None) -> None:
         """Add products, times targets (n_targets, n_rows) if there are any, summed over rows."""
         left, right = self.waves(phases)
-        for i, (rows, n_right) in enumerate(self.steps):
-            part = left[rows]
-            if targets is not None:
-                part = (targets[:, None] * part).reshape(-1, part.shape[1])
+        if targets is not None:
+            left = left[:, :, None] * targets
+        n_rows = right.shape[2]
+        for total, (a, b) in zip(sums, self.tiles, strict=True):
+            some, others = left[a].reshape(-1, n_rows), right[b].reshape(-1, n_rows)
             # BLAS takes rows for columns: both sides transposed are in its order.
-            options = {"trans_a": 1, "beta": 1.0, "c": sums[i], "overwrite_c": 1}
-            sums[i] = _gemm(1.0, part.T, right[:n_right].T, **options)
+            _gemm(1.0, some.T, others.T, trans_a=1, beta=1.0, c=total, overwrite_c=1)
 
     def spectrum(self, sums: list[np.ndarray]) -> np.ndarray:
-        """Return sums of exp(2 pi i f . turns) from those of products, (n_targets, n_places)."""
-        n_targets = len(sums[0]) // self.steps[0][0].stop
-        found = np.zeros((n_targets, *_sides(self.factors)))
-        for part, (rows, n_right) in zip(sums, self.steps, strict=True):
-            joined = self.left[rows, None], self.right[:n_right]
-            found[:, *joined] = part.reshape(n_targets, -1, n_right)
-        shape = (n_targets, *(factor.size for factor in self.factors))
-        signed = [factor.signed.T for factor in self.factors]
-        return _changed(found.reshape(shape), signed).reshape(n_targets, -1)
+        """Return sums of exp(2 pi i f . turns) from those of products, (n_targets, *places)."""
+        left, right = self.left, self.right
+        a, b = self.tiles[0]
+        n_targets = len(sums[0]) // (2 * (a.stop - a.start))
+        products = np.zeros((n_targets, 2, 2, len(left.places), len(right.places)))
+        for total, (a, b) in zip(sums, self.tiles, strict=True):
+            parts = total.reshape(a.stop - a.start, 2, n_targets, b.stop - b.start, 2)
+            products[..., a, b] = parts.transpose(2, 1, 4, 0, 3)
+        (cos_cos, cos_sin), (sin_cos, sin_sin) = products.transpose(1, 2, 0, 3, 4)
+        of_sum = cos_cos - sin_sin + 1j * (sin_cos + cos_sin)
+        of_difference = cos_cos + sin_sin + 1j * (sin_cos - cos_sin)
+        found = np.zeros(
+            (n_targets, math.prod(left.sizes), math.prod(right.sizes)), dtype=np.complex128
+        )
+        found[:, left.places[:, None], right.places] = of_sum
+        found[:, left.places[:, None], right.opposite] = of_difference
+        found[:, left.opposite[:, None], right.opposite] = of_sum.conj()
+        found[:, left.opposite[:, None], right.places] = of_difference.conj()
+        return found.reshape(n_targets, -1)[:, self.places]
 
-    def tables(self, places: np.ndarray, factors: np.ndarray) -> list[np.ndarray]:
-        """Return the complex factors of products, for every step, that add up to factors (t, k)
-        times exp(2 pi i f . turns) with f at places (k,) of a spectrum."""
-        shape = [factor.size for factor in self.factors]
-        found = np.empty((len(factors), math.prod(shape)), dtype=np.complex128)
-        for total, row in zip(found, factors, strict=True):
-            total.real = np.bincount(places, row.real, total.size)
-            total.imag = np.bincount(places, row.imag, total.size)
-        found = _changed(found.reshape(-1, *shape), [factor.signed for factor in self.factors])
-        found = found.reshape(-1, *_sides(self.factors))
-        return [
-            found[:, self.left[rows, None], self.right[:n_right]] for rows, n_right in self.steps
-        ]
+    def tables(self, factors: np.ndarray) -> list[np.ndarray]:
+        """Return the complex factors of products, for every tile, that add up to factors (t,
+        *places) times exp(2 pi i f . turns)."""
+        left, right = self.left, self.right
+        n_left, n_right = math.prod(left.sizes), math.prod(right.sizes)
+        found = np.empty((len(factors), n_left * n_right), dtype=np.complex128)
+        for total, row in zip(found, factors.reshape(len(factors), -1), strict=True):
+            total.real = np.bincount(self.places.reshape(-1), row.real, total.size)
+            total.imag = np.bincount(self.places.reshape(-1), row.imag, total.size)
+        found = found.reshape(-1, n_left, n_right)
+        shares = np.outer(left.shares, right.shares)
+        (of_sum, of_difference), (minus_difference, minus_sum) = (
+            [shares * found[:, a[:, None], b] for b in (right.places, right.opposite)]
+            for a in (left.places, left.opposite)
+        )
+        sums, differences = of_sum + minus_sum, of_difference + minus_difference
+        odd_sums, odd_differences = of_sum - minus_sum, of_difference - minus_difference
+        products = np.array(
+            [
+                [differences + sums, 1j * (odd_sums - odd_differences)],
+                [1j * (odd_sums + odd_differences), differences - sums],
+            ]
+        )
+        return [products[..., a, b].transpose(3, 0, 2, 4, 1) for a, b in self.tiles]
 
     def values(self, phases: Phases, tables: list[np.ndarray]) -> np.ndarray:
-        """Return sums of products times real factors, given for every step, (t, n_rows)."""
+        """Return sums of products times real factors, given for every tile, (t, n_rows)."""
         left, right = self.waves(phases)
-        found = np.zeros((len(tables[0]), left.shape[1]))
-        for table, (rows, n_right) in zip(tables, self.steps, strict=True):
-            part = left[rows]
-            inner = (table.reshape(-1, n_right) @ right[:n_right]).reshape(-1, *part.shape)
-            found += np.einsum("tln,ln->tn", inner, part)
-        return found
+        n_rows = right.shape[2]
+        inner = np.zeros((len(left), 2, tables[0].shape[2], n_rows))
+        for table, (a, b) in zip(tables, self.tiles, strict=True):
+            total, others = inner[a].reshape(-1, n_rows), right[b].reshape(-1, n_rows)
+            table = table.reshape(len(total), len(others))
+            _gemm(1.0, others.T, table.T, beta=1.0, c=total.T, overwrite_c=1)
+        return np.einsum("lptn,lpn->tn", inner, left)
 
 
-def factors_for(last: np.ndarray, first: float, stride: int) -> tuple[Factor, ...]:
-    """Return the factors for frequencies first + whole numbers from -last (d,) to last."""
-    factors = [Factor(j, 1, first, int(f - first) + 1) for j, f in enumerate(last)]
-    if len(factors) % 2:
-        j = len(factors) // 2
-        large = Factor(j, stride, 0.0, int(last[j] / stride + 0.5) + 1)
-        small = Factor(j, 1, first, stride // 2 + (not first))
-        factors[j : j + 1] = [large, small]
-    return tuple(factors)
-
-
-def _sides(factors: tuple[Factor, ...]) -> tuple[int, int]:
-    sizes, middle = [factor.size for factor in factors], len(factors) // 2
-    return math.prod(sizes[:middle]), math.prod(sizes[middle:])
-
-
-def _places(factors: tuple[Factor, ...], frequencies: np.ndarray) -> np.ndarray:
-    found = np.zeros(frequencies.shape[:-1], dtype=np.int64)
-    rest = np.moveaxis(frequencies.astype(np.float64), -1, 0).copy()
-    for factor in factors:
-        j, digit = factor.input, rest[factor.input]
-        if factor.stride > 1:
-            digit = np.floor(digit / factor.stride + 0.5)
-            rest[j] -= factor.stride * digit
-        found = found * factor.size + (digit + factor.last).astype(np.int64)
-    return found
-
-
-def _changed(values: np.ndarray, matrices: list[np.ndarray]) -> np.ndarray:
-    """Return values (t, *sizes) with a matrix applied along each of the last axes."""
-    for matrix in matrices:
-        values = np.tensordot(values, matrix, (1, 0))
-    return values
+def sizes_for(a: np.ndarray, b: np.ndarray) -> tuple[int, ...]:
+    """Return how many frequencies a box of every input has for a[i] + b[j], from -f to f."""
+    last = np.maximum(a.max(axis=0) + b.max(axis=0), -a.min(axis=0) - b.min(axis=0))
+    return tuple(int(size) for size in 2.0 * last + 1.0)
 
 
 def _most_first(counts: np.ndarray) -> np.ndarray:
@@ -226,5 +229,8 @@ def _most_first(counts: np.ndarray) -> np.ndarray:
     return order[counts[order] > 0]
 
 
-def _outer(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    return (a[:, None] * b).reshape(-1, a.shape[1])
+def _parts(n: int, most: int) -> list[slice]:
+    """Return parts of n things, about as large as each other."""
+    n_parts = -(-n // most)
+    ends = [n * i // n_parts for i in range(n_parts + 1)]
+    return list(map(slice, ends, ends[1:]))
