@@ -293,7 +293,7 @@ SYMBOLS = hdc.Space(8).symbols()
     ],
 )
 def test_errors_say_what_is_wrong(call, words):
-    with pytest.raises(primal.DataError, match=words):
+    with pytest.raises(primal.PrimalError, match=words):
         call()
 
 

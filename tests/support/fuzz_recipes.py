@@ -247,6 +247,7 @@ ROOMS: dict[str, Room] = {
         },
         excluded={
             "DecodePlan()": "is made by decode_plan",
+            "DecodingCertificate()": "is made by decode_plan and plan_matrix",
             "MatrixPlan()": "is made by plan_matrix",
         },
     ),
