@@ -157,7 +157,7 @@ def foresight(n_cases: int) -> None:
 
 def all_costs(n: int, n_rounds: int) -> None:
     os.environ["PRIMAL_THREADS"] = "1"
-    for d in (1, 2, 3, 4, 5, 6, 8):
+    for d in range(1, 9):
         with single_threaded_blas():
             found = costs(n, D, d, n_rounds)
         for name, time_s in found.items():

@@ -252,7 +252,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
         A function is one draw of the weights: the same `random_state`, an int, gives the same
         functions at any X, and the first of them whatever n_samples is. It has the frequencies of
         the features alone: the spread of `predict` is a little wider. So far from the rows that
-        features repeat themselves, it goes on as a function of the prior.
+        features repeat themselves, it goes on, after a jump, as a function of the prior.
 
         Returns
         -------
