@@ -53,6 +53,15 @@ def test_importing_primal_loads_nothing_heavy():
     assert loaded_by("import primal") == set()
 
 
+def test_importing_primal_loads_no_generators_of_random_numbers():
+    # They take as long as a room; an annotation that is evaluated is enough to load them.
+    code = "import sys, numpy; a = set(sys.modules); import primal; print(*set(sys.modules) - a)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = done.stdout.split()
+    assert "primal.decoding._priors" in found
+    assert "numpy.random" not in found
+
+
 def test_encoding_with_the_numpy_engine_loads_nothing_heavy():
     statements = """
 import os

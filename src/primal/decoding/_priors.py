@@ -4,6 +4,8 @@ The lattice decoder needs a Gaussian law to weigh combinations with. A box is gi
 variance of the uniform law on it; the limits themselves are checked at the end.
 """
 
+from __future__ import annotations
+
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
