@@ -43,7 +43,8 @@ def drawn(experiment: Experiment, outcome: Outcome) -> dict[str, str]:
     """Return the figures of an outcome as SVG documents; equal outcomes give equal bytes."""
     import matplotlib as mpl
 
-    mpl.use("Agg")
+    if mpl.get_backend().lower() != "agg":  # a switch would close figures that are open
+        mpl.use("Agg")
     documents = {}
     with mpl.rc_context({**_STYLE, "svg.hashsalt": experiment.name}):
         for name, figure in experiment.draw(outcome).items():
