@@ -1,6 +1,5 @@
 """Maps: the two algorithms of the paper, features for a kernel, and a scale for data."""
 
-from primal._specs import plain as plain
 from primal.maps._choice import FORMS as FORMS
 from primal.maps._common import DTYPES as DTYPES
 from primal.maps._common import LARGEST_AMPLITUDE as LARGEST_AMPLITUDE

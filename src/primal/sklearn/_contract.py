@@ -12,9 +12,8 @@ from sklearn.utils import validation
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import raised_as, reject_lost_values
-from primal._specs import from_spec, make_spec, spec_fields
+from primal._specs import from_spec, make_spec, plain, spec_fields
 from primal.errors import DataError, PrimalError, SpecError
-from primal.maps import plain
 
 
 @contextmanager

@@ -11,11 +11,10 @@ from sklearn.utils.multiclass import check_classification_targets, unique_labels
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import raised_as
-from primal._specs import from_spec, spec_fields
+from primal._specs import from_spec, plain, spec_fields
 from primal.engines import row_blocks
 from primal.errors import DataError, SpecError
 from primal.kernels import KernelSum
-from primal.maps import plain
 from primal.sklearn._contract import (
     checked_by_host,
     restore_names,

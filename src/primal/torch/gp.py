@@ -176,10 +176,9 @@ def gen_prime_features(
         Number of features, even.
     width : float or sequence of num_inputs floats, optional
         Standard deviation of the x of interest: 0.29 in the unit cube, to which BoTorch asks to
-        scale inputs. The features are then made for it and for the length scales of the kernel, in
-        a second or two where nothing closer than a quarter of an octave was made before, and have a
-        fraction of the error. Several times as far out they have a larger one; up to 8 inputs they
-        may repeat themselves. By default they serve any x.
+        scale inputs. The features are then made for it and for the length scales of the kernel,
+        which takes longer, and have a fraction of the error. Several times as far out they have a
+        larger one; up to 8 inputs they may repeat themselves. By default they serve any x.
 
     Examples
     --------
