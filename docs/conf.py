@@ -62,8 +62,6 @@ _ROOMS = (
     "primal.decoding",
     "primal.codebooks",
     "primal.kernels",
-    "primal.search",
-    "primal.pipeline",
     "primal.edge",
     "primal.privacy",
     "primal.bases",

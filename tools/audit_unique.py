@@ -31,7 +31,7 @@ import numpy as np
 
 import primal
 from primal.decoding import Box, DecodePlan, Gaussian, Integers, noise_turns
-from primal.turns import phases_to_uint8
+from primal.turns import pack
 
 BOX = Box(1.0)
 WHOLE = "whole"  # one input, with the frequencies 1, 2, 3, ...
@@ -165,7 +165,7 @@ def waves(turns: np.ndarray, length: np.ndarray | float = 1.0) -> np.ndarray:
 def codes(m: primal.DynamicPrime, x: np.ndarray, noise: object, rng: np.random.Generator):
     """Return codes of x with the stated noise; waves scaled by some factor for each row."""
     if noise == "uint8":
-        return phases_to_uint8(m.turns(x))
+        return pack(m.turns(x), 8)
     scale = rng.choice([1.0, 2.0**-20, 3.7, 1e6], (len(x), 1))
     if noise in ("float32", "float64"):
         return (m.encode(x, dtype=noise) * scale).astype(noise)

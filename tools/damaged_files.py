@@ -1,7 +1,7 @@
 """Damage the files of every loader at random: only errors of ours, little memory, no waiting.
 
     python tools/damaged_files.py                         # 3,000 files, a few minutes
-    python tools/damaged_files.py --files 200 --only index
+    python tools/damaged_files.py --files 200 --only items
 
 Every file is loaded and used in a process of its own, which may take 200 MB more than one that does
 nothing, and ten seconds. Prints one line for each loader, and exits with 1 if anything was found
@@ -31,15 +31,13 @@ import numpy as np
 from savers import SAVERS
 
 import primal
-from primal import codebooks, hdc, pipeline
+from primal import codebooks, hdc
 from primal.codebooks import codebook
 from primal.decoding import Box, _setup
-from primal.search import Index
 
 _MOST_SECONDS = 10.0
 _MOST_BYTES = 200 << 20
 _MARK = Path(tempfile.gettempdir()) / "primal-pickle-was-run"
-_X = np.random.default_rng(0).normal(size=(60, 3))
 _MAP = primal.DynamicPrime(3, 64, 0.2, basis="auto", layout="interleaved")
 
 
@@ -61,93 +59,17 @@ class Loader:
 
 
 def _use_items(folder: Path) -> None:
-    memory = hdc.ItemMemory.load(folder)
+    memory = hdc.ItemMemory.load(folder / "memory")
     with contextlib.suppress(primal.PrimalError):  # once loaded, any error of ours will do
         memory.cleanup(memory.codes[:2])
         memory.add([10**6])
 
 
 def _use_pairs(folder: Path) -> None:
-    memory = hdc.KeyValueMemory.load(folder)
+    memory = hdc.KeyValueMemory.load(folder / "memory")
     with contextlib.suppress(primal.PrimalError):
-        memory.retrieve(memory.space.integers().encode([1, 2]))
+        memory.retrieve(memory.space.numbers().encode([1, 2]))
         memory.noise_turns  # noqa: B018
-
-
-def _use_sequence(folder: Path) -> None:
-    memory = hdc.SequenceMemory.load(folder)
-    with contextlib.suppress(primal.PrimalError):
-        memory.at(0)
-        memory.recall()
-
-
-def _use_index(folder: Path) -> None:
-    index = Index.load(folder)
-    with contextlib.suppress(primal.PrimalError):
-        index.search(_X[:2], 1)
-    Index.load(folder, verify=True)
-
-
-def _make_parquet(folder: Path) -> None:
-    np.save(folder / "x.npy", _X)
-    options = {"rows_per_part": 16, "stored": "uint8-phase"}
-    pipeline.encode(folder / "x.npy", folder / "codes.parquet", _map(), **options)
-    for path in folder.iterdir():
-        if path.name != "codes.parquet":
-            path.unlink()
-
-
-def _use_parquet(folder: Path) -> None:
-    pipeline.load_index(folder / "codes.parquet").search(_X[:2], 1)
-
-
-def _map() -> primal.DynamicPrime:
-    return primal.DynamicPrime(_X.shape[1], 64, 0.2, basis="auto", layout="interleaved")
-
-
-def _make_output(folder: Path) -> None:
-    np.save(folder / "x.npy", _X)
-    pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), rows_per_part=16)
-
-
-def _use_output(folder: Path) -> None:
-    pipeline.inspect(folder / "z.npy")
-    pipeline.decode(folder / "z.npy", folder / "back.npy")
-    pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), rows_per_part=16)
-
-
-def _make_parts(folder: Path) -> None:
-    np.save(folder / "x.npy", _X)
-    pipeline.encode(folder / "x.npy", folder / "z", _map(), rows_per_part=64)
-
-
-def _use_parts(folder: Path) -> None:
-    pipeline.inspect(folder / "z")
-    pipeline.decode(folder / "z", folder / "back.npy")
-    pipeline.encode(folder / "x.npy", folder / "z", _map(), rows_per_part=64)
-    pipeline.merge(folder / "z", folder / "merged.npy")
-
-
-class _StopError(Exception):
-    pass
-
-
-def _make_unfinished(folder: Path) -> None:
-    def stop(done: int, total: int | None) -> None:
-        if done > 30:
-            raise _StopError
-
-    np.save(folder / "x.npy", _X)
-    try:
-        options = {"rows_per_part": 16, "progress": stop}
-        pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), **options)
-    except _StopError:
-        return
-    raise AssertionError("the encoding was not stopped")
-
-
-def _use_unfinished(folder: Path) -> None:
-    pipeline.encode(folder / "x.npy", folder / "z.npy", _map(), rows_per_part=16)
 
 
 def _make_reduction(folder: Path) -> None:
@@ -170,10 +92,9 @@ def _make_specs(folder: Path) -> None:
         "dynamic": _MAP.spec,
         "sigmas": primal.DynamicPrime(2, 8, [0.1, 0.2, 0.3, 0.4]).spec,
         "symbols": space.symbols("b").spec,
-        "integers": space.integers().spec,
+        "integers": space.numbers().spec,
         "reals": space.reals(d=2).spec,
         "levels": space.levels(low=0.0, high=1.0, n=5).spec,
-        "thermometer": space.thermometer(low=0.0, high=1.0, n=5).spec,
         "circular": space.circular(period=7.0).spec,
         **{
             kind: codebook(20, 16, kind=kind).spec
@@ -181,7 +102,6 @@ def _make_specs(folder: Path) -> None:
         },
         "items": hdc.ItemMemory(space.symbols("a"), ["x", 3]).spec,
         "pairs": hdc.KeyValueMemory(space).spec,
-        "sequence": hdc.SequenceMemory("b", hdc.ItemMemory(space.symbols("a"), [1, 2])).spec,
         "vectors": hdc.VectorMemory(2, 128).spec,
         "random": codebook(20, 8, kind="gaussian", seed=1).spec,
     }
@@ -205,16 +125,10 @@ def _use_specs(folder: Path) -> None:
 LOADERS = (
     *(
         Loader(saver.name, lambda folder, saver=saver: saver.write(folder, 3), use)
-        for saver, use in zip(
-            SAVERS[:4], (_use_items, _use_pairs, _use_sequence, _use_index), strict=True
-        )
+        for saver, use in zip(SAVERS[:2], (_use_items, _use_pairs), strict=True)
     ),
-    Loader("parquet index", _make_parquet, _use_parquet, primal.PrimalError),
     Loader("decoder cache", _make_reduction, _use_reduction, ()),
     Loader("specs", _make_specs, _use_specs, primal.PrimalError),
-    Loader("pipeline", _make_output, _use_output, primal.PrimalError),
-    Loader("pipeline parts", _make_parts, _use_parts, primal.PrimalError),
-    Loader("unfinished", _make_unfinished, _use_unfinished, primal.PrimalError),
 )
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 import primal
 from primal.decoding import Box
-from primal.turns import phases_to_uint8
+from primal.turns import pack
 
 # d, D, sigma, basis, noise, least share of exact results (of right turns where there is noise)
 GRID = [
@@ -38,7 +38,7 @@ GRID = [
 def codes(m: primal.DynamicPrime, x: np.ndarray, noise: object, rng: np.random.Generator):
     """Return codes of x with the stated noise."""
     if noise == "uint8":
-        return phases_to_uint8(m.turns(x))
+        return pack(m.turns(x), 8)
     if noise == "float32":
         return m.encode(x)
     turns = m.turns(x) * 2.0**-32 + rng.normal(0.0, noise, (len(x), m.D // 2))

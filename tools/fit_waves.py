@@ -1,4 +1,4 @@
-"""Fit the polynomials of ``primal.turns.waves`` and ``primal.edge.waves_q15``; print coefficients.
+"""Fit the polynomials of ``primal.turns.waves`` and those of ``primal.edge``; print coefficients.
 
     python tools/fit_waves.py
 
@@ -50,7 +50,7 @@ def rounded_minimax(target: np.ndarray, factor: np.ndarray, n: int) -> list[floa
 
 
 def integer_coefficients(is_sine: bool) -> tuple[list[int], float]:
-    """Return coefficients of ``primal.edge.waves_q15`` and their largest error, in its units.
+    """Return coefficients of ``primal.edge._q15.waves_q15`` and their largest error, in its units.
 
     The best of 4000 steps from Taylor's series. A phase is off by up to half a unit of r
     before the polynomial sees it, which counts.

@@ -50,13 +50,13 @@ NOISE = ((3, 10**6, 128, 0.05, 0.99), (3, 10**4, 256, 0.08, 0.0), (3, 10**4, 256
 VECTORS = ((2, 1e-3), (8, 1e-3), (2, 1e-6))
 
 
-def vocabularies(n_factors: int, n_positions: int, k: int) -> list[hdc.Integers]:
+def vocabularies(n_factors: int, n_positions: int, k: int) -> list[hdc.Numbers]:
     """Return the integers of as many roles."""
     space = hdc.Space(2 * k, roles=tuple("abcd"[:n_factors]))
-    return [space.integers(role, n_positions=n_positions) for role in space.roles]
+    return [space.numbers(role, n_positions=n_positions) for role in space.roles]
 
 
-def products(domains: list[hdc.Integers], n: int) -> tuple[np.ndarray, hdc.Codes]:
+def products(domains: list[hdc.Numbers], n: int) -> tuple[np.ndarray, hdc.Codes]:
     """Return positions (n, F), drawn evenly, and the codes of their products."""
     rng = np.random.default_rng(2026)
     chosen = np.stack([rng.integers(0, d.n_positions, n) for d in domains], axis=1)
@@ -69,7 +69,7 @@ def rounded(codes: hdc.Codes, bits: int) -> hdc.Codes:
     return hdc.Codes((codes.turns + np.uint32(step // 2)) & np.uint32(2**32 - step))
 
 
-def report(title: str, domains: list[hdc.Integers], chosen: np.ndarray, z: hdc.Codes, noise: float):
+def report(title: str, domains: list[hdc.Numbers], chosen: np.ndarray, z: hdc.Codes, noise: float):
     """Print what became of products; return the share right and unique, wrong ones, and us."""
     hdc.factorize(z[:2], domains, noise=noise)
     best = math.inf
@@ -88,7 +88,7 @@ def report(title: str, domains: list[hdc.Integers], chosen: np.ndarray, z: hdc.C
     return share, n_wrong, microseconds
 
 
-def control(domains: list[hdc.Integers], z: hdc.Codes, noise: float) -> int:
+def control(domains: list[hdc.Numbers], z: hdc.Codes, noise: float) -> int:
     """Return how many are called unique of the same phases in another order: no products."""
     rng = np.random.default_rng(7)
     mixed = hdc.Codes(np.ascontiguousarray(rng.permuted(z.turns[:200], axis=1)))

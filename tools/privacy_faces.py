@@ -21,14 +21,12 @@ from pathlib import Path
 
 import numpy as np
 
-from primal.privacy import (
-    biohash,
-    equal_error_rate,
-    evaluate,
-    gaussian_features,
-    keyed_scheme,
-    unprotected,
-)
+from primal.bases import normal_quantile
+from primal.decoding import noise_turns, plan_matrix
+from primal.privacy import Key, KeyedPrime, _evaluate, evaluate
+from primal.privacy._keys import uniform
+from primal.privacy._lattice_attacks import data_prior
+from primal.privacy._metrics import equal_error_rate, linkability
 
 SHA256 = "39cff2b86856d03ca8a3d9c38598034ecf1a768c325fd3a728bb9eadb8c6b919"
 D_IN, K = 32, 128
@@ -53,6 +51,46 @@ def faces(path: Path) -> tuple[np.ndarray, np.ndarray]:
                 subjects.append((int(Path(member.name).parent.name[1:]), member.name))
     order = sorted(range(len(rows)), key=subjects.__getitem__)
     return np.array(rows)[order], np.array([subjects[i][0] for i in order])
+
+
+def keyed_scheme(sigma: float, basis: str, bits: int):
+    """Return keyed maps by number."""
+    secret = b"primal.privacy measurements, 32b"
+    return lambda number: KeyedPrime(
+        Key(secret, application="evaluate", version=number),
+        *(D_IN, 2 * K, sigma),
+        basis=basis,
+        bits=bits,
+    )
+
+
+class GaussianFeatures:
+    """Random features with Gaussian frequencies and offsets: a baseline."""
+
+    def __init__(self, sigma: float, number: int) -> None:
+        drawn = normal_quantile(uniform(f"gaussian/{number}", K * D_IN)).reshape(K, D_IN)
+        self.frequencies, self.offsets = sigma * drawn, uniform(f"offsets/{number}", K)
+
+    def __call__(self, rows: np.ndarray) -> np.ndarray:
+        angles = 2.0 * np.pi * (rows @ self.frequencies.T + self.offsets)
+        return np.concatenate([np.cos(angles), np.sin(angles)], axis=1) / np.sqrt(K)
+
+    def inverted(self, rows: np.ndarray, others: np.ndarray) -> np.ndarray:
+        """Return what the lattice decoder recovers from codes of rows, of float32 precision."""
+        cos, sin = np.split(self(rows).astype(np.float32).astype(np.float64), 2, axis=1)
+        phases = np.arctan2(sin, cos) / (2.0 * np.pi) - self.offsets
+        prior = data_prior(others)
+        plan = plan_matrix(self.frequencies, prior=prior, noise=noise_turns("float32"))
+        return plan.solve(phases).candidates[:, 0]
+
+
+def biohash(number: int):
+    """Return signs of projections on directions that are orthonormal in groups: a baseline."""
+    n_groups = -(-K // D_IN)
+    normal = normal_quantile(uniform(f"biohash/{number}", n_groups * D_IN * D_IN))
+    groups = [np.linalg.qr(group)[0] for group in normal.reshape(n_groups, D_IN, D_IN)]
+    directions = np.concatenate(groups, axis=1)[:, :K]
+    return lambda rows: np.where(rows @ directions > 0.0, 1.0, -1.0)
 
 
 def features_of(X: np.ndarray, y: np.ndarray):
@@ -87,7 +125,7 @@ def chosen_sigma(X, y, bits, basis):
     found = []
     for learn, score in (halves, halves[::-1]):
         Z = features_of(X[learn], y[learn])(X[score])
-        schemes = (keyed_scheme(D_IN, 2 * K, s, basis=basis, bits=bits) for s in SCALES)
+        schemes = (keyed_scheme(s, basis, bits) for s in SCALES)
         found.append([same_key_rates(scheme, Z, y[score]) for scheme in schemes])
     rates = np.mean(found, axis=0)  # of both halves under each key
     means = rates.mean(axis=1)
@@ -95,6 +133,17 @@ def chosen_sigma(X, y, bits, basis):
     allowed = means[best] + rates[best].std(ddof=1) / np.sqrt(KEYS)
     sigma = SCALES[np.flatnonzero(means <= allowed)[-1]]
     return sigma, dict(zip(SCALES, means.round(4).tolist(), strict=True))
+
+
+def gaussian_with_its_key(scheme, X, y, others) -> None:
+    """Print what the lattice decoder, which takes any matrix, makes of Gaussian features."""
+    same = y[:, None] == y
+    first, second = (scheme(number).inverted(X, others) for number in (0, 1))
+    stolen = _evaluate.closeness(first, second)
+    linked = linkability(stolen[same], stolen[~same])
+    print(f"gaussian     unlinkability    D_sys, both keys stolen        {linked:.4g}")
+    for what, e in _evaluate._irreversibility(first, X, others, same).items():
+        print(f"gaussian     irreversibility  {what:30} {e.value:.4g} {e.low:.4g} {e.high:.4g}")
 
 
 def main() -> None:
@@ -117,18 +166,21 @@ def main() -> None:
     data = (project(X[scored]), y[scored])
     rest = {"others": project(X[others]), "y_others": y[others]}
     schemes = {
-        "unprotected": unprotected,
-        "keyed": keyed_scheme(D_IN, 2 * K, sigma, basis=given.basis, bits=given.bits),
-        "gaussian": gaussian_features(D_IN, 2 * K, sigma),
-        "biohash": biohash(D_IN, K),
+        "unprotected": lambda _: np.asarray,
+        "keyed": keyed_scheme(sigma, given.basis, given.bits),
+        "gaussian": lambda number: GaussianFeatures(sigma, number),
+        "biohash": biohash,
     }
     for name, scheme in schemes.items():
-        found = evaluate(scheme, *data, **rest, attacks=not given.no_attacks)
+        attacks = not given.no_attacks and name != "gaussian"
+        found = evaluate(scheme, *data, **rest, attacks=attacks)
         for prop, numbers in found.as_json().items():
             for what, e in numbers.items():
                 print(
                     f"{name:12} {prop:16} {what:30} {e['value']:.4g} {e['low']:.4g} {e['high']:.4g}"
                 )
+    if not given.no_attacks:
+        gaussian_with_its_key(schemes["gaussian"], *data, rest["others"])
 
 
 if __name__ == "__main__":

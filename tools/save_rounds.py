@@ -1,7 +1,7 @@
 """Writers and readers at the same time, signals, full disks and foreign files, for every saver.
 
     python tools/save_rounds.py                           # 200 rounds, a few minutes
-    python tools/save_rounds.py --rounds 3 --only index
+    python tools/save_rounds.py --rounds 3 --only items
 
 A round has two writers and two readers in processes of their own; every load has to give one whole
 version, and at the end nothing but the last one may be there. Prints one line for each saver and
@@ -14,7 +14,6 @@ import contextlib
 import multiprocessing
 import os
 import random
-import re
 import resource
 import signal
 import subprocess
@@ -28,9 +27,10 @@ from typing import Any
 import click
 from savers import SAVERS, Saver
 
+from primal.errors import DataError
+
 _SAVES = 4
 _VERSIONS = 5
-_LEFTOVER = re.compile(r"\.primal-[0-9a-f]{32}\.part|[a-z]+-[0-9a-f]{32}\.npy")
 
 
 @click.command()
@@ -132,15 +132,13 @@ def after_signals(saver: Saver, folder: Path, rounds: int) -> tuple[list[str], s
             problems.append(f"ended with {code} by {ending.name}")
         problems += _failure(saver, place)
         left = _left(saver, place)
-        if ending != signal.SIGKILL:
+        if ending == signal.SIGINT:
             problems += [f"{ending.name}: {one}" for one in left]
         elif left:
             n_left += 1
-            names = {path.name for path in place.rglob("*")}
-            saver.write(place, 1)  # harmless: saving and loading still work
+            saver.write(place, 1)  # which removes the part of the one that was killed
             problems += _failure(saver, place)
-            now = {path.name for path in place.rglob("*")}
-            problems += [f"{one} is left" for one in names & now if not _is_known(one)]
+            problems += [f"{path.name} is left" for path in place.rglob("*.part")]
     return problems, f"{rounds} endings, {n_left} kills left a part"
 
 
@@ -207,11 +205,6 @@ def _left(saver: Saver, folder: Path) -> list[str]:
     return [] if len(files) == saver.n_files else [f"left behind among {files}"]
 
 
-def _is_known(name: str) -> bool:
-    known = ("memory.json", "index.json", "codes.npy", "codes.json", "decoder", f"{'0' * 64}.npy")
-    return name in known or _LEFTOVER.fullmatch(name) is not None
-
-
 def _contents(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
@@ -253,7 +246,7 @@ def _save_once(saver: Saver, folder: Path, kind: str, free: int) -> int:
         resource.setrlimit(resource.RLIMIT_FSIZE, (free, free))
     try:
         saver.write(folder, 1)
-    except OSError:
+    except (OSError, DataError):
         return 3
     return 3 if saver.name == "decoder cache" else 0  # which says nothing where it cannot write
 

@@ -23,7 +23,6 @@ from primal import hdc
 from primal.cli._codebook import write as write_codebook
 from primal.codebooks import codebook
 from primal.decoding import _cache
-from primal.search import Index
 
 __all__ = ["SAVERS", "Saver"]
 
@@ -41,15 +40,15 @@ class Saver:
 
 @cache
 def _items(version: int) -> hdc.ItemMemory:
-    return hdc.ItemMemory(_SPACE.integers("item"), range(version, version + 200))
+    return hdc.ItemMemory(_SPACE.numbers("item"), range(version, version + 200))
 
 
 def _write_items(folder: Path, version: int) -> None:
-    _items(version).save(folder)
+    _items(version).save(folder / "memory")
 
 
 def _read_items(folder: Path) -> int:
-    found = hdc.ItemMemory.load(folder)
+    found = hdc.ItemMemory.load(folder / "memory")
     version = found.items[0]
     assert found.items == _items(version).items
     assert (found.codes == _items(version).codes).all()
@@ -58,45 +57,14 @@ def _read_items(folder: Path) -> int:
 
 def _write_pairs(folder: Path, version: int) -> None:
     memory = hdc.KeyValueMemory(_SPACE)
-    memory.n_pairs, memory.state = version, np.full((512, 512), version, dtype=np.float32)
-    memory.save(folder)
+    memory.n_pairs, memory._state = version, np.full((512, 512), version, dtype=np.float32)
+    memory.save(folder / "memory")
 
 
 def _read_pairs(folder: Path) -> int:
-    found = hdc.KeyValueMemory.load(folder)
+    found = hdc.KeyValueMemory.load(folder / "memory")
     assert (found.state == found.n_pairs).all()
     return found.n_pairs
-
-
-def _write_sequence(folder: Path, version: int) -> None:
-    memory = hdc.SequenceMemory(_SPACE.integers("position"), _items(version))
-    memory.extend(_items(version).items[:20]).save(folder)
-
-
-def _read_sequence(folder: Path) -> int:
-    found = hdc.SequenceMemory.load(folder)
-    version = found.items.items[0]
-    expected = hdc.SequenceMemory(_SPACE.integers("position"), _items(version))
-    assert np.array_equal(found.state, expected.extend(_items(version).items[:20]).state)
-    return version
-
-
-@cache
-def _index(version: int) -> Index:
-    x = np.random.default_rng(version).normal(size=(2000 + version, 3))
-    return Index.from_vectors(x, primal.DynamicPrime(3, 256, 0.2, basis="auto"))
-
-
-def _write_index(folder: Path, version: int) -> None:
-    _index(version).save(folder)
-
-
-def _read_index(folder: Path) -> int:
-    found = Index.load(folder, verify=True)
-    version = len(found) - 2000
-    for one, other in zip(found._rows.parts, _index(version)._rows.parts, strict=True):
-        assert np.array_equal(one, other)
-    return version
 
 
 @cache
@@ -140,10 +108,8 @@ def _read_reduction(folder: Path) -> int:
 
 
 SAVERS = (
-    Saver("items", _write_items, _read_items, 3),
-    Saver("key-value", _write_pairs, _read_pairs, 2),
-    Saver("sequence", _write_sequence, _read_sequence, 3),
-    Saver("index", _write_index, _read_index, 2),
+    Saver("items", _write_items, _read_items, 1),
+    Saver("key-value", _write_pairs, _read_pairs, 1),
     Saver("codebook.npy", _write_codes, _read_codes, 1),
     Saver("codebook.json", _write_certificate, _read_certificate, 1),
     Saver("decoder cache", _write_reduction, _read_reduction, 1),

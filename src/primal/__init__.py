@@ -2,7 +2,7 @@
 
 Importing this package loads NumPy and nothing heavier. The rooms, ``primal.torch``,
 ``primal.sklearn``, ``primal.hdc`` and the like, are attributes that are imported on first use,
-and so is what comes from ``primal.codebooks``.
+and so is ``codebook``.
 """
 
 import importlib as _importlib
@@ -11,14 +11,14 @@ import pkgutil as _pkgutil
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from primal._specs import from_spec
-from primal.bases import Basis, equal_bandwidth
+from primal.bases import Basis
 from primal.decoding import Box, Gaussian, Integers, decode_exact
 from primal.errors import NumericalWarning, PrimalError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime, choose_sigma
 from primal.turns import increments, primes
 
 if _TYPE_CHECKING:
-    from primal.codebooks import bounds, capacity, codebook, predict_coherence
+    from primal.codebooks import bounds, codebook
 
 __all__ = [
     "Basis",
@@ -31,28 +31,24 @@ __all__ = [
     "PrimalError",
     "StaticPrime",
     "bounds",
-    "capacity",
     "choose_sigma",
     "codebook",
     "decode_exact",
-    "equal_bandwidth",
     "from_spec",
     "increments",
-    "predict_coherence",
     "primes",
 ]
 
-__version__ = "0.2.0"
+__version__ = "0.1.0"
 
-_FROM_CODEBOOKS = ("capacity", "codebook", "predict_coherence")
 # Rooms that need an optional package; the others work with NumPy alone.
-_NEEDED = {"pipeline": "pyarrow", "sklearn": "sklearn", "torch": "torch"}
+_NEEDED = {"sklearn": "sklearn", "torch": "torch"}
 
 
 def __getattr__(name: str) -> object:
-    """Import a room, or a name of ``primal.codebooks``, on first use."""
-    if name in _FROM_CODEBOOKS:
-        found = getattr(_importlib.import_module("primal.codebooks"), name)
+    """Import a room, or ``codebook``, on first use."""
+    if name == "codebook":
+        found = _importlib.import_module("primal.codebooks").codebook
         globals()[name] = found
         return found
     is_room = name.isidentifier() and not name.startswith("_")

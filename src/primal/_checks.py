@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
+from primal._hash import is_date, is_missing
 from primal._memory import new_array
 from primal._parallel import over_rows
 from primal.errors import DataError, MemoryLimitError, ParameterError, PrimalError
@@ -64,6 +65,8 @@ def whole_number(name: str, value: object, *, least: int = 0, most: int | None =
     """Return `value` as an int from `least` to `most`; booleans and 3.0 are rejected."""
     if isinstance(value, (bool, np.bool_)):
         raise ParameterError(f"{name} must be a whole number, got {value!r}.")
+    if isinstance(value, np.ndarray):
+        reject_masked(name, value)
     try:
         number = operator.index(value)  # type: ignore[arg-type]
     except TypeError:
@@ -117,6 +120,13 @@ def file_path(name: str, value: object) -> Path:
     """Return `value` as a path; only strings and paths are."""
     if not isinstance(value, (str, os.PathLike)) or not str(value) or "\0" in str(value):
         raise ParameterError(f"{name} must be a path, got {value!r}.")
+    try:
+        os.fsencode(value)
+    except ValueError:
+        raise ParameterError(
+            f"{name} must be a path that this system can name, got {value!r}: use characters that "
+            "have UTF-8 text."
+        ) from None
     return Path(value)
 
 
@@ -124,6 +134,8 @@ def positive_scale(name: str, value: object) -> float:
     """Return `value` as a positive, finite float."""
     if isinstance(value, (bool, np.bool_, str, bytes)):
         raise ParameterError(f"{name} must be a number, got {value!r}.")
+    if isinstance(value, np.ndarray):
+        reject_masked(name, value)
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError, OverflowError, RuntimeError):
@@ -138,6 +150,8 @@ def positive_scale(name: str, value: object) -> float:
 def real_number(name: str, value: object, *, above: float, below: float) -> float:
     """Return `value` as a float strictly between two limits."""
     number = math.nan
+    if isinstance(value, np.ndarray):
+        reject_masked(name, value)
     if not isinstance(value, (bool, np.bool_, str, bytes)):
         with suppress(TypeError, ValueError, OverflowError, RuntimeError):
             number = float(value)  # type: ignore[arg-type]
@@ -151,7 +165,7 @@ def real_number(name: str, value: object, *, above: float, below: float) -> floa
 def fixed_point(name: str, value: object, *dtypes: type, ndim: int | None = None) -> np.ndarray:
     """Return `value` if it is an array of turns in one of these unsigned types."""
     if type(value) is not np.ndarray:
-        _reject_masked(name, value)
+        reject_masked(name, value)
     if (
         not isinstance(value, (np.ndarray, np.generic))
         or value.dtype not in dtypes
@@ -166,6 +180,7 @@ def fixed_point(name: str, value: object, *dtypes: type, ndim: int | None = None
 
 def scales(sigma: object, n_frequencies: int) -> float | tuple[float, ...]:
     """Return sigma as one float, or as one float per frequency, each from 1e-100 to 1e100."""
+    reject_masked("sigma", sigma)
     if isinstance(sigma, np.ndarray) and sigma.ndim == 0:
         sigma = sigma.item()
     elif hasattr(sigma, "__array__"):  # also of other libraries
@@ -201,12 +216,27 @@ def real_array(name: str, value: object, *, last: int | None = None) -> np.ndarr
     return sized_array(name, value, last=last)[0]
 
 
+def wave_array(name: str, value: object, **options: Any) -> np.ndarray:
+    """Return cosines and sines as an array of floats, checked as by `real_array`.
+
+    Integers and booleans are waves that something has rounded: their phases are wrong, or belong to
+    another scale.
+    """
+    array = real_array(name, value, **options)
+    if array.dtype.kind != "f":
+        raise DataError(
+            f"{name} must contain cosines and sines as floats, got {array.dtype}: convert them to "
+            "float32, and undo the scale that made integers of them."
+        )
+    return array
+
+
 def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[np.ndarray, float]:
     """Return what `real_array` does, and the largest size of a number in it (0.0 for none)."""
     if type(value) is np.ndarray:
         array = value
     else:
-        _reject_masked(name, value)
+        reject_masked(name, value)
         with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
             array = np.asarray(value)
     if array.dtype.kind not in "fiub":
@@ -265,24 +295,47 @@ def real_matrix(name: str, value: object) -> np.ndarray:
 def reject_lost_values(name: str, value: object, *, as_floats: bool = True) -> None:
     """Raise DataError for what a conversion to an array would lose without a word.
 
-    That is masked values, and, if it becomes one of floats, integers beyond 2**53: in an array,
-    in a list, or in a column of a table whose other columns are floats.
+    That is masked values, and, if it becomes one of floats, integers beyond 2**53, dates and
+    durations: in an array, in a list, or in a column of a table whose other columns are floats.
     """
-    _reject_masked(name, value)
+    reject_masked(name, value)
     if not as_floats:
         return
     if isinstance(value, (list, tuple)):
         value = np.asarray(value, dtype=object)
     columns = getattr(value, "columns", None)
-    for part in (value,) if columns is None else (np.asarray(value[c]) for c in columns):  # type: ignore[not-subscriptable]
-        if isinstance(part, np.ndarray) and part.size and part.dtype.kind in "iuO":
+    parts = [(name, value)]
+    if columns is not None:
+        parts = [(f"column {c!r} of {name}", np.asarray(value[c])) for c in columns]  # type: ignore[not-subscriptable]
+    for said, part in parts:
+        if isinstance(part, np.ndarray) and part.size and part.dtype.kind in "iuOmM":
+            if part.ndim and part.dtype.kind in "OmM":
+                reject_objects(said, part)
             by_size = part.ravel() if part.dtype == object else (part.max(), part.min())
-            _reject_large_integers(name, by_size)
+            _reject_large_integers(said, by_size)
+
+
+def reject_objects(name: str, array: np.ndarray, *, dates: bool = False) -> None:
+    """Raise DataError for values that stand for none, and for dates and durations unless allowed.
+
+    NumPy takes dates for integers of some unit, and errors about missing values of pandas do not
+    name their row.
+    """
+    for place, item in enumerate(array.ravel()):
+        if not isinstance(item, float) and is_missing(item):
+            index = np.unravel_index(place, array.shape)
+            where = f"row {index[0]}" if array.ndim == 1 else _place(index)
+            raise DataError(f"{name} contains {item} at {where}: remove or fill such values first.")
+        if not dates and is_date(item):
+            raise DataError(
+                f"{name} contains dates or durations, such as {item!r}: count them in a unit, for "
+                "instance days."
+            )
 
 
 def positions(value: object, name: str = "positions") -> np.ndarray:
     """Return integer positions as an array of a NumPy integer type, not copied if it is one."""
-    _reject_masked(name, value)
+    reject_masked(name, value)
     if isinstance(value, np.ndarray) and value.dtype.kind in "iu":
         array = value
     else:
@@ -346,8 +399,11 @@ def _reject_large_integers(name: str, values: Iterable[object]) -> None:
             )
 
 
-def _reject_masked(name: str, value: object) -> None:
-    """Raise DataError for a masked array, or a list of them, if any of its values is missing."""
+def reject_masked(name: str, value: object) -> None:
+    """Raise DataError for a masked array, or a list of them, if any of its values is missing.
+
+    Whatever converts a value to an array or a number would take what is under the mask.
+    """
     masked = sys.modules.get("numpy.ma")  # before it is imported there are no masked arrays
     if masked is None or type(value) is np.ndarray:
         return
@@ -357,7 +413,7 @@ def _reject_masked(name: str, value: object) -> None:
             first = np.unravel_index(np.argmax(mask), mask.shape)
             raise DataError(
                 f"{name} is masked: {np.count_nonzero(mask)} of {mask.size} values are missing, "
-                f"the first at {_place(first)}: remove or fill them before encoding."
+                f"the first at {_place(first)}: remove or fill them first."
             )
 
 

@@ -1,30 +1,28 @@
-"""Optional packages: which extra brings each, and the one sentence said when it is missing."""
+"""Optional packages: what installs each, and the error where it is missing."""
 
 import importlib
 from typing import Any
 
 from primal.errors import MissingPackageError
 
-_DISTRIBUTION = "primal-features"
-# By the name that is imported: the name people know, and the extra.
+# By the name that is imported: the name people know, the extra of pyproject.toml, and what pip
+# installs. The packages of an extra by their own names: that works in a checkout, for an installed
+# copy, and whether or not an index has this package.
 _PACKAGES = {
-    "gpytorch": ("GPyTorch", "gp"),
-    "matplotlib": ("matplotlib", "plot"),
-    "numba": ("Numba", "fast"),
-    "opendp": ("OpenDP", "privacy"),
-    "onnx": ("ONNX", "onnx"),
-    "pyarrow": ("pyarrow", "data"),
-    "ray": ("Ray", "ray"),
-    "scipy": ("SciPy", "codebooks"),
-    "skl2onnx": ("skl2onnx", "onnx"),
-    "sklearn": ("scikit-learn", "sklearn"),
-    "torch": ("PyTorch", "torch"),
+    "gpytorch": ("GPyTorch", "gp", "gpytorch botorch"),
+    "matplotlib": ("matplotlib", "plot", "matplotlib"),
+    "numba": ("Numba", "fast", "numba threadpoolctl"),
+    "opendp": ("OpenDP", "privacy", "opendp"),
+    "onnx": ("ONNX", "onnx", "onnx onnxruntime"),
+    "scipy": ("SciPy", "codebooks", "scipy"),
+    "sklearn": ("scikit-learn", "sklearn", "scikit-learn"),
+    "torch": ("PyTorch", "torch", "torch"),
 }
 
 
 def install_hint(package: str) -> str:
     """Return the command that installs an optional package, given by its import name."""
-    return f"pip install '{_DISTRIBUTION}[{_PACKAGES[package][1]}]'"
+    return f"pip install {_PACKAGES[package][2]}"
 
 
 def require(module: str, what: str) -> Any:

@@ -1,5 +1,6 @@
 """A hash of names and numbers that is the same in every process and on every machine."""
 
+import datetime
 import hashlib
 import math
 import numbers
@@ -38,6 +39,12 @@ def is_missing(value: object) -> bool:
     return value is None or (kind.__name__ in _MISSING and kind.__module__.startswith("pandas."))
 
 
+def is_date(value: object) -> bool:
+    """Whether a value is a date, a time or a duration, of Python, NumPy or pandas."""
+    dates = (datetime.date, datetime.time, datetime.timedelta, np.datetime64, np.timedelta64)
+    return isinstance(value, dates) or type(value).__name__ == "Period"
+
+
 def array_values(array: np.ndarray) -> list:
     """Return the entries of an array of one axis as Python's own, but for dates and durations."""
     # Of some units, nanoseconds among them, tolist makes whole numbers.
@@ -54,7 +61,10 @@ def _text(value: object) -> bytes:
         return b"n"
     # To NumPy a timedelta64 is an integer.
     if isinstance(value, (numbers.Integral, np.bool_)) and not isinstance(value, np.timedelta64):
-        return b"i%d" % int(value)
+        try:
+            return b"i%d" % int(value)
+        except ValueError as error:  # of thousands of digits
+            raise DataError(f"an integer is too long to be a name: {error}.") from None
     if isinstance(value, (float, np.floating)):
         number = float(value)
         return b"i%d" % int(number) if number.is_integer() else b"f" + number.hex().encode()

@@ -15,6 +15,7 @@ from itertools import pairwise
 from typing import Any
 
 from primal._forks import at_fork, fork_safe_lock
+from primal.errors import EngineError
 
 _pool: ThreadPoolExecutor | None = None
 _PIECES_PER_THREAD = 8
@@ -23,7 +24,12 @@ _PIECES_PER_THREAD = 8
 def n_threads() -> int:
     """Return the number of threads: PRIMAL_THREADS, or the processors this process may use."""
     asked = os.environ.get("PRIMAL_THREADS", "")
-    if asked.isdecimal() and int(asked) > 0:
+    if asked:
+        if not asked.isdecimal() or int(asked) == 0:
+            raise EngineError(
+                f"PRIMAL_THREADS must be a whole number of at least 1, got {asked!r}: correct or "
+                "remove the environment variable."
+            )
         return int(asked)
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))

@@ -13,7 +13,7 @@ from typing import Any, Self
 import numpy as np
 
 from primal._checks import raised_as
-from primal.errors import SpecError
+from primal.errors import MemoryLimitError, MissingPackageError, SpecError
 
 # Where the class of every type lives. A room is imported when one of its specs is read.
 _ROOMS = {
@@ -23,9 +23,8 @@ _ROOMS = {
     "KernelPrime": "maps",
     "StaticPrime": "maps",
     "Codebook": "codebooks",
-    "Index": "search",
-    **dict.fromkeys(("Circular", "Integers", "Levels", "Reals", "Symbols", "Thermometer"), "hdc"),
-    **dict.fromkeys(("ItemMemory", "KeyValueMemory", "SequenceMemory", "Space"), "hdc"),
+    **dict.fromkeys(("Circular", "Levels", "Numbers", "Reals", "Symbols"), "hdc"),
+    **dict.fromkeys(("ItemMemory", "KeyValueMemory", "Space"), "hdc"),
     "VectorMemory": "hdc",
     **dict.fromkeys(("SensorMap", "SensorModel"), "edge"),
     **dict.fromkeys(("PrimeFeatures", "PrimeHasher", "PrimePositions"), "sklearn"),
@@ -38,7 +37,7 @@ def from_spec(spec: Mapping[str, object]) -> Any:
     Parameters
     ----------
     spec : mapping
-        The `spec` of a map, codebook, space, vocabulary, memory, index or estimator, for instance
+        The `spec` of a map, codebook, space, vocabulary, memory or estimator, for instance
         read back from JSON. Anything wrong in it is a SpecError.
 
     Returns
@@ -72,7 +71,8 @@ def from_spec(spec: Mapping[str, object]) -> Any:
         )
     room = importlib.import_module(f"primal.{_ROOMS[kind]}")
     fields = {name: value for name, value in spec.items() if name not in ("type", "version")}
-    with raised_as(SpecError, f"the spec of a {kind} is wrong"):
+    keep = (SpecError, MemoryLimitError, MissingPackageError)
+    with raised_as(SpecError, f"the spec of a {kind} is wrong", keep=keep):
         return getattr(room, kind)._from_spec(fields)
 
 

@@ -68,23 +68,6 @@ def test_spec_and_certificate_as_json_file(tmp_path):
     assert from_spec(report["spec"]).certificate.coherence == report["certificate"]["coherence"]
 
 
-def test_codes_as_parquet(tmp_path):
-    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow writes .parquet")
-    out = tmp_path / "codes.parquet"
-    assert run(5000, 16, "--kind", "static", "--out", out).exit_code == 0
-    table = parquet.read_table(out)
-    codes = np.array(table["code"].to_pylist(), dtype=np.float32)
-    assert np.array_equal(codes, codebook(5000, 16, kind="static")[:])
-
-
-def test_parquet_without_pyarrow_says_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    result = run(100, 16, "--out", tmp_path / "codes.parquet")
-    assert isinstance(result.exception, primal.PrimalError)
-    assert "pip install 'primal-features[data]'" in str(result.exception)
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_unknown_ending_is_refused_before_the_work(tmp_path):
     result = run(100, 16, "--out", tmp_path / "codes.txt")
     assert isinstance(result.exception, primal.errors.ParameterError)
@@ -144,4 +127,4 @@ def test_pictures_without_matplotlib_say_what_to_install(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     result = run(20, 16, "--plot", tmp_path / "one.png")
     assert isinstance(result.exception, primal.PrimalError)
-    assert "primal-features[plot]" in str(result.exception)
+    assert "pip install matplotlib" in str(result.exception)

@@ -4,12 +4,11 @@ import math
 from statistics import NormalDist
 
 import mpmath
-import numpy as np
 import pytest
 
 import primal
-from primal.codebooks import bounds, capacity, lag_cosines, predict_coherence
-from primal.codebooks._predict import log_direction_tail, log_mean_cosine_tail, tilted
+from primal.codebooks import bounds, lag_cosines, predict_coherence
+from primal.codebooks._predict import _log_tilted_tail, log_direction_tail, tilted
 from primal.codebooks.bounds import jacobi
 
 
@@ -151,22 +150,6 @@ def test_tail_is_the_share_of_large_similarities():
         assert (g < -x).mean() == pytest.approx(tail, rel=0.03)
 
 
-def test_capacity_is_the_inverse_of_the_median():
-    for model in ("toeplitz", "gaussian"):
-        N = capacity(256, 0.25, model=model)
-        assert predict_coherence(round(N), 256, model=model) == pytest.approx(0.25, abs=1e-4)
-    assert math.log10(capacity(1024, 0.2)) == pytest.approx(9.7, abs=0.05)
-    assert math.log10(capacity(1024, 0.2, model="gaussian")) == pytest.approx(5.1, abs=0.05)
-    assert capacity(4096, 0.9) == math.inf
-
-
-def test_tails_next_to_one_fall_with_their_power():
-    # k cosines of phases near 0 are within e of 1 with a chance of about e**(k / 2).
-    for D in (2, 64):
-        sizes = [math.log10(capacity(D, 1.0 - 10.0**-n)) for n in (6, 9, 12)]
-        assert np.diff(sizes) == pytest.approx(3 * D / 4, abs=5e-3)
-
-
 def test_as_many_codes_as_no_float_counts():
     log_target = math.log(math.log(2.0) / 2.0) - 400 * math.log(10.0)
     found = predict_coherence(10**400, 10_000)
@@ -174,6 +157,13 @@ def test_as_many_codes_as_no_float_counts():
     found = predict_coherence(10**400, 10_000, model="gaussian")
     log_target = math.log(2.0 * math.log(2.0)) - 800 * math.log(10.0)
     assert log_direction_tail(10_000, found) == pytest.approx(log_target, rel=1e-12)
+
+
+def log_mean_cosine_tail(k, x):
+    """Return ln P((1/k) sum of cos(2 pi U_m) > x), 0 < x < 1, by the tilt whose mean is x."""
+    gap = 1.0 - x
+    high = 4.0 * x / (gap * (1.0 + x)) + 1e-12
+    return _log_tilted_tail(k, bounds.bisect(lambda s: gap - tilted(s).gap, 0.0, high))
 
 
 @pytest.mark.parametrize(("model", "n_draws"), [("toeplitz", 999), ("gaussian", 499_500)])
@@ -187,8 +177,6 @@ def test_similarities_of_many_dimensions_are_normal(model, n_draws):
 def test_bad_predictions_are_refused():
     with pytest.raises(primal.errors.ParameterError, match=r"quantile .* got 1\.5"):
         predict_coherence(1000, 64, 1.5)
-    with pytest.raises(primal.errors.ParameterError, match=r"coherence .* got 0\.0"):
-        capacity(64, 0.0)
     with pytest.raises(primal.errors.ParameterError, match="use 62 or 64"):
         predict_coherence(1000, 63)
     with pytest.raises(primal.errors.ParameterError, match="N must be at least 2, got 1"):

@@ -13,6 +13,7 @@ from primal.codebooks._auto import candidates
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import cyclotomic_target
 from primal.codebooks._numbers import ShadowError, shadow_primes
+from primal.codebooks._phase_codes import Static
 from primal.codebooks._shadow import Shadow, shipped_design, shipped_lines
 from primal.errors import MemoryLimitError, ParameterError
 
@@ -253,6 +254,15 @@ def test_auto_for_phasors_and_for_growth():
     assert growing.growable
     assert growing.certificate.coherence <= codebook(1000, 64, kind="static").certificate.coherence
     assert codebook(10**6, 64, growable=True).kind == "static"
+
+
+def test_auto_reads_no_codes_where_there_is_nothing_to_compare(monkeypatch):
+    monkeypatch.setattr(Static, "_evidence", lambda codes: pytest.fail("compared all codes"))
+    for options in ({}, {"growable": True}):
+        cb = codebook(10**9, 64, **options)
+        assert cb.kind == "static"
+        assert cb[5].shape == (64,)
+        assert cb.reason.startswith("static is the only one of the kinds")
 
 
 def test_auto_always_answers():

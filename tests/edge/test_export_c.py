@@ -15,15 +15,16 @@ from edge_targets import HOSTS, digest_program, digests, stream_program
 import primal
 from primal._selftest import GOLDEN
 from primal.cli import cli
-from primal.edge import HeaderReport, SensorMap, SensorModel, export_c
-from primal.edge._header import sample_rows
-from primal.errors import ParameterError
+from primal.edge import SensorMap, export_c
+from primal.edge._header import golden_digests
+from primal.errors import DataError, ParameterError
 
 ROWS = 200
+_STRICT = ("-Wall", "-Wextra", "-Wconversion", "-Werror")
 OPTIONS = [
-    ("-std=c99", "-O0", "-Wall", "-Wextra", "-Wpedantic", "-Werror"),
-    ("-std=gnu99", "-O3", "-mfma", "-Wall", "-Wextra", "-Werror"),
-    ("-std=gnu++17", "-Os", "-mfma", "-Wall", "-Wextra", "-Werror"),
+    (*_STRICT, "-std=c99", "-O0", "-Wpedantic"),
+    (*_STRICT, "-std=gnu99", "-O3", "-mfma"),
+    (*_STRICT, "-std=gnu++17", "-Os", "-mfma"),
 ]
 
 
@@ -40,7 +41,7 @@ def host(request):
     return request.param
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options[:2]))
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: " ".join(options[4:6]))
 def test_every_output_has_the_bits_of_python(host, headers, options):
     if " fma" not in Path("/proc/cpuinfo").read_text():
         options = tuple(option for option in options if option != "-mfma")
@@ -89,52 +90,6 @@ def test_integer_waves_at_every_phase(host, tmp_path):
     np.testing.assert_array_equal(bits[:, None], sensor.encode_bits(n))
 
 
-@pytest.mark.parametrize("name", ["odd", "weighted"])
-def test_prototypes_learned_by_a_header_are_those_of_python(host, tmp_path, name):
-    sensor, n_classes = cases()[name], 3
-    export_c(sensor, tmp_path / "learner.h", name="learner", learn=n_classes)
-    rows = sample_rows(sensor, range(300))
-    labels = rows[:, 0].astype(np.int64) % n_classes
-    program = host.build(
-        tmp_path,
-        """
-#include "learner.h"
-int main(void)
-{
-    static int32_t sums[LEARNER_N_SCORES * LEARNER_N_FEATURES];
-    static int16_t weights[LEARNER_N_SCORES * LEARNER_N_FEATURES];
-    learner_input x[LEARNER_N_INPUTS];
-    uint32_t row, label;
-    for (row = 0; row < 300 && edge_read(x, sizeof x) == sizeof x; row++) {
-        edge_read(&label, 4);
-        learner_learn(sums, x, label);
-    }
-    learner_settle(sums, weights);
-    edge_write(weights, sizeof weights);
-    while (edge_read(x, sizeof x) == sizeof x) {
-        label = learner_recall(weights, x);
-        edge_write(&label, 4);
-    }
-    return 0;
-}
-""",
-        "-std=c99",
-        "-O2",
-    )
-    data = b"".join(
-        row.tobytes() + np.uint32(label).tobytes() for row, label in zip(rows, labels, strict=True)
-    )
-    queries = sample_rows(sensor, range(1000, 1100))
-    out = host.run(program, data + queries.tobytes())
-    z = sensor.encode_q15(rows).astype(np.int64)
-    sums = np.stack([z[labels == c].sum(axis=0) for c in range(n_classes)])
-    model = SensorModel.from_sums(sensor, sums)
-    weights = np.frombuffer(out[: model.weights.nbytes], dtype="<i2").reshape(-1, n_classes)
-    np.testing.assert_array_equal(weights.T, model.weights)
-    guesses = np.frombuffer(out[model.weights.nbytes :], dtype="<u4")
-    np.testing.assert_array_equal(guesses, model.predict(queries))
-
-
 @pytest.mark.parametrize("option", ["-ffast-math", "-mfpmath=387"])
 def test_compilers_that_change_bits_are_refused(headers, tmp_path, option):
     HOSTS[0].require()
@@ -154,7 +109,6 @@ def test_the_report_counts_tables_memory_and_code(tmp_path, monkeypatch):
     HOSTS[0].require()
     model = cases()["model"]
     report = export_c(model, tmp_path / "m.h", name="m")
-    assert isinstance(report, HeaderReport)
     # 16-bit increments, offsets, weights and biases.
     assert report.table_bytes == 48 * 20 * 2 + 48 * 4 + 96 * 5 * 2 + 5 * 4
     assert report.ram_bytes == 5 * 4
@@ -182,9 +136,13 @@ def test_the_report_counts_tables_memory_and_code(tmp_path, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        ({"name": "Primal"}, "small letters"),
-        ({"name": "a-b"}, "small letters"),
-        ({"learn": -1}, "learn"),
+        ({"name": "Primal"}, "lowercase letter"),
+        ({"name": "a-b"}, "lowercase letter"),
+        ({"name": "int main"}, "lowercase letter"),
+        ({"name": "a\n"}, "lowercase letter"),
+        ({"name": "a" * 32}, "up to 30"),
+        ({"name": ""}, "lowercase letter"),
+        ({"name": b"a"}, "lowercase letter"),
         ({"scale": 2.0}, "scale"),
         ({"path": 3}, "path"),
     ],
@@ -203,9 +161,39 @@ def test_frequencies_that_no_word_holds_are_refused(tmp_path, basis, sigma):
         export_c(SensorMap(m, 1.0, kind="q15"), tmp_path / "x.h")
 
 
-def test_a_model_is_not_learned_anew(tmp_path):
-    with pytest.raises(ParameterError, match=r"model\.sensor"):
-        export_c(cases()["model"], tmp_path / "x.h", learn=3)
+@pytest.mark.parametrize("name", ["int", "main", "uint32", "linux", "a" * 31, "x__", "primal"])
+def test_names_of_headers(name, host, tmp_path):
+    export_c(cases()["model"], tmp_path / f"{name}.h", name=name)
+    found = digests(host, tmp_path, [name], 2, *_STRICT, "-std=gnu99")
+    assert found == [[0, *golden_digests(cases()["model"], range(2))]]
+
+
+@pytest.mark.parametrize("place", ["new/x.h", "/dev/null/x.h", "n" * 300])
+def test_a_place_that_cannot_be_written(place, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"cannot be written \(.*\): choose a folder that exists"):
+        export_c(cases()["odd"], place)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ['a"b.h', "new\nline.h", "%s $x.h", "back\\slash.h", "\u00e9.h"])
+def test_code_of_headers_with_any_name_is_measured(name, host, tmp_path):
+    sizes = [
+        export_c(cases()["odd"], tmp_path / path).code_bytes(host.compiler)
+        for path in (name, "a.h")
+    ]
+    assert sizes[0] == sizes[1] > 0
+
+
+def test_the_first_comment_is_whole(headers):
+    for name, source in cases().items():
+        text = (headers / f"{name}.h").read_text()
+        comment, rest = text.split(" */\n", 1)
+        assert rest.startswith(f"#ifndef {name.upper()}_HEADER")
+        assert max(map(len, comment.splitlines())) <= 100
+        assert " ".join(comment.split()) == (
+            f"/* {source!r} Written by primal.edge.export_c: bit-identical to Python."
+        )
 
 
 def test_a_compiler_that_is_no_command_is_named_before_a_header_is_written(tmp_path):

@@ -1,6 +1,7 @@
 """From fitted estimators to headers: scalers, read-outs, labels, specs and the command."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -8,8 +9,9 @@ from click.testing import CliRunner
 from edge_targets import HOSTS
 
 import primal
+from primal import hdc
 from primal.cli import cli
-from primal.edge import SensorMap, SensorModel, as_sensor, export_c
+from primal.edge import SensorMap, SensorModel, as_sensor, export_c, to_js, to_onnx
 from primal.errors import ParameterError, SpecError
 
 pytest.importorskip("sklearn")
@@ -160,13 +162,67 @@ def test_read_outs_without_an_intercept(digits):
     assert (sensor.predict(x_test.astype(int)) == model.predict(x_test)).mean() >= 0.998
 
 
-@pytest.mark.parametrize("label", ["**//", "*\\\n/"])
-def test_labels_do_not_end_their_comment(label, tmp_path):
-    HOSTS[0].require()
+HOSTILE = {
+    "end of a comment": "*/ int broken; /*",
+    "end after replacing": "**//",
+    "spliced end": "*\\\n/",
+    "trigraph": "*??/\n/",
+    "quotes": "a\"b'c`",
+    "lines": "a\r\nb\x0b\x0c\x85\u2028",
+    "control": "\x00\x1b[31m\x7f",
+    "keyword": "int",
+    "empty": "",
+    "long": "x" * 100_000,
+    "unicode": "\u00e9\u4e2d\U0001f600",
+    "direction": "\u202eabc\u2066",
+    "format": "%s%n{0}\\",
+    "markup": "</script><!--",
+    "comma": "a, b",
+    "no text": "\ud800",
+}
+
+
+@pytest.mark.parametrize("label", HOSTILE.values(), ids=HOSTILE)
+@pytest.mark.parametrize("compiler", HOSTS, ids=lambda target: target.name)
+def test_labels_are_text_in_a_comment(label, compiler, tmp_path):
+    compiler.require()
     sensor = SensorMap(primal.DynamicPrime(2, 8), 0.01)
-    model = SensorModel(sensor, np.ones((2, 8)), labels=[label, "b"])
+    model = SensorModel(sensor, np.eye(2, 8), labels=[label, "b"])
     export_c(model, tmp_path / "m.h")
-    HOSTS[0].build(tmp_path, '#include "m.h"\nint main(void) { return 0; }')
+    program = (
+        '#define PRIMAL_SELFTEST\n#include "m.h"\nint main(void) { return primal_selftest(); }\n'
+    )
+    options = ("-std=c99", "-Wall", "-Wextra", "-Wconversion", "-Wpedantic", "-Werror")
+    assert compiler.run(compiler.build(tmp_path, program, *options)) == b""
+    (labels,) = re.findall(r"/\* labels: (.*) \*/", (tmp_path / "m.h").read_text(encoding="utf-8"))
+    if label in ("a, b", "", HOSTILE["unicode"], HOSTILE["keyword"]):
+        assert labels == f"{label!r}, 'b'"
+
+
+@pytest.mark.parametrize("label", HOSTILE.values(), ids=HOSTILE)
+def test_labels_come_back_from_specs_and_files(label, tmp_path):
+    x = np.linspace(-1, 1, 40).reshape(20, 2)
+    y = np.array([label, "b"], dtype=object)[np.arange(20) % 2]
+    fitted = PrimeRidgeClassifier(8).fit(x, y)
+    fitted.save(tmp_path / "m")
+    assert PrimeRidgeClassifier.load(tmp_path / "m").classes_.tolist() == fitted.classes_.tolist()
+    model = as_sensor(fitted, scale=0.01)
+    again = primal.from_spec(json.loads(json.dumps(model.spec)))
+    assert again.labels.tolist() == model.labels.tolist() == fitted.classes_.tolist()
+
+
+@pytest.mark.parametrize("columns", [["*/", 'a"\n'], ["\u202e", "x" * 10_000]])
+def test_names_of_columns_are_in_no_export(columns, tmp_path):
+    pandas = pytest.importorskip("pandas")
+    x = np.linspace(-1, 1, 40).reshape(20, 2)
+    frame = pandas.DataFrame(x, columns=columns)
+    plain, named = (PrimeRidgeClassifier(8).fit(X, x[:, 0] > 0) for X in (x, frame))
+    for fitted, path in ((plain, "a.h"), (named, "b.h")):
+        export_c(fitted, tmp_path / path)
+    assert (tmp_path / "a.h").read_text() == (tmp_path / "b.h").read_text()
+    assert to_js(plain.features_.map_) == to_js(named.features_.map_)
+    pytest.importorskip("onnx")
+    assert to_onnx(plain) == to_onnx(named)
 
 
 def test_a_scale_of_zero_is_refused_before_it_divides(digits):
@@ -196,6 +252,54 @@ def test_specs_of_models_and_the_command(digits, tmp_path, monkeypatch):
     assert "B of code (cc -Os)" in done.output
     export_c(model, "b.h", name="digits")
     assert (tmp_path / "a.h").read_text() == (tmp_path / "b.h").read_text()
+
+
+@pytest.mark.parametrize("kind", [PrimeRidgeClassifier, PrimeCentroidClassifier, PrimeFeatures])
+def test_the_command_takes_files_of_estimators(kind, digits, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    fitted = kind(32, gamma=0.001).fit(digits[0], digits[2])
+    fitted.save("digits.safetensors")
+    words = ["export", "c", "digits.safetensors", "a.h", "--inputs", "uint8"]
+    done = CliRunner().invoke(cli, words)
+    assert done.exit_code == 0, done.output
+    export_c(fitted, "b.h", inputs="uint8")
+    assert (tmp_path / "a.h").read_text() == (tmp_path / "b.h").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ("memory", "contains a KeyValueMemory: pass a file of a fitted PrimeFeatures"),
+        ("damaged", "is damaged, its digest has changed"),
+        (None, "m cannot be read: No such file or directory"),
+        (b"", "is not JSON"),
+        (b"{}", "does not know specs of type None"),
+        (b"[1]", "must hold a JSON object, got list"),
+        (bytes(100), "is not JSON"),
+        (json.dumps(primal.Basis("hadamard", 2, 4).spec).encode(), "a Basis cannot be exported"),
+    ],
+)
+def test_the_command_says_which_files_it_takes(content, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    memory = hdc.KeyValueMemory(hdc.Space(8))
+    if isinstance(content, bytes):
+        (tmp_path / "m").write_bytes(content)
+    elif content:
+        memory.save("m")
+    if content == "damaged":
+        (tmp_path / "m").write_bytes((tmp_path / "m").read_bytes()[:-1] + b"1")
+    found = CliRunner().invoke(cli, ["export", "c", "m", "a.h"])
+    assert isinstance(found.exception, primal.PrimalError)
+    assert message in str(found.exception)
+    assert not (tmp_path / "a.h").exists()
+
+
+def test_the_command_needs_a_folder_for_the_header(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "m.json").write_text(json.dumps(primal.StaticPrime(8).spec))
+    found = CliRunner().invoke(cli, ["export", "c", "m.json", "new/a.h"])
+    assert "new/a.h cannot be written (No such file or directory)" in str(found.exception)
+    assert not (tmp_path / "new").exists()
 
 
 def test_the_command_folds_units_in(tmp_path, monkeypatch):

@@ -9,7 +9,7 @@ import pytest
 
 from primal import DynamicPrime, KernelPrime, StaticPrime
 from primal._selftest import known_answers
-from primal.edge import register_skl2onnx, to_onnx
+from primal.edge import to_onnx
 from primal.errors import ConditioningWarning, ParameterError
 
 ort = pytest.importorskip("onnxruntime")
@@ -154,6 +154,33 @@ def test_labels_of_the_digits_are_scikit_learns(digits, fitted, level):
         np.testing.assert_array_equal(found["label"].astype(str), model.predict(x).astype(str))
 
 
+LABELS = {
+    "texts": ["", 'a"b\n\x00', "*/ \u202e", "\u4e2d\U0001f600", "x" * 100_000],
+    "int8": np.arange(-2, 3, dtype=np.int8),
+    "float16": np.arange(5, dtype=np.float16),
+    "uint64": np.arange(5, dtype=np.uint64) + 2**63,
+    "other byte order": np.arange(5, dtype=">i4"),
+}
+
+
+@pytest.mark.parametrize("labels", LABELS.values(), ids=LABELS)
+def test_labels_of_every_type_come_back(labels, digits):
+    from primal.sklearn import PrimeRidgeClassifier
+
+    x, y = digits
+    model = PrimeRidgeClassifier(32).fit(x, np.asarray(labels)[y % 5])
+    found = run(model, x)["label"]
+    np.testing.assert_array_equal(found, model.predict(x))
+
+
+def test_a_label_without_text_is_refused(digits):
+    from primal.sklearn import PrimeRidgeClassifier
+
+    model = PrimeRidgeClassifier(32).fit(digits[0], np.array(["a", "\ud800"])[digits[1] % 2])
+    with pytest.raises(ParameterError, match="a label has no UTF-8 text, which ONNX needs"):
+        to_onnx(model)
+
+
 @pytest.mark.parametrize("level", LEVELS)
 def test_features_of_few_columns_have_factors(digits, level):
     from sklearn.linear_model import LogisticRegression
@@ -167,71 +194,6 @@ def test_features_of_few_columns_have_factors(digits, level):
     assert model[1].method_ == "lattice"
     found = run(model, x, level, inputs="float64")
     np.testing.assert_array_equal(found["label"], model.predict(x))
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_skl2onnx_converts_our_estimators(digits, fitted, level):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    register_skl2onnx()
-    x, _ = digits
-    for model in fitted:
-        found = run_proto(skl2onnx.to_onnx(model, x[:1], options={"zipmap": False}), x, level)
-        np.testing.assert_array_equal(found["label"].astype(str), labels_of(model, x))
-    features = fitted[-1][1]
-    proto = skl2onnx.to_onnx(features, x[:1])
-    assert [output.name for output in proto.graph.output] == ["z"]
-    same_bits(run_proto(proto, x, level)["z"], features.map_.encode(x))
-
-
-def labels_of(model, x):
-    """Return the labels as text; skl2onnx has whole numbers for False and True."""
-    labels = model.predict(x)
-    return (labels.astype(int) if labels.dtype == bool else labels).astype(str)
-
-
-@pytest.mark.parametrize("level", LEVELS)
-def test_skl2onnx_converts_pipelines_with_steps_of_others(digits, level):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    from sklearn.decomposition import PCA
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-
-    from primal.sklearn import PrimeFeatures, PrimeRidgeClassifier, PrimeRidgeRegressor
-
-    register_skl2onnx()
-    register_skl2onnx()  # changes nothing
-    x, y = digits
-    logistic = make_pipeline(StandardScaler(), PrimeFeatures(128), LogisticRegression()).fit(x, y)
-    proto = skl2onnx.to_onnx(logistic, x[:1], options={"zipmap": False})
-    found = run_proto(proto, x, level)
-    np.testing.assert_array_equal(found["label"], logistic.predict(x))
-    assert np.abs(found["probabilities"] - logistic.predict_proba(x)).max() < 1e-4
-    # Two features: quadrature, with a factor for each frequency; labels are floats.
-    plane = make_pipeline(PCA(2), StandardScaler(), PrimeFeatures(64), PrimeRidgeClassifier(64))
-    plane.fit(x, y.astype(float))
-    assert plane[2].method_ == "lattice"
-    found = run_proto(skl2onnx.to_onnx(plane, x[:1]), x, level)
-    assert found["scores"].dtype == np.float32
-    # Its PCA sums in float32 in another order than scikit-learn.
-    assert (found["label"] == plane.predict(x)).mean() > 0.995
-    regressor = PrimeRidgeRegressor(64).fit(x, y)
-    wide = x.astype(np.float64)
-    found = run_proto(skl2onnx.to_onnx(regressor, wide[:1]), wide, level)["scores"]
-    right = run(regressor, wide, level, inputs="float64")["scores"]
-    np.testing.assert_array_equal(found, right)
-
-
-def test_skl2onnx_needs_opset_18(digits):
-    skl2onnx = pytest.importorskip("skl2onnx")
-    from primal.sklearn import PrimeFeatures
-
-    register_skl2onnx()
-    features = PrimeFeatures(8).fit(digits[0])
-    with pytest.raises(ParameterError, match="target_opset=18"):
-        skl2onnx.to_onnx(features, digits[0][:1], target_opset=17)
-    proto = skl2onnx.to_onnx(features, digits[0][:1], target_opset=18)
-    same_bits(run_proto(proto, digits[0])["z"], features.map_.encode(digits[0]))
 
 
 def test_scores_are_within_the_bound(digits):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from primal.edge import waves_q15
+from primal.edge._q15 import waves_q15
 from primal.errors import DataError
 
 # The middle of every phase that the 19 bits of a rest tell apart, and its edges.

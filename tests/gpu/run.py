@@ -75,7 +75,7 @@ class CudaTriton(CudaEager, HadamardKernels):
 
     def test_tiles_do_not_matter(self):
         """Same bits from several tilings, with short lists of open phases and with none."""
-        from primal.torch._eager import Finish
+        from primal.torch._eager import Request
         from primal.torch._kernel_exact import write_exact
         from primal.torch._kernel_parts import Tile
 
@@ -84,7 +84,7 @@ class CudaTriton(CudaEager, HadamardKernels):
             x = sample_points(300, 20)
             expected = bits(m.encode(x))
             table = pt.functional.frequency_table(m.basis)
-            finish = Finish(0, 1.0, False, torch.float32)
+            finish = Request(0, 1.0, False, torch.float32)
             points = self.tensor(x)
             for tile in (Tile(16, 16, 16, 2, 1), Tile(64, 32, 16, 4, 2), Tile(32, 128, 16, 8, 3)):
                 for capacity in (1, 64):

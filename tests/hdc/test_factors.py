@@ -15,7 +15,7 @@ from primal import hdc
 
 def vocabularies(n_factors, n_positions, k):
     space = hdc.Space(2 * k, roles=tuple("abcdefgh"[:n_factors]))
-    return [space.integers(role, n_positions=n_positions) for role in space.roles]
+    return [space.numbers(role, n_positions=n_positions) for role in space.roles]
 
 
 def products(domains, n, seed=0):
@@ -47,7 +47,7 @@ def test_256_bits_are_enough(n_factors, n_positions, k, bits):
     found = hdc.factorize(product, domains, noise=noise)
     assert np.array_equal(found.indices, chosen)
     assert (found.status == "unique").all()
-    assert not found.beyond_capacity
+    assert not found.overloaded
     # A phase off by up to half a step has the mean cosine sin(h) / h.
     half = math.pi / 2**bits
     assert found.confidence.mean() == pytest.approx(math.sin(half) / half, abs=0.005)
@@ -80,20 +80,20 @@ def test_unique_is_what_an_exhaustive_search_finds():
     noisy = codes * hdc.Codes((noise * 2.0**32).astype(np.int64).astype(np.uint32))
     every = np.array(list(itertools.product(range(12), repeat=2)))
     all_codes = hdc.bind([d.encode(every[:, f]) for f, d in enumerate(domains)])
-    nearest = every[hdc.similarity_matrix(noisy, all_codes).argmax(axis=1)]
+    nearest = every[hdc.similarity(noisy[:, None], all_codes).argmax(axis=1)]
     found = hdc.factorize(noisy, domains, noise=0.1)
     assert not np.array_equal(nearest, chosen)  # some are beyond any decoder
     unique = found.status == "unique"
     assert np.array_equal(found.indices[unique], chosen[unique])
     likeliest = found.indices[found.status != "failed"] == nearest[found.status != "failed"]
     assert likeliest.all(axis=1).mean() > 0.95
-    assert found.beyond_capacity
+    assert found.overloaded
 
 
 def test_names_are_found_by_their_positions():
     space = hdc.Space(128, roles=("colour", "shape", "number"))
     colours, shapes = (space.symbols(role, n_positions=2**20) for role in ("colour", "shape"))
-    numbers = space.integers("number", n_positions=1000)
+    numbers = space.numbers("number", n_positions=1000)
     names = {int(colours.positions(name)): name for name in ("red", "green", "blue")}
     scene = colours.encode("blue") * shapes.encode("cube") * numbers.encode(7)
     found = hdc.factorize(scene, [colours, shapes, numbers])
@@ -110,7 +110,7 @@ def test_what_is_no_product_fails():
     assert (found.status == "failed").all()
     assert (found.indices == -1).all()
     assert (found.confidence == 0.0).all()
-    outside = hdc.bind([hdc.Integers(d.space, d.role).encode(1000) for d in domains])
+    outside = hdc.bind([hdc.Numbers(d.space, d.role).encode(1000) for d in domains])
     assert hdc.factorize(outside, domains).status == "failed"
 
 
@@ -119,9 +119,9 @@ def test_positions_of_names_and_specs():
     free, few = space.symbols(), space.symbols(n_positions=1000)
     names = ["a", "b", 3]
     assert np.array_equal(few.positions(names), free.positions(names) % 1000)
-    assert (few.encode(names) == space.integers().encode(few.positions(names))).all()
+    assert (few.encode(names) == space.numbers().encode(few.positions(names))).all()
     assert (few.grow(128).n_positions, few.encode("a").shape) == (1000, (32,))
-    for vocabulary in (few, space.integers(n_positions=7), free):
+    for vocabulary in (few, space.numbers(n_positions=7), free):
         assert primal.from_spec(json.loads(json.dumps(vocabulary.spec))) == vocabulary
     assert "n_positions" not in free.spec  # files of earlier versions stay what they were
 
@@ -133,7 +133,7 @@ def test_positions_of_names_and_specs():
         (lambda d, c: hdc.factorize(c, [d[0], d[1].encode([1, 2])]), "two or more"),
         (lambda d, c: hdc.factorize(c, [d[0], d[0]]), "different roles"),
         (lambda d, c: hdc.factorize(c, [d[0], d[1].grow(64)]), "of 2 spaces"),
-        (lambda d, c: hdc.factorize(c, [d[0], d[0].space.integers("b")]), "n_positions="),
+        (lambda d, c: hdc.factorize(c, [d[0], d[0].space.numbers("b")]), "n_positions="),
         (lambda d, c: hdc.factorize(c, [d[0].grow(64), d[1].grow(64)]), "k = 32"),
         (lambda d, c: hdc.factorize(c, d, noise=0.0), "noise must be"),
         (lambda d, c: hdc.factorize(c.turns, d), r"hdc\.Codes\(turns\)"),
@@ -158,6 +158,6 @@ def test_products_of_several_combinations_are_ambiguous():
     assert found.status == "ambiguous"
     # Of one role, factors trade places; and 3 + 11 is 4 + 10.
     assert hdc.factorize(days[3] * days[11], [days, days]).status == "ambiguous"
-    numbers = space.integers("day").encode(range(20))
+    numbers = space.numbers("day").encode(range(20))
     assert hdc.factorize(numbers[3] * numbers[11], [numbers, numbers]).status == "ambiguous"
     assert hdc.factorize(scene, [days, places, names]).status == "unique"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import reduce
 
 import numpy as np
 import pytest
@@ -18,7 +17,7 @@ class TestStructures:
 
     def nearest(self, vector, role="value"):
         symbols = self.space.symbols(role)
-        return hdc.ItemMemory(symbols, self.words).cleanup(vector).items[0]
+        return hdc.ItemMemory(symbols, self.words).cleanup(vector).items
 
     def test_sets(self):
         members = hdc.bundle(self.space.symbols("value").encode(["red", "cat"]))
@@ -32,11 +31,11 @@ class TestStructures:
         outer = hdc.encode_record(
             {"pet": "dog", "house": hdc.permute(inner), "weight": reals.encode([2.5])}, keys, values
         )
-        assert self.nearest(hdc.unbind(outer, keys.encode("pet"))) == "dog"
-        house = hdc.permute(hdc.unbind(outer, keys.encode("house")), -1)
-        assert self.nearest(hdc.unbind(house, keys.encode("colour"))) == "blue"
+        assert self.nearest(outer / keys.encode("pet")) == "dog"
+        house = hdc.permute(outer / keys.encode("house"), -1)
+        assert self.nearest(house / keys.encode("colour")) == "blue"
         weights = np.linspace(0, 5, 51)[:, None]
-        answers = hdc.similarity(hdc.unbind(outer, keys.encode("weight")), reals.encode(weights))
+        answers = hdc.similarity(outer / keys.encode("weight"), reals.encode(weights))
         assert abs(weights[answers.argmax()] - 2.5) <= 0.2
 
     def test_mixed_records_come_back(self):
@@ -44,12 +43,12 @@ class TestStructures:
         vocabularies = {
             "pet": names,
             "tame": names,
-            "legs": self.space.integers("position"),
+            "legs": self.space.numbers("position"),
             "weight": self.space.reals("position", gamma=1.0),
             "place": self.space.reals("position", 2, gamma=1.0),
             "age": self.space.levels("position", low=0, high=20, n=21),
             "hour": self.space.circular("relation", period=24),
-            "heat": self.space.thermometer("relation", low=-10, high=40, n=51),
+            "heat": self.space.levels("relation", low=-10, high=40, n=51),
         }
         given = {
             "pet": "dog",
@@ -76,7 +75,7 @@ class TestStructures:
         off = {"weight": 0.5, "place": 0.5, "age": 2, "hour": 2, "heat": 3}
         for field, value in given.items():
             memory = hdc.ItemMemory(vocabularies[field], choices[field])
-            [found] = memory.cleanup(record / keys.encode(field)).items
+            found = memory.cleanup(record / keys.encode(field)).items
             if field in off:
                 assert np.abs(np.subtract(found, value)).max() <= off[field]
             else:
@@ -97,9 +96,7 @@ class TestStructures:
     def test_sequences(self, kind):
         values = self.space.symbols("value")
         positions = (
-            self.space.integers("position")
-            if kind == "integers"
-            else self.space.symbols("position")
+            self.space.numbers("position") if kind == "integers" else self.space.symbols("position")
         )
         given = "position" if kind == "role" else positions
         trace = hdc.encode_sequence(self.words, given, values, start=5)
@@ -136,28 +133,10 @@ class TestStructures:
         roles = [self.space.symbols(role) for role in ("key", "relation", "value")]
         graph = hdc.encode_graph([("cat", "sees", "dog"), ("dog", "eats", "two")], *roles)
         question = hdc.bind(roles[0].encode("cat"), roles[1].encode("sees"))
-        assert self.nearest(hdc.unbind(graph, question)) == "dog"
+        assert self.nearest(graph / question) == "dog"
         back = hdc.bind(roles[0].encode("dog"), roles[1].encode("sees"))
-        answers = hdc.similarity(hdc.unbind(graph, back), roles[2].encode(self.words))
+        answers = hdc.similarity(graph / back, roles[2].encode(self.words))
         assert np.abs(answers).max() < 0.2
-
-    @pytest.mark.parametrize("kind", ["role", "symbols", "integers"])
-    def test_trees(self, kind):
-        values = self.space.symbols("value")
-        branches = (
-            self.space.integers("position")
-            if kind == "integers"
-            else self.space.symbols("position")
-        )
-        tree = (("red", "green"), "blue", ("one", ("two", "three")))
-        code = hdc.encode_tree(tree, "position" if kind == "role" else branches, values)
-        for path, leaf in (
-            ((0, 0), "red"),
-            ((0, 1), "green"),
-            ((1,), "blue"),
-            ((2, 1, 1), "three"),
-        ):
-            assert self.nearest(hdc.unbind(code, hdc.path_code(path, branches))) == leaf
 
 
 def two(D=8):
@@ -185,27 +164,25 @@ def three():
             lambda: hdc.encode_record({"x": two()[1].encode(["y", "z"])}, *two()),
             r"one code, got shape \(2, 4\)",
         ),
-        (lambda: hdc.encode_record({"x": hdc.identity(5)}, *two()), "4 phases with 5"),
+        (
+            lambda: hdc.encode_record({"x": hdc.Space(10).symbols().encode("y")}, *two()),
+            "4 phases with 5",
+        ),
         (lambda: hdc.encode_sequence("ab", "a", "b"), "expected a vocabulary"),
         (lambda: hdc.encode_sequence(5, "b", two()[0]), "items must be a sequence"),
         (lambda: hdc.encode_sequence("ab", *two()[::-1], start=0.5), "start must be a whole"),
         (
-            lambda: hdc.encode_sequence("ab", hdc.Space(8).integers(), hdc.Space(8).symbols()),
+            lambda: hdc.encode_sequence("ab", hdc.Space(8).numbers(), hdc.Space(8).symbols()),
             "different roles",
         ),
         (lambda: hdc.encode_sequence("ab", "b", two()[1]), "different roles"),
         (lambda: hdc.encode_sequence("ab", "z", two()[1]), "one of 'a', 'b', got 'z'"),
-        (lambda: hdc.encode_sequence("ab", 3, two()[1]), "role, Symbols or Integers, got int"),
+        (lambda: hdc.encode_sequence("ab", 3, two()[1]), "role, Symbols or Numbers, got int"),
         (lambda: hdc.encode_sequence(3, "a", two()[1]), "items must be a sequence"),
         (
             lambda: hdc.encode_sequence("ab", "a", two()[1], start=2**63 - 1),
             "start must be at most",
         ),
-        (lambda: hdc.encode_tree((), *two()), "path"),
-        (lambda: hdc.encode_tree(reduce(lambda t, _: (t,), range(5000), "a"), *two()), "too deep"),
-        (lambda: hdc.path_code("ab", two()[0]), "whole number"),
-        (lambda: hdc.path_code((0, -1), two()[0]), "at least 0"),
-        (lambda: hdc.path_code((0, 1), "a"), "Symbols or Integers"),
         (lambda: hdc.encode_graph([], *three()), "triples"),
         (lambda: hdc.encode_graph([("a", "b")], *three()), "triples"),
         (lambda: hdc.encode_graph([("a", "b", "c"), ("a", "b")], *three()), "triples"),

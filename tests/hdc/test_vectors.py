@@ -9,7 +9,8 @@ import pytest
 
 import primal
 from primal import hdc
-from primal.hdc import _items
+from primal._files import read_object, write_object
+from primal._specs import make_spec
 
 
 def stored(memory, n, seed=0):
@@ -92,15 +93,11 @@ def test_one_key_and_none():
 
 
 @pytest.mark.parametrize("mapped", [False, True])
-def test_files(tmp_path, monkeypatch, mapped):
-    if mapped:
-        monkeypatch.setattr(_items, "_LARGEST_READ", 0)
+def test_files(tmp_path, mapped):
     memory = hdc.VectorMemory(2, 128, pairs_per_matrix=8)
-    memory.save(tmp_path / "empty")
-    assert len(hdc.VectorMemory.load(tmp_path / "empty")) == 0
     keys, x = stored(memory, 12)
     memory.save(tmp_path / "memory")
-    again = hdc.VectorMemory.load(tmp_path / "memory")
+    again = hdc.VectorMemory.load(tmp_path / "memory", mapped=mapped)
     assert (len(again), again.n_matrices, again.map) == (12, 2, memory.map)
     assert np.array_equal(again.retrieve(keys).x, memory.retrieve(keys).x)
     more, y = stored(again, 6, seed=1)  # fills the second matrix and begins a third
@@ -111,10 +108,10 @@ def test_files(tmp_path, monkeypatch, mapped):
 def test_a_file_keeps_the_scale_that_it_was_made_with(tmp_path, monkeypatch):
     memory = hdc.VectorMemory(2, 256, pairs_per_matrix=8)
     keys, x = stored(memory, 8)
-    memory.save(tmp_path)
+    memory.save(tmp_path / "memory")
     # As if a later version chose another scale.
     monkeypatch.setattr("primal.hdc._vectors._LEAST_NOISE_TURNS", 0.08)
-    again = hdc.VectorMemory.load(tmp_path)
+    again = hdc.VectorMemory.load(tmp_path / "memory")
     assert again.map == memory.map != hdc.VectorMemory(2, 256, pairs_per_matrix=8).map
     assert_retrieved(again, keys, x)
 
@@ -133,11 +130,11 @@ def test_a_file_keeps_the_scale_that_it_was_made_with(tmp_path, monkeypatch):
 def test_damaged_files_are_refused(tmp_path, damage):
     memory = hdc.VectorMemory(2, 128, pairs_per_matrix=8)
     stored(memory, 12)
-    memory.save(tmp_path)
-    path = tmp_path / "memory.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | damage))
+    memory.save(tmp_path / "memory")
+    fields, arrays = read_object(tmp_path / "memory", "VectorMemory")
+    write_object(tmp_path / "memory", make_spec("VectorMemory", **fields | damage), arrays)
     with pytest.raises(primal.errors.DataError):
-        hdc.VectorMemory.load(tmp_path)
+        hdc.VectorMemory.load(tmp_path / "memory")
 
 
 def test_a_spec_makes_an_empty_memory():

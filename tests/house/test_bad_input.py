@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import primal
-from primal import Basis, DynamicPrime, PrimalError, StaticPrime, equal_bandwidth
+from primal import Basis, DynamicPrime, KernelPrime, PrimalError, StaticPrime
+from primal.bases import equal_bandwidth
 from primal.errors import DataError, MemoryLimitError, NotInvertibleError, ParameterError, SpecError
 
 m = DynamicPrime(2, 4)
@@ -144,7 +145,7 @@ BAD_CALLS = {
     "x text": (lambda: m.encode([["a", "b"]]), DataError, ["x", "real numbers", "'a'"]),
     "x bytes": (lambda: m.encode(b"ab"), DataError, ["x", "real numbers", "b'ab'"]),
     "x none": (lambda: m.encode(None), DataError, ["x", "real numbers", "None"]),
-    "x objects": (lambda: m.encode([[1, None]]), DataError, ["x", "real numbers", "object"]),
+    "x objects": (lambda: m.encode([[1, None]]), DataError, ["x contains None at row 0, column 1"]),
     "x ragged": (lambda: m.encode([[1, 2], [3]]), DataError, ["x", "rectangular"]),
     "x complex": (lambda: m.encode([[1j, 2]]), DataError, ["x", "real numbers", "complex128"]),
     "x dates": (
@@ -200,6 +201,24 @@ BAD_CALLS = {
     ),
     "x largest float": (lambda: m.turns([[1.7e308, 0]]), DataError, ["row 0", "1.7e+308"]),
     "z nan": (lambda: m.decode([1, 0, nan, 0]), DataError, ["z", "nan", "column 2"]),
+    **{
+        f"z of {dtype} for {name}": (
+            lambda decode=decode, dtype=dtype: decode(np.ones((2, 4), dtype)),
+            DataError,
+            ["z must contain cosines and sines as floats", f"got {dtype}"],
+        )
+        for name, decode in {
+            "DynamicPrime": m.decode,
+            "KernelPrime": KernelPrime(2, 4).decode,
+            "StaticPrime": lambda z: s.decode(z, n=5),
+        }.items()
+        for dtype in ("int8", "bool", "int64", "uint8")
+    },
+    "waves of a plan of int8": (
+        lambda: m.decode_plan(prior=primal.Box(1.0)).decode(np.ones((2, 4), np.int8)),
+        DataError,
+        ["z must contain cosines and sines as floats", "got int8"],
+    ),
     "z too narrow": (lambda: m.decode(np.zeros((5, 3))), DataError, ["z", "4 values", "(5, 3)"]),
     "flag as array": (
         lambda: s.decode(np.ones(4), n=5, return_similarity=np.array([True, False])),
@@ -314,6 +333,21 @@ BAD_CALLS = {
         ["type", "'ChaoticPrime'", "StaticPrime"],
     ),
     "spec without type": (lambda: primal.from_spec(without("type")), SpecError, ["type None"]),
+    "spec of a wrong start": (
+        lambda: primal.from_spec(s.spec | {"start": -1}),
+        SpecError,
+        ["start must be at least 0", "-1"],
+    ),
+    "spec of a wrong kernel": (
+        lambda: primal.from_spec(KernelPrime(2, 4).spec | {"gamma": "wide"}),
+        SpecError,
+        ["gamma must be a number"],
+    ),
+    "method as an array": (
+        lambda: KernelPrime(2, 4, method=np.array(["auto", "lattice"])),
+        ParameterError,
+        ["method must be one of", "auto"],
+    ),
     "spec of a list": (lambda: primal.from_spec([1]), SpecError, ["mapping", "list"]),
     "spec of a string": (
         lambda: primal.from_spec('{"map": "dynamic"}'),
@@ -323,8 +357,8 @@ BAD_CALLS = {
     "spec of none": (lambda: primal.from_spec(None), SpecError, ["mapping", "NoneType"]),
     "spec with a bad value": (
         lambda: primal.from_spec(spec | {"D": 5}),
-        ParameterError,
-        ["even", "5"],
+        SpecError,
+        ["spec of a DynamicPrime is wrong", "even", "5", "use 4 or 6"],
     ),
     "spec with an unhashable type": (
         lambda: primal.from_spec(spec | {"type": []}),

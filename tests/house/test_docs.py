@@ -34,7 +34,7 @@ _DENIAL = re.compile(r"\b(no|not|nothing|neither|nor)\b", re.IGNORECASE)
 # Names, not claims: the room, its files, its command and its extra; the guarantee of noisy sums.
 _NAMES = re.compile(
     r"primal[./ ]privacy[\w./]*|[\w/]*_privacy[\w./]*|\bprivacy\.(?:md|py)|\[[\w,]*privacy[\w,]*\]"
-    r"|[`\"']+privacy[`\"']+|tools/privacy\w*|tests/privacy/|uses-privacy|pipeline  privacy"
+    r"|[`\"']+privacy[`\"']+|tools/privacy\w*|tests/privacy/|uses-privacy|edge privacy"
     r"|@privacy\b|(?m:^privacy$)|\bprivacy (?:import|as) |def privacy\b"
     r"|differential(?:ly)?[- ]priva(?:cy|te)"
 )
@@ -66,7 +66,7 @@ def _only_examples(text: str) -> str:
 
 def _missing(examples: str) -> str | None:
     """Return a package that examples need and that is not installed."""
-    packages = ("torch", "torchhd", "gpytorch", "sklearn", "pyarrow", "matplotlib", "scipy")
+    packages = ("torch", "torchhd", "gpytorch", "sklearn", "matplotlib", "scipy")
     for package in (*packages, "opendp", "onnx", "onnxruntime"):
         needed = re.search(
             rf"\b(?:import|from) .*\b{package}\b|\bprimal\.{package}\b|\bto_{package}\b", examples
@@ -213,7 +213,7 @@ def test_a_claim_of_security_is_noticed(claim: str) -> None:
         "The room `primal.privacy` has attacks.",
         "Sums have (epsilon, delta)-differential privacy.",
         "Templates are two-factor and renewable, not irreversible.",
-        "`pip install 'primal-features[privacy]'` brings OpenDP.",
+        "`pip install opendp` brings what `primal.privacy` needs.",
     ],
 )
 def test_names_and_denials_are_no_claims(name: str) -> None:

@@ -8,7 +8,7 @@ from tool_modules import tool_module
 
 import primal
 
-for _package in ("numpydoc", "sklearn", "torch", "gpytorch", "pyarrow", "torchhd", "onnx"):
+for _package in ("numpydoc", "sklearn", "torch", "gpytorch", "torchhd", "onnx"):
     if importlib.util.find_spec(_package) is None:
         pytest.skip("the whole public surface needs every host", allow_module_level=True)
 

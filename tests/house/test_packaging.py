@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import primal
+from primal import cli
 
 ROOT = Path(__file__).parents[2]
 
@@ -61,6 +62,28 @@ def test_every_extra_is_installed_by_the_minimum_target():
     target = makefile[makefile.index("$(MINIMUM)/.installed: ") :]
     installed = re.search(r"--editable '\.\[([\w,]+)\]'", target)[1].split(",")
     assert set(installed) == extras
+
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_extras_that_pages_name_exist(page):
+    text = page.read_text(encoding="utf-8")
+    named = set(chain.from_iterable(e.split(",") for e in re.findall(r"'\.\[([\w,]+)\]'", text)))
+    assert named <= PROJECT["project"]["optional-dependencies"].keys()
+    # The name of the package is on no index yet.
+    assert "primal-features[" not in text
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/quickstart.md"])
+def test_commands_of_the_first_pages_exist_after_their_installation(name):
+    text = (ROOT / name).read_text(encoding="utf-8")
+    named = set(re.findall(r"(?:`|\$ )primal ([a-z]+)", text))
+    assert named
+    assert named <= {*cli._COMMANDS, *cli._STUDIES}
+    if named & set(cli._STUDIES):
+        assert "pip install ./studies" in text
 
 
 def test_the_version_is_the_same_everywhere():

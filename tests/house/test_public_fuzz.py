@@ -12,7 +12,7 @@ import time
 import numpy as np
 import pytest
 
-for _package in ("sklearn", "torch", "gpytorch", "pyarrow", "torchhd", "onnx"):
+for _package in ("sklearn", "torch", "gpytorch", "torchhd", "onnx"):
     pytest.importorskip(_package, reason="the whole public surface needs every host")
 
 import fuzz_recipes as recipes  # noqa: E402
@@ -51,6 +51,54 @@ def test_every_callable_has_arguments_that_it_takes(room):
     for call in recipes.calls(room):
         outcome = surface.attempt(call, recipes.valid_arguments(room, call), {})
         assert outcome.kind == "result", (call.name, outcome)
+
+
+# Options that take arrays or numbers, in addition to required arguments.
+_OPTIONS = {
+    **dict.fromkeys(("gamma", "width", "center", "around"), np.ones(3)),
+    **dict.fromkeys(("sigma", "weights", "frequencies"), np.ones(8)),
+    "sample_weight": np.ones(12),
+    "classes": np.arange(3),
+    "theta": np.ones(3),
+    "beam": 2,
+}
+# Codes are equal to nothing else; only gamma="scale" looks at weights; transformers ignore y.
+_UNREAD = ("Codebook.__eq__(other)", "KernelSum.resolved(weights)")
+_LEARNS = ("Classifier", "Regressor")
+_MASKED_ROOMS = [
+    *("primal.bases", "primal.maps", "primal.turns", "primal.kernels", "primal.codebooks"),
+    *("primal.codebooks.bounds", "primal.sklearn", "primal.torch", "primal.torch.gp"),
+]
+
+
+@pytest.mark.parametrize("room", _MASKED_ROOMS)
+def test_missing_values_are_refused_in_every_argument(room):
+    taken = []
+    for call in recipes.calls(room):
+        if call.name.startswith(("PrimeDictionary", "PrimeNgrams")):
+            continue
+        values = recipes.valid_arguments(room, call)
+        for parameter in call.parameters:
+            masked = masked_twin(values.get(parameter.name, _OPTIONS.get(parameter.name)))
+            if masked is None or parameter.kind is parameter.VAR_POSITIONAL:
+                continue
+            outcome = surface.attempt(call, {**values, parameter.name: masked}, {"x": masked})
+            is_read = parameter.name != "y" or any(kind in call.name for kind in _LEARNS)
+            if outcome.kind == "result" and is_read:
+                taken.append(f"{call.name}({parameter.name})")
+    assert [one for one in taken if one not in _UNREAD] == []
+
+
+def masked_twin(value):
+    """Return numbers as an array whose first one is missing, or None for anything else."""
+    if not isinstance(value, (int, float, list, np.ndarray)) or isinstance(value, bool):
+        return None
+    array = np.asarray(value)
+    if array.dtype.kind not in "iuf" or not array.size:
+        return None
+    mask = np.zeros(array.shape, dtype=bool)
+    mask.flat[0] = True
+    return np.ma.masked_array(array, mask=mask)
 
 
 def test_every_room_has_recipes_or_a_reason():

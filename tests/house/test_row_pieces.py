@@ -1,16 +1,29 @@
 """How rows are dealt out to threads."""
 
+import numpy as np
 import pytest
 
+import primal
 from primal._parallel import n_threads, over_rows
+from primal.errors import EngineError
 
 
-@pytest.mark.parametrize("asked", ["", "0", "two", "-1", "1.5", "\u00b2"])
-def test_a_number_of_threads_that_is_none_is_passed_over(monkeypatch, asked):
+def test_the_number_of_threads_is_that_of_processors_unless_it_is_given(monkeypatch):
     monkeypatch.delenv("PRIMAL_THREADS", raising=False)
     usual = n_threads()
-    monkeypatch.setenv("PRIMAL_THREADS", asked)
+    monkeypatch.setenv("PRIMAL_THREADS", "")
     assert n_threads() == usual
+    monkeypatch.setenv("PRIMAL_THREADS", "3")
+    assert n_threads() == 3
+
+
+@pytest.mark.parametrize("asked", ["0", "two", "-1", "1.5", "\u00b2"])
+def test_a_number_of_threads_that_is_none_is_an_error(monkeypatch, asked):
+    monkeypatch.setenv("PRIMAL_THREADS", asked)
+    with pytest.raises(EngineError, match=rf"PRIMAL_THREADS must be a whole .* got {asked!r}"):
+        n_threads()
+    with pytest.raises(EngineError, match="PRIMAL_THREADS"):
+        primal.KernelPrime(2, 64).encode(np.ones((1 << 17, 2)))
 
 
 @pytest.mark.parametrize("n_rows", [0, 1, 2, 5, 10, 63, 64, 1000, 2000])

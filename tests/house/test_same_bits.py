@@ -1,4 +1,4 @@
-"""The same bits from every door: core, scikit-learn, PyTorch, hdc, pipeline and search."""
+"""The same bits from every door: core, scikit-learn, PyTorch and hdc."""
 
 import numpy as np
 import pytest
@@ -51,34 +51,6 @@ def test_hdc(d, kernel):
     x = points(d)
     codes = hdc.Space(D).reals(d=d, kernel=kernel, gamma=GAMMA).encode(x)
     np.testing.assert_array_equal(codes.turns, core(d, kernel).turns(x))
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-@pytest.mark.parametrize("d", DIMENSIONS)
-def test_pipeline(d, kernel, tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    from primal import pipeline
-
-    x, m = points(d), core(d, kernel)
-    np.save(tmp_path / "x.npy", x)
-    pipeline.encode(tmp_path / "x.npy", tmp_path / "z.parquet", m)
-    column = pa.parquet.read_table(tmp_path / "z.parquet").column("features")
-    stored = np.array(column.to_pylist(), dtype=np.float32)
-    np.testing.assert_array_equal(stored, m.encode(x))
-
-
-def test_weighted_features_in_the_pipeline(tmp_path):
-    pa = pytest.importorskip("pyarrow")
-    from primal import pipeline
-
-    x, m = points(3), primal.KernelPrime(3, D, "rbf", GAMMA, method="lattice")
-    np.save(tmp_path / "x.npy", x)
-    pipeline.encode(tmp_path / "x.npy", tmp_path / "z.parquet", m)
-    column = pa.parquet.read_table(tmp_path / "z.parquet").column("features")
-    stored = np.array(column.to_pylist(), dtype=np.float32)
-    np.testing.assert_array_equal(stored, m.encode(x))
-    with pytest.raises(primal.errors.NotInvertibleError, match="weights"):
-        pipeline.decode(tmp_path / "z.parquet", tmp_path / "x.parquet")
 
 
 @pytest.mark.parametrize("d", DIMENSIONS)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import primal
-from primal import _checks, codebooks, hdc, privacy
+from primal import _checks, codebooks, hdc
 from primal.codebooks import _toeplitz, codebook
 from primal.decoding import Box, decode_exact
 from primal.turns import spaced_increments
@@ -54,9 +54,6 @@ REFUSED = {
     "cosines": lambda: codebooks.lag_cosines(STATIC.increments, 2**40),
     "histogram": lambda: codebooks.toeplitz_statistics(STATIC.increments, 2**60),
     "primes": lambda: primal.primes(2**40),
-    "scores": lambda: privacy.linkability_floor(2**40, 2),
-    "directions": lambda: privacy.biohash(2**20, 8),
-    "Gaussian frequencies": lambda: privacy.gaussian_features(2**20, 2**20, 1.0),
     "space": lambda: hdc.Space(10**9),
     "blocks": lambda: hdc.Space(64, n_blocks=2**60),
     "pairs in a matrix": lambda: hdc.KeyValueMemory(hdc.Space(2**22)),
@@ -72,7 +69,8 @@ def small_machine(monkeypatch):
 @pytest.mark.usefixtures("small_machine")
 @pytest.mark.parametrize("name", REFUSED)
 def test_it_is_refused(name):
-    with pytest.raises((primal.errors.ParameterError, primal.errors.MemoryLimitError)):
+    wrong = primal.errors.SpecError if "spec" in name else primal.errors.ParameterError
+    with pytest.raises((wrong, primal.errors.MemoryLimitError)):
         REFUSED[name]()
 
 

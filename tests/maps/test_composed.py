@@ -40,7 +40,8 @@ def test_features_converge_to_the_kernel_as_predicted(case):
     assert errors[2] < errors[1] < errors[0]
     assert errors[2] < bar
     for m, error in zip(maps, errors, strict=True):
-        assert error <= 1.3 * m.predicted_error + 1e-13
+        assert error / 3.0 <= m.predicted_error + 1e-14
+        assert m.predicted_error <= 3.0 * error
         z = m.encode(X, dtype="float64")
         np.testing.assert_allclose(np.square(z).sum(axis=1), kernel.values(np.zeros(4)), rtol=1e-13)
 

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 import primal
-from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal import _checks
+from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
 from primal.kernels import on
 
 X = np.random.default_rng(1).normal(size=(20, 3))
@@ -43,13 +44,44 @@ def test_a_center_has_phases(gamma, center, said):
     assert primal.KernelPrime(3, 8, gamma=gamma, center=center).center is None
 
 
+@pytest.mark.parametrize("kernel", ["rbf", "laplacian", "matern32", "prime"])
+@pytest.mark.parametrize("d", [1, 3, 8, 20])
+def test_a_smaller_map_is_a_prefix_of_a_larger_one_at_every_size(d, kernel):
+    x = np.random.default_rng(d).normal(size=(5, d))
+    large = primal.KernelPrime(d, 1024, kernel)
+    for D in range(1, 3 * d + 3):
+        small = primal.KernelPrime(d, D, kernel)
+        assert small.form == "pair"
+        shared = small.with_amplitude(large.amplitude).encode(x)
+        np.testing.assert_array_equal(shared, large.encode(x)[:, :D])
+
+
+@pytest.mark.parametrize("call", ["encode", "turns"])
+@pytest.mark.parametrize("gamma", [1.0, [1.0, 2.0, 3.0]])
+def test_every_number_is_looked_at_once(gamma, call, monkeypatch):
+    m, x = primal.KernelPrime(3, 4, gamma=gamma), np.ones((100_000, 3))
+    scans, extremes = [], _checks._extremes
+    monkeypatch.setattr(_checks, "_extremes", lambda a: (scans.append(a), extremes(a))[1])
+    getattr(m, call)(x)
+    assert len(scans) == 1 + (call == "turns" and gamma != 1.0)  # of x, and of x times the scales
+
+
+def test_a_rejected_batch_leaves_the_output_as_it_is():
+    m, out = primal.KernelPrime(2, 4, gamma=[1.0, 2.0]), np.full((3_000_000, 4), 7.0, np.float32)
+    x = np.zeros((len(out), 2))
+    x[-1] = 1e200
+    with pytest.raises(DataError, match=r"^rows \d+ to 2999999 of x, times m\.input_scales: row"):
+        m.encode(x, out=out)
+    assert (out == 7.0).all()
+
+
 @pytest.mark.parametrize("method", ["growable", "lattice"])
 def test_amplitudes_fit_float32(method):
     m = primal.KernelPrime(3, 16, gamma=0.1, method=method)
     for wrong in (1e39, 2.5e37, 0.0, -1.0, np.nan, np.inf, "a"):
         with pytest.raises(ParameterError, match=r"^amplitude .*between 0 and 2\.5e\+37, got"):
             m.with_amplitude(wrong)
-    with pytest.raises(ParameterError, match="amplitude"):
+    with pytest.raises(SpecError, match="amplitude"):
         primal.from_spec(m.spec | {"amplitude": 1e39})
     assert np.isfinite(m.with_amplitude(2.4e37).encode(X)).all()
 
@@ -92,5 +124,5 @@ def test_numbers_beyond_the_range_with_a_gamma_for_each_input(size):
 def test_a_basis_is_made_for_widths_and_scales_in_range(method, field, wrong):
     spec = primal.KernelPrime(2, 64, method=method).basis.spec
     assert primal.from_spec(spec).spec == spec
-    with pytest.raises(ParameterError, match=rf"^{field}"):
+    with pytest.raises(SpecError, match=rf"^the spec of a KernelBasis is wrong: {field}"):
         primal.from_spec(spec | {field: wrong})

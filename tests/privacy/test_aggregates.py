@@ -1,6 +1,8 @@
 """Noise has its law, the guarantee's arithmetic is OpenDP's, and what breaks it is refused."""
 
+import copy
 import math
+import pickle
 import threading
 from contextlib import suppress
 
@@ -14,10 +16,10 @@ from primal.privacy import (
     Key,
     KeyedPrime,
     _aggregates,
-    bundle_membership,
     release_bundles,
     release_moments,
 )
+from primal.privacy._attacks import bundle_membership
 from primal.privacy._noise import (
     UNIT,
     _wave_table,
@@ -204,6 +206,15 @@ def test_rows_of_any_leading_shape_have_labels():
     found = model.predict(X[:6])
     assert model.predict(X[0]) == found[0]
     np.testing.assert_array_equal(model.predict(X[:6].reshape(2, 3, 4)), found.reshape(2, 3))
+
+
+@pytest.mark.parametrize("store", [copy.copy, copy.deepcopy, pickle.dumps])
+def test_a_budget_is_not_copied(store):
+    budget = Accountant(1.0, 1e-5)
+    with pytest.raises(ParameterError, match="not copied or pickled, because every copy could"):
+        store(budget)
+    with pytest.raises(ParameterError, match="not copied or pickled"):
+        store([budget] if store is not copy.copy else budget)
 
 
 def test_two_threads_do_not_spend_the_same_budget(monkeypatch):

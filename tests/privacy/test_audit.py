@@ -1,5 +1,6 @@
 """The audit orders encoders as it must, and its report is whole, readable and escaped."""
 
+import csv
 import json
 import re
 from html.parser import HTMLParser
@@ -162,6 +163,11 @@ def test_findings_are_asked_for_by_name(report):
         report.subjects[0].finding("spying")
 
 
+def test_a_report_that_cannot_be_written(report):
+    with pytest.raises(PrimalError, match=r"x.html cannot be written .Not a directory"):
+        report.save("/dev/null/y/x.html")
+
+
 def test_a_report_makes_its_folder(report, tmp_path):
     report.save(tmp_path / "new" / "a.json")
     assert json.loads((tmp_path / "new" / "a.json").read_text())["rows"] == report.n_rows
@@ -169,18 +175,17 @@ def test_a_report_makes_its_folder(report, tmp_path):
 
 @pytest.fixture
 def table(tmp_path, monkeypatch):
-    arrow = pytest.importorskip("pyarrow")
-    parquet = pytest.importorskip("pyarrow.parquet")
     monkeypatch.chdir(tmp_path)
     X, attribute = data(80, 3)
-    columns = {"v": arrow.array(X.tolist()), "a": arrow.array(attribute), "x": arrow.array(X[:, 0])}
-    parquet.write_table(arrow.table(columns), "data.parquet")
+    rows = [[*x, label] for x, label in zip(X.tolist(), attribute, strict=True)]
+    with (tmp_path / "data.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([["u", "v", "w", "a"], *rows])
     return tmp_path
 
 
 def test_the_command_audits_a_table(table):
     (table / "m.json").write_text(json.dumps(primal.DynamicPrime(3, 8, 0.1).spec))
-    line = "privacy audit data.parquet --encoder m.json --columns v --attribute a"
+    line = "privacy audit data.csv --encoder m.json --attribute a"
     done = CliRunner().invoke(cli, [*line.split(), "--html", "r.html"])
     assert done.exit_code == 0, done.output
     assert re.search(r"^m +inversion .* attribute 0\.", done.output, flags=re.MULTILINE)
@@ -193,7 +198,7 @@ def test_the_command_takes_a_key_from_a_file_and_shows_none(table):
     m = KeyedPrime(Key(secret, application="cli"), 3, 16, 0.2)
     (table / "m.json").write_text(json.dumps(m.spec))
     (table / "key").write_bytes(secret)
-    line = ["privacy", "audit", "data.parquet", "--encoder", "m.json", "--columns", "v"]
+    line = ["privacy", "audit", "data.csv", "--encoder", "m.json", "--columns", "u,v,w"]
     done = CliRunner().invoke(cli, [*line, "--key-file", "key", "--json"])
     assert done.exit_code == 0, done.output
     assert secret.decode() not in done.output
@@ -205,19 +210,20 @@ def test_the_command_takes_a_key_from_a_file_and_shows_none(table):
 @pytest.mark.parametrize(
     ("more", "match"),
     [
-        ("--columns w", "no column 'w'"),
+        ("--columns z", "no column 'z'"),
         ("--columns a", "must hold numbers"),
         ("", "must hold"),
         ("--html r.txt --columns a", "--html must end in .html or .json, got 'r.txt'"),
         ("--columns v --encoder basis.json", "got the spec of a Basis"),
-        ("", "nothing.parquet is not there"),
+        ("", "cut.csv must be a CSV file"),
     ],
 )
 def test_wrong_arguments_of_the_command_are_named(table, more, match):
     m = primal.DynamicPrime(3, 8, 0.1)
     (table / "m.json").write_text(json.dumps(m.spec))
     (table / "basis.json").write_text(json.dumps(m.basis.spec))
-    name = match.split()[0] if "not there" in match else "data.parquet"
+    (table / "cut.csv").write_text("u,v\n1,2\n3\n")
+    name = match.split()[0] if "CSV" in match else "data.csv"
     line = f"privacy audit {name} --encoder m.json {more}"
     done = CliRunner().invoke(cli, line.split())
     assert isinstance(done.exception, PrimalError)
@@ -226,14 +232,14 @@ def test_wrong_arguments_of_the_command_are_named(table, more, match):
 
 def test_too_few_rows_are_named_by_their_option(table):
     done = CliRunner().invoke(
-        cli, ["privacy", "audit", "data.parquet", "--encoder", "m.json", "--rows", "39"]
+        cli, ["privacy", "audit", "data.csv", "--encoder", "m.json", "--rows", "39"]
     )
     assert done.exit_code == 2
     assert "'--rows': 39" in done.output
 
 
 def test_names_of_columns_may_have_spaces_around_them(table):
-    (table / "m.json").write_text(json.dumps(primal.DynamicPrime(4, 8, 0.1).spec))
-    line = ["privacy", "audit", "data.parquet", "--encoder", "m.json", "--columns", "v, x"]
+    (table / "m.json").write_text(json.dumps(primal.DynamicPrime(2, 8, 0.1).spec))
+    line = ["privacy", "audit", "data.csv", "--encoder", "m.json", "--columns", "v, u"]
     done = CliRunner().invoke(cli, [*line, "--json"])
-    assert json.loads(done.output)["inputs"] == 4
+    assert json.loads(done.output)["inputs"] == 2

@@ -14,8 +14,8 @@ import pytest
 from primal import PrimalError
 from primal.decoding import Box
 from primal.privacy import Key, KeyedPrime
-from primal.privacy._keyed import KEYED_BASES, packed, unpacked
-from primal.turns import primes, rounded_phases
+from primal.privacy._keyed import KEYED_BASES
+from primal.turns import primes
 
 SECRET = bytes(range(100, 132))
 
@@ -144,14 +144,16 @@ def test_frequencies_have_a_mean_square_of_one(basis):
     assert abs(np.square(values).mean() - 1.0) < 0.05
 
 
-@pytest.mark.parametrize("bits", [1, 2, 3, 4, 8, 16, 32])
-def test_templates_hold_phases_rounded_to_nearest(bits):
-    turns = np.random.default_rng(1).integers(0, 2**32, (5, 13), dtype=np.uint32)
-    template = packed(turns, bits)
-    assert template.shape == (5, -(-13 * bits // 8))
-    back = unpacked(template, 13, bits)
-    expected = turns if bits == 32 else rounded_phases(turns, bits) << np.uint32(32 - bits)
-    np.testing.assert_array_equal(back, expected)
+@pytest.mark.parametrize("bits", [3, 8, 32])
+@pytest.mark.parametrize("n_axes", [1, 32, 34, 62])
+def test_templates_have_as_many_axes_as_rows(n_axes, bits):
+    m, x = made(bits=bits), rows(1)[0]
+    shape = (1,) * (n_axes - 1)
+    many, template = x.reshape(*shape, -1), m.template(x)
+    np.testing.assert_array_equal(m.template(many), template.reshape(*shape, -1))
+    assert m.features(many).shape == (*shape, m.D)
+    assert m.match(m.template(many), many).shape == shape
+    assert m.decode(m.template(many), prior=Box(2.0)).x.shape == many.shape
 
 
 def test_templates_of_the_same_row_match_and_under_a_new_key_do_not():

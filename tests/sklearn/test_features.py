@@ -92,11 +92,6 @@ def test_auto_basis_looks_at_the_kernel_and_d():
     assert name("rbf", 7, 1000) == name("rbf", 7, 1)
 
 
-def test_auto_form_takes_pairs_from_twice_the_inputs_on():
-    forms = [PrimeFeatures(D).fit(X).form_ for D in (1, 7, 8, 9)]
-    assert forms == ["offset", "offset", "pair", "pair"]
-
-
 def offset_phases(features, x):
     """Return the phases in turns of a fitted offset form, from its definition."""
     d, D = x.shape[1], features.n_components
@@ -142,24 +137,23 @@ def test_offset_form_is_free_of_bias_far_from_zero(basis):
 def test_the_center_does_not_depend_on_the_order_of_rows():
     x = np.random.default_rng(0).standard_normal((1000, 3)) * 1e3 + 17.0
     x[:, 2] = 4.25
-    features = PrimeFeatures(5, gamma=0.1).fit(x)
+    features = PrimeFeatures(5, gamma=0.1, form="offset").fit(x)
     assert features.center_[2] == 4.25
     for other in (x[::-1], np.asfortranarray(x), sparse.csr_array(x)):
-        again = PrimeFeatures(5, gamma=0.1).fit(other)
+        again = PrimeFeatures(5, gamma=0.1, form="offset").fit(other)
         np.testing.assert_array_equal(again.center_, features.center_)
     # The first batch decides, and growing keeps it.
     features.partial_fit(x + 100.0)
     old = features.transform(x)
     np.testing.assert_array_equal(features.grow(9).transform(x)[:, :5], old)
-    assert PrimeFeatures(6, gamma=0.1).fit(x).center_ is None
+    assert PrimeFeatures(5, gamma=0.1).fit(x).center_ is None
 
 
 def test_ridge_counts_offsets_from_zero():
     """With gamma as a number a model does not depend on the rows that come first."""
     x = X + 5.0
-    model = PrimeRidgeRegressor(5, gamma=0.1).fit(x, x[:, 0])
-    assert model.features_.form_ == "offset"
-    parts = PrimeRidgeRegressor(5, gamma=0.1).partial_fit(x[40:], x[40:, 0])
+    model = PrimeRidgeRegressor(5, gamma=0.1, form="offset").fit(x, x[:, 0])
+    parts = PrimeRidgeRegressor(5, gamma=0.1, form="offset").partial_fit(x[40:], x[40:, 0])
     parts.partial_fit(x[:40], x[:40, 0])
     np.testing.assert_array_equal(model.features_.transform(x), parts.features_.transform(x))
 
@@ -428,10 +422,9 @@ def test_gamma_manifold_keeps_a_tenth_free(kernel):
 
 
 @pytest.mark.parametrize("d", [1, 2, 5])
-@pytest.mark.parametrize("form", ["auto", "pair"])
-def test_gamma_manifold_has_an_inverse_in_few_columns(d, form):
+def test_gamma_manifold_has_an_inverse_in_few_columns(d):
     X = np.random.default_rng(d).standard_normal((90, d))
-    features = PrimeFeatures(64, form=form, gamma="manifold").fit(X)
+    features = PrimeFeatures(64, gamma="manifold").fit(X)
     assert features.inverse_certificate_.peak_turns == pytest.approx(0.45, rel=1e-6)
     np.testing.assert_allclose(features.inverse_transform(features.transform(X)), X, atol=1e-6)
     assert features.grow(80).inverse_certificate_.invertible

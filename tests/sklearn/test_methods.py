@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 from sklearn.base import clone
+from sklearn.datasets import make_classification
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, ExpSineSquared, WhiteKernel
 from sklearn.linear_model import BayesianRidge
@@ -23,12 +24,56 @@ def test_auto_says_what_it_chose_and_what_it_predicts():
     assert features.method_ == "lattice"
     error = features.kernel_error(X)
     assert error < 1e-3 * PrimeFeatures(128, method="growable").fit(X).kernel_error(X)
-    # The prediction is the largest of several laws; this is the first of them, independent columns.
+    # The closed form for Gaussian data, which these are.
     expected = features.map_.basis.nodes.errors[0]
     assert 0.3 * expected < error < 2.0 * expected
-    assert expected <= features.predicted_error_
     wide = PrimeFeatures(128, gamma=1e6).fit(X)
     assert wide.method_ == "growable"
+
+
+ROWS = {
+    "normal": np.random.default_rng(1).standard_normal((600, 3)),
+    "uniform": np.random.default_rng(2).uniform(-1.0, 1.0, (600, 2)),
+    "clusters": np.random.default_rng(3).normal(size=(600, 5))
+    + 4.0 * np.eye(5)[np.arange(600) % 5],
+    "skew": np.random.default_rng(4).exponential(size=(600, 12)),
+    "one-hot": np.eye(40)[np.arange(600) % 40],
+    "classification": make_classification(600, 40, random_state=0)[0],
+}
+
+
+@pytest.mark.parametrize("kernel", ["rbf", "matern12", "laplacian"])
+@pytest.mark.parametrize("name", ROWS)
+@pytest.mark.parametrize("factor", [0.1, 1.0, 10.0])
+def test_errors_of_other_rows_are_those_that_are_predicted(name, kernel, factor):
+    fitted, other = ROWS[name][:300], ROWS[name][300:]
+    for dtype in ("float64", "float32"):
+        features = PrimeFeatures(256, kernel=kernel, gamma=factor * scale_gamma(fitted, kernel))
+        error = features.fit(fitted.astype(dtype)).kernel_error(other.astype(dtype))
+        assert error / 3.0 < features.predicted_error_ < 3.0 * error
+        assert features.predicted_error_ <= 1.0
+        assert primal.from_spec(features.spec).predicted_error_ == features.predicted_error_
+
+
+def test_rounding_is_part_of_the_prediction():
+    x = np.linspace(-1.0, 1.0, 300)[:, None]
+    wide, narrow = (PrimeFeatures(256).fit(x.astype(t)) for t in ("float64", "float32"))
+    assert 1e-17 < wide.predicted_error_ < 1e-13
+    assert 1e-9 < narrow.predicted_error_ < 1e-6
+    m = primal.KernelPrime(1, 256, gamma=0.5, method="lattice", width=1.0)
+    assert m.kernel_error(x) < 1e-13 < 1e-9 < m.kernel_error(x, dtype="float32")
+    assert 1e-17 < m.predicted_error < 1e-13
+
+
+@pytest.mark.parametrize("form", ["pair", "offset"])
+def test_predictions_follow_the_features_when_they_grow(form):
+    x = ROWS["skew"]
+    small = PrimeFeatures(64, method="growable", form=form).fit(x)
+    for n in (64, 256, 1024):
+        grown = small.grow(n)
+        error = grown.kernel_error(x)
+        assert error / 3.0 < grown.predicted_error_ < 3.0 * error
+    assert PrimeFeatures(64, kernel="prime").fit(x).grow(128).predicted_error_ is None
 
 
 @pytest.mark.parametrize("method", ["lattice", "descent", "spectral", "auto"])
@@ -121,7 +166,7 @@ def test_kernels_of_parts_take_gamma_from_their_columns():
     m = primal.KernelPrime(2, 128, resolved, width=column_widths(X))
     assert features.map_ == m
     np.testing.assert_array_equal(features.transform(X), m.encode(X, dtype="float64"))
-    assert features.kernel_error(X) < features.predicted_error_ < 0.1
+    assert features.kernel_error(X) < 3.0 * features.predicted_error_ < 0.1
     rows = sparse.csr_array(X)  # whose variance has other last digits
     np.testing.assert_allclose(features.fit(rows).transform(rows), m.encode(X), atol=1e-6)
     again = primal.from_spec(json.loads(json.dumps(features.spec)))

@@ -1,5 +1,6 @@
 """Features chosen for a posterior: exact processes, sampled spectra and searched copies decide."""
 
+import copy
 import itertools
 
 import numpy as np
@@ -31,8 +32,8 @@ NAMES = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", np.inf: "rbf"}
 
 def known_rows(kernel, rows, n_rows=None):
     prior = read_prior(kernel)
-    middle = 0.5 * (rows.min(axis=0) + rows.max(axis=0))
-    return Known(prior, prior.white, rows, n_rows or len(rows), middle)
+    box = rows.min(axis=0), rows.max(axis=0)
+    return Known(prior, prior.white, rows, n_rows or len(rows), *box)
 
 
 def spectral_map(kernel, d, D=64, width=1.0):
@@ -229,3 +230,31 @@ def test_a_comparison_knows_a_map_that_is_exact_and_one_that_is_not():
     assert abs(comparison.divergence(good)) < 1e-10
     assert comparison.mean_error(poor) > 0.1
     assert comparison.divergence(poor) > 0.1
+
+
+@pytest.mark.parametrize(("nu", "d"), [(0.5, 1), (2.5, 1), (np.inf, 1), (np.inf, 2)])
+def test_rows_that_are_added_do_not_disturb_the_other_side(nu, d):
+    """The kernel of the features repeats itself, so rows at one border have copies at the other."""
+    random, kernel = np.random.default_rng(d), 1.0 * Matern(0.2, nu=nu) + WhiteKernel(1e-3)
+    x = random.uniform(-1.0, 1.0, (300, d))
+    options = {"n_components": 256, "optimizer": None}
+    before = PrimeGaussianProcessRegressor(kernel, **options).fit(x, np.sin(3.0 * x[:, 0]))
+    border = 0.2 / (4.0 * np.abs(before.map_.frequencies[0, 0]))  # halfway to the next copy
+    other_side = np.linspace(-2.0 * border, -0.5, 201)[:, None] * np.eye(d)[0]
+    accepted = []
+    for place in np.linspace(1.0, 2.0 * border, 60).tolist():
+        new = place * np.eye(d)[:1] + 1e-3 * random.standard_normal((20, d))
+        try:
+            after = copy.deepcopy(before).partial_fit(new, np.ones(20))
+        except DataError:
+            continue
+        accepted.append(place)
+        moved = np.abs(after.predict(other_side) - before.predict(other_side))
+        assert moved[other_side[:, 0] > -1.0].max() < 0.05
+        # Halfway to copies of these rows the prior begins.
+        near = other_side[:, 0] > 0.5 * (place - 1.0) - border
+        assert moved[near].max() < 0.2
+        assert not after.predict(other_side)[other_side[:, 0] < 0.5 * (place - 1.1) - border].any()
+    assert 1.2 < max(accepted) < 2.0 * border - 1.0  # there are copies of the first rows
+    with pytest.raises(DataError, match="call fit on rows from everywhere"):
+        copy.deepcopy(before).partial_fit(2.0 * border * np.eye(d)[:1], [1.0])

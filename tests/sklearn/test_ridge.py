@@ -153,7 +153,7 @@ def test_probabilities():
     np.testing.assert_allclose(proba.sum(axis=1), 1.0)
     assert proba.min() >= 0.0
     np.testing.assert_array_equal(model.classes_[proba.argmax(axis=1)], model.predict(X))
-    np.testing.assert_allclose(model.decision_function(X).sum(axis=1), 1.0)
+    np.testing.assert_allclose(model.decision_function(X), 2.0 * model._values(X) - 1.0)
     binary = PrimeRidgeClassifier(64).fit(X, Y == 1)
     np.testing.assert_array_equal(binary.decision_function(X) > 0, binary.predict(X))
 

@@ -58,7 +58,7 @@ def test_the_kernel_error_script_draws(tmp_path):
 def test_every_picture_is_shown_and_stored():
     shown = set(re.findall(r"\]\((\w+)\.png\)", PAGE))
     stored = {path.stem for path in GALLERY.glob("*.png")}
-    assert shown == stored == {*SCRIPTS, "kernel_error", "retrieval"}
+    assert shown == stored == {*SCRIPTS, "kernel_error"}
 
 
 def accuracy_rows():

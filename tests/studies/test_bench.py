@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import json
 
 import numpy as np
@@ -15,7 +14,6 @@ from primal.codebooks import toeplitz_statistics
 from primal_studies.bench import Case, Result, contest, exponents, judge, peak_extra_bytes
 from primal_studies.bench import _peers as peers
 from primal_studies.bench._cases import GROUPS, cases, gaussian_inputs, rbf_map
-from primal_studies.bench._pipeline import pipeline_cases
 
 
 def test_contenders_take_turns_and_start_in_another_order_each_round():
@@ -93,31 +91,6 @@ def test_every_quick_case_has_ours_first_and_labels_with_sizes(group):
         assert next(iter(case.contenders)) == "primal"
         assert case.label
         assert case.sizes
-
-
-def test_the_pipeline_s_peers_write_as_much_and_leave_nothing():
-    pq = pytest.importorskip("pyarrow.parquet")
-    cases_of_files = pipeline_cases(9000, 3, 64)
-    case = next(cases_of_files)
-    kinds, sizes = set(), []
-    for run in case.contenders.values():
-        case.clear()
-        run()
-        targets = sorted(out_folder(case).rglob("*.parquet"))
-        found = [pq.ParquetFile(target).read() for target in targets]
-        assert sum(table.num_rows for table in found) == 9000
-        kinds |= {table.schema.field("features").type for table in found}
-        sizes.append(sum(target.stat().st_size for target in targets))
-    assert len(kinds) == 1
-    assert max(sizes) < 1.1 * min(sizes)
-    assert sizes[0] == case.output_bytes
-    folder = out_folder(case).parent
-    cases_of_files.close()
-    assert not folder.exists()
-
-
-def out_folder(case):
-    return inspect.getclosurevars(case.clear).nonlocals["out"]
 
 
 def test_memory_does_not_grow_with_the_batch():

@@ -33,7 +33,7 @@ def accuracy(split, pixels):
     gray = hdc.Space(D, roles=("pixel", "gray")).levels("gray", low=0, high=16, n=17)
     train = pictures(split.X_train, pixels, gray)
     classes = np.stack([train[split.y_train == label].sum(axis=0) for label in range(10)])
-    answers = hdc.similarity_matrix(pictures(split.X_test, pixels, gray), classes)
+    answers = hdc.similarity(pictures(split.X_test, pixels, gray)[:, None], classes)
     return np.mean(answers.argmax(axis=1) == split.y_test)
 
 
@@ -55,6 +55,6 @@ def test_hashed_positions_are_as_good_as_random_codes_and_integers_are_not(split
     bar = np.mean(random) - np.std(random, ddof=1)
     space = hdc.Space(D, roles=ROLES)
     hashed = [accuracy(split, space.symbols(role).encode(range(64))) for role in ROLES]
-    whole = [accuracy(split, space.integers(role).encode(np.arange(64))) for role in ROLES]
+    whole = [accuracy(split, space.numbers(role).encode(np.arange(64))) for role in ROLES]
     assert np.mean(hashed) >= bar
     assert np.mean(whole) < bar

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import primal
-from primal import edge, hdc, kernels, pipeline, privacy, search, turns
+from primal import edge, hdc, kernels, privacy, turns
 from primal import torch as layers
 from primal.decoding import MatrixPlan, plan_matrix
 from primal.torch import functional
@@ -53,7 +53,6 @@ _STATIC = primal.StaticPrime(16)
 _SENSOR = edge.SensorMap(_KERNEL, 0.1)
 _TURNS = _MAP.turns(_X)
 _INCREMENTS = _STATIC.increments
-_BITS = turns.phases_to_bits(_TURNS)
 _BOX = primal.Box(4.0)
 _CODEBOOK = primal.codebook(8, 4)
 _SPACE = hdc.Space(16, roles=("a", "b", "c"))
@@ -69,10 +68,6 @@ _TABLE = functional.frequency_table(_MAP.basis)
 
 def _memory() -> hdc.ItemMemory:
     return hdc.ItemMemory(_A, ["x", "y", "z"])
-
-
-def _index() -> search.Index:
-    return search.Index.from_vectors(_X, _MAP)
 
 
 def _saved(name: str, thing: Any) -> Path:
@@ -110,31 +105,8 @@ def _key_values() -> hdc.KeyValueMemory:
     return hdc.KeyValueMemory(_SPACE).add(_CODES, _OTHER)
 
 
-def _sequence() -> hdc.SequenceMemory:
-    return hdc.SequenceMemory("b", _memory()).extend(["x"])
-
-
 def _vectors() -> hdc.VectorMemory:
     return hdc.VectorMemory(2, 128).store("x", [0.5, -0.5])
-
-
-def _table_file() -> str:
-    if not Path("X.npy").exists():
-        np.save("X.npy", _X)
-    return "X.npy"
-
-
-def _encoded(name: str = "encoded.parquet", **options: Any) -> str:
-    if not Path(name).exists():
-        pipeline.encode(_table_file(), name, primal.DynamicPrime(3, 64, 0.1), **options)
-    return name
-
-
-def _sharded() -> str:
-    if not Path("parts").exists():
-        for i in (0, 1):
-            pipeline.encode(_table_file(), "parts", _MAP, rows_per_part=4, shard=(i, 2))
-    return "parts"
 
 
 def _estimator(kind: Callable[..., Any], **options: Any) -> object:
@@ -192,7 +164,6 @@ ROOMS: dict[str, Room] = {
             "KernelPrime": lambda: _KERNEL,
             "StaticPrime": lambda: primal.StaticPrime(16),
         },
-        excluded={"DynamicPrime.write_features": _CHECKED_BEFORE},
     ),
     "primal.turns": Room(
         {
@@ -200,7 +171,8 @@ ROOMS: dict[str, Room] = {
             "turns": _TURNS,
             "increments": _INCREMENTS,
             "positions": np.arange(3, dtype=np.uint64),
-            "codes": turns.phases_to_uint8(_TURNS),
+            "codes": turns.pack(_TURNS, 8),
+            "n_bits": 8,
             "k": 8,
             "frequencies": [0.4, 0.1],
             "factor": 2.0,
@@ -273,7 +245,6 @@ ROOMS: dict[str, Room] = {
             "turns": _TURNS,
             "sensor": _SENSOR,
             "weights": np.ones((2, 16)),
-            "sums": np.ones((2, 16), dtype=int),
         },
         calls={"to_js": {"model": _MAP}},
         options={"export_c": ("scale", "zero", "kind", "inputs")},
@@ -281,26 +252,6 @@ ROOMS: dict[str, Room] = {
             "SensorMap": lambda: _SENSOR,
             "SensorModel": lambda: edge.SensorModel(_SENSOR, np.ones((2, 16)), labels=[0, 1]),
         },
-    ),
-    "primal.search": Room(
-        {
-            "difference_turns": 0.1,
-            "stored": "bits",
-            "kernel": 0.5,
-            "hamming": 0.25,
-            "m": _MAP,
-            "x": _X,
-        },
-        calls={
-            "similarity": {"a": _BITS, "b": _BITS, "n_frequencies": 8},
-            "Index.add_codes": {"codes": _BITS},
-            "Index.search_codes": {"codes": _BITS},
-            "Index.load": {"folder": lambda: _saved("an index", _index())},
-            "Index.save": {"folder": "saved index"},
-            "Index.remove": {"ids": [0, 1]},
-            "Index.rerank": {"candidates": np.zeros((12, 2), int)},
-        },
-        instances={"Index": _index},
     ),
     "primal.sklearn": Room(
         _SKLEARN,
@@ -444,9 +395,6 @@ ROOMS: dict[str, Room] = {
             "b": _OTHER,
             "codes": _CODES,
             "D": 32,
-            "N": 1000,
-            "K": 20,
-            "k": 8,
             "space": _SPACE,
             "role": "a",
             "period": 24.0,
@@ -465,19 +413,15 @@ ROOMS: dict[str, Room] = {
             "item": "x",
             "positions": "b",
             "symbols": _A,
-            "branches": "b",
             "objects": _C,
             "relations": _B,
             "subjects": _A,
-            "n_pairs": 20,
             "names": ["x", "y"],
             "numbers": 3,
             "r": 0.5,
             "other": _OTHER,
-            "n_values": 10,
             "d": 1,
             "path": "saved",
-            "position": 0,
         },
         calls={
             "bind": {"codes": (_CODES, _OTHER)},
@@ -489,31 +433,24 @@ ROOMS: dict[str, Room] = {
             "to_numpy": {"x": _CODES},
             "to_torch": {"x": _CODES},
             "to_fhrr": {"x": _CODES},
-            "to_ssp": {"x": _CODES},
             "from_fhrr": {"tensor": torch.from_numpy(_SUM)},
-            "from_ssp": {"ssp": np.ones(17)},
             "Codes.stack": {"codes": [_CODES, _CODES]},
             "Codes.__eq__": {"other": _CODES},
             "factorize": {
                 "product": _CODES[0] * _OTHER[0],
                 "domains": [
                     _SPACE.symbols("a", n_positions=9),
-                    _SPACE.integers("b", n_positions=9),
+                    _SPACE.numbers("b", n_positions=9),
                 ],
             },
             "Space": {"D": 16, "roles": ("a",)},
-            "SequenceMemory": {"items": _memory()},
             "decode_slots": {"slots": _OTHER, "items": _memory()},
             "encode_graph": {"triples": [("x", "y", "z")]},
             "encode_record": {"fields": {"x": "y"}, "keys": _A, "values": _B},
-            "encode_tree": {"tree": ("x", ("y",))},
-            "path_code": {"path": (0, 1), "branches": _A},
-            "Reals.certificate": {"x": [[0.0], [1.0]]},
             "Reals.encode": {"x": [[0.5]]},
             "KeyValueMemory.recall": {"values": _memory()},
             "ItemMemory.load": {"path": lambda: _saved("items", _memory())},
             "KeyValueMemory.load": {"path": lambda: _saved("pairs", _key_values())},
-            "SequenceMemory.load": {"path": lambda: _saved("sequence", _sequence())},
             "VectorMemory": {"D": 128},
             "VectorMemory.load": {"path": lambda: _saved("vectors", _vectors())},
             "VectorMemory.store": {"keys": "y", "x": [0.5, -0.5]},
@@ -523,43 +460,22 @@ ROOMS: dict[str, Room] = {
         instances={
             "Circular": lambda: _SPACE.circular("a", period=24),
             "Codes": lambda: _CODES,
-            "Integers": lambda: _SPACE.integers("a"),
+            "Numbers": lambda: _SPACE.numbers("a"),
             "ItemMemory": _memory,
             "KeyValueMemory": _key_values,
             "Levels": lambda: _SPACE.levels("a", low=0, high=1, n=3),
             "Reals": lambda: _SPACE.reals("a"),
-            "SequenceMemory": _sequence,
             "Space": lambda: _SPACE,
             "Symbols": lambda: _A,
-            "Thermometer": lambda: _SPACE.thermometer("a", low=0, high=1, n=3),
             "VectorMemory": _vectors,
         },
-        excluded={"Vocabulary": "is the base of the vocabularies"},
         strange=(
-            *(hdc.identity(8), hdc.identity(5), _CODES, _CODES[:0], _SUM, _SPACE, _A),
-            *(_SPACE.integers("b", n_positions=9), _SPACE.symbols("c", n_positions=5), _vectors),
-            *(_SPACE.integers("b"), hdc.Space(32).symbols(), _memory(), hdc.ItemMemory(_A)),
+            *(_CODES[0], hdc.Space(10).symbols().encode("x"), _CODES, _CODES[:0], _SUM, _SPACE, _A),
+            *(_SPACE.numbers("b", n_positions=9), _SPACE.symbols("c", n_positions=5), _vectors),
+            *(_SPACE.numbers("b"), hdc.Space(32).symbols(), _memory(), hdc.ItemMemory(_A)),
             *(_SPACE.levels("c", low=0, high=1, n=3), hdc.to_torch(_CODES)),
             hdc.Codes(np.ones((2, 2, 8), np.uint32)),
             hdc.Codes(np.ones((3, 8), np.uint64)),
-        ),
-    ),
-    "primal.pipeline": Room(
-        {"src": _table_file, "path": _encoded, "m": _MAP},
-        calls={
-            "encode": {"dst": "out.parquet", "overwrite": True},
-            "decode": {
-                "src": _encoded,
-                "dst": "decoded.parquet",
-                "prior": _BOX,
-                "overwrite": True,
-            },
-            "merge": {"src": _sharded, "dst": "merged.parquet", "overwrite": True},
-        },
-        strange=(
-            *(pipeline.Local(layer=3), pipeline.Local(device="nowhere"), _KERNEL, _STATIC),
-            pipeline.Local(layer=layers.DynamicPrime(3, 16, 0.1), device="nowhere"),
-            pipeline.Ray(num_gpus=-1),
         ),
     ),
 }
@@ -581,23 +497,13 @@ ROOMS["primal.privacy"] = Room(
         "templates": _KEYED.template(_X),
         "prior": _BOX,
         "X": _X,
-        "X_train": _X,
         "y": _Y,
         "attribute": _Y,
-        "attribute_train": _Y,
-        "n_pairs": 6,
         "others": _X,
         "y_others": _Y,
-        "number": 1,
         "epsilon": 1.0,
         "delta": 1e-5,
         "rho": 1e-3,
-        "genuine": [1.0, 2.0],
-        "impostor": [0.0],
-        "mated": [1.0, 2.0],
-        "non_mated": [0.0],
-        "n_mated": 9,
-        "n_non_mated": 9,
         "classes": [0, 1, 2],
         "other": _KEY,
     },
@@ -605,13 +511,8 @@ ROOMS["primal.privacy"] = Room(
         "KeyedPrime.scores": {"others": _KEYED.template(_X)},
         "KeyedPrime.revoke": {"key": privacy.Key(bytes(32), application="new")},
         "KeyedPrime.rotate": {"new": privacy.KeyedPrime(_KEY, 3, 32, 0.1)},
-        "attribute_inference": {"encode": partial(np.asarray)},
-        "bundle_membership": {"encode": partial(np.asarray)},
-        "learned_inversion": {"encode": partial(np.asarray)},
         "audit": {"X": _PEOPLE, "encode": partial(np.asarray), "baselines": False},
-        "evaluate": {"scheme": partial(privacy.unprotected), "y_others": _Y + 9, "attacks": False},
-        "linkability_floor": {"draws": 2},
-        "model_membership": {"model": _estimators.PrimeCentroidClassifier(16).fit(_X, _Y)},
+        "evaluate": {"scheme": lambda: lambda _: np.asarray, "y_others": _Y + 9, "attacks": False},
         "release_bundles": {"m": _MAP, "budget": lambda: _new_budget()},
         "release_moments": {"m": _MAP, "budget": lambda: _new_budget()},
         "Report.save": {"path": "report.json"},
@@ -623,10 +524,7 @@ ROOMS["primal.privacy"] = Room(
         "Report": lambda: privacy.audit(np.asarray, _PEOPLE, baselines=False),
     },
     excluded={
-        **dict.fromkeys(
-            ("Estimate", "Evaluation", "Finding", "NoisyClassifier", "Subject", "Report()"),
-            _MEASURED,
-        ),
+        **dict.fromkeys(("NoisyClassifier", "Report()"), _MEASURED),
         **_NO_OPENDP,
     },
 )

@@ -211,8 +211,8 @@ def hostile(rng: random.Random, *, callables: bool = True) -> object:
             return value
 
 
-def make_call(function: Callable[..., object], call: Call, values: dict[str, Any]) -> None:
-    """Call the function with these arguments, without limits."""
+def make_call(function: Callable[..., object], call: Call, values: dict[str, Any]) -> object:
+    """Return the result of the function for these arguments, without limits."""
     positional: list[Any] = []
     named = {}
     for parameter in call.parameters:
@@ -226,7 +226,7 @@ def make_call(function: Callable[..., object], call: Call, values: dict[str, Any
             named[parameter.name] = values[parameter.name]
     with warnings.catch_warnings(), redirect_stdout(io.StringIO()):
         warnings.simplefilter("ignore")
-        function(*positional, **named)
+        return function(*positional, **named)
 
 
 def attempt(call: Call, values: dict[str, Any], replaced: dict[str, Any]) -> Outcome:

@@ -21,9 +21,8 @@ WORDS = ["cat", "dog", "owl"]
 REAL = torch.tensor([[0.0, 0.13, 1.5], [7.49, 9.99, 10.0]], dtype=torch.float64)
 WHOLE = torch.tensor([[0, 1, -5], [2**40, -(2**62), 7]])
 CASES = {
-    "integers": (SPACE.integers("b"), WHOLE),
+    "integers": (SPACE.numbers("b"), WHOLE),
     "levels": (SPACE.levels("b", low=0, high=10, n=5), REAL),
-    "thermometer": (SPACE.thermometer("b", low=0, high=10, n=101), REAL),
     "circular": (SPACE.circular("b", period=24), 40.0 * REAL - 100.0),
     "reals, first role": (SPACE.reals("a", 3), REAL),
     "reals, other role": (SPACE.reals("b", 3, kernel="laplacian"), REAL),
@@ -47,9 +46,9 @@ def test_places_of_items_are_looked_up(n):
     places = torch.arange(n) % 3
     expected = hdc.phasors(SPACE.symbols("b").encode([WORDS[i] for i in places.tolist()]))
     assert np.array_equal(words(places).numpy(), expected)
-    years = Embedding(SPACE.integers("b"), items=[1999, 2024])
+    years = Embedding(SPACE.numbers("b"), items=[1999, 2024])
     assert np.array_equal(
-        years(torch.tensor(1)).numpy(), hdc.phasors(SPACE.integers("b").encode(2024))
+        years(torch.tensor(1)).numpy(), hdc.phasors(SPACE.numbers("b").encode(2024))
     )
 
 
@@ -122,8 +121,8 @@ def test_an_encoder_of_pictures_is_two_layers_and_a_sum():
             lambda: Embedding(CASES["reals, first role"][0], items=[0.5, 1.0, 2.0]),
             r"list of values of Reals",
         ),
-        (lambda: Embedding(SPACE.integers("a"))(np.arange(3)), "takes a tensor, got ndarray"),
-        (lambda: Embedding(SPACE.integers("a"))(REAL), "whole numbers, got torch.float64"),
+        (lambda: Embedding(SPACE.numbers("a"))(np.arange(3)), "x must be a tensor, got ndarray"),
+        (lambda: Embedding(SPACE.numbers("a"))(REAL), "whole numbers, got torch.float64"),
         (lambda: Embedding(SPACE.symbols("a"), WORDS)(torch.tensor([3])), r"\[0, 2\], got 3"),
         (lambda: Embedding(SPACE.symbols("a"), WORDS)(torch.tensor([-1])), "got -1"),
         (lambda: Embedding(SPACE.symbols("a"), WORDS)(torch.tensor([True])), "torch.bool"),

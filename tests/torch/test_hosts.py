@@ -174,6 +174,17 @@ def test_a_model_without_rotary_embeddings_says_so():
         use_exact_rotary(torch.nn.Linear(2, 2))
 
 
+def test_a_second_call_says_that_the_model_is_exact():
+    x_transformers = pytest.importorskip("x_transformers")
+    model = x_transformers.Decoder(dim=32, depth=1, heads=2, rotary_pos_emb=True)
+    assert use_exact_rotary(model) == 1
+    kept = model.rotary_pos_emb
+    for positions in (None, PrimePositions(16)):
+        with pytest.raises(primal.PrimalError, match="Decoder is already exact"):
+            use_exact_rotary(model, positions)
+    assert model.rotary_pos_emb is kept
+
+
 def test_a_module_that_does_something_else_is_refused():
     class Odd(torch.nn.Module):
         def __init__(self):

@@ -312,7 +312,7 @@ class TestMaps:
                 "without layer_norm",
             ),
             (
-                lambda: pt.PrimeFeatures.from_map(primal.KernelPrime(8, 8)),
+                lambda: pt.PrimeFeatures.from_map(primal.KernelPrime(8, 8, form="offset")),
                 r"form='offset'.*form=\"pair\"",
             ),
             (lambda: pt.PrimeFeatures.from_map(primal.KernelPrime(2, 7)), "even D"),
@@ -351,7 +351,7 @@ def test_operators_pass_pytorchs_own_checks():
     """Schemas, fake tensors, autograd and compilation agree with what the operators do."""
     layer, codes = pt.DynamicPrime(3, 8, 0.1, basis="auto"), pt.StaticPrime(8)
     x, key, cpu = points(5, 3).float(), layer._table.key, torch.device("cpu")
-    finish = (0, 1.0, False)
+    request = (0, 1.0, False)
     cases = {
         "increments": (codes._key, cpu),
         "frequencies": (key, cpu),
@@ -359,8 +359,8 @@ def test_operators_pass_pytorchs_own_checks():
         "static_codes": (torch.arange(3), codes.increments, False, torch.float32),
         "range_codes": (codes.increments, 3, 0, False, torch.float32),
         "exact_features": (x.clone().requires_grad_(), key, 1.0, False, torch.float32),
-        "fast_features": (x.clone().requires_grad_(), layer.frequencies, *finish, torch.float32),
-        "input_gradient": (torch.ones(5, 8), x, layer.frequencies, *finish),
+        "fast_features": (x.clone().requires_grad_(), layer.frequencies, *request, torch.float32),
+        "input_gradient": (torch.ones(5, 8), x, layer.frequencies, *request),
     }
     for name, arguments in cases.items():
         operator = getattr(torch.ops.primal, name).default

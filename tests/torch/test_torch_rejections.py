@@ -45,6 +45,18 @@ class TestDecoding:
         with pytest.raises(NotInvertibleError, match="D = 6 or more"):
             layer.decode(layer(X))
 
+    @pytest.mark.parametrize("dtype", [torch.int8, torch.bool, torch.uint8])
+    def test_features_are_floats(self, dtype):
+        z = torch.ones(2, 8, dtype=dtype)
+        for decode in (
+            DynamicPrime(2, 8).decode,
+            PrimeFeatures(2, 8).decode,
+            PrimeFeatures(2, 8, method="lattice").decode,
+            lambda z: StaticPrime(8).decode(z, n=5),
+        ):
+            with pytest.raises(DataError, match=f"cosines and sines as floats, got {dtype}|real"):
+                decode(z)
+
     def test_the_inverse_is_that_of_the_core(self):
         layer = PrimeFeatures(3, 64, gamma=0.01)
         z = layer(X.double())

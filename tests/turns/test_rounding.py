@@ -8,107 +8,76 @@ from hypothesis import given
 from hypothesis.extra import numpy as hnp
 
 import primal
-from primal.turns import (
-    phases_to_bits,
-    phases_to_turns,
-    phases_to_uint8,
-    phases_to_uint16,
-    phases_to_waves,
-    waves,
-)
+from primal.turns import pack, unpack
 
 TURNS = hnp.arrays(np.uint32, hnp.array_shapes(min_dims=1, max_dims=3, max_side=9))
-# Around every multiple of an eighth of a turn, where signs change.
-EDGES = np.array(
-    [(eighth * 2**29 + step) % 2**32 for eighth in range(8) for step in (-2, -1, 0, 1, 2)],
-    dtype=np.uint32,
-)
+N_BITS = pytest.mark.parametrize("n_bits", [1, 3, 4, 8, 13, 16, 31, 32])
 
 
-def unpacked(bits, n_bits):
-    return np.unpackbits(bits, axis=-1, bitorder="little")[..., :n_bits]
+@N_BITS
+@given(turns=TURNS)
+def test_the_nearest_step_of_the_turn_wins_and_ties_go_up(n_bits, turns):
+    steps = [(int(t) * 2**n_bits + 2**31) // 2**32 % 2**n_bits for t in turns.ravel()]
+    codes = pack(turns, n_bits)
+    assert codes.dtype == np.uint8
+    assert codes.shape == (*turns.shape[:-1], math.ceil(n_bits * turns.shape[-1] / 8))
+    found = unpack(codes, n_bits, turns.shape[-1])
+    assert found.dtype == np.uint32
+    assert found.shape == turns.shape
+    assert found.ravel().tolist() == [step << (32 - n_bits) for step in steps]
+    np.testing.assert_array_equal(pack(found, n_bits), codes)
 
 
-class TestPhases:
-    @given(TURNS)
-    def test_the_nearest_step_of_the_turn_wins_and_ties_go_up(self, turns):
-        for n_bits, code in ((8, phases_to_uint8), (16, phases_to_uint16)):
-            wanted = [(int(t) * 2**n_bits + 2**31) // 2**32 % 2**n_bits for t in turns.ravel()]
-            found = code(turns)
-            assert found.dtype == f"uint{n_bits}"
-            assert found.shape == turns.shape
-            assert found.ravel().tolist() == wanted
-
-    @pytest.mark.parametrize("dtype", [np.uint8, np.uint16])
-    def test_waves_of_codes_are_those_of_the_phase_they_name(self, dtype):
-        n_bits = 8 * np.dtype(dtype).itemsize
-        codes = np.arange(2**n_bits).astype(dtype).reshape(-1, 4)
-        z = phases_to_waves(codes)
-        assert z.dtype == np.float32
-        cos, sin = waves(codes.astype(np.uint32) << np.uint32(32 - n_bits))
-        np.testing.assert_array_equal(z[:, 0::2], cos)
-        np.testing.assert_array_equal(z[:, 1::2], sin)
-        np.testing.assert_array_equal(phases_to_waves(codes, "float16"), z.astype(np.float16))
-        angle = 2 * np.pi * codes / 2**n_bits
-        wide = phases_to_waves(codes, np.float64)
-        assert np.abs(wide[:, 0::2] - np.cos(angle)).max() < 1e-15
-        assert np.abs(wide[:, 1::2] - np.sin(angle)).max() < 1e-15
-
-    def test_a_code_names_its_own_phase(self):
-        codes = np.arange(256).astype(np.uint8)
-        np.testing.assert_array_equal(phases_to_turns(codes), codes.astype(np.uint32) << 24)
-        np.testing.assert_array_equal(phases_to_uint8(phases_to_turns(codes)), codes)
-        wide = np.arange(2**16, dtype=np.uint16)
-        np.testing.assert_array_equal(phases_to_uint16(phases_to_turns(wide)), wide)
+@pytest.mark.parametrize("n_bits", [4, 8])
+@pytest.mark.parametrize("shape", [(0, 3), (2, 0), (2, 0, 3)])
+def test_nothing_is_packed_to_nothing(shape, n_bits):
+    codes = pack(np.zeros(shape, np.uint32), n_bits)
+    assert codes.shape == (*shape[:-1], math.ceil(n_bits * shape[-1] / 8))
 
 
-class TestBits:
-    @given(TURNS)
-    def test_bits_are_the_signs_of_the_waves(self, turns):
-        cos, sin = waves(turns)
-        wanted = np.stack([cos >= 0, sin >= 0], axis=-1).reshape(*turns.shape[:-1], -1)
-        np.testing.assert_array_equal(unpacked(phases_to_bits(turns), wanted.shape[-1]), wanted)
-
-    def test_also_where_a_wave_is_zero(self):
-        bits = unpacked(phases_to_bits(EDGES[:, None]), 2)
-        cos, sin = waves(EDGES)
-        assert (cos == 0).sum() == (sin == 0).sum() == 2
-        np.testing.assert_array_equal(bits, np.stack([cos >= 0, sin >= 0], axis=1))
-
-    def test_of_both_maps(self):
-        x = np.random.default_rng(0).normal(0, 5, (50, 3))
-        m = primal.DynamicPrime(3, 22, basis="signed", layout="interleaved")
-        np.testing.assert_array_equal(unpacked(phases_to_bits(m.turns(x)), 22), m.encode(x) >= 0)
-
-    @pytest.mark.parametrize("k", [1, 3, 4, 5, 33])
-    def test_unused_bits_are_zero(self, k):
-        bits = phases_to_bits(np.zeros((2, k), dtype=np.uint32))  # both waves are >= 0 there
-        assert bits.shape == (2, math.ceil(2 * k / 8))
-        assert np.bitwise_count(bits).sum() == 2 * 2 * k
+def test_a_byte_holds_one_phase_of_eight_bits():
+    codes = pack(np.arange(256, dtype=np.uint32) << np.uint32(24), 8)
+    np.testing.assert_array_equal(codes, np.arange(256))
 
 
-@pytest.mark.parametrize("code", [phases_to_uint8, phases_to_uint16, phases_to_bits])
+def test_the_highest_bit_comes_first_and_unused_bits_are_zero():
+    turns = np.array([1, 3, 2], dtype=np.uint32) << np.uint32(29)
+    assert pack(turns, 3).tolist() == [0b00101101, 0]
+    turns[-1] = 0xFFFFFFFF
+    assert pack(turns, 32).tolist() == [0x20, 0, 0, 0, 0x60, 0, 0, 0, 255, 255, 255, 255]
+
+
 @pytest.mark.parametrize("wrong", [[1, 2], np.arange(3), np.zeros(3, np.uint64), np.uint32(3)])
-def test_only_uint32_turns_are_taken(code, wrong):
+def test_only_uint32_turns_are_packed(wrong):
     with pytest.raises(primal.errors.DataError, match=r"m\.turns\(x\)"):
-        code(wrong)
+        pack(wrong, 8)
 
 
 @pytest.mark.parametrize(
-    "read", [phases_to_uint8, phases_to_uint16, phases_to_bits, primal.turns.waves]
+    ("wrong", "found"),
+    [
+        ([1, 2], "list"),
+        (np.zeros(2, np.uint16), "uint16 of shape (2,)"),
+        (np.zeros((4, 3), np.uint8), "uint8 of shape (4, 3)"),
+        (np.uint8(3), "uint8"),
+    ],
 )
+def test_only_bytes_of_such_rows_are_unpacked(wrong, found):
+    with pytest.raises(primal.errors.DataError) as caught:
+        unpack(wrong, 3, 4)
+    assert f"2 bytes in a row (4 phases of 3 bits), got {found}" in str(caught.value)
+
+
+@pytest.mark.parametrize("n_bits", [0, 33, 8.0])
+def test_a_phase_has_1_to_32_bits(n_bits):
+    for use in (lambda n: pack(np.zeros(1, np.uint32), n), lambda n: unpack(np.uint8([0]), n, 1)):
+        with pytest.raises(primal.errors.ParameterError, match="n_bits"):
+            use(n_bits)
+
+
+@pytest.mark.parametrize("read", [lambda turns: pack(turns, 8), primal.turns.waves])
 def test_masked_phases_are_refused(read):
     """Their masks would be lost on the way to bits and waves."""
     masked = np.ma.array(np.arange(3, dtype=np.uint32), mask=[False, True, False])
     with pytest.raises(primal.errors.DataError, match="turns is masked: 1 of 3"):
         read(masked)
-
-
-def test_waves_come_from_phases_only():
-    with pytest.raises(primal.errors.DataError, match="float32"):
-        phases_to_waves(np.zeros(3, np.float32))
-    with pytest.raises(primal.errors.DataError, match=r"shape \(\)"):
-        phases_to_waves(np.array(3, np.uint8))
-    for wrong in ("int8", "nonsense"):
-        with pytest.raises(primal.errors.ParameterError, match="dtype"):
-            phases_to_waves(np.zeros(3, np.uint8), wrong)

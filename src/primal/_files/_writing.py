@@ -1,32 +1,32 @@
 """Files that are whole or not there.
 
-A file is written under a name that nobody reads, ``.primal-<32 hex digits>.part``, and then given
-its own name in one step. After an error, an interrupt or a signal that ends the process nothing of
-it is left and an older file is as it was. Only a kill that cannot be caught leaves a part behind;
-nobody reads it, and it can be deleted at any time.
+A file is written under a temporary name in its own folder, flushed to the disk and renamed in one
+step: a reader finds the old file or the new one, and after an error nothing is left. A process that
+is killed leaves its part behind. The next save of the same file removes it, because no process has
+it locked; on a disk without locks it stays until a user deletes it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
-import signal
 import stat
-import threading
 import uuid
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 
-from primal.errors import ParameterError
+from primal._files._reading import open_regular
+from primal.errors import DataError, ParameterError
 
-_ENDING_SIGNALS = tuple(
-    getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)
-)
+try:
+    import fcntl
+except ImportError:  # Windows, where an open file cannot be removed
+    fcntl: Any = None
 
 
 @contextmanager
@@ -42,23 +42,38 @@ def written_whole(path: Path, *, durable: bool = True) -> Iterator[BinaryIO]:
         mode = place.lstat().st_mode
     if mode is not None and not stat.S_ISREG(mode):
         raise ParameterError(f"{place} is not a regular file: choose another name.")
-    part = place.with_name(f".primal-{uuid.uuid4().hex}.part")
-    with removing(lambda: [part]):  # once it has its own name, nothing
-        with part.open("xb") as stream:
+    prefix = f".primal-{hashlib.sha256(os.fsencode(place.name)).hexdigest()[:16]}-"
+    for abandoned in place.parent.glob(f"{prefix}*.part"):
+        _remove_abandoned(abandoned)
+    part = place.with_name(f"{prefix}{uuid.uuid4().hex}.part")
+    try:
+        with _new_part(part) as stream:
             if mode is not None:
                 part.chmod(stat.S_IMODE(mode))
             yield stream
             stream.flush()
             if durable:
                 os.fsync(stream.fileno())
-        part.replace(place)
+            if fcntl is None:
+                stream.close()  # Windows renames closed files only
+            part.replace(place)  # while it is locked
         if durable:
-            with contextlib.suppress(OSError):  # not every system can open folders
-                opened = os.open(place.parent, os.O_RDONLY)
-                try:
-                    os.fsync(opened)
-                finally:
-                    os.close(opened)
+            _flush_folder(place.parent)
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()  # once it has its own name, there is none
+
+
+@contextmanager
+def disk_errors(path: Path) -> Iterator[None]:
+    """Raise an OSError of writing a file as a DataError."""
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{path} cannot be written ({error.strerror or error}): choose a folder that exists, "
+            "may be written to and has room."
+        ) from error
 
 
 def npy_header(dtype: np.dtype, shape: Sequence[int]) -> bytes:
@@ -75,46 +90,34 @@ def npy_header(dtype: np.dtype, shape: Sequence[int]) -> bytes:
     return head + text.encode("ascii").ljust(n_bytes - 1) + b"\n"
 
 
-_at_the_end: set[Callable[[], None]] = set()
+def _new_part(part: Path) -> BinaryIO:
+    """Return a new file, locked as long as it is open."""
+    while True:
+        stream = part.open("xb")
+        if fcntl is not None:
+            with contextlib.suppress(OSError):  # some network disks have no locks
+                fcntl.flock(stream, fcntl.LOCK_EX)
+        # Before the lock, another save of the same file may have taken it for an abandoned one.
+        if part.exists():
+            return stream
+        stream.close()
 
 
-@contextmanager
-def removing(useless: Callable[[], Sequence[Path]]) -> Iterator[None]:
-    """Remove the files that are `useless` when the context ends, whatever ends it.
+def _remove_abandoned(part: Path) -> None:
+    """Remove a part that no process is writing."""
+    with contextlib.suppress(OSError, DataError):
+        if fcntl is None:
+            part.unlink()
+            return
+        with open_regular(part) as stream:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            part.unlink()
 
-    A signal that would end the process removes them first; it ends it all the same. Handlers of
-    the program are left alone, and Python allows one in the main thread only.
-    """
-    process, ours = os.getpid(), []
 
-    def remove() -> None:
-        if process == os.getpid():  # not in a forked child: they are its parent's
-            for path in useless():
-                with contextlib.suppress(OSError):
-                    path.unlink()
-
-    try:
-        if threading.current_thread() is threading.main_thread():
-            for number in _ENDING_SIGNALS:
-                if signal.getsignal(number) is signal.SIG_DFL:
-                    with contextlib.suppress(ValueError):  # another interpreter of this process
-                        signal.signal(number, _remove_and_end)
-                        ours.append(number)
-        _at_the_end.add(remove)
-        yield
-        remove()  # where an interrupt meets this, it is done again
-    finally:
+def _flush_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not every system can open folders
+        opened = os.open(folder, os.O_RDONLY)
         try:
-            remove()
-            _at_the_end.discard(remove)
+            os.fsync(opened)
         finally:
-            for number in ours:
-                if signal.getsignal(number) is _remove_and_end:
-                    signal.signal(number, signal.SIG_DFL)
-
-
-def _remove_and_end(number: int, frame: FrameType | None) -> None:
-    for remove in list(_at_the_end):
-        remove()
-    signal.signal(number, signal.SIG_DFL)
-    signal.raise_signal(number)
+            os.close(opened)

@@ -4,6 +4,8 @@ from primal.bases._arithmetic import LEGENDRE_8 as LEGENDRE_8
 from primal.bases._arithmetic import exp as exp
 from primal.bases._arithmetic import fold_sum as fold_sum
 from primal.bases._arithmetic import log as log
+from primal.bases._arithmetic import normal_quantile as normal_quantile
+from primal.bases._arithmetic import unit_fractions as unit_fractions
 from primal.bases._basis import BASES, BASIS_VERSION, Basis, equal_bandwidth
 from primal.bases._basis import auto_basis as auto_basis
 from primal.bases._hadamard import HadamardTable as HadamardTable

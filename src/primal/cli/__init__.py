@@ -16,10 +16,6 @@ __all__ = ["main"]
 _COMMANDS = {
     "doctor": "primal.cli._doctor",
     "codebook": "primal.cli._codebook",
-    "encode": "primal.cli._encode",
-    "decode": "primal.cli._outputs",
-    "inspect": "primal.cli._outputs",
-    "merge": "primal.cli._outputs",
     "export": "primal.cli._export",
     "privacy": "primal.cli._privacy",
 }
@@ -63,7 +59,7 @@ def cli() -> None:
     Examples:
       primal doctor
       primal codebook make 1000 64
-      primal encode points.npy features.npy --dim 512 --sigma 0.1
+      primal export c map.json map.h --name map
     """
 
 

@@ -11,7 +11,6 @@ from typing import Any
 import click
 import numpy as np
 
-from primal._extras import require
 from primal._files import npy_header, written_whole
 from primal._pictures import COLORS, PALETTE, picture, picture_format
 from primal.cli._common import json_option, progress_bar
@@ -70,7 +69,7 @@ def codebook() -> None:
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
-    help="Write the codes (.npy, .parquet) or the spec and certificate (.json).",
+    help="Write the codes (.npy) or the spec and certificate (.json).",
 )
 @_PLOT
 @json_option
@@ -91,10 +90,8 @@ def make(
       primal codebook make 4096 64 --kind kerdock --out codes.npy --plot cosines.png
       primal codebook make 1000 64 --max-coherence 0.2 --json
     """
-    if out is not None and out.suffix not in (".npy", ".parquet", ".json"):
-        raise ParameterError(f"--out must end in .npy, .parquet or .json, got {out.name!r}.")
-    if out is not None and out.suffix == ".parquet":
-        _parquet()  # before the search
+    if out is not None and out.suffix not in (".npy", ".json"):
+        raise ParameterError(f"--out must end in .npy or .json, got {out.name!r}.")
     if plot is not None:
         picture_format(plot, "--plot")
     with progress_bar("search") as progress:
@@ -194,31 +191,14 @@ def _comparison(
 def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:
     """Write the codes in blocks; the file is whole or not there."""
     out.parent.mkdir(parents=True, exist_ok=True)
-    blocks = row_blocks(book.N, book.D, _ENTRIES_AT_ONCE)
     with written_whole(out) as stream:
         if out.suffix == ".json":
             stream.write(json.dumps(summary, indent=2).encode() + b"\n")
-        elif out.suffix == ".npy":
-            dtype = book.encode([]).dtype
-            stream.write(npy_header(dtype, (book.N, book.D)))
-            for rows in blocks:
-                stream.write(np.ascontiguousarray(book[rows], dtype.newbyteorder("<")).data)
-        else:
-            # One row for each code: its index and a list of its entries (re, im if complex).
-            pa, pq = _parquet()
-            width = book.D * (2 if book.field == "complex" else 1)
-            schema = pa.schema([("index", pa.int64()), ("code", pa.list_(pa.float32(), width))])
-            with pq.ParquetWriter(stream, schema) as writer:
-                for rows in blocks:
-                    flat = np.ascontiguousarray(book[rows]).view(np.float32).reshape(-1)
-                    column = pa.FixedSizeListArray.from_arrays(pa.array(flat), width)
-                    index = pa.array(np.arange(rows.start, rows.stop))
-                    writer.write_table(pa.table([index, column], schema=schema))
-
-
-def _parquet() -> tuple[Any, Any]:
-    what = "writing .parquet"
-    return require("pyarrow", what), require("pyarrow.parquet", what)
+            return
+        dtype = book.encode([]).dtype
+        stream.write(npy_header(dtype, (book.N, book.D)))
+        for rows in row_blocks(book.N, book.D, _ENTRIES_AT_ONCE):
+            stream.write(np.ascontiguousarray(book[rows], dtype.newbyteorder("<")).data)
 
 
 def _plot_cosines(book: Codebook, path: Path) -> None:

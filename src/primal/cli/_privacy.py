@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,6 @@ import click
 import numpy as np
 
 from primal._checks import raised_as
-from primal._extras import require
 from primal._files import read_json
 from primal._specs import from_spec
 from primal.cli._common import json_option
@@ -24,7 +24,7 @@ def privacy() -> None:
 
     \b
     Examples:
-      primal privacy audit data.parquet --encoder spec.json
+      primal privacy audit data.csv --encoder spec.json
     """
 
 
@@ -42,15 +42,17 @@ def privacy() -> None:
 def audit(
     data: str, encoder: str, key_file: str | None, html: Path | None, as_json: bool, **given: Any
 ) -> None:
-    """Attack the codes that --encoder makes of the rows of DATA, a Parquet file.
+    """Attack the codes that --encoder makes of the rows of DATA, a CSV file.
+
+    Its first line names the columns.
 
     Prints four numbers (inversion, membership, attribute inference, linkage) of the encoder and of
     baselines, and what follows from them.
 
     \b
     Examples:
-      primal privacy audit data.parquet --encoder spec.json --html report.html
-      primal privacy audit data.parquet --encoder spec.json --people name --json
+      primal privacy audit data.csv --encoder spec.json --html report.html
+      primal privacy audit data.csv --encoder spec.json --people name --json
     """
     from primal import privacy as room  # not loaded for other commands
 
@@ -98,19 +100,19 @@ def _encoder(room: Any, path: str, key_file: str | None) -> Any:
 
 def _table(path: str, columns: list[str], labels: list[str]) -> tuple[np.ndarray, list[np.ndarray]]:
     """Return the rows of a table, and its columns of labels."""
-    parquet = require("pyarrow.parquet", "primal privacy audit")
-    arrow = require("pyarrow", "primal privacy audit")
-    if not Path(path).exists():
-        raise DataError(f"{path} is not there: name a Parquet file.")
     try:
-        table = parquet.read_table(path)
-    except arrow.ArrowException as error:
-        raise DataError(f"{path} cannot be read as Parquet: {error}") from error
-    missing = [name for name in (*columns, *labels) if name not in table.column_names]
+        with Path(path).open(newline="", encoding="utf-8") as stream:
+            names, *rows = csv.reader(stream)
+        table = dict(zip(names, zip(*rows, strict=True), strict=True))
+    except (csv.Error, ValueError) as error:
+        raise DataError(
+            f"{path} must be a CSV file with names in the first line and a value for each name in "
+            f"every other: {error}."
+        ) from error
+    missing = [name for name in (*columns, *labels) if name not in table]
     if missing:
-        raise DataError(f"{path} has no column {missing[0]!r}, but {table.column_names}.")
-    chosen = columns or [name for name in table.column_names if name not in labels]
-    with raised_as(DataError, f"columns of {path} must hold numbers, or lists of one length"):
-        parts = [np.array(table[name].to_pylist(), dtype=np.float64) for name in chosen]
-        rows = np.concatenate([part.reshape(len(part), -1) for part in parts], axis=1)
-    return rows, [np.array(table[name].to_pylist()) for name in labels]
+        raise DataError(f"{path} has no column {missing[0]!r}, but {names}.")
+    chosen = columns or [name for name in names if name not in labels]
+    with raised_as(DataError, f"columns of {path} must hold numbers"):
+        numbers = np.array([table[name] for name in chosen], dtype=np.float64).T
+    return numbers, [np.array(table[name]) for name in labels]

@@ -1,7 +1,7 @@
 """Codebooks: N codes in D dimensions, how similar they can be, and how far that is from the best.
 
 :func:`codebook` makes one with a certificate; :mod:`bounds` says what nobody can beat;
-:func:`predict_coherence` and :func:`capacity` say what to expect; the metrics measure any codes.
+:func:`predict_coherence` estimates the coherence to expect; the metrics measure any codes.
 """
 
 from primal.codebooks import bounds
@@ -10,7 +10,7 @@ from primal.codebooks._auto import codebook
 from primal.codebooks._certificate import CodebookCertificate, Verification
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import GramStatistics, gram_statistics, toeplitz_statistics
-from primal.codebooks._predict import capacity, predict_coherence
+from primal.codebooks._predict import predict_coherence
 from primal.codebooks._toeplitz import lag_cosines
 
 # The other names are for rooms of this package.
@@ -20,7 +20,6 @@ __all__ = [
     "GramStatistics",
     "Verification",
     "bounds",
-    "capacity",
     "codebook",
     "gram_statistics",
     "lag_cosines",

@@ -146,11 +146,16 @@ def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> C
         raise ParameterError(
             f"in D = 1 any two codes have a cosine of size 1, got N = {N}: use D = 2 or N = 1."
         )
-    (lowest, winner), *others = candidates(N, D, field, budget, growable=growable)
+    among = "kinds that can grow" if growable else "kinds that serve this size"
+    compared = candidates(N, D, field, budget, growable=growable)
+    if not compared:  # the coherence of so many codes takes longer than all else: not before asked
+        winner = _make(N, D, "static", field, budget)
+        winner.reason = f"static is the only one of the {among}"
+        return winner
+    (lowest, winner), *others = compared
     if winner.kind == "orthonormal":
         winner.reason = f"N = {N} is at most D = {D}: orthogonal codes exist"
         return winner
-    among = "kinds that can grow" if growable else "kinds that serve this size"
     winner.reason = f"{winner.kind} has the smallest coherence, {lowest:.4f}, of the {among}"
     if others:
         following = ", ".join(f"{book.kind} {coherence:.4f}" for coherence, book in others[:3])
@@ -164,7 +169,7 @@ def candidates(
     """Return what ``kind="auto"`` compares for (N, D) with its coherence, best first.
 
     The kinds that can be had without a long search: closed forms, chirps, shipped shadows, and
-    a shadow search where it may pay.
+    a shadow search where it may pay. None where nothing but ``static`` serves.
     """
     found: list[tuple[float, Codebook]] = []
 
@@ -176,8 +181,8 @@ def candidates(
         return min((coherence for coherence, _ in found), default=math.inf)
 
     if growable:
-        add("static")
         if N * (1000 + D) <= _LARGEST_OFFSET_WORK:
+            add("static")
             add("offset")
     elif N <= D:
         add("orthonormal")
@@ -195,8 +200,6 @@ def candidates(
         elif N <= _LARGEST_SEARCH_N and D <= _LARGEST_SEARCH_D and lowest() > least:
             with suppress(PrimalError):
                 add("shadow", replace(budget, steps=budget.steps or _AUTO_STEPS))
-        if not found:
-            add("static")
     # Rounding must not decide between equals: the earlier kind stays in front.
     return sorted(found, key=lambda one: round(one[0], 9))
 

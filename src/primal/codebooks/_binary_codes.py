@@ -42,10 +42,10 @@ class BinaryCodes(Codebook):
             )
         self.m = max(m for m in sizes if 1 << m <= D)
         self.size = 1 << self.m
-        held = self.capacity(self.m)
+        held = self.most_codes(self.m)
         if held < N:
-            room = next((m for m in sizes if self.capacity(m) >= N), None)
-            more = f", or D = {1 << room}, which holds {self.capacity(room)}" if room else ""
+            room = next((m for m in sizes if self.most_codes(m) >= N), None)
+            more = f", or D = {1 << room}, which holds {self.most_codes(room)}" if room else ""
             raise ParameterError(
                 f"kind {self.kind!r} has {held} codes in D = {D}, got N = {N}: "
                 f"use N up to {held}{more}."
@@ -57,7 +57,7 @@ class BinaryCodes(Codebook):
         """Return form number j at every x, as uint8 of shape (2**m,)."""
 
     @classmethod
-    def capacity(cls, m: int) -> int:
+    def most_codes(cls, m: int) -> int:
         """Return the largest N: every form, and the standard basis."""
         return (cls.n_forms(m) + 1) << m
 

@@ -20,7 +20,7 @@ from primal._checks import (
     require_work,
     whole_number,
 )
-from primal._lazy import cached_property
+from primal._lazy import cached_property, frozen
 from primal._specs import make_spec, spec_fields
 from primal.codebooks import bounds
 from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification
@@ -284,6 +284,9 @@ class Codebook(ABC):
         if one_of("field", fields["field"], bounds.FIELDS) not in kind._fields:
             raise SpecError(f"a {what} has real codes only, got field {fields['field']!r}.")
         return kind(N, D, fields["field"], **{name: fields[name] for name in kind._options})
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update({name: frozen(value) for name, value in state.items()})
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Codebook):

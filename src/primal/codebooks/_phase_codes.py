@@ -12,6 +12,7 @@ from typing import Any, Self
 import numpy as np
 
 from primal._checks import even_dimension, one_of, require_memory, require_work, whole_number
+from primal._lazy import frozen
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
 from primal.codebooks._metrics import rms_from_energy
@@ -163,8 +164,8 @@ class PrimeCodes(ToeplitzCodes):
             raise SpecError(f"codes of field {field!r} have no view {view!r}.")
         if not isinstance(primes, np.ndarray):
             primes = np.array(checked_primes(primes, D if field == "complex" else D // 2))
-        self.primes = primes.astype(np.uint64)
-        self.increments, self.k = floor_roots(self.primes, 1.0, 64), len(self.primes)
+        self.primes, self.k = frozen(primes.astype(np.uint64)), len(primes)
+        self.increments = frozen(floor_roots(self.primes, 1.0, 64))
 
     def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
         if self.view == "paired":
@@ -173,7 +174,8 @@ class PrimeCodes(ToeplitzCodes):
         # The engine writes cosine and sine side by side: a real code, or complex numbers.
         real = np.dtype(np.float32 if out.dtype in (np.float32, np.complex64) else np.float64)
         codes = np.empty((len(indices), 2 * self.k), dtype=real)
-        engine().static(self.increments, indices, codes, "interleaved")
+        chosen = engine(n_phases=len(indices) * self.k)
+        chosen.static(self.increments, indices, codes, "interleaved")
         if self.weights is None:
             codes *= real.type(1.0 / math.sqrt(self.k))
         else:

@@ -38,7 +38,7 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     Returns
     -------
     float
-        The worst similarity of any two codes, in [0, 1].
+        The largest |cosine| between two codes, in [0, 1].
 
     Examples
     --------
@@ -65,54 +65,12 @@ def predict_coherence(N: int, D: int, quantile: float = 0.5, *, model: str = "to
     return tilted(bisect(lambda s: log_target - _log_tilted_tail(D // 2, s), 0.0, high)).mean
 
 
-def capacity(D: int, coherence: float, *, model: str = "toeplitz") -> float:
-    """Return how many codes in D dimensions have this median coherence.
-
-    Parameters
-    ----------
-    D : int
-        Number of real dimensions, as in :func:`predict_coherence`.
-    coherence : float
-        Strictly between 0 and 1.
-    model : {"toeplitz", "gaussian"}, default="toeplitz"
-        As in :func:`predict_coherence`.
-
-    Returns
-    -------
-    float
-        It soon leaves the range of integers worth counting; ``inf`` beyond the range of floats.
-
-    Examples
-    --------
-    >>> import math
-    >>> from primal.codebooks import capacity
-    >>> round(math.log10(capacity(1024, 0.2)), 1)
-    9.7
-    """
-    D = _dimension(D, model)
-    coherence = real_number("coherence", coherence, above=0.0, below=1.0)
-    if model == "toeplitz":
-        log_tail = math.log(2.0) + log_mean_cosine_tail(D // 2, coherence)
-    else:
-        log_tail = log_direction_tail(D, coherence)
-    log_draws = math.log(math.log(2.0)) - log_tail
-    log_n = log_draws if model == "toeplitz" else 0.5 * (math.log(2.0) + log_draws)
-    return math.exp(log_n) if log_n < 709.0 else math.inf
-
-
-def log_mean_cosine_tail(k: int, x: float) -> float:
-    """Return ln P((1/k) sum of cos(2 pi U_m) > x), U_m uniform, 0 < x < 1.
-
-    Lugannani and Rice's formula with the cumulant function K = ln I_0, whose derivative x is at s.
-    """
-    # s is between 2 x (small x) and 1 / (1 - x) or so (large x).
-    gap = 1.0 - x
-    s = bisect(lambda s: gap - tilted(s).gap, 0.0, 4.0 * x / (gap * (1.0 + x)) + 1e-12)
-    return _log_tilted_tail(k, s)
-
-
 def _log_tilted_tail(k: int, s: float) -> float:
-    """Return the tail beyond x, the mean of the cosine of a phase with density exp(s cos t)."""
+    """Return ln P((1/k) sum of cos(2 pi U_m) > x), U_m uniform.
+
+    Lugannani and Rice's formula with the cumulant function K = ln I_0, whose derivative at s is x,
+    the mean of the cosine of a phase with density exp(s cos t).
+    """
     law = tilted(s)
     exponent = max(0.0, k * law.exponent)
     w = math.sqrt(2.0 * exponent)

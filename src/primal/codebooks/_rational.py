@@ -12,6 +12,7 @@ from itertools import islice
 import numpy as np
 
 from primal._checks import require_memory
+from primal._lazy import frozen
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
 from primal.codebooks._metrics import bases_energy
@@ -81,8 +82,8 @@ class RationalCodes(ToeplitzCodes):
     """Position t has the phases t u / P, for a list of numerators u, each cut to 64 bits."""
 
     def _set_fractions(self, numerators: Iterable[int], modulus: int) -> None:
-        self.numerators, self.modulus = np.array(list(numerators), dtype=np.uint64), modulus
-        self.increments = rational_turns(self.numerators, modulus)
+        self.numerators = frozen(np.array(list(numerators), dtype=np.uint64))
+        self.increments, self.modulus = frozen(rational_turns(self.numerators, modulus)), modulus
         self.k = len(self.increments)
 
     def turns(self, positions: np.ndarray) -> np.ndarray:

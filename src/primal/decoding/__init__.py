@@ -10,7 +10,7 @@ from primal.decoding._linear import warn_of_erased as warn_of_erased
 from primal.decoding._matrix import MatrixPlan, plan_matrix
 from primal.decoding._matrix import MatrixResult as MatrixResult
 from primal.decoding._model import least_noise_turns as least_noise_turns
-from primal.decoding._phases import code_phases as code_phases
+from primal.decoding._phases import SHORTEST_WAVE as SHORTEST_WAVE
 from primal.decoding._phases import have_phases as have_phases
 from primal.decoding._phases import noise_turns as noise_turns
 from primal.decoding._phases import phases_of as phases_of

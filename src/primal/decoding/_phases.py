@@ -12,7 +12,7 @@ import math
 
 import numpy as np
 
-from primal._checks import real_array
+from primal._checks import real_array, wave_array
 from primal.engines import row_blocks, wave_columns
 from primal.errors import ParameterError
 
@@ -32,7 +32,7 @@ NOISES = {
 _PHASES = (np.uint8, np.uint16, np.uint32)
 # A pair this much shorter than the mean of its row has no phase. Noise of .08 turns, half the
 # length of a wave, leaves one of 256 pairs so short in one row of a million, less noise in fewer.
-_SHORTEST = 2.0**-14
+SHORTEST_WAVE = 2.0**-14
 # Rounding a wave to a float type moves its length up to 1.4 times as far as it turns it.
 _LENGTH_NOISE = 2.0
 # A Lipschitz function of normal noise exceeds its mean by so many deviations at most once in
@@ -67,7 +67,7 @@ def code_phases(
     """
     if isinstance(z, np.ndarray) and z.dtype in _PHASES:
         return wrapped(real_array("z", z, last=n_frequencies) * 2.0 ** (-8 * z.itemsize))
-    waves = wave_columns(real_array("z", z, last=2 * n_frequencies), layout)
+    waves = wave_columns(wave_array("z", z, last=2 * n_frequencies), layout)
     return phases_of(*waves, noise_turns)
 
 
@@ -110,7 +110,7 @@ def have_phases(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = No
         largest[largest == 0.0] = 1.0
         lengths[extreme] = np.hypot(cos[extreme] / largest, sin[extreme] / largest)
         mean[extreme] = lengths[extreme].mean(axis=1)
-    found = lengths.min(axis=1) > _SHORTEST * mean
+    found = lengths.min(axis=1) > SHORTEST_WAVE * mean
     if noise_turns is not None:
         lengths -= mean[:, None]
         distance = np.sqrt(np.einsum("ij,ij->i", lengths, lengths))
@@ -129,7 +129,7 @@ def _squared_alike(x: np.ndarray, y: np.ndarray, noise_turns: float | None) -> b
         y *= y
         x += y
     low, high = float(x.min()), float(x.max())
-    if not (low > 1e-280 and high < 1e280 and low > _SHORTEST**2 * high):
+    if not (low > 1e-280 and high < 1e280 and low > SHORTEST_WAVE**2 * high):
         return False
     if noise_turns is None:
         return True

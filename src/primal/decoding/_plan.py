@@ -93,7 +93,7 @@ class DecodePlan:
         ----------
         z : array_like of shape (..., D), or ndarray of uint8, uint16, uint32 of shape (..., D/2)
             Waves as ``encode`` makes them, of any float type and scale, or phases: ``m.turns(x)``
-            or ``primal.turns.phases_to_uint8(m.turns(x))``.
+            or ``primal.turns.pack(m.turns(x), 8)``.
         check : bool, default=True
             Warn (MisfitWarning) when the batch as a whole is not what the stated noise and prior
             lead to. It changes no result.

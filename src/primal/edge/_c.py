@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from primal._checks import file_path, whole_number
-from primal._files import written_whole
+from primal._checks import file_path
+from primal._files import disk_errors, written_whole
 from primal.edge._fitted import as_sensor
 from primal.edge._header import Header
 from primal.edge._readout import SensorModel
@@ -51,7 +51,8 @@ class HeaderReport:
             return None
         with tempfile.TemporaryDirectory() as folder:
             source, made = Path(folder) / "call.c", Path(folder) / "call.o"
-            source.write_text(f'#include "{self.path.resolve()}"\n{self._call}\n')
+            # Not included: a name may have characters that C does not take there.
+            source.write_bytes(self.path.read_bytes() + f"{self._call}\n".encode())
             command = [compiler, *_SMALL, *options, "-c", str(source), "-o", str(made)]
             done = subprocess.run(command, capture_output=True, text=True, timeout=120)
             if done.returncode:
@@ -63,9 +64,7 @@ class HeaderReport:
         return f"{self.path}: {self.table_bytes:,} B of tables, {self.ram_bytes:,} B of RAM"
 
 
-def export_c(
-    model: Any, path: object, *, name: str = "primal", learn: int = 0, **options: Any
-) -> HeaderReport:
+def export_c(model: Any, path: object, *, name: str = "primal", **options: Any) -> HeaderReport:
     """Write a C99 header that computes what a map or a fitted model does, bit for bit.
 
     The header needs <stdint.h> alone: no library, no float64, no memory from a heap. It has
@@ -77,19 +76,17 @@ def export_c(
     ----------
     model : StaticPrime, SensorMap, SensorModel, or what `as_sensor` takes
     path : str or Path
-        The header to write, whole or not at all.
+        The header to write, in a folder that exists. It replaces an older one in one step.
     name : str, default="primal"
-        What its names begin with: small letters, digits and underscores.
-    learn : int, default=0
-        Number of classes to learn on the chip: ``NAME_learn`` adds a row to the sums of a class,
-        ``NAME_settle`` makes prototypes of sums, ``NAME_recall`` finds the most similar one.
-        :meth:`SensorModel.from_sums` is the same in Python.
+        Prefix of its names: up to 31 lowercase letters, digits and underscores.
     **options
         `scale`, `zero`, `kind` and `inputs` of :func:`as_sensor`.
 
     Returns
     -------
     report : HeaderReport
+        What it takes on a chip: `table_bytes` of flash and `ram_bytes`; ``code_bytes(compiler)``
+        compiles it.
 
     Examples
     --------
@@ -99,19 +96,21 @@ def export_c(
     static.h: 256 B of tables, 0 B of RAM
     """
     target = file_path("path", path)
-    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]*", name):
-        raise ParameterError(f"name must be small letters, digits and underscores, got {name!r}.")
-    n_learned = whole_number("learn", learn, most=1 << 16)
+    # C99 distinguishes names of 63 characters, and the templates add up to 18.
+    if not isinstance(name, str) or not re.fullmatch(r"[a-z][a-z0-9_]{0,30}", name):
+        raise ParameterError(
+            "name must be a lowercase letter and up to 30 lowercase letters, digits and _, got "
+            f"{name!r:.60}: for example 'digits'."
+        )
     if not isinstance(model, (StaticPrime, SensorMap, SensorModel)):
         model = as_sensor(model, **options)
     elif options:
         raise ParameterError(f"{', '.join(options)}: only for models that are not sensors yet.")
-    header = Header(model, n_learned)
+    header = Header(model)
     text, call = (
         re.sub(r"\bprimal_", f"{name}_", re.sub(r"\bPRIMAL_", f"{name.upper()}_", part))
         for part in (header.text(), header.call())
     )
-    target.parent.mkdir(parents=True, exist_ok=True)
-    with written_whole(target) as stream:
+    with disk_errors(target), written_whole(target) as stream:
         stream.write(text.encode())
     return HeaderReport(target, header.table_bytes, header.ram_bytes, call)

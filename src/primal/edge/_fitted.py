@@ -156,6 +156,11 @@ def linear_parts(readout: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | Non
     labels = getattr(readout, "classes_", None)
     if not hasattr(readout, "coef_") or not hasattr(readout, "intercept_"):
         raise ParameterError(f"a {type(readout).__name__} is not a linear read-out.")
+    if getattr(readout, "_has_several_labels", False):
+        raise ParameterError(
+            "a model of several labels for each row has no largest score that decides: export one "
+            "model for each label."
+        )
     coef = np.atleast_2d(readout.coef_)
     bias = np.broadcast_to(readout.intercept_, len(coef))  # one 0.0 where none was fitted
     if labels is not None and len(labels) == 2 and len(coef) == 1:

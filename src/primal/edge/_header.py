@@ -13,7 +13,7 @@ import numpy as np
 
 from primal.bases import HadamardTable
 from primal.edge._q15 import COSINE, SINE
-from primal.edge._readout import SensorModel, learned_length
+from primal.edge._readout import SensorModel
 from primal.edge._schemes import ExactScheme, HadamardScheme, TableScheme
 from primal.edge._sensors import PositionSensor, SensorMap
 from primal.errors import ParameterError
@@ -29,14 +29,9 @@ _DIGEST = 0x9E3779B1
 class Header:
     """The parts of a header and their sizes."""
 
-    def __init__(self, model: StaticPrime | SensorMap | SensorModel, n_learned: int) -> None:
+    def __init__(self, model: StaticPrime | SensorMap | SensorModel) -> None:
         self.model = model if isinstance(model, SensorModel) else None
         self.source = sensor_of(model)
-        self.n_learned = n_learned
-        if self.model is not None and n_learned:
-            raise ParameterError(
-                f"learn={n_learned} is for a map without read-out: pass model.sensor."
-            )
         self.table_bytes = self.ram_bytes = 0
         self._lines: list[str] = []
 
@@ -49,19 +44,16 @@ class Header:
         if self.model is not None:
             parts += ["readout", "model"]
             self._readout(self.model)
-        elif self.n_learned:
-            parts += ["readout", "learn"]
-            self._define("N_SCORES", self.n_learned)
-            self._define("LEARNED_LENGTH", learned_length(source.D))
         self._define("SAMPLE_SHIFT", _sample_shift(source))
         self._define("N_GOLDEN", f"{_GOLDEN_ROWS}u")
         digests = golden_digests(self.model or source, range(_GOLDEN_ROWS))
         self._define("GOLDEN", f"{{{', '.join(f'{value}u' for value in digests)}}}")
         templates = {part: (_TEMPLATES / f"{part}.h").read_text() for part in (*parts, "selftest")}
-        title = _in_comment(repr(self.model or source))[:90]
+        title = f"/* {_in_comment(repr(self.model or source))}"
         return "\n".join(
             [
-                f"/* {title}\n   Written by primal.edge.export_c: the bits are those of Python. */",
+                *textwrap.wrap(title, 96, subsequent_indent="   ", break_on_hyphens=False),
+                "   Written by primal.edge.export_c: bit-identical to Python. */",
                 "#ifndef PRIMAL_HEADER\n#define PRIMAL_HEADER\n",
                 templates.pop("head"),
                 *self._lines,
@@ -217,13 +209,17 @@ class Header:
         self._table("BIASES", model.biases)
         self.ram_bytes += model.biases.nbytes
         if model.labels is not None:
-            listed = ", ".join(str(label) for label in model.labels.tolist())
+            listed = ", ".join(map(repr, model.labels.tolist()))
             self._lines.append(f"/* labels: {_in_comment(listed)} */")
 
 
 def _in_comment(text: str) -> str:
-    """Return text on one line that does not end the comment it stands in, or begin another."""
-    return re.sub(r"\s+", " ", text).replace("*/", "* /").replace("/*", "/ *")
+    """Return text on one line that does not end the comment it stands in, or begin another.
+
+    Characters that are not printed are escaped: compilers warn of some, and files hold no others.
+    """
+    line = "".join(c if c.isprintable() else ascii(c)[1:-1] for c in re.sub(r"\s+", " ", text))
+    return line.replace("*/", "* /").replace("/*", "/ *")
 
 
 def _float(value: float) -> str:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from primal._checks import one_of
+from primal._checks import one_of, raised_as
 from primal._extras import require
 from primal.edge._fitted import linear_parts, parts_of, scaler_name
 from primal.edge._onnx_graph import Graph, Value, dynamic_turns, features, static_turns
@@ -15,7 +15,7 @@ from primal.engines import Finish
 from primal.errors import ParameterError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 
-OPSET = 18
+_OPSET = 18
 _IR_VERSION = 8  # of that opset
 
 
@@ -66,7 +66,7 @@ def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
         found = [Output("z", z, np.dtype(np.float32), ["n", model.D])]
     else:
         source = ("x", dtype, ["n", parts_of(model)[1].d])
-        found = outputs_of(graph, graph.cast("x", np.float64), model)
+        found = _outputs(graph, graph.cast("x", np.float64), model)
     for output in found:
         graph.add("Identity", output.value, output=output.name)
     helper = graph.helper
@@ -77,14 +77,14 @@ def to_onnx(model: Any, *, inputs: str = "float32") -> Any:
         [_value(helper, output.name, output.dtype, output.shape) for output in found],
         graph.constants,
     )
-    opset = helper.make_opsetid("", OPSET)
+    opset = helper.make_opsetid("", _OPSET)
     proto = helper.make_model(made, opset_imports=[opset], producer_name="primal")
     proto.ir_version = _IR_VERSION
     onnx.checker.check_model(proto)
     return proto
 
 
-def outputs_of(graph: Graph, x: Value, model: Any) -> list[Output]:
+def _outputs(graph: Graph, x: Value, model: Any) -> list[Output]:
     """Add a map, a fitted estimator or a pipeline of float64 rows; return its results."""
     before, m, readout = parts_of(model)
     for step in before:
@@ -141,6 +141,10 @@ def _read_out(graph: Graph, z: Value, readout: Any) -> list[Output]:
     kept = np.asarray(labels)
     if kept.dtype.kind in "UO":
         kept = np.array([str(label) for label in kept], dtype=object)
+        with raised_as(ParameterError, "a label has no UTF-8 text, which ONNX needs"):
+            "".join(kept).encode()
+    elif kept.dtype.newbyteorder("=") != kept.dtype:
+        kept = kept.astype(kept.dtype.newbyteorder("="))
     best = graph.add("ArgMax", scores, axis=1, keepdims=0)
     label = graph.add("Gather", kept, best)
     return [Output("label", label, kept.dtype, ["n"]), *found]

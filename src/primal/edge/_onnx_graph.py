@@ -30,12 +30,12 @@ _SPLITTER = 134217729.0  # 2**27 + 1, of Dekker's exact product
 class Graph:
     """Nodes and constants of a graph."""
 
-    def __init__(self, prefix: str = "") -> None:
+    def __init__(self) -> None:
         self.helper = require("onnx.helper", "to_onnx")
         self.numpy_helper = require("onnx.numpy_helper", "to_onnx")
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self._names = (f"{prefix}v{i}" for i in itertools.count())
+        self._names = (f"v{i}" for i in itertools.count())
 
     def add(self, op: str, *inputs: Any, output: str | None = None, **attributes: Any) -> Value:
         """Add one node; inputs that are neither values nor names are constants."""

@@ -36,7 +36,7 @@ def waves_q15(turns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.edge import waves_q15
+    >>> from primal.edge._q15 import waves_q15
     >>> waves_q15(np.array([0, 2**29, 2**31], dtype=np.uint32))
     (array([ 32767,  23170, -32767], dtype=int16), array([    0, 23170,     0], dtype=int16))
     """

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from primal._checks import positions, positive_scale, raised_as, real_array
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.edge._q15 import ONE
-from primal.edge._sensors import SensorMap, column, scaled_q15
+from primal.edge._sensors import SensorMap, column
 from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError, SpecError
 
@@ -20,8 +19,6 @@ _LARGEST_WEIGHT = 2**15 - 1
 # Of the largest weight or bias: far from where float64 over- or underflows.
 _SCORE_RANGE = (1e-280, 1e280)
 _FIELDS = ("sensor", "weights", "biases", "labels", "score_unit")
-# Sums of this many rows of features stay within 32 bits.
-MOST_LEARNED_ROWS = 1 << 16
 
 
 class SensorModel:
@@ -71,51 +68,25 @@ class SensorModel:
         self._keep(sensor, np.rint(rows * unit), np.rint(given * (unit * ONE)), labels)
         self.score_unit = 1.0 / (unit * ONE)
 
-    @classmethod
-    def from_sums(cls, sensor: SensorMap, sums: object, labels: Any = None) -> SensorModel:
-        """Return the prototypes that a chip makes of sums of features.
-
-        Parameters
-        ----------
-        sensor : SensorMap
-        sums : array_like of integers, shape (n_classes, D)
-            Sums of ``sensor.encode_q15(n)`` over the rows of each class, up to 65536 of them.
-        labels : sequence of n_classes labels, optional
-            By default 0, 1, 2, ...
-        """
-        _require_sensor(sensor)
-        rows = positions(sums, "sums").astype(np.int64)
-        if rows.ndim != 2 or rows.shape[1] != sensor.D or len(rows) == 0:
-            raise DataError(f"sums must have shape (n_classes, {sensor.D}), got {rows.shape}.")
-        if (largest := _largest(rows)) > MOST_LEARNED_ROWS * ONE:
-            raise DataError(
-                f"sums must be at most {MOST_LEARNED_ROWS * ONE} in size, those of "
-                f"{MOST_LEARNED_ROWS} rows, got {largest}."
-            )
-        length = learned_length(sensor.D)
-        # As C divides: towards zero.
-        weights = np.abs(rows)
-        for row in weights:
-            row >>= max(0, int(np.bitwise_or.reduce(row)).bit_length() - 15)
-            row[:] = row * length // (math.isqrt(int(row @ row)) + 1)
-        weights *= np.sign(rows)
-        made = object.__new__(cls)
-        weights = scaled_q15(weights, sensor.factors_q15)
-        labels = np.arange(len(rows)) if labels is None else labels
-        made._keep(sensor, weights, np.zeros(len(rows)), labels)
-        made.score_unit = 1.0 / (length * ONE)
-        return made
-
     def _keep(self, sensor: SensorMap, weights: Any, biases: Any, labels: Any) -> None:
         self.sensor = sensor
         self.weights, self.biases = weights.astype(np.int16), biases.astype(np.int32)
-        self.weights.flags.writeable = self.biases.flags.writeable = False
         with raised_as(ParameterError, "labels must be a list"):
-            self.labels = None if labels is None else np.asarray(labels)
+            self.labels = None if labels is None else np.array(labels)
         if self.labels is not None and self.labels.shape != (len(self.weights),):
             raise ParameterError(
                 f"labels must be {len(self.weights)}, one for each score, got {self.labels.shape}."
             )
+        self._freeze()
+
+    def _freeze(self) -> None:
+        for array in (self.weights, self.biases, self.labels):
+            if array is not None:
+                array.flags.writeable = False
+
+    def __setstate__(self, state: dict[str, Any]) -> None:  # of a copy, whose arrays are not
+        vars(self).update(state)
+        self._freeze()
 
     def scores(self, n: object) -> np.ndarray:
         """Return the scores of sensor integers n (..., d): int32 (..., n_scores)."""
@@ -165,11 +136,6 @@ class SensorModel:
 def _require_sensor(sensor: object) -> None:
     if not isinstance(sensor, SensorMap):
         raise ParameterError(f"sensor must be a SensorMap, got {sensor!r:.60}.")
-
-
-def learned_length(D: int) -> int:
-    """Return the length of prototypes learned on a chip: no score of theirs leaves 32 bits."""
-    return min(_LARGEST_WEIGHT, math.isqrt(65535**2 // D))
 
 
 def _finest_unit(weights: np.ndarray, biases: np.ndarray) -> float:

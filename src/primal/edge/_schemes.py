@@ -72,8 +72,17 @@ class ExactScheme:
         return ROUNDING
 
 
+class _ReadOnly:
+    """Tables that cannot be written to: headers and Python would differ."""
+
+    def __post_init__(self) -> None:
+        for table in vars(self).values():
+            if isinstance(table, np.ndarray):
+                table.flags.writeable = False
+
+
 @dataclass(frozen=True, eq=False)
-class TableScheme:
+class TableScheme(_ReadOnly):
     """Kinds lsb16 and lsb32: one product for each input and frequency.
 
     Attributes
@@ -110,7 +119,7 @@ class TableScheme:
 
 
 @dataclass(frozen=True, eq=False)
-class HadamardScheme:
+class HadamardScheme(_ReadOnly):
     """Kinds hadamard32 and hadamard64: additions, and no table of frequencies.
 
     Attributes

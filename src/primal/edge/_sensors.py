@@ -16,7 +16,7 @@ from primal.edge._schemes import Exact, ExactScheme, HadamardScheme, Scheme, Tab
 from primal.engines import Finish, write_features
 from primal.errors import DataError, ParameterError, SpecError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
-from primal.turns import phases_to_bits, round_turns, static_turns
+from primal.turns import round_turns, static_turns, waves
 
 KINDS = ("auto", "q15", "q31", "lsb16", "lsb32", "hadamard32", "hadamard64")
 INPUTS = ("int8", "uint8", "int16", "uint16", "int32")
@@ -176,8 +176,15 @@ class SensorMap:
         return in_columns(*waves_q15(self.turns(n)), self.finish.layout, self.D)
 
     def encode_bits(self, n: object) -> np.ndarray:
-        """Return signs of cosines and sines as :func:`primal.turns.phases_to_bits` packs them."""
-        return phases_to_bits(self.turns(n))
+        """Return signs of cosines and sines, uint8 of shape (..., ceil(D / 8)).
+
+        Bit i, which is bit i % 8 of byte i // 8, is 1 where output i of cos, sin, cos, sin, ... is
+        not negative.
+        """
+        cos, sin = waves(self.turns(n))
+        signs = np.stack([cos >= 0.0, sin >= 0.0], axis=-1)
+        signs = signs.reshape(*cos.shape[:-1], 2 * cos.shape[-1])
+        return np.packbits(signs, axis=-1, bitorder="little")
 
     def error_turns(self, largest: object = None) -> float:
         """Return a bound of the distance of any phase from that of ``scale (n - zero)``, in turns.

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from primal._checks import reject_lost_values
 from primal._parallel import over_rows
 from primal.errors import DataError
 from primal.turns import waves
@@ -54,6 +55,19 @@ def is_complex(x: Any) -> bool:
     return is_tensor(x) and x.dtype.is_complex
 
 
+def plain_array(name: str, x: Any) -> Any:
+    """Return an array of NumPy as one of no subclass, a tensor as it is; reject masked values."""
+    if type(x) is np.ndarray or is_tensor(x):
+        return x
+    reject_lost_values(name, x, as_floats=False)
+    return np.asarray(x)
+
+
+def is_finite(x: Any) -> bool:
+    """Whether all numbers of an array or a tensor are finite."""
+    return bool(library(x).isfinite(x).all())
+
+
 def on_host(turns: Any) -> np.ndarray:
     """Return the phases of a tensor as NumPy's, with the same bits."""
     return turns.detach().cpu().numpy().view(f"u{turns.itemsize}")
@@ -79,8 +93,6 @@ def nearest_turns(z: Any) -> Any:
     narrow = z.dtype == lib.complex64
     real, imaginary = (lib.asarray(part, dtype=lib.float64) for part in (z.real, z.imag))
     scaled = lib.arctan2(imaginary, real) / (2.0 * math.pi) * 2.0**32
-    if lib.isnan(scaled).any():
-        raise DataError("complex numbers that are not a number have no phase: remove NaN first.")
     nearest = lib.round(scaled)
     # 2**63 itself does not fit into int64: the last 32 bits come from the rest.
     rest = (scaled - nearest) * 2.0**32
@@ -106,7 +118,7 @@ def softmax(scores: np.ndarray) -> np.ndarray:
 
 
 def turn_power(turns: Any, exponent: float) -> Any:
-    """Return phases times a number; see :func:`primal.hdc.power` for what that means."""
+    """Return phases times a number, as ``codes ** exponent`` means it."""
     if is_tensor(turns):
         made = turn_power(on_host(turns), exponent).view(f"i{turns.itemsize}")
         return sys.modules["torch"].from_numpy(made).to(turns.device)

@@ -10,10 +10,10 @@ import numpy as np
 from primal._checks import one_of, whole_number
 from primal.errors import DataError
 from primal.hdc._arrays import side_by_side
-from primal.hdc._capacity import DECODERS, capacity
-from primal.hdc._codes import phasors
+from primal.hdc._codes import as_bundle
 from primal.hdc._forms import float32_rows, require_sizes, to_numpy
 
+DECODERS = ("matched", "orthogonal", "subspace", "message")
 # Below this share of the bundle a residual is rounding: the bundle is explained.
 _EXPLAINED = 1e-4
 _ROUNDS = 15
@@ -26,20 +26,18 @@ _DAMPING = 0.3
 class Decoded:
     """What a decoder found in a bundle, the surest item first; arrays have the shape (K,).
 
-    `indices` (int64) are the places of the items in the list given; `weights` (float64) how much of
-    each, its answer in the matched filter and its least-squares weight otherwise; `confidence`
-    (float64) the chance that it is in the bundle, from its weight and the noise that is left.
-    `residual` is the length of what the items do not explain, relative to the bundle, `capacity`
-    what :func:`primal.hdc.capacity` says of such bundles, `beyond_capacity` whether more was asked
-    for.
+    `indices` (int64) are the places of the items in the list given, and `items` (object) their
+    names if a memory was given, else None; `weights` (float64) how much of each, its answer in the
+    matched filter and its least-squares weight otherwise; `confidence` (float64) the chance that it
+    is in the bundle, from its weight and the noise that is left. `residual` is the length of the
+    part that the items do not explain, relative to the bundle.
     """
 
     indices: np.ndarray
     weights: np.ndarray
     confidence: np.ndarray
     residual: float
-    capacity: int
-    beyond_capacity: bool
+    items: np.ndarray | None = None
 
 
 def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -> Decoded:
@@ -62,6 +60,8 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     Returns
     -------
     Decoded
+        `indices` of the items, the surest first, with `weights` and `confidence`; and `residual`,
+        the length of the part of the bundle that they do not explain, relative to it.
 
     Examples
     --------
@@ -72,8 +72,8 @@ def decode(bundle: Any, codes: Any, n_items: int, *, decoder: str = "message") -
     >>> codes = hdc.Space(512).symbols().encode([f"word {i}" for i in range(1000)])
     >>> items = np.arange(0, 1000, 5)
     >>> found = hdc.decode(hdc.bundle(codes[items]), codes, len(items))
-    >>> np.array_equal(np.sort(found.indices), items), found.beyond_capacity
-    (True, False)
+    >>> np.array_equal(np.sort(found.indices), items), found.residual < 1e-4
+    (True, True)
     """
     return decode_rows(bundle, float32_rows(codes), n_items, decoder)
 
@@ -82,7 +82,7 @@ def decode_rows(bundle: Any, matrix: np.ndarray, n_items: int, decoder: str) -> 
     """Return what :func:`decode` does, from codes as float32 rows of length 1."""
     searches = (_matched, _orthogonal, _subspace, _message)
     search = searches[DECODERS.index(one_of("decoder", decoder, DECODERS))]
-    z, (N, D) = phasors(to_numpy(bundle)), matrix.shape
+    z, (N, D) = as_bundle(to_numpy(bundle)), matrix.shape
     if z.ndim != 1:
         raise DataError(f"a bundle is one row of shape (k,), got shape {z.shape}.")
     require_sizes("a bundle", z)
@@ -104,11 +104,8 @@ def decode_rows(bundle: Any, matrix: np.ndarray, n_items: int, decoder: str) -> 
         variance = _weight_variance(matrix[chosen], float(rest @ rest))
     confidence = _posterior(weights, np.maximum(variance, 1e-12), K / N)
     residual = float(np.linalg.norm(rest)) / length if length else 0.0
-    most = capacity(D, N, decoder) if N > 1 else 1
     order = np.argsort(-weights, kind="stable")
-    return Decoded(
-        chosen[order], weights[order], confidence[order], residual, most, beyond_capacity=most < K
-    )
+    return Decoded(chosen[order], weights[order], confidence[order], residual)
 
 
 def _matched(matrix: np.ndarray, s: np.ndarray, K: int) -> tuple[np.ndarray, np.ndarray]:

@@ -17,16 +17,14 @@ import numpy as np
 from primal._checks import whole_number
 from primal._specs import spec_digest
 from primal.bases import FrequencyTable
-from primal.decoding import DecodePlan, least_noise_turns, make_plan, noise_turns
-from primal.decoding import Integers as WholeNumbers
+from primal.decoding import DecodePlan, Integers, least_noise_turns, make_plan, noise_turns
 from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
 from primal.hdc._algebra import bind, normalize, similarity
 from primal.hdc._arrays import side_by_side
-from primal.hdc._capacity import log_search_space
-from primal.hdc._codes import Codes, phasors
+from primal.hdc._codes import Codes, as_bundle
 from primal.hdc._forms import to_numpy
-from primal.hdc._vocabulary import Integers, Space, Symbols
+from primal.hdc._vocabulary import Numbers, Space, Symbols
 from primal.turns import round_turns
 
 # A network that finds the factors does so within a few tens of rounds.
@@ -45,15 +43,15 @@ class Factors:
     similarity with it is clearly above that of the best wrong combination, and no other candidates
     of two factors have the same product; else "ambiguous" or "failed". `confidence` is that
     similarity, 1 for a clean product. `steps` are the rounds of the network, over all starts;
-    `beyond_capacity` says that a network has too many combinations to search, about k**2 / 2, or
-    that the certificate of a lattice does not promise the factors.
+    `overloaded` says that a network has too many combinations to search, about k**2 / 2, or that
+    the certificate of a lattice does not promise the factors.
     """
 
     indices: tuple[int, ...] | np.ndarray
     status: Any
     confidence: Any
     steps: int
-    beyond_capacity: bool
+    overloaded: bool
 
 
 def factorize(
@@ -66,7 +64,7 @@ def factorize(
     product : Codes or complex array of shape (k,) or, for vocabularies, (n, k)
         It may carry noise, or other products bundled with it.
     domains : sequence of two or more vocabularies, or of as many Codes of shape (n_f, k)
-        Vocabularies are :class:`Integers` or :class:`Symbols` of different roles of one space, with
+        Vocabularies are :class:`Numbers` or :class:`Symbols` of different roles of one space, with
         a declared `n_positions`: a lattice decoder finds the positions, among more combinations
         than can be counted. Codes are lists of candidates, as many as a resonator network can
         search (Frady, Kent, Olshausen and Sommer 2020): each round divides the product by the
@@ -81,7 +79,7 @@ def factorize(
     Returns
     -------
     Factors
-        Indices and a status, one for each product.
+        `indices`, `status` ("unique", "ambiguous" or "failed") and `confidence` of each product.
 
     Warns
     -----
@@ -92,7 +90,7 @@ def factorize(
     --------
     >>> from primal import hdc
     >>> space = hdc.Space(512, roles=("day", "place", "name"))
-    >>> days, places = (space.integers(role, n_positions=10**5) for role in ("day", "place"))
+    >>> days, places = (space.numbers(role, n_positions=10**5) for role in ("day", "place"))
     >>> names = space.symbols("name", n_positions=10**5)
     >>> scene = days.encode(20_000) * places.encode(31_415) * names.encode("Ada")
     >>> found = hdc.factorize(scene, [days, places, names])  # one of 10**15 products
@@ -106,12 +104,12 @@ def factorize(
     whole_number("steps", steps, least=1)
     noise_turns(noise)
     several = isinstance(domains, Sequence) and len(domains) >= 2
-    if several and all(isinstance(domain, (Integers, Symbols)) for domain in domains):
+    if several and all(isinstance(domain, (Numbers, Symbols)) for domain in domains):
         return _by_lattice(product, domains, noise)
     if several and all(isinstance(domain, Codes) for domain in domains):
         return _by_resonator(product, domains, steps)
     raise DataError(
-        "domains must be two or more vocabularies, Integers or Symbols with n_positions, or two or "
+        "domains must be two or more vocabularies, Numbers or Symbols with n_positions, or two or "
         f"more Codes, got {domains!r:.200}."
     )
 
@@ -131,7 +129,7 @@ def _by_lattice(product: Any, domains: Sequence[Any], noise: str | float) -> Fac
                 f"space.{name}({domain.role!r}, n_positions=...)."
             )
     z = to_numpy(product)
-    if phasors(z).ndim > 2 or z.shape[-1] != space.k:
+    if z.ndim > 2 or z.shape[-1] != space.k:
         raise DataError(
             f"product must be codes or bundles of shape (k,) or (n, k), k = {space.k} as their "
             f"space has it, got shape {z.shape}."
@@ -143,13 +141,13 @@ def _by_lattice(product: Any, domains: Sequence[Any], noise: str | float) -> Fac
     found = ~np.isnan(result.x[..., 0])
     positions = np.where(found[..., None], result.x, -1.0).astype(np.int64)
     clipped = np.maximum(positions, 0)
-    codes = [Integers(space, role).encode(clipped[..., f]) for f, role in enumerate(roles)]
+    codes = [Numbers(space, role).encode(clipped[..., f]) for f, role in enumerate(roles)]
     confidence = np.where(found, similarity(z, bind(codes)), 0.0)
-    beyond = not plan.certificate.recoverable
+    overloaded = not plan.certificate.recoverable
     if z.ndim == 1:
         indices = tuple(positions.tolist())
-        return Factors(indices, str(result.status), float(confidence), 0, beyond)
-    return Factors(positions, result.status, confidence, 0, beyond)
+        return Factors(indices, str(result.status), float(confidence), 0, overloaded)
+    return Factors(positions, result.status, confidence, 0, overloaded)
 
 
 @lru_cache(maxsize=16)
@@ -161,22 +159,22 @@ def _plan(
     steps = np.stack([space.increments(role).view(np.int64) for role in roles], axis=1)
     table = FrequencyTable(steps >> 1, np.full(space.k, -1, dtype=np.int64))
     fingerprint = spec_digest({"basis": "product"}, *table.digest_arrays)
-    prior = WholeNumbers(1.0, 0, [n - 1 for n in n_positions])
+    prior = Integers(1.0, 0, [n - 1 for n in n_positions])
     least = least_noise_turns(table, prior.model(len(roles)))
     return make_plan(table, fingerprint, "interleaved", prior=prior, noise=max(noise, least))
 
 
 def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factors:
-    z = phasors(to_numpy(product))
-    if z.ndim != 1 or not np.isfinite(z).all():
-        raise DataError(f"product must be one finite code or bundle of shape (k,), got {z.shape}.")
+    z = as_bundle(to_numpy(product))
+    if z.ndim != 1:
+        raise DataError(f"product must be one code or bundle of shape (k,), got {z.shape}.")
     if any(c.ndim != 2 or c.k != len(z) or not len(c) for c in domains):
         raise DataError(
             f"domains must have the shape (n, {len(z)}), n at least 1, for a product of {len(z)} "
             f"phases, got {[c.shape for c in domains]}."
         )
     lists = [to_numpy(candidates) for candidates in domains]
-    matrices = [phasors(c).astype(np.complex64) for c in lists]
+    matrices = [as_bundle(c).astype(np.complex64) for c in lists]
     log_combinations = sum(math.log(len(c)) for c in lists)
     # The best of all wrong combinations is about this similar by chance, with room to spare.
     clear = 1.5 * math.sqrt(2.0 * log_combinations / (2 * len(z)))
@@ -195,11 +193,11 @@ def _by_resonator(product: Any, domains: Sequence[Codes], budget: int) -> Factor
             rest = min(similarity(e, c) for e, c in zip(estimates, codes, strict=True)) > 0.99
             if match > clear or rest:
                 break
-    beyond = log_combinations > log_search_space(2 * len(z))
+    overloaded = log_combinations > math.log(len(z) ** 2 / 2.0)
     status = "failed"
     if best_match > clear:
         status = "ambiguous" if _has_rival(matrices, best) else "unique"
-    return Factors(best, status, best_match, step, beyond)
+    return Factors(best, status, best_match, step, overloaded)
 
 
 def _has_rival(matrices: list[np.ndarray], chosen: tuple[int, ...]) -> bool:

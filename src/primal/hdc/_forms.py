@@ -1,16 +1,14 @@
-"""Codes and bundles in other forms: PyTorch, torchhd's, semantic pointers, real rows."""
+"""Codes and bundles in other forms: those of PyTorch and torchhd, and real rows."""
 
-import math
 from typing import Any
 
 import numpy as np
 
-from primal._checks import real_array
 from primal._extras import require
-from primal.errors import DataError, MissingPackageError, ParameterError
+from primal.errors import DataError, MissingPackageError
 from primal.hdc._algebra import nearest_code, unit_rows
 from primal.hdc._arrays import is_tensor, on_host
-from primal.hdc._codes import Codes, operand, phasors
+from primal.hdc._codes import Codes, as_bundle, operand
 
 # Of a number that is added up in float32.
 LARGEST = 1e30
@@ -35,13 +33,13 @@ def to_torch(x: Any) -> Any:
     >>> hdc.to_torch(hdc.Codes(np.array([1, 2**32 - 1], dtype=np.uint32))).turns
     tensor([ 1, -1], dtype=torch.int32)
     """
-    torch = require("torch", "to_torch")
+    torch, x = require("torch", "to_torch"), operand(x)
     if isinstance(x, Codes):
         if is_tensor(x.turns):
             return x
         # Copied, since PyTorch cannot keep them from being changed.
         return Codes(torch.from_numpy(np.array(x.turns.view(f"i{x.turns.itemsize}"))))
-    if is_tensor(operand(x)):
+    if is_tensor(x):
         return x
     return torch.from_numpy(np.require(x, requirements=("C", "W")))
 
@@ -64,9 +62,10 @@ def to_numpy(x: Any) -> Any:
     >>> hdc.to_numpy(hdc.Codes(torch.tensor([1, -1], dtype=torch.int32))).turns
     array([         1, 4294967295], dtype=uint32)
     """
+    x = operand(x)
     if isinstance(x, Codes):
         return Codes(on_host(x.turns)) if is_tensor(x.turns) else x
-    return x.detach().resolve_conj().cpu().numpy() if is_tensor(operand(x)) else x
+    return x.detach().resolve_conj().cpu().numpy() if is_tensor(x) else x
 
 
 def to_fhrr(x: Any) -> Any:
@@ -95,7 +94,7 @@ def to_fhrr(x: Any) -> Any:
         raise MissingPackageError(
             "FHRR tensors are torchhd's, which is not installed: pip install torch-hd."
         ) from None
-    return to_torch(phasors(x)).as_subclass(FHRRTensor)
+    return to_torch(as_bundle(operand(x))).as_subclass(FHRRTensor)
 
 
 def from_fhrr(tensor: Any) -> Codes:
@@ -125,92 +124,33 @@ def from_fhrr(tensor: Any) -> Codes:
     return nearest_code(to_numpy(tensor))
 
 
-def to_ssp(x: Any) -> np.ndarray:
-    """Return codes or bundles as real spatial semantic pointers.
-
-    The phases are the positive half of a spectrum, with 1 in front; binding becomes circular
-    convolution and similarity (2 k s + 1) / (2 k + 1).
-
-    Parameters
-    ----------
-    x : Codes or complex array of shape (..., k)
-
-    Returns
-    -------
-    ndarray of shape (..., 2 k + 1), dtype=float64
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> a = hdc.Space(512).symbols().encode("a")
-    >>> pointer = hdc.to_ssp(a)
-    >>> pointer.shape, round(float(hdc.similarity(hdc.from_ssp(pointer), a)), 6)
-    ((513,), 1.0)
-    """
-    z = to_numpy(phasors(x)).astype(np.complex128)
-    spectrum = np.concatenate([np.ones((*z.shape[:-1], 1)), z], axis=-1)
-    return np.fft.irfft(spectrum, n=2 * z.shape[-1] + 1, axis=-1)
-
-
-def from_ssp(ssp: Any) -> Codes:
-    """Return the codes of spatial semantic pointers, lengths forgotten.
-
-    Parameters
-    ----------
-    ssp : array_like of shape (..., 2 k + 1)
-        Of odd length.
-
-    Returns
-    -------
-    Codes of shape (..., k), uint32
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> hdc.from_ssp([0.0, 1.0, 0.0]).turns / 2**32  # a shift by one place of three
-    array([0.66666667])
-    """
-    array = real_array("ssp", ssp).astype(np.float64)
-    if array.ndim == 0 or array.shape[-1] % 2 == 0 or array.shape[-1] < 3:
-        raise ParameterError(
-            f"ssp must have 2 k + 1 numbers for k phases, got shape {array.shape}."
-        )
-    # By a power of two, which turns no phase: complex64 has fewer exponents than float64.
-    sizes = np.abs(array).max(axis=-1, keepdims=True)
-    array = np.ldexp(array, -np.frexp(sizes)[1])
-    spectrum = np.fft.rfft(array, axis=-1)[..., 1:]
-    return nearest_code(spectrum.astype(np.complex64))
-
-
 def require_sizes(name: str, x: Any, below: float = LARGEST) -> None:
-    """Raise DataError for a bundle of NumPy that is not finite, or too large for sums of float32.
+    """Raise DataError for a bundle of NumPy that is too large for sums of float32.
 
     One such number would be in every answer, and there look like any other.
     """
-    largest = 0.0 if isinstance(x, Codes) else np.abs(x).max(initial=0.0)
+    with np.errstate(over="ignore"):
+        largest = 0.0 if isinstance(x, Codes) else np.abs(x).max(initial=0.0)
     if not largest < below:
-        limit = f" below {below:g}" if largest < math.inf else ""
         raise DataError(
-            f"{name} must hold finite complex numbers{limit}, got {largest:g}: scale them down, or "
-            "remove what is not finite."
+            f"{name} must be below {below:g} in size, got {largest:g}: scale the numbers down."
         )
 
 
-def memory_rows(name: str, x: Any, k: int, below: float = math.inf) -> Any:
+def memory_rows(name: str, x: Any, k: int) -> Any:
     """Return codes or bundles (k,) or (n, k), of either library, as rows (n, k) of NumPy."""
     rows = to_numpy(x)
-    if operand(rows).ndim > 2 or rows.shape[-1] != k:
+    if rows.ndim > 2 or rows.shape[-1] != k:
         raise DataError(
             f"codes of this memory have {k} phases, got {name} of {rows.shape[-1]} phases, shape "
             f"{rows.shape}: use its own space, one code or rows of them."
         )
-    require_sizes(name, rows, below)
     return rows[None] if rows.ndim == 1 else rows
 
 
 def float32_rows(x: Any) -> np.ndarray:
     """Return :func:`unit_rows` of rows (n, k), of either library, as a NumPy array of float32."""
     rows = to_numpy(x)
-    if operand(rows).ndim != 2:
+    if rows.ndim != 2:
         raise DataError(f"expected rows of shape (n, k), got {tuple(rows.shape)}.")
     return unit_rows(rows).astype(np.float32, copy=False)

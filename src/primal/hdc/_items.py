@@ -1,30 +1,26 @@
 """``ItemMemory``, and how memories are described and kept on disk."""
 
+import copy
 import math
-import os
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
 
-from primal._checks import file_path, positive_scale, raised_as, require_memory, whole_number
-from primal._files import FolderFormat, parsed_json
+from primal._checks import file_path, flag, positive_scale, raised_as, require_memory, whole_number
+from primal._files import parsed_json, read_object, write_object
 from primal._hash import is_missing
-from primal._specs import from_spec
+from primal._specs import from_spec, make_spec
 from primal.engines import row_blocks
 from primal.errors import DataError, MissingPackageError
 from primal.hdc._arrays import from_side_by_side, listed, softmax
-from primal.hdc._capacity import SimilarityCertificate, certify
 from primal.hdc._codes import Codes
 from primal.hdc._decode import Decoded, decode_rows
 from primal.hdc._forms import float32_rows, memory_rows
 from primal.hdc._vocabulary import Described, Vocabulary, item_lines
 
-_FORMAT = FolderFormat("memory.json", "primal memory", 1)
-# Arrays larger than this are mapped into memory instead of being read.
-_LARGEST_READ = 1 << 26
 # Up to this many entries (256 MB) the waves of all items are kept, beyond it they are made again.
 _LARGEST_KEPT = 1 << 26
 _BLOCK_ENTRIES = 1 << 22
@@ -33,7 +29,10 @@ _LARGEST_BETA = 1e30
 
 
 class Stored(Described, ABC):
-    """A memory with a spec of what it is made of, and a folder for what it holds besides."""
+    """A memory with a spec of what it is made of, and a file for what it holds besides."""
+
+    def __copy__(self) -> Self:
+        return copy.deepcopy(self)  # memories grow in place
 
     @abstractmethod
     def _fields(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -42,32 +41,31 @@ class Stored(Described, ABC):
     @classmethod
     @abstractmethod
     def _restored(cls, fields: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Self:
-        """Return the memory of fields and arrays, which may be damaged."""
+        """Return the memory of fields and arrays, which may be wrong."""
 
     def save(self, path: Any) -> None:
-        """Write the memory into a folder, made if need be.
+        """Write the memory atomically into one file in the format of safetensors.
 
-        A memory that is already there is replaced at one moment, other files are left alone.
+        The folder of the file must exist. A file that was not saved by Primal is never replaced:
+        that raises DataError, as does a file that cannot be written.
         """
         fields, arrays = self._fields()
-        fields = {"type": type(self).__name__, **fields}
-        _FORMAT.save(
-            file_path("path", path), fields, {name: [array] for name, array in arrays.items()}
-        )
+        write_object(file_path("path", path), make_spec(type(self).__name__, **fields), arrays)
 
     @classmethod
-    def load(cls, path: Any) -> Self:
-        """Return the memory of a folder; large arrays are mapped, not read.
+    def load(cls, path: Any, *, mapped: bool = False, verify: bool = False) -> Self:
+        """Return the memory in a file.
 
-        A folder without such a memory, or with a damaged one, raises DataError.
+        A damaged file, which its digest shows, or one of something else raises DataError. With
+        `mapped` arrays stay on the disk until they are used, and their digest is compared with
+        `verify` only, which reads all of them once. Do not truncate or overwrite a mapped file in
+        place: the system ends a process that reads what is gone. (`save` replaces files.)
         """
-        fields, arrays = _FORMAT.load(file_path("path", path), mapped_from=_LARGEST_READ)
-        if fields.get("type") != cls.__name__:
-            raise DataError(
-                f"{os.fspath(path)!r} must hold a memory of type {cls.__name__!r}, got "
-                f"{fields.get('type')!r}."
-            )
-        what = f"the memory in {os.fspath(path)!r} is damaged"
+        target = file_path("path", path)
+        fields, arrays = read_object(
+            target, cls.__name__, mapped=flag("mapped", mapped), verify=flag("verify", verify)
+        )
+        what = f"{target} holds no {cls.__name__}"
         with raised_as(DataError, what, keep=(DataError, MissingPackageError)):
             return cls._restored(fields, arrays)
 
@@ -97,15 +95,20 @@ def items_of(saved: np.ndarray, n: int) -> list[Any]:
 
 @dataclass(frozen=True, eq=False)
 class Cleaned:
-    """The items nearest to a query, the best first, or a list of such lists for n queries.
+    """The items nearest to queries.
 
-    `indices` (int64) and `similarities` (float32, cosines), of shape (top,) or (n, top), are their
-    places in the memory and how near they are.
+    Attributes
+    ----------
+    items : ndarray of the shape of the queries, (n,) or (), dtype=object
+        With `top` one more axis, (n, top) or (top,), the best first. For one query without `top`
+        the item itself.
+    indices, similarities : ndarray of that shape, dtype=int64 and float32
+        Places of the items in the memory, and their cosine similarities with the query.
     """
 
-    items: list
-    indices: np.ndarray
-    similarities: np.ndarray
+    items: Any
+    indices: Any
+    similarities: Any
 
 
 class ItemMemory(Stored):
@@ -113,7 +116,7 @@ class ItemMemory(Stored):
 
     Parameters
     ----------
-    vocabulary : Symbols, Integers or another vocabulary of a :class:`Space`
+    vocabulary : Symbols, Numbers or another vocabulary of a :class:`Space`
         Encodes the items.
     items : sequence, default=()
         The first items; more come by :meth:`add`.
@@ -130,10 +133,11 @@ class ItemMemory(Stored):
     >>> from primal import hdc
     >>> words = hdc.ItemMemory(hdc.Space(1024).symbols(), ["cat", "dog", "owl"])
     >>> pets = hdc.bundle(words.codes[:2])
-    >>> words.cleanup(pets, top=2).items
+    >>> words.cleanup(pets, top=2).items.tolist()
     ['dog', 'cat']
-    >>> words.grow(2048).cleanup(words.grow(2048).codes[2]).items
-    ['owl']
+    >>> larger = words.grow(2048)
+    >>> larger.cleanup(larger.codes[2]).items
+    'owl'
     """
 
     __match_args__ = ("vocabulary", "items")
@@ -196,16 +200,18 @@ class ItemMemory(Stored):
             raise DataError(f"{item!r} is not in this memory of {len(self)} items: add it first.")
         return self._places[key]
 
-    def cleanup(self, queries: Any, *, top: int = 1) -> Cleaned:
-        """Return the `top` items most similar to each code or bundle, of shape (k,) or (n, k)."""
+    def cleanup(self, queries: Any, *, top: int | None = None) -> Cleaned:
+        """Return the item most similar to each code or bundle, of shape (k,) or (n, k).
+
+        With `top` so many of them, along one more axis.
+        """
         rows = float32_rows(memory_rows("queries", queries, self.vocabulary.space.k))
-        if whole_number("top", top, least=1) > len(self):
-            raise DataError(f"asked for {top} of {len(self)} items: add items or ask for fewer.")
-        indices, similarities = self._best(rows, top)
-        items = [[self.items[i] for i in row] for row in indices.tolist()]
-        if queries.ndim == 1:
-            return Cleaned(items[0], indices[0], similarities[0])
-        return Cleaned(items, indices, similarities)
+        n = 1 if top is None else whole_number("top", top, least=1)
+        if n > len(self):
+            raise DataError(f"{n} of {len(self)} items were requested: add items, or lower top.")
+        shape = (*queries.shape[:-1], *(() if top is None else (n,)))
+        indices, similarities = (found.reshape(shape)[()] for found in self._best(rows, n))
+        return Cleaned(named(self.items, indices), indices, similarities)
 
     def retrieve(self, queries: Any, *, beta: float | None = None, steps: int = 1) -> np.ndarray:
         """Return what a modern Hopfield network recalls: a softmax over all codes of the memory.
@@ -228,12 +234,9 @@ class ItemMemory(Stored):
         return recalled.view(np.complex64).reshape(tuple(queries.shape))
 
     def decode(self, bundle: Any, n_items: int, *, decoder: str = "message") -> Decoded:
-        """Return :func:`primal.hdc.decode` among the codes of this memory."""
-        return decode_rows(bundle, self._rows(), n_items, decoder)
-
-    def certificate(self) -> SimilarityCertificate:
-        """Return how similar two items are at worst; compares all pairs."""
-        return certify(self.codes)
+        """Return :func:`primal.hdc.decode` among the codes of this memory, with their names."""
+        found = decode_rows(bundle, self._rows(), n_items, decoder)
+        return replace(found, items=named(self.items, found.indices))
 
     def grow(self, D: int) -> Self:
         """Return the memory with more dimensions: old codes are prefixes of the new ones."""
@@ -277,6 +280,15 @@ class ItemMemory(Stored):
         return waves
 
 
+def named(items: list[Any], places: Any) -> Any:
+    """Return the items at places, dtype=object of their shape; for one place the item."""
+    found = np.empty(np.shape(places), dtype=object)
+    flat = found.reshape(-1)
+    for number, place in enumerate(np.ravel(places).tolist()):
+        flat[number] = items[place]  # which may be a list
+    return found[()]
+
+
 def _top(values: np.ndarray, n: int) -> np.ndarray:
     """Return the places of the n largest values of every row, or of all, the largest first."""
     if n == 1:
@@ -291,7 +303,13 @@ def _hashable(item: Any) -> Any:
     if isinstance(item, np.ndarray):
         item = item.tolist()
     if isinstance(item, list):
-        return tuple(_hashable(part) for part in item)
+        try:
+            return tuple(_hashable(part) for part in item)
+        except RecursionError:
+            raise DataError(
+                "an item is nested too deeply, or contains itself: pass names, numbers or lists of "
+                "numbers."
+            ) from None
     try:
         hash(item)
     except TypeError:

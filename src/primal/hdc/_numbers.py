@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -10,10 +10,9 @@ from primal._checks import flag, one_of, positive_scale, real_array, require_mem
 from primal._hash import stable_position
 from primal._lazy import cached_property
 from primal.errors import DataError
-from primal.hdc._capacity import LawCertificate, certify_law
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary, position_turns
-from primal.kernels import KERNELS, kernel_matrix
+from primal.kernels import KERNELS
 from primal.maps import KernelPrime
 from primal.turns import increments, static_turns
 
@@ -24,6 +23,8 @@ _RUN = 32
 # So many periods on, float64 just holds 2**-32 of one.
 _LARGEST_PERIODS = 2.0**20
 _MOST_STEPS = 1 << 40
+# Phases of levels jump by a quarter of a turn, whose cosine is 0; in units of 2**-32 turn.
+_JUMP = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -75,13 +76,6 @@ class Reals(Vocabulary):
         turns = self.map.turns(x)
         return Codes(turns if self.order is None else turns[..., self.order])
 
-    def certificate(self, x: Any) -> LawCertificate:
-        """Return how far similarities of the codes of x (n, d) are from the kernel at worst."""
-        points = real_array("x", x, last=self.d).astype(np.float64).reshape(-1, self.d)
-        require_memory(24 * self.d * len(points) ** 2, f"all pairs of {len(points)} vectors")
-        law = kernel_matrix(self.kernel, points, self.gamma) if len(points) else np.empty((0, 0))
-        return certify_law(self.encode(points), law)
-
     @cached_property
     def order(self) -> np.ndarray | None:
         """Which frequency of the map each phase has; None where it is the one of its place."""
@@ -94,21 +88,32 @@ class Reals(Vocabulary):
 
 
 @dataclass(frozen=True)
-class _Steps(Vocabulary):
-    """A range in n steps, each with a code; a number has the code of the nearest step.
+class Levels(Vocabulary):
+    """Numbers of a range in n steps: neighbors are alike, the two ends unrelated.
 
-    The phases of the lowest step are those of a name. Going up, phase j jumps at the share v_j of
-    the range, where v_j is the fraction of (j + 1) sqrt(2): every stretch of the range has its
-    share of jumps, give or take a few, in every prefix of the phases.
+    A number has the code of the nearest step. Similarity falls from 1 to 0 as
+    1 - |x - y| / (high - low), exactly but for the few phases that do not divide evenly. Where it
+    shall be a kernel, take :class:`Reals`. With `clip` numbers outside of the range count as its
+    ends; they are rejected otherwise.
+
+    Notes
+    -----
+    The phases of the lowest step are those of a name. Going up, phase j jumps by a quarter of a
+    turn at the share v_j of the range, where v_j is the fraction of (j + 1) sqrt(2): every stretch
+    of the range has its share of jumps, give or take a few, in every prefix of the phases.
+
+    Examples
+    --------
+    >>> from primal import hdc
+    >>> gray = hdc.Space(1024, roles=("pixel", "gray")).levels("gray", low=0, high=255, n=16)
+    >>> hdc.similarity(gray.encode(0), gray.encode([0, 51, 102, 255])).round(2).tolist()
+    [1.0, 0.8, 0.6, 0.0]
     """
 
     low: float
     high: float
     n: int
     clip: bool = False
-
-    # Units of 2**-32 turn.
-    _jump: ClassVar[int]
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -137,7 +142,7 @@ class _Steps(Vocabulary):
         jumped = even_fractions(self.space.k) <= np.array(last, dtype=np.uint64)[:, None]
         # Half of the phases jump back: the lowest and the highest step are orthogonal as complex
         # vectors too, not only in the real part.
-        jumps = np.where(np.arange(self.space.k) % 2, -self._jump, self._jump).astype(np.uint32)
+        jumps = np.where(np.arange(self.space.k) % 2, -_JUMP, _JUMP).astype(np.uint32)
         turns = np.tile(base_turns(self), (self.n, 1))
         turns[1:] += jumped * jumps
         return Codes(turns)
@@ -159,51 +164,6 @@ class _Steps(Vocabulary):
             )
         share = (array - self.low) / (self.high - self.low)
         return np.rint(share * (self.n - 1)).astype(np.int64)
-
-    def certificate(self) -> LawCertificate:
-        """Return how far the similarity of two steps is from its law at worst."""
-        require_memory(16 * self.n**2, f"all pairs of {self.n} steps")
-        lost = 1.0 - np.cos(2.0 * np.pi * self._jump / 2.0**32)  # by one phase that jumps
-        shares = np.abs(self.values[:, None] - self.values) / (self.high - self.low)
-        return certify_law(self.codes, 1.0 - lost * shares)
-
-
-@dataclass(frozen=True)
-class Levels(_Steps):
-    """Numbers of a range in n steps: neighbors are alike, the two ends unrelated.
-
-    Similarity falls from 1 to 0 as 1 - |x - y| / (high - low), exactly but for the few phases that
-    do not divide evenly. Where it shall be a kernel, take :class:`Reals`. With `clip` numbers
-    outside of the range count as its ends; they are rejected otherwise.
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> gray = hdc.Space(1024, roles=("pixel", "gray")).levels("gray", low=0, high=255, n=16)
-    >>> hdc.similarity(gray.encode(0), gray.encode([0, 51, 102, 255])).round(2).tolist()
-    [1.0, 0.8, 0.6, 0.0]
-    >>> gray.certificate().worst < 0.01
-    True
-    """
-
-    _jump: ClassVar[int] = 1 << 30  # a quarter of a turn, whose cosine is 0
-
-
-@dataclass(frozen=True)
-class Thermometer(_Steps):
-    """Numbers of a range in n steps, the two ends opposite: similarity falls from 1 to -1.
-
-    It is 1 - 2 |x - y| / (high - low); parameters are those of :class:`Levels`.
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> celsius = hdc.Space(1024).thermometer(low=-20, high=40, n=61)
-    >>> hdc.similarity(celsius.encode(-20), celsius.encode([-20, 10, 40])).round(2).tolist()
-    [1.0, -0.0, -1.0]
-    """
-
-    _jump: ClassVar[int] = 1 << 31
 
 
 @dataclass(frozen=True)
@@ -244,15 +204,6 @@ class Circular(Vocabulary):
         places = np.rint((periods - np.floor(periods)) * 2.0**32).astype(np.uint64)
         frequencies, base = self.frequencies
         return Codes(places.astype(np.uint32)[..., None] * frequencies + base)
-
-    def certificate(self, n: int) -> LawCertificate:
-        """Return how far the similarity of n evenly spaced points is from its law at worst."""
-        n = whole_number("n", n, least=1)
-        require_memory(16 * n**2, f"all pairs of {n} points")
-        gaps = np.abs(np.arange(n)[:, None] - np.arange(n)) / n
-        return certify_law(
-            self.encode(np.arange(n) * (self.period / n)), 1.0 - 2.0 * np.minimum(gaps, 1.0 - gaps)
-        )
 
     @property
     def farthest(self) -> float:

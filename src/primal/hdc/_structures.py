@@ -1,17 +1,17 @@
-"""Records, sequences, n-grams, graphs and trees as one vector each: bundles of products."""
+"""Records, sequences, n-grams and graphs as one vector each: bundles of products."""
 
 import numbers
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from primal._checks import whole_number
 from primal.errors import DataError
-from primal.hdc._algebra import bind, bundle, identity, permute
+from primal.hdc._algebra import bind, bundle, permute
 from primal.hdc._arrays import is_complex, listed
 from primal.hdc._codes import Codes, operand
-from primal.hdc._vocabulary import Integers, Symbols, Vocabulary
+from primal.hdc._vocabulary import Numbers, Symbols, Vocabulary
 
 
 def encode_record(
@@ -38,7 +38,7 @@ def encode_record(
     --------
     >>> from primal import hdc
     >>> space = hdc.Space(2048, roles=("key", "name", "number"))
-    >>> keys, names, legs = space.symbols("key"), space.symbols("name"), space.integers("number")
+    >>> keys, names, legs = space.symbols("key"), space.symbols("name"), space.numbers("number")
     >>> cat = hdc.encode_record({"says": "meow", "legs": 4}, keys, {"says": names, "legs": legs})
     >>> hdc.similarity(cat / keys.encode("legs"), legs.encode([2, 4, 8])).round(1).tolist()
     [-0.0, 0.7, -0.0]
@@ -55,7 +55,7 @@ def encode_record(
 
 def encode_sequence(
     items: Sequence[object],
-    positions: str | Symbols | Integers,
+    positions: str | Symbols | Numbers,
     symbols: Vocabulary,
     *,
     start: int = 0,
@@ -66,8 +66,9 @@ def encode_sequence(
     ----------
     items : sequence
         Values of the vocabulary.
-    positions : str, Symbols or Integers
-        As in :class:`SequenceMemory`.
+    positions : str, Symbols or Numbers
+        A role, other than that of the items, whose hashed positions are taken; or a vocabulary:
+        :class:`Symbols` keep long sequences apart, :class:`Numbers` can be shifted by binding.
     symbols : vocabulary
         Of the items, in another role.
     start : int, default=0
@@ -83,11 +84,17 @@ def encode_sequence(
     >>> space = hdc.Space(1024, roles=("position", "letter"))
     >>> letters = space.symbols("letter")
     >>> word = hdc.encode_sequence("prime", "position", letters)
-    >>> second = hdc.unbind(word, space.symbols("position").encode(1))
+    >>> second = word / space.symbols("position").encode(1)
     >>> hdc.similarity(second, letters.encode(list("rz"))).round(1).tolist()
     [0.4, 0.0]
     """
-    places = places_beside(symbols, positions)
+    _check_roles(symbols)
+    places = symbols.space.symbols(positions) if isinstance(positions, str) else positions
+    if not isinstance(places, (Symbols, Numbers)):
+        raise DataError(
+            f"positions must be a role, Symbols or Numbers, got {type(positions).__name__}."
+        )
+    _check_roles(places, symbols)
     first, values = whole_number("start", start, least=-(2**62), most=2**62), listed("items", items)
     numbers = np.arange(first, first + len(values))
     return bundle(bind(places.encode(numbers), symbols.encode(values)))
@@ -119,7 +126,8 @@ def ngrams(codes: Any, n: int = 3) -> Any:
     >>> print(f"{hdc.similarity(a, b):.1f} {hdc.similarity(a, c):.1f}")
     0.6 -0.0
     """
-    if operand(codes).ndim < 2:
+    codes = operand(codes)
+    if codes.ndim < 2:
         raise DataError(f"ngrams takes codes of shape (..., m, k), got {tuple(codes.shape)}.")
     m = codes.shape[-2]
     if whole_number("n", n, least=1) > m:
@@ -156,9 +164,9 @@ def encode_graph(
     >>> space = hdc.Space(1024, roles=("subject", "relation", "object"))
     >>> words = [space.symbols(role) for role in space.roles]
     >>> graph = hdc.encode_graph([("Ann", "likes", "Bob"), ("Bob", "likes", "Eve")], *words)
-    >>> question = hdc.bind(words[0].encode("Ann"), words[1].encode("likes"))
+    >>> question = words[0].encode("Ann") * words[1].encode("likes")
     >>> answers = words[2].encode(["Ann", "Bob", "Eve"])
-    >>> hdc.similarity(hdc.unbind(graph, question), answers).round(1).tolist()
+    >>> hdc.similarity(graph / question, answers).round(1).tolist()
     [0.0, 0.7, -0.0]
     """
     vocabularies = (subjects, relations, objects)
@@ -169,88 +177,6 @@ def encode_graph(
     columns = zip(*edges, strict=True)
     codes = [v.encode(list(names)) for v, names in zip(vocabularies, columns, strict=True)]
     return bundle(bind(codes))
-
-
-def encode_tree(tree: Any, branches: str | Symbols | Integers, symbols: Vocabulary) -> np.ndarray:
-    """Return the bundle of path times name over the leaves of a tree.
-
-    Parameters
-    ----------
-    tree : nested tuples or lists
-        Leaves are values of the vocabulary.
-    branches : str, Symbols or Integers
-        Numbers the children of a node, as positions in :func:`encode_sequence`; see
-        :func:`path_code`.
-    symbols : vocabulary
-        Of the leaves, in another role.
-
-    Returns
-    -------
-    complex array of shape (k,)
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> space = hdc.Space(1024, roles=("branch", "leaf"))
-    >>> leaves = space.symbols("leaf")
-    >>> tree = hdc.encode_tree(("a", ("b", "c")), "branch", leaves)
-    >>> found = hdc.unbind(tree, hdc.path_code((1, 0), space.symbols("branch")))
-    >>> hdc.similarity(found, leaves.encode(["a", "b", "c"])).round(1).tolist()
-    [0.0, 0.6, -0.1]
-    """
-    numbering = places_beside(symbols, branches)
-    try:
-        paths, names = zip(*_leaves(tree, ()), strict=True)
-    except RecursionError:
-        raise DataError("the tree is too deep to be walked, or holds itself.") from None
-    codes = Codes.stack([path_code(path, numbering) for path in paths])
-    return bundle(bind(codes, symbols.encode(list(names))))
-
-
-def path_code(path: Sequence[int], branches: Symbols | Integers) -> Codes:
-    """Return the code of a path from the root of a tree.
-
-    The branch at depth i is permuted i times, so that (0, 1) and (1, 0) differ; branches count from
-    1 inside, because the code of the integer 0 is the identity and would not show.
-
-    Parameters
-    ----------
-    path : sequence of int
-        Number of the child at every depth, from 0.
-    branches : Symbols or Integers
-        Vocabulary of these numbers.
-
-    Returns
-    -------
-    Codes of shape (k,), uint32
-
-    Examples
-    --------
-    >>> from primal import hdc
-    >>> branches = hdc.Space(512).symbols()
-    >>> hdc.path_code((0, 1), branches) == hdc.path_code((1, 0), branches)
-    False
-    """
-    if not isinstance(branches, (Symbols, Integers)):
-        raise DataError(f"branches must be Symbols or Integers, got {type(branches).__name__}.")
-    steps = [
-        whole_number(f"path[{i}]", step, most=2**63 - 2) + 1
-        for i, step in enumerate(listed("path", path))
-    ]
-    codes = branches.encode(np.array(steps, dtype=np.int64))
-    return bind([identity(branches.space.k), *(permute(c, i) for i, c in enumerate(codes))])
-
-
-def places_beside(symbols: Vocabulary, positions: Any) -> Symbols | Integers:
-    """Return the vocabulary of positions to be bound: hashed ones, if only their role is given."""
-    _check_roles(symbols)
-    places = symbols.space.symbols(positions) if isinstance(positions, str) else positions
-    if not isinstance(places, (Symbols, Integers)):
-        raise DataError(
-            f"positions must be a role, Symbols or Integers, got {type(positions).__name__}."
-        )
-    _check_roles(places, symbols)
-    return places
 
 
 def _value_code(
@@ -279,16 +205,6 @@ def _value_code(
     if code.ndim != 1:
         raise DataError(f"field {name!r} must hold one value, got {value!r}.")
     return code
-
-
-def _leaves(tree: Any, path: tuple[int, ...]) -> Iterator[tuple[tuple[int, ...], object]]:
-    if not isinstance(tree, (tuple, list)):
-        yield path, tree
-        return
-    if not tree:
-        raise DataError(f"a node of a tree needs children, got none at path {path}.")
-    for number, child in enumerate(tree):
-        yield from _leaves(child, (*path, number))
 
 
 def _check_roles(*vocabularies: Vocabulary) -> None:

@@ -17,7 +17,7 @@ from primal._checks import (
 from primal._specs import from_spec
 from primal.decoding import Box, DecodePlan, DecodeResult, chi_squared_limit, promised_chance
 from primal.errors import DataError, ParameterError
-from primal.hdc._algebra import nearest_code, unbind
+from primal.hdc._algebra import nearest_code
 from primal.hdc._codes import Codes
 from primal.hdc._items import Stored, check_array
 from primal.hdc._superposed import KeyValueMemory
@@ -151,7 +151,7 @@ class VectorMemory(Stored):
         u, masks, shape = self._codes(keys)
         if not self._matrices:
             raise DataError("this memory is empty: store vectors first.")
-        phases = nearest_code(unbind(self._read(u)[0], masks)).turns
+        phases = nearest_code(self._read(u)[0] / masks).turns
         # A batch of keys that were never stored is nothing to warn about.
         return self.plan.decode(phases.reshape(*shape, u.k), check=False)
 
@@ -231,7 +231,7 @@ class VectorMemory(Stored):
         shape = (-(-n_pairs // full), memory.D, memory.D)
         for number, state in enumerate(check_array(arrays["state"], np.float32, shape)):
             matrix = KeyValueMemory(memory._keys.space)
-            matrix.state, matrix.n_pairs = state, min(full, n_pairs - number * full)
+            matrix._state, matrix.n_pairs = state, min(full, n_pairs - number * full)
             memory._matrices.append(matrix)
         return memory
 

@@ -22,11 +22,8 @@ from primal._checks import (
 )
 from primal._hash import array_values, stable_position
 from primal._specs import from_spec, make_spec, spec_fields
-from primal.codebooks import toeplitz_statistics
 from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
-from primal.hdc._arrays import listed
-from primal.hdc._capacity import SimilarityCertificate, certify
 from primal.hdc._codes import Codes
 from primal.turns import (
     BLOCK_SCALE,
@@ -38,7 +35,7 @@ from primal.turns import (
 )
 
 if TYPE_CHECKING:
-    from primal.hdc import Circular, Levels, Reals, Thermometer
+    from primal.hdc import Circular, Levels, Reals
 
 _BLOCK_PHASES = 1 << 22
 # Decoders hold phases in float64, and those of the product of 16 such positions to 0.01 turns.
@@ -55,7 +52,7 @@ class Described:
     def spec(self) -> dict[str, Any]:
         """The JSON values from which :func:`primal.from_spec` makes something like this.
 
-        With all items of an :class:`ItemMemory`, without pairs and sequences: `save` keeps those.
+        With all items of an :class:`ItemMemory`, without pairs and vectors: `save` keeps those.
         """
         values = {name: getattr(self, name) for name in self.__match_args__}
         # A spec is as it was before there was a choice, where none was made.
@@ -128,9 +125,9 @@ class Space(Described):
         """Return the vocabulary of names in a role, by default the first one."""
         return self._vocabulary("Symbols", role, n_positions)
 
-    def integers(self, role: str | None = None, *, n_positions: int | None = None) -> Integers:
+    def numbers(self, role: str | None = None, *, n_positions: int | None = None) -> Numbers:
         """Return the vocabulary of whole numbers in a role, by default the first one."""
-        return self._vocabulary("Integers", role, n_positions)
+        return self._vocabulary("Numbers", role, n_positions)
 
     def reals(
         self, role: str | None = None, d: int = 1, *, kernel: str = "rbf", gamma: float = 1.0
@@ -143,12 +140,6 @@ class Space(Described):
     ) -> Levels:
         """Return the vocabulary of a range of numbers in n steps, see :class:`Levels`."""
         return self._vocabulary("Levels", role, low, high, n, clip)
-
-    def thermometer(
-        self, role: str | None = None, *, low: float, high: float, n: int, clip: bool = False
-    ) -> Thermometer:
-        """Return the vocabulary of a range with opposite ends, see :class:`Thermometer`."""
-        return self._vocabulary("Thermometer", role, low, high, n, clip)
 
     def circular(self, role: str | None = None, *, period: float) -> Circular:
         """Return the vocabulary of numbers on a circle, see :class:`Circular`."""
@@ -219,8 +210,6 @@ class Symbols(Positions):
     >>> animals = hdc.Space(1024).symbols()
     >>> animals.encode(["cat", "dog"]).shape, animals.encode("cat").shape
     ((2, 512), (512,))
-    >>> animals.certificate(["cat", "dog", "owl"]).coherence < 0.1
-    True
     """
 
     def encode(self, names: Any) -> Codes:
@@ -246,13 +235,9 @@ class Symbols(Positions):
         hashed = np.fromiter(map(stable_position, flat), dtype=np.int64, count=len(flat))
         return (hashed if self.n_positions is None else hashed % self.n_positions).reshape(shape)
 
-    def certificate(self, names: Sequence[object]) -> SimilarityCertificate:
-        """Return how similar the codes of these names are; compares all pairs."""
-        return certify(self.encode(listed("names", names)))
-
 
 @dataclass(frozen=True)
-class Integers(Positions):
+class Numbers(Positions):
     """Whole numbers to codes: similarity depends on the difference alone.
 
     The product of the codes of s and t is the code of s + t, to the bit. Take them where numbers
@@ -263,7 +248,7 @@ class Integers(Positions):
     Examples
     --------
     >>> from primal import hdc
-    >>> numbers = hdc.Space(512).integers()
+    >>> numbers = hdc.Space(512).numbers()
     >>> two, three, five = numbers.encode([2, 3, 5], bits=64)
     >>> two * three == five
     True
@@ -287,13 +272,6 @@ class Integers(Positions):
         flat = np.ascontiguousarray(array).reshape(-1)
         turns = position_turns(flat, self.space.increments(self.role), wide=bits == 64)
         return Codes(turns.reshape(*array.shape, self.space.k))
-
-    def certificate(self, n: int) -> SimilarityCertificate:
-        """Return how similar the codes of 0, ..., n - 1 are, from the n - 1 differences."""
-        if whole_number("n", n, most=2**40) < 2:
-            return SimilarityCertificate(n)
-        found = toeplitz_statistics(self.space.increments(self.role), n, bins=1)
-        return SimilarityCertificate.of(found)
 
 
 def position_turns(

@@ -9,7 +9,6 @@ from primal.kernels._basis import METHODS as METHODS
 from primal.kernels._basis import KernelBasis as KernelBasis
 from primal.kernels._basis import cannot_grow as cannot_grow
 from primal.kernels._basis import chosen_method as chosen_method
-from primal.kernels._basis import growable_errors as growable_errors
 from primal.kernels._basis import obstacle as obstacle
 from primal.kernels._gamma import column_means as column_means
 from primal.kernels._gamma import column_widths as column_widths
@@ -28,6 +27,7 @@ from primal.kernels._kernel import resolved_basis as resolved_basis
 from primal.kernels._parts import KernelSum, kernel_matrix, on
 from primal.kernels._parts import as_kernel as as_kernel
 from primal.kernels._parts import checked_sum as checked_sum
+from primal.kernels._parts import implied_widths as implied_widths
 
 # The other names are for rooms of this package.
 __all__ = ["KERNELS", "Kernel", "KernelSum", "kernel_matrix", "median_gamma", "on", "scale_gamma"]

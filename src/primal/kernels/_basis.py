@@ -19,7 +19,6 @@ from primal.kernels._design import (
     equal_errors,
     lattice_nodes,
     lattice_wins,
-    spectral_error,
     spectral_nodes,
 )
 from primal.kernels._kernel import (
@@ -78,15 +77,6 @@ class KernelBasis(Basis):
     @property
     def nodes(self) -> Nodes:
         return _nodes(self.name, self.kernel, self.d, self.n_frequencies, self.widths)
-
-    @cached_property
-    def predicted_error(self) -> float | None:
-        """Of the kernel matrix, relative, for Gaussian data of these widths."""
-        if self.name != "spectral":
-            return self.nodes.predicted_error
-        mixture = KERNELS[str(self.kernel)].mixture
-        assert mixture is not None  # of a kernel without an obstacle
-        return spectral_error(mixture(), self.nodes, np.array(self.widths))
 
     @property
     def weights(self) -> np.ndarray:

@@ -124,16 +124,6 @@ def spectral_nodes(mixture: Mixture, k: int, tau: np.ndarray) -> Nodes:
     return _plain_lattice(mixture, k, tau, _SPECTRAL_DISTANCE * tau)
 
 
-def spectral_error(mixture: Mixture, nodes: Nodes, tau: np.ndarray) -> float | None:
-    """Return the predicted error of these, None for too many: a process has no use for it."""
-    if len(nodes.weights) > _MOST_WEIGHTED:
-        return None
-    if nodes.predicted_error < _LEAST_CLOSED_ERROR:
-        return nodes.predicted_error
-    error = _closed_error(mixture, nodes.frequencies, nodes.weights, tau)
-    return _judged(mixture, replace(nodes, errors=(error,)), tau).predicted_error
-
-
 def _judged(mixture: Mixture | Product, nodes: Nodes, tau: np.ndarray) -> Nodes:
     """Return the same with the errors of all laws."""
     others = _correlated_errors(mixture, nodes.frequencies, nodes.weights, tau)

@@ -14,7 +14,7 @@ from functools import partial
 
 import numpy as np
 
-from primal._checks import one_of, positive_scale, raised_as
+from primal._checks import one_of, positive_scale, raised_as, reject_masked
 from primal.bases import BASES, Basis, auto_basis, mixture_scales
 from primal.errors import ParameterError
 from primal.kernels._closed_form import Mixture, chi_mixture, gaussian
@@ -232,19 +232,23 @@ def design_widths(
 
     Without widths they are those of data of which gamma="scale" made this gamma.
     """
-    found = KERNELS[kernel]
-    if width is None:
-        width = np.asarray(1.0 / (d * np.asarray(gamma)))
-        width = width if kernel == "laplacian" else np.sqrt(width)
-    ratios = np.broadcast_to(math.sqrt(2.0) * width * found.scale(gamma), d)
+    width = implied_width(kernel, gamma, d) if width is None else width
+    ratios = np.broadcast_to(math.sqrt(2.0) * width * KERNELS[kernel].scale(gamma), d)
     limited = np.clip(ratios, *WIDTH_RANGE)
     mantissas, exponents = np.frexp(limited)
     # A power of gamma is one of the C library: its last digits must not show either.
     return tuple(np.ldexp(np.rint(mantissas * 2.0**20) * 2.0**-20, exponents).tolist())
 
 
+def implied_width(kernel: str, gamma: float | np.ndarray, d: int) -> np.ndarray:
+    """Return the width of data of which gamma="scale" makes this gamma."""
+    width = np.asarray(1.0 / (d * np.asarray(gamma)))
+    return width if kernel == "laplacian" else np.sqrt(width)
+
+
 def numbers(name: str, value: object, d: int, limits: tuple[float, float]) -> np.ndarray:
     """Return one number, or one for each of d inputs, as float64, each within limits."""
+    reject_masked(name, value)
     with raised_as(ParameterError, f"{name} must be a number or one for each input"):
         given = np.asarray(value)
     if given.shape not in ((), (d,)):

@@ -16,12 +16,13 @@ from primal._checks import (
     raised_as,
     real_array,
     real_matrix,
+    reject_masked,
     whole_number,
 )
 from primal._specs import from_spec, make_spec, spec_fields
 from primal.errors import ParameterError
 from primal.kernels._gamma import is_sparse, resolved_gamma
-from primal.kernels._kernel import KERNELS, checked_gamma, numbers
+from primal.kernels._kernel import KERNELS, checked_gamma, implied_width, numbers
 
 # Of exp(-gamma sin**2): beyond it a period is thousands of length scales wide.
 _GAMMA_RANGE = (1e-12, 1e6)
@@ -41,6 +42,7 @@ class Part:
     period: Any  # becomes a float, a tuple of them, or None
 
     def __post_init__(self) -> None:
+        reject_masked("columns", self.columns)
         with raised_as(ParameterError, "columns must be the number of a column or a list of them"):
             given = np.atleast_1d(np.asarray(self.columns)).tolist()
         columns = tuple(whole_number("columns", column) for column in given)
@@ -249,6 +251,22 @@ def checked_sum(kernel: KernelSum, d: int, gamma: object = 1.0, *, name: str = "
             "a part has gamma='scale' or 'median', which PrimeFeatures of scikit-learn takes from "
             "data: give numbers, or kernel.resolved(X)."
         )
+
+
+def implied_widths(kernel: str | KernelSum, gamma: float | np.ndarray, d: int) -> np.ndarray:
+    """Return the width of each of d columns that every gamma implies, the largest of all parts.
+
+    Columns of a periodic kernel are a period wide; those in no part, 1.
+    """
+    if not isinstance(kernel, KernelSum):
+        return np.broadcast_to(implied_width(kernel, gamma, d), d)
+    widths = np.zeros(d)
+    for part in (part for _, parts in kernel.terms for part in parts):
+        columns = list(part.columns)
+        own = part.each("period" if part.is_periodic else "gamma")
+        own = own if part.is_periodic else implied_width(part.kernel, own, len(columns))
+        widths[columns] = np.maximum(widths[columns], own)
+    return np.where(widths > 0.0, widths, 1.0)
 
 
 def _require_columns(kernel: KernelSum, d: int, name: str) -> None:

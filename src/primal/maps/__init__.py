@@ -6,7 +6,9 @@ from primal.maps._common import LARGEST_AMPLITUDE as LARGEST_AMPLITUDE
 from primal.maps._common import LAYOUTS as LAYOUTS
 from primal.maps._common import PRECISIONS as PRECISIONS
 from primal.maps._dynamic import DynamicPrime as DynamicPrime
+from primal.maps._kernel import SCORED_ROWS as SCORED_ROWS
 from primal.maps._kernel import KernelPrime as KernelPrime
+from primal.maps._kernel import expected_error as expected_error
 from primal.maps._sigma import SigmaCertificate, choose_sigma
 from primal.maps._static import StaticPrime as StaticPrime
 

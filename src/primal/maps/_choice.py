@@ -22,13 +22,12 @@ from primal.kernels import (
     checked_width,
     chosen_method,
     design_widths,
-    growable_errors,
     kernel_basis,
     obstacle,
     resolved_basis,
 )
 
-FORMS = ("auto", "pair", "offset")
+FORMS = ("pair", "offset")
 
 
 @dataclass(frozen=True)
@@ -57,8 +56,6 @@ class Choice:
             gamma = checked if isinstance(checked, float) else tuple(checked.tolist())
             basis = resolved_basis(kernel, self.basis, d)
         form = one_of("form", self.form, FORMS)
-        if form == "auto":
-            form = "pair" if 2 * d <= D or isinstance(kernel, KernelSum) else "offset"
         given = checked_width(self.width, d)
         width = None if given is None else tuple(given.tolist())
         decided = {"d": d, "D": D, "kernel": kernel, "gamma": gamma, "form": form, "width": width}
@@ -112,13 +109,6 @@ class Choice:
             return kernel_basis(self.kernel, self.d, k, scale, basis=self.basis)
         sigma, widths = scale / (2.0 * math.pi), self._design_widths
         return KernelBasis(self.method, self.d, k, sigma, kernel=self.kernel, widths=widths)
-
-    def growable_error(self) -> float | None:
-        """Return the error that theory predicts for equal weights, if it can."""
-        if self.form == "offset" or KERNELS[str(self.kernel)].mixture is None:
-            return None
-        k = (self.D + 1) // 2
-        return max(growable_errors(str(self.kernel), self.basis, k, self._design_widths))
 
     @property
     def _design_widths(self) -> tuple[float, ...]:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import even_dimension, flag, one_of, output_array, real_array, sized_array
+from primal._checks import even_dimension, flag, one_of, output_array, sized_array, wave_array
 from primal._lazy import cached_property
 from primal._specs import Specified, spec_digest, spec_fields
 from primal.bases import Basis, HadamardTable
@@ -128,6 +128,8 @@ class DynamicPrime(Specified):
         self._precision = one_of("precision", precision, PRECISIONS)
         self._layer_norm = flag("layer_norm", layer_norm)
         self._basis = basis
+        fast = self._precision == "fast"
+        self._log2_limit = LARGEST_FAST_LOG2_TURNS if fast else LARGEST_LOG2_TURNS
         return self
 
     d = read_only[int]("_basis.d", "Number of inputs.")
@@ -184,13 +186,6 @@ class DynamicPrime(Specified):
         self._write_features(rows, target.reshape(-1, self.D), Finish(self._layout))
         return target
 
-    def write_features(self, x: object, out: np.ndarray, finish: Finish) -> None:
-        """Write features of x (n, d) with another finish into `out`, in its precision.
-
-        `out` has from k to 2 k columns: the first (columns - k) frequencies have a sine.
-        """
-        self._write_features(self._checked_rows(x)[0], out, finish)
-
     def turns(self, x: object) -> np.ndarray:
         """Return the exact phases behind ``encode(x)``.
 
@@ -225,7 +220,7 @@ class DynamicPrime(Specified):
             If D < 2 d.
         """
         inverse = self._inverse
-        cos, sin = wave_columns(real_array("z", z, last=self.D), self._layout)
+        cos, sin = wave_columns(wave_array("z", z, last=self.D), self._layout)
         x = inverse(phases_of(cos, sin))
         warn_of_erased(x, stacklevel=2)
         return x
@@ -347,20 +342,24 @@ class DynamicPrime(Specified):
         """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
         array, largest = sized_array(name, x, last=self.d)
         rows = array.reshape(-1, self.d)
-        log2_limit = LARGEST_FAST_LOG2_TURNS if self._precision == "fast" else LARGEST_LOG2_TURNS
-        allowed = 2.0**log2_limit / self._basis.table.largest_l1_norm
         # A normalised row has no entry above sqrt(d).
-        if len(rows) and (math.sqrt(self.d) if self._layer_norm else largest) > allowed:
+        size = math.sqrt(self.d) if self._layer_norm else largest
+        allowed = 2.0**self._log2_limit / self._basis.table.largest_l1_norm
+        if len(rows) and size > allowed:
             worst = int(np.argmax(np.abs(rows))) // self.d
             place = f"row {worst} of x" if name == "x" else name
             raise DataError(
                 f"{place} holds a value of size {largest:.3g}, for which a phase can pass "
-                f"2**{log2_limit} turns and its fraction is no longer determined: keep |x| below "
-                f"{allowed:.3g}, or lower sigma (of a kernel: gamma)."
+                f"2**{self._log2_limit} turns and its fraction is no longer determined: keep |x| "
+                f"below {allowed:.3g}, or lower sigma (of a kernel: gamma)."
             )
         return rows, array.shape[:-1]
 
     def _write_features(self, rows: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        """Write features of checked rows (n, d) with another finish into `out`, in its precision.
+
+        `out` has from k to 2 k columns: the first (columns - k) frequencies have a sine.
+        """
         chosen = engine(n_phases=len(rows) * self._basis.n_frequencies)
         fast = self._precision == "fast"
         # Transforms read float32 as it is.

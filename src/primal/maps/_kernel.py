@@ -16,14 +16,25 @@ from primal._checks import (
     raised_as,
     real_array,
     real_number,
+    sized_array,
+    wave_array,
     whole_number,
 )
-from primal._lazy import cached_property
+from primal._lazy import cached_property, frozen
+from primal._parallel import single_threaded_blas
 from primal._specs import Specified, spec_digest, spec_fields
+from primal.bases import prime_entries
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
 from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.kernels import KernelBasis, KernelSum, cannot_grow, kernel_matrix, spread_rows
+from primal.kernels import (
+    KernelBasis,
+    KernelSum,
+    cannot_grow,
+    implied_widths,
+    kernel_matrix,
+    spread_rows,
+)
 from primal.maps._choice import Choice
 from primal.maps._common import (
     LARGEST_AMPLITUDE,
@@ -35,7 +46,7 @@ from primal.maps._common import (
     read_only,
 )
 from primal.maps._dynamic import DynamicPrime
-from primal.turns import increments, round_turns, static_turns
+from primal.turns import increments, prime_slice, round_turns, static_turns
 
 if TYPE_CHECKING:
     from primal.bases import Basis
@@ -46,6 +57,10 @@ _FIELDS = (
     "amplitude",
 )
 _DESIGN_FIELDS = ("method", "width")
+SCORED_ROWS = 128  # that a prediction is made from
+_ROUNDING = 1e-5  # errors below it are partly those of float32
+# Coordinates of points come from primes beyond those of most frequencies.
+_FIRST_DRAWN = 100_000
 
 
 class KernelPrime(Specified):
@@ -72,9 +87,9 @@ class KernelPrime(Specified):
         Scale of the kernel; an array has one value for each input.
     basis : str, default="auto"
         ``"auto"`` looks at the kernel and at d alone.
-    form : {"auto", "pair", "offset"}, default="auto"
-        Pairs of cosine and sine, or one cosine with an offset for each frequency. ``"auto"``
-        takes pairs from D = 2 d on: fewer than d directions cannot see every input.
+    form : {"pair", "offset"}, default="pair"
+        Pairs of cosine and sine, or one cosine with an offset for each frequency, which has no
+        inverse and mostly a larger error.
     center : array_like of shape (d,), optional
         What offsets are counted from: near it the inner products of offset cosines are best.
     layout : {"interleaved", "block"}, default="interleaved"
@@ -100,7 +115,7 @@ class KernelPrime(Specified):
     >>> import numpy as np, primal
     >>> m = primal.KernelPrime(2, 256, gamma=0.5, method="auto")
     >>> m.method, f"{m.predicted_error:.0e}"
-    ('lattice', '6e-04')
+    ('lattice', '2e-04')
     >>> m = primal.KernelPrime(3, 256, gamma=0.5)
     >>> x = np.linspace(-1, 1, 60).reshape(20, 3)
     >>> z = m.encode(x)
@@ -117,7 +132,7 @@ class KernelPrime(Specified):
         gamma: object = 1.0,
         *,
         basis: str = "auto",
-        form: str = "auto",
+        form: str = "pair",
         center: object = None,
         layout: str = "interleaved",
         precision: str = "exact",
@@ -176,17 +191,24 @@ class KernelPrime(Specified):
         basis = self._choice.frequencies()
         return object.__new__(DynamicPrime)._keep(basis, layout, self._precision)
 
-    @property
+    @cached_property
     def predicted_error(self) -> float | None:
-        """The relative error of the kernel matrix in theory, for data of the given width.
+        """The relative error of the kernel matrix to expect of data as wide as `width`.
 
-        By the closed form for Gaussian data: the largest of the errors for independent columns, for
-        two columns that move together and for all. None for offset cosines, the prime kernel and
-        more than 4096 spectral features.
+        The `kernel_error` of 128 Gaussian points that are the same for every map, the larger one of
+        independent columns and of columns that all move together; at most 1.0, which stands for all
+        that is larger. None for the prime kernel, which has no closed form.
         """
-        if isinstance(self.basis, KernelBasis):
-            return self.basis.predicted_error
-        return self._choice.growable_error()
+        if self.kernel == "prime":
+            return None
+        width = self.width
+        if width is None:
+            width = implied_widths(self.kernel, np.array(self.gamma), self.d)
+        drawn = prime_slice(_FIRST_DRAWN, _FIRST_DRAWN + SCORED_ROWS * (self.d + 1))
+        points = prime_entries(drawn).reshape(SCORED_ROWS, self.d + 1)
+        together = np.broadcast_to(points[:, -1:], (SCORED_ROWS, self.d))
+        laws = (points[:, :-1] * np.array(width), together * np.array(width))
+        return max(expected_error(self, x) for x in laws)
 
     @cached_property
     def amplitudes(self) -> np.ndarray:
@@ -222,7 +244,7 @@ class KernelPrime(Specified):
         offsets = round_turns(static_turns(rows, increments(1, start=self.d + 1))[:, 0])
         if self._center is not None:
             offsets = offsets - self.map.turns(self._scaled(np.array(self._center)))
-        return Finish("block", self._amplitude, offsets)
+        return Finish("block", self._amplitude, frozen(offsets))
 
     def encode(
         self, x: object, *, dtype: object = "float32", out: np.ndarray | None = None
@@ -238,17 +260,15 @@ class KernelPrime(Specified):
         out : ndarray of shape (..., D), optional
             C-contiguous array of that type to write into.
         """
-        array = real_array("x", x, last=self.d)
-        target = output_array(out, (*array.shape[:-1], self.D), output_dtype(dtype))
-        rows, flat = apart(array, target).reshape(-1, self.d), target.reshape(-1, self.D)
+        rows, shape = self._checked_rows(x)
+        target = output_array(out, (*shape, self.D), output_dtype(dtype))
+        rows, flat = apart(rows, target), target.reshape(-1, self.D)
         finish = Finish(self._layout, self.amplitudes) if self.is_weighted else self.finish
         if self.input_scales is None:
-            self.map.write_features(rows, flat, finish)
+            self.map._write_features(rows, flat, finish)
         else:
             for block in blocks(len(rows), self.d):
-                part = f"rows {block.start} to {block.stop - 1} of x, times m.input_scales"
-                with raised_as(DataError, part, keep=()), np.errstate(over="ignore"):
-                    self.map.write_features(self._scaled(rows[block]), flat[block], finish)
+                self.map._write_features(rows[block] * self.input_scales, flat[block], finish)
         return target
 
     @cached_property
@@ -258,7 +278,7 @@ class KernelPrime(Specified):
 
     def turns(self, x: object) -> np.ndarray:
         """Return the exact phases behind ``encode(x)``, uint32 in units of 2**-32 turn."""
-        turns = self.map.turns(self._scaled(real_array("x", x, last=self.d)))
+        turns = self.map.turns(self._scaled(x))
         return turns if self.finish.offsets is None else turns + self.finish.offsets
 
     def decode(self, z: object, *, around: object = None) -> np.ndarray:
@@ -279,7 +299,7 @@ class KernelPrime(Specified):
             NaN, with a MisfitWarning, where some pair is erased, so that it has no phase.
         """
         inverse = self._inverse
-        Z, k = real_array("z", z, last=self.D), self.D // 2
+        Z, k = wave_array("z", z, last=self.D), self.D // 2
         if self.is_weighted:
             Z = Z / self._column_factors  # small weights are not missing pairs
         if self._layout == "block":
@@ -328,9 +348,11 @@ class KernelPrime(Specified):
 
     def regime(self, x: object) -> Regime:
         """Return which phases of x wrap, in which rows, and by what margin."""
-        return self.map.regime(self._scaled(real_array("x", x, last=self.d)))
+        return self.map.regime(self._scaled(x))
 
-    def kernel_error(self, x: object, n_pairs: int = 160_000) -> float:
+    def kernel_error(
+        self, x: object, n_pairs: int = 160_000, *, dtype: object = "float64"
+    ) -> float:
         """Return the relative error of the kernel matrix, |Z Z' - K| / |K| in Frobenius norm.
 
         Parameters
@@ -338,6 +360,8 @@ class KernelPrime(Specified):
         x : array_like of shape (n, d)
         n_pairs : int, default=160_000
             Number of entries to compare; sqrt(n_pairs) rows are taken, spread evenly over x.
+        dtype : {"float64", "float32"}, default="float64"
+            Type of the features Z, whose rounding is part of the error.
 
         Raises
         ------
@@ -349,8 +373,10 @@ class KernelPrime(Specified):
         rows = np.asarray(rows[spread_rows(len(rows), n_rows)], dtype=np.float64)
         exact = kernel_matrix(self.kernel, rows, self.gamma)
         # The amplitude of a map that has grown is still that of its first size.
-        Z = self.encode(rows, dtype="float64") * (math.sqrt(2.0 / self.D) / self._amplitude)
-        return float(np.linalg.norm(Z @ Z.T - exact) / np.linalg.norm(exact))
+        scale = math.sqrt(2.0 / self.D) / self._amplitude
+        Z = self.encode(rows, dtype=dtype).astype(np.float64) * scale
+        with single_threaded_blas():  # threads that wait for busy processors take longer
+            return float(np.linalg.norm(Z @ Z.T - exact) / np.linalg.norm(exact))
 
     def grow(self, D: int, *, rescale: bool = False) -> KernelPrime:
         """Return the same map with more features; the old ones keep their columns and bits.
@@ -444,8 +470,37 @@ class KernelPrime(Specified):
 
     def _require_phases(self, name: str, point: np.ndarray) -> None:
         what = name if self.input_scales is None else f"{name}, times m.input_scales,"
-        with np.errstate(over="ignore"):
-            self.map._checked_rows(self._scaled(point), what)
+        self.map._checked_rows(self._scaled(point), what)
 
-    def _scaled(self, x: np.ndarray) -> np.ndarray:
-        return x if self.input_scales is None else x * self.input_scales
+    def _checked_rows(self, x: object) -> tuple[np.ndarray, tuple[int, ...]]:
+        """Return x as rows (n, d) whose phases are in range, and its leading shape; no copy."""
+        if self.input_scales is None:
+            return self.map._checked_rows(x)
+        array, largest = sized_array("x", x, last=self.d)
+        rows = array.reshape(-1, self.d)
+        # Rows are looked at again only if the largest number at the largest scale is too long.
+        longest = largest * float(self.input_scales.max())
+        if longest * self.basis.table.largest_l1_norm > 2.0**self.map._log2_limit:
+            for block in blocks(len(rows), self.d):
+                part = f"rows {block.start} to {block.stop - 1} of x, times m.input_scales"
+                with raised_as(DataError, part, keep=()):
+                    self.map._checked_rows(self._scaled(rows[block]))
+        return rows, array.shape[:-1]
+
+    def _scaled(self, x: Any) -> Any:
+        """Return x as the map takes it: times `input_scales` if there are any."""
+        if self.input_scales is None:
+            return x
+        with np.errstate(over="ignore"):
+            return real_array("x", x, last=self.d) * self.input_scales
+
+
+def expected_error(m: KernelPrime, rows: np.ndarray, dtype: object = "float64") -> float:
+    """Return the error of the kernel of other rows like these, for features of a type; at most 1.0.
+
+    Two digits, so that the last ones of sums do not show.
+    """
+    error = m.kernel_error(rows, SCORED_ROWS**2, dtype="float32")
+    if error < _ROUNDING and output_dtype(dtype) == np.float64:  # here float32 shows
+        error = m.kernel_error(rows, SCORED_ROWS**2)
+    return min(1.0, float(f"{error:.1e}"))

@@ -16,6 +16,7 @@ from primal._checks import (
     positions,
     positive_scale,
     real_array,
+    wave_array,
     whole_number,
 )
 from primal._lazy import cached_property
@@ -273,7 +274,7 @@ class StaticPrime(Specified):
             flag("return_similarity", return_similarity),
             flag("return_certain", return_certain),
         )
-        array = real_array("z", z, last=self._D)
+        array = wave_array("z", z, last=self._D)
         queries = array.reshape(-1, self._D)
         best = np.full(len(queries), -1)
         similarity, certain = np.full(len(queries), np.nan), np.zeros(len(queries), dtype=bool)

@@ -8,16 +8,17 @@ from typing import Any
 import numpy as np
 
 from primal._checks import flag, whole_number
+from primal.bases import normal_quantile
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._attacks import attribute_inference, bundle_membership, learned_inversion
 from primal.privacy._estimates import Estimate, Finding, share
 from primal.privacy._evaluate import closeness
-from primal.privacy._inputs import Encoder, codes, labels_of, matrix
+from primal.privacy._inputs import Encoder, codes, encoder, labels_of, matrix
 from primal.privacy._keyed import KeyedPrime
+from primal.privacy._keys import Key, uniform
 from primal.privacy._lattice_attacks import data_prior, inversion
 from primal.privacy._report import Report, Subject
-from primal.privacy._schemes import encoder, keyed_scheme, unprotected
 
 # The lattice decoder's set-up grows fast with the inputs; a hundred rows are enough for a median.
 _MOST_INPUTS, _ROWS_DECODED = 64, 100
@@ -114,7 +115,7 @@ def _attacked(
     plain, known, attacked = encoder(encode), rows[learn], rows[~learn]
     findings = [learned_inversion(plain, known, attacked)]
     if network:
-        findings.append(learned_inversion(plain, known, attacked, attacker="network"))
+        findings.append(learned_inversion(plain, known, attacked, network=True))
     if isinstance(encode, _MAPS) and rows.shape[1] <= _MOST_INPUTS:
         with suppress(NotInvertibleError):
             findings.append(inversion(encode, attacked[:_ROWS_DECODED], prior=data_prior(known)))
@@ -153,24 +154,27 @@ def _baselines(known: np.ndarray, width: int) -> list[tuple[str, Any, Any]]:
     # The mean square distance of two rows is twice the variance.
     apart = np.sqrt(2.0 * np.square(some).sum() / max(1, len(some) - 1))
     sigma = _TURNS_APART / max(float(apart), 1e-30)
-    keyed = keyed_scheme(d, D, sigma)
+    # For this measurement only: the secret is public.
+    secret = b"primal.privacy measurements, 32b"
+    keys = (Key(secret, application="evaluate", version=i) for i in (0, 1))
+    old, new = (KeyedPrime(key, d, D, sigma) for key in keys)
     public = DynamicPrime(d, D, sigma, basis="auto")
 
     def quantised(rows: np.ndarray) -> np.ndarray:
         return np.where(public.encode(rows) >= 0.0, 1.0, -1.0)
 
     return [
-        ("no map", unprotected(0), unprotected(1)),
+        ("no map", np.asarray, np.asarray),
         ("random projection", _projection(d, D, 0), _projection(d, D, 1)),
         ("public prime map", public, public),
         ("public prime map, one bit", quantised, quantised),
-        ("keyed prime map, 4 bits", keyed(0), keyed(1)),
+        ("keyed prime map, 4 bits", old, new),
     ]
 
 
 def _projection(d: int, D: int, number: int) -> Encoder:
-    drawn = np.random.default_rng(number).standard_normal((d, D)) / np.sqrt(D)
-    return lambda rows: rows @ drawn
+    normal = normal_quantile(uniform(f"projection/{number}", d * D)).reshape(d, D) / np.sqrt(D)
+    return lambda rows: rows @ normal
 
 
 def _half(n: int, people: np.ndarray | None) -> np.ndarray:

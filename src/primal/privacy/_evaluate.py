@@ -5,7 +5,7 @@ The words are those of ISO/IEC 24745 and 30136; that they are used here is no cl
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,12 +17,12 @@ from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._attacks import relative_errors, ridge_answers
 from primal.privacy._estimates import Estimate, mean_range, median, share
-from primal.privacy._inputs import Encoder, codes, labels_of, matrix
+from primal.privacy._inputs import Encoder, codes, encoder, labels_of, matrix
 from primal.privacy._keyed import KeyedPrime
 from primal.privacy._lattice_attacks import data_prior, pairs_needed, public_plan
 from primal.privacy._metrics import equal_error_rate, linkability, linkability_floor, threshold_at
-from primal.privacy._schemes import GaussianFeatures, Scheme, encoder
 
+Scheme = Callable[[int], Any]
 _FALSE_MATCHES = 0.01
 
 
@@ -61,9 +61,7 @@ def evaluate(
     ----------
     scheme : callable
         From the number of a key to a :class:`KeyedPrime`, another map or any encoder, a callable
-        from rows (n, d) to codes (n, D) whose distances tell people apart. See
-        :func:`keyed_scheme` and the baselines :func:`unprotected`, :func:`gaussian_features` and
-        :func:`biohash`.
+        from rows (n, d) to codes (n, D) whose distances tell people apart.
     X, y : array_like of shape (n, d) and (n,)
         Rows of the people to score, at least two of each, and who they are.
     others, y_others : array_like of shape (m, d) and (m,)
@@ -88,12 +86,13 @@ def evaluate(
     Examples
     --------
     >>> import numpy as np
-    >>> from primal.privacy import evaluate, keyed_scheme
+    >>> from primal.privacy import Key, KeyedPrime, evaluate
     >>> y = np.repeat(np.arange(20), 4)
     >>> X = np.random.default_rng(0).normal(size=(20, 8))[y] * 3.0
     >>> X += np.random.default_rng(1).normal(size=X.shape)
     >>> mine, rest = y < 10, y >= 10
-    >>> scheme = keyed_scheme(8, 64, 0.02)
+    >>> def scheme(number):
+    ...     return KeyedPrime(Key(bytes(32), application="door", version=number), 8, 64, 0.02)
     >>> people = {"others": X[rest], "y_others": y[rest]}
     >>> found = evaluate(scheme, X[mine], y[mine], **people, attacks=False)
     >>> sorted(found.as_json())
@@ -177,8 +176,6 @@ def _inverted(made: Any, rows: np.ndarray, strangers: np.ndarray) -> np.ndarray:
     found = None
     if isinstance(made, KeyedPrime):
         found = made.decode(made.template(rows), prior=prior).candidates[:, 0]
-    elif isinstance(made, GaussianFeatures):
-        found = made.decode(rows, prior)
     elif isinstance(made, (DynamicPrime, KernelPrime)):
         with suppress(NotInvertibleError):
             found = public_plan(made, prior, "float32").decode(made.encode(rows), check=False).x

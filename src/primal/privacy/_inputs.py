@@ -8,7 +8,9 @@ from typing import Any
 import numpy as np
 
 from primal._checks import raised_as, real_array, real_matrix, reject_lost_values
-from primal.errors import DataError
+from primal.errors import DataError, ParameterError
+from primal.maps import DynamicPrime, KernelPrime
+from primal.privacy._keyed import KeyedPrime
 
 Encoder = Callable[[np.ndarray], Any]
 # Of the largest number in an array: squares of others, and sums of them, may leave float64.
@@ -67,3 +69,14 @@ def codes(encode: Encoder, rows: np.ndarray) -> np.ndarray:
             f"the encoder must return a code for each of {len(rows)} rows, got shape {found.shape}."
         )
     return within_sizes("codes", found.reshape(len(rows), -1))
+
+
+def encoder(made: Any) -> Encoder:
+    """Return the function from rows to codes of a map, or of any other encoder."""
+    if isinstance(made, KeyedPrime):
+        return made.features
+    if isinstance(made, (DynamicPrime, KernelPrime)):
+        return made.encode
+    if not callable(made):
+        raise ParameterError(f"an encoder must be a map or a callable, got {made!r}.")
+    return made

@@ -26,7 +26,7 @@ from primal.decoding import Box, Gaussian, Integers, MatrixResult, plan_matrix
 from primal.engines import engine
 from primal.errors import DataError, ParameterError
 from primal.privacy._keys import Key, shown
-from primal.turns import LARGEST_LOG2_TURNS, primes, rounded_phases, waves
+from primal.turns import LARGEST_LOG2_TURNS, pack, primes, unpack, waves
 
 KEYED_BASES = ("hadamard", "signed", "table")
 _FIELDS = ("d", "D", "sigma", "basis", "bits")
@@ -41,7 +41,7 @@ class KeyedPrime:
     Two factors make a match: the row and the key. With another key, templates of the same row are
     unrelated, which revokes the old ones. Not irreversible: whoever has the key and a template
     computes the row (:meth:`decode`), and not many more than d + 1 known pairs of a row and its
-    template give the frequencies away without the key, at 8 bits or more (:func:`pairs_needed`).
+    template give the frequencies away without the key, at 8 bits or more (:func:`evaluate`).
 
     Parameters
     ----------
@@ -155,7 +155,7 @@ class KeyedPrime:
 
     def template(self, x: object) -> np.ndarray:
         """Return templates of x (..., d), uint8 of shape (..., n_bytes)."""
-        return packed(self.turns(x), self.bits)
+        return pack(self.turns(x), self.bits)
 
     def features(self, x: object) -> np.ndarray:
         """Return what templates of x (..., d) hold as [cos | sin], float64 of shape (..., D).
@@ -222,12 +222,12 @@ class KeyedPrime:
 
     def _enrolled(self, templates: np.ndarray) -> np.ndarray:
         """Return [cos | sin] of templates, scaled to length 1: products are similarities."""
-        cos, sin = waves(unpacked(templates, self.n_frequencies, self.bits))
+        cos, sin = waves(unpack(templates, self.bits, self.n_frequencies))
         return np.concatenate([cos, sin], axis=-1).astype(np.float64) / np.sqrt(self.n_frequencies)
 
     def _phases(self, templates: np.ndarray) -> np.ndarray:
         """Return sigma W x of templates modulo one, in turns within [-1/2, 1/2)."""
-        stored = unpacked(templates, self.n_frequencies, self.bits)
+        stored = unpack(templates, self.bits, self.n_frequencies)
         return (stored - self._offsets).view(np.int32) * 2.0**-32
 
     def __repr__(self) -> str:
@@ -266,26 +266,3 @@ def _keyed_table(key: Key, basis: str, d: int, k: int, sigma: float) -> Table:
         table = FrequencyTable.from_floats(sigma * prime_entries(chosen).reshape(k, d))
     signs = 1 - 2 * minus(k * d).reshape(k, d).astype(np.int64)
     return FrequencyTable(signs * table.mantissas, table.exponents)
-
-
-def packed(turns: np.ndarray, bits: int) -> np.ndarray:
-    """Return uint32 phases (..., k) rounded to b bits, uint8 of shape (..., ceil(k b / 8))."""
-    codes = turns if bits == 32 else rounded_phases(turns, bits)
-    each = np.unpackbits(codes.astype(">u4")[..., None].view(np.uint8), axis=-1)[..., 32 - bits :]
-    return np.packbits(each.reshape(*turns.shape[:-1], turns.shape[-1] * bits), axis=-1)
-
-
-def unpacked(templates: object, k: int, bits: int) -> np.ndarray:
-    """Return the phases of templates, uint32 of shape (..., k) in units of 2**-32 turn."""
-    n_bytes = -(-k * bits // 8)
-    if not isinstance(templates, np.ndarray) or templates.dtype != np.uint8:
-        found = templates.dtype if isinstance(templates, np.ndarray) else type(templates).__name__
-        raise DataError(f"templates must be an array of uint8, got {found}.")
-    if templates.ndim == 0 or templates.shape[-1] != n_bytes:
-        raise DataError(
-            f"a template of this map has {n_bytes} bytes, got an array of shape {templates.shape}."
-        )
-    each = np.unpackbits(templates, axis=-1, count=k * bits).reshape(*templates.shape[:-1], k, bits)
-    words = np.zeros((*each.shape[:-1], 32), dtype=np.uint8)
-    words[..., :bits] = each
-    return np.packbits(words, axis=-1).view(">u4")[..., 0].astype(np.uint32)

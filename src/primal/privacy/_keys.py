@@ -14,6 +14,7 @@ from typing import NoReturn
 import numpy as np
 
 from primal._checks import raised_as, whole_number
+from primal.bases import unit_fractions
 from primal.errors import ParameterError
 
 _LEAST_BYTES, _MOST_BYTES = 16, 64
@@ -91,6 +92,16 @@ class Key:
         raise ParameterError(
             "a key is not pickled or copied: make it again from the secret where it is needed."
         )
+
+
+def uniform(purpose: str, n: int) -> np.ndarray:
+    """Return n numbers in (0, 1) from a hash of a purpose: independent, and always the same.
+
+    For controls and baselines, which stand for chance. An evenly spread sequence would not do:
+    the floor of the linkability would be a quarter of its value.
+    """
+    stream = hashlib.shake_128(f"primal.privacy/{purpose}".encode()).digest(8 * n)
+    return unit_fractions(np.frombuffer(stream, dtype="<u8").astype(np.uint64))
 
 
 def shown(thing: object) -> str:

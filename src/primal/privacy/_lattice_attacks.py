@@ -1,4 +1,4 @@
-"""Attacks by the lattice decoder: on rows, on their differences, and on the key itself.
+"""Attacks by the lattice decoder: on rows, and on the key itself.
 
 A failed attack shows that this decoder failed, and nothing more.
 """
@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from primal._checks import positive_scale, real_array, real_number, whole_number
+from primal._checks import real_array
 from primal.decoding import (
     Box,
     DecodePlan,
@@ -23,15 +23,18 @@ from primal.errors import DataError, ParameterError
 from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._attacks import relative_errors
 from primal.privacy._estimates import Estimate, Finding, median, share
-from primal.privacy._inputs import matrix
 from primal.privacy._keyed import KeyedPrime
-from primal.turns import phases_to_uint8, phases_to_uint16
+from primal.turns import pack, unpack
 
 # A row is recovered when its relative error is below.
 _RECOVERED = 0.01
 # A frequency is known when it predicts phases of new rows to this many turns, besides the noise.
 _PREDICTED_TURNS = 1.0 / 64.0
-_STORED = {"uint8": phases_to_uint8, "uint16": phases_to_uint16}
+# Knowing this fraction of the frequencies is as good as knowing the key.
+_NEARLY_ALL = 0.98
+# How much wider the law of other people is taken to be.
+_WIDER = 1.3
+_STORED = {"uint8": 8, "uint16": 16}
 
 
 def inversion(
@@ -52,7 +55,7 @@ def inversion(
     X : array_like of shape (n, d)
         Rows to recover.
     prior : Box, Gaussian or Integers
-        What the attacker knows of rows, for instance :func:`data_prior` of other people's.
+        What the attacker knows of rows, for instance mean and covariance of other people's.
     stored : {"float32", "uint16", "uint8"} or float, default="float32"
         What is stored of a row with a public map, or how noisy the phases of `codes` are, as a
         standard deviation in turns. Not with a KeyedPrime, which has its own bits.
@@ -63,8 +66,10 @@ def inversion(
     Returns
     -------
     finding : Finding
-        ``relative error``: median over rows of the distance from the truth, over the distance of
-        the truth from the prior's mean; knowing nothing gives 1. ``recovered``: share within 1 %.
+        `attack`, what the attacker `knows`, and `numbers`, each with a `value` and the limits `low`
+        and `high` of its 95 % interval. ``relative error``: median over rows of the distance from
+        the truth, over the distance of the truth from the prior's mean; knowing nothing gives 1.
+        ``recovered``: share within 1 %.
 
     Examples
     --------
@@ -93,7 +98,10 @@ def inversion(
             f"{stored!r}."
         )
     if codes is None:
-        seen = m.encode(rows) if stored == "float32" else _STORED[str(stored)](m.turns(rows))
+        bits = _STORED.get(str(stored))
+        seen = m.encode(rows)
+        if bits is not None:
+            seen = unpack(pack(m.turns(rows), bits), bits, m.D // 2)
     plan = public_plan(m, prior, stored)
     kind = stored if named else f"noise of {plan.noise_turns:.3g} turns"
     # That codes are noisier or rarer than the plan assumes is part of the answer.
@@ -114,79 +122,14 @@ def public_plan(
     return m.decode_plan(prior=prior, noise=noise)
 
 
-def template_differences(
-    m: KeyedPrime, X: object, others: object, *, prior: Box | Gaussian | Integers
-) -> Finding:
-    """Recover x_a - x_b from two templates under the same secret offsets.
+def known_pairs(m: KeyedPrime, rows: np.ndarray, n_pairs: int) -> Estimate:
+    """Return the fraction of the secret frequencies that pairs of row and template reveal.
 
-    Offsets cancel: who knows the frequencies needs no offset and no known row.
-
-    Parameters
-    ----------
-    m : KeyedPrime
-    X, others : array_like of shape (n, d)
-        Rows in pairs.
-    prior : Box, Gaussian or Integers
-        What the attacker knows of the differences.
-
-    Returns
-    -------
-    finding : Finding
-        Numbers as in :func:`inversion`.
-
-    Examples
-    --------
-    >>> import numpy as np, primal
-    >>> from primal.privacy import Key, KeyedPrime, template_differences
-    >>> m = KeyedPrime(Key(bytes(32), application="example"), 3, 128, 0.3, bits=8)
-    >>> a, b = np.random.default_rng(0).uniform(-1, 1, (2, 10, 3))
-    >>> found = template_differences(m, a, b, prior=primal.Box(2.0))
-    >>> found.numbers["recovered"].value > 0.5
-    True
+    The first rows are known with their templates; a frequency is learned if it predicts every phase
+    of the others. With the roles of rows and frequencies swapped this is the problem that the
+    decoder solves: every phase of N rows is one equation for the d numbers of a frequency and its
+    offset, up to whole turns.
     """
-    a, b = _rows(_keyed(m), X), _rows(m, others, "others")
-    law = _law(prior, m.d)
-    if a.shape != b.shape:
-        raise DataError(f"rows come in pairs, got shapes {a.shape} and {b.shape}.")
-    phases = m._phases(m.template(a)) - m._phases(m.template(b))
-    noise = np.sqrt(2.0) * m.noise_turns
-    found = plan_matrix(m._table.values, prior=prior, noise=noise).solve(phases)
-    knows = f"the frequencies and two templates of {m.bits} bits a phase, not the offsets"
-    return Finding("template differences", knows, _errors(found.candidates[:, 0], a - b, law.mean))
-
-
-def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
-    """Recover secret frequencies and offsets from known pairs of a row and its template.
-
-    With the roles of rows and frequencies swapped this is the problem that the decoder solves:
-    every phase of N rows is one equation for the d numbers of a frequency and its offset, up to
-    whole turns.
-
-    Parameters
-    ----------
-    m : KeyedPrime
-        The attacker knows d, D, sigma and bits, and nothing of the key.
-    X : array_like of shape (n, d)
-        Rows; the first `n_pairs` are known with their templates, the phases of the others are
-        what the attacker has to predict.
-    n_pairs : int
-
-    Returns
-    -------
-    finding : Finding
-        ``frequencies learned``: share of those that predict every phase of the other rows.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.privacy import Key, KeyedPrime, known_pairs
-    >>> m = KeyedPrime(Key(bytes(32), application="example"), 3, 16, 0.5, bits=24)
-    >>> X = np.random.default_rng(0).normal(size=(20, 3))
-    >>> known_pairs(m, X, 10).numbers["frequencies learned"].value
-    1.0
-    """
-    rows = matrix("X", _rows(_keyed(m), X))
-    n_pairs = whole_number("n_pairs", n_pairs, least=1, most=len(rows) - 1)
     known, new = rows[:n_pairs], rows[n_pairs:]
     design = np.concatenate([known, np.ones((n_pairs, 1))], axis=1)
     # An offset is anywhere in a turn; entries of the frequencies have the mean square sigma**2.
@@ -196,88 +139,40 @@ def known_pairs(m: KeyedPrime, X: object, n_pairs: int) -> Finding:
     guess = np.concatenate([new, np.ones((len(new), 1))], axis=1) @ found.candidates[:, 0].T
     off = guess - m.turns(new) * 2.0**-32
     worst = np.abs(off - np.rint(off)).max(axis=0)
-    learned = worst < _PREDICTED_TURNS + 3.0 * m.noise_turns  # false where nothing was found
-    knows = f"{n_pairs} rows with their templates of {m.bits} bits a phase, not the key"
-    return Finding("known pairs", knows, {"frequencies learned": share(learned)})
+    # False where nothing was found.
+    return share(worst < _PREDICTED_TURNS + 3.0 * m.noise_turns)
 
 
-def pairs_needed(m: KeyedPrime, X: object, *, learned: float = 0.98) -> Estimate:
-    """Return how many known pairs give away that share of the frequencies.
+def pairs_needed(m: KeyedPrime, rows: np.ndarray) -> Estimate:
+    """Return the number of known pairs that reveal the key, of 1.1, 1.2, ... 4 times d + 1.
 
-    Tried are 1.1, 1.2, ... 4 times d + 1 pairs.
-
-    Parameters
-    ----------
-    m : KeyedPrime
-    X : array_like of shape (n, d)
-        As of :func:`known_pairs`.
-    learned : float, default=0.98
-
-    Returns
-    -------
-    pairs : Estimate
-        Limits are the last number that failed and the first that did it. NaN, with an infinite
-        limit, where none does with the rows at hand.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.privacy import Key, KeyedPrime, pairs_needed
-    >>> m = KeyedPrime(Key(bytes(32), application="example"), 3, 16, 0.5, bits=24)
-    >>> pairs_needed(m, np.random.default_rng(0).normal(size=(30, 3))).value < 12
-    True
+    Limits are the last number that failed and the first that did it. NaN, with an infinite limit,
+    where none does with the rows at hand.
     """
-    rows = _rows(_keyed(m), X)
-    learned = real_number("learned", learned, above=0.0, below=1.0)
     last = 0
     for factor in np.arange(11, 41) / 10.0:
         n = int(np.ceil(factor * (m.d + 1)))
         if n >= len(rows):
             break
         if n > last:
-            found = known_pairs(m, rows, n).numbers["frequencies learned"]
-            if found.value >= learned:
-                return Estimate(n, last, n, found.n)
+            learned = known_pairs(m, rows, n)
+            if learned.value >= _NEARLY_ALL:
+                return Estimate(n, last, n, learned.n)
             last = n
     return Estimate(np.nan, last, np.inf, m.n_frequencies)
 
 
-def data_prior(X: object, widen: float = 1.3) -> Gaussian:
-    """Return the Gaussian law of rows X (n, d), its covariance wider by a factor.
-
-    Parameters
-    ----------
-    X : array_like of shape (n, d)
-        Rows of other people than those who are attacked.
-    widen : float, default=1.3
-
-    Returns
-    -------
-    prior : Gaussian
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.privacy import data_prior
-    >>> type(data_prior(np.eye(3))).__name__
-    'Gaussian'
-    """
-    rows = matrix("X", X)
-    covariance = np.atleast_2d(np.cov(rows.T)) * positive_scale("widen", widen)
+def data_prior(rows: np.ndarray) -> Gaussian:
+    """Return the Gaussian law of rows (n, d), of other people, its covariance a little wider."""
+    covariance = _WIDER * np.atleast_2d(np.cov(rows.T))
     if not covariance.any():
         raise DataError(
-            f"X has {len(rows)} rows that are all equal, which say nothing about where others lie: "
-            "got a covariance of zero, pass rows that differ."
+            f"{len(rows)} rows are all equal, which says nothing about where others lie: got a "
+            "covariance of zero, pass rows that differ."
         )
     # A constant column says too little about people who are not in the data.
     floor = 1e-6 * np.trace(covariance) / len(covariance)
     return Gaussian(rows.mean(axis=0), covariance + floor * np.eye(len(covariance)))
-
-
-def _keyed(m: object) -> KeyedPrime:
-    if not isinstance(m, KeyedPrime):
-        raise ParameterError(f"m must be a KeyedPrime, got {m!r}.")
-    return m
 
 
 def _law(prior: object, d: int) -> Any:
@@ -288,12 +183,12 @@ def _law(prior: object, d: int) -> Any:
     return prior.model(d)
 
 
-def _rows(m: object, X: object, name: str = "X") -> np.ndarray:
+def _rows(m: object, X: object) -> np.ndarray:
     if not isinstance(m, (DynamicPrime, KernelPrime, KeyedPrime)):
         raise ParameterError(f"m must be a DynamicPrime, KernelPrime or KeyedPrime, got {m!r}.")
-    rows = real_array(name, X, last=m.d).astype(np.float64)
+    rows = real_array("X", X, last=m.d).astype(np.float64)
     if rows.ndim != 2 or not len(rows):
-        raise DataError(f"{name} must have rows and columns, got shape {rows.shape}.")
+        raise DataError(f"X must have rows and columns, got shape {rows.shape}.")
     return rows
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -19,17 +19,17 @@ from primal._checks import positive_scale, real_number
 from primal._extras import require
 from primal._forks import fork_safe_lock
 from primal.errors import ParameterError
-from primal.turns import phases_to_turns, phases_to_uint8, waves
+from primal.turns import pack, waves
 
 # Units of a cosine: finer ones would change no answer, and 64-bit sums hold 2**38 squares of these.
 UNIT = 1 << 12
-_WORDS = np.arange(256, dtype=np.uint8)
+_PHASES = np.arange(256, dtype=np.uint32) << np.uint32(24)
 _spending = fork_safe_lock()
 
 
 def whole_features(m: Any, X: object) -> np.ndarray:
     """Return [cos | sin] of 8-bit phases of rows X (n, d), int64 in units of 1/4096."""
-    phases = phases_to_uint8(m.turns(X))
+    phases = pack(m.turns(X), 8)
     table = _wave_table()
     return np.concatenate([table[0][phases], table[1][phases]], axis=-1)
 
@@ -50,12 +50,14 @@ def largest_product_square(k: int) -> int:
 
 
 def _wave_table() -> tuple[np.ndarray, np.ndarray]:
-    cos, sin = (np.rint(w.astype(np.float64) * UNIT) for w in waves(phases_to_turns(_WORDS)))
+    cos, sin = (np.rint(w.astype(np.float64) * UNIT) for w in waves(_PHASES))
     return cos.astype(np.int64), sin.astype(np.int64)
 
 
 class Accountant:
     """A budget of (epsilon, delta), from which every release of the same records is paid.
+
+    It cannot be copied or pickled: each copy could spend all of it.
 
     Parameters
     ----------
@@ -104,6 +106,12 @@ class Accountant:
                     f"{self.rho:.4g}, and this release takes {rho:.4g}: release less."
                 )
             self.spent += rho
+
+    def __reduce_ex__(self, protocol: object) -> NoReturn:
+        raise ParameterError(
+            "a budget is not copied or pickled, because every copy could spend all of it: pass "
+            "this Accountant to every release."
+        )
 
 
 @lru_cache

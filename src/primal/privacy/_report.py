@@ -9,7 +9,7 @@ from html import escape
 from typing import Any
 
 from primal._checks import file_path, one_of
-from primal._files import written_whole
+from primal._files import disk_errors, written_whole
 from primal.errors import ParameterError
 from primal.privacy._estimates import Estimate, Finding
 
@@ -86,9 +86,10 @@ class Report:
         if target.suffix not in (".html", ".json"):
             raise ParameterError(f"a report is written as .html or .json, got {target.name!r}.")
         text = self.html() if target.suffix == ".html" else json.dumps(self.as_json(), indent=1)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        with written_whole(target) as file:
-            file.write(text.encode())
+        with disk_errors(target):
+            target.parent.mkdir(parents=True, exist_ok=True)
+            with written_whole(target) as file:
+                file.write(text.encode())
 
     def html(self) -> str:
         """Return one page that needs no other file."""

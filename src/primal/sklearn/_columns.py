@@ -2,6 +2,7 @@
 
 import datetime
 import math
+import numbers
 from abc import abstractmethod
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -10,10 +11,10 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import raised_as, whole_number
-from primal._hash import array_values, stable_position
+from primal._hash import array_values, is_missing, stable_position
 from primal._specs import from_spec
 from primal.codebooks import gram_statistics
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
@@ -21,6 +22,7 @@ from primal.maps import StaticPrime
 from primal.sklearn._contract import (
     SpecMixin,
     checked_by_host,
+    checked_features,
     column_range,
     columns,
     validate_data,
@@ -178,8 +180,7 @@ class PrimePositions(ColumnCodes):
         NotInvertibleError.
         """
         check_is_fitted(self)
-        with checked_by_host("X"):
-            Z = check_array(X, dtype=(np.float32, np.float64))
+        Z = checked_features(X)
         D, n_columns = self._length, self.n_features_in_
         if Z.shape[1] != D * n_columns:
             raise ParameterError(f"X must have {D * n_columns} columns, got {Z.shape[1]}.")
@@ -212,9 +213,9 @@ class PrimePositions(ColumnCodes):
         except TypeError:
             _reject_dates(X)
             raise
-        if array.dtype.kind not in "iubf":  # of a list
+        if array.dtype.kind not in "iubf":  # of a list, or of a table of several types
             _reject_dates(X)
-            raise DataError("positions must be whole numbers of 64 bits, got others in X.")
+            return _whole_values(array)
         if array.dtype == np.uint64 and array.max() > _LARGEST_POSITION:
             raise DataError(
                 f"positions must be below 2**63, got {array.max()}: subtract the smallest."
@@ -230,6 +231,27 @@ class PrimePositions(ColumnCodes):
                 f"{row}, column {column}: round them, or use PrimeFeatures for real numbers."
             )
         return whole.astype(np.int64)
+
+
+def _whole_values(array: np.ndarray) -> np.ndarray:
+    """Return objects that are whole numbers of 64 bits as int64."""
+    found = np.empty(array.shape, dtype=np.int64)
+    for (row, column), value in np.ndenumerate(array):
+        if is_missing(value):
+            raise DataError(
+                f"X contains {value} at row {row}, column {column}: remove or fill such values "
+                "first."
+            )
+        whole = isinstance(value, numbers.Integral)
+        if isinstance(value, float) and abs(value) <= _LARGEST_EXACT_FLOAT:
+            whole = value.is_integer()
+        if not whole or not -_LARGEST_POSITION <= int(value) <= _LARGEST_POSITION:
+            raise DataError(
+                f"positions must be whole numbers of 64 bits, got {value!r} at row {row}, column "
+                f"{column}: round them, or use PrimeFeatures for real numbers."
+            )
+        found[row, column] = int(value)
+    return found
 
 
 def _reject_dates(X: Any) -> None:

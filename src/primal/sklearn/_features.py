@@ -11,9 +11,9 @@ import numpy as np
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.sparsefuncs import min_max_axis
-from sklearn.utils.validation import check_array, check_is_fitted
+from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import raised_as, whole_number
+from primal._checks import one_of, raised_as, real_number, whole_number
 from primal._memory import new_array
 from primal._specs import from_spec
 from primal.engines import row_blocks
@@ -26,6 +26,7 @@ from primal.errors import (
 )
 from primal.kernels import (
     KERNELS,
+    METHODS,
     KernelSum,
     as_kernel,
     column_means,
@@ -34,10 +35,10 @@ from primal.kernels import (
     resolved_gamma,
     spread_rows,
 )
-from primal.maps import KernelPrime
+from primal.maps import SCORED_ROWS, KernelPrime, expected_error
 from primal.sklearn._contract import (
     SpecMixin,
-    checked_by_host,
+    checked_features,
     column_range,
     numpy_and_back,
     validate_data,
@@ -97,7 +98,9 @@ class PrimeFeatures(
     gamma_, basis_, form_, map_ : float or ndarray of shape (d,), str, str, KernelPrime
         Those in use; ``map_.encode(X)`` are the features.
     method_, predicted_error_ : str, float or None
-        The method in use, and the relative error of the kernel that theory predicts for it.
+        The method in use, and the relative error of the kernel matrix to expect of other rows: that
+        of up to 128 of the rows of `fit`, with their rounding; 1.0 stands for all that is larger.
+        None for the prime kernel. See `kernel_error`.
     center_ : ndarray of shape (d,), dtype=float64, or None
         Where the offsets of offset cosines are counted from: the mean of X, rounded to a
         millionth of each column's range. None for pairs.
@@ -124,7 +127,8 @@ class PrimeFeatures(
     """
 
     n_features_in_: int
-    _fitted_names = ("map_", "data_min_", "data_max_", "n_samples_seen_")
+    predicted_error_: float | None
+    _fitted_names = ("map_", "data_min_", "data_max_", "n_samples_seen_", "predicted_error_")
 
     def __init__(
         self,
@@ -133,7 +137,7 @@ class PrimeFeatures(
         kernel: str | KernelSum = "rbf",
         gamma: Any = "scale",
         basis: str = "auto",
-        form: str = "auto",
+        form: str = "pair",
         layout: str = "interleaved",
         precision: str = "exact",
         method: str = "auto",
@@ -158,10 +162,9 @@ class PrimeFeatures(
         X = self._validated(numpy_and_back(X)[0], reset=True)
         X, _, weights = weighted_rows(sample_weight, X)
         low, high = _range(X)
-        width = None
-        if self.method != "growable":  # descent repeats no kernel that tails could meet
-            width = column_widths(X, weights, tails=self.method != "descent")
-        kernel, method = as_kernel(self.kernel), self.method
+        kernel, method, width = as_kernel(self.kernel), one_of("method", self.method, METHODS), None
+        if method != "growable":  # descent repeats no kernel that tails could meet
+            width = column_widths(X, weights, tails=method != "descent")
         if isinstance(kernel, KernelSum):
             gamma, kernel = self.gamma, kernel.resolved(X, weights)
             gamma = 1.0 if isinstance(gamma, str) and gamma == "scale" else gamma
@@ -177,6 +180,10 @@ class PrimeFeatures(
             with raised_as(DataError, "the mean of X", keep=(MemoryLimitError,)):
                 m = self._new_map(X.shape[1], gamma, center=center)
         self.data_min_, self.data_max_, self.n_samples_seen_ = low, high, X.shape[0]
+        self.predicted_error_ = None
+        if m.kernel != "prime":
+            rows = dense_rows(X, spread_rows(X.shape[0], SCORED_ROWS))
+            self.predicted_error_ = expected_error(m, rows, X.dtype)
         self._set_map(m)
         return self
 
@@ -220,8 +227,7 @@ class PrimeFeatures(
     def _inverse_transform(self, X: Any) -> Any:
         check_is_fitted(self)
         X, back = numpy_and_back(X)
-        with checked_by_host("X"):
-            Z = check_array(X, dtype=DTYPES, input_name="X")
+        Z = checked_features(X)
         if Z.shape[1] != self._n_features_out:
             raise ParameterError(
                 f"X must have the {self._n_features_out} columns that transform returns, "
@@ -239,6 +245,10 @@ class PrimeFeatures(
         grown = copy.copy(self)
         grown.n_components = whole_number("n_components", n_components, least=1)
         grown._set_map(self.map_.grow(grown.n_components, rescale=rescale))
+        before, after = self.map_.predicted_error, grown.map_.predicted_error
+        if self.predicted_error_ is not None and before and after:
+            # That of Gaussian points falls by the same law.
+            grown.predicted_error_ = min(1.0, self.predicted_error_ * (after / before))
         return grown
 
     def kernel_error(self, X: Any, n_pairs: int = 160_000) -> float:
@@ -250,17 +260,13 @@ class PrimeFeatures(
         check_is_fitted(self)
         X = self._validated(numpy_and_back(X)[0], reset=False)
         n_rows = math.isqrt(whole_number("n_pairs", n_pairs, least=1))
-        return self.map_.kernel_error(dense_rows(X, spread_rows(X.shape[0], n_rows)), n_pairs)
+        rows = dense_rows(X, spread_rows(X.shape[0], n_rows))
+        return self.map_.kernel_error(rows, n_pairs, dtype=X.dtype)
 
     @property
     def inverse_certificate_(self) -> InverseCertificate:
         check_is_fitted(self)
         return certify(self.map_, self.data_min_, self.data_max_)
-
-    @property
-    def predicted_error_(self) -> float | None:
-        check_is_fitted(self)
-        return self.map_.predicted_error
 
     @property
     def safe_gamma_(self) -> float | np.ndarray:
@@ -304,6 +310,10 @@ class PrimeFeatures(
         self.n_features_in_ = m.d
         self.data_min_, self.data_max_ = column_range(fitted, float, m.d)
         self.n_samples_seen_ = whole_number("n_samples_seen_", fitted["n_samples_seen_"], least=1)
+        error = fitted["predicted_error_"]
+        self.predicted_error_ = (
+            None if error is None else real_number("predicted_error_", error, above=-1.0, below=1.1)
+        )
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         return {name: self.spec[name] for name in ("parameters", "fitted", "feature_names")}, {}

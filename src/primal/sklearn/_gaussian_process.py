@@ -8,16 +8,27 @@ from typing import Any, Self
 
 import numpy as np
 from scipy.optimize import minimize
-from sklearn.base import BaseEstimator
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import flag, positive_scale, raised_as, require_memory, whole_number
+from primal._checks import (
+    flag,
+    positive_scale,
+    raised_as,
+    reject_masked,
+    require_memory,
+    whole_number,
+)
 from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
 from primal.kernels import kernel_matrix, spread_rows
 from primal.maps import KernelPrime
-from primal.sklearn._contract import ManyTargets, checked_by_host, validate_data
+from primal.sklearn._contract import (
+    ManyTargets,
+    ReadOnlyArrays,
+    checked_by_host,
+    validate_data,
+)
 from primal.sklearn._evidence import (
     Posterior,
     Sums,
@@ -34,6 +45,7 @@ from primal.sklearn._posterior_maps import (
     beyond_copies,
     growable_map,
     posterior_map,
+    too_wide,
 )
 from primal.sklearn._priors import new_kernel, read_prior
 from primal.turns import increments, static_turns
@@ -43,7 +55,7 @@ _MOST_ROUNDS = 3
 _LARGEST_ERROR = 0.1  # of the mean: what is above is reported
 
 
-class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
+class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
     """Gaussian process regression on prime features, in time linear in the rows.
 
     Bayesian linear regression on float64 features whose inner product approximates the kernel: the
@@ -156,7 +168,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             n_kept = whole_number("optimizer_rows", self.optimizer_rows, least=1)
         kept = spread_rows(len(X), n_kept)
         self.X_train_, self.y_train_ = X[kept], y[kept]
-        self._middle = 0.5 * (X.min(axis=0) + X.max(axis=0))
+        self._low, self._high = X.min(axis=0), X.max(axis=0)
         D = whole_number("n_components", self.n_components, least=1)
         self._sums = Sums.empty(D + D % 2, _columns(y).mean(axis=0))
         self._sums.add_targets(_columns(y))
@@ -188,7 +200,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
         known = self._known()
         lengths = known.prior.lengths
         require_range(self.map_, X.min(axis=0) / lengths, X.max(axis=0) / lengths)
-        if (far := beyond_copies(self.map_, known, X)).any():
+        if (far := too_wide(self.map_, known, X)).any():
             raise DataError(
                 f"{far.sum()} of {len(X)} rows lie so far from those of the first call that the "
                 f"features, which were made for them, repeat themselves there, such as "
@@ -196,6 +208,8 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             )
         self._sums.add_targets(_columns(y))
         self._add(X, y)
+        self._low = np.minimum(self._low, X.min(axis=0))
+        self._high = np.maximum(self._high, X.max(axis=0))
         self._posterior = None
         return self
 
@@ -297,6 +311,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
             if flag("eval_gradient", eval_gradient):
                 raise ParameterError("eval_gradient needs theta: pass kernel_.theta.")
             return self.log_marginal_likelihood_value_
+        reject_masked("theta", theta)
         with raised_as(ParameterError, "theta must be numbers"):
             theta = np.asarray(theta, dtype=np.float64)
         if theta.shape != self.kernel_.theta.shape or not np.isfinite(theta).all():
@@ -340,7 +355,9 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     def _known(self, X: np.ndarray | None = None) -> Known:
         prior = read_prior(self.kernel_)
         rows = self.X_train_ if X is None else X
-        return Known(prior, prior.white + self._alpha, rows, self._sums.n_rows, self._middle)
+        return Known(
+            prior, prior.white + self._alpha, rows, self._sums.n_rows, self._low, self._high
+        )
 
     def _choose_hyperparameters(self, X: np.ndarray) -> None:
         """Set `kernel_` and the features, `map_`, for each other."""
@@ -381,7 +398,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, BaseEstimator):
     def _optimum(self, cost: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[Any, float]:
         if callable(self.optimizer):
             return self.optimizer(cost, start, bounds=bounds)
-        if self.optimizer != "fmin_l_bfgs_b":
+        if not (isinstance(self.optimizer, str) and self.optimizer == "fmin_l_bfgs_b"):
             raise ParameterError(
                 f"optimizer must be 'fmin_l_bfgs_b', a callable or None, got {self.optimizer!r}."
             )

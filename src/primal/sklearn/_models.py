@@ -6,19 +6,22 @@ from copy import copy
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import ClassifierMixin, is_classifier
-from sklearn.utils.multiclass import check_classification_targets, unique_labels
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.multiclass import check_classification_targets, type_of_target, unique_labels
+from sklearn.utils.validation import check_is_fitted, column_or_1d
 
-from primal._checks import raised_as
+from primal._checks import raised_as, reject_masked
 from primal._specs import from_spec, plain, spec_fields
 from primal.engines import row_blocks
 from primal.errors import DataError, SpecError
 from primal.kernels import KernelSum
 from primal.sklearn._contract import (
+    ReadOnlyArrays,
     checked_by_host,
     restore_names,
     restored,
+    stored,
     validate_data,
     weighted_rows,
 )
@@ -29,7 +32,7 @@ from primal.sklearn._features import (
     fitted_features,
     transformed,
 )
-from primal.sklearn._saved import SavedMixin, packed_labels
+from primal.sklearn._saved import SavedMixin, packed_labels, unpacked_labels
 
 BITS = 18  # of a rounded feature
 
@@ -39,7 +42,7 @@ def rounded(Z: np.ndarray) -> np.ndarray:
     return np.rint(Z.astype(np.float64) * 2.0**BITS)
 
 
-class PrimeModel(SavedMixin, metaclass=ABCMeta):
+class PrimeModel(SavedMixin, ReadOnlyArrays, metaclass=ABCMeta):
     """A learner on prime features, which keeps sums over rows and can add to them later."""
 
     features_: PrimeFeatures
@@ -53,7 +56,7 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         kernel: str | KernelSum = "rbf",
         gamma: Any = "scale",
         basis: str = "auto",
-        form: str = "auto",
+        form: str = "pair",
         precision: str = "exact",
     ) -> None:
         self.n_components = n_components
@@ -90,7 +93,7 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         self, X: Any, y: Any, sample_weight: Any = None, *, classes: Any = None, part: bool = False
     ) -> Self:
         first = not (part and hasattr(self, "features_"))
-        X, y, weights = self._checked(X, y, sample_weight, reset=first)
+        X, y, weights = self._checked(X, y, sample_weight, reset=first, part=part)
         before = dict(vars(self))
         try:
             if first:
@@ -152,7 +155,7 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         return float(self.features_.map_.amplitudes.max())
 
     def _checked(
-        self, X: Any, y: Any, sample_weight: Any, *, reset: bool
+        self, X: Any, y: Any, sample_weight: Any, *, reset: bool, part: bool = False
     ) -> tuple[Any, np.ndarray, np.ndarray | None]:
         X, y = validate_data(
             self, X, y, accept_sparse="csr", dtype=DTYPES, reset=reset, **self._y_options
@@ -160,12 +163,17 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         if is_classifier(self):
             with checked_by_host("y"):
                 check_classification_targets(y)
-        return weighted_rows(sample_weight, X, y)
+            y = checked_labels(y)
+        return weighted_rows(self._weighted(y, sample_weight, part=part), X, y)
+
+    def _weighted(self, y: np.ndarray, sample_weight: Any, *, part: bool) -> Any:
+        """Return the weights of rows with those that an estimator's own parameters give."""
+        return sample_weight
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         parameters = self.get_params(deep=False) | {"n_components": self._n_features}
         fields = {
-            "parameters": {name: plain(value) for name, value in parameters.items()},
+            "parameters": stored(parameters),
             "features": self.features_.spec,
             "feature_names": plain(getattr(self, "feature_names_in_", None)),
             "learned": {},
@@ -199,6 +207,21 @@ class PrimeModel(SavedMixin, metaclass=ABCMeta):
         return tags
 
 
+def checked_labels(y: Any) -> np.ndarray:
+    """Return labels (n,), or 0 and 1 for several labels of each row (n, m)."""
+    y = y.toarray() if sparse.issparse(y) else y
+    if y.ndim == 1 or y.shape[1] == 1:
+        return column_or_1d(y, warn=True)
+    if type_of_target(y) != "multilabel-indicator":
+        raise DataError(
+            "y contains several classes in several columns: fit a model for each column, for "
+            "instance with MultiOutputClassifier."
+        )
+    if not np.isin(y, (0, 1)).all():
+        raise DataError(f"several labels for each row must be 0 or 1, got {np.unique(y)}.")
+    return y
+
+
 class PrimeClassifier(ClassifierMixin, PrimeModel):
     """A learner of labels; targets are their places in `classes_`."""
 
@@ -223,6 +246,7 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
         self._spread(len(self.classes_), np.empty(0, dtype=np.int64))
 
     def _meet(self, y: np.ndarray, classes: Any) -> None:
+        reject_masked("classes", classes)
         with raised_as(DataError, "classes must be labels such as y holds", keep=()):
             expected = y if classes is None else np.concatenate([y, np.asarray(classes)])
             labels = unique_labels(self.classes_, expected)
@@ -237,14 +261,11 @@ class PrimeClassifier(ClassifierMixin, PrimeModel):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         fields, arrays = super()._state()
-        texts, numbers = packed_labels(self.classes_)
-        return fields | {"learned": {"classes": texts}}, arrays | numbers
+        labels, numbers = packed_labels(self.classes_)
+        return fields | {"learned": {"classes": labels}}, arrays | numbers
 
     def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
-        texts = fields.pop("classes")
-        labels = arrays.pop("classes", None) if texts is None else np.array(texts)
-        if labels is None or labels.ndim != 1 or labels.dtype.kind not in "biufU":
-            raise SpecError(f"classes must be numbers or texts, got {labels!r:.60}.")
-        if not np.array_equal(np.unique(labels), labels):
-            raise SpecError("classes must be sorted, each of them once.")
+        labels = unpacked_labels(fields.pop("classes"), arrays)
+        if labels.ndim != 1 or not np.array_equal(np.unique(labels), labels):
+            raise SpecError(f"classes must be sorted, each of them once, got {labels!r:.60}.")
         self.classes_ = labels

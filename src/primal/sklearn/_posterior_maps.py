@@ -36,6 +36,7 @@ _LEAST_WIDTH = 1e-3  # of a column, in length scales: a constant one needs no ro
 _LEAST_DISTANCE, _N_DISTANCES = 1.25, 12
 # Rows to predict are moved away from the middle, so that a posterior holds a little beyond them.
 _STRETCH = 1.25
+_CLEARANCE = 2.0  # length scales between rows and the border halfway to their copies
 # Of a divergence: what is less does not count, and copies that are further away do.
 _NEGLIGIBLE = 1e-12
 _LEAST_VARIANCE = 1e-6  # of a prediction, over the signal: smaller ones are compared as if of this
@@ -49,14 +50,19 @@ _QUANTILES = (np.arange(16) + 0.5) / 16.0
 class Known:
     """What a posterior depends on: rows (n, d) like the `n_rows` that were fitted.
 
-    `noise` is all of it, and `middle` (d,) that of the smallest box around all rows of `fit`.
+    `noise` is all of it, and `low` and `high` (d,) are corners of the smallest box around all rows.
     """
 
     prior: Prior
     noise: float
     rows: np.ndarray
     n_rows: int
-    middle: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
+
+    @property
+    def middle(self) -> np.ndarray:
+        return 0.5 * (self.low + self.high)
 
     @cached_property
     def widths(self) -> np.ndarray:
@@ -202,7 +208,37 @@ def beyond_copies(m: KernelPrime, known: Known, X: np.ndarray) -> np.ndarray:
     """Return which X (n, d) are nearer to a copy of the rows' middle than to the middle itself."""
     if m.method != "spectral":
         return np.zeros(len(X), dtype=bool)
-    return known.reach(X, known.prior.lengths / (4.0 * np.abs(m.frequencies[0]))) > 1.0
+    return known.reach(X, known.prior.lengths * _copies_at(m)) > 1.0
+
+
+def too_wide(m: KernelPrime, known: Known, X: np.ndarray) -> np.ndarray:
+    """Return which X (n, d) make the box around the rows too wide for copies of the kernel.
+
+    Rows at one side must not disturb predictions at the other side, next to their copies: between
+    the box and the border halfway to its next copy there have to be two length scales, at which
+    every kernel is below 0.15. A box that `fit` chose features for may be wider, and grow by the
+    factor that it was judged with.
+    """
+    if m.method != "spectral":
+        return np.zeros(len(X), dtype=bool)
+    periods = _copies_at(m)
+
+    def widths(low: np.ndarray, high: np.ndarray) -> np.ndarray:
+        corners = known.middle + 0.5 * np.atleast_2d(high - low)
+        return known.reach(corners, known.prior.lengths * periods)
+
+    clear = 1.0 - _CLEARANCE * math.sqrt(min(m.d, 2)) / float(periods.min())
+    most = min(max(clear, _STRETCH * float(widths(known.low, known.high)[0])), 1.0)
+    low, high = np.minimum(known.low, X), np.maximum(known.high, X)
+    found = widths(low, high) > most
+    if not found.any() and widths(low.min(axis=0), high.max(axis=0))[0] > most:
+        found = np.any((low < known.low) | (high > known.high), axis=1)
+    return np.asarray(found)
+
+
+def _copies_at(m: KernelPrime) -> np.ndarray:
+    """Return the distance of copies of the kernel along each column, in length scales (d,)."""
+    return 1.0 / (4.0 * np.abs(m.frequencies[0]))
 
 
 class Beyond(NamedTuple):

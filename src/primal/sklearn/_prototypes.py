@@ -164,7 +164,7 @@ class PrimeOnlineClassifier(_Prototypes):
         kernel: str | KernelSum = "rbf",
         gamma: Any = "scale",
         basis: str = "auto",
-        form: str = "auto",
+        form: str = "pair",
         precision: str = "exact",
     ) -> None:
         super().__init__(

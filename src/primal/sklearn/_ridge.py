@@ -9,16 +9,26 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from scipy import linalg
+from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import positive_scale, require_memory, whole_number
+from primal._checks import (
+    flag,
+    one_of,
+    positive_scale,
+    raised_as,
+    reject_masked,
+    require_memory,
+    whole_number,
+)
+from primal._lazy import frozen
 from primal.errors import DataError, ParameterError
 from primal.kernels import KernelSum
-from primal.sklearn._contract import ManyTargets
+from primal.sklearn._contract import ManyTargets, checked_by_host
 from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
 from primal.sklearn._saved import checked_array
 
@@ -27,6 +37,8 @@ _BLOCK_ROWS = 1 << 16
 # More rows could overflow the 64-bit sums.
 _MOST_ROWS = 1 << 26
 _ALPHAS = tuple(10.0**exponent for exponent in np.arange(-6.0, 3.0, 0.5).tolist())
+_LEAST_CHANCE = 2.0**-20  # of a label: no regression is certain
+_SUMS = ("gram", "feature_sums", "cross", "target_sums", "target_squares")
 _LARGEST_WEIGHT = 2.0**900  # sums of products of features and weights stay far below infinity
 
 
@@ -53,7 +65,7 @@ class Moments:
     cross: np.ndarray
     target_sums: np.ndarray
     target_squares: np.ndarray
-    _solutions: dict[tuple[object, float], Solution] = field(default_factory=dict, repr=False)
+    _solutions: dict[tuple[Any, ...], Solution] = field(default_factory=dict, repr=False)
 
     @classmethod
     def empty(cls, n_features: int, n_targets: int) -> Moments:
@@ -133,13 +145,17 @@ class Moments:
         targets = (self.target_sums.copy(), self.target_squares.copy())
         return Moments(self.n_rows, gram, feature_sums.astype(kind), cross, *targets)
 
-    def solve(self, alpha: float | str, amplitude: float) -> Solution:
+    def solve(
+        self, alpha: float | str, amplitude: float, n_counted: float | None = None
+    ) -> Solution:
         """Return the ridge regression of the targets on `amplitude` times the features.
 
         The intercept is free of the penalty. With alpha="gcv" the sums determine which of `_ALPHAS`
-        has the least generalised cross-validation error. Solutions are kept until rows are added.
+        has the least generalised cross-validation error, for `n_counted` rows; by default as many
+        as all weights add up to. Solutions are kept until rows are added.
         """
-        key = (alpha, amplitude)
+        n_counted = self.n_rows if n_counted is None else n_counted
+        key = (alpha, amplitude, n_counted)
         if key in self._solutions:
             return self._solutions[key]
         unit = amplitude * 2.0**-BITS
@@ -147,9 +163,9 @@ class Moments:
         target_means = self.target_sums / self.n_rows
         gram = self.gram * unit**2 - self.n_rows * np.outer(feature_means, feature_means)
         cross = self.cross * unit - np.outer(feature_means, self.target_sums)
-        if isinstance(alpha, str) and self.n_rows <= 1.0 and self.gram.dtype != np.int64:
+        if isinstance(alpha, str) and n_counted <= 1.0 and self.gram.dtype != np.int64:
             raise DataError(
-                f"the weights of all rows add up to {self.n_rows:.3g}, and alpha='gcv' counts them "
+                f"the weights of all rows add up to {n_counted:.3g}, and alpha='gcv' counts them "
                 "as rows: scale them to add up to the number of rows, or give alpha as a number."
             )
         if isinstance(alpha, str):
@@ -158,7 +174,7 @@ class Moments:
                     "y has numbers too large for alpha='gcv': scale y, or give alpha as a number."
                 )
             squares = self.target_squares - self.n_rows * target_means**2
-            penalty, coef = _gcv(gram, cross, float(squares.sum()), self.n_rows)
+            penalty, coef = _gcv(gram, cross, float(squares.sum()), n_counted)
         else:
             penalty = alpha
             gram[np.diag_indices_from(gram)] += penalty
@@ -171,30 +187,6 @@ class Moments:
                 ) from None
         self._solutions[key] = Solution(penalty, coef, target_means - feature_means @ coef)
         return self._solutions[key]
-
-
-class Solved:
-    """The solution of sums that were not kept: it answers, and takes no more rows."""
-
-    def __init__(self, solution: Solution, alpha: float | str) -> None:
-        self._solution, self._alpha = solution, alpha
-
-    def solve(self, alpha: float | str, amplitude: float) -> Solution:
-        if alpha != self._alpha:
-            raise _no_sums(f"have alpha = {alpha!r}")
-        return self._solution
-
-    def __getattr__(self, name: str) -> Any:
-        if name in Moments.__dict__ or name in Moments.__dataclass_fields__:
-            raise _no_sums("add rows or features")
-        raise AttributeError(name)
-
-
-def _no_sums(what: str) -> DataError:
-    return DataError(
-        "this model was loaded from a file, which holds coefficients and no sums: fit a new one to "
-        f"{what}, or keep it as a pickle."
-    )
 
 
 def _are_counts(weights: np.ndarray | None) -> bool:
@@ -241,47 +233,17 @@ def _gcv(
 class _Ridge(PrimeModel):
     """Sums of products of features and targets, and the linear system that they make."""
 
-    _moments: Moments | Solved
-
-    def __init__(
-        self,
-        n_components: int = 1024,
-        *,
-        alpha: float | str = "gcv",
-        kernel: str | KernelSum = "rbf",
-        gamma: Any = "scale",
-        basis: str = "auto",
-        form: str = "auto",
-        precision: str = "exact",
-    ) -> None:
-        super().__init__(
-            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
-        )
-        self.alpha = alpha
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Fit to X of shape (n, d), targets y of shape (n,) and weights of that shape.
-
-        A row with the `sample_weight` w counts like w equal rows. A regressor also takes y (n, m).
-        """
-        return self._fit(X, y, sample_weight)
+    alpha: float | str
+    _moments: Moments
 
     def grow(self, n_components: int, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Return the model with more features; sums over pairs of old ones are kept.
 
-        The result is the model that `fit` with more features gives (and the same form), for less
-        work: bit for bit, for a classifier. This model stays as it is. X, y and sample_weight are
+        The result is the model that `fit` with more features gives, for less work: bit for bit, for
+        a classifier. This model stays as it is. X, y and sample_weight are
         all rows seen so far, in any order; others are rejected.
         """
         return self._grown(n_components, X, y, sample_weight)
-
-    @property
-    def coef_(self) -> np.ndarray:
-        return self._solution().coef.T
-
-    @property
-    def intercept_(self) -> np.ndarray:
-        return self._solution().intercept
 
     @property
     def alpha_(self) -> float:
@@ -289,7 +251,11 @@ class _Ridge(PrimeModel):
 
     def _solution(self) -> Solution:
         check_is_fitted(self)
-        return self._moments.solve(self._checked_alpha(), self._unit)
+        return self._moments.solve(self._checked_alpha(), self._unit, self._n_counted())
+
+    def _n_counted(self) -> float | None:
+        """Return the number of rows for alpha="gcv", None for the sum of their weights."""
+        return None
 
     def _checked_alpha(self) -> float | str:
         is_rule = isinstance(self.alpha, str) and self.alpha == "gcv"
@@ -316,8 +282,9 @@ class _Ridge(PrimeModel):
 
     def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
         fields, arrays = super()._state()
-        found = self._solution()
-        fields["learned"]["alpha"] = found.alpha
+        found, sums = self._solution(), self._moments
+        fields["learned"] |= {"alpha": found.alpha, "n_rows": sums.n_rows}
+        arrays |= {name: getattr(sums, name) for name in _SUMS}
         return fields, arrays | {"coef": found.coef, "intercept": found.intercept}
 
     def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
@@ -325,9 +292,24 @@ class _Ridge(PrimeModel):
         alpha = positive_scale("alpha", fields.pop("alpha"))
         labels = getattr(self, "classes_", None)
         n_targets = arrays.get("intercept", np.empty(0)).size if labels is None else len(labels)
-        coef = checked_array(arrays, "coef", (self._n_features, n_targets), "<f8")
+        D, n_rows = self._n_features, fields.pop("n_rows")
+        exact = isinstance(n_rows, int)  # else it is a sum of weights
+        kind = "<i8" if exact else "<f8"
+        self._moments = Moments(
+            whole_number("n_rows", n_rows) if exact else positive_scale("n_rows", n_rows),
+            checked_array(arrays, "gram", (D, D), kind),
+            checked_array(arrays, "feature_sums", (D,), kind),
+            checked_array(arrays, "cross", (D, n_targets), "<f8"),
+            checked_array(arrays, "target_sums", (n_targets,), "<f8"),
+            checked_array(arrays, "target_squares", (n_targets,), "<f8", finite=False),
+        )
+        # As it was solved where it was saved: another machine may round otherwise.
+        coef = checked_array(arrays, "coef", (D, n_targets), "<f8")
         intercept = checked_array(arrays, "intercept", (n_targets,), "<f8")
-        self._moments = Solved(Solution(alpha, coef, intercept), self._checked_alpha())
+        n_counted = self._n_counted()
+        n_counted = self._moments.n_rows if n_counted is None else n_counted
+        key = (self._checked_alpha(), self._unit, n_counted)
+        self._moments._solutions[key] = Solution(alpha, coef, intercept)
 
     def _answers(self, Z: np.ndarray) -> np.ndarray:
         solution = self._solution()
@@ -337,10 +319,12 @@ class _Ridge(PrimeModel):
 class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     """Classify by ridge regression of class membership on prime features.
 
-    Sums are exact integers. With gamma given as a number, fitting in any order and in any parts,
-    class by class for instance, gives the same model as fitting at once, bit for bit. A row with
-    the `sample_weight` w counts like w equal rows, in alpha="gcv" too. Sums with whole weights up
-    to 65536 are exact, with other weights they are rounded.
+    Decides as scikit-learn's :class:`sklearn.linear_model.RidgeClassifier` on the same features,
+    rounded to 2**-18 of their amplitude. Sums are exact integers. With gamma given as a number,
+    fitting in any order and in any parts, class by class for instance, gives the same model as
+    fitting at once, bit for bit. A row with the `sample_weight` w counts like w equal rows, in
+    alpha="gcv" and in gamma="scale" and "median" too. Sums with whole weights up to 65536 are
+    exact, with other weights they are rounded.
 
     Parameters
     ----------
@@ -349,6 +333,10 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     alpha : float or "gcv", default="gcv"
         Penalty; ``"gcv"`` takes the one with the least generalised cross-validation error,
         which needs no second pass over the data.
+    class_weight : dict, "balanced" or None, default=None
+        Weight of each class, which multiplies those of its rows, but in the number of rows that
+        alpha="gcv" counts; ``"balanced"`` is n / (n_classes n_class) and needs all rows in one
+        `fit`.
     kernel, gamma, basis, form, precision
         As in :class:`PrimeFeatures`. When data come in parts, gamma="scale" and "median" look
         at the first part only: pass a number to make the order irrelevant. Features of a kernel
@@ -357,9 +345,10 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     Attributes
     ----------
     classes_, features_, alpha_ : ndarray of shape (n_classes,), PrimeFeatures, float
-        Labels seen, sorted; the fitted feature map; the penalty in use.
+        Labels seen, sorted, or numbers of the columns of y; the fitted feature map; the penalty in
+        use.
     coef_, intercept_ : ndarray of shape (n_classes, n_components) and (n_classes,)
-        One row for each class, also when there are two.
+        Of targets 1 for a class and -1 for others; one row for each, also when there are two.
 
     Examples
     --------
@@ -376,15 +365,122 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
     0.99
     """
 
+    _y_options: ClassVar[dict[str, Any]] = {"multi_output": True}
+    _has_several_labels: bool
+
+    def __init__(
+        self,
+        n_components: int = 1024,
+        *,
+        alpha: float | str = "gcv",
+        class_weight: Any = None,
+        kernel: str | KernelSum = "rbf",
+        gamma: Any = "scale",
+        basis: str = "auto",
+        form: str = "pair",
+        precision: str = "exact",
+    ) -> None:
+        super().__init__(
+            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
+        )
+        self.alpha = alpha
+        self.class_weight = class_weight
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to X (n, d), weights, and labels y (n,) or several labels 0 and 1 of each row (n, m).
+
+        A row with the `sample_weight` w counts like w equal rows, also where gamma is chosen.
+        """
+        return self._fit(X, y, sample_weight)
+
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
-        """Add rows X (n, d), labels y (n,) and weights (n,); labels never seen are added."""
+        """Add rows X (n, d), labels y (n,) or (n, m) and weights; labels never seen are added."""
         return self._fit(X, y, sample_weight, classes=classes, part=True)
 
+    @property
+    def coef_(self) -> np.ndarray:
+        return 2.0 * self._solution().coef.T
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return 2.0 * self._solution().intercept - 1.0
+
+    def decision_function(self, X: Any) -> np.ndarray:
+        """Return estimates of 1 for each class and -1 for others, (n, n_classes).
+
+        Of two classes that of the second one, (n,).
+        """
+        check_is_fitted(self)
+        if len(self.classes_) == 2 and not self._has_several_labels:
+            return super().decision_function(X)
+        return 2.0 * self._values(X) - 1.0
+
+    def predict(self, X: Any) -> np.ndarray:
+        """Return the label of the largest value, (n,), or which labels are likelier than not."""
+        check_is_fitted(self)
+        if not self._has_several_labels:
+            return super().predict(X)
+        return (self._values(X) > 0.5).astype(np.int64)
+
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Return probabilities, shape (n, n_classes): estimates, negative ones set to zero."""
+        """Return probabilities, (n, n_classes): estimates, negative ones set to zero.
+
+        Those of several labels are within 2**-20 and 1 - 2**-20.
+        """
         # The regression of membership estimates the probability itself; estimates add up to one.
-        clipped = np.maximum(self._values(X), 0.0)
+        values = self._values(X)
+        if self._has_several_labels:
+            return np.clip(values, _LEAST_CHANCE, 1.0 - _LEAST_CHANCE)
+        clipped = np.maximum(values, 0.0)
         return clipped / clipped.sum(axis=1, keepdims=True)
+
+    def _weighted(self, y: np.ndarray, sample_weight: Any, *, part: bool) -> Any:
+        given = self.class_weight
+        if given is None:
+            return sample_weight
+        if not isinstance(given, dict):
+            one_of("class_weight, if it is no dict,", given, ("balanced",))
+        if part and isinstance(given, str):
+            raise ParameterError(
+                f"class_weight={given!r} needs all rows at once: call fit, or pass a dict."
+            )
+        if part:  # which need not have all classes
+            given = {label: own for label, own in given.items() if label in y}
+        with checked_by_host("class_weight"):
+            of_classes = compute_sample_weight(given, y)
+        if sample_weight is None:
+            return of_classes
+        with raised_as(DataError, "sample_weight must be numbers, one for each row"):
+            reject_masked("sample_weight", sample_weight)
+            return of_classes * np.asarray(sample_weight, dtype=np.float64)
+
+    def _n_counted(self) -> float | None:
+        if not isinstance(self.class_weight, dict):
+            return None
+        # A class that weighs more has no more rows. Sums of targets are those of weights.
+        each = [float(self.class_weight.get(label, 1.0)) for label in self.classes_.tolist()]
+        weights, sums = np.array(each), self._moments.target_sums
+        return float((sums[weights > 0.0] / weights[weights > 0.0]).sum())
+
+    def _start(self, y: np.ndarray) -> None:
+        self._has_several_labels = y.ndim == 2
+        if not self._has_several_labels:
+            super()._start(y)
+            return
+        self.classes_ = np.arange(y.shape[1])
+        self._spread(y.shape[1], np.empty(0, dtype=np.int64))
+
+    def _meet(self, y: np.ndarray, classes: Any) -> None:
+        n = len(self.classes_)
+        if self._has_several_labels and (y.shape[1:] != (n,) or classes is not None):
+            raise DataError(
+                f"y must have the {n} columns of the first part, and no classes, got shape "
+                f"{y.shape} and classes={classes!r:.60}."
+            )
+        if not self._has_several_labels:
+            if y.ndim == 2:
+                raise DataError(f"y must have one label for each row, got shape {y.shape}.")
+            super()._meet(y, classes)
 
     def _spread(self, n_classes: int, places: np.ndarray) -> None:
         first = not len(places)
@@ -393,7 +489,24 @@ class PrimeRidgeClassifier(_Ridge, PrimeClassifier):
         )
 
     def _targets(self, y: np.ndarray) -> np.ndarray:
+        if self._has_several_labels:
+            return y.astype(np.float64)
         return np.eye(len(self.classes_))[super()._targets(y)]
+
+    def _state(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+        fields, arrays = super()._state()
+        fields["learned"]["has_several_labels"] = self._has_several_labels
+        return fields, arrays
+
+    def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
+        several = fields.pop("has_several_labels")
+        self._has_several_labels = flag("has_several_labels", several)
+        super()._learned(fields, arrays)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_label = True
+        return tags
 
 
 class PrimeRidgeRegressor(ManyTargets, _Ridge):
@@ -418,9 +531,40 @@ class PrimeRidgeRegressor(ManyTargets, _Ridge):
     True
     """
 
+    def __init__(
+        self,
+        n_components: int = 1024,
+        *,
+        alpha: float | str = "gcv",
+        kernel: str | KernelSum = "rbf",
+        gamma: Any = "scale",
+        basis: str = "auto",
+        form: str = "pair",
+        precision: str = "exact",
+    ) -> None:
+        super().__init__(
+            n_components, kernel=kernel, gamma=gamma, basis=basis, form=form, precision=precision
+        )
+        self.alpha = alpha
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Fit to X (n, d), targets y (n,) or (n, m), and weights of rows.
+
+        A row with the `sample_weight` w counts like w equal rows, also where gamma is chosen.
+        """
+        return self._fit(X, y, sample_weight)
+
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Add rows; the first call fits."""
         return self._fit(X, y, sample_weight, part=True)
+
+    @property
+    def coef_(self) -> np.ndarray:
+        return frozen(self._solution().coef.T)
+
+    @property
+    def intercept_(self) -> np.ndarray:
+        return frozen(self._solution().intercept.view())
 
     def predict(self, X: Any) -> np.ndarray:
         """Return the estimates, of the shape that y had in `fit`."""

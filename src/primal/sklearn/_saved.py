@@ -1,18 +1,15 @@
 """``save`` and ``load``: fitted estimators as one small file that holds no code."""
 
-import json
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from primal._checks import file_path, raised_as
-from primal._files import parsed_json, read_tensors, write_tensors
+from primal._checks import file_path, raised_as, require_memory
+from primal._files import read_object, write_object
 from primal._specs import make_spec
 from primal.errors import DataError, ParameterError
-
-_VERSION = 1
 
 
 class SavedMixin(BaseEstimator):
@@ -26,24 +23,24 @@ class SavedMixin(BaseEstimator):
         raise NotImplementedError
 
     def save(self, path: object) -> None:
-        """Write the fitted estimator into one file in the format of safetensors.
+        """Write the fitted estimator atomically into one file in the format of safetensors.
 
-        Unlike a pickle it runs nothing when it is read, it is small, and other versions of
-        scikit-learn and Python read it.
+        Unlike a pickle, reading the file runs no code, and other versions of scikit-learn and
+        Python read it.
 
         Parameters
         ----------
         path : str or Path
-            Written whole or not at all.
+            In a folder that exists. A file that was not saved by Primal is never replaced.
+
+        Raises
+        ------
+        DataError
+            If the file cannot be written, or exists and was not saved by Primal.
         """
         check_is_fitted(self)
         fields, arrays = self._state()
-        document = make_spec(type(self).__name__, **fields)
-        with raised_as(ParameterError, "parameters cannot be saved as JSON"):
-            text = json.dumps(document, allow_nan=False)
-        target = file_path("path", path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        write_tensors(target, text, arrays)
+        write_object(file_path("path", path), make_spec(type(self).__name__, **fields), arrays)
 
     @classmethod
     def load(cls, path: object) -> Self:
@@ -52,39 +49,47 @@ class SavedMixin(BaseEstimator):
         Raises
         ------
         DataError
-            For a file that is damaged, of another class, or not one of ours.
+            If the file is damaged, which its digest shows, or holds something else.
         """
         target = file_path("path", path)
-        text, arrays = read_tensors(target)
-        fields = parsed_json(text.encode(), f"the text in {target}")
-        found = fields if isinstance(fields, dict) else {}
-        kind, version = found.pop("type", None), found.pop("version", None)
-        if kind != cls.__name__ or version != _VERSION:
-            raise DataError(
-                f"{target} must hold a {cls.__name__} of version {_VERSION}, got {kind!r:.60} of "
-                f"version {version!r:.20}."
-            )
+        fields, arrays = read_object(target, cls.__name__)
         with raised_as(DataError, f"{target} holds no {cls.__name__}", keep=()):
-            return cls._from_state(found, arrays)
+            return cls._from_state(fields, arrays)
 
 
-def packed_labels(labels: np.ndarray) -> tuple[list[str] | None, dict[str, np.ndarray]]:
-    """Return labels as JSON texts, or as an array where they are numbers."""
+def packed_labels(labels: np.ndarray) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """Return labels as their type and strings, or as their type and an array of numbers."""
+    found: dict[str, Any] = {"dtype": labels.dtype.str, "texts": None}
     if labels.dtype.kind in "biuf":
-        wide = {"b": "?", "i": "<i8", "u": "<u8", "f": "<f8"}[labels.dtype.kind]
-        return None, {"classes": labels.astype(wide)}
+        return found, {"classes": labels}
     texts = labels.tolist()
-    if not all(isinstance(text, str) for text in texts):
+    if labels.dtype.kind not in "UO" or not all(isinstance(text, str) for text in texts):
         raise ParameterError(f"labels must be numbers or text to be saved, got {texts!r:.60}.")
-    return texts, {}
+    return found | {"texts": texts}, {}
+
+
+def unpacked_labels(found: dict[str, Any], arrays: dict[str, np.ndarray]) -> np.ndarray:
+    """Return the labels that :func:`packed_labels` was given, of the same type."""
+    texts, dtype = found["texts"], np.dtype(found["dtype"])
+    if texts is None:
+        return arrays.pop("classes").astype(dtype, casting="equiv")
+    if dtype.kind not in "UO" or not all(isinstance(text, str) for text in texts):
+        raise DataError(f"classes must be strings, got {texts!r:.60} of type {dtype}.")
+    require_memory(len(texts) * dtype.itemsize, f"{len(texts)} labels of type {dtype}")
+    return np.array(texts, dtype=dtype)
 
 
 def checked_array(
-    arrays: dict[str, np.ndarray], name: str, shape: tuple[int, ...], *dtypes: str
+    arrays: dict[str, np.ndarray],
+    name: str,
+    shape: tuple[int, ...],
+    *dtypes: str,
+    finite: bool = True,
 ) -> np.ndarray:
     """Return an array of a file if it has the shape and one of the types, and is finite."""
     found = arrays.pop(name, np.empty(0))
-    if found.shape != shape or found.dtype.str not in dtypes or not np.isfinite(found).all():
+    numbers = np.isfinite(found) if finite else ~np.isnan(found)
+    if found.shape != shape or found.dtype.str not in dtypes or not numbers.all():
         raise DataError(
             f"{name} must be finite, of shape {shape} and type {' or '.join(dtypes)}, got "
             f"{found.shape} and {found.dtype.str}."

@@ -19,7 +19,7 @@ from primal import engines
 from primal._forks import matrix_product
 from primal._parallel import n_threads, over_rows, single_threaded_blas
 from primal.engines import engine, row_blocks, wave_columns, write_features
-from primal.torch._eager import LARGEST_FAST_TURNS, Finish, quarter_shift
+from primal.torch._eager import LARGEST_FAST_TURNS, Request, quarter_shift
 from primal.torch._tables import SharedTable
 
 # Phases in one block: with their waves and gradients they stay in the second-level cache.
@@ -30,46 +30,46 @@ _BLOCK_GRADIENTS = 1 << 19
 _LEAST_PHASES = 1 << 16
 
 
-def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
+def positions_features(positions: Tensor, increments: Tensor, request: Request) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
     steps, table = (t.contiguous().numpy().view(np.uint64) for t in (positions, increments))
-    out = _empty_rows(len(steps), len(table), finish)
+    out = _empty_rows(len(steps), len(table), request)
     chosen = engine(n_phases=len(steps) * len(table))
     for rows in _thread_blocks(len(steps), len(table)):
-        chosen.static(table, steps[rows], out[rows], finish.layout)
-    return torch.from_numpy(out).to(finish.dtype)
+        chosen.static(table, steps[rows], out[rows], request.layout)
+    return torch.from_numpy(out).to(request.dtype)
 
 
-def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
+def exact_features(x: Tensor, table: SharedTable, request: Request) -> Tensor:
     """Return the exact features of x (n, d), n > 0; NaN for rows that have none."""
     points, valid = _valid_points(x, table.x_limit)
-    k, own = table.shape[0], engines.Finish(finish.layout, finish.amplitude)
-    out = _empty_rows(len(points), k, finish)
+    k, own = table.shape[0], engines.Finish(request.layout, request.amplitude)
+    out = _empty_rows(len(points), k, request)
     chosen = engine(n_phases=len(points) * k)
     for rows in _thread_blocks(len(points), k):
         chosen.features(table.rows, points[rows], out[rows], own)
     if valid is not None:
         out[~valid] = np.nan
-    return torch.from_numpy(out).to(finish.dtype)
+    return torch.from_numpy(out).to(request.dtype)
 
 
-def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
+def fast_features(x: Tensor, frequencies: Tensor, request: Request) -> Tensor:
     """Return features of x (n, d) for float64 frequencies (k, d), each phase from one product."""
     k = frequencies.shape[0]
-    out = _empty_rows(len(x), k, finish)
-    write = _wave_writer(len(x), k, finish)
+    out = _empty_rows(len(x), k, request)
+    write = _wave_writer(len(x), k, request)
 
     def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
         write(phases, out[rows])
         if invalid is not None:
-            for columns in wave_columns(out[rows], finish.layout):
+            for columns in wave_columns(out[rows], request.layout):
                 columns[invalid] = np.nan
 
     _over_phases(x, frequencies, work)
-    return torch.from_numpy(out).to(finish.dtype)
+    return torch.from_numpy(out).to(request.dtype)
 
 
-def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
+def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, request: Request) -> Tensor:
     """Return the float32 gradient of `fast_features` with respect to x (n, d).
 
     Phases are float64, waves and sums float32; nothing of the size of the batch times the
@@ -78,31 +78,31 @@ def input_gradient(gradient: Tensor, x: Tensor, frequencies: Tensor, finish: Fin
     incoming, narrow = gradient.float().numpy(), frequencies.float().numpy()
     (n, d), k = x.shape, frequencies.shape[0]
     out = np.empty((n, d), dtype=np.float32)
-    later = Finish(finish.quarter_turns + 1, 1.0, finish.interleaved, torch.float32)
+    later = Request(request.quarter_turns + 1, 1.0, request.interleaved, torch.float32)
     write = _wave_writer(n, k, later)
 
     def work(phases: np.ndarray, invalid: np.ndarray | None, rows: slice) -> None:
         waves = np.empty((len(phases), 2 * k), dtype=np.float32)
         write(phases, waves)
         waves *= incoming[rows]
-        of_phase = np.add(*wave_columns(waves, finish.layout))
+        of_phase = np.add(*wave_columns(waves, request.layout))
         if invalid is not None:
             of_phase[invalid] = np.nan
         matrix_product(of_phase, narrow, out[rows])
 
     _over_phases(x, frequencies, work)
-    out *= 2.0 * math.pi * finish.amplitude
+    out *= 2.0 * math.pi * request.amplitude
     return torch.from_numpy(out)
 
 
-def hadamard_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
+def hadamard_gradient(gradient: Tensor, x: Tensor, table: SharedTable, request: Request) -> Tensor:
     """Return the float32 gradient of `exact_features` for a table of ``hadamard``, n > 0."""
     incoming, k, transform = gradient.float().numpy(), table.shape[0], table.transform
     assert transform is not None
     points, valid = _valid_points(x, table.x_limit)
     out = np.empty(points.shape, dtype=np.float32)
     quarter = np.full(k, 1 << 30, dtype=np.uint32)
-    later = engines.Finish(finish.layout, 1.0, quarter)
+    later = engines.Finish(request.layout, 1.0, quarter)
     chosen = engine(n_phases=len(points) * k)
     for part in _thread_blocks(len(points), k):
         for block in row_blocks(part.stop - part.start, k, _BLOCK_GRADIENTS):
@@ -110,8 +110,8 @@ def hadamard_gradient(gradient: Tensor, x: Tensor, table: SharedTable, finish: F
             waves = np.empty((block.stop - block.start, 2 * k), dtype=np.float32)
             chosen.features(transform, points[rows], waves, later)
             waves *= incoming[rows]
-            chosen.adjoint(transform, np.add(*wave_columns(waves, finish.layout)), out[rows])
-    out *= 2.0 * math.pi * finish.amplitude
+            chosen.adjoint(transform, np.add(*wave_columns(waves, request.layout)), out[rows])
+    out *= 2.0 * math.pi * request.amplitude
     if valid is not None:
         out[~valid] = np.nan
     return torch.from_numpy(out)
@@ -169,25 +169,25 @@ def _points(x: Tensor) -> np.ndarray:
     return x.numpy().astype(np.float64, copy=False)
 
 
-def _wave_writer(n_rows: int, k: int, finish: Finish) -> Callable[[np.ndarray, np.ndarray], None]:
+def _wave_writer(n_rows: int, k: int, request: Request) -> Callable[[np.ndarray, np.ndarray], None]:
     """Return what writes waves of float64 phases of less than 2**20 turns into features."""
-    if finish.wide:
-        shift = np.uint64(quarter_shift(finish.quarter_turns, 64) & (2**64 - 1))
+    if request.wide:
+        shift = np.uint64(quarter_shift(request.quarter_turns, 64) & (2**64 - 1))
 
         def write_wide(phases: np.ndarray, out: np.ndarray) -> None:
             # 2**63 itself does not fit into int64; its half does.
             quarters = np.rint((phases - np.rint(phases)) * 2.0**62).astype(np.int64)
             turns = (quarters << 2).view(np.uint64) + shift
-            write_features(turns, out, engines.Finish(finish.layout, finish.amplitude))
+            write_features(turns, out, engines.Finish(request.layout, request.amplitude))
 
         return write_wide
-    offsets = np.full(k, quarter_shift(finish.quarter_turns) & (2**32 - 1), dtype=np.uint32)
+    offsets = np.full(k, quarter_shift(request.quarter_turns) & (2**32 - 1), dtype=np.uint32)
     own = engines.Finish(
-        finish.layout, finish.amplitude, offsets if finish.quarter_turns % 4 else None
+        request.layout, request.amplitude, offsets if request.quarter_turns % 4 else None
     )
     chosen = engine(n_phases=n_rows * k)
     return lambda phases, out: chosen.write_phases(phases, out, own)
 
 
-def _empty_rows(n: int, k: int, finish: Finish) -> np.ndarray:
-    return np.empty((n, 2 * k), dtype=np.float64 if finish.wide else np.float32)
+def _empty_rows(n: int, k: int, request: Request) -> np.ndarray:
+    return np.empty((n, 2 * k), dtype=np.float64 if request.wide else np.float32)

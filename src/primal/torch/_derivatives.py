@@ -19,30 +19,30 @@ from torch import Tensor
 
 from primal.torch import _hadamard
 from primal.torch import _operators as operators
-from primal.torch._eager import Finish, pairs, split_pairs
+from primal.torch._eager import Request, pairs, split_pairs
 
 # Rows of the result stay in registers of the gradient kernel: beyond this they do not fit.
 _MOST_FUSED_INPUTS = 128
 
 
-def features(x: Tensor, source: str | Tensor, *finish: Any) -> Tensor:
+def features(x: Tensor, source: str | Tensor, *request: Any) -> Tensor:
     """Return ``primal::exact_features`` for the key of a table, differentiable in x.
 
     Of a tensor of frequencies ``primal::fast_features``, differentiable in both.
     """
     if torch.compiler.is_compiling():
-        return _Features.forward(x, source, *finish)
-    return _Features.apply(x, source, *finish)
+        return _Features.forward(x, source, *request)
+    return _Features.apply(x, source, *request)
 
 
 class _Features(torch.autograd.Function):
     """x, the key of a table or frequencies, and what the operator takes besides."""
 
     @staticmethod
-    def forward(x: Tensor, source: str | Tensor, *finish: Any) -> Tensor:  # type: ignore[override]
+    def forward(x: Tensor, source: str | Tensor, *request: Any) -> Tensor:  # type: ignore[override]
         exact = isinstance(source, str)
         operator = operators.exact_features if exact else operators.fast_features
-        return operator(x, source, *finish)
+        return operator(x, source, *request)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
@@ -52,43 +52,44 @@ class _Features(torch.autograd.Function):
         ctx.save_for_backward(*saved)
         ctx.save_for_forward(*saved)
         ctx.key, ctx.n_others = source if exact else None, len(rest)
-        ctx.finish = Finish(0, *rest) if exact else Finish(*rest)
+        ctx.request = Request(0, *rest) if exact else Request(*rest)
 
     @staticmethod
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:  # type: ignore[override]
-        (x, source), finish = _saved(ctx), ctx.finish
+        (x, source), request = _saved(ctx), ctx.request
         needs = (True, False) if ctx.key else ctx.needs_input_grad[:2]
         of_x = of_frequencies = None
         if needs == (True, False) and _may_fuse(gradient, x, source):
             if isinstance(source, str):
-                of_x = operators.transform_gradient(gradient, x, source, *finish[1:3])
+                of_x = operators.transform_gradient(gradient, x, source, *request[1:3])
             else:
-                of_x = operators.input_gradient(gradient, x, source, *finish[:3])
+                of_x = operators.input_gradient(gradient, x, source, *request[:3])
         else:
-            work, waves = _next_waves(x, source, finish)
-            of_cos, of_sin = split_pairs(gradient.to(work), finish.interleaved)
-            cos, sin = split_pairs(waves, finish.interleaved)
+            work, waves = _next_waves(x, source, request)
+            of_cos, of_sin = split_pairs(gradient.to(work), request.interleaved)
+            cos, sin = split_pairs(waves, request.interleaved)
             of_phase = (2.0 * math.pi) * (of_cos * cos + of_sin * sin)
             with torch.autocast(x.device.type, enabled=False):
                 if needs[0]:
                     of_x = _adjoint(of_phase, source, x.shape[-1]).to(x.dtype)
                 if needs[1]:
-                    rows, points = of_phase.flatten(0, -2), x.to(work).flatten(0, -2)
+                    rows = of_phase.reshape(-1, of_phase.shape[-1])
+                    points = x.to(work).reshape(-1, x.shape[-1])
                     of_frequencies = (rows.mT @ points).to(source.dtype)
         return of_x, of_frequencies, *(None,) * ctx.n_others
 
     @staticmethod
     def jvp(ctx: Any, x_tangent: Tensor, source_tangent: Tensor | None, *_: Any) -> Tensor:  # type: ignore[override]
-        (x, source), finish = _saved(ctx), ctx.finish
-        work, waves = _next_waves(x, source, finish)
+        (x, source), request = _saved(ctx), ctx.request
+        work, waves = _next_waves(x, source, request)
         with torch.autocast(x.device.type, enabled=False):
-            of_phase = torch.zeros_like(split_pairs(waves, finish.interleaved)[0])
+            of_phase = torch.zeros_like(split_pairs(waves, request.interleaved)[0])
             if x_tangent is not None:
                 of_phase = of_phase + _product(x_tangent.to(work), source)
             if source_tangent is not None:
                 of_phase = of_phase + x.to(work) @ source_tangent.to(work).mT
         of_phase = (2.0 * math.pi) * of_phase
-        return (pairs(of_phase, of_phase, finish.interleaved) * waves).to(finish.dtype)
+        return (pairs(of_phase, of_phase, request.interleaved) * waves).to(request.dtype)
 
     @staticmethod
     def vmap(info: Any, in_dims: tuple[Any, ...], *arguments: Any) -> tuple[Tensor, int]:
@@ -112,14 +113,14 @@ def _saved(ctx: Any) -> tuple[Tensor, Any]:
     return x, operators.frequencies(ctx.key, device=x.device)
 
 
-def _next_waves(x: Tensor, source: Tensor | str, finish: Finish) -> tuple[torch.dtype, Tensor]:
+def _next_waves(x: Tensor, source: Tensor | str, request: Request) -> tuple[torch.dtype, Tensor]:
     """Return the type to work in, and features a quarter turn on in it."""
-    work = torch.float64 if torch.float64 in (x.dtype, finish.dtype) else torch.float32
+    work = torch.float64 if torch.float64 in (x.dtype, request.dtype) else torch.float32
     if isinstance(source, str):
-        same = features(x, source, finish.amplitude, finish.interleaved, work)
-        cos, sin = split_pairs(same, finish.interleaved)
-        return work, pairs(-sin, cos, finish.interleaved)
-    later = finish._replace(quarter_turns=finish.quarter_turns + 1, dtype=work)
+        same = features(x, source, request.amplitude, request.interleaved, work)
+        cos, sin = split_pairs(same, request.interleaved)
+        return work, pairs(-sin, cos, request.interleaved)
+    later = request._replace(quarter_turns=request.quarter_turns + 1, dtype=work)
     return work, features(x, source, *later)
 
 

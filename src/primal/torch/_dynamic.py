@@ -13,12 +13,13 @@ from torch import Tensor, nn
 import primal.maps
 from primal._checks import flag, one_of
 from primal.bases import Basis
+from primal.decoding import SHORTEST_WAVE
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import LAYOUTS, PRECISIONS
 from primal.torch import _hadamard, _operators
 from primal.torch import functional as F
 from primal.torch._eager import split_pairs
-from primal.torch._inputs import check_device, checked_points
+from primal.torch._inputs import check_device, checked_points, checked_waves
 from primal.torch._layer import PrimeLayer
 from primal.torch._tables import SharedTable, frequency_table
 
@@ -196,7 +197,7 @@ class DynamicPrime(PrimeLayer):
 
     def decode(self, z: Tensor) -> Tensor:
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
-        z, d = checked_points(z, 2 * self._table.shape[0], "z"), self.d
+        z, d = checked_waves(z, 2 * self._table.shape[0]), self.d
         if z.shape[-1] < 2 * d:
             raise NotInvertibleError(
                 f"decoding needs D >= 2 d, got D = {z.shape[-1]} and d = {d}: use D = {2 * d} or "
@@ -204,7 +205,10 @@ class DynamicPrime(PrimeLayer):
             )
         key = self._table.key
         cos, sin = split_pairs(z.double(), self.layout == "interleaved")
-        phases = torch.atan2(sin, cos) / (2.0 * math.pi)
+        phases, lengths = torch.atan2(sin, cos) / (2.0 * math.pi), torch.hypot(cos, sin)
+        # An erased pair has no phase, though atan2 returns a number.
+        erased = lengths.amin(-1, keepdim=True) <= SHORTEST_WAVE * lengths.mean(-1, keepdim=True)
+        phases = phases.masked_fill(erased, torch.nan)
         k, skip, m = _operators.transform_columns(key) or (0, 0, 1)
         if self._learns_frequencies:
             x = phases @ torch.linalg.pinv(self._frequencies_on(z.device)).mT

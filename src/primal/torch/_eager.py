@@ -25,8 +25,8 @@ LARGEST_FAST_TURNS = 2.0**LARGEST_FAST_LOG2_TURNS
 _BLOCK_PHASES = {"cpu": 1 << 18, "cuda": 1 << 24}
 
 
-class Finish(NamedTuple):
-    """How phases become features: moved by quarter turns, then waves, their factor and place."""
+class Request(NamedTuple):
+    """The requested features: quarter turns added to phases, amplitude, order and type."""
 
     quarter_turns: int
     amplitude: float
@@ -59,43 +59,43 @@ def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
     return cos, sin
 
 
-def positions_features(positions: Tensor, increments: Tensor, finish: Finish) -> Tensor:
+def positions_features(positions: Tensor, increments: Tensor, request: Request) -> Tensor:
     """Return the codes of int64 positions (n,), shape (n, 2 k)."""
 
     def block(rows: slice) -> tuple[Tensor, None]:
         turns = positions[rows, None] * increments
-        return turns if finish.wide else round_turns(turns), None
+        return turns if request.wide else round_turns(turns), None
 
-    return _in_blocks(block, positions, len(increments), finish)
+    return _in_blocks(block, positions, len(increments), request)
 
 
-def exact_features(x: Tensor, table: SharedTable, finish: Finish) -> Tensor:
+def exact_features(x: Tensor, table: SharedTable, request: Request) -> Tensor:
     """Return the exact features of x (n, d), shape (n, 2 k); NaN for rows that have none."""
     tensors, limit = table.on(x.device), table.x_limit
     way = _hadamard if isinstance(tensors, HadamardTensors) else _integers
-    turns_of = way.exact_turns if finish.wide else way.rounded_turns
+    turns_of = way.exact_turns if request.wide else way.rounded_turns
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         points = x[rows].double()
         valid = (points.abs() <= limit).all(dim=1, keepdim=True)  # not for NaN
         return turns_of(torch.where(valid, points, 0.0), tensors), valid
 
-    return _in_blocks(block, x, table.shape[0], finish)
+    return _in_blocks(block, x, table.shape[0], request)
 
 
-def fast_features(x: Tensor, frequencies: Tensor, finish: Finish) -> Tensor:
+def fast_features(x: Tensor, frequencies: Tensor, request: Request) -> Tensor:
     """Return features of x (n, d) from float64 frequencies (k, d) and one matrix product."""
-    shift = quarter_shift(finish.quarter_turns, 64 if finish.wide else 32)
+    shift = quarter_shift(request.quarter_turns, 64 if request.wide else 32)
 
     def block(rows: slice) -> tuple[Tensor, Tensor]:
         phases = x[rows].double() @ frequencies.T
         valid = phases.abs() < LARGEST_FAST_TURNS  # false for NaN
         phases = torch.where(valid, phases, 0.0)
         # 2**63 itself does not fit into int64; its half does.
-        turns = ((phases - phases.round()) * 2.0 ** (62 if finish.wide else 32)).round().long()
-        return (turns << 2 if finish.wide else turns.int()) + shift, valid
+        turns = ((phases - phases.round()) * 2.0 ** (62 if request.wide else 32)).round().long()
+        return (turns << 2 if request.wide else turns.int()) + shift, valid
 
-    return _in_blocks(block, x, len(frequencies), finish)
+    return _in_blocks(block, x, len(frequencies), request)
 
 
 def row_exponents(x: Tensor, x_limit: float) -> Tensor:
@@ -128,18 +128,18 @@ def pairs(cos: Tensor, sin: Tensor, interleaved: bool) -> Tensor:
 
 
 def _in_blocks(
-    block: Callable[[slice], tuple[Tensor, Tensor | None]], x: Tensor, k: int, finish: Finish
+    block: Callable[[slice], tuple[Tensor, Tensor | None]], x: Tensor, k: int, request: Request
 ) -> Tensor:
     """Return the features of blocks of rows, of which `block` gives turns and which are valid."""
     n, device = len(x), x.device
-    out = torch.empty((n, 2 * k), dtype=finish.dtype, device=device)
-    outputs = split_pairs(out, finish.interleaved)
+    out = torch.empty((n, 2 * k), dtype=request.dtype, device=device)
+    outputs = split_pairs(out, request.interleaved)
     for rows in row_blocks(n, k, _BLOCK_PHASES["cuda" if device.type == "cuda" else "cpu"]):
         turns, valid = block(rows)
         for wave, columns in zip(waves(turns), outputs, strict=True):
             if valid is not None:
                 wave = wave.masked_fill(~valid, torch.nan)
-            columns[rows] = wave if finish.amplitude == 1.0 else wave * finish.amplitude
+            columns[rows] = wave if request.amplitude == 1.0 else wave * request.amplitude
     return out
 
 

@@ -12,9 +12,10 @@ from torch import Tensor, nn
 from primal.errors import DataError
 from primal.torch import functional as F
 from primal.torch._eager import split_pairs, waves
+from primal.torch._inputs import check_dense, check_tensor
 from primal.torch._tables import frequency_table
 
-_KINDS = ("Symbols", "Integers", "Reals", "Levels", "Thermometer", "Circular")
+_KINDS = ("Symbols", "Numbers", "Reals", "Levels", "Circular")
 
 
 class Embedding(nn.Module):
@@ -25,15 +26,15 @@ class Embedding(nn.Module):
 
     Parameters
     ----------
-    vocabulary : Symbols, Integers, Reals, Levels, Thermometer or Circular of :mod:`primal.hdc`
+    vocabulary : Symbols, Numbers, Reals, Levels or Circular of :mod:`primal.hdc`
     items : sequence, optional
         Values of the vocabulary: inputs are then places in this list, as in
         ``torch.nn.Embedding``. Needed for Symbols, since a tensor holds no names.
 
     Notes
     -----
-    ``layer(x)`` takes a tensor of places in `items` or of whole numbers (Integers); of real numbers
-    (Levels, Thermometer, Circular); or of vectors of shape (..., d) (Reals, with gradients). It
+    ``layer(x)`` takes a tensor of places in `items` or of whole numbers (Numbers); of real numbers
+    (Levels, Circular); or of vectors of shape (..., d) (Reals, with gradients). It
     returns ``phasors(vocabulary.encode(x))``, complex64 of shape (..., k). Values that the
     vocabulary rejects are rejected, which on a GPU waits for the device.
 
@@ -69,16 +70,16 @@ class Embedding(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Return the phasors of x, complex64 of shape (..., k)."""
         v = self.vocabulary
-        if not isinstance(x, Tensor):
-            raise DataError(f"an embedding takes a tensor, got {type(x).__name__}.")
+        check_tensor("x", x)
+        check_dense("x", x)
         tables = self._tables(x.device)
         if self.items is not None:
             return _chosen(tables["turns"], _checked(x, 0, len(self.items) - 1, whole=True))
-        if self._kind in ("Levels", "Thermometer"):
+        if self._kind == "Levels":
             values = _checked(x, *(() if v.clip else (v.low, v.high)))
             share = (values.clamp(v.low, v.high) - v.low) / (v.high - v.low)
             return _chosen(tables["turns"], torch.round(share * (v.n - 1)).long())
-        if self._kind == "Integers":
+        if self._kind == "Numbers":
             exact = _checked(x, whole=True)[..., None] * tables["increments"]
             return _phasors(((exact + (1 << 31)) >> 32).int())
         if self._kind == "Circular":
@@ -123,9 +124,9 @@ def _integers(v: Any, kind: str, items: list | None) -> dict[str, np.ndarray]:
                 f"has codes of shape {turns.shape}."
             )
         return {"turns": turns.view(np.int32)}
-    if kind in ("Levels", "Thermometer"):
+    if kind == "Levels":
         return {"turns": v.codes.turns.view(np.int32)}
-    if kind == "Integers":
+    if kind == "Numbers":
         return {"increments": v.space.increments(v.role).view(np.int64)}
     if kind == "Circular":
         names = zip(("frequencies", "base"), v.frequencies, strict=True)

@@ -15,7 +15,7 @@ from primal.kernels import KernelSum, gamma_of_length
 from primal.torch import _operators
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._eager import pairs
-from primal.torch._inputs import checked_points
+from primal.torch._inputs import checked_points, checked_waves
 from primal.torch._tables import frequency_table
 
 
@@ -122,7 +122,7 @@ class PrimeFeatures(DynamicPrime):
     def decode(self, z: Tensor) -> Tensor:
         """Return x (..., d) from features (..., D), if no phase wrapped (the paper's Reverse)."""
         if self._is_weighted:
-            z = checked_points(z, 2 * self._table.shape[0], "z")
+            z = checked_waves(z, 2 * self._table.shape[0])
             factors = self._column_factors(z.device)
             z = z / factors.to(torch.promote_types(z.dtype, torch.float32))
         return super().decode(z)

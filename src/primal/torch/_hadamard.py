@@ -124,7 +124,8 @@ def adjoint(v: Tensor, rows: Tensor, d: int, skip: int) -> Tensor:
     """Return v (..., k) times the frequencies, (..., d): `product` backwards."""
     first, second, third, weights = _rounds(rows, v.dtype)
     after = weights.numel() - skip - v.shape[-1]
-    y = torch.nn.functional.pad(v, (skip, after)).unflatten(-1, weights.shape)
+    y = torch.nn.functional.pad(v, (skip, after))
+    y = y.reshape(*y.shape[:-1], *weights.shape)
     y = _transform(_transform(y * weights) * third) * second
     return (_transform(y.sum(dim=-2)) * first)[..., :d]
 

@@ -52,13 +52,21 @@ def use_exact_rotary(model: nn.Module, positions: PrimePositions | None = None) 
         raise DataError(f"model must be a torch.nn.Module, got {type(model).__name__}.")
     if positions is not None and not isinstance(positions, PrimePositions):
         raise DataError(f"positions must be PrimePositions, got {type(positions).__name__}.")
-    found = []
+    found, replaced = [], False
     for parent in model.modules():
         for name, child in parent.named_children():
+            if isinstance(child, _Replacement):
+                replaced = True
+                continue
             for kind in (_Transformers, _XTransformers, _Torchtune):
                 if kind.takes(child):
                     found.append((parent, name, kind(child, positions).train(child.training)))
                     break
+    if replaced and not found:
+        raise ParameterError(
+            f"{type(model).__name__} is already exact, its rotary embeddings have been replaced: "
+            "make a new model to give it other positions."
+        )
     if not found:
         raise ParameterError(
             f"{type(model).__name__} has no rotary embedding of transformers, x-transformers or "

@@ -40,8 +40,7 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
         )
     if not (x.dtype.is_floating_point or x.dtype in _EXACT_INTEGERS):
         raise DataError(f"{name} must hold real numbers, got {x.dtype}: convert it to float32.")
-    if x.layout != torch.strided:
-        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
+    check_dense(name, x)
     if x.ndim == 0 or x.shape[-1] != d:
         raise DataError(
             f"{name} must have {d} values along its last axis, got shape {tuple(x.shape)}."
@@ -49,11 +48,23 @@ def checked_points(x: Tensor, d: int, name: str = "x") -> Tensor:
     return x
 
 
+def checked_waves(z: Tensor, n: int) -> Tensor:
+    """Return z if it is a tensor of cosines and sines, n of them along its last axis."""
+    z = checked_points(z, n, "z")
+    if not z.is_floating_point():
+        raise DataError(
+            f"z must contain cosines and sines as floats, got {z.dtype}: convert them to float32, "
+            "and undo the scale that made integers of them."
+        )
+    return z
+
+
 def checked_positions(t: Tensor) -> Tensor:
     """Return t if it is a tensor of integers."""
     check_tensor("positions", t, "t")
     if t.dtype not in POSITIONS:
         raise DataError(f"positions must be integers, got {t.dtype}: cast with t.long().")
+    check_dense("positions", t)
     return t
 
 
@@ -76,9 +87,17 @@ def check_device(name: str, tensor: Tensor, x: Tensor) -> None:
 
 
 def check_tensor(name: str, x: object, variable: str | None = None) -> None:
-    """Raise unless x is a tensor."""
+    """Raise unless x is a tensor, and not a nested one."""
     if not isinstance(x, Tensor):
         raise DataError(
             f"{name} must be a tensor, got {type(x).__name__}: pass "
             f"torch.as_tensor({variable or name})."
         )
+    if x.is_nested:
+        raise DataError(f"{name} must be one tensor, got a nested one: pad it, or pass its parts.")
+
+
+def check_dense(name: str, x: Tensor) -> None:
+    """Raise unless x is dense."""
+    if x.layout != torch.strided:
+        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")

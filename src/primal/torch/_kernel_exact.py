@@ -11,7 +11,7 @@ from typing import Any
 import torch
 import triton.language as tl
 
-from primal.torch._eager import INVALID_EXPONENT, Finish, row_exponents
+from primal.torch._eager import INVALID_EXPONENT, Request, row_exponents
 from primal.torch._kernel_parts import (
     MOST_PLAIN_INPUTS,
     Tile,
@@ -64,7 +64,7 @@ def write_exact(
     x: torch.Tensor,
     table: SharedTable,
     out: torch.Tensor,
-    finish: Finish,
+    request: Request,
     *,
     tiling: Tile | None = None,
     capacity: int = 512,
@@ -78,7 +78,7 @@ def write_exact(
     lengths = torch.linalg.vector_norm(x, dim=1, dtype=torch.float64)
     counts = torch.zeros(grid, dtype=torch.int32, device=x.device)
     unsure = torch.empty((*grid, capacity), dtype=torch.int32, device=x.device)
-    sizes = (n, k, finish.amplitude, d, finish.interleaved, finish.amplitude != 1.0)
+    sizes = (n, k, request.amplitude, d, request.interleaved, request.amplitude != 1.0)
     exact_kernel[grid](
         *(x, lengths, a, frequencies, errors[0], out, counts, unsure, *sizes),
         *(d <= MOST_PLAIN_INPUTS, capacity, t.rows, t.columns, t.depth),

@@ -11,7 +11,7 @@ import math
 import torch
 import triton.language as tl
 
-from primal.torch._eager import Finish, quarter_shift
+from primal.torch._eager import Request, quarter_shift
 from primal.torch._kernel_parts import (
     MOST_PLAIN_INPUTS,
     fast_pair,
@@ -129,12 +129,12 @@ def tiled_kernel(
 
 
 def write_fast(
-    x: torch.Tensor, frequencies: torch.Tensor, out: torch.Tensor, finish: Finish
+    x: torch.Tensor, frequencies: torch.Tensor, out: torch.Tensor, request: Request
 ) -> None:
     """Write the features of x (n, d) for float64 frequencies (k, d) into `out` (n, 2 k)."""
     (n, d), k = x.shape, frequencies.shape[0]
-    amplitude, shift = finish.amplitude, quarter_shift(finish.quarter_turns)
-    sizes = (n, k, shift, amplitude, d, finish.interleaved, amplitude != 1.0)
+    amplitude, shift = request.amplitude, quarter_shift(request.quarter_turns)
+    sizes = (n, k, shift, amplitude, d, request.interleaved, amplitude != 1.0)
     if d <= _MOST_FEW_INPUTS:
         columns, steps = min(512, next_power_of_two(k)), 4
         grid = (quotient(n, steps), quotient(k, columns))
@@ -201,17 +201,17 @@ def write_input_gradient(
     x: torch.Tensor,
     frequencies: torch.Tensor,
     out: torch.Tensor,
-    finish: Finish,
+    request: Request,
 ) -> None:
     """Write the gradient of x (n, d) into `out`; `gradient` is that of the features."""
     (n, d), k = x.shape, frequencies.shape[0]
     rows = columns = 32
     # A conversion in every tile would cost more than the second read of the frequencies.
     tables = (frequencies, frequencies.float())
-    factors = (quarter_shift(finish.quarter_turns + 1), 2.0 * math.pi * finish.amplitude)
+    factors = (quarter_shift(request.quarter_turns + 1), 2.0 * math.pi * request.amplitude)
     tiling = (rows, columns, max(16, next_power_of_two(d)))
     gradient_kernel[(quotient(n, rows),)](
-        *(gradient, x, *tables, out, n, *factors, k, d, finish.interleaved, *tiling),
+        *(gradient, x, *tables, out, n, *factors, k, d, request.interleaved, *tiling),
         num_warps=2,
         num_stages=2,
     )

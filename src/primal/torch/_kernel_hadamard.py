@@ -16,7 +16,7 @@ from typing import Any
 import torch
 import triton.language as tl
 
-from primal.torch._eager import Finish
+from primal.torch._eager import Request
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._kernel_parts import fast_pair, jit, quotient, wave_pair, write_pair
 
@@ -280,15 +280,15 @@ def gradient_kernel(
 
 
 def write_hadamard(
-    x: torch.Tensor, table: HadamardTensors, out: torch.Tensor, finish: Finish
+    x: torch.Tensor, table: HadamardTensors, out: torch.Tensor, request: Request
 ) -> None:
     """Write the features of x (n, d) into `out`; the table begins with a whole block."""
     (n, d), m = x.shape, table.signs.shape[1]
     rows, num_warps, *axes = _plan(m, _PLANS)
     hadamard_kernel[(quotient(n, rows),)](
         *(x, table.signs, table.factors, out, n, out.shape[1] // 2),
-        *(table.scale_mantissa, table.scale_exponent, table.limit_bits, finish.amplitude),
-        *(table.signs.shape[0] // 2, d, finish.interleaved, finish.amplitude != 1.0),
+        *(table.scale_mantissa, table.scale_exponent, table.limit_bits, request.amplitude),
+        *(table.signs.shape[0] // 2, d, request.interleaved, request.amplitude != 1.0),
         *(rows, *axes),
         num_warps=num_warps,
         num_stages=1,
@@ -301,16 +301,16 @@ def write_hadamard_gradient(
     x: torch.Tensor,
     table: HadamardTensors,
     out: torch.Tensor,
-    finish: Finish,
+    request: Request,
 ) -> None:
     """Write the gradient of x (n, d) into `out`; `gradient` is that of the features."""
     (n, d), m = x.shape, table.signs.shape[1]
     rows, num_warps, *axes = _plan(m, _GRADIENT_PLANS)
-    scale = 2.0 * math.pi * finish.amplitude * table.scale_mantissa * 2.0**table.scale_exponent
+    scale = 2.0 * math.pi * request.amplitude * table.scale_mantissa * 2.0**table.scale_exponent
     gradient_kernel[(quotient(n, rows),)](
         *(gradient, x, table.signs, table.factors, out, n, gradient.shape[1] // 2),
         *(table.scale_mantissa, table.scale_exponent, table.limit_bits, scale),
-        *(table.signs.shape[0] // 2, d, finish.interleaved, rows, *axes),
+        *(table.signs.shape[0] // 2, d, request.interleaved, rows, *axes),
         num_warps=num_warps,
         num_stages=1,
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 import torch
 import triton.language as tl
 
-from primal.torch._eager import Finish
+from primal.torch._eager import Request
 from primal.torch._kernel_parts import jit, next_power_of_two, quotient, wave_pair, write_pair
 
 _HALF = tl.constexpr(1 << 31)
@@ -89,14 +89,14 @@ def write_range(first: int, increments: torch.Tensor, out: torch.Tensor, interle
 
 
 def write_positions(
-    positions: torch.Tensor, increments: torch.Tensor, out: torch.Tensor, finish: Finish
+    positions: torch.Tensor, increments: torch.Tensor, out: torch.Tensor, request: Request
 ) -> None:
     """Write the codes of int64 positions of shape (n,) into `out`."""
     n, k = out.shape[0], increments.shape[0]
     rows, columns = 8, min(256, next_power_of_two(k))
     grid = (quotient(n, rows), quotient(k, columns))
     positions_kernel[grid](
-        *(positions, increments, out, n, k, finish.interleaved, rows, columns),
+        *(positions, increments, out, n, k, request.interleaved, rows, columns),
         num_warps=4,
         enable_fp_fusion=False,
     )

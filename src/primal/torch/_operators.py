@@ -24,7 +24,7 @@ from torch import Tensor
 
 from primal.errors import EngineError
 from primal.torch import _compiled, _eager
-from primal.torch._eager import Finish
+from primal.torch._eager import Request
 from primal.torch._tables import SharedTable, shared_increments, shared_table
 
 _BACKENDS = ("auto", "eager", "triton")
@@ -75,9 +75,9 @@ def static_codes(
     positions: Tensor, increments: Tensor, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
     """Return the codes of int64 positions of any shape."""
-    flat, finish = positions.reshape(-1).contiguous(), Finish(0, 1.0, interleaved, dtype)
-    out = _features("positions", flat, increments, len(increments), finish)
-    return out.view(*positions.shape, out.shape[1])
+    flat, request = positions.reshape(-1).contiguous(), Request(0, 1.0, interleaved, dtype)
+    out = _features("positions", flat, increments, len(increments), request)
+    return _shaped(out, positions.shape)
 
 
 @torch.library.custom_op("primal::range_codes", mutates_args=())
@@ -93,8 +93,8 @@ def range_codes(
             write_range(first, increments, out, interleaved)
         return out
     positions = torch.arange(n, device=increments.device) + first
-    finish = Finish(0, 1.0, interleaved, dtype)
-    return _features("positions", positions, increments, len(increments), finish)
+    request = Request(0, 1.0, interleaved, dtype)
+    return _features("positions", positions, increments, len(increments), request)
 
 
 @torch.library.custom_op("primal::exact_features", mutates_args=())
@@ -102,9 +102,9 @@ def exact_features(
     x: Tensor, table: str, amplitude: float, interleaved: bool, dtype: torch.dtype
 ) -> Tensor:
     """Return exact features of x (..., d) for the key of a table; NaN for rows out of range."""
-    shared, finish = shared_table(table), Finish(0, amplitude, interleaved, dtype)
-    out = _features("exact", _rows(x), shared, shared.shape[0], finish)
-    return out.view(*x.shape[:-1], out.shape[1])
+    shared, request = shared_table(table), Request(0, amplitude, interleaved, dtype)
+    out = _features("exact", _rows(x), shared, shared.shape[0], request)
+    return _shaped(out, x.shape[:-1])
 
 
 @torch.library.custom_op("primal::fast_features", mutates_args=())
@@ -118,30 +118,30 @@ def fast_features(
 ) -> Tensor:
     """Return features of x (..., d) with every phase moved on by some quarter turns."""
     wide = frequencies.detach().double().contiguous()
-    finish = Finish(quarter_turns, amplitude, interleaved, dtype)
-    out = _features("fast", _rows(x), wide, wide.shape[0], finish)
-    return out.view(*x.shape[:-1], out.shape[1])
+    request = Request(quarter_turns, amplitude, interleaved, dtype)
+    out = _features("fast", _rows(x), wide, wide.shape[0], request)
+    return _shaped(out, x.shape[:-1])
 
 
-def _features(kind: str, flat: Tensor, source: Any, k: int, finish: Finish) -> Tensor:
+def _features(kind: str, flat: Tensor, source: Any, k: int, request: Request) -> Tensor:
     """Return features of rows or positions, made by kernels, engines or plain PyTorch."""
-    out = flat.new_empty((len(flat), 2 * k), dtype=finish.dtype)
+    out = flat.new_empty((len(flat), 2 * k), dtype=request.dtype)
     if not (flat.numel() and k):
         return out
     transform = source.transform if kind == "exact" else None
     # A part of such a layer that begins inside of a block is for plain PyTorch.
     aligned = transform is None or transform.skip == 0
-    if not finish.wide and aligned and use_kernels(flat):
+    if not request.wide and aligned and use_kernels(flat):
         from primal.torch import _kernels
 
         with torch.cuda.device_of(flat):
             if transform is not None:
-                _kernels.write_hadamard(flat, source.on(flat.device), out, finish)
+                _kernels.write_hadamard(flat, source.on(flat.device), out, request)
             else:
-                getattr(_kernels, f"write_{kind}")(flat, source, out, finish)
+                getattr(_kernels, f"write_{kind}")(flat, source, out, request)
         return out
     way = _compiled if use_engines(flat) else _eager
-    return getattr(way, f"{kind}_features")(flat, source, finish)
+    return getattr(way, f"{kind}_features")(flat, source, request)
 
 
 @torch.library.custom_op("primal::input_gradient", mutates_args=())
@@ -155,8 +155,8 @@ def input_gradient(
 ) -> Tensor:
     """Return the gradient of `fast_features` with respect to x, in one pass over the rows."""
     wide = frequencies.detach().double().contiguous()
-    finish = Finish(quarter_turns, amplitude, interleaved, torch.float32)
-    return _gradient("input", gradient, x, wide, finish)
+    request = Request(quarter_turns, amplitude, interleaved, torch.float32)
+    return _gradient("input", gradient, x, wide, request)
 
 
 @torch.library.custom_op("primal::transform_gradient", mutates_args=())
@@ -164,11 +164,11 @@ def transform_gradient(
     gradient: Tensor, x: Tensor, table: str, amplitude: float, interleaved: bool
 ) -> Tensor:
     """Return the gradient of `exact_features` of a table of ``hadamard`` with respect to x."""
-    finish = Finish(0, amplitude, interleaved, torch.float32)
-    return _gradient("hadamard", gradient, x, shared_table(table), finish)
+    request = Request(0, amplitude, interleaved, torch.float32)
+    return _gradient("hadamard", gradient, x, shared_table(table), request)
 
 
-def _gradient(kind: str, gradient: Tensor, x: Tensor, source: Any, finish: Finish) -> Tensor:
+def _gradient(kind: str, gradient: Tensor, x: Tensor, source: Any, request: Request) -> Tensor:
     flat = _rows(x)
     incoming = gradient.detach().reshape(len(flat), gradient.shape[-1]).contiguous()
     if not (flat.numel() and source.shape[0]):
@@ -180,9 +180,9 @@ def _gradient(kind: str, gradient: Tensor, x: Tensor, source: Any, finish: Finis
         with torch.cuda.device_of(flat):
             table = source.on(flat.device) if kind == "hadamard" else source
             write = getattr(_kernels, f"write_{kind}_gradient")
-            write(incoming, flat, table, out, finish)
+            write(incoming, flat, table, out, request)
     else:
-        out = getattr(_compiled, f"{kind}_gradient")(incoming, flat, source, finish)
+        out = getattr(_compiled, f"{kind}_gradient")(incoming, flat, source, request)
     return out.to(x.dtype).view(x.shape)
 
 
@@ -250,6 +250,13 @@ def _rows(x: Tensor) -> Tensor:
     """Return x as contiguous rows of float32 or float64, which hold every narrower type."""
     flat = x.detach().reshape(-1, x.shape[-1]).contiguous()
     return flat if flat.dtype in (torch.float32, torch.float64) else flat.float()
+
+
+def _shaped(out: Tensor, leading: torch.Size) -> Tensor:
+    """Return new rows with more axes in front, not as a view: callers may write to them."""
+    if len(leading) == 1:
+        return out
+    return torch.ops.aten._unsafe_view.default(out, [*leading, out.shape[1]])
 
 
 def _features_like(x: Tensor, k: int, dtype: torch.dtype) -> Tensor:

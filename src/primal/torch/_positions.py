@@ -216,7 +216,7 @@ def _places(positions: Tensor | None, x: Tensor, axis: int, offset: int | Tensor
                 f"offset must be integers that fit positions of shape {tuple(positions.shape)}, "
                 f"got {offset.dtype} of shape {tuple(offset.shape)}."
             )
-        if offset.ndim:
+        if offset.ndim or offset.is_meta:  # a single number may lie on the CPU
             check_device("offset", offset, positions)
     elif isinstance(offset, bool) or not isinstance(offset, int):  # a compiler's symbol is an int
         offset = whole_number("offset", offset, least=-(2**63), most=2**63 - 1)

@@ -16,7 +16,13 @@ from primal.errors import DataError, ParameterError
 from primal.torch import _operators
 from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
-from primal.torch._inputs import check_device, check_tensor, checked_positions, is_interleaved
+from primal.torch._inputs import (
+    check_dense,
+    check_device,
+    check_tensor,
+    checked_positions,
+    is_interleaved,
+)
 
 _NARROW = (torch.float32, torch.bfloat16, torch.float16)
 
@@ -146,8 +152,7 @@ def _check_tensor(x: Tensor, name: str = "x") -> None:
     check_tensor("what is rotated" if name == "x" else name, x, name)
     if not x.is_floating_point():
         raise DataError(f"{name} must be floating, got {x.dtype}: cast with {name}.float().")
-    if x.layout != torch.strided:
-        raise DataError(f"{name} must be dense, got {x.layout}: pass {name}.to_dense().")
+    check_dense(name, x)
 
 
 def _shape(x: Tensor) -> tuple[int, ...]:

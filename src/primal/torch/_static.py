@@ -12,7 +12,7 @@ from primal._checks import require_memory, whole_number
 from primal.errors import DataError
 from primal.torch import _operators
 from primal.torch import functional as F
-from primal.torch._inputs import checked_points, checked_positions
+from primal.torch._inputs import checked_positions, checked_waves
 from primal.torch._layer import PrimeLayer
 from primal.torch._tables import increments_key
 
@@ -101,7 +101,9 @@ class StaticPrime(PrimeLayer):
 
         See :meth:`primal.StaticPrime.decode`, which does it, on the CPU.
         """
-        codes = checked_points(z, self.D, "z").detach().double().cpu().numpy()
+        if checked_waves(z, self.D).is_meta:
+            raise DataError("z must have values, got a tensor on the meta device.")
+        codes = z.detach().double().cpu().numpy()
         return torch.as_tensor(self.map.decode(codes, n=n)).to(z.device)
 
     def _keep(self, first: int, last: int) -> None:

@@ -175,8 +175,8 @@ def _features(
         amplitude = real_number("amplitude", amplitude, **limits)
     if dtype != torch.float64:
         amplitude = float(np.float32(amplitude))
-    finish = amplitude, is_interleaved(layout), dtype
-    return _derivatives.features(x, source, *quarter_turns, *finish)
+    request = amplitude, is_interleaved(layout), dtype
+    return _derivatives.features(x, source, *quarter_turns, *request)
 
 
 def _kind(value: object) -> str:

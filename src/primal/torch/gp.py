@@ -148,6 +148,13 @@ class PrimeFeatureMap(nn.Module):
         self.register_buffer("lengthscale", base.lengthscale.detach().clone())
         scale = math.prod(scales, start=torch.ones_like(self.lengthscale[..., 0, 0]))
         self.register_buffer("amplitude", scale.sqrt()[..., None, None])
+        n_lengths = self.lengthscale.shape[-1]
+        n_active = num_inputs if self.active_dims is None else len(self.active_dims)
+        if n_lengths not in (1, n_active):
+            raise ParameterError(
+                f"the kernel has {n_lengths} length scales and {n_active} inputs: give it one, or "
+                "one for each (ard_num_dims)."
+            )
         width = checked_width(width, num_inputs)
         if width is not None and self.active_dims is not None:
             width = width[self.active_dims.numpy(force=True)]

@@ -14,16 +14,7 @@ from primal.turns._digits import level_errors as level_errors
 from primal.turns._digits import product_error as product_error
 from primal.turns._digits import row_exponents as row_exponents
 from primal.turns._digits import term_shift as term_shift
-from primal.turns._phases import (
-    phases_to_bits,
-    phases_to_turns,
-    phases_to_uint8,
-    phases_to_uint16,
-    phases_to_waves,
-    round_turns,
-    static_turns,
-)
-from primal.turns._phases import rounded_phases as rounded_phases
+from primal.turns._phases import pack, round_turns, static_turns, unpack
 from primal.turns._primes import LARGEST_COUNT as LARGEST_COUNT
 from primal.turns._primes import prime_slice as prime_slice
 from primal.turns._primes import primes
@@ -48,15 +39,12 @@ from primal.turns._waves import waves
 __all__ = [
     "SPACINGS",
     "increments",
-    "phases_to_bits",
-    "phases_to_turns",
-    "phases_to_uint16",
-    "phases_to_uint8",
-    "phases_to_waves",
+    "pack",
     "primes",
     "round_turns",
     "spaced_increments",
     "static_turns",
     "stretched_frequencies",
+    "unpack",
     "waves",
 ]

@@ -26,7 +26,7 @@ static inline void primal_waves(uint32_t turn, float *cos, float *sin)
 {
     uint32_t quadrant = (turn + 0x20000000u) >> 30;
     uint32_t rest = turn - (quadrant << 30);
-    int negative = rest >> 31;
+    uint32_t negative = rest >> 31;
     uint32_t size = negative ? 0 - rest : rest;
     uint32_t tail = size & PRIMAL_TAIL;
     float head_t = primal_product((float)(int32_t)(size - tail), PRIMAL_UNIT);
@@ -48,12 +48,12 @@ static inline void primal_waves(uint32_t turn, float *cos, float *sin)
     *sin = quadrant & 2u ? -*sin : *sin;
 }
 
-/* The same in units of 1 / 32767, in integers: primal.edge.waves_q15. */
+/* The same in units of 1 / 32767, in integers: SensorMap.waves_q15. */
 static inline void primal_waves_q15(uint32_t turn, int32_t *cos, int32_t *sin)
 {
     uint32_t quadrant = (turn + 0x20000000u) >> 30;
     uint32_t rest = turn - (quadrant << 30);
-    int negative = rest >> 31;
+    uint32_t negative = rest >> 31;
     uint32_t r = ((negative ? 0 - rest : rest) + 4096u) >> 13;
     uint32_t y = ((r >> 1) * ((r + 1) >> 1) + 8192u) >> 14;
     uint32_t inner = PRIMAL_COS_Q1 - ((y * PRIMAL_COS_Q2 + 32768u) >> 16);

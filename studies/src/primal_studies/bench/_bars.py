@@ -6,7 +6,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
 from primal_studies.bench._measure import GIVEN_MEMORY, NEW_PAGES, OURS, Result
-from primal_studies.bench._pipeline import ALONE, PYARROW
 
 __all__ = ["Bar", "judge"]
 
@@ -90,9 +89,6 @@ def judge(results: list[Result], extra_bytes: int, first_calls: dict[int, float]
         lambda r: r.sizes["N"] * r.sizes["D"] / 2 / r.median(OURS),
         1e9,
     )
-    table = (400_000, 64, 512)
-    add("pipeline", table, "of PyArrow's rate, which encodes nothing", times(PYARROW), 0.85)
-    add("pipeline", table, "of our own rate with nothing encoded", times(ALONE), 0.85)
     bars.append(Bar("encode into out=: extra megabytes", extra_bytes / 1e6, 64, at_least=False))
     for n_rows, seconds in first_calls.items():
         name = f"first call, {n_rows} x 64 -> 1024: extra seconds"

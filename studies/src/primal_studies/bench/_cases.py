@@ -14,7 +14,6 @@ from primal.maps import DynamicPrime, StaticPrime
 from primal.turns._primes import _nth_prime_bound, _sieve
 from primal_studies.bench import _peers as peers
 from primal_studies.bench._measure import GIVEN_MEMORY, NEW_PAGES, OURS, Case
-from primal_studies.bench._pipeline import pipeline_cases
 
 __all__ = ["GROUPS", "cases", "gaussian_inputs", "rbf_map"]
 
@@ -153,11 +152,6 @@ def _coherence(quick: bool) -> Iterator[Case]:
         )
 
 
-def _pipeline(quick: bool) -> Iterator[Case]:
-    if peers.has("pyarrow"):
-        yield from pipeline_cases(40_000 if quick else 400_000, 64, 512)
-
-
 GROUPS: dict[str, Callable[[bool], Iterator[Case]]] = {
     "static": _static,
     "dynamic": _dynamic,
@@ -165,5 +159,4 @@ GROUPS: dict[str, Callable[[bool], Iterator[Case]]] = {
     "decode": _decode,
     "primes": _primes,
     "coherence": _coherence,
-    "pipeline": _pipeline,
 }

@@ -21,20 +21,15 @@ GIVEN_MEMORY = "primal, given memory"
 NEW_PAGES = "primal, new pages"
 
 
-def _nothing() -> None:
-    pass
-
-
 @dataclass(frozen=True)
 class Case:
-    """One piece of work that several contenders can do; `clear` runs before each, not timed."""
+    """One piece of work that several contenders can do."""
 
     group: str
     label: str
     sizes: dict[str, int]
     contenders: dict[str, Callable[[], object]]
     output_bytes: int = 0
-    clear: Callable[[], object] = _nothing
 
 
 @dataclass(frozen=True)
@@ -79,7 +74,6 @@ def contest(case: Case, *, repeats: int, budget_seconds: float) -> Result:
     Rounds end early, but not before the third, when the case has used its budget.
     """
     for run in case.contenders.values():
-        case.clear()
         run()
     seconds: dict[str, list[float]] = {name: [] for name in case.contenders}
     names = list(case.contenders)
@@ -90,7 +84,6 @@ def contest(case: Case, *, repeats: int, budget_seconds: float) -> Result:
         # A different one first each time: whoever follows a heavy peer finds cold caches.
         shift = round_number % len(names)
         for name in names[shift:] + names[:shift]:
-            case.clear()
             before = time.perf_counter()
             case.contenders[name]()
             seconds[name].append(time.perf_counter() - before)

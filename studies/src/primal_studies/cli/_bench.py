@@ -46,7 +46,7 @@ _PICTURE = "primal-bench.png"
 def bench(
     only: tuple[str, ...], quick: bool, gpu: bool, repeats: int, as_json: bool, out: Path
 ) -> None:
-    """Measure encoding, decoding, primes, coherence and files against their peers.
+    """Measure encoding, decoding, primes and coherence against their peers.
 
     Every case runs all contenders in turns; ratios compare times of the same round. Peers whose
     packages are not installed are left out. The exit status is 0 also when a bar is missed.

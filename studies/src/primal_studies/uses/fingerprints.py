@@ -23,7 +23,7 @@ import numpy as np
 
 from primal import Box, DynamicPrime
 from primal._pictures import COLORS, SOFT, picture
-from primal.turns import phases_to_bits, phases_to_uint8
+from primal.turns import pack, waves
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
 INPUTS = 8
@@ -94,15 +94,21 @@ def hasher(kind: str, sigma: float, seed: int) -> Callable[[np.ndarray], np.ndar
         ).reshape(-1, 8)
     if kind != "random":
         m = DynamicPrime(INPUTS, 2 * PHASES, sigma, basis=kind)
-        return lambda x: phases_to_bits(m.turns(x))
+        return lambda x: signs(m.turns(x))
     drawn = np.random.default_rng([seed, 3]).standard_normal((INPUTS, PHASES)) * sigma
 
     def random_phases(x: np.ndarray) -> np.ndarray:
         turns = x @ drawn
         fractions = np.floor((turns - np.floor(turns)) * 2.0**32)
-        return phases_to_bits(np.minimum(fractions, 2.0**32 - 1).astype(np.uint32))
+        return signs(np.minimum(fractions, 2.0**32 - 1).astype(np.uint32))
 
     return random_phases
+
+
+def signs(turns: np.ndarray) -> np.ndarray:
+    """Return the signs of cosines and sines of phases, one bit each, in bytes."""
+    bits = np.stack(waves(turns), axis=-1).reshape(len(turns), -1) >= 0.0
+    return np.packbits(bits, axis=1, bitorder="little")
 
 
 def scores(prints: np.ndarray) -> Settings:
@@ -144,7 +150,7 @@ def measure_back(run: Settings) -> Settings:
     x = np.random.default_rng(run.get("seed", 0)).random((run["n"], INPUTS))
     turns = m.turns(x)
     plan = m.decode_plan(prior=Box(0.5, 0.5), noise=run["kept"])
-    found = plan.decode(phases_to_uint8(turns) if run["kept"] == "uint8" else turns)
+    found = plan.decode(pack(turns, 8) if run["kept"] == "uint8" else turns)
     unique = found.status == "unique"
     # With every whole turn right, x is off by the rounding of phases alone.
     std = plan.certificate.x_std

@@ -28,8 +28,10 @@ from primal import DynamicPrime
 from primal._extras import require
 from primal._pictures import COLORS, INK, SOFT, picture
 from primal.errors import MissingPackageError
-from primal.privacy import KeyedPrime, data_prior, inversion, keyed_scheme, learned_inversion
-from primal.turns import rounded_phases, waves
+from primal.privacy import Key, KeyedPrime, inversion
+from primal.privacy._attacks import learned_inversion
+from primal.privacy._lattice_attacks import data_prior
+from primal.turns import pack, unpack, waves
 from primal_studies.hdc import load
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
@@ -96,7 +98,9 @@ def measure(run: Settings) -> Settings:
     client = made_client(run, X[public])
     accuracy = _server_accuracy(run, client.encode, X, y, train, test)
     found = {
-        attacker: learned_inversion(client.encode, X[public], X[test], attacker=attacker)
+        attacker: learned_inversion(
+            client.encode, X[public], X[test], network=attacker == "network"
+        )
         for attacker in ("ridge", "network")
     }
     few = X[test][:ATTACKED_BY_LATTICE]
@@ -136,7 +140,9 @@ def made_client(run: Settings, public: np.ndarray) -> Client:
     squares = np.square(some[:, None] - some).sum(axis=2)
     sigma = TURNS_APART / float(np.sqrt(squares[squares > 0.0].mean()))
     if run["client"] == "keyed, 4 bits":
-        keyed = keyed_scheme(d, D, sigma)(run["seed"])
+        secret = b"primal.privacy measurements, 32b"
+        key = Key(secret, application="evaluate", version=run["seed"])
+        keyed = KeyedPrime(key, d, D, sigma)
         return Client(keyed.features, map=keyed)
     m = DynamicPrime(d, D, sigma, basis="auto")
     if run["client"] == "public, 2 bits":
@@ -152,7 +158,7 @@ def made_client(run: Settings, public: np.ndarray) -> Client:
 
 
 def _rounded(turns: np.ndarray) -> np.ndarray:
-    return rounded_phases(turns, 2).astype(np.uint32) << np.uint32(30)
+    return unpack(pack(turns, 2), 2, turns.shape[-1])
 
 
 def _waves(turns: np.ndarray) -> np.ndarray:
