@@ -64,7 +64,7 @@ def main() -> None:
         subprocess.run([TERSER, JS_MODULE, *options], check=True, timeout=60)
         packed = gzip.compress(module.read_bytes(), 9)
         print(f"{module.stat().st_size:,} B minified, {len(packed):,} B gzipped")
-        for basis in ("orthogonal", "hadamard"):
+        for basis in ("table", "hadamard"):
             for d in (8, 64):
                 measure(basis, d, Path(name), module)
 

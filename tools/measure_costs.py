@@ -1,11 +1,10 @@
-"""What is rarely paid: the first large call, an orthogonal basis, phases on a rounding middle.
+"""What is rarely paid: the first large call, and phases on a rounding middle.
 
     python tools/measure_costs.py first      # cold and warm
-    python tools/measure_costs.py bases      # minutes
     python tools/measure_costs.py middles
 
 "Cold" is with an empty cache of compiled code, as after an installation; "warm" with the cache
-that an earlier process left. First calls and bases have a process of their own each.
+that an earlier process left. First calls have a process of their own each.
 """
 
 from __future__ import annotations
@@ -40,13 +39,6 @@ m.encode(x)
 second = time.perf_counter()
 print(imported - begin, first - made, processor, second - first)
 """
-BASIS = """
-import sys, time
-from primal.bases import Basis
-begin = time.perf_counter()
-Basis("orthogonal", {d}, {d}).table
-print(time.perf_counter() - begin)
-"""
 
 
 def measured(code: str, repeats: int, **environment: str) -> list[float]:
@@ -72,13 +64,6 @@ def first() -> None:
             print(f"numba, {name:<20}" + "".join(f"{seconds:12.2f}" for seconds in row))
     row = measured(FIRST_CALL, 3, PRIMAL_ENGINE="numpy")
     print(f"{'numpy':<27}" + "".join(f"{seconds:12.2f}" for seconds in row))
-
-
-def bases() -> None:
-    print("seconds for an orthogonal basis of d x d")
-    for d in (500, 1000, 2000, 3000):
-        row = [measured(BASIS.format(d=d), 1, PRIMAL_ENGINE=name)[0] for name in ("numba", "numpy")]
-        print(f"d = {d:<6} numba {row[0]:8.1f}   numpy {row[1]:8.1f}")
 
 
 def middles() -> None:
@@ -112,5 +97,5 @@ def middles() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["first", "bases", "middles"])
-    {"first": first, "bases": bases, "middles": middles}[parser.parse_args().what]()
+    parser.add_argument("what", choices=["first", "middles"])
+    {"first": first, "middles": middles}[parser.parse_args().what]()

@@ -40,6 +40,6 @@ def measure(basis: str, d: int) -> None:
 
 
 if __name__ == "__main__":
-    for name in ("orthogonal", "hadamard"):
+    for name in ("table", "hadamard"):
         for n_inputs in (8, 64):
             measure(name, n_inputs)

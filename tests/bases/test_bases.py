@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import primal
-from primal.bases import BASES, BASIS_VERSION, Basis, equal_bandwidth
+from primal.bases import BASES, BASIS_VERSION, Basis
 from primal.bases._roots import log_indices
 
 # These change only with BASIS_VERSION.
@@ -23,8 +23,6 @@ FINGERPRINTS = {
     ("table", 12, 24): "e8c46e94b255846d1bd6021e693dea478e75fa94a8233c9be85555b189bcd1f8",
     ("kronecker", 3, 8, 0.5): "18e23466b105ec4010032961c094a3a6cb1b8f77249d1258df5b8798aaf924d3",
     ("kronecker", 12, 24): "40379a501d63f634e843d768ec37ec63650d3af6a5bb424c68571a00cbce56b5",
-    ("orthogonal", 3, 8, 0.5): "7375ef1957b8542e52fa23942af02ff6fb314ce2c54b33e340f1e06c9271f551",
-    ("orthogonal", 12, 24): "6a4c42650b95d871d6db215f09f8992bf4f9985d94e0c8a403f50dc5a318dd8a",
     ("paper", 3, 8, 0.5, "log"): (
         "6c445655074f92e9a3b1cbcffaf7fc4680ec5a79a453b3eb7f26886fe65bc20e"
     ),
@@ -51,11 +49,6 @@ CONDITION_NUMBERS = {
     ("table", 8, 64): "1.7",
     ("table", 64, 64): "6.5e+02",
     ("kronecker", 8, 8): "38",
-    ("orthogonal", 2, 4): "1.5",
-    ("orthogonal", 8, 8): "2.1",
-    ("orthogonal", 8, 64): "1.2",
-    ("orthogonal", 64, 64): "1.5",
-    ("orthogonal", 64, 512): "1.1",
 }
 
 
@@ -76,16 +69,10 @@ def test_golden_signs():
         ("paper", 2, [[1.414214, 1.732051], [2.236068, 2.645751]]),
         ("table", 3, [[-0.524763, -1.852835, 1.117224], [1.023694, -0.325120, 0.749028]]),
         ("kronecker", 2, [[0.579659, 0.819929], [1.537017, -1.354782]]),
-        ("orthogonal", 3, [[-0.208169, -0.735003, 0.443192], [1.915709, 0.020663, 0.934082]]),
     ],
 )
 def test_golden_entries(name, d, rows):
     np.testing.assert_allclose(Basis(name, d, 2).frequencies, rows, rtol=0, atol=1e-6)
-
-
-def test_golden_radii():
-    lengths = np.linalg.norm(Basis("orthogonal", 3, 3).frequencies, axis=1)
-    np.testing.assert_allclose(lengths, [0.883166, 2.131403, 1.430671], rtol=0, atol=1e-6)
 
 
 @pytest.mark.parametrize("arguments", CONDITION_NUMBERS)
@@ -174,7 +161,7 @@ def test_auto_depends_on_d_alone(d):
 
 
 def test_one_sigma_for_each_frequency_is_for_a_matrix():
-    assert Basis("auto", 40, 2, (1.0, 2.0)).name == "orthogonal"
+    assert Basis("auto", 40, 2, (1.0, 2.0)).name == "kronecker"
     with pytest.raises(primal.errors.ParameterError, match=r"one sigma for all frequencies, got"):
         Basis("hadamard", 40, 2, (1.0, 2.0))
 
@@ -205,27 +192,6 @@ def test_the_spec_is_json():
         "sigma": [0.1, 0.2, 0.3],
         "primes": "log",
     }
-
-
-@pytest.mark.parametrize(("d", "k"), [(1, 4), (3, 8), (20, 47), (100, 100), (130, 300)])
-def test_rows_are_orthogonal_within_each_block(d, k):
-    rows = Basis("orthogonal", d, k).frequencies
-    rows = rows / np.linalg.norm(rows, axis=1)[:, None]
-    for first in range(0, k, d):
-        block = rows[first : first + d]
-        np.testing.assert_allclose(block @ block.T, np.eye(len(block)), rtol=0, atol=1e-12)
-
-
-@pytest.mark.parametrize("primes", ["consecutive", "log"])
-@pytest.mark.parametrize("name", ["paper", "signed"])
-def test_equal_bandwidth_levels_the_rows(name, primes):
-    sigma = equal_bandwidth(name, 4, 10, 0.5, primes=primes)
-    rows = Basis(name, 4, 10, sigma, primes).frequencies
-    # A square root, a division and a product: a few roundings.
-    np.testing.assert_allclose(np.linalg.norm(rows, axis=1), 0.5, rtol=1e-15 * 4)
-    plain = Basis(name, 4, 10, 1.0, primes).frequencies
-    directions = plain / np.linalg.norm(plain, axis=1)[:, None]
-    np.testing.assert_allclose(rows / 0.5, directions, rtol=1e-14)
 
 
 def test_log_indices_are_distinct_and_prefix_stable():

@@ -82,8 +82,8 @@ def test_float32_codes_of_the_paper_come_back(d, D, sigma):
 
 
 @pytest.mark.parametrize("d", [2, 8, 16, 32])
-def test_the_orthogonal_basis_comes_back(d):
-    m, x = DynamicPrime(d, 8 * d, 1.0, basis="orthogonal"), uniform(200, d)
+def test_the_table_basis_comes_back(d):
+    m, x = DynamicPrime(d, 8 * d, 1.0, basis="table"), uniform(200, d)
     result = m.decode_plan(prior=BOX).decode(m.encode(x))
     assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.995
 
@@ -188,7 +188,7 @@ def test_scaled_codes_and_leading_axes():
 @pytest.mark.parametrize(
     ("m", "prior", "noise", "beam"),
     [
-        (DynamicPrime(8, 64, 100.0, basis="orthogonal"), BOX, "float32", 1),
+        (DynamicPrime(8, 64, 100.0, basis="table"), BOX, "float32", 1),
         (DynamicPrime(3, 50, 30.0, layout="interleaved"), BOX, 0.01, 5),
         (DynamicPrime(2, 4, 1.0), BOX, "float32", 1),  # ambiguous: 16 candidates
         (DynamicPrime(4, 14, 1.0), Integers(1.0, 0, 255), "float32", 1),
@@ -236,10 +236,10 @@ def test_sums_of_products_have_one_order(n, k, r, compiled, monkeypatch):
 CALIBRATION = [
     (16, 128, 100.0, "paper", 0.01),
     (16, 64, 100.0, "paper", 3e-4),
-    (16, 128, 1.0, "orthogonal", 0.02),
+    (16, 128, 1.0, "table", 0.02),
     (64, 128, 1.0, "paper", "float32"),
     (32, 128, 100.0, "paper", 1e-3),
-    (2, 512, 5.0, "orthogonal", 0.18),
+    (2, 512, 5.0, "table", 0.18),
 ]
 
 

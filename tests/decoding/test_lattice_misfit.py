@@ -113,7 +113,7 @@ class TestLengths:
 
     def test_a_coarser_type_shows_where_no_residual_can(self):
         # As many phases as inputs: every code has an x that leaves nothing of it.
-        m, x = DynamicPrime(8, 16, 0.01, basis="orthogonal"), uniform(200, 8)
+        m, x = DynamicPrime(8, 16, 0.01, basis="table"), uniform(200, 8)
         plan = m.decode_plan(prior=BOX)
         assert plan.certificate.freedom == pytest.approx(0.0, abs=1e-6)
         assert (plan.decode(m.encode(x)).status == "unique").all()
@@ -274,7 +274,7 @@ class TestTheAudit:
             d, D, _, basis, *_ = setting
             # Predicting how often 256 loud phases of eight inputs succeed takes seconds: here are
             # two such settings, and the tool has all four.
-            if d <= 16 and not (d == 8 and D == 512 and basis in ("signed", "orthogonal")):
+            if d <= 16 and not (d == 8 and D == 512 and basis in ("signed", "table")):
                 n = 200 if D < 512 else 60  # a code of 256 noisy phases takes 20 ms
                 found = tool.inside(setting, n, np.random.default_rng([7, number]))
                 assert found["wrong"] == found["warned"] == 0, setting

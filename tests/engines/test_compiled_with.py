@@ -34,6 +34,5 @@ def test_no_other_file_keeps_loops_that_contain_others():
     kept = [path for path in ROOT.rglob("*.py") if "cache=True" in path.read_text()]
     alone = {path.relative_to(ROOT).as_posix() for path in kept} - set(CONTAINED)
     assert alone == {
-        "bases/_numba_orthonormal.py",
         "decoding/_kernels.py",
     }

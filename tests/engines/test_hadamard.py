@@ -189,7 +189,7 @@ def test_wrapped_phases_are_decoded_by_the_lattice():
     np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-6)
 
 
-@pytest.mark.parametrize("kernel", ["rbf", "matern12", "matern32", "matern52"])
+@pytest.mark.parametrize("kernel", ["rbf", "matern12", "matern32", "matern52", "rational12"])
 @pytest.mark.parametrize("d", [9, 16, 50, 300])
 def test_kernels_are_approximated_as_well_as_by_orthogonal_rows(kernel, d):
     x = np.random.default_rng(d).standard_normal((120, d))

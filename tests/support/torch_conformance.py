@@ -110,15 +110,15 @@ class TorchConformance:
 
     def test_open_roundings_are_settled(self):
         """Phases as long as the float64 product serves: it would round some of them wrongly."""
-        m = numpy_map(20, 128, 1.0, basis="orthogonal")
+        m = numpy_map(20, 128, 1.0, basis="table")
         x = sample_points(self.open_rows, 20)
         length = np.linalg.norm(x, axis=1).max()
         x *= 0.049 / (length * m.basis.table.product_errors.max() * 2.0**32)
-        layer = torch_layer(20, 128, 1.0, basis="orthogonal", device=self.device)
+        layer = torch_layer(20, 128, 1.0, basis="table", device=self.device)
         np.testing.assert_array_equal(bits(self.call(layer, self.tensor(x))), bits(m.encode(x)))
 
     def test_float64_has_numpys_bits(self):
-        for basis in ("paper", "orthogonal", "hadamard"):
+        for basis in ("paper", "table", "hadamard"):
             m = numpy_map(5, 14, 0.3, basis=basis)
             layer = torch_layer(5, 14, 0.3, basis=basis, device=self.device, dtype=torch.float64)
             x = mixed_rows(m.basis, 21)
@@ -210,14 +210,14 @@ class TorchConformance:
     def test_fast_is_close_to_exact(self):
         for n, d, k in self.shapes:
             for layout in LAYOUTS:
-                m = numpy_map(d, 2 * k, 0.3, basis="orthogonal", layout=layout)
+                m = numpy_map(d, 2 * k, 0.3, basis="table", layout=layout)
                 x = sample_points(n, d) * (2.0**18 / m.basis.table.l1_norms.max())
                 x[::2] *= 2.0**-18
                 layer = torch_layer(
                     d,
                     2 * k,
                     0.3,
-                    basis="orthogonal",
+                    basis="table",
                     layout=layout,
                     precision="fast",
                     device=self.device,
@@ -229,7 +229,7 @@ class TorchConformance:
         for n, d, k in self.shapes:
             for layout in LAYOUTS:
                 for precision in ("exact", "fast"):
-                    options = {"basis": "orthogonal", "layout": layout, "precision": precision}
+                    options = {"basis": "table", "layout": layout, "precision": precision}
                     layer = torch_layer(d, 2 * k, 0.3, **options, device=self.device)
                     oracle = torch_layer(d, 2 * k, 0.3, **options, dtype=torch.float64)
                     x = sample_points(n, d).astype(np.float32)

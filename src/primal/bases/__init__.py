@@ -6,7 +6,9 @@ from primal.bases._arithmetic import fold_sum as fold_sum
 from primal.bases._arithmetic import log as log
 from primal.bases._arithmetic import normal_quantile as normal_quantile
 from primal.bases._arithmetic import unit_fractions as unit_fractions
-from primal.bases._basis import BASES, BASIS_VERSION, Basis, equal_bandwidth
+from primal.bases._basis import BASES as BASES
+from primal.bases._basis import BASIS_VERSION as BASIS_VERSION
+from primal.bases._basis import Basis
 from primal.bases._basis import auto_basis as auto_basis
 from primal.bases._hadamard import HadamardTable as HadamardTable
 from primal.bases._hadamard import Table as Table
@@ -16,7 +18,7 @@ from primal.bases._laws import mixture_scales as mixture_scales
 from primal.bases._laws import prime_entries as prime_entries
 from primal.bases._roots import root_table as root_table
 from primal.bases._roots import scrambled_fractions as scrambled_fractions
-from primal.bases._table import FrequencyTable
+from primal.bases._table import FrequencyTable as FrequencyTable
 
-# The other names are for rooms of this package.
-__all__ = ["BASES", "BASIS_VERSION", "Basis", "FrequencyTable", "equal_bandwidth"]
+# The other names are for other subpackages.
+__all__ = ["Basis"]

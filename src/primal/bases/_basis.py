@@ -26,7 +26,7 @@ _EXACT: dict[str, Callable[..., FrequencyTable]] = {"paper": paper_table, "signe
 BASES = (*_EXACT, *GAUSSIAN, "hadamard")
 _UNIT_TABLES = GAUSSIAN | LAWS
 # Up to here one prime for each input is more even than orthogonal rows, whatever the inputs;
-# above it correlated ones can line up with it (``tools/auto_rule.py``).
+# above it correlated ones can line up with it.
 _LARGEST_KRONECKER = 6
 
 
@@ -53,11 +53,12 @@ class Basis(Specified):
 
     Parameters
     ----------
-    name : {"paper", "signed", "table", "kronecker", "orthogonal", "hadamard", "auto"}
-        ``"auto"`` becomes ``"kronecker"`` for d <= 6 and ``"hadamard"`` above (``"orthogonal"``
-        with one sigma for each frequency). The bases of other kernels are ``"table-laplacian"``,
-        ``"kronecker-laplacian"``, ``"table-cauchy"``, ``"kronecker-cauchy"``,
-        ``"hadamard-matern12"``, ``"hadamard-matern32"`` and ``"hadamard-matern52"``.
+    name : {"paper", "signed", "table", "kronecker", "hadamard", "auto"}
+        ``"auto"`` becomes ``"kronecker"`` for d <= 6 or with one sigma for each frequency, and
+        ``"hadamard"`` otherwise. The bases of other kernels are ``"table-laplacian"``,
+        ``"kronecker-laplacian"``, ``"table-cauchy"``, ``"kronecker-cauchy"``, and ``"hadamard-"``
+        with ``"matern12"``, ``"matern32"``, ``"matern52"``, ``"rational12"``, ``"rational1"`` or
+        ``"rational2"``.
     d : int
         Number of inputs.
     n_frequencies : int
@@ -98,9 +99,7 @@ class Basis(Specified):
         name = one_of("basis", self.name, (*BASES, *LAWS, *HADAMARD_KERNELS, "auto"))
         sigma = scales(self.sigma, k)
         if name == "auto":
-            name = auto_basis(d)
-            if name == "hadamard" and isinstance(sigma, tuple):
-                name = "orthogonal"
+            name = "kronecker" if isinstance(sigma, tuple) else auto_basis(d)
         usual = isinstance(self.primes, str) and self.primes == "consecutive"
         if not usual and checked_sampling(self.primes) and name not in _EXACT:
             raise ParameterError(
@@ -114,7 +113,7 @@ class Basis(Specified):
         if hadamard and isinstance(sigma, tuple):
             raise ParameterError(
                 f"basis {name!r} takes one sigma for all frequencies, got {self.sigma!r:.60}: pass "
-                'one, or basis="orthogonal".'
+                'one, or basis="kronecker".'
             )
         for field, value in (("d", d), ("n_frequencies", k), ("name", name), ("sigma", sigma)):
             object.__setattr__(self, field, value)
@@ -208,38 +207,3 @@ class Basis(Specified):
 def _condition_number(matrix: np.ndarray) -> float:
     with blas_lock():
         return float(np.linalg.cond(matrix))
-
-
-def equal_bandwidth(
-    name: str, d: int, n_frequencies: int, sigma: float = 1.0, *, primes: str = "consecutive"
-) -> tuple[float, ...]:
-    """Return one sigma per frequency that gives every frequency row the same length.
-
-    The paper's "adaptive scaling": a diagonal matrix in place of the scalar sigma, so that
-    the bandwidth is level across the spectrum. Row i gets sigma / |W_i|. It changes lengths,
-    not directions: the rows of the paper's basis stay nearly parallel.
-
-    Parameters
-    ----------
-    name, d, n_frequencies, primes : str, int, int and str
-        As in :class:`Basis`.
-    sigma : float or sequence of k floats, default=1.0
-        Length of every row, in turns per unit of x.
-
-    Returns
-    -------
-    tuple of float
-        k scales, to be passed as the sigma of a :class:`Basis`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from primal.bases import Basis, equal_bandwidth
-    >>> level = Basis("paper", 2, 3, equal_bandwidth("paper", 2, 3, 0.5))
-    >>> np.linalg.norm(level.frequencies, axis=1).round(12)
-    array([0.5, 0.5, 0.5])
-    """
-    basis = Basis(name, d, n_frequencies, 1.0, primes)
-    scale = scales(sigma, n_frequencies)
-    lengths = np.sqrt(np.square(basis.frequencies).sum(axis=1))
-    return tuple(float(v) for v in np.asarray(scale) / lengths)

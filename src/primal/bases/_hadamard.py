@@ -33,12 +33,16 @@ from primal.bases._roots import scrambled_fractions
 from primal.bases._table import FrequencyTable
 from primal.turns import prime_slice
 
-# 2 nu of the Matern kernels, whose rows have other lengths; 0 for the Gaussian one.
+# Degrees of the mixtures whose rows have other lengths, see `mixture_scales`; 0 for the Gaussian
+# kernel.
 HADAMARD_KERNELS = {
     "hadamard": 0,
-    "hadamard-matern12": 1,
-    "hadamard-matern32": 3,
-    "hadamard-matern52": 5,
+    "hadamard-matern12": -1,
+    "hadamard-matern32": -3,
+    "hadamard-matern52": -5,
+    "hadamard-rational12": 1,
+    "hadamard-rational1": 2,
+    "hadamard-rational2": 4,
 }
 # With fewer rows there are too few patterns of signs, and the kernel error does not fall.
 _LEAST_ROWS = 64
@@ -83,10 +87,10 @@ class HadamardTable:
         fraction_bits = max(8, 28 - math.ceil(1.5 * math.log2(m)))
         fractions = scrambled_fractions(prime_slice(0, (1 + 2 * n_blocks) * m))
         signs = np.where(fractions < np.uint64(1 << 63), _MINUS, _PLUS).reshape(-1, m)
-        lengths = chi_lengths(m, k, prime_index=0) / np.sqrt(np.float64(m))
+        lengths = chi_lengths(m, k) / np.sqrt(np.float64(m))
         degrees = HADAMARD_KERNELS[name]
         if degrees:
-            lengths = lengths * mixture_scales(-degrees, k, prime_index=d + 2)
+            lengths = lengths * mixture_scales(degrees, k, prime_index=d + 2)
         factors = np.zeros(n_blocks * m, dtype=np.uint64)
         factors[:k] = np.maximum(np.rint(lengths * (1 << fraction_bits)), 1.0)
         return cls((k, d), 0, sigma / (m << fraction_bits), signs, factors)

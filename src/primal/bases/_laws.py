@@ -21,7 +21,6 @@ from collections.abc import Callable
 import numpy as np
 
 from primal.bases._arithmetic import log, normal_quantile, radial_quantile, unit_fractions
-from primal.bases._orthonormal import orthonormalize
 from primal.bases._roots import scrambled_fractions
 from primal.turns import floor_roots, prime_slice, static_turns, waves
 
@@ -83,26 +82,16 @@ def _kronecker(d: int, k: int, quantile: Quantile = normal_quantile) -> np.ndarr
     return quantile(_row_fractions(columns, k))
 
 
-def _orthogonal(d: int, k: int) -> np.ndarray:
-    """Return `_table` made orthogonal in blocks of d rows, with row lengths of a chi_d law."""
-    directions = _table(d, k)
-    whole = k // d * d
-    orthonormalize(directions[:whole].reshape(-1, d, d))
-    orthonormalize(directions[whole:].reshape(1, -1, d))
-    return chi_lengths(d, k, prime_index=d)[:, None] * directions
-
-
-def chi_lengths(d: int, k: int, *, prime_index: int) -> np.ndarray:
-    """Return the chi_d quantiles of {i sqrt(p) + 1/2}, i = 1..k, p the prime of an index."""
-    mode_squared = np.float64(max(d - 1, 0))
-    center = np.sqrt(np.float64(d))
+def chi_lengths(m: int, k: int) -> np.ndarray:
+    """Return the chi_m quantiles of {i sqrt(2) + 1/2}, i = 1..k, for m of 2 or more."""
+    mode_squared = np.float64(m - 1)
+    center = np.sqrt(np.float64(m))
 
     def log_density(r: np.ndarray) -> np.ndarray:
-        scaled = log(r) if d == 1 else log(r / np.sqrt(mode_squared))
-        return (d - 1) * scaled - 0.5 * (r * r - mode_squared)
+        return (m - 1) * log(r / np.sqrt(mode_squared)) - 0.5 * (r * r - mode_squared)
 
     low, high = max(0.0, float(center) - 9.0), float(center) + 9.0
-    return radial_quantile(log_density, low, high, _fractions(prime_index, k))
+    return radial_quantile(log_density, low, high, _fractions(0, k))
 
 
 def mixture_scales(degrees: int, k: int, *, prime_index: int) -> np.ndarray:
@@ -139,7 +128,6 @@ def _row_fractions(columns: np.ndarray, k: int) -> np.ndarray:
 GAUSSIAN: dict[str, Callable[[int, int], np.ndarray]] = {
     "table": _table,
     "kronecker": _kronecker,
-    "orthogonal": _orthogonal,
 }
 # Here the name says how fractions are made, then which kernel results.
 LAWS: dict[str, Callable[[int, int], np.ndarray]] = {

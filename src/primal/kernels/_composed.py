@@ -193,7 +193,7 @@ def _start(kinds: tuple[tuple[str, int], ...], k: int) -> np.ndarray:
         kernel, n = kinds[0]
         return start_frequencies(kernel, resolved_basis(kernel, "auto", n), n, k)
     d = sum(n for _, n in kinds)
-    found, first, prime_index = Basis("orthogonal", d, k).frequencies.copy(), 0, d + 2
+    found, first, prime_index = Basis("auto", d, k).frequencies.copy(), 0, d + 2
     for kernel, n in kinds:
         degrees, factor = _COLUMN_LAWS.get(kernel, (KERNELS[kernel].degrees, 1.0))
         for column in range(first, first + n):

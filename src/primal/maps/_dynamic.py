@@ -68,9 +68,9 @@ class DynamicPrime(Specified):
         Number of outputs, even; there are k = D / 2 frequencies.
     sigma : float or sequence of k floats, default=1.0
         Scale of the frequencies, from 1e-100 to 1e100; one for each is the paper's diagonal
-        matrix (see :func:`primal.bases.equal_bandwidth`).
+        matrix.
     basis : str, default="paper"
-        "paper", "signed", "table", "kronecker", "orthogonal", "hadamard" or "auto".
+        "paper", "signed", "table", "kronecker", "hadamard" or "auto".
         Rule that makes the frequencies W from primes.
     layout : {"block", "interleaved"}, default="block"
         ``"block"`` is [cos | sin], as the paper prints it. In ``"interleaved"``

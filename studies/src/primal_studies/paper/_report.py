@@ -109,7 +109,7 @@ def page(ledger: Ledger, sections: Sequence[Section], run: Mapping[str, Any]) ->
                 "spiral": spiral(_EXPLORER_POINTS).tolist(),
                 "circles": circles(_EXPLORER_POINTS).tolist(),
                 # A smaller map is a prefix of a larger one: these serve every D of the explorer.
-                "orthogonal": Basis("orthogonal", 2, _EXPLORER_FREQUENCIES).frequencies.tolist(),
+                "kronecker": Basis("kronecker", 2, _EXPLORER_FREQUENCIES).frequencies.tolist(),
             }
         ),
         styles=_part("report.css"),
