@@ -79,7 +79,6 @@ def test_what_does_not_gain_has_no_lattice():
     assert Lattice.of(KernelPrime(2, 512, gamma=0.5), ones) is None
     options = {"gamma": 0.5, "width": 0.5, "form": "pair"}
     assert Lattice.of(KernelPrime(2, 32, method="lattice", **options), ones) is None
-    assert Lattice.of(KernelPrime(2, 512, method="descent", **options), ones) is None
     lattice, x, _ = lattice_and_rows(2, 512)
     assert not lattice.serves(x[1:])  # fewer rows than features
     assert not lattice.serves(x * 1e7)  # phases whose fractions float64 does not hold

@@ -15,7 +15,6 @@ from primal.errors import ParameterError
 from primal.kernels._composed import MOST_LATTICE_INPUTS, composed_nodes
 from primal.kernels._design import (
     Nodes,
-    descent_nodes,
     equal_errors,
     lattice_nodes,
     lattice_wins,
@@ -25,16 +24,15 @@ from primal.kernels._kernel import (
     KERNELS,
     WIDTH_RANGE,
     numbers,
-    resolved_basis,
     start_frequencies,
 )
 from primal.kernels._parts import KernelSum, as_kernel, checked_sum
 
-METHODS = ("growable", "lattice", "descent", "spectral", "auto")
+METHODS = ("growable", "lattice", "spectral", "auto")
 COMPOSED = "composed"  # of a kernel that is made of parts
-_DESIGNS = ("lattice", "descent", "spectral", COMPOSED)
-_MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "descent": 64, "spectral": MOST_LATTICE_INPUTS}
-_MOST_FREQUENCIES = {"lattice": 1 << 16, "descent": 1 << 11, "spectral": 1 << 16, COMPOSED: 1 << 12}
+_DESIGNS = ("lattice", "spectral", COMPOSED)
+_MOST_INPUTS = {"lattice": MOST_LATTICE_INPUTS, "spectral": MOST_LATTICE_INPUTS}
+_MOST_FREQUENCIES = {"lattice": 1 << 16, "spectral": 1 << 16, COMPOSED: 1 << 12}
 _ANY_WIDTH = (1e-100, 1e100)  # in units of x: parts bring them into the range of designs
 
 
@@ -44,7 +42,7 @@ class KernelBasis(Basis):
 
     Parameters
     ----------
-    name : {"lattice", "descent", "spectral", "composed"}
+    name : {"lattice", "spectral", "composed"}
     d, n_frequencies, sigma
         As in :class:`primal.Basis`; sigma is the scale of the kernel over 2 pi.
     kernel : str or KernelSum
@@ -134,8 +132,7 @@ def obstacle(method: str, kernel: str | KernelSum, d: int, D: int) -> str:
 def chosen_method(kernel: str, d: int, D: int, widths: tuple[float, ...], basis: str) -> str:
     """Return the method that "auto" means: the lattice where its error is 0.4 times as large.
 
-    That under every law of `_design`. Frequencies by descent often have a smaller error still, and
-    take a second to make: they have to be asked for.
+    That under every law of `_design`.
     """
     if obstacle("lattice", kernel, d, D):
         return "growable"
@@ -165,12 +162,8 @@ def _nodes(
     else:
         mixture, tau = KERNELS[kernel].mixture, np.array(widths)
         assert mixture is not None  # of a kernel without an obstacle
-        if method != "descent":
-            made = lattice_nodes if method == "lattice" else spectral_nodes
-            found = made(mixture(), k, tau)
-        else:
-            start = start_frequencies(kernel, resolved_basis(kernel, "auto", d), d, k)
-            found = descent_nodes(mixture(), start, tau)
+        made = lattice_nodes if method == "lattice" else spectral_nodes
+        found = made(mixture(), k, tau)
     found.weights.flags.writeable = False
     found.frequencies.flags.writeable = False
     return found

@@ -49,23 +49,6 @@ class Mixture:
             found.append((-0.5 * t) * (column[:, None] / spread) - 0.5 * log(spread))
         return self._combined(found)
 
-    def overlap_slopes(self, places: np.ndarray, tau: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return b of frequencies times tau, and its gradient by them, shapes (k,) and (k, d)."""
-        spreads = 1.0 + self.rates * (tau * tau)[:, None]
-        parts = [
-            -0.5 * (column[:, None] / spread + log(spread))
-            for column, spread in zip((places * places).T, spreads, strict=True)
-        ]
-        terms = [self.chances * exp(part) for part in (parts if self.each else [_added(parts)])]
-        means = [fold_sum(term) for term in terms]
-        found = _product(means, len(places))
-        slopes = np.empty_like(places)
-        for j, spread in enumerate(spreads):
-            own = j if self.each else 0
-            others = _product(means[:own] + means[own + 1 :], len(places))
-            slopes[:, j] = -places[:, j] * (fold_sum(terms[own] / spread) * others)
-        return found, slopes
-
     def densities(self, frequencies: np.ndarray) -> np.ndarray:
         """Return the density of the kernel's law at frequencies, up to a factor, shape (k,)."""
         found = [

@@ -1,12 +1,10 @@
 """Frequencies and weights made for a kernel, a size and the width of the data.
 
-Three ways, and the rule that chooses between the first and none by the error which the closed form
+Two ways, and the rule that chooses between the first and none by the error which the closed form
 predicts:
 
 ``lattice``   quadrature: the shortest points of a lattice, with weights. Its error falls
               exponentially where a few hundred points fill the space: d up to about 6.
-``descent``   frequencies of the growable basis, moved downhill on the predicted error, with
-              weights; for more inputs, and for kernels whose frequencies are long.
 ``spectral``  a lattice with the weights of the kernel's own density, and copies of the kernel at a
               fixed distance: what a posterior needs, which forgives copies beyond its rows, and
               neither frequencies left out nor weights that make up for them.
@@ -26,8 +24,6 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from primal._forks import matrix_product
-from primal._parallel import single_threaded_blas
 from primal.bases import fold_sum, lattice_points
 from primal.kernels._closed_form import (
     Mixture,
@@ -52,13 +48,6 @@ _ROUNDING = 1e-7  # of that difference: what is less is nothing
 # Distances between copies that are tried, in standard deviations of what lies between them.
 _DISTANCES = np.arange(4, 29) * 0.25
 _SPECTRAL_DISTANCE = 4.0 * math.sqrt(2.0)  # in standard deviations of differences: 8 of the data
-_STEPS = 120
-_RATE = 0.06
-# Fixed point of the descent: products of these numbers are sums of whole numbers below 2**53, which
-# a library adds up exactly in whatever order.
-_PLACE_BITS, _LARGEST_PLACE = 16, 16.0
-_FACTOR_BITS = 20
-_BLOCK_ROWS = 64  # which stay in cache through all steps of an exponential
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,64 +117,6 @@ def _judged(mixture: Mixture | Product, nodes: Nodes, tau: np.ndarray) -> Nodes:
     """Return the same with the errors of all laws."""
     others = _correlated_errors(mixture, nodes.frequencies, nodes.weights, tau)
     return replace(nodes, errors=(nodes.errors[0], *others))
-
-
-def descent_nodes(mixture: Mixture, frequencies: np.ndarray, tau: np.ndarray) -> Nodes:
-    """Return frequencies moved downhill on the predicted error, with weights.
-
-    Adam (Kingma and Ba 2015) on frequencies times tau and roots of weights, for a fixed number of
-    steps whose size falls to 0.
-    """
-    k = len(frequencies)
-    at = np.concatenate([frequencies * tau, np.ones((k, 1))], axis=1)
-    mean, square = np.zeros_like(at), np.zeros_like(at)
-    share = 1.0
-    with single_threaded_blas():
-        for step in range(_STEPS):
-            at = np.clip(at, -_LARGEST_PLACE, _LARGEST_PLACE)
-            slope = _slopes(mixture, at, tau)
-            mean = 0.9 * mean + 0.1 * slope
-            square = 0.9 * square + 0.1 * (slope * slope)
-            # Both averages began with the same share of zeros.
-            share = 0.9 * share
-            size = _RATE * (1.0 - step / _STEPS) / math.sqrt(1.0 - share)
-            at = at - size * mean / (np.sqrt(square) + 1e-30)
-    weights = at[:, -1] * at[:, -1]
-    start = Nodes(at[:, :-1] / tau, weights / fold_sum(weights), ())
-    return _judged(mixture, _weighted(mixture, start, tau), tau)
-
-
-def _slopes(mixture: Mixture, at: np.ndarray, tau: np.ndarray) -> np.ndarray:
-    """Return the gradient of the mean squared error, up to a positive factor in each entry."""
-    k, places = len(at), at[:, :-1]
-    weights = at[:, -1] * at[:, -1]
-    weights = weights / fold_sum(weights)
-    whole = np.rint(places * 2.0**_PLACE_BITS)
-    squares, carried = fold_sum(whole * whole), np.rint(whole * (weights * (k / 64.0))[:, None])
-    pulled, pushes = np.empty_like(places), np.empty(k)
-    for first in range(0, k, _BLOCK_ROWS):
-        rows = slice(first, first + _BLOCK_ROWS)
-        inner = matrix_product(whole[rows], whole.T)
-        middle = 0.5 * (squares[rows, None] + squares)
-        apart, together = _rough_exp(middle - inner), _rough_exp(middle + inner)
-        pushes[rows] = fold_sum((apart + together) * weights)
-        pulls = np.rint((apart - together) * np.float32(2.0**_FACTOR_BITS))
-        pulled[rows] = matrix_product(pulls.astype(np.float64), carried)
-    pulled *= 64.0 / k * 2.0 ** -(_PLACE_BITS + _FACTOR_BITS)
-    overlaps, slopes = mixture.overlap_slopes(places, tau)
-    of_weights = pushes - 2.0 * overlaps
-    of_roots = at[:, -1] * (of_weights - fold_sum(weights * of_weights))
-    return np.column_stack([pulled - places * pushes[:, None] - 2.0 * slopes, of_roots])
-
-
-def _rough_exp(units: np.ndarray) -> np.ndarray:
-    """Return exp(-x) of x >= 0 in units of the fixed point squared, to three digits, in float32."""
-    y = np.minimum(units * 2.0 ** (-2 * _PLACE_BITS - 8), 0.25).astype(np.float32)
-    value = np.float32(1.0) - y
-    value /= np.float32(1.0) + y
-    for _ in range(7):
-        value *= value
-    return value
 
 
 def _plain_lattice(

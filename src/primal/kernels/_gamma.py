@@ -193,14 +193,14 @@ def column_means(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
     return np.asarray(X.T @ weights, dtype=np.float64).reshape(-1) / weights.sum()
 
 
-def column_widths(X: Any, weights: np.ndarray | None = None, *, tails: bool = True) -> np.ndarray:
+def column_widths(X: Any, weights: np.ndarray | None = None) -> np.ndarray:
     """Return the width of every column of a dense or sparse X, rounded up, float64 of shape (d,).
 
-    Its standard deviation; with `tails` that of a Gaussian law with its fourth moment, if that is
-    larger: they would meet the copies of the kernel that a lattice makes. Rounded to one of four
-    steps in each octave, so that a few more rows, or the folds of a cross-validation, mostly get
-    the same frequencies. A constant column has the smallest positive width that means anything,
-    2**-20 of the largest.
+    Its standard deviation, or that of a Gaussian law with its fourth moment, if that is larger: far
+    tails would meet the copies of the kernel that a lattice makes. Rounded to one of four steps in
+    each octave, so that a few more rows, or the folds of a cross-validation, mostly get the same
+    frequencies. A constant column has the smallest positive width that means anything, 2**-20 of
+    the largest.
     """
     means, sparse = column_means(X, weights), is_sparse(X)
     if sparse:
@@ -218,7 +218,7 @@ def column_widths(X: Any, weights: np.ndarray | None = None, *, tails: bool = Tr
         fourths = raw[2] - m * (4.0 * raw[1] - m * (6.0 * raw[0] - 3.0 * m * m))
     else:
         fourths = column_means(np.square(np.square((X - means) / units)), weights)
-    widths *= np.sqrt(np.sqrt(np.maximum(fourths / 3.0, 1.0))) if tails else 1.0
+    widths *= np.sqrt(np.sqrt(np.maximum(fourths / 3.0, 1.0)))
     return rounded_up(np.maximum(widths, (largest or 1.0) * 2.0**-20))
 
 

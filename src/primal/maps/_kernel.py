@@ -95,16 +95,15 @@ class KernelPrime(Specified):
     layout : {"interleaved", "block"}, default="interleaved"
         Order of pairs: cos, sin, cos, sin, ..., or all cosines first. Only the first can grow.
     precision : {"exact", "fast"}, default="exact"
-    method : {"growable", "lattice", "descent", "spectral", "auto"}, optional
+    method : {"growable", "lattice", "spectral", "auto"}, optional
         ``"growable"``: equal weights, and a smaller map is a prefix of a larger one. The others
         have a weight for each frequency, made for this D and this width of the data, and cannot
         grow. ``"lattice"``: quadrature, for d up to 8, of an error that falls exponentially in
-        few dimensions. ``"descent"``: frequencies moved downhill on the predicted error, for d up
-        to 64; they take about a second to make at D = 1024. ``"spectral"``: a lattice with the
-        weights of the kernel's own density, for posteriors of Gaussian processes, whose copies of
-        the kernel lie 8 widths away in two columns or 16 in one. ``"auto"``: the lattice where it
-        has at most 0.4 of the error that is predicted from d, D, the kernel and the width.
-        The default where a width is given; ``"growable"`` is it where none is.
+        few dimensions. ``"spectral"``: a lattice with the weights of the kernel's own density, for
+        posteriors of Gaussian processes, whose copies of the kernel lie 8 widths away in two
+        columns or 16 in one. ``"auto"``: the lattice where it has at most 0.4 of the error that is
+        predicted from d, D, the kernel and the width. The default where a width is given;
+        ``"growable"`` is it where none is.
     width : float or array_like of shape (d,), optional
         Standard deviation of each input of the data, which those are made for; by default
         what gamma="scale" implies, 1 / sqrt(d gamma). Data much wider than this meet copies of
@@ -165,9 +164,7 @@ class KernelPrime(Specified):
     amplitude = read_only[float](
         "_amplitude", "Factor of every cosine and sine: sqrt(2 / D), kept when a map grows."
     )
-    method = read_only[str](
-        "_choice.method", '"growable", "lattice", "descent", "spectral" or "composed".'
-    )
+    method = read_only[str]("_choice.method", '"growable", "lattice", "spectral" or "composed".')
     width = read_only[tuple[float, ...] | None](
         "_choice.width", "Standard deviation of each input that was given, rounded up to five bits."
     )

@@ -86,7 +86,7 @@ class PrimeFeatures(
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency. A kernel
         of several parts (:func:`primal.kernels.on`) has a gamma in each of them, ``"scale"`` and
         ``"median"`` of their columns among them.
-    method : {"auto", "growable", "lattice", "descent", "spectral"}, default="auto"
+    method : {"auto", "growable", "lattice", "spectral"}, default="auto"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
         ``"auto"`` is quadrature where theory promises 0.4 of the error or less, mostly up to 5
         columns, and ``"growable"``, which alone can `grow`, elsewhere and for gamma="manifold".
@@ -163,8 +163,8 @@ class PrimeFeatures(
         X, _, weights = weighted_rows(sample_weight, X)
         low, high = _range(X)
         kernel, method, width = as_kernel(self.kernel), one_of("method", self.method, METHODS), None
-        if method != "growable":  # descent repeats no kernel that tails could meet
-            width = column_widths(X, weights, tails=method != "descent")
+        if method != "growable":
+            width = column_widths(X, weights)
         if isinstance(kernel, KernelSum):
             gamma, kernel = self.gamma, kernel.resolved(X, weights)
             gamma = 1.0 if isinstance(gamma, str) and gamma == "scale" else gamma
