@@ -18,7 +18,7 @@ from primal.maps import DynamicPrime, KernelPrime, StaticPrime, choose_sigma
 from primal.turns import increments, primes
 
 if _TYPE_CHECKING:
-    from primal.codebooks import bounds, codebook
+    from primal.codebooks import codebook
 
 __all__ = [
     "Basis",
@@ -30,7 +30,6 @@ __all__ = [
     "NumericalWarning",
     "PrimalError",
     "StaticPrime",
-    "bounds",
     "choose_sigma",
     "codebook",
     "decode_exact",

@@ -177,7 +177,7 @@ def test_the_door_has_few_names():
     assert all(hasattr(primal, name) for name in primal.__all__)
 
 
-@pytest.mark.parametrize("room", sorted({*ALLOWED} - {"_selftest", "bounds", "cli"}))
+@pytest.mark.parametrize("room", sorted({*ALLOWED} - {"_selftest", "cli"}))
 def test_every_room_lists_its_names(room):
     if room == "torch":
         pytest.importorskip("torch")
@@ -279,12 +279,3 @@ except primal.errors.MissingPackageError as error:
 def test_an_unknown_attribute_is_an_attribute_error(name):
     with pytest.raises(AttributeError, match=f"module 'primal' has no attribute {name!r}"):
         getattr(primal, name)
-
-
-def test_bounds_are_one_module_by_every_way():
-    code = "import primal.bounds, primal.codebooks.bounds as b; print(primal.bounds is b)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"
-    code = "from primal.bounds import best; from primal import bounds; print(bounds.best is best)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "True\n"

@@ -30,7 +30,7 @@ def sparse_rows(n_rows: int, n_atoms: int, sparsity: int, seed: int) -> np.ndarr
     return rows
 
 
-@pytest.mark.parametrize("kind", ["auto", "static", "shadow", "chirp"])
+@pytest.mark.parametrize("kind", ["auto", "static", "shadow"])
 @pytest.mark.parametrize(("n_atoms", "d"), [(64, 32), (256, 64), (200, 90)])
 def test_rows_up_to_the_guaranteed_sparsity_come_back(n_atoms, d, kind):
     dictionary = fitted(n_atoms, d, kind=kind)

@@ -26,7 +26,6 @@ from primal.torch import functional
 # An error that a callback raises passes through: only things that are no callbacks are tried.
 CALLBACKS = ("progress",)
 
-_CHECKED_BEFORE = "is called by other rooms, with arguments that have been checked"
 _MEASURED = "holds what was measured"
 _LAYER = ("device", "dtype")
 _LEARNED = ("learnable_scale", "learnable_frequencies", *_LAYER)
@@ -138,7 +137,6 @@ ROOMS: dict[str, Room] = {
         {"name": "auto", "d": 3, "n_frequencies": 8, "n_multiplications": 1e6},
         calls={"Basis.grow": {"n_frequencies": 16}},
         instances={"Basis": lambda: _MAP.basis},
-        excluded={"FrequencyTable": _CHECKED_BEFORE},
     ),
     "primal.maps": Room(
         {
@@ -178,7 +176,6 @@ ROOMS: dict[str, Room] = {
             "factor": 2.0,
             "trained_length": 64,
         },
-        calls={"round_turns": {"turns": _TURNS.astype(np.uint64)}},
     ),
     "primal.kernels": Room(
         {
@@ -229,7 +226,6 @@ ROOMS: dict[str, Room] = {
             "codebook": {"N": 6, "D": 4, "steps": 5},
             "gram_statistics": {"codes": np.eye(4)},
             "Codebook.encode": {"indices": [0, 3]},
-            "Codebook.polish": {"steps": 2},
             "Codebook.grow": {"N": 9},
         },
         instances={"Codebook": lambda: primal.codebook(8, 4, kind="static")},

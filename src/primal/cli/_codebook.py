@@ -19,12 +19,8 @@ from primal.codebooks import codebook as make_codebook
 from primal.engines import row_blocks
 from primal.errors import ParameterError, PrimalError
 
-_SEED = 42  # of the random references in a comparison, as in the paper
-_RANDOM = ("gaussian", "random-frequency")
 _LARGEST_PLOTTED = 4000
 _ENTRIES_AT_ONCE = 1 << 24
-# Kinds that would search again for every point of the picture.
-_SEARCHING = ("tuned", "weighted", "offset", "shadow")
 _FIELD = click.option(
     "--field", type=click.Choice(bounds.FIELDS), default="real", show_default=True
 )
@@ -60,12 +56,9 @@ def codebook() -> None:
 @click.argument("d", metavar="D", type=int)
 @click.option("--kind", type=click.Choice(["auto", *KINDS]), default="auto", show_default=True)
 @_FIELD
-@click.option("--growable", is_flag=True, help="Only kinds that can grow in N and D.")
 @click.option("--max-coherence", type=float, help="Reject codes that are more similar.")
-@click.option("--seed", type=int, help="For the random references only.")
-@click.option("--steps", type=click.IntRange(1), help="Budget of a search.")
-@click.option("--seconds", type=float, help="A second limit for a search of shadows.")
-@click.option("--polish", type=click.IntRange(1), help="Steps of alternating projection.")
+@click.option("--steps", type=click.IntRange(1), help="Budget of a search for a shadow.")
+@click.option("--seconds", type=float, help="A second limit of the search.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
@@ -74,13 +67,7 @@ def codebook() -> None:
 @_PLOT
 @json_option
 def make(
-    n: int,
-    d: int,
-    polish: int | None,
-    out: Path | None,
-    plot: Path | None,
-    as_json: bool,
-    **options: Any,
+    n: int, d: int, out: Path | None, plot: Path | None, as_json: bool, **options: Any
 ) -> None:
     """Make a codebook and print its certificate.
 
@@ -96,11 +83,7 @@ def make(
         picture_format(plot, "--plot")
     with progress_bar("search") as progress:
         book = make_codebook(n, d, progress=progress, **options)
-    if polish is not None:
-        with progress_bar("polish") as progress:
-            book = book.polish(polish, progress=progress)
-    spec = None if book.kind == "polished" else book.spec
-    summary = {"certificate": _certificate(book), "reason": book.reason, "spec": spec}
+    summary = {"certificate": _certificate(book), "reason": book.reason, "spec": book.spec}
     if out is not None:
         write(book, summary, out)
     if plot is not None:
@@ -116,7 +99,7 @@ def make(
 @click.argument("n", metavar="N", type=int)
 @click.argument("d", metavar="D", type=int)
 @_FIELD
-@click.option("--steps", type=click.IntRange(1), help="Budget of every search.")
+@click.option("--steps", type=click.IntRange(1), help="Budget of the search for a shadow.")
 @_PLOT
 @json_option
 def compare(
@@ -153,15 +136,13 @@ def compare(
 
 
 def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[str, Any]:
-    seed = _SEED if kind in _RANDOM else None
     with progress_bar(kind) as progress:
         try:
-            book = make_codebook(
-                n, d, kind=kind, field=field, seed=seed, steps=steps, progress=progress
+            return _certificate(
+                make_codebook(n, d, kind=kind, field=field, steps=steps, progress=progress)
             )
         except PrimalError as error:
             return {"kind": kind, "coherence": None, "reason": str(error)}
-        return _certificate(book) | {"growable": book.growable}
 
 
 def _certificate(book: Codebook) -> dict[str, Any]:
@@ -173,13 +154,13 @@ def _comparison(
     n: int, d: int, field: str, limits: dict[str, float], rows: list[dict[str, Any]]
 ) -> str:
     lines = [f"{n} codes in {d} dimensions, {field}", ""]
-    lines.append(f"{'kind':<19}{'coherence':>9}{'ratio':>8}{'rms':>10}  certainty")
+    lines.append(f"{'kind':<19}{'coherence':>9}{'ratio':>8}{'rms':>10}  proof")
     for row in rows:
         if row["coherence"] is None:
             lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['reason']}")
             continue
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-        how = row["proof"].partition(":")[0] + (", can grow" if row["growable"] else "")
+        how = row["proof"].partition(":")[0]
         lines.append(
             f"{row['kind']:<19}{row['coherence']:>9.4f}{ratio:>8}{row['rms']:>10.6f}  {how}"
         )
@@ -224,19 +205,18 @@ def _plot_cosines(book: Codebook, path: Path) -> None:
 
 
 def _plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: Path) -> None:
-    """Draw coherence against the number of codes; kinds that search have one point, at N."""
+    """Draw coherence against the number of codes; shadows, made by a search, have one, at N."""
     sizes = sorted({n, *(int(size) for size in np.geomspace(min(d + 1, n), n, 10))})
     with picture(path, (8, 5), what="--plot") as figure:
         axis = figure.subplots()
         for place, (kind, coherence) in enumerate(found.items()):
-            points = [(n, coherence)] if kind in _SEARCHING else []
-            seed = _SEED if kind in _RANDOM else None
-            for size in () if kind in _SEARCHING else sizes:
+            points = [(n, coherence)] if kind == "shadow" else []
+            for size in () if kind == "shadow" else sizes:
                 with suppress(PrimalError):  # not every kind has every size
-                    book = make_codebook(size, d, kind=kind, field=field, seed=seed)
+                    book = make_codebook(size, d, kind=kind, field=field)
                     points.append((size, book.certificate.coherence))
             line = (".-", ".--", ".-.")[place // len(PALETTE) % 3]
-            style = "o" if kind in _SEARCHING else line
+            style = "o" if kind == "shadow" else line
             axis.plot(*zip(*points, strict=True), style, label=kind)
         best = [bounds.best(size, d, field).value for size in sizes]
         axis.plot(sizes, best, "--", color=COLORS["welch"], label="best bound")

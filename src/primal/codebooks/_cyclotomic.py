@@ -60,7 +60,8 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     if not options:
         sizes = " or ".join(map(str, _sizes_that_work(N, D)))
         raise ParameterError(
-            f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or kind='tuned'."
+            f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or "
+            "kind='static'."
         )
     steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
     end = time.monotonic() + (math.inf if budget.seconds is None else budget.seconds)

@@ -12,7 +12,7 @@ from sklearn.linear_model import orthogonal_mp
 from sklearn.utils.validation import check_array, check_is_fitted
 
 from primal._checks import flag, one_of, positive_scale, whole_number
-from primal.codebooks import Codebook, CodebookCertificate, codebook
+from primal.codebooks import Codebook, codebook
 from primal.errors import ParameterError
 from primal.sklearn._contract import checked_by_host, validate_data
 
@@ -43,8 +43,7 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     components_, codebook_, certificate_
         The atoms, float64 of shape (n_components, d); their codebook and its certificate.
     guaranteed_sparsity_ : int
-        Number of atoms up to which recovery is certain; 0 when two atoms may be parallel, or
-        when the certificate comes from a sample of the pairs.
+        Number of atoms up to which recovery is certain; 0 when two atoms may be parallel.
 
     Examples
     --------
@@ -139,12 +138,12 @@ class PrimeDictionary(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEst
     def _make_atoms(self) -> None:
         codes = self.codebook_.encode(np.arange(self.codebook_.N), dtype="float64")
         self.components_ = codes / np.linalg.norm(codes, axis=1, keepdims=True)
-        self.certificate_: CodebookCertificate = self.codebook_.certificate
+        self.certificate_ = self.codebook_.certificate
         # The largest whole number below (1 + 1/mu) / 2.
         most, mu = min(self.components_.shape), self.certificate_.coherence
         if 2 * most * mu > 1.0:
             most = min(most, math.ceil((1.0 + 1.0 / mu) / 2.0) - 1)
-        self.guaranteed_sparsity_ = most if self.certificate_.exact else 0
+        self.guaranteed_sparsity_ = most
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")

@@ -8,10 +8,10 @@ from typing import Any
 import click
 import numpy as np
 
-from primal import Box, DynamicPrime, bounds, codebook, hdc
+from primal import Box, DynamicPrime, codebook, hdc
 from primal._pictures import COLORS, GRID, SOFT, label_ends, picture
 from primal.cli._common import json_option
-from primal.codebooks import gram_statistics, toeplitz_statistics
+from primal.codebooks import bounds, gram_statistics, toeplitz_statistics
 from primal.kernels import kernel_matrix, median_gamma
 from primal.maps import StaticPrime
 from primal_studies.paper import spiral
