@@ -13,14 +13,15 @@ from primal._extras import install_hint
 from primal._forks import load_compiled
 from primal.engines._hadamard import word_turns as word_turns
 from primal.engines._numpy import LARGEST_UNSURE as LARGEST_UNSURE
-from primal.engines._numpy import Finish, NumpyEngine
+from primal.engines._numpy import Finish as Finish
+from primal.engines._numpy import NumpyEngine
 from primal.engines._numpy import row_blocks as row_blocks
 from primal.engines._numpy import wave_columns as wave_columns
 from primal.engines._numpy import write_features as write_features
 from primal.errors import EngineError
 
-# The other names are for rooms of this package.
-__all__ = ["ENGINES", "Finish", "engine", "installed_engines"]
+# The other names are for other subpackages.
+__all__ = ["installed_engines"]
 
 ENGINES = ("numpy", "numba")
 

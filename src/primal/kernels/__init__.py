@@ -17,7 +17,7 @@ from primal.kernels._gamma import median_gamma, scale_gamma
 from primal.kernels._gamma import resolved_gamma as resolved_gamma
 from primal.kernels._gamma import rounded_up as rounded_up
 from primal.kernels._gamma import spread_rows as spread_rows
-from primal.kernels._kernel import KERNELS, Kernel
+from primal.kernels._kernel import KERNELS as KERNELS
 from primal.kernels._kernel import checked_gamma as checked_gamma
 from primal.kernels._kernel import checked_width as checked_width
 from primal.kernels._kernel import design_widths as design_widths
@@ -29,5 +29,5 @@ from primal.kernels._parts import as_kernel as as_kernel
 from primal.kernels._parts import checked_sum as checked_sum
 from primal.kernels._parts import implied_widths as implied_widths
 
-# The other names are for rooms of this package.
-__all__ = ["KERNELS", "Kernel", "KernelSum", "kernel_matrix", "median_gamma", "on", "scale_gamma"]
+# The other names are for other subpackages.
+__all__ = ["KernelSum", "kernel_matrix", "median_gamma", "on", "scale_gamma"]

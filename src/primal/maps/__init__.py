@@ -9,7 +9,8 @@ from primal.maps._dynamic import DynamicPrime as DynamicPrime
 from primal.maps._kernel import SCORED_ROWS as SCORED_ROWS
 from primal.maps._kernel import KernelPrime as KernelPrime
 from primal.maps._kernel import expected_error as expected_error
-from primal.maps._sigma import SigmaCertificate, choose_sigma
+from primal.maps._sigma import choose_sigma as choose_sigma
 from primal.maps._static import StaticPrime as StaticPrime
 
-__all__ = ["DynamicPrime", "KernelPrime", "SigmaCertificate", "StaticPrime", "choose_sigma"]
+# The other names are for other subpackages.
+__all__ = ["DynamicPrime", "KernelPrime", "StaticPrime", "choose_sigma"]
