@@ -33,7 +33,6 @@ _KNOWN = (
     "primal.hdc.VectorMemory.plan.certificate.x_std",
     "primal.decoding.DecodePlan.certificate.x_std",
     "primal.decoding.MatrixPlan.certificate.x_std",
-    "primal.sklearn.PrimeDictionary.components_",
 )
 
 

@@ -15,7 +15,6 @@ from primal.errors import DataError, NotInvertibleError, ParameterError, PrimalE
 from primal.kernels import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
-    PrimeDictionary,
     PrimeFeatures,
     PrimeGaussianProcessRegressor,
     PrimeHasher,
@@ -211,13 +210,3 @@ class TestCodes:
             PrimeNgrams(15).fit(["abcd"])
         with pytest.raises(ParameterError, match="at most 16"):
             ngrams.set_params(n=17).transform(["abcd"])
-
-    @pytest.mark.parametrize(
-        "wrong",
-        [{"transform_alpha": value} for value in (-1.0, "a", np.nan, np.ones(2))]
-        + [{"transform_max_iter": "a"}],
-    )
-    def test_parameters_of_sparse_coding(self, wrong):
-        with pytest.raises(ParameterError, match="transform_"):
-            PrimeDictionary(**wrong).fit(X)
-        assert PrimeDictionary(transform_alpha=0).fit(X).components_.shape == (12, 3)

@@ -256,8 +256,6 @@ ROOMS: dict[str, Room] = {
     "primal.sklearn": Room(
         _SKLEARN,
         calls={
-            "PrimeDictionary": {"n_components": 8},
-            "PrimeDictionary.inverse_transform": {"X": np.ones((2, 8))},
             "PrimeFeatures.grow": {"n_components": 64},
             "PrimePositions.inverse_transform": {"X": _STATIC.encode([3, 4])},
             "PrimePositions.transform": {"X": [[3], [4]]},
@@ -281,7 +279,6 @@ ROOMS: dict[str, Room] = {
             "PrimeOnlineClassifier": _fitted(
                 _estimators.PrimeOnlineClassifier, n_components=32, epochs=2
             ),
-            "PrimeDictionary": _fitted(_estimators.PrimeDictionary, n_components=8),
             "PrimeFeatures": _fitted(_estimators.PrimeFeatures, n_components=32),
             "PrimeGaussianProcessRegressor": _fitted(
                 _estimators.PrimeGaussianProcessRegressor, n_components=16

@@ -5,7 +5,6 @@ from primal._extras import require as _require
 _require("sklearn", "primal.sklearn")
 
 from primal.sklearn._columns import HashCertificate, PrimeHasher, PrimePositions
-from primal.sklearn._dictionary import PrimeDictionary
 from primal.sklearn._features import PrimeFeatures
 from primal.sklearn._gaussian_process import PrimeGaussianProcessRegressor
 from primal.sklearn._inverse import InverseCertificate
@@ -15,7 +14,7 @@ from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor
 
 # fmt: off
 __all__ = [
-    "HashCertificate", "InverseCertificate", "PrimeCentroidClassifier", "PrimeDictionary",
+    "HashCertificate", "InverseCertificate", "PrimeCentroidClassifier",
     "PrimeFeatures", "PrimeGaussianProcessRegressor", "PrimeHasher", "PrimeNgrams",
     "PrimeOnlineClassifier", "PrimePositions", "PrimeRidgeClassifier", "PrimeRidgeRegressor",
 ]
