@@ -15,10 +15,8 @@ from primal.errors import DataError, MissingPackageError, ParameterError
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeNgrams,
-    PrimeOnlineClassifier,
     PrimeRidgeClassifier,
 )
-from primal.sklearn._prototypes import scattered
 from primal_studies.hdc._datasets import load
 
 DIGITS = load("digits")
@@ -26,7 +24,7 @@ X, Y = DIGITS.X[:400], DIGITS.y[:400]
 GAMMA = 4e-4
 
 
-@parametrize_with_checks([PrimeCentroidClassifier(40), PrimeOnlineClassifier(40)])
+@parametrize_with_checks([PrimeCentroidClassifier(40)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -81,45 +79,9 @@ def test_growth_refuses_other_rows_and_leaves_the_model_alone(rows, labels, said
     assert model.predict(X).shape == (400,)
 
 
-def test_online_updates_follow_the_rule_row_by_row():
-    model = PrimeOnlineClassifier(48, gamma=GAMMA, epochs=2, batch_size=1, form="pair").fit(X, Y)
-    Z = model.features_.transform(X)
-    prototypes, errors = np.zeros((10, 48)), []
-    for number in range(2):
-        errors.append(0)
-        for row in scattered(len(Z), number):
-            norms = np.linalg.norm(prototypes, axis=1)
-            cosines = prototypes @ Z[row] / np.where(norms > 0, norms, 1) / np.linalg.norm(Z[row])
-            guess, label = cosines.argmax(), Y[row]
-            if guess != label:
-                prototypes[label] += (1 - cosines[label]) * Z[row]
-                prototypes[guess] -= (1 - cosines[guess]) * Z[row]
-                errors[-1] += 1
-    assert model.n_errors_ == errors
-    prototypes /= np.linalg.norm(prototypes, axis=1, keepdims=True)
-    np.testing.assert_allclose(model.prototypes_, prototypes, atol=1e-4)
-
-
-def test_online_learns_from_its_errors_and_takes_new_classes():
-    model = PrimeOnlineClassifier(256, gamma=GAMMA, epochs=10).fit(X[Y < 5], Y[Y < 5])
-    assert model.n_errors_[-1] < model.n_errors_[0] / 4
-    for _ in range(5):
-        model.partial_fit(X, Y)
-    assert model.classes_.tolist() == list(range(10))
-    assert len(model.n_errors_) == 15
-    assert model.score(X, Y) > 0.95
-
-
-def test_scattered_orders_are_permutations_that_differ():
-    orders = [scattered(100, number) for number in range(3)]
-    assert all(sorted(order) == list(range(100)) for order in orders)
-    assert not np.array_equal(orders[0], orders[1])
-
-
-@pytest.mark.parametrize("options", [{"epochs": 0}, {"batch_size": 0}, {"n_components": 0}])
-def test_wrong_sizes_are_refused(options):
+def test_wrong_sizes_are_refused():
     with pytest.raises(ParameterError):
-        PrimeOnlineClassifier(**{"n_components": 8, **options}).fit(X, Y)
+        PrimeCentroidClassifier(0).fit(X, Y)
 
 
 def test_inner_products_of_texts_approximate_the_cosine_of_their_ngram_counts():

@@ -92,7 +92,7 @@ def _new_budget() -> privacy.Accountant:
 
 _SAVED = (
     *("PrimeFeatures", "PrimeRidgeClassifier", "PrimeRidgeRegressor"),
-    *("PrimeCentroidClassifier", "PrimeOnlineClassifier"),
+    "PrimeCentroidClassifier",
 )
 
 
@@ -267,7 +267,6 @@ ROOMS: dict[str, Room] = {
             "PrimeNgrams": {"n": 2},
             "PrimeNgrams.fit": {"X": ["abc", "abd"]},
             "PrimeNgrams.transform": {"X": ["abc", "abd"]},
-            "PrimeOnlineClassifier": {"epochs": 2},
             **{f"{name}.save": {"path": f"saved {name}"} for name in _SAVED},
             **{f"{name}.load": {"path": lambda n=name: _saved_model(n)} for name in _SAVED},
         },
@@ -276,9 +275,6 @@ ROOMS: dict[str, Room] = {
                 _estimators.PrimeCentroidClassifier, n_components=32
             ),
             "PrimeNgrams": _fitted(_estimators.PrimeNgrams, n_components=32),
-            "PrimeOnlineClassifier": _fitted(
-                _estimators.PrimeOnlineClassifier, n_components=32, epochs=2
-            ),
             "PrimeFeatures": _fitted(_estimators.PrimeFeatures, n_components=32),
             "PrimeGaussianProcessRegressor": _fitted(
                 _estimators.PrimeGaussianProcessRegressor, n_components=16

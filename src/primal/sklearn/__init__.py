@@ -9,13 +9,13 @@ from primal.sklearn._features import PrimeFeatures
 from primal.sklearn._gaussian_process import PrimeGaussianProcessRegressor
 from primal.sklearn._inverse import InverseCertificate
 from primal.sklearn._ngrams import PrimeNgrams
-from primal.sklearn._prototypes import PrimeCentroidClassifier, PrimeOnlineClassifier
+from primal.sklearn._prototypes import PrimeCentroidClassifier
 from primal.sklearn._ridge import PrimeRidgeClassifier, PrimeRidgeRegressor
 
 # fmt: off
 __all__ = [
     "HashCertificate", "InverseCertificate", "PrimeCentroidClassifier",
     "PrimeFeatures", "PrimeGaussianProcessRegressor", "PrimeHasher", "PrimeNgrams",
-    "PrimeOnlineClassifier", "PrimePositions", "PrimeRidgeClassifier", "PrimeRidgeRegressor",
+    "PrimePositions", "PrimeRidgeClassifier", "PrimeRidgeRegressor",
 ]
 # fmt: on

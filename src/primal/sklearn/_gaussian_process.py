@@ -396,7 +396,10 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
 
     def _optimum(self, cost: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[Any, float]:
         if callable(self.optimizer):
-            return self.optimizer(cost, start, bounds=bounds)
+            found = self.optimizer(cost, start, bounds=bounds)
+            with raised_as(ParameterError, "optimizer must return theta and its cost"):
+                theta, value = found
+                return theta, float(value)
         if not (isinstance(self.optimizer, str) and self.optimizer == "fmin_l_bfgs_b"):
             raise ParameterError(
                 f"optimizer must be 'fmin_l_bfgs_b', a callable or None, got {self.optimizer!r}."
