@@ -5,16 +5,11 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import RidgeClassifierCV
-from sklearn.neighbors import NearestCentroid
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from primal.errors import DataError, MissingPackageError, ParameterError
+from primal.errors import DataError, ParameterError
 from primal.sklearn import (
     PrimeCentroidClassifier,
-    PrimeNgrams,
     PrimeRidgeClassifier,
 )
 from primal_studies.hdc._datasets import load
@@ -84,49 +79,9 @@ def test_wrong_sizes_are_refused():
         PrimeCentroidClassifier(0).fit(X, Y)
 
 
-def test_inner_products_of_texts_approximate_the_cosine_of_their_ngram_counts():
-    texts = [
-        "a rose is a rose",
-        "arise, a rose",
-        "thorns have roses",
-        "no",
-        "une rose est une rose",
-    ]
-    counts = CountVectorizer(analyzer="char", ngram_range=(3, 3)).fit_transform(texts[:3])
-    rows = counts.toarray() / np.sqrt(counts.multiply(counts).sum(axis=1))
-    D = 16384
-    Z = PrimeNgrams(D).fit_transform(texts)
-    # Sums over about ten n-grams each, every one with an error of 1 / sqrt(D).
-    np.testing.assert_allclose(Z[:3] @ Z[:3].T, np.asarray(rows @ rows.T), atol=5 / np.sqrt(D))
-    assert not Z[3].any()  # fewer letters than an n-gram
-    assert Z.dtype == np.float32
-    np.testing.assert_array_equal(PrimeNgrams(D).transform(texts[1:2]), Z[1:2])
-
-
-def test_the_order_of_letters_counts():
-    Z = PrimeNgrams(4096).fit_transform(["abc", "cba", "bca"])
-    assert np.abs(Z @ Z.T - np.eye(3)).max() < 0.1
-
-
-@pytest.mark.parametrize("texts", ["one text", [b"bytes"], [1.0]])
-def test_only_sequences_of_text_are_encoded(texts):
-    with pytest.raises(DataError, match="text"):
-        PrimeNgrams(16).fit_transform(texts)
-
-
 def test_ridge_reaches_the_bar_on_digits():
     scores = []
     for seed in range(3):
         X_train, y_train, X_test, y_test = DIGITS.split(seed)
         scores.append(PrimeRidgeClassifier(512).fit(X_train, y_train).score(X_test, y_test))
     assert np.mean(scores) >= 0.978
-
-
-@pytest.mark.parametrize("read_out", [NearestCentroid(), RidgeClassifierCV((1e-3, 0.1, 10.0))])
-def test_languages_are_told_apart(read_out):
-    try:
-        X_train, y_train, X_test, y_test = load("languages").split(0)
-    except MissingPackageError as error:
-        pytest.skip(str(error))
-    model = make_pipeline(PrimeNgrams(1024), read_out).fit(X_train, y_train)
-    assert model.score(X_test, y_test) >= 0.95

@@ -183,14 +183,13 @@ def _vector_contenders() -> dict[str, Contender]:
 def _text_contenders() -> dict[str, Contender]:
     from sklearn.linear_model import RidgeClassifierCV
     from sklearn.neighbors import NearestCentroid
-    from sklearn.pipeline import make_pipeline
 
-    from primal.sklearn import PrimeNgrams
+    from primal_studies.hdc._ngrams import ngram_vectors
 
     def fitted(read_out: Callable[[], Any]) -> Contender:
         def answers(split: Split, D: int, seed: int) -> np.ndarray:
-            model = make_pipeline(PrimeNgrams(D), read_out())
-            return np.asarray(model.fit(*split[:2]).predict(split.X_test))
+            model = read_out().fit(ngram_vectors(split.X_train, D), split.y_train)
+            return np.asarray(model.predict(ngram_vectors(split.X_test, D)))
 
         return Contender(answers, is_random=False)
 
