@@ -312,10 +312,7 @@ ROOMS: dict[str, Room] = {
             "Embedding.forward": {"x": torch.tensor([0])},
             "PrimePositions.rotate": {"x": _HEADS, "seq_dim": -2},
             "PrimePositions.rotary": {"seq_dim": -2},
-            "PrimeStateCell.forward": {"x": torch.ones(2, 5, 3)},
-            "PrimeStateCell.step": {"x": torch.ones(2, 3)},
             "rotate": {"x": _HEADS, "codes": torch.ones(5, 16)},
-            "PrimeINR": {"samples_per_unit": 8.0, "n_features": 16, "width": 8, "n_hidden": 1},
         },
         options={
             "DynamicPrime.from_frequencies": _LEARNED,
@@ -334,11 +331,7 @@ ROOMS: dict[str, Room] = {
             "Embedding": lambda: layers.Embedding(_A, items=["x"]),
             "DynamicPrime": lambda: layers.DynamicPrime(3, 16, 0.1),
             "PrimeFeatures": lambda: layers.PrimeFeatures(3, 16),
-            "PrimeINR": lambda: layers.PrimeINR(
-                3, samples_per_unit=8.0, n_features=16, width=8, n_hidden=1
-            ),
             "PrimePositions": lambda: layers.PrimePositions(16, spacing="raw"),
-            "PrimeStateCell": lambda: layers.PrimeStateCell(3, 4),
             "StaticPrime": lambda: layers.StaticPrime(16),
         },
         excluded={
