@@ -21,7 +21,7 @@ import fuzz_surface as surface  # noqa: E402
 import primal  # noqa: E402
 
 _CALLS_PER_CALLABLE = 10
-_ROOMS = [room for room in recipes.ROOMS if room != "primal.torch.parallel"]
+_ROOMS = list(recipes.ROOMS)
 
 
 @pytest.fixture(autouse=True)

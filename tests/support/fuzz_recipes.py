@@ -21,7 +21,6 @@ import primal
 from primal import edge, hdc, kernels, privacy, turns
 from primal import torch as layers
 from primal.decoding import MatrixPlan, plan_matrix
-from primal.torch import functional
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
 CALLBACKS = ("progress",)
@@ -60,10 +59,8 @@ _A, _B, _C = (_SPACE.symbols(role) for role in "abc")
 _CODES, _OTHER = _A.encode(["x", "y", "z"]), _B.encode(["x", "y", "z"])
 _SUM = hdc.bundle(_CODES)
 _TENSOR = torch.from_numpy(_X)
-_STEPS = functional.increment_tensor(_INCREMENTS)
 _PLACES = torch.arange(5)
 _HEADS = torch.ones(2, 3, 5, 16)
-_TABLE = functional.frequency_table(_MAP.basis)
 
 
 def _memory() -> hdc.ItemMemory:
@@ -294,7 +291,6 @@ ROOMS: dict[str, Room] = {
             "last": 4,
             "samples_per_unit": 8.0,
             "positions": _PLACES,
-            "increments": _STEPS,
             "n_channels": 4,
             "z": torch.ones(5, 16),
             "n": 20,
@@ -335,25 +331,13 @@ ROOMS: dict[str, Room] = {
             "StaticPrime": lambda: layers.StaticPrime(16),
         },
         excluded={
-            f"{layer}.keep_frequencies": "is called by PrimeParallel, with a range of its own"
+            f"{layer}.keep_frequencies": "changes its layer, which the next call then has"
             for layer in ("DynamicPrime", "PrimeFeatures", "PrimePositions", "StaticPrime")
         }
         | {
             "PrimePositions.stretched": "rejects frequencies that can grow; its function is tried",
             "use_exact_rotary": "changes its model, which a second call then rejects",
         },
-    ),
-    "primal.torch.functional": Room(
-        {
-            "x": _TENSOR,
-            "table": _TABLE,
-            "frequencies": torch.ones(8, 3),
-            "source": _MAP.basis,
-            "increments": _STEPS,
-            "t": _PLACES,
-            "dtype": torch.float32,
-        },
-        calls={"increment_tensor": {"increments": _INCREMENTS}},
     ),
     "primal.torch.gp": Room(
         {"num_inputs": 3, "num_outputs": 16, "num_samples": 8, "x": _TENSOR},
@@ -366,9 +350,6 @@ ROOMS: dict[str, Room] = {
             "PrimeKernel.forward": "GPyTorch calls it, with tensors that it has checked",
             "PrimeKernel.prediction_strategy": "hands what it is given to GPyTorch",
         },
-    ),
-    "primal.torch.parallel": Room(
-        excluded={"PrimeParallel": "holds its one option; needs a group of processes to be applied"}
     ),
     "primal.hdc": Room(
         {

@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
-from primal.torch import functional as F  # noqa: E402
 from primal.torch._inputs import DTYPES  # noqa: E402
+from primal.torch._tables import frequency_table  # noqa: E402
 
 
 def points(n: int, d: int) -> torch.Tensor:
@@ -428,7 +428,7 @@ def test_parts_of_a_table_have_its_bits():
     for name in ("paper", "signed", "kronecker", "orthogonal"):
         for sigma in (0.3, tuple(0.1 * (i + 1) for i in range(9))):
             basis = primal.Basis(name, 4, 9, sigma)
-            part = F.frequency_table(basis).part(2, 8).part(1, 5).rows
+            part = frequency_table(basis).part(2, 8).part(1, 5).rows
             np.testing.assert_array_equal(part.mantissas, basis.table.mantissas[3:7])
             np.testing.assert_array_equal(part.exponents, basis.table.exponents[3:7])
 

@@ -15,7 +15,6 @@ from primal.torch import (
     PrimeFeatures,
     PrimePositions,
     StaticPrime,
-    functional,
     rotate,
     use_exact_rotary,
 )
@@ -87,13 +86,6 @@ def test_unknown_options_are_named_with_those_of_the_class(make, said):
     with pytest.raises(TypeError, match=rf"^{said}") as caught:
         make(length_scale=2.0, dtypes=None)
     assert "no option 'length_scale', 'dtypes'" in str(caught.value)
-
-
-@pytest.mark.parametrize("amplitude", [float("nan"), float("inf"), -float("inf"), 1e39])
-def test_amplitudes_are_float32(amplitude):
-    table = functional.frequency_table(primal.Basis("table", 3, 4))
-    with pytest.raises(ParameterError, match="amplitude"):
-        functional.dynamic_prime(X, table, amplitude=amplitude)
 
 
 def test_no_positions_beyond_64_bits():

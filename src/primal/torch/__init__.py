@@ -4,7 +4,6 @@ from primal._extras import require as _require
 
 _require("torch", "primal.torch")
 
-from primal.torch import functional
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._embedding import Embedding
 from primal.torch._features import PrimeFeatures
@@ -19,7 +18,6 @@ __all__ = [
     "PrimeFeatures",
     "PrimePositions",
     "StaticPrime",
-    "functional",
     "rotate",
     "use_exact_rotary",
 ]
