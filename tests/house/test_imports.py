@@ -20,7 +20,7 @@ HEAVY = {
     *("click", "pandas", "pyarrow", "jinja2", "opendp"),
 }
 GROUND = {
-    *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_memory", "_parallel"),
+    *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_parallel"),
     *("_pictures", "_specs"),
 }
 LEAVES = {"sklearn", "torch", "hdc", "edge", "privacy"}

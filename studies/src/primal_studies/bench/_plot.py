@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from primal._pictures import COLORS, SOFT, label_ends, picture
-from primal_studies.bench._measure import GIVEN_MEMORY, NEW_PAGES, OURS, Result
+from primal_studies.bench._measure import GIVEN_MEMORY, OURS, Result
 
 __all__ = ["plot"]
 
 _STYLES = {
     OURS: ("o", COLORS["prime"]),
     GIVEN_MEMORY: ("s", "#56B4E9"),
-    NEW_PAGES: ("o", "#B0C4D4"),
     "RBFSampler": ("^", COLORS["gaussian"]),
     "Nystroem": ("v", COLORS["random"]),
     "paper's recipe": ("D", COLORS["sobol"]),
