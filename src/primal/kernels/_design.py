@@ -26,8 +26,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from primal._forks import matrix_product
-from primal._parallel import single_threaded_blas
+from primal._parallel import matrix_product, single_threaded_blas
 from primal.bases import fold_sum, lattice_points
 from primal.kernels._closed_form import (
     Mixture,
