@@ -10,11 +10,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-import primal
 from primal._forks import ForkSafe
 from primal._lazy import cached_property
-from primal._parallel import _limiter, single_threaded_blas
-from primal._selftest import sample_points
+from primal._parallel import _limiter, over_rows, single_threaded_blas
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -58,12 +56,16 @@ def test_a_lock_that_another_thread_holds_is_free_in_the_child():
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_child_encodes_after_its_parent_used_threads(monkeypatch):
+def test_a_child_has_threads_of_its_own(monkeypatch):
     monkeypatch.setenv("PRIMAL_THREADS", "2")
-    m = primal.DynamicPrime(16, 512, 0.1, basis="auto")
-    x = sample_points(5000, 16)
-    expected = m.encode(x).tobytes()
-    assert status_of_child(lambda: os._exit(0 if m.encode(x).tobytes() == expected else 2)) == 0
+    counts = []
+
+    def child() -> None:
+        over_rows(100, 1, lambda first, last: counts.append(last - first))
+        os._exit(0 if sum(counts) == 200 else 2)
+
+    over_rows(100, 1, lambda first, last: counts.append(last - first))
+    assert status_of_child(child) == 0
 
 
 def blas_threads() -> list[int]:
