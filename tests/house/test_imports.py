@@ -21,7 +21,7 @@ HEAVY = {
 }
 GROUND = {
     *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_parallel"),
-    *("_pictures", "_specs"),
+    "_specs",
 }
 LEAVES = {"sklearn", "torch", "hdc", "edge", "privacy"}
 
