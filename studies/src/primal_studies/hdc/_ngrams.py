@@ -16,7 +16,7 @@ __all__ = ["ngram_vectors"]
 _BLOCK_ROWS = 4096
 
 
-def ngram_vectors(texts: Sequence[str], D: int, n: int = 3) -> np.ndarray:
+def ngram_vectors(texts: Sequence[str] | np.ndarray, D: int, n: int = 3) -> np.ndarray:
     """Return vectors of length 1, float32 of shape (n_texts, D): real, then imaginary parts.
 
     Each place of an n-gram has its own block of primes, in which every letter has a code. The
