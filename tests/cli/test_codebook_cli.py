@@ -1,10 +1,8 @@
 """``primal codebook``: certificates as tables and JSON, files, pictures, errors."""
 
 import json
-import sys
 
 import numpy as np
-import pytest
 from click.testing import CliRunner
 
 import primal
@@ -94,29 +92,3 @@ def test_compare_as_json_is_sorted():
     found = [row["coherence"] for row in report["kinds"] if row["coherence"] is not None]
     assert found == sorted(found)
     assert report["bounds"]["Welch bound"] <= found[0]
-
-
-def test_pictures(tmp_path):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    one, two = tmp_path / "a" / "one.png", tmp_path / "two.png"
-    assert run(200, 16, "--kind", "static", "--plot", one).exit_code == 0
-    result = run("compare", 60, 16, "--steps", 50, "--plot", two)
-    assert result.exit_code == 0, result.output
-    for path in (one, two):
-        assert path.read_bytes().startswith(b"\x89PNG\r\n\x1a\n")
-
-
-@pytest.mark.parametrize("way", ["make", "compare"])
-def test_a_name_of_no_picture_is_rejected_before_the_search(way, monkeypatch):
-    pytest.importorskip("matplotlib", reason="pictures need matplotlib")
-    monkeypatch.setattr("primal.cli._codebook.make_codebook", None)
-    done = run(way, 6, 4, "--plot", "codes.foo")
-    assert isinstance(done.exception, primal.PrimalError)
-    assert "'codes.foo' is no picture" in str(done.exception)
-
-
-def test_pictures_without_matplotlib_say_what_to_install(tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    result = run(20, 16, "--plot", tmp_path / "one.png")
-    assert isinstance(result.exception, primal.PrimalError)
-    assert "pip install matplotlib" in str(result.exception)

@@ -1,48 +1,20 @@
 """Forks while other threads work, and interrupts: nothing stays locked or limited."""
 
 import dis
-import importlib.util
-import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
-from pathlib import Path
 
 import pytest
 
-from primal._forks import fork_safe_lock, matrix_product
+from primal._forks import ForkSafe
 from primal._lazy import cached_property
-from primal._parallel import _limit_lock, single_threaded_blas
-
-_STRESS = Path(__file__).parents[2] / "tools" / "fork_stress.py"
-_HAS_NUMBA = importlib.util.find_spec("numba") is not None
+from primal._parallel import _limiter, over_rows, single_threaded_blas
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
-
-
-def stress(*arguments: str) -> dict[str, int]:
-    """Run the tool in a process of its own: this one has pytest's threads and warnings."""
-    command = [sys.executable, "-W", "ignore", str(_STRESS), *arguments, "--patience", "30"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    return json.loads(done.stdout)
-
-
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
-def test_children_of_a_process_that_encodes_have_the_right_bits(engine):
-    if engine == "numba" and not _HAS_NUMBA:
-        pytest.skip("numba is not installed")
-    counts = stress(engine, "--children", "12")
-    assert counts == {"right": 12, "wrong": 0, "hung": 0}
-
-
-@pytest.mark.skipif(not _HAS_NUMBA, reason="numba is not installed")
-def test_children_of_a_process_that_is_loading_numba():
-    counts = stress("numba", "--children", "4", "--first-use")
-    assert counts == {"right": 4, "wrong": 0, "hung": 0}
 
 
 def status_of_child(run, *, patience=20.0) -> int:
@@ -66,42 +38,34 @@ def status_of_child(run, *, patience=20.0) -> int:
 # Python 3.12 warns of any fork beside threads; that it works is what these tests show.
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
 def test_a_lock_that_another_thread_holds_is_free_in_the_child():
-    lock, held = fork_safe_lock(), threading.Event()
+    safe, held = ForkSafe(), threading.Event()
 
     def hold() -> None:
-        with lock:
+        with safe.lock:
             held.set()
             time.sleep(0.2)
 
     thread = threading.Thread(target=hold)
     thread.start()
     held.wait()
-    status = status_of_child(lambda: os._exit(0 if lock.acquire(timeout=5) else 2))
+    status = status_of_child(lambda: os._exit(0 if safe.lock.acquire(timeout=5) else 2))
     thread.join()
     assert status == 0
-    assert lock.acquire(blocking=False)  # in the parent too
-    lock.release()
+    assert safe.lock.acquire(blocking=False)  # in the parent too
+    safe.lock.release()
 
 
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_fork_waits_for_matrix_products_of_other_threads():
-    events, inside = [], threading.Event()
+def test_a_child_has_threads_of_its_own(monkeypatch):
+    monkeypatch.setenv("PRIMAL_THREADS", "2")
+    counts = []
 
-    class Slow:
-        shape = (2, 2)
+    def child() -> None:
+        over_rows(100, 1, lambda first, last: counts.append(last - first))
+        os._exit(0 if sum(counts) == 200 else 2)
 
-        def __array_ufunc__(self, *_, **__):
-            inside.set()
-            time.sleep(0.2)
-            events.append("product")
-
-    thread = threading.Thread(target=matrix_product, args=(Slow(), Slow()))
-    thread.start()
-    assert inside.wait(timeout=60)
-    assert status_of_child(lambda: os._exit(0)) == 0
-    events.append("fork")
-    thread.join()
-    assert events == ["product", "fork"]
+    over_rows(100, 1, lambda first, last: counts.append(last - first))
+    assert status_of_child(child) == 0
 
 
 def blas_threads() -> list[int]:
@@ -141,8 +105,8 @@ def test_an_interrupt_anywhere_does_not_keep_the_limit_of_blas(two_blas_threads)
         n += 1
     assert n > 5
     with ThreadPoolExecutor(1) as pool:  # nor does it keep the lock, which is free for its owner
-        assert pool.submit(_limit_lock.acquire, timeout=5).result()
-        pool.submit(_limit_lock.release).result()
+        assert pool.submit(_limiter.lock.acquire, timeout=5).result()
+        pool.submit(_limiter.lock.release).result()
     with single_threaded_blas():
         assert blas_threads() == [1]
     assert blas_threads() == [2]

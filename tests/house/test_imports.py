@@ -20,8 +20,8 @@ HEAVY = {
     *("click", "pandas", "pyarrow", "jinja2", "opendp"),
 }
 GROUND = {
-    *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_memory", "_parallel"),
-    *("_pictures", "_specs"),
+    *("errors", "_checks", "_extras", "_files", "_forks", "_hash", "_lazy", "_parallel"),
+    "_specs",
 }
 LEAVES = {"sklearn", "torch", "hdc", "edge", "privacy"}
 

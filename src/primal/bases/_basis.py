@@ -9,7 +9,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from primal._checks import one_of, positive_scale, require_memory, scales, whole_number
-from primal._forks import blas_lock
 from primal._lazy import cached_property
 from primal._specs import Specified, spec_digest, spec_fields
 from primal.bases._hadamard import HADAMARD_KERNELS, HadamardTable
@@ -205,5 +204,4 @@ class Basis(Specified):
 
 
 def _condition_number(matrix: np.ndarray) -> float:
-    with blas_lock():
-        return float(np.linalg.cond(matrix))
+    return float(np.linalg.cond(matrix))

@@ -28,7 +28,7 @@ _TORCH = {  # device and backend
     "torch, CUDA, eager": ("cuda", "eager"),
     "torch, CUDA, Triton": ("cuda", "triton"),
 }
-_OPTIONAL = ("numba", "scikit-learn", "torch", "triton", "matplotlib")
+_OPTIONAL = ("numba", "scikit-learn", "torch", "triton")
 
 
 @click.command()

@@ -7,8 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from primal._forks import matrix_product
-from primal._parallel import over_rows, single_threaded_blas
+from primal._parallel import matrix_product, over_rows, single_threaded_blas
 from primal.bases import FrequencyTable, HadamardTable
 from primal.engines import _numba_hadamard as hadamard
 from primal.engines import _numba_kernels as kernels

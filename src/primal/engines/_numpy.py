@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._forks import matrix_product
+from primal._parallel import matrix_product
 from primal.bases import FrequencyTable, HadamardTable, Table
 from primal.engines._hadamard import hadamard_turns, hadamard_words
 from primal.turns import (

@@ -14,7 +14,6 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import one_of, raised_as, real_number, whole_number
-from primal._memory import new_array
 from primal._specs import from_spec
 from primal.engines import row_blocks
 from primal.errors import (
@@ -342,7 +341,7 @@ def _range(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
     """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
-    out = new_array((X.shape[0], m.D), np.dtype(dtype))
+    out = np.empty((X.shape[0], m.D), dtype)
     if not sparse.issparse(X):
         return m.encode(X, dtype=dtype, out=out)
     for rows in row_blocks(len(out), m.D, BLOCK_FEATURES):

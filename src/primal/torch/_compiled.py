@@ -16,8 +16,7 @@ import torch
 from torch import Tensor
 
 from primal import engines
-from primal._forks import matrix_product
-from primal._parallel import n_threads, over_rows, single_threaded_blas
+from primal._parallel import matrix_product, n_threads, over_rows, single_threaded_blas
 from primal.engines import engine, row_blocks, wave_columns, write_features
 from primal.torch._eager import LARGEST_FAST_TURNS, Request, quarter_shift
 from primal.torch._tables import SharedTable

@@ -9,7 +9,7 @@ import math
 import numpy as np
 
 from primal._checks import require_memory, whole_number
-from primal._forks import fork_safe_lock
+from primal._forks import ForkSafe
 from primal.errors import ParameterError
 
 # The table holds primes as uint32: PrimePi(2**32) = 203,280,221.
@@ -63,13 +63,13 @@ class _PrimeTable:
     """Primes found so far; the array is replaced whole, so readers need no lock."""
 
     def __init__(self) -> None:
-        self._lock = fork_safe_lock()
+        self._growing = ForkSafe()
         self._primes = _read_only(np.array([2], dtype=np.uint32))
         self._limit = 3  # every prime below this number is in the table
 
     def first(self, n: int) -> np.ndarray:
         if len(self._primes) < n:
-            with self._lock:
+            with self._growing.lock:
                 if len(self._primes) < n:
                     self._grow(n)
         return self._primes

@@ -8,12 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from primal import PrimalError
-from primal._pictures import COLORS, PALETTE, label_ends, picture
+from primal_studies._pictures import COLORS, PALETTE, label_ends, picture
 
 ROOT = Path(__file__).parents[2]
 # Figures on positions, and what the page draws inside its own style.
-ELSEWHERE = ("src/primal/_pictures.py", "training/_figures.py", "paper/_figures.py")
+ELSEWHERE = ("primal_studies/_pictures.py", "training/_figures.py", "paper/_figures.py")
 
 
 def scripts() -> list[Path]:
@@ -61,6 +60,4 @@ def test_a_picture_that_fails_is_not_written(tmp_path):
     pytest.importorskip("matplotlib")
     with pytest.raises(ZeroDivisionError), picture(tmp_path / "a.png", (2, 2)):
         _ = 1 / 0
-    with pytest.raises(PrimalError, match="end it in one of"), picture(tmp_path / "a.xyz", (2, 2)):
-        pass
     assert not list(tmp_path.iterdir())

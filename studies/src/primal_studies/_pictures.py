@@ -12,9 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from primal._extras import require
 from primal._files import written_whole
-from primal.errors import ParameterError
 
 __all__ = ["COLORS", "GRID", "INK", "PALETTE", "RC", "SOFT", "label_ends", "picture"]
 
@@ -61,34 +59,12 @@ RC = {
 }
 
 
-def picture_format(path: Path, what: str) -> str:
-    """Return the format that the name of a picture ends in; raises what :func:`picture` does."""
-    require("matplotlib", what)
-    from matplotlib.figure import Figure
-
-    kind, known = path.suffix[1:].lower() or "png", Figure().canvas.get_supported_filetypes()
-    if kind not in known:
-        raise ParameterError(
-            f"{path.name!r} is no picture that Matplotlib writes: end it in one of "
-            f"{', '.join(sorted(known))}."
-        )
-    return kind
-
-
 @contextmanager
-def picture(path: Path, size_inches: tuple[float, float], *, what: str = "this") -> Iterator[Any]:
-    """Give an empty figure in this style, and write it in the format that its name ends in.
+def picture(path: Path, size_inches: tuple[float, float]) -> Iterator[Any]:
+    """Give an empty figure in this style, and write it in the format of the suffix of its path.
 
-    Its folder is made; an older picture stays as it was if anything fails.
-
-    Raises
-    ------
-    MissingPackageError
-        If Matplotlib is not installed; `what` needs it.
-    ParameterError
-        If Matplotlib writes no such format.
+    Its folder is made; an older figure stays as it was if anything fails.
     """
-    kind = picture_format(path, what)
     import matplotlib
     from matplotlib.figure import Figure
 
@@ -97,7 +73,7 @@ def picture(path: Path, size_inches: tuple[float, float], *, what: str = "this")
         yield figure
         path.parent.mkdir(parents=True, exist_ok=True)
         with written_whole(path) as stream:
-            figure.savefig(stream, format=kind)
+            figure.savefig(stream, format=path.suffix[1:])
 
 
 def label_ends(axis: Any, *, gap: float = 0.075) -> None:
