@@ -12,6 +12,7 @@ from primal import native
 from primal.engines._hadamard import word_turns as word_turns
 from primal.engines._native import NativeEngine as NativeEngine
 from primal.engines._native import native_engine as native_engine
+from primal.engines._numpy import LARGEST_UNSURE as LARGEST_UNSURE
 from primal.engines._numpy import Finish, NumpyEngine
 from primal.engines._numpy import row_blocks as row_blocks
 from primal.engines._numpy import wave_columns as wave_columns

@@ -21,9 +21,10 @@ SOURCES = Path(__file__).parent
 SUFFIXES = {"windows": "dll", "macos": "dylib"}
 # No multiplication may be fused with an addition; errno and floating-point traps are not used.
 FLAGS = (
-    "-std=c99 -O3 -ffp-contract=off -fvisibility=hidden -fno-math-errno -fno-trapping-math "
-    "-Wall -Wextra -Wno-psabi -Wno-unknown-pragmas"
-).split()
+    *("-std=c99", "-O3", "-ffp-contract=off", "-fvisibility=hidden"),
+    *("-fno-math-errno", "-fno-trapping-math"),
+    *("-Wall", "-Wextra", "-Wno-psabi", "-Wno-unknown-pragmas"),
+)
 _X86 = {
     "base": ("-march=x86-64", "-mcpu=x86_64"),
     "v3": ("-march=x86-64-v3", "-mcpu=x86_64_v3"),
@@ -70,7 +71,9 @@ def build(folder: Path = SOURCES, *, target: str = "", flags: tuple[str, ...] = 
                 if source.name != "level.c":
                     out = ["-o", f"{temporary}/{source.stem}-{level}.o"]
                     jobs.append([*command, *options, f"-DLEVEL={level}", "-c", str(source), *out])
-        with ThreadPoolExecutor(len(os.sched_getaffinity(0)) if sys.platform == "linux" else 2) as p:
+        with ThreadPoolExecutor(
+            len(os.sched_getaffinity(0)) if sys.platform == "linux" else 2
+        ) as p:
             list(p.map(_run, jobs))
         linked = Path(temporary) / path.name
         _run([*command, "-shared", "-s", *(job[-1] for job in jobs), "-o", str(linked)])
