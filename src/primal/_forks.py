@@ -4,12 +4,9 @@ A fork copies the whole memory and only the thread that called it. A lock that a
 would stay taken in the child forever.
 """
 
-import importlib
 import os
 import threading
 from collections.abc import Callable
-from functools import cache
-from types import ModuleType
 from weakref import WeakSet
 
 _all_locks: WeakSet["ForkSafe"] = WeakSet()
@@ -38,9 +35,3 @@ def _begin_child() -> None:
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_begin_child)
-
-
-@cache
-def load_compiled(name: str) -> ModuleType:
-    """Import a module of kernels that Numba compiles, which takes a second or so."""
-    return importlib.import_module(name)
