@@ -11,8 +11,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from primal import native
-from primal._forks import matrix_product
-from primal._parallel import over_rows
+from primal._parallel import matrix_product, over_rows
 from primal.bases import FrequencyTable, HadamardTable
 from primal.engines._numpy import Finish, NumpyEngine, Table, row_blocks
 from primal.native import address
