@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from primal._specs import from_spec
 from primal.bases import Basis
-from primal.decoding import Box, Gaussian, Integers, decode_exact
+from primal.decoding import Box, Gaussian, Integers
 from primal.errors import NumericalWarning, PrimalError
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime, choose_sigma
 from primal.turns import increments, primes
@@ -32,7 +32,6 @@ __all__ = [
     "StaticPrime",
     "choose_sigma",
     "codebook",
-    "decode_exact",
     "from_spec",
     "increments",
     "primes",

@@ -236,6 +236,9 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
         array = value
     else:
         reject_masked(name, value)
+        if isinstance(value, range):  # NumPy would write all of it
+            n = (value.stop - value.start) // value.step
+            require_memory(8 * n, f"{name} with {n} numbers")
         with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
             array = np.asarray(value)
     if array.dtype.kind not in "fiub":

@@ -14,7 +14,6 @@ from primal.decoding import (
     Gaussian,
     Integers,
     _kernels,
-    decode_exact,
     make_plan,
     noise_turns,
     plan_matrix,
@@ -75,9 +74,9 @@ def test_float32_codes_of_the_paper_come_back(d, D, sigma):
     assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.995
     assert plan.certificate.recoverable
     assert (result.status == "unique").all()
-    assert plan.certificate.rows == D // 2
+    assert plan.certificate.n_phases == D // 2
     if 8 * d == D:  # the others follow by prediction
-        assert plan.certificate.resolved_rows < plan.certificate.rows
+        assert plan.certificate.n_resolved < plan.certificate.n_phases
 
 
 @pytest.mark.parametrize("d", [2, 8, 16, 32])
@@ -158,8 +157,6 @@ def test_every_kind_of_code(noise, code):
     assert (result.status == "unique").all()
     assert (np.abs(result.x - x) < 8.0 * plan.certificate.x_std + 1e-14).all()
     assert share_resolved(m, result.x, x) == 1.0
-    again = decode_exact(z, m, prior=BOX)
-    assert (again.status == "unique").all()
 
 
 def test_bytes_are_read_as_the_nearest_phases():
@@ -308,7 +305,10 @@ def test_ambiguous_results_list_their_candidates():
     plan = m.decode_plan(prior=BOX)
     result = plan.decode(m.encode(x))
     assert plan.certificate.log2_spurious > -30.0
-    assert (result.status == "ambiguous").all()
+    ambiguous = result.status == "ambiguous"
+    assert 0.1 < ambiguous.mean() < 1.0
+    assert (np.abs(result.x - x)[result.status == "unique"] < 1e-5).all()
+    assert not (result.status == "failed").any()
     listed = ~np.isnan(result.candidates[..., 0])
     assert listed.sum(axis=1).max() > 1
     # The truth is on the list, and everything on it encodes to the same features.
@@ -370,7 +370,7 @@ def test_phases_of_a_loaded_memory_come_back(basis, noise):
     """Also where noise alone reaches half a turn in one phase of a few ten thousand."""
     m, x = quiet_map(2, 512, 5.0, basis=basis), uniform(300, 2)
     plan = m.decode_plan(prior=BOX, noise=noise)
-    assert plan.certificate.rows == 256
+    assert plan.certificate.n_phases == 256
     assert plan.certificate.log2_spurious < -150.0
     result = plan.decode(noisy_codes(m, x, noise))
     unique = result.status == "unique"
@@ -381,7 +381,7 @@ def test_phases_of_a_loaded_memory_come_back(basis, noise):
 def test_all_phases_take_part_where_noise_is_the_larger_part_of_them():
     m, x = quiet_map(8, 512, 5.0, basis="kronecker"), uniform(300, 8)
     plan = m.decode_plan(prior=BOX, noise=0.12)
-    assert plan.certificate.rows == 256  # of which 104 leave 2**7 wrong solutions
+    assert plan.certificate.n_phases == 256  # of which 104 leave 2**7 wrong solutions
     assert plan.certificate.log2_spurious < -35.0
     result = plan.decode(noisy_codes(m, x, 0.12))
     right = (np.abs(result.candidates[:, 0] - x) < 7.0 * plan.certificate.x_std).all(axis=1)
@@ -516,11 +516,6 @@ def test_layer_norm_returns_the_normalised_row():
             ["beam of 2147483648", "GB"],
         ),
         (
-            lambda m: decode_exact(m.encode([0.0, 0.0]), m, prior=BOX, beam=2**31),
-            primal.errors.MemoryLimitError,
-            ["beam of 2147483648", "GB"],
-        ),
-        (
             lambda m: m.decode_plan(prior=BOX, cache=np.array([True, False])),
             ParameterError,
             ["cache", "True or False", "array"],
@@ -535,17 +530,6 @@ def test_layer_norm_returns_the_normalised_row():
             ParameterError,
             ["noise", "array"],
         ),
-        (
-            lambda m: decode_exact(np.ones(16), primal.StaticPrime(16), prior=BOX),
-            ParameterError,
-            ["DynamicPrime", "StaticPrime.decode"],
-        ),
-        (
-            lambda m: decode_exact(np.ones(16), "map", prior=BOX),
-            ParameterError,
-            ["m must be", "str"],
-        ),
-        (lambda m: decode_exact(np.ones(16), m.basis, prior=BOX), ParameterError, ["Basis"]),
         (lambda m: m.decode_plan(prior=Box(1e12)), DataError, ["turns", "noise"]),
         (lambda m: m.decode_plan(prior=Box([1.0, 2.0, 3.0])), DataError, ["half_width", "3"]),
         (lambda m: Box(-1.0), DataError, ["half_width", "-1.0"]),
@@ -612,7 +596,7 @@ def test_without_the_c_core_the_answers_are_the_same(monkeypatch):
 def test_codes_of_scaled_inputs_are_not_decoded_as_if_they_were_not(gamma):
     m = primal.KernelPrime(2, 16, gamma=gamma, method="growable")
     with pytest.raises(NotInvertibleError, match="one gamma"):
-        decode_exact(m.encode([0.1, 0.2]), m, prior=BOX)
+        m.decode_plan(prior=BOX)
 
 
 def test_a_plan_can_be_made_from_a_basis_alone():

@@ -12,7 +12,7 @@ import pytest
 import primal
 from primal import _checks, codebooks, hdc
 from primal.codebooks import _toeplitz, codebook
-from primal.decoding import Box, decode_exact
+from primal.decoding import Box
 from primal.turns import spaced_increments
 
 HUGE = 2**31
@@ -44,7 +44,7 @@ REFUSED = {
     "grown codes, D": lambda: BOOK.grow(D=2**40),
     "slice": lambda: codebook(2**40, 64, kind="static")[:],
     "pairs to verify": lambda: BOOK.verify(2**60),
-    "beam": lambda: decode_exact(MAP.encode([0.3, -0.7]), MAP, prior=Box(1.0), beam=HUGE),
+    "beam": lambda: MAP.decode_plan(prior=Box(1.0), beam=HUGE),
     "spec of rotary positions": lambda: primal.from_spec(
         primal.StaticPrime(8, spacing="rotary").spec | {"D": 2**60}
     ),

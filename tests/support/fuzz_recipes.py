@@ -214,6 +214,7 @@ ROOMS: dict[str, Room] = {
             "DecodePlan()": "is made by decode_plan",
             "DecodingCertificate()": "is made by decode_plan and plan_matrix",
             "MatrixPlan()": "is made by plan_matrix",
+            "Status()": "is an enumeration",
         },
     ),
     "primal.codebooks": Room(

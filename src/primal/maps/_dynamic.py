@@ -228,9 +228,10 @@ class DynamicPrime(Specified):
     def decode_plan(
         self,
         *,
-        prior: Box | Gaussian | Integers,
+        prior: Box | Gaussian | Integers | tuple[Any, Any],
         noise: str | float = "float32",
         beam: int | None = None,
+        risk: float = 2.0**-30,
         cache: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> DecodePlan:
@@ -243,8 +244,8 @@ class DynamicPrime(Specified):
         Parameters
         ----------
         prior : Box, Gaussian or Integers
-            Where x lies, from :mod:`primal.decoding`. With `layer_norm` it is about the
-            normalised row.
+            Where x lies, from :mod:`primal.decoding`; a pair (low, high) of limits, each one number
+            or one per input, is a Box. With `layer_norm` it is about the normalised row.
         noise : str or float, default="float32"
             Type of the codes ("float64", "float32", "float16", "bfloat16", "uint32", "uint16",
             "uint8"), or the standard deviation of a phase in turns.
@@ -252,6 +253,9 @@ class DynamicPrime(Specified):
             Partial solutions kept while rounding a row that fewer do not make unique; more are
             slower and succeed more often. By default 1, or 64 where one would fail more than one
             row in a thousand.
+        risk : float, default=2**-30
+            Largest probability of another answer, under the stated noise and prior, at which an
+            answer is called unique. Of many unique answers at most this fraction is wrong.
         cache : bool, default=True
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
@@ -274,6 +278,7 @@ class DynamicPrime(Specified):
             prior=prior,
             noise=noise,
             beam=beam,
+            risk=risk,
             cache=cache,
             progress=progress,
         )

@@ -83,7 +83,7 @@ def pack(turns: np.ndarray, n_bits: int) -> np.ndarray:
     codes : ndarray of uint8, shape (..., ceil(k n_bits / 8))
         The nearest multiples of 2**-n_bits turn (ties go up; the last half unit of the turn wraps
         to 0), the highest bit of each first; unused bits of the last byte are 0. With 8 bits a byte
-        is a phase, and :func:`primal.decode_exact` reads the codes as they are.
+        is a phase, and a decode plan reads the codes as they are.
 
     Examples
     --------
