@@ -34,7 +34,7 @@ import numpy as np
 
 import primal
 from primal.decoding import Box, DecodePlan, Gaussian, Integers, noise_turns
-from primal.turns import pack
+from primal.exact import pack
 
 BOX = Box(1.0)
 WHOLE = "whole"  # one input, with the frequencies 1, 2, 3, ...

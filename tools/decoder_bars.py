@@ -17,7 +17,7 @@ import numpy as np
 
 import primal
 from primal.decoding import Box
-from primal.turns import pack
+from primal.exact import pack
 
 # d, D, sigma, basis, noise, least share of exact results (of right turns where there is noise)
 GRID = [

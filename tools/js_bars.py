@@ -18,7 +18,7 @@ import numpy as np
 
 from primal import DynamicPrime
 from primal.edge import JS_MODULE, to_js
-from primal.engines import Finish, engine
+from primal.exact import Finish, engine
 
 ROWS, D, ROUNDS = 20_000, 512, 5
 TERSER = Path(__file__).parents[1] / "node_modules" / ".bin" / "terser"

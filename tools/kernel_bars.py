@@ -25,7 +25,7 @@ from pathlib import Path
 import numpy as np
 
 import primal
-from primal.kernels import column_widths, kernel_matrix
+from primal.maps import column_widths, kernel_matrix
 
 LAWS = {
     "normal": lambda rng, d: rng.standard_normal((400, d)),

@@ -10,9 +10,8 @@ import time
 
 import numpy as np
 
-from primal.bases import FrequencyTable
-from primal.engines import engine, installed_engines
-from primal.engines._numpy import Finish
+from primal.exact import FrequencyTable, engine, installed_engines
+from primal.exact._reference import Finish
 
 
 def middles() -> None:

@@ -12,7 +12,7 @@ import onnxruntime
 
 from primal import DynamicPrime
 from primal.edge import to_onnx
-from primal.engines import Finish, engine
+from primal.exact import Finish, engine
 
 ROWS, D, ROUNDS = 20_000, 512, 3
 

@@ -11,11 +11,10 @@ import pkgutil as _pkgutil
 from typing import TYPE_CHECKING as _TYPE_CHECKING
 
 from primal._specs import from_spec
-from primal.bases import Basis
 from primal.decoding import Box, Gaussian, Integers
 from primal.errors import NumericalWarning, PrimalError
+from primal.exact import Basis, increments, primes
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime, choose_sigma
-from primal.turns import increments, primes
 
 if _TYPE_CHECKING:
     from primal.codebooks import codebook

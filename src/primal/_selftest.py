@@ -5,9 +5,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal.bases import BASES, Basis
-from primal.engines import Finish, engine
-from primal.turns import increments
+from primal.exact import BASES, Basis, Finish, engine, increments
 
 _FIPS = "increments of the first 16 primes (FIPS 180-4)"
 _STATIC = "StaticPrime(64) at positions from 10**12"

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 import primal
 from primal import DynamicPrime
 from primal._selftest import sample_points
-from primal.bases import BASES
 from primal.errors import NotInvertibleError, PhaseWrapWarning
+from primal.exact import BASES
 from primal_studies.paper import circles, spiral
 
 SHAPES = {"spiral": spiral, "circles": circles}

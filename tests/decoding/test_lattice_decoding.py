@@ -8,7 +8,6 @@ from c_core import require_core
 
 import primal
 from primal import DynamicPrime
-from primal.bases import BASES
 from primal.decoding import (
     Box,
     Gaussian,
@@ -22,7 +21,7 @@ from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._phases import code_phases
 from primal.decoding._solve import make_stages, refine
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.turns import pack, unpack
+from primal.exact import BASES, pack, unpack
 
 BOX = Box(1.0)
 

@@ -13,7 +13,7 @@ import primal
 from primal import _checks, codebooks, hdc
 from primal.codebooks import _toeplitz, codebook
 from primal.decoding import Box
-from primal.turns import spaced_increments
+from primal.exact import spaced_increments
 
 HUGE = 2**31
 MAP = primal.DynamicPrime(2, 16, 100.0)

@@ -7,17 +7,11 @@ import numpy as np
 import pytest
 
 import primal
-from primal.engines import installed_engines
 from primal.errors import NotInvertibleError, ParameterError
-from primal.kernels import KERNELS, kernel_matrix
-from primal.kernels._closed_form import best_weights, chi_mixture, gaussian, gram, relative_error
-from primal.kernels._design import (
-    _DISTANCES,
-    _judged,
-    _plain_lattice,
-    _weighted,
-    lattice_nodes,
-)
+from primal.exact import installed_engines
+from primal.maps import KERNELS, kernel_matrix
+from primal.maps._closed_form import best_weights, chi_mixture, gaussian, gram, relative_error
+from primal.maps._design import _DISTANCES, _judged, _plain_lattice, _weighted, lattice_nodes
 
 LAWS = {
     "normal": lambda rng, n, d: rng.standard_normal((n, d)),

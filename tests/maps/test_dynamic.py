@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import primal
 from primal import DynamicPrime
 from primal._selftest import sample_points
-from primal.bases import BASES
 from primal.errors import ConditioningWarning
+from primal.exact import BASES
 
 # The least that can be changed: each entry differs from the first in one field.
 VARIANTS = [
@@ -206,7 +206,7 @@ def test_properties_and_repr():
 @pytest.mark.parametrize("basis", BASES)
 def test_turns_are_the_phases_behind_the_features(basis):
     m, x = DynamicPrime(3, 8, basis=basis), sample_points(50, 3)
-    cos, sin = primal.turns.waves(m.turns(x))
+    cos, sin = primal.exact.waves(m.turns(x))
     np.testing.assert_array_equal(m.encode(x), np.concatenate([cos, sin], axis=1))
 
 

@@ -6,7 +6,7 @@ import pytest
 import primal
 from primal import _checks
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
-from primal.kernels import on
+from primal.maps import on
 
 X = np.random.default_rng(1).normal(size=(20, 3))
 

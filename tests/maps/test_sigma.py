@@ -7,7 +7,7 @@ import pytest
 
 import primal
 from primal import DynamicPrime, PrimalError, choose_sigma
-from primal.bases import Basis
+from primal.exact import Basis
 
 BASES = ("paper", "signed", "kronecker", "table", "hadamard")
 

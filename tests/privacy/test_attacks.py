@@ -6,6 +6,7 @@ import pytest
 from primal import Box, DynamicPrime, PrimalError
 from primal.decoding import Gaussian, plan_matrix
 from primal.errors import DataError
+from primal.exact import waves
 from primal.privacy import Key, KeyedPrime, audit, inversion
 from primal.privacy._attacks import (
     attribute_inference,
@@ -15,7 +16,6 @@ from primal.privacy._attacks import (
 )
 from primal.privacy._estimates import auc, mean_range, median, share
 from primal.privacy._lattice_attacks import data_prior, known_pairs, pairs_needed
-from primal.turns import waves
 
 KEY = Key(bytes(range(32)), application="tests")
 

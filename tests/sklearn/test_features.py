@@ -16,7 +16,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from primal.kernels import KERNELS, kernel_matrix, median_gamma, scale_gamma, spread_rows
+from primal.maps import KERNELS, kernel_matrix, median_gamma, scale_gamma, spread_rows
 from primal.sklearn import PrimeFeatures, PrimeRidgeRegressor
 
 RNG = np.random.default_rng(0)

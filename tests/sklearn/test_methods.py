@@ -13,7 +13,7 @@ from sklearn.linear_model import BayesianRidge
 
 import primal
 from primal.errors import ParameterError
-from primal.kernels import column_widths, on, scale_gamma
+from primal.maps import column_widths, on, scale_gamma
 from primal.sklearn import PrimeFeatures, PrimeRidgeRegressor
 
 X = np.random.default_rng(0).standard_normal((200, 2)) * [1.0, 0.2] + [3.0, -1.0]

@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from primal._files import read_object, write_object
 from primal._specs import make_spec
 from primal.errors import DataError, ParameterError
-from primal.kernels import on
+from primal.maps import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,

@@ -12,9 +12,9 @@ from edge_targets import Target, stream_program
 
 import primal
 from primal._selftest import GOLDEN, sample_points
-from primal.bases import BASES
 from primal.edge import SensorMap, SensorModel, export_c
 from primal.edge._header import golden_digests
+from primal.exact import BASES
 
 Source = primal.StaticPrime | SensorMap | SensorModel
 

@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 
 import primal
 from primal._selftest import sample_points
-from primal.bases import BASES, Basis, FrequencyTable
-from primal.engines import engine
-from primal.engines._numpy import Finish
-from primal.turns import static_turns, waves
+from primal.exact import BASES, Basis, FrequencyTable, engine, static_turns, waves
+from primal.exact._reference import Finish
 
 LAYOUTS = ("block", "interleaved")
 # n rows, d inputs, k frequencies; several blocks of rows, odd sizes, nothing at all.

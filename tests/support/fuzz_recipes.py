@@ -18,7 +18,7 @@ import numpy as np
 import torch
 
 import primal
-from primal import edge, hdc, kernels, privacy, turns
+from primal import edge, exact, hdc, maps, privacy
 from primal import torch as layers
 from primal.decoding import MatrixPlan, plan_matrix
 
@@ -129,8 +129,23 @@ _SKLEARN = {"X": _X, "y": _Y, "gamma": 0.5, "kernel": "rbf", "value": "x", "n_co
 
 ROOMS: dict[str, Room] = {
     "primal": Room({"spec": _KERNEL.spec}),
-    "primal.bases": Room(
-        {"name": "auto", "d": 3, "n_frequencies": 8, "n_multiplications": 1e6},
+    "primal.exact": Room(
+        {
+            "name": "auto",
+            "d": 3,
+            "n_frequencies": 8,
+            "n_multiplications": 1e6,
+            "n": 4,
+            "turns": _TURNS,
+            "increments": _INCREMENTS,
+            "positions": np.arange(3, dtype=np.uint64),
+            "codes": exact.pack(_TURNS, 8),
+            "n_bits": 8,
+            "k": 8,
+            "frequencies": [0.4, 0.1],
+            "factor": 2.0,
+            "trained_length": 64,
+        },
         calls={"Basis.grow": {"n_frequencies": 16}},
         instances={"Basis": lambda: _MAP.basis},
     ),
@@ -145,6 +160,11 @@ ROOMS: dict[str, Room] = {
             "n": 20,
             "prior": _BOX,
             "other": _MAP,
+            "kernel": "rbf",
+            "X": _X,
+            "gamma": 0.5,
+            "columns": [0, 1],
+            "terms": maps.on(0).terms,
         },
         calls={
             "KernelPrime.__eq__": {"other": _KERNEL},
@@ -157,35 +177,9 @@ ROOMS: dict[str, Room] = {
             "DynamicPrime": lambda: primal.DynamicPrime(3, 16, 0.1),
             "KernelPrime": lambda: _KERNEL,
             "StaticPrime": lambda: primal.StaticPrime(16),
+            "KernelSum": lambda: maps.on(0) + maps.on(1, "laplacian"),
         },
     ),
-    "primal.turns": Room(
-        {
-            "n": 4,
-            "turns": _TURNS,
-            "increments": _INCREMENTS,
-            "positions": np.arange(3, dtype=np.uint64),
-            "codes": turns.pack(_TURNS, 8),
-            "n_bits": 8,
-            "k": 8,
-            "frequencies": [0.4, 0.1],
-            "factor": 2.0,
-            "trained_length": 64,
-        },
-    ),
-    "primal.kernels": Room(
-        {
-            "kernel": "rbf",
-            "X": _X,
-            "gamma": 0.5,
-            "columns": [0, 1],
-            "t": _X,
-            "terms": kernels.on(0).terms,
-            "other": kernels.on(2),
-        },
-        instances={"KernelSum": lambda: kernels.on(0) + kernels.on(1, "laplacian")},
-    ),
-    "primal.engines": Room(),
     "primal.decoding": Room(
         {
             "z": _Z,

@@ -15,8 +15,8 @@ import torch
 import primal
 import primal.torch as pt
 from primal._selftest import GOLDEN, sample_points
-from primal.bases import BASES
-from primal.kernels import KERNELS
+from primal.exact import BASES
+from primal.maps import KERNELS
 
 LAYOUTS = ("block", "interleaved")
 NARROW = (torch.bfloat16, torch.float16)

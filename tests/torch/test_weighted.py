@@ -8,7 +8,7 @@ import pytest
 
 import primal
 from primal.errors import ParameterError
-from primal.kernels import on
+from primal.maps import on
 
 torch = pytest.importorskip("torch")
 from primal.torch import PrimeFeatures  # noqa: E402

@@ -26,8 +26,8 @@ from primal.codebooks import bounds
 from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification
 from primal.codebooks._metrics import gram_statistics
 from primal.codebooks._numbers import scrambled
-from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError, SpecError
+from primal.exact import row_blocks
 
 _DTYPES = {"real": ("float32", "float64"), "complex": ("complex64", "complex128")}
 # Phases in 64 bits and what becomes of them, while a code is made.

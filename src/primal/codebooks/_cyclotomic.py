@@ -20,7 +20,7 @@ from primal.codebooks._numbers import divisors, is_prime, primitive_root, scramb
 from primal.codebooks._rational import rational_turns
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
-from primal.turns import waves
+from primal.exact import waves
 
 _LARGEST_COSETS = 900
 _LARGEST_OPTIONS = 128

@@ -18,7 +18,7 @@ from primal.codebooks._codebook import Codebook
 from primal.codebooks._numbers import prime_at_least, prime_at_most, scrambled
 from primal.codebooks._phase_codes import ToeplitzCodes, write_phases
 from primal.errors import ParameterError
-from primal.turns import round_turns, waves
+from primal.exact import round_turns, waves
 
 
 def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:

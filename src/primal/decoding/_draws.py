@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from primal.bases import unit_fractions
-from primal.turns import floor_roots, prime_slice
+from primal.exact import floor_roots, prime_slice, unit_fractions
 
 # Numbers are fractions of M sqrt(p), with one prime p for each; frequencies use another M.
 _MULTIPLIER = 1_048_589.0

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.decoding import _compiled
-from primal.engines import compiled_core
+from primal.exact import compiled_core
 
 
 def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:

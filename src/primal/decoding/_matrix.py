@@ -28,7 +28,6 @@ from primal._checks import (
     whole_number,
 )
 from primal._parallel import over_rows
-from primal.bases import FrequencyTable
 from primal.decoding._certificate import DEFAULT_RISK, DecodingCertificate, describe_misfit
 from primal.decoding._linalg import products
 from primal.decoding._matrix_law import MatrixLaw, joined_prior, noise_covariance
@@ -40,6 +39,7 @@ from primal.decoding._result import DecodeResult, empty_result
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning
+from primal.exact import FrequencyTable
 
 _BLOCK_ROWS = 1 << 12
 # At least so many have their candidates in memory while a plan is made.

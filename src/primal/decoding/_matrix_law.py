@@ -11,7 +11,6 @@ import math
 import numpy as np
 
 from primal._checks import real_array
-from primal.bases import normal_quantile
 from primal.decoding._draws import fractions
 from primal.decoding._lattice import Lattice
 from primal.decoding._linalg import pivoted_cholesky, products
@@ -26,6 +25,7 @@ from primal.decoding._priors import (
     short_float,
 )
 from primal.errors import DataError, ParameterError
+from primal.exact import normal_quantile
 
 # Deviations that a scaled row with a known whole part keeps from half a turn.
 _KNOWN_DEVIATIONS = 256.0

@@ -13,12 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._lazy import cached_property
-from primal.bases import Table
 from primal.decoding._lattice import Lattice, log_success, triangular_factor
 from primal.decoding._linalg import orthonormal_rows, products
 from primal.decoding._priors import PriorModel
 from primal.errors import DataError
-from primal.turns import FREQUENCY_BITS
+from primal.exact import FREQUENCY_BITS, Table
 
 # Ratio of neighboring deviations after a reduction with deep insertions, as measured; LLL
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.

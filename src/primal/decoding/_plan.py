@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from primal._checks import callback, flag, real_number, require_memory, whole_number
-from primal.bases import Table
 from primal.decoding._cache import cache_key
 from primal.decoding._certificate import DEFAULT_RISK, DecodingCertificate, describe_misfit
 from primal.decoding._model import PhaseModel, least_noise_turns, prior_noise_turns, promises
@@ -19,6 +18,7 @@ from primal.decoding._result import DecodeResult
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
 from primal.errors import DataError, MisfitWarning, ParameterError
+from primal.exact import Table
 
 
 class DecodePlan:
@@ -79,7 +79,7 @@ class DecodePlan:
         ----------
         z : array_like of shape (..., D), or ndarray of uint8, uint16, uint32 of shape (..., D/2)
             Waves as ``encode`` makes them, of any float type and scale, or phases: ``m.turns(x)``
-            or ``primal.turns.pack(m.turns(x), 8)``. A row with NaN fails.
+            or ``primal.exact.pack(m.turns(x), 8)``. A row with NaN fails.
         check : bool, default=True
             Warn (MisfitWarning) when the batch as a whole is not what the stated noise and prior
             lead to. It changes no result.

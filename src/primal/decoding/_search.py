@@ -7,7 +7,6 @@ import numpy as np
 
 from primal._lazy import cached_property
 from primal._parallel import over_rows
-from primal.bases import normal_quantile
 from primal.decoding._bounds import chi_squared_limit, log2_shifted_within
 from primal.decoding._certificate import (
     DecodingCertificate,
@@ -21,7 +20,7 @@ from primal.decoding._phases import wrapped
 from primal.decoding._result import DecodeResult, empty_result, log2_alternatives, statuses
 from primal.decoding._rivals import Rivals, Shifts
 from primal.decoding._solve import Solutions, Solver
-from primal.engines import row_blocks
+from primal.exact import normal_quantile, row_blocks
 
 # Candidates looked for when the answer cannot be unique anyway.
 _AMBIGUOUS_BEAM = 16

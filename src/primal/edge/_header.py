@@ -12,14 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from primal import native
-from primal.bases import HadamardTable
 from primal.edge._q15 import COSINE, SINE
 from primal.edge._readout import SensorModel
 from primal.edge._schemes import ExactScheme, HadamardScheme, TableScheme
 from primal.edge._sensors import PositionSensor, SensorMap
 from primal.errors import ParameterError
+from primal.exact import FREQUENCY_BITS, LARGEST_LOG2_TURNS, HadamardTable
 from primal.maps import StaticPrime
-from primal.turns import FREQUENCY_BITS, LARGEST_LOG2_TURNS
 
 _TEMPLATES = Path(__file__).parent / "c"
 # Sources of the compiled library that are parts of headers too.

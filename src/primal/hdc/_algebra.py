@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from primal._checks import raised_as, real_array, whole_number
-from primal.engines import engine
 from primal.errors import DataError
+from primal.exact import engine
 from primal.hdc._arrays import (
     is_finite,
     is_tensor,

@@ -13,8 +13,8 @@ import numpy as np
 
 from primal._checks import reject_lost_values
 from primal._parallel import over_rows
-from primal.engines import Finish, engine
 from primal.errors import DataError
+from primal.exact import Finish, engine
 
 # By type, since the name of one takes NumPy longer than a short sum does.
 _ARRAY_BITS = {np.dtype(np.uint32): 32, np.dtype(np.uint64): 64}

@@ -13,7 +13,6 @@ import numpy as np
 from primal._checks import even_dimension, flag, one_of, output_array, sized_array, wave_array
 from primal._lazy import cached_property
 from primal._specs import Specified, spec_digest, spec_fields
-from primal.bases import Basis, HadamardTable
 from primal.decoding import (
     Box,
     DecodePlan,
@@ -27,12 +26,20 @@ from primal.decoding import (
     phases_of,
     warn_of_erased,
 )
-from primal.engines import Finish, engine, wave_columns
 from primal.errors import (
     ConditioningWarning,
     DataError,
     ParameterError,
     PhaseWrapWarning,
+)
+from primal.exact import (
+    LARGEST_FAST_LOG2_TURNS,
+    LARGEST_LOG2_TURNS,
+    Basis,
+    Finish,
+    HadamardTable,
+    engine,
+    wave_columns,
 )
 from primal.maps._common import (
     LAYOUTS,
@@ -43,7 +50,6 @@ from primal.maps._common import (
     output_dtype,
     read_only,
 )
-from primal.turns import LARGEST_FAST_LOG2_TURNS, LARGEST_LOG2_TURNS
 
 # Above this many inputs the paper's basis is warned about, if noise would grow this much when
 # it is inverted: its rows are then nearly parallel (with one frequency or two they are not).

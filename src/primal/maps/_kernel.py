@@ -23,18 +23,9 @@ from primal._checks import (
 from primal._lazy import cached_property, frozen
 from primal._parallel import single_threaded_blas
 from primal._specs import Specified, spec_digest, spec_fields
-from primal.bases import prime_entries
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
-from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.kernels import (
-    KernelBasis,
-    KernelSum,
-    cannot_grow,
-    implied_widths,
-    kernel_matrix,
-    spread_rows,
-)
+from primal.exact import Finish, increments, prime_entries, prime_slice, round_turns, static_turns
 from primal.maps._choice import Choice
 from primal.maps._common import (
     LARGEST_AMPLITUDE,
@@ -46,11 +37,13 @@ from primal.maps._common import (
     read_only,
 )
 from primal.maps._dynamic import DynamicPrime
-from primal.turns import increments, prime_slice, round_turns, static_turns
+from primal.maps._gamma import spread_rows
+from primal.maps._kernel_basis import KernelBasis, cannot_grow
+from primal.maps._kernel_sums import KernelSum, implied_widths, kernel_matrix
 
 if TYPE_CHECKING:
-    from primal.bases import Basis
     from primal.decoding import DecodePlan, Regime
+    from primal.exact import Basis
 
 _FIELDS = (
     *("d", "D", "kernel", "gamma", "basis", "form", "center", "layout", "precision"),
@@ -82,7 +75,7 @@ class KernelPrime(Specified):
         ``"matern52"`` of length scale 1 / sqrt(2 gamma), ``"rational12"``, ``"rational1"`` and
         ``"rational2"`` (1 + gamma |t|**2 / a)**-a with a = 1/2, 1 and 2, ``"prime"`` the paper's
         frequencies. Or sums and products of kernels on columns, the periodic one among them:
-        :func:`primal.kernels.on`; their frequencies have weights, and cannot grow.
+        :func:`primal.maps.on`; their frequencies have weights, and cannot grow.
     gamma : float or array_like of shape (d,), default=1.0
         Scale of the kernel; an array has one value for each input.
     basis : str, default="auto"

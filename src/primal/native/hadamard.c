@@ -1,4 +1,4 @@
-/* Features of the basis `hadamard` in float32: the definition in primal.bases._hadamard.
+/* Features of the basis `hadamard` in float32: the definition in primal.exact._hadamard.
 
    With X_i = floor(|x_i| c 2**64 + 1/2) with the sign of x_i, and signs S, the frequencies of a
    block have the phases k_j (H S3 H S2 H S1 X)_j mod 2**64, in units of 2**-64 turn. As many rows

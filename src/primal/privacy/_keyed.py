@@ -21,12 +21,22 @@ import numpy as np
 
 from primal._checks import even_dimension, one_of, positive_scale, sized_array, whole_number
 from primal._specs import make_spec, spec_fields
-from primal.bases import Basis, FrequencyTable, Table, prime_entries, root_table
 from primal.decoding import Box, DecodeResult, Gaussian, Integers, plan_matrix
-from primal.engines import engine
 from primal.errors import DataError, ParameterError
+from primal.exact import (
+    LARGEST_LOG2_TURNS,
+    Basis,
+    FrequencyTable,
+    Table,
+    engine,
+    pack,
+    prime_entries,
+    primes,
+    root_table,
+    unpack,
+    waves,
+)
 from primal.privacy._keys import Key, shown
-from primal.turns import LARGEST_LOG2_TURNS, pack, primes, unpack, waves
 
 KEYED_BASES = ("hadamard", "signed", "table")
 _FIELDS = ("d", "D", "sigma", "basis", "bits")

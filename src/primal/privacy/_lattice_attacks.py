@@ -20,11 +20,11 @@ from primal.decoding import (
     plan_matrix,
 )
 from primal.errors import DataError, ParameterError
+from primal.exact import pack, unpack
 from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._attacks import relative_errors
 from primal.privacy._estimates import Estimate, Finding, median, share
 from primal.privacy._keyed import KeyedPrime
-from primal.turns import pack, unpack
 
 # A row is recovered when its relative error is below.
 _RECOVERED = 0.01

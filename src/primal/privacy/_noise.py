@@ -19,7 +19,7 @@ from primal._checks import positive_scale, real_number
 from primal._extras import require
 from primal._forks import ForkSafe
 from primal.errors import ParameterError
-from primal.turns import pack, waves
+from primal.exact import pack, waves
 
 # Units of a cosine: finer ones would change no answer, and 64-bit sums hold 2**38 squares of these.
 UNIT = 1 << 12

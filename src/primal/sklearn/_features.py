@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import one_of, raised_as, real_number, whole_number
 from primal._specs import from_spec
-from primal.engines import row_blocks
 from primal.errors import (
     DataError,
     MemoryLimitError,
@@ -24,18 +23,21 @@ from primal.errors import (
     ParameterError,
     SpecError,
 )
-from primal.kernels import (
+from primal.exact import row_blocks
+from primal.maps import (
     KERNELS,
     METHODS,
+    SCORED_ROWS,
+    KernelPrime,
     KernelSum,
     as_kernel,
     column_means,
     column_widths,
     dense_rows,
+    expected_error,
     resolved_gamma,
     spread_rows,
 )
-from primal.maps import SCORED_ROWS, KernelPrime, expected_error
 from primal.sklearn._contract import (
     SpecMixin,
     checked_features,
@@ -84,7 +86,7 @@ class PrimeFeatures(
     kernel, basis, form, layout, precision
         As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency. A kernel
-        of several parts (:func:`primal.kernels.on`) has a gamma in each of them, ``"scale"`` and
+        of several parts (:func:`primal.maps.on`) has a gamma in each of them, ``"scale"`` and
         ``"median"`` of their columns among them.
     method : {"auto", "growable", "lattice", "spectral"}, default="auto"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.

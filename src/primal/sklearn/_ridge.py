@@ -27,7 +27,7 @@ from primal._checks import (
 )
 from primal._lazy import frozen
 from primal.errors import DataError, ParameterError
-from primal.kernels import KernelSum
+from primal.maps import KernelSum
 from primal.sklearn._contract import ManyTargets, checked_by_host
 from primal.sklearn._models import BITS, PrimeClassifier, PrimeModel
 from primal.sklearn._saved import checked_array

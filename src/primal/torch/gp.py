@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from primal._checks import even_dimension, one_of, whole_number
 from primal._extras import require as _require
 from primal.errors import ParameterError
-from primal.kernels import KERNELS, checked_width, obstacle, rounded_up
+from primal.maps import KERNELS, checked_width, obstacle, rounded_up
 from primal.torch._features import PrimeFeatures
 from primal.torch._inputs import check_tensor, checked_points
 

@@ -7,11 +7,11 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from primal.bases import Basis
 from primal.codebooks import toeplitz_statistics
 from primal.decoding import no_wrap_bound
+from primal.exact import Basis
+from primal.exact._primes import _nth_prime_bound, _sieve
 from primal.maps import DynamicPrime, StaticPrime
-from primal.turns._primes import _nth_prime_bound, _sieve
 from primal_studies.bench import _peers as peers
 from primal_studies.bench._core import bundle_cases, transform_cases
 from primal_studies.bench._measure import GIVEN_MEMORY, OURS, Case

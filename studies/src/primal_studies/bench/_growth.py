@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal.engines import Finish, engine
+from primal.exact import Finish, engine
 from primal.maps import StaticPrime
 from primal_studies.bench._cases import gaussian_inputs, rbf_map
 

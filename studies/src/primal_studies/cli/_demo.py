@@ -11,8 +11,7 @@ import numpy as np
 from primal import Box, DynamicPrime, codebook, hdc
 from primal.cli._common import json_option
 from primal.codebooks import bounds, gram_statistics, toeplitz_statistics
-from primal.kernels import kernel_matrix, median_gamma
-from primal.maps import StaticPrime
+from primal.maps import StaticPrime, kernel_matrix, median_gamma
 from primal_studies._pictures import COLORS, GRID, SOFT, label_ends, picture
 from primal_studies.paper import spiral
 

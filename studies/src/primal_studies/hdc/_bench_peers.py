@@ -68,7 +68,7 @@ def random_fourier_ridge(split: Split, n_components: int, seed: int) -> np.ndarr
     """Answer by the same ridge read-out and the same gamma, on scikit-learn's RBFSampler."""
     from sklearn.kernel_approximation import RBFSampler
 
-    from primal.kernels import scale_gamma
+    from primal.maps import scale_gamma
     from primal.sklearn._models import rounded
     from primal.sklearn._ridge import Moments
 

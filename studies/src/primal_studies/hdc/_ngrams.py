@@ -9,7 +9,7 @@ import numpy as np
 from scipy import sparse
 
 from primal._hash import stable_position
-from primal.turns import block_increments, round_turns, static_turns, waves
+from primal.exact import block_increments, round_turns, static_turns, waves
 
 __all__ = ["ngram_vectors"]
 

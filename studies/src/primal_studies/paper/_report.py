@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from primal.bases import Basis
 from primal.edge import JS_MODULE
 from primal.errors import DataError
+from primal.exact import Basis
 from primal_studies.paper._claim import Claim
 from primal_studies.paper._experiment import Experiment, Fact, Row
 from primal_studies.paper._figures import inline

@@ -15,7 +15,7 @@ import numpy as np
 
 from primal.codebooks import codebook
 from primal.codebooks._numbers import tightest_shadow
-from primal.turns import floor_roots, waves
+from primal.exact import floor_roots, waves
 
 __all__ = ["FAMILIES", "Family", "cyclic_correlations", "family"]
 

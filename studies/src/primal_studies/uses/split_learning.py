@@ -27,10 +27,10 @@ import numpy as np
 from primal import DynamicPrime
 from primal._extras import require
 from primal.errors import MissingPackageError
+from primal.exact import pack, unpack, waves
 from primal.privacy import Key, KeyedPrime, inversion
 from primal.privacy._attacks import learned_inversion
 from primal.privacy._lattice_attacks import data_prior
-from primal.turns import pack, unpack, waves
 from primal_studies._pictures import COLORS, INK, SOFT, picture
 from primal_studies.hdc import load
 from primal_studies.training._common import Settings, Study, mean_spread, select, table

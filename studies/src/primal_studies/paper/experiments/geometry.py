@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal.bases import Basis
+from primal.exact import Basis, primes
 from primal.maps import DynamicPrime
-from primal.turns import primes
 from primal_studies.paper._claim import Claim, Judgement, MapJudged, Weight
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row

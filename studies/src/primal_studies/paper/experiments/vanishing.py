@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primal.bases import Basis
 from primal.errors import ConditioningWarning
+from primal.exact import Basis
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import generator
