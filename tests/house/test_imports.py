@@ -133,15 +133,15 @@ def test_imports_point_downwards_and_through_doors(module):
     "source",
     [
         "from primal.maps import DynamicPrime",
-        "from primal.exact import NumpyEngine",
+        "from primal.maps import kernel_matrix",
         "import primal.cli",
         "def later():\n    from primal.decoding import Regime",
         "from primal import DynamicPrime",
         "import primal",
         "from ..maps import DynamicPrime",
         "from primal import maps",
-        "from primal.exact._waves import waves",
-        "from primal.exact import _waves",
+        "from primal.native._levels import levels",
+        "from primal.native import _levels",
         "from ..turns._waves import waves",
         "from primal._files._writing import written_whole",
     ],
@@ -240,7 +240,7 @@ def test_hints_are_written_in_one_place(path):
     assert path.name == "_extras.py" or "primal-features[" not in path.read_text(encoding="utf-8")
 
 
-ROOMS = ["bases", "codebooks", "decoding", "edge", "hdc", "maps", "privacy", "turns"]
+ROOMS = ["codebooks", "decoding", "edge", "exact", "hdc", "maps", "privacy"]
 
 
 def test_rooms_are_attributes_imported_on_first_use():
