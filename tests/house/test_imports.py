@@ -51,11 +51,21 @@ def loaded_by(statements: str) -> set[str]:
 
 def test_importing_primal_loads_nothing_heavy():
     assert loaded_by("import primal") == set()
+    assert loaded_by("import primal; [getattr(primal, name) for name in primal.__all__]") == set()
+
+
+def test_public_names_are_imported_on_first_use():
+    code = "import sys, primal; print(*(name for name in sys.modules if 'primal' in name))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["primal"]
 
 
 def test_importing_primal_loads_no_generators_of_random_numbers():
     # They take as long as a room; an annotation that is evaluated is enough to load them.
-    code = "import sys, numpy; a = set(sys.modules); import primal; print(*set(sys.modules) - a)"
+    code = (
+        "import sys, numpy; a = set(sys.modules); import primal\n"
+        "primal.DynamicPrime, primal.Box; print(*set(sys.modules) - a)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     found = done.stdout.split()
     assert "primal.decoding._priors" in found
