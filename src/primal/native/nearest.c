@@ -216,7 +216,7 @@ INLINE void push(f64 *scores, i64 *rows, i64 n, f64 score, i64 row)
 /* The k nearest rows of each query, in no order: scores (n_queries, k), which are infinite before
    the call, and rows (n_queries, k). */
 int API(vectors_nearest)(const u8 *codes, const f32 *f, const f32 *a, i64 n, i64 bytes_per_row,
-                         i32 bits, const int8_t *q, const f64 *twice, i64 n_queries, i64 padded,
+                         i64 bits, const int8_t *q, const f64 *twice, i64 n_queries, i64 padded,
                          i64 k, f64 *scores, i64 *rows)
 {
     i64 each = (bits == 1 ? 1 : 8 / bits) * padded * (bits == 8 ? 2 : 1);

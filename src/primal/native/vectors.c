@@ -85,7 +85,7 @@ static void rotate(i32 *restrict y, i32 *restrict other, const int8_t *signs, i6
 /* Rotated rows of float64 x (n, d): y (n, m r), which counts units of 2**exponents, |X|**2, and the
    offsets, which are infinite or NaN for rows out of range. center is float32 (d,), or NULL. */
 int API(vectors_rotate)(const f64 *x, i64 n, i64 d, i64 m, i64 r, const int8_t *signs,
-                        const f32 *center, i32 metric, i32 *y, i32 *exponents, i64 *squares,
+                        const f32 *center, i64 metric, i32 *y, i32 *exponents, i64 *squares,
                         f64 *offsets)
 {
     f64 own[LARGEST_D], row[LARGEST_D];
@@ -121,7 +121,7 @@ int API(vectors_rotate)(const f64 *x, i64 n, i64 d, i64 m, i64 r, const int8_t *
 
 /* Codes (n, D bits / 8) and factors of rotated rows (n, D). gain is m**3. */
 int API(vectors_code)(const i32 *y, const i32 *exponents, const i64 *squares, i64 n, i64 D,
-                      f64 gain, i32 bits, u8 *codes, f32 *factors)
+                      f64 gain, i64 bits, u8 *codes, f32 *factors)
 {
     u8 places[LARGEST_D];
     for (i64 k = 0; k < n; k++, y += D, codes += D * bits / 8) {

@@ -8,7 +8,7 @@ import numpy as np
 
 from primal.vectors import _definition
 from primal.vectors._definition import Rotated, Rotation, levels_of
-from primal.vectors import _native
+from primal.vectors._native import address, core
 
 _METRICS = ("l2", "cosine", "ip")
 _PADDING = 64  # the native core reads whole vectors of so many bytes
@@ -27,30 +27,32 @@ class Query(NamedTuple):
 
 def rotate(x: np.ndarray, turn: Rotation, center: np.ndarray | None, metric: str) -> Rotated:
     """Return the rotated rows of float64 rows."""
-    library = _native.library()
-    if library is None:
+    native = core()
+    if native is None:
         return _definition.rotated(x, turn, center, metric)
-    n = len(x)
+    n, x = len(x), np.ascontiguousarray(x)
     rows = Rotated(
         np.empty((n, turn.D), dtype=np.int32),
         np.empty(n, dtype=np.int32),
         np.empty(n, dtype=np.int64),
         np.empty(n),
     )
-    x = np.ascontiguousarray(x)
-    shape = (n, turn.d, turn.m, turn.r)
-    library.vectors_rotate(x, *shape, turn.signs, center, _METRICS.index(metric), *rows)
+    shape, signs = (n, turn.d, turn.m, turn.r), address(turn.signs)
+    mean = None if center is None else address(center)
+    outputs = map(address, rows)
+    native("vectors_rotate", address(x), *shape, signs, mean, _METRICS.index(metric), *outputs)
     return rows
 
 
 def code(rows: Rotated, bits: int, gain: float) -> tuple[np.ndarray, np.ndarray]:
     """Return the codes of rotated rows and their factors."""
-    library = _native.library()
-    if library is None:
+    native = core()
+    if native is None:
         return _definition.coded(rows, bits, gain)
     n, D = rows.y.shape
     codes, factors = np.empty((n, D * bits // 8), dtype=np.uint8), np.empty(n, dtype=np.float32)
-    library.vectors_code(*rows[:3], n, D, gain, bits, codes, factors)
+    inputs, outputs = map(address, rows[:3]), (address(codes), address(factors))
+    native("vectors_code", *inputs, n, D, gain, bits, *outputs)
     return codes, factors
 
 
@@ -70,14 +72,13 @@ def nearest(
     """Return scores and numbers of the k nearest rows of each query, in any order."""
     n, n_queries = len(codes), len(query.words)
     k = min(k, n)
-    library = _native.library()
-    if library is not None:
+    native = core()
+    if native is not None:
         scores, rows = np.full((n_queries, k), np.inf), np.full((n_queries, k), -1)
-        q, shape = query.packed, (n, codes.shape[1])
-        library.vectors_nearest(
-            codes, factors, offsets, *shape, bits, q, query.twice, n_queries, q.shape[2], k,
-            scores, rows,
-        )  # fmt: skip
+        inputs, padded = map(address, (codes, factors, offsets)), query.packed.shape[2]
+        queries = address(query.packed), address(query.twice), n_queries, padded
+        outputs = address(scores), address(rows)
+        native("vectors_nearest", *inputs, n, codes.shape[1], bits, *queries, k, *outputs)
         return scores, rows
     scores, rows = np.empty((n_queries, 0)), np.empty((n_queries, 0), dtype=np.int64)
     step = max(1, _CHUNK_ENTRIES // query.words.shape[1])

@@ -130,7 +130,9 @@ class Index:
         for first in range(0, len(rows), _PART_ROWS):
             block = rows[first : first + _PART_ROWS]
             stages = (stage._encode(block, first) for stage in self._stages)
-            parts.append((*(array for stage in stages for array in stage), new[first:][: len(block)]))
+            parts.append(
+                (*(array for stage in stages for array in stage), new[first:][: len(block)])
+            )
             if report:
                 report(first + len(block), len(rows))
         self._sorted = None
@@ -229,7 +231,9 @@ class Index:
             names = ("codes", "rescore", "oversample", "next_id")
             fields = spec_fields("Index", fields, names)
             rescore = None if fields["rescore"] is None else from_spec(fields["rescore"])
-            index = cls(from_spec(fields["codes"]), rescore=rescore, oversample=fields["oversample"])
+            index = cls(
+                from_spec(fields["codes"]), rescore=rescore, oversample=fields["oversample"]
+            )
             index._has_ids = "ids" in arrays
             found = [arrays.pop(name) for name in index._names()]
             for array, empty in zip(found, index._empty(), strict=True):
