@@ -14,8 +14,8 @@ KINDS = list(product((1, 2, 4, 8), ("cosine", "l2", "ip"), (False, True)))
 def rows_of(n: int, d: int) -> np.ndarray:
     """Return float64 rows: entry t = i d + j is (t * 2654435761 mod 2**32) / 2**31 - 1.
 
-    Row 1 is zeros, row 2 ones, row 3 has a single 1; row 4 is row 0, rows 5, 6 and 7 are row 0 times
-    2**100, 2**-100 and 2**-140.
+    Row 1 is zeros, row 2 ones, row 3 has a single 1; rows 4 to 7 are row 0 times 1, 2**100,
+    2**-100 and 2**-140.
     """
     t = np.arange(n * d, dtype=np.uint64).reshape(n, d)
     x = (t * np.uint64(2654435761) % np.uint64(2**32)).astype(np.float64) / 2.0**31 - 1
@@ -26,7 +26,7 @@ def rows_of(n: int, d: int) -> np.ndarray:
 
 
 def given(d: int, metric: str, centered: bool) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return ten rows and their center, row 9. 2**100 is too long except for "cosine": 2**50 there."""
+    """Return ten rows and their center, row 9. Except for "cosine" 2**100 is 2**50: shorter."""
     x = rows_of(10, d)
     if metric != "cosine":
         x[5] = np.ldexp(x[0], 50)

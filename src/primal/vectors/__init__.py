@@ -1,4 +1,4 @@
-"""Vectors in a few bits per column, and exact search among them: the same bytes in every language."""
+"""Codes of vectors in a few bits per column, and their index: the same in every language."""
 
 from primal.vectors._codes import VectorCodes
 from primal.vectors._index import Index, Neighbors

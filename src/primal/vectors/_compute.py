@@ -67,15 +67,19 @@ def packed(words: np.ndarray, bits: int) -> np.ndarray:
 
 
 def nearest(
-    query: Query, codes: np.ndarray, factors: np.ndarray, offsets: np.ndarray, bits: int, k: int
+    query: Query, arrays: tuple[np.ndarray, ...], bits: int, k: int
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return scores and numbers of the k nearest rows of each query, in any order."""
+    """Return scores and numbers of the k nearest rows of each query, in any order.
+
+    `arrays` are the codes, factors and offsets of rows.
+    """
+    codes, factors, offsets = arrays
     n, n_queries = len(codes), len(query.words)
     k = min(k, n)
     native = core()
     if native is not None:
         scores, rows = np.full((n_queries, k), np.inf), np.full((n_queries, k), -1)
-        inputs, padded = map(address, (codes, factors, offsets)), query.packed.shape[2]
+        inputs, padded = map(address, arrays), query.packed.shape[2]
         queries = address(query.packed), address(query.twice), n_queries, padded
         outputs = address(scores), address(rows)
         native("vectors_nearest", *inputs, n, codes.shape[1], bits, *queries, k, *outputs)
@@ -95,7 +99,7 @@ def nearest(
 
 
 def best(found: list[tuple[np.ndarray, np.ndarray]], k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k smallest scores of each query and their rows, among equal ones the first rows."""
+    """Return the k smallest scores of each query and their rows, the first ones among equals."""
     scores, rows = (np.concatenate(parts, axis=1) for parts in zip(*found, strict=True))
     order = np.lexsort((rows, scores), axis=1)[:, :k]
     return np.take_along_axis(scores, order, 1), np.take_along_axis(rows, order, 1)

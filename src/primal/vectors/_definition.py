@@ -5,7 +5,7 @@ subtraction, quotient or square root. Sums are of integers. docs/vectors.md has 
 
     x' = x - center                  for the metric "cosine" x / |x| - center
     X  = integers, x' ~ X 2**t       |X|**2 <= 2**60 / m**3, thus every value below fits int32
-    y  = R X                         three rounds of signs and Hadamard blocks; |R X|**2 = m**3 |X|**2
+    y  = R X                         three rounds of signs and Hadamard blocks; |y|**2 = m**3 |X|**2
     code_i = level of y_i            among levels for normal values; uniform for 8 bits
     f  = |y|**2 2**t / <level, y>    float32
     a  = |x'|**2                     float32; for the metric "ip" |x'|**2 - |x|**2

@@ -269,7 +269,7 @@ class Index:
 
         def work(first: int, last: int) -> None:
             for numbers, arrays in self._slices(first, last, rows):
-                scores, places = nearest(query, *arrays, bits, k)
+                scores, places = nearest(query, arrays, bits, k)
                 found.append((scores, numbers[places]))
 
         n = len(self) if rows is None else len(rows)
@@ -300,8 +300,8 @@ class Index:
         n, found = rows.shape[1], []
         for i in range(len(rows)):
             one = Query(*(part[i : i + 1] for part in query))
-            own = (array[i * n : (i + 1) * n] for array in arrays)
-            scores, places = nearest(one, *own, self._stages[1].bits, k)
+            own = tuple(array[i * n : (i + 1) * n] for array in arrays)
+            scores, places = nearest(one, own, self._stages[1].bits, k)
             found.append(best([(scores, rows[i][places])], k))
         scores, rows = (np.concatenate(parts) for parts in zip(*found, strict=True))
         return scores, rows
