@@ -3,7 +3,6 @@
    Words X with m**3 |X|**2 <= 2**60 keep every rotated value within 2**30. Sums of squares are
    below 2**53, thus exact in float64, because d is at most 8192. */
 #include "common.h"
-#include <math.h>
 
 enum { LARGEST_D = 8192, ROUNDS = 3, COSINE = 1, IP = 2 };
 
@@ -11,16 +10,20 @@ static const i32 THRESHOLDS[5][7] = {
     [2] = {4021}, [4] = {1058, 2140, 3275, 4503, 5887, 7551, 9834}};
 static const i32 LEVELS[5][8] = {[1] = {1}, [2] = {3, 10}, [4] = {3, 9, 15, 22, 29, 38, 48, 64}};
 
-/* Round x 2**(bits - e) for the smallest e with |x| < 2**e; e is 0 for zeros. The power is applied
-   in two steps because it may be out of range. */
+/* 2**n, in two steps where it is out of range; zero or infinite where nothing near it exists. */
+INLINE f64 power_within(int n) { return float64((u64)(n + 1023) << 52); }
+INLINE f64 power(int n) { return power_within(n / 2) * power_within(n - n / 2); }
+
+/* Round x 2**(bits - e) for the smallest e with |x| < 2**e; e is 0 for zeros. */
 static int to_words(f64 *x, i64 d, int bits)
 {
     f64 top = 0.0;
-    int e;
     for (i64 i = 0; i < d; i++)
-        top = fabs(x[i]) > top ? fabs(x[i]) : top;
-    frexp(top, &e);
-    f64 first = ldexp(1.0, (bits - e) / 2), second = ldexp(1.0, bits - e - (bits - e) / 2);
+        top = __builtin_fabs(x[i]) > top ? __builtin_fabs(x[i]) : top;
+    int small = top < 0x1p-1000, e = 0;
+    if (top > 0.0)
+        e = (int)(bits64(small ? top * 0x1p100 : top) >> 52) - 1022 - (small ? 100 : 0);
+    f64 first = power_within((bits - e) / 2), second = power_within(bits - e - (bits - e) / 2);
     for (i64 i = 0; i < d; i++)
         x[i] = (x[i] * first * second + ROUNDER) - ROUNDER;
     return e;
@@ -33,7 +36,7 @@ static f64 centered_words(f64 *x, i64 d, i64 m, i32 *words, i32 *t, i64 *squares
     i64 sum = 0;
     for (i64 i = 0; i < d; i++)
         sum += (i64)x[i] * (i64)x[i];
-    while ((f64)sum > ldexp(0x1p60 / (f64)(m * m * m), 2 * shift))
+    while ((f64)sum > 0x1p60 / (f64)(m * m * m) * power(2 * shift))
         shift++;
     *squares = 0;
     for (i64 i = 0; i < d; i++) {
@@ -41,7 +44,7 @@ static f64 centered_words(f64 *x, i64 d, i64 m, i32 *words, i32 *t, i64 *squares
         *squares += (i64)words[i] * words[i];
     }
     *t = e - 18 + shift;
-    f64 unit = ldexp(1.0, *t);
+    f64 unit = power(*t);
     return (f64)*squares * (unit * unit);
 }
 
@@ -82,7 +85,7 @@ int API(vectors_rotate)(const f64 *x, i64 n, i64 d, i64 m, i64 r, const int8_t *
             for (i64 i = 0; i < d; i++)
                 sum += own[i] * own[i];
             for (i64 i = 0; i < d; i++)
-                own[i] /= sum > 0.0 ? sqrt(sum) : 1.0;
+                own[i] /= sum > 0.0 ? __builtin_sqrt(sum) : 1.0;
         }
         for (i64 i = 0; i < d; i++)
             row[i] = center ? own[i] - (f64)center[i] : own[i];
@@ -103,10 +106,10 @@ INLINE i64 code_row(const i32 *y, i64 D, f64 energy, const int bits, u8 *codes)
     const i32 half = 1 << (bits - 1), steps = bits == 8 ? 0 : half - 1, each = 8 / bits;
     u8 places[LARGEST_D];
     i32 thresholds[7] = {0}, top = 1;
-    f64 rms = sqrt(energy / (f64)D);
+    f64 rms = __builtin_sqrt(energy / (f64)D);
     i64 product = 0;
     for (i32 j = 0; j < steps; j++)
-        thresholds[j] = (i32)floor(rms * (THRESHOLDS[bits][j] / 4096.0));
+        thresholds[j] = (i32)(rms * (THRESHOLDS[bits][j] / 4096.0));
     for (i64 i = 0; bits == 8 && i < D; i++)
         top = abs(y[i]) > top ? abs(y[i]) : top;
     for (i64 i = 0; i < D; i++) {
@@ -139,7 +142,7 @@ int API(vectors_code)(const i32 *y, const i32 *exponents, const i64 *squares, i6
                       : bits == 2 ? code_row(y, D, energy, 2, codes)
                       : bits == 4 ? code_row(y, D, energy, 4, codes)
                                   : code_row(y, D, energy, 8, codes);
-        factors[k] = (f32)(energy / (f64)(product ? product : 1) * ldexp(1.0, exponents[k]));
+        factors[k] = (f32)(energy / (f64)(product ? product : 1) * power(exponents[k]));
     }
     return 0;
 }

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -11,7 +10,7 @@ import numpy as np
 from primal._checks import one_of, real_array, whole_number
 from primal._parallel import over_rows
 from primal._specs import Specified, spec_fields
-from primal.errors import DataError, ParameterError, SpecError
+from primal.errors import DataError, ParameterError
 from primal.vectors._compute import Query, code, packed, rotate
 from primal.vectors._definition import (
     FITS,
@@ -184,18 +183,11 @@ class VectorCodes(Specified):
 
     def _fields(self) -> dict[str, Any]:
         center = None if self._center is None else tuple(self._center.tolist())
-        signs = hashlib.sha256((self._rotation.signs > 0).tobytes()).hexdigest()[:16]
-        parameters = {"d": self._d, "bits": self._bits, "metric": self._metric}
-        return parameters | {"center": center, "signs": signs}
+        return {"d": self._d, "bits": self._bits, "metric": self._metric, "center": center}
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        fields = spec_fields("VectorCodes", fields, ("d", "bits", "metric", "center", "signs"))
-        signs = fields.pop("signs")
-        made = cls(**fields)
-        if made._fields()["signs"] != signs:
-            raise SpecError(f"the signs of {made!r} have another digest than {signs!r:.40}.")
-        return made
+        return cls(**spec_fields("VectorCodes", fields, ("d", "bits", "metric", "center")))
 
     def __repr__(self) -> str:
         centered = "" if self._center is None else ", center=..."
@@ -214,11 +206,8 @@ class VectorCodes(Specified):
     def _encode(self, x: np.ndarray, start: int = 0) -> Rows:
         """Return the codes of checked rows; `start` is the number of the first in messages."""
         n, turn = len(x), self._rotation
-        found = Rows(
-            np.empty((n, turn.D * self._bits // 8), dtype=np.uint8),
-            np.empty(n, dtype=np.float32),
-            np.empty(n, dtype=np.float32),
-        )
+        codes = np.empty((n, turn.D * self._bits // 8), dtype=np.uint8)
+        found = Rows(codes, *np.empty((2, n), dtype=np.float32))
         step = max(1, _BLOCK_ENTRIES // turn.D)
 
         def work(first: int, last: int) -> None:

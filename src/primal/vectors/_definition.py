@@ -46,16 +46,9 @@ class Rotation(NamedTuple):
     d: int
     m: int  # columns of a Hadamard block, a power of two
     r: int  # number of blocks
+    D: int
+    gain: float  # squared length of a rotated row, relative to that of the row
     signs: np.ndarray  # int8 of shape (3, D)
-
-    @property
-    def D(self) -> int:
-        return self.m * self.r
-
-    @property
-    def gain(self) -> float:
-        """The squared length of a rotated row, relative to that of the row."""
-        return float(self.m**ROUNDS)
 
 
 class Rotated(NamedTuple):
@@ -82,7 +75,7 @@ def rotation(d: int) -> Rotation:
     first_bits = increments(ROUNDS * m * r, sigma=_SIGN_SCALE) >> np.uint64(63)
     signs = (2 * first_bits.astype(np.int8) - 1).reshape(ROUNDS, m * r)
     signs.flags.writeable = False
-    return Rotation(d, m, r, signs)
+    return Rotation(d, m, r, m * r, float(m**ROUNDS), signs)
 
 
 def unit_rows(x: np.ndarray) -> np.ndarray:
@@ -135,28 +128,24 @@ def coded(rows: Rotated, bits: int, gain: float) -> tuple[np.ndarray, np.ndarray
         return packed.sum(axis=2).astype(np.uint8), factors.astype(np.float32)
 
 
-def level_table(bits: int) -> np.ndarray:
-    """Return the levels in every possible byte of a code, float64 of shape (256, 8 / bits)."""
-    if bits == 8:
-        return np.arange(-128.0, 128.0)[:, None]
-    positive = np.array(LEVELS[bits], dtype=np.float64)
-    levels = np.concatenate([-positive[::-1], positive])
-    return levels[np.arange(256)[:, None] >> (bits * np.arange(8 // bits)) & (len(levels) - 1)]
-
-
 def levels_of(codes: np.ndarray, bits: int) -> np.ndarray:
     """Return the levels of packed codes, float64 of shape (n, D)."""
-    return level_table(bits)[codes].reshape(len(codes), -1)
+    if bits == 8:
+        return codes - 128.0
+    positive = np.array(LEVELS[bits], dtype=np.float64)
+    levels = np.concatenate([-positive[::-1], positive])
+    of_bytes = levels[np.arange(256)[:, None] >> (bits * np.arange(8 // bits)) & (2**bits - 1)]
+    return of_bytes[codes].reshape(len(codes), -1)
 
 
 def unrotated(levels: np.ndarray, turn: Rotation) -> np.ndarray:
     """Return the transposed rotation of rows of integers, exactly, shape (n, d)."""
     y = levels.astype(np.int64)
     for number in reversed(range(ROUNDS)):
-        y = y.reshape(-1, turn.r, turn.m)
         if number < ROUNDS - 1:
             y = y.reshape(-1, turn.m, turn.r).transpose(0, 2, 1)
-        y = transform(np.ascontiguousarray(y)).reshape(len(levels), turn.D) * turn.signs[number]
+        y = transform(y.reshape(-1, turn.r, turn.m)).reshape(len(levels), turn.D)
+        y = y * turn.signs[number]
     return y[:, : turn.d]
 
 
@@ -172,12 +161,16 @@ def short_words(rows: Rotated, bits: int, gain: float) -> tuple[np.ndarray, np.n
 
 
 def scores(
-    levels: np.ndarray, factors: np.ndarray, offsets: np.ndarray, words: np.ndarray, twice: float
+    levels: np.ndarray,
+    factors: np.ndarray,
+    offsets: np.ndarray,
+    words: np.ndarray,
+    twice: np.ndarray,
 ) -> np.ndarray:
-    """Return the scores of rows for one query; the smallest is the nearest."""
+    """Return the scores of rows for queries (n_queries, D); the smallest is the nearest."""
     # Sums of integers below 2**53 are exact in any order, also those of BLAS.
-    products = (levels @ words.astype(np.float64)) * factors.astype(np.float64)
-    return offsets.astype(np.float64) - products * twice
+    products = (words.astype(np.float64) @ levels.T) * factors.astype(np.float64)
+    return offsets.astype(np.float64) - products * twice[:, None]
 
 
 def _words(x: np.ndarray, turn: Rotation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
