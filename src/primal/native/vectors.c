@@ -91,10 +91,8 @@ int API(vectors_rotate)(const f64 *x, i64 n, i64 d, i64 m, i64 r, const int8_t *
             row[i] = center ? own[i] - (f64)center[i] : own[i];
         memset(y, 0, 4 * (size_t)(m * r));
         offsets[k] = centered_words(row, d, m, y, &exponents[k], &squares[k]);
-        if (metric == IP) {
-            f64 length = centered_words(own, d, m, other, &own_exponent, &own_squares);
-            offsets[k] = offsets[k] - length;
-        }
+        if (metric == IP)
+            offsets[k] -= centered_words(own, d, m, other, &own_exponent, &own_squares);
         rotate(y, other, signs, m, r);
     }
     return 0;

@@ -53,8 +53,7 @@ def code(rows: Rotated, bits: int, gain: float) -> Arrays:
 
 def packed(words: np.ndarray, bits: int) -> np.ndarray:
     """Return queries in the order in which the C core reads codes; zeros fill up."""
-    groups = 8 // bits if bits > 1 else 1
-    columns = words.shape[1] // groups
+    groups, columns = 8 // bits, words.shape[1] * bits // 8
     shape = (-len(words) // _GROUP * -_GROUP, groups, -columns // _PADDING * -_PADDING)
     ordered = np.zeros(shape, dtype=np.int16 if bits == 8 else np.int8)
     ordered[: len(words), :, :columns] = words.reshape(-1, columns, groups).transpose(0, 2, 1)

@@ -90,11 +90,9 @@ def rotated(x: np.ndarray, turn: Rotation, center: np.ndarray | None, metric: st
     """Return the rotated rows of float64 rows."""
     own = unit_rows(x) if metric == "cosine" else x
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        words, exponents, squares = _words(own if center is None else own - center, turn)
-        offsets = _squared_lengths(squares, exponents)
+        words, exponents, squares, offsets = _words(own if center is None else own - center, turn)
         if metric == "ip":
-            _, own_exponents, own_squares = _words(own, turn)
-            offsets = offsets - _squared_lengths(own_squares, own_exponents)
+            offsets = offsets - _words(own, turn)[3]
     y = np.zeros((len(x), turn.D), dtype=np.int32)
     y[:, : turn.d] = words
     for number in range(ROUNDS):
@@ -173,15 +171,17 @@ def scores(
     return offsets.astype(np.float64) - products * twice[:, None]
 
 
-def _words(x: np.ndarray, turn: Rotation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows as integers of at most 18 bits, their exponents and their squared lengths."""
+def _words(x: np.ndarray, turn: Rotation) -> tuple[np.ndarray, ...]:
+    """Return rows as integers, their exponents, and squared lengths in their units and in 1."""
     exponents = _row_exponents(x)
     words = _scaled(x, 18 - exponents).astype(np.int64)
     squares, shifts = (words * words).sum(axis=1), np.zeros(len(x), dtype=np.int64)
     while (large := squares > 2.0**60 / turn.gain * 4.0**shifts).any():
         shifts += large
     words = (words + _half(shifts)[:, None]) >> shifts[:, None]
-    return words, exponents - 18 + shifts, (words * words).sum(axis=1)
+    exponents, squares = exponents - 18 + shifts, (words * words).sum(axis=1)
+    unit = np.ldexp(1.0, exponents)
+    return words, exponents, squares, squares * (unit * unit)
 
 
 def _half(shifts: np.ndarray) -> np.ndarray:
@@ -196,8 +196,3 @@ def _row_exponents(x: np.ndarray) -> np.ndarray:
 def _scaled(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """Return x 2**exponent, rounded to integers, halves to the even one."""
     return np.rint(np.ldexp(x, exponents[:, None]))
-
-
-def _squared_lengths(squares: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    unit = np.ldexp(1.0, exponents)
-    return squares * (unit * unit)
