@@ -10,7 +10,7 @@ from vector_rows import COLUMNS, KINDS, digest, given
 from primal.vectors import VectorCodes
 from primal.vectors import _definition as definition
 
-# Of codes, factors and offsets for all COLUMNS, by KINDS; docs/vectors.md prints them.
+# Digests of codes, factors and offsets for all COLUMNS, in the order of KINDS.
 DIGESTS = """
 4c2638f3ac68bdb4 82eea223e2e05305 51dafbffa890bfec a064f54bb14168ed
 e44a2c6afb5120d6 b88bf3bb331bef80 41454cd87e436452 bf693cafc1f97c5c

@@ -1,4 +1,4 @@
-"""What an index finds, keeps, refuses and saves."""
+"""Search, ids, files and rejected inputs of an index."""
 
 from __future__ import annotations
 

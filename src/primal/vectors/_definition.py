@@ -149,7 +149,7 @@ def unrotated(levels: np.ndarray, turn: Rotation) -> np.ndarray:
 
 def short_words(rows: Rotated, bits: int, gain: float) -> tuple[np.ndarray, np.ndarray]:
     """Return rotated queries as integers of 8 bits, 12 for 8-bit codes, and twice their unit."""
-    kept = 11 if bits == 8 else 7  # beside the sign
+    kept = 11 if bits == 8 else 7  # in addition to the sign
     y = rows.y.astype(np.int64)
     top = np.abs(y).max(axis=1)
     shifts = np.maximum(np.frexp(top.astype(np.float64))[1].astype(np.int64) - kept, 0)

@@ -34,6 +34,15 @@ class Neighbors(NamedTuple):
         distances, smallest first.
     ids : ndarray of the same shape, dtype=int64
         Among rows with equal scores, the row that was added first comes first.
+
+    Examples
+    --------
+    >>> from primal.vectors import Index, VectorCodes
+    >>> index = Index(VectorCodes(2, 8, "l2"))
+    >>> index.add([[0.0, 0.0], [3.0, 4.0]])
+    >>> scores, ids = index.search([3.0, 4.0], 2)
+    >>> scores.round(1), ids
+    (array([ 0., 25.]), array([1, 0]))
     """
 
     scores: np.ndarray
@@ -64,7 +73,7 @@ class Index:
     >>> index = Index(VectorCodes(12, bits=4, metric="l2").fit(x))
     >>> index.add(x)
     >>> index.search(x[7], 3).ids
-    array([ 7, 51, 95])
+    array([ 7, 18, 29])
     """
 
     def __init__(
@@ -105,7 +114,7 @@ class Index:
         x : array-like of shape (n, d)
             Finite real numbers.
         ids : array-like of shape (n,), optional
-            Integers from 0 on, each once in the index. By default the numbers after the largest
+            Non-negative integers, each once in the index. By default the numbers after the largest
             id that there has been: 0, 1, 2, ...
         progress : callable, optional
             Called as ``progress(done, total)`` with numbers of rows.
