@@ -81,6 +81,27 @@ class NativeEngine(NumpyEngine):
         given = None, address(phases), len(phases)
         self._call("table32", *given, ctypes.byref(shape), 1, form.pointer, address(out))
 
+    def write_turns(self, turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        turns, k = np.ascontiguousarray(turns), turns.shape[1]
+        form, name = _Form(finish, k, out), f"turns{8 * turns.itemsize}"
+        source, target, row, stride = address(turns), address(out), turns.strides[0], out.strides[0]
+
+        def work(first: int, last: int) -> None:
+            at = source + row * first, last - first
+            self._call(name, *at, form.pointer, target + stride * first)
+
+        over_rows(len(turns), max(1, _LEAST_PHASES // k), work)
+
+    def sum_turns(self, turns: np.ndarray, out: np.ndarray) -> None:
+        turns, (_, n, k) = np.ascontiguousarray(turns), turns.shape
+        source, target, row, stride = address(turns), address(out), turns.strides[0], out.strides[0]
+        name = f"sums{8 * turns.itemsize}"
+
+        def work(first: int, last: int) -> None:
+            self._call(name, source + row * first, last - first, n, k, target + stride * first)
+
+        over_rows(len(turns), max(1, _LEAST_PHASES // max(1, n * k)), work)
+
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         if isinstance(table, HadamardTable):
             self._transforms(table, x, out, None)

@@ -104,6 +104,18 @@ class NumpyEngine:
         turns = np.rint(_units(phases)).astype(np.int64).astype(np.uint32)
         write_features(turns, out, finish)
 
+    def write_turns(self, turns: np.ndarray, out: np.ndarray, finish: Finish) -> None:
+        """Write the features of turns (n, k): float32 for uint32, float64 for uint64."""
+        for rows in row_blocks(len(turns), turns.shape[1]):
+            write_features(turns[rows], out[rows], finish)
+
+    def sum_turns(self, turns: np.ndarray, out: np.ndarray) -> None:
+        """Write the sums over n of the interleaved waves of turns (stacks, n, k)."""
+        waves_of_all = np.empty((*turns.shape[1:-1], 2 * turns.shape[-1]), out.dtype)
+        for stack, total in zip(turns, out, strict=True):
+            self.write_turns(stack, waves_of_all, Finish("interleaved"))
+            waves_of_all.sum(axis=0, out=total)
+
     def dynamic_turns(self, table: Table, x: np.ndarray, out: np.ndarray) -> None:
         """Write the phases behind `dynamic` into `out`, uint32 of shape (n, k)."""
         for rows in row_blocks(len(x), table.shape[0]):

@@ -30,6 +30,10 @@ PATH = Path(__file__).with_name(f"core.{_SUFFIX}")
 _FUNCTIONS = {
     "static32": (_P, _P, _I64, _P, _P),
     "static64": (_P, _P, _I64, _P, _P),
+    "turns32": (_P, _I64, _P, _P),
+    "turns64": (_P, _I64, _P, _P),
+    "sums32": (_P, _I64, _I64, _I64, _P),
+    "sums64": (_P, _I64, _I64, _I64, _P),
     "table32": (_P, _P, _I64, _P, _I64, _P, _P),
     "table64": (_P, _I64, _P, _P, _P),
     "hadamard32": (_P, _I64, _I64, _P, _P, _P),
