@@ -240,7 +240,7 @@ def test_hints_are_written_in_one_place(path):
     assert path.name == "_extras.py" or "primal-features[" not in path.read_text(encoding="utf-8")
 
 
-ROOMS = ["bases", "codebooks", "decoding", "edge", "hdc", "maps", "privacy", "turns"]
+ROOMS = ["bases", "codebooks", "decoding", "edge", "hdc", "maps", "privacy", "turns", "vectors"]
 
 
 def test_rooms_are_attributes_imported_on_first_use():

@@ -55,10 +55,12 @@ INLINE shorts pairs(bytes u, bytes s)
 INLINE bytes load(const void *p) { return *(const bytes *)p; }
 INLINE i32 total(ints a)
 {
-    i32 sum = 0;
-    for (int i = 0; i < WIDTH / 4; i++)
-        sum += a[i];
-    return sum;
+    typedef i32 quarter __attribute__((vector_size(16)));
+    quarter parts[WIDTH / 16];
+    memcpy(parts, &a, WIDTH);
+    for (int i = 1; i < WIDTH / 16; i++)
+        parts[0] += parts[i];
+    return parts[0][0] + parts[0][1] + parts[0][2] + parts[0][3];
 }
 
 /* Inner products of n rows and `some` queries, out (n, GROUP), for constant bits and `some`, with the

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from primal._checks import one_of, real_array, whole_number
+from primal._checks import fixed_point, one_of, raised_as, real_array, whole_number
 from primal._parallel import over_rows
 from primal._specs import Specified, spec_fields
 from primal.errors import DataError, ParameterError
@@ -152,17 +152,17 @@ class VectorCodes(Specified):
         >>> codes.decode(codes.encode([[1.0, 2.0, 3.0, 4.0]])).round(1)
         array([[1., 2., 3., 4.]], dtype=float32)
         """
-        if rows.codes.dtype != np.uint8 or rows.codes.shape[1:] != (self.bytes_per_row - 8,):
-            raise DataError(f"codes must be uint8 of {self.bytes_per_row - 8} columns.")
-        levels = levels_of(rows.codes, self.bits)
-        factors, offsets = (part.astype(np.float64) for part in rows[1:])
-        if self.metric == "ip":  # the squared length is not stored, take the mean fit
-            scale = factors * (FITS[self.bits] / self._rotation.gain)
-        else:
-            norms = factors * (levels * levels).sum(axis=1)
-            scale = np.divide(offsets, norms, out=np.zeros_like(norms), where=norms > 0)
-        x = unrotated(levels, self._rotation) * scale[:, None]
-        return (x if self._center is None else x + self._center).astype(np.float32)
+        with raised_as(DataError, "rows must be what these codes encoded"):
+            codes = fixed_point("codes", rows.codes, np.uint8, ndim=2)
+            levels = levels_of(codes.reshape(-1, self.bytes_per_row - 8), self.bits)
+            factors, offsets = (part.astype(np.float64) for part in rows[1:])
+            if self.metric == "ip":  # the squared length is not stored, take the mean fit
+                scale = factors * (FITS[self.bits] / self._rotation.gain)
+            else:
+                norms = factors * (levels * levels).sum(axis=1)
+                scale = np.divide(offsets, norms, out=np.zeros_like(norms), where=norms > 0)
+            x = unrotated(levels, self._rotation) * scale[:, None]
+            return (x if self._center is None else x + self._center).astype(np.float32)
 
     def _fields(self) -> dict[str, Any]:
         center = None if self._center is None else tuple(self._center.tolist())
