@@ -18,39 +18,30 @@ static const u8 TABLES[5][16] = {
 
 /* look_up: the entries of a table of 16 at places below 16, in every 16 bytes.
    pairs: sums of two products of bytes, unsigned and signed. widen: sums of two 16-bit integers. */
-#if defined(__AVX512BW__)
+#if defined(__AVX2__) /* also with AVX-512: longer vectors gain less than their tails cost */
 #include <immintrin.h>
-#define X86(name) _mm512_##name
-enum { WIDTH = 64 };
-#elif defined(__AVX2__)
-#include <immintrin.h>
-#define X86(name) _mm256_##name
 enum { WIDTH = 32 };
+#define look_up(table, places) (bytes)_mm256_shuffle_epi8((__m256i)(table), (__m256i)(places))
+#define pairs(u, s) (shorts)_mm256_maddubs_epi16((__m256i)(u), (__m256i)(s))
+#define widen(a) (ints)_mm256_madd_epi16((__m256i)(a), _mm256_set1_epi16(1))
 #else
 enum { WIDTH = 16 };
-#endif
-typedef u8 bytes __attribute__((vector_size(WIDTH), may_alias, aligned(1)));
-typedef int16_t shorts __attribute__((vector_size(WIDTH)));
-typedef i32 ints __attribute__((vector_size(WIDTH)));
-#ifdef X86
-typedef long long words __attribute__((vector_size(WIDTH)));
-#define look_up(table, places) (bytes)X86(shuffle_epi8)((words)(table), (words)(places))
-#define pairs(u, s) (shorts)X86(maddubs_epi16)((words)(u), (words)(s))
-#define widen(a) (ints)X86(madd_epi16)((words)(a), X86(set1_epi16)(1))
-#else
 #ifdef __clang__
 #define look_up(table, places) __builtin_shufflevector(table, places)
 #else
 #define look_up(table, places) __builtin_shuffle(table, places)
 #endif
-INLINE shorts pairs(bytes u, bytes s)
-{
-    shorts found;
-    for (int i = 0; i < 8; i++)
-        found[i] = (int16_t)(u[2 * i] * (int8_t)s[2 * i] + u[2 * i + 1] * (int8_t)s[2 * i + 1]);
-    return found;
-}
+#define PAIR(i) (int16_t)(a[i] * (int8_t)b[i] + a[i + 1] * (int8_t)b[i + 1])
 #define widen(a) (ints){a[0] + a[1], a[2] + a[3], a[4] + a[5], a[6] + a[7]}
+#endif
+typedef u8 bytes __attribute__((vector_size(WIDTH), may_alias, aligned(1)));
+typedef int16_t shorts __attribute__((vector_size(WIDTH)));
+typedef i32 ints __attribute__((vector_size(WIDTH)));
+#ifndef __AVX2__
+INLINE shorts pairs(bytes a, bytes b)
+{
+    return (shorts){PAIR(0), PAIR(2), PAIR(4), PAIR(6), PAIR(8), PAIR(10), PAIR(12), PAIR(14)};
+}
 #endif
 INLINE bytes load(const void *p) { return *(const bytes *)p; }
 INLINE i32 total(ints a)
