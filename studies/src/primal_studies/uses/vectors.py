@@ -30,6 +30,7 @@ from primal_studies.training._common import Settings, Study, mean_spread, select
 
 K = 10
 BITS = (1, 2, 4, 8)
+TICKS = (8, 16, 32, 64, 128, 256, 512)
 DRAWN = ("RaBitQ", "EDEN")  # baselines with a random rotation
 KINDS = ("ours", *DRAWN, "SQ", "PQ", "two stages")
 Data = tuple[np.ndarray, np.ndarray, str]
@@ -321,6 +322,11 @@ def speed_table(runs: list[Settings]) -> str:
     return table(["million rows a second", *(f"{run['queries']} queries" for run in runs)], rows)
 
 
+def name_of(kind: str) -> str:
+    """Return a kind as it is called in a figure."""
+    return "primal.vectors" if kind == "ours" else kind
+
+
 def draw(runs: list[Settings], folder: Path) -> None:
     """Draw recall against bytes, one panel for each data set."""
     names = list(dict.fromkeys(run["set"] for run in runs))
@@ -335,9 +341,14 @@ def draw(runs: list[Settings], folder: Path) -> None:
                     points.setdefault(run["bytes"], []).append(run["recall"])
                 if points:
                     x, y = zip(*sorted(points.items()), strict=True)
-                    axis.plot(x, [np.mean(v) for v in y], "o-", ms=3, color=color, label=kind)
-            axis.set(title=name, xscale="log", ylim=(None, 1.01))
-            axis.set_xlabel("bytes per row")
+                    axis.plot(
+                        x, [np.mean(v) for v in y], "o-", ms=3, color=color, label=name_of(kind)
+                    )
+            axis.set(title=name, xscale="log", ylim=(None, 1.01), xlabel="bytes per row")
+            axis.set_xticks(TICKS, [str(tick) for tick in TICKS])
+            axis.set_xticks([], minor=True)
+            sizes = [run["bytes"] for run in select(runs, set=name)]
+            axis.set_xlim(min(sizes) * 0.85, max(sizes) * 1.15)
             axis.grid(alpha=0.5)
         for axis in axes[len(names) :]:
             axis.set_axis_off()
