@@ -353,4 +353,5 @@ def draw(runs: list[Settings], folder: Path) -> None:
         for axis in axes[len(names) :]:
             axis.set_axis_off()
         axes[0].set_ylabel("recall@10")
-        axes[0].legend()
+        free = axes[-1] if len(axes) > len(names) else axes[0]
+        free.legend(*axes[0].get_legend_handles_labels(), loc="best")
