@@ -76,7 +76,7 @@ wheels: $(VENV)/.installed-release ## wheels of all platforms, the pure one and 
 	for wheel in dist/*linux*.whl; do $(BIN)/auditwheel show $$wheel || exit 1; done
 
 clean:
-	rm -f src/primal/native/core.*
+	rm -f src/primal/native/primal.core.*
 	rm -rf $(VENV) $(MINIMUM) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce site docs/api
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 

@@ -19,7 +19,6 @@ from pathlib import Path
 import click
 import numpy as np
 from audit_unique import Log
-from numba import njit
 
 from primal.decoding import Box, Gaussian, Integers, MatrixPlan, plan_matrix
 
@@ -51,7 +50,6 @@ def problem(rng: np.random.Generator, rows: int) -> tuple[MatrixPlan, np.ndarray
     return plan, x @ A.T + noise - whole, np.concatenate([x, whole], axis=1), str(kind)
 
 
-@njit(cache=True, nogil=True)
 def every_point(factor, phases, radius, most_nodes, listed):
     """Write all whole numbers with |factor^-1 (phases + n)|**2 <= radius; return how many.
 

@@ -13,6 +13,7 @@ from primal.decoding import no_wrap_bound
 from primal.maps import DynamicPrime, StaticPrime
 from primal.turns._primes import _nth_prime_bound, _sieve
 from primal_studies.bench import _peers as peers
+from primal_studies.bench._core import bundle_cases, transform_cases
 from primal_studies.bench._measure import GIVEN_MEMORY, NEW_PAGES, OURS, Case
 
 __all__ = ["GROUPS", "cases", "gaussian_inputs", "rbf_map"]
@@ -154,6 +155,8 @@ def _coherence(quick: bool) -> Iterator[Case]:
 
 GROUPS: dict[str, Callable[[bool], Iterator[Case]]] = {
     "static": _static,
+    "transform": transform_cases,
+    "bundle": bundle_cases,
     "dynamic": _dynamic,
     "float64": _float64,
     "decode": _decode,
