@@ -250,7 +250,7 @@ def test_hints_are_written_in_one_place(path):
     assert path.name == "_extras.py" or "primal-features[" not in path.read_text(encoding="utf-8")
 
 
-ROOMS = ["codebooks", "decoding", "edge", "exact", "hdc", "maps", "privacy"]
+ROOMS = ["codebooks", "decoding", "edge", "exact", "hdc", "maps", "privacy", "vectors"]
 
 
 def test_rooms_are_attributes_imported_on_first_use():

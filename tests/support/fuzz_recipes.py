@@ -21,6 +21,7 @@ import primal
 from primal import edge, exact, hdc, maps, privacy
 from primal import torch as layers
 from primal.decoding import MatrixPlan, plan_matrix
+from primal.vectors import Index, VectorCodes
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
 CALLBACKS = ("progress",)
@@ -60,6 +61,12 @@ _SUM = hdc.bundle(_CODES)
 _TENSOR = torch.from_numpy(_X)
 _PLACES = torch.arange(5)
 _HEADS = torch.ones(2, 3, 5, 16)
+
+
+def _index() -> Index:
+    index = Index(VectorCodes(3, 2), rescore=VectorCodes(3, 8))
+    index.add(_X)
+    return index
 
 
 def _memory() -> hdc.ItemMemory:
@@ -432,6 +439,26 @@ ROOMS: dict[str, Room] = {
         ),
     ),
 }
+ROOMS["primal.vectors"] = Room(
+    {
+        "d": 3,
+        "x": _X,
+        "q": _X[0],
+        "codes": VectorCodes(3),
+        "ids": [0, 2],
+        "rows": VectorCodes(3).encode(_X),
+        "path": "saved",
+        "scores": np.zeros(3),
+    },
+    calls={
+        "VectorCodes.__eq__": {"other": VectorCodes(3)},
+        "Index.add": {"ids": None},
+        "Index.load": {"path": lambda: _saved("index", _index())},
+    },
+    instances={"VectorCodes": lambda: VectorCodes(3), "Index": _index},
+    strange=(VectorCodes(2, 1, "l2"), _index, VectorCodes(2).encode(_X[:, :2])),
+    excluded={"Neighbors": "holds its two arrays"},
+)
 ROOMS["primal.privacy"] = Room(
     {
         "key": _KEY,
@@ -512,7 +539,7 @@ def calls(room: str) -> Iterator[surface.Call]:
             yield _call(table, name, lambda thing=thing: thing, thing)
             continue
         if f"{name}()" not in table.excluded:
-            make = partial(_estimator, thing) if hasattr(thing, "fit") else thing
+            make = partial(_estimator, thing) if hasattr(thing, "get_params") else thing
             yield _call(table, name, lambda make=make: make, thing)
         for method in surface.methods(thing):
             if f"{name}.{method}" not in table.excluded:

@@ -46,6 +46,9 @@ _FUNCTIONS = {
     "short_vectors": (_P, _F64, _I64, _I64, _I64, _P, _P),
     "add_real_products": (_P, _P, _I64, _I64, _I64, _P),
     "add_word_products": (_P, _P, _I64, _I64, _I64, _P),
+    "vectors_rotate": (_P, _I64, _I64, _I64, _I64, _P, _P, _I64, _P, _P, _P, _P),
+    "vectors_code": (_P, _P, _P, _I64, _I64, _F64, _I64, _P, _P),
+    "vectors_nearest": (_P, _P, _P, _I64, _I64, _I64, _P, _P, _I64, _I64, _I64, _P, _P),
 }
 
 
