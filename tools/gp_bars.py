@@ -1,14 +1,6 @@
-"""The bars of Gaussian processes: what fit and predict cost, and how far they are from exact.
+"""How far Gaussian processes on features are from the exact process.
 
-    python tools/gp_bars.py [cost] [distance] [foresight]
-
-Cost: one fit on n rows and one prediction with standard deviation at n others, as a multiple of one
-pass of the float64 features over n rows plus one Cholesky factorisation. All are seconds of
-processor time on one thread, in the same rounds, so that a busy machine measures the same. Where
-features lie on a lattice neither makes them; elsewhere both do, a fit adds the products of all
-features and a prediction has a triangular product for every row: n D**2 operations each. Two passes
-and these operations at the rate of a large matrix product are the least that a way through
-features can take, printed as the least ratio.
+    python tools/gp_bars.py [distance] [foresight]
 
 Distance: mean and standard deviation at 2,000 points beside scikit-learn's exact process on 2,000
 rows drawn from it, as shares of the root mean square of each, with the error of the kernel on the
@@ -24,8 +16,6 @@ predictions from the exact ones.
 from __future__ import annotations
 
 import argparse
-import os
-import time
 import warnings
 from functools import partial
 from unittest import mock
@@ -36,10 +26,8 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
-from primal._parallel import single_threaded_blas
 from primal.errors import NumericalWarning
 from primal.sklearn import PrimeGaussianProcessRegressor
-from primal.sklearn._evidence import feature_blocks
 from primal.sklearn._posterior_maps import growable_map
 
 NOISE, D = 0.01, 1024
@@ -49,43 +37,6 @@ def data(n: int, d: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     random = np.random.default_rng(seed)
     X = random.uniform(-1.0, 1.0, size=(n, d))
     return X, np.sin(3.0 * X.sum(axis=1)) + NOISE**0.5 * random.normal(size=n)
-
-
-def seconds(work) -> float:
-    start = time.process_time()
-    work()
-    return time.process_time() - start
-
-
-def costs(n: int, D: int, d: int, n_rounds: int) -> dict[str, float]:
-    """Return the median seconds of every part over rounds in which each takes its turn."""
-    X, y = data(n, d)
-    new, ones = data(n, d, seed=1)[0], np.ones(d)
-    model = PrimeGaussianProcessRegressor(
-        1.0 * RBF(1.0) + WhiteKernel(NOISE), n_components=D, optimizer=None
-    ).fit(X[:D], y[:D])
-    m, gram = model.map_, np.array(model._sums.gram)
-    gram[np.diag_indices(D)] += NOISE
-    print(f"{n} rows, d = {d}, D = {D}, {m.method}: seconds, median of {n_rounds} rounds")
-    Z = m.encode(X[:4096], dtype="float64")
-
-    def features() -> None:
-        for _ in feature_blocks(m, X, ones):
-            pass
-
-    parts = {
-        "features": (features, 1.0),
-        "Cholesky": (lambda: linalg.cholesky(gram), 1.0),
-        # 2 n D**2 operations: as many as n D**2 for a fit and for a prediction.
-        "matrix product": (lambda: Z @ gram, n / len(Z)),
-        "fit": (lambda: model.fit(X, y), 1.0),
-        "predict": (lambda: model.predict(new, return_std=True), 1.0),
-    }
-    times: dict[str, list[float]] = {name: [] for name in parts}
-    for _ in range(n_rounds):
-        for name, (work, factor) in parts.items():
-            times[name].append(factor * seconds(work))
-    return {name: float(np.median(found)) for name, found in times.items()}
 
 
 def distance(kernel, d: int, D: int, n: int) -> list[float]:
@@ -155,19 +106,6 @@ def foresight(n_cases: int) -> None:
         print(f"  {name:<20}{shown}")
 
 
-def all_costs(n: int, n_rounds: int) -> None:
-    os.environ["PRIMAL_THREADS"] = "1"
-    for d in range(1, 9):
-        with single_threaded_blas():
-            found = costs(n, D, d, n_rounds)
-        for name, time_s in found.items():
-            print(f"  {name:<22}{time_s:8.2f}")
-        total, unit = found["fit"] + found["predict"], found["features"] + found["Cholesky"]
-        least = (2.0 * found["features"] + found["Cholesky"] + found["matrix product"]) / unit
-        print(f"  fit and predict over one pass and one Cholesky: {total / unit:.2f} (bar 3)")
-        print(f"  least ratio of a way through features: {least:.2f}", flush=True)
-
-
 def distances() -> None:
     print("exact process on 2,000 rows: error of the kernel; mean, deviation with noise (bar 1 %)")
     print("and of the function alone; posterior_error_")
@@ -188,13 +126,10 @@ def distances() -> None:
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("parts", nargs="*", help="cost, distance, foresight; all by default")
-    parser.add_argument("--rows", type=int, default=100_000)
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("parts", nargs="*", help="distance, foresight; all by default")
     parser.add_argument("--cases", type=int, default=200, help="of foresight")
     given = parser.parse_args()
     parts = {
-        "cost": partial(all_costs, given.rows, given.rounds),
         "distance": distances,
         "foresight": partial(foresight, given.cases),
     }

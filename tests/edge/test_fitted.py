@@ -32,7 +32,6 @@ from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,
     PrimeGaussianProcessRegressor,
-    PrimeOnlineClassifier,
     PrimeRidgeClassifier,
     PrimeRidgeRegressor,
 )
@@ -48,7 +47,6 @@ MODELS = {
     "ridge": PrimeRidgeClassifier(128),
     "offsets": PrimeRidgeClassifier(101, form="offset"),
     "centroids": PrimeCentroidClassifier(128),
-    "online": PrimeOnlineClassifier(128, epochs=3),
     "standard": make_pipeline(StandardScaler(), PrimeRidgeClassifier(128)),
     "two scalers": make_pipeline(MaxAbsScaler(), MinMaxScaler((-1, 2)), PrimeRidgeClassifier(128)),
     "linear": make_pipeline(StandardScaler(), PrimeFeatures(128), RidgeClassifier()),

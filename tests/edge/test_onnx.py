@@ -139,7 +139,6 @@ def made_models(x, y):
     yield make_pipeline(preprocessing.MinMaxScaler(), ours.PrimeCentroidClassifier(64)).fit(
         x, names
     )
-    yield ours.PrimeOnlineClassifier(64, epochs=2).fit(x, y)
     yield ours.PrimeRidgeClassifier(64).fit(x, y > 4)
     features = ours.PrimeFeatures(64)
     scaler = preprocessing.MaxAbsScaler()

@@ -25,7 +25,6 @@ import torch  # noqa: E402
 from positions_conformance import (  # noqa: E402
     PositionsConformance,
     RotaryConformance,
-    StateConformance,
 )
 from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
 
@@ -180,7 +179,7 @@ class InterpretedPositions(PositionsConformance, RotaryConformance):
     dtypes = (torch.float32, torch.float16)  # the interpreter cuts bfloat16 where a GPU rounds
 
 
-class CudaPositionsEager(PositionsConformance, StateConformance):
+class CudaPositionsEager(PositionsConformance):
     device = "cuda"
     backend = "eager"
 

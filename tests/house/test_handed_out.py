@@ -26,14 +26,13 @@ import torch  # noqa: E402
 import primal  # noqa: E402
 from primal.kernels import on  # noqa: E402
 
-_ROOMS = [room for room in recipes.ROOMS if room != "primal.torch.parallel"]
+_ROOMS = list(recipes.ROOMS)
 _MOST_LEVELS = 5
 # Faults whose repair is on its way.
 _KNOWN = (
     "primal.hdc.VectorMemory.plan.certificate.x_std",
     "primal.decoding.DecodePlan.certificate.x_std",
     "primal.decoding.MatrixPlan.certificate.x_std",
-    "primal.sklearn.PrimeDictionary.components_",
 )
 
 

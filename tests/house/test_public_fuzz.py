@@ -21,7 +21,7 @@ import fuzz_surface as surface  # noqa: E402
 import primal  # noqa: E402
 
 _CALLS_PER_CALLABLE = 10
-_ROOMS = [room for room in recipes.ROOMS if room != "primal.torch.parallel"]
+_ROOMS = list(recipes.ROOMS)
 
 
 @pytest.fixture(autouse=True)
@@ -75,8 +75,6 @@ _MASKED_ROOMS = [
 def test_missing_values_are_refused_in_every_argument(room):
     taken = []
     for call in recipes.calls(room):
-        if call.name.startswith(("PrimeDictionary", "PrimeNgrams")):
-            continue
         values = recipes.valid_arguments(room, call)
         for parameter in call.parameters:
             masked = masked_twin(values.get(parameter.name, _OPTIONS.get(parameter.name)))

@@ -5,20 +5,13 @@ import pytest
 
 pytest.importorskip("sklearn")
 
-from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.linear_model import RidgeClassifierCV
-from sklearn.neighbors import NearestCentroid
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
-from primal.errors import DataError, MissingPackageError, ParameterError
+from primal.errors import DataError, ParameterError
 from primal.sklearn import (
     PrimeCentroidClassifier,
-    PrimeNgrams,
-    PrimeOnlineClassifier,
     PrimeRidgeClassifier,
 )
-from primal.sklearn._prototypes import scattered
 from primal_studies.hdc._datasets import load
 
 DIGITS = load("digits")
@@ -26,7 +19,7 @@ X, Y = DIGITS.X[:400], DIGITS.y[:400]
 GAMMA = 4e-4
 
 
-@parametrize_with_checks([PrimeCentroidClassifier(40), PrimeOnlineClassifier(40)])
+@parametrize_with_checks([PrimeCentroidClassifier(40)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
@@ -81,75 +74,9 @@ def test_growth_refuses_other_rows_and_leaves_the_model_alone(rows, labels, said
     assert model.predict(X).shape == (400,)
 
 
-def test_online_updates_follow_the_rule_row_by_row():
-    model = PrimeOnlineClassifier(48, gamma=GAMMA, epochs=2, batch_size=1, form="pair").fit(X, Y)
-    Z = model.features_.transform(X)
-    prototypes, errors = np.zeros((10, 48)), []
-    for number in range(2):
-        errors.append(0)
-        for row in scattered(len(Z), number):
-            norms = np.linalg.norm(prototypes, axis=1)
-            cosines = prototypes @ Z[row] / np.where(norms > 0, norms, 1) / np.linalg.norm(Z[row])
-            guess, label = cosines.argmax(), Y[row]
-            if guess != label:
-                prototypes[label] += (1 - cosines[label]) * Z[row]
-                prototypes[guess] -= (1 - cosines[guess]) * Z[row]
-                errors[-1] += 1
-    assert model.n_errors_ == errors
-    prototypes /= np.linalg.norm(prototypes, axis=1, keepdims=True)
-    np.testing.assert_allclose(model.prototypes_, prototypes, atol=1e-4)
-
-
-def test_online_learns_from_its_errors_and_takes_new_classes():
-    model = PrimeOnlineClassifier(256, gamma=GAMMA, epochs=10).fit(X[Y < 5], Y[Y < 5])
-    assert model.n_errors_[-1] < model.n_errors_[0] / 4
-    for _ in range(5):
-        model.partial_fit(X, Y)
-    assert model.classes_.tolist() == list(range(10))
-    assert len(model.n_errors_) == 15
-    assert model.score(X, Y) > 0.95
-
-
-def test_scattered_orders_are_permutations_that_differ():
-    orders = [scattered(100, number) for number in range(3)]
-    assert all(sorted(order) == list(range(100)) for order in orders)
-    assert not np.array_equal(orders[0], orders[1])
-
-
-@pytest.mark.parametrize("options", [{"epochs": 0}, {"batch_size": 0}, {"n_components": 0}])
-def test_wrong_sizes_are_refused(options):
+def test_wrong_sizes_are_refused():
     with pytest.raises(ParameterError):
-        PrimeOnlineClassifier(**{"n_components": 8, **options}).fit(X, Y)
-
-
-def test_inner_products_of_texts_approximate_the_cosine_of_their_ngram_counts():
-    texts = [
-        "a rose is a rose",
-        "arise, a rose",
-        "thorns have roses",
-        "no",
-        "une rose est une rose",
-    ]
-    counts = CountVectorizer(analyzer="char", ngram_range=(3, 3)).fit_transform(texts[:3])
-    rows = counts.toarray() / np.sqrt(counts.multiply(counts).sum(axis=1))
-    D = 16384
-    Z = PrimeNgrams(D).fit_transform(texts)
-    # Sums over about ten n-grams each, every one with an error of 1 / sqrt(D).
-    np.testing.assert_allclose(Z[:3] @ Z[:3].T, np.asarray(rows @ rows.T), atol=5 / np.sqrt(D))
-    assert not Z[3].any()  # fewer letters than an n-gram
-    assert Z.dtype == np.float32
-    np.testing.assert_array_equal(PrimeNgrams(D).transform(texts[1:2]), Z[1:2])
-
-
-def test_the_order_of_letters_counts():
-    Z = PrimeNgrams(4096).fit_transform(["abc", "cba", "bca"])
-    assert np.abs(Z @ Z.T - np.eye(3)).max() < 0.1
-
-
-@pytest.mark.parametrize("texts", ["one text", [b"bytes"], [1.0]])
-def test_only_sequences_of_text_are_encoded(texts):
-    with pytest.raises(DataError, match="text"):
-        PrimeNgrams(16).fit_transform(texts)
+        PrimeCentroidClassifier(0).fit(X, Y)
 
 
 def test_ridge_reaches_the_bar_on_digits():
@@ -158,13 +85,3 @@ def test_ridge_reaches_the_bar_on_digits():
         X_train, y_train, X_test, y_test = DIGITS.split(seed)
         scores.append(PrimeRidgeClassifier(512).fit(X_train, y_train).score(X_test, y_test))
     assert np.mean(scores) >= 0.978
-
-
-@pytest.mark.parametrize("read_out", [NearestCentroid(), RidgeClassifierCV((1e-3, 0.1, 10.0))])
-def test_languages_are_told_apart(read_out):
-    try:
-        X_train, y_train, X_test, y_test = load("languages").split(0)
-    except MissingPackageError as error:
-        pytest.skip(str(error))
-    model = make_pipeline(PrimeNgrams(1024), read_out).fit(X_train, y_train)
-    assert model.score(X_test, y_test) >= 0.95

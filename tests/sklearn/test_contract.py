@@ -20,7 +20,6 @@ from sklearn.utils.fixes import parse_version  # noqa: E402
 
 from primal.engines import wave_columns  # noqa: E402
 from primal.sklearn import (  # noqa: E402
-    PrimeDictionary,
     PrimeFeatures,
     PrimeGaussianProcessRegressor,
     PrimeHasher,
@@ -48,7 +47,6 @@ def broken_checks(estimator):
         PrimeFeatures(8, kernel="matern32", layout="block"),
         PrimePositions(8),
         PrimeHasher(8),
-        PrimeDictionary(),
         PrimeRidgeClassifier(40),
         PrimeRidgeRegressor(40, alpha=0.01),
         PrimeGaussianProcessRegressor(n_components=40),
@@ -214,8 +212,7 @@ def test_array_api_checks_of_scikit_learn():
     code = """
 from sklearn.utils.estimator_checks import check_array_api_input
 from primal.sklearn import (
-    PrimeDictionary, PrimeFeatures, PrimeHasher, PrimePositions, PrimeRidgeClassifier,
-    PrimeRidgeRegressor,
+    PrimeFeatures, PrimeHasher, PrimePositions, PrimeRidgeClassifier, PrimeRidgeRegressor,
 )
 for estimator in (
     PrimeFeatures(32),
@@ -223,7 +220,6 @@ for estimator in (
     PrimeFeatures(9, form="offset"),
     PrimePositions(8),
     PrimeHasher(8),
-    PrimeDictionary(),
     PrimeRidgeClassifier(40),
     PrimeRidgeRegressor(40),
 ):

@@ -14,7 +14,6 @@ from primal.sklearn import (
     PrimeFeatures,
     PrimeGaussianProcessRegressor,
     PrimeHasher,
-    PrimeOnlineClassifier,
     PrimePositions,
     PrimeRidgeClassifier,
     PrimeRidgeRegressor,
@@ -30,7 +29,6 @@ BROKEN = [
     (PrimeRidgeRegressor(16), {"alpha": -1.0}),
     (PrimeRidgeClassifier(16), {"alpha": -1.0}),
     (PrimeCentroidClassifier(16), {"gamma": 1e170}),  # phases beyond their range
-    (PrimeOnlineClassifier(16), {"batch_size": 0}),
     (PrimeGaussianProcessRegressor(n_components=16), {"optimizer": "wrong"}),
     (PrimeGaussianProcessRegressor(n_components=16), {"n_components": 0}),
     (
@@ -50,11 +48,7 @@ def test_offsets_are_counted_from_a_mean_that_has_phases():
 
 @pytest.mark.parametrize(
     "estimator",
-    [
-        PrimeRidgeClassifier(16, gamma=0.3),
-        PrimeCentroidClassifier(16, gamma=0.3),
-        PrimeOnlineClassifier(16, gamma=0.3),
-    ],
+    [PrimeRidgeClassifier(16, gamma=0.3), PrimeCentroidClassifier(16, gamma=0.3)],
 )
 def test_a_part_has_the_features_of_the_fit(estimator):
     """Whatever was set since waits for the next fit."""
@@ -67,14 +61,14 @@ def test_a_part_has_the_features_of_the_fit(estimator):
 
 
 def test_a_part_that_is_rejected_changes_nothing():
-    online = PrimeOnlineClassifier(16, gamma=0.3).fit(X, y).set_params(batch_size=0)
+    classifier = PrimeCentroidClassifier(16, gamma=0.3).fit(X, y)
     regressor = PrimeRidgeRegressor(16, gamma=0.3).fit(X, y)
-    for model, targets in ((online, y + 5), (regressor, np.stack([y, y], axis=1))):
+    for model, *wrong in ((classifier, y + 5, ["a"]), (regressor, np.stack([y, y], axis=1))):
         with pytest.raises(PrimalError):
-            model.partial_fit(10 * X, targets)
+            model.partial_fit(10 * X, *wrong)
         assert model.features_.data_max_.max() == X.max()
         assert model.features_.n_samples_seen_ == 30
-    assert online.classes_.tolist() == [0, 1]
+    assert classifier.classes_.tolist() == [0, 1]
 
 
 def test_an_interrupted_fit_is_no_fit(monkeypatch):
@@ -112,5 +106,4 @@ def test_it_is_not_fitted_and_can_be(estimator, wrong, method, refit):
         with pytest.raises(NotFittedError):
             answer(estimator)
     again = getattr(estimator, method)(X, y)
-    if not isinstance(estimator, PrimeOnlineClassifier):  # of which a part is one pass
-        np.testing.assert_array_equal(answer(again), expected)
+    np.testing.assert_array_equal(answer(again), expected)

@@ -250,7 +250,6 @@ def test_features_are_made_in_blocks(monkeypatch):
         return original(self, x, **options)
 
     monkeypatch.setattr(KernelPrime, "encode", encode)
-    monkeypatch.setattr(evidence_module.Lattice, "serves", lambda *_: False)  # makes no features
     x = RANDOM.normal(size=(300, 2))
     expected = PrimeGaussianProcessRegressor(KERNEL, **FIXED).fit(x, x[:, 0])
     monkeypatch.setattr(evidence_module, "BLOCK_FEATURES", 100 * 64)

@@ -22,7 +22,6 @@ from primal.kernels import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeGaussianProcessRegressor,
-    PrimeOnlineClassifier,
     PrimeRidgeClassifier,
     PrimeRidgeRegressor,
 )
@@ -143,9 +142,7 @@ def test_ridge_is_scikit_learns_on_the_same_features():
     np.testing.assert_allclose(parts.predict(NEW), whole.predict(NEW), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize(
-    "model", [PrimeRidgeClassifier, PrimeCentroidClassifier, PrimeOnlineClassifier]
-)
+@pytest.mark.parametrize("model", [PrimeRidgeClassifier, PrimeCentroidClassifier])
 def test_classifiers_learn_with_parts_and_are_saved(model, tmp_path):
     made = model(256, kernel=KERNEL).fit(X, LABELS)
     assert made.features_.method_ == "composed"

@@ -16,7 +16,6 @@ from primal.kernels import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,
-    PrimeOnlineClassifier,
     PrimeRidgeClassifier,
     PrimeRidgeRegressor,
 )
@@ -34,7 +33,7 @@ NAMES = np.array(["red", "green", "blue"])[Y]
         (PrimeRidgeRegressor(64), Y + 0.5),
         (PrimeRidgeRegressor(64), np.stack([Y, -Y], axis=1)),
         (PrimeCentroidClassifier(64, gamma=np.float64(0.3)), NAMES),
-        (PrimeOnlineClassifier(64, epochs=3), Y.astype(float)),
+        (PrimeCentroidClassifier(64), Y.astype(float)),
     ],
 )
 def test_a_loaded_model_answers_with_the_same_bits(model, y, tmp_path):
@@ -56,9 +55,7 @@ def test_a_loaded_model_answers_with_the_same_bits(model, y, tmp_path):
     pickle.loads(pickle.dumps(loaded)).predict(X)
 
 
-@pytest.mark.parametrize(
-    "kind", [PrimeFeatures, PrimeRidgeClassifier, PrimeCentroidClassifier, PrimeOnlineClassifier]
-)
+@pytest.mark.parametrize("kind", [PrimeFeatures, PrimeRidgeClassifier, PrimeCentroidClassifier])
 def test_parameters_come_back_as_they_were(kind, tmp_path):
     kernel = on([0, 1], "rbf", "scale") + 0.5 * on(3, "periodic", 0.5, period=2.0)
     model = kind(32, kernel=kernel).fit(X, Y)
@@ -68,7 +65,7 @@ def test_parameters_come_back_as_they_were(kind, tmp_path):
     assert repr(loaded) == repr(model)
 
 
-@pytest.mark.parametrize("kind", [PrimeRidgeClassifier, PrimeOnlineClassifier])
+@pytest.mark.parametrize("kind", [PrimeRidgeClassifier, PrimeCentroidClassifier])
 def test_a_number_of_features_that_waits_for_the_next_fit(kind, tmp_path):
     model = kind(32, gamma=0.3).fit(X, Y)
     expected = model.decision_function(X)
@@ -115,7 +112,6 @@ WEIGHTS = np.linspace(0.5, 1.5, len(X))
     ("model", "y", "weights"),
     [
         (PrimeCentroidClassifier(64, gamma=0.3), Y, {}),
-        (PrimeOnlineClassifier(64, gamma=0.3), Y, {}),
         (PrimeRidgeClassifier(64, gamma=0.3), NAMES, {}),
         (PrimeRidgeClassifier(64, gamma=0.3, alpha=0.1), Y, {"sample_weight": WEIGHTS}),
         (PrimeRidgeRegressor(64, gamma=0.3), np.stack([Y, X[:, 0]], axis=1), {}),

@@ -21,7 +21,6 @@ import primal
 from primal import edge, hdc, kernels, privacy, turns
 from primal import torch as layers
 from primal.decoding import MatrixPlan, plan_matrix
-from primal.torch import functional
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
 CALLBACKS = ("progress",)
@@ -60,10 +59,8 @@ _A, _B, _C = (_SPACE.symbols(role) for role in "abc")
 _CODES, _OTHER = _A.encode(["x", "y", "z"]), _B.encode(["x", "y", "z"])
 _SUM = hdc.bundle(_CODES)
 _TENSOR = torch.from_numpy(_X)
-_STEPS = functional.increment_tensor(_INCREMENTS)
 _PLACES = torch.arange(5)
 _HEADS = torch.ones(2, 3, 5, 16)
-_TABLE = functional.frequency_table(_MAP.basis)
 
 
 def _memory() -> hdc.ItemMemory:
@@ -92,7 +89,7 @@ def _new_budget() -> privacy.Accountant:
 
 _SAVED = (
     *("PrimeFeatures", "PrimeRidgeClassifier", "PrimeRidgeRegressor"),
-    *("PrimeCentroidClassifier", "PrimeOnlineClassifier"),
+    "PrimeCentroidClassifier",
 )
 
 
@@ -111,9 +108,8 @@ def _vectors() -> hdc.VectorMemory:
 
 def _estimator(kind: Callable[..., Any], **options: Any) -> object:
     """Make an estimator and fit it: its parameters are checked then, as scikit-learn asks."""
-    X = ["abcd", "efgh", "abef"] if kind is _estimators.PrimeNgrams else _X
-    y = _Y[: len(X)]
-    return kind(**options).fit(np.arange(12)[:, None] if "Positions" in kind.__name__ else X, y)
+    X = np.arange(12)[:, None] if "Positions" in kind.__name__ else _X
+    return kind(**options).fit(X, _Y)
 
 
 def _fitted(kind: Any, **options: Any) -> Callable[[], Any]:
@@ -256,8 +252,6 @@ ROOMS: dict[str, Room] = {
     "primal.sklearn": Room(
         _SKLEARN,
         calls={
-            "PrimeDictionary": {"n_components": 8},
-            "PrimeDictionary.inverse_transform": {"X": np.ones((2, 8))},
             "PrimeFeatures.grow": {"n_components": 64},
             "PrimePositions.inverse_transform": {"X": _STATIC.encode([3, 4])},
             "PrimePositions.transform": {"X": [[3], [4]]},
@@ -266,10 +260,6 @@ ROOMS: dict[str, Room] = {
             "PrimeRidgeClassifier.grow": {"n_components": 64},
             "PrimeRidgeRegressor.grow": {"n_components": 64},
             "PrimeCentroidClassifier.grow": {"n_components": 64},
-            "PrimeNgrams": {"n": 2},
-            "PrimeNgrams.fit": {"X": ["abc", "abd"]},
-            "PrimeNgrams.transform": {"X": ["abc", "abd"]},
-            "PrimeOnlineClassifier": {"epochs": 2},
             **{f"{name}.save": {"path": f"saved {name}"} for name in _SAVED},
             **{f"{name}.load": {"path": lambda n=name: _saved_model(n)} for name in _SAVED},
         },
@@ -277,11 +267,6 @@ ROOMS: dict[str, Room] = {
             "PrimeCentroidClassifier": _fitted(
                 _estimators.PrimeCentroidClassifier, n_components=32
             ),
-            "PrimeNgrams": _fitted(_estimators.PrimeNgrams, n_components=32),
-            "PrimeOnlineClassifier": _fitted(
-                _estimators.PrimeOnlineClassifier, n_components=32, epochs=2
-            ),
-            "PrimeDictionary": _fitted(_estimators.PrimeDictionary, n_components=8),
             "PrimeFeatures": _fitted(_estimators.PrimeFeatures, n_components=32),
             "PrimeGaussianProcessRegressor": _fitted(
                 _estimators.PrimeGaussianProcessRegressor, n_components=16
@@ -306,7 +291,6 @@ ROOMS: dict[str, Room] = {
             "last": 4,
             "samples_per_unit": 8.0,
             "positions": _PLACES,
-            "increments": _STEPS,
             "n_channels": 4,
             "z": torch.ones(5, 16),
             "n": 20,
@@ -324,10 +308,7 @@ ROOMS: dict[str, Room] = {
             "Embedding.forward": {"x": torch.tensor([0])},
             "PrimePositions.rotate": {"x": _HEADS, "seq_dim": -2},
             "PrimePositions.rotary": {"seq_dim": -2},
-            "PrimeStateCell.forward": {"x": torch.ones(2, 5, 3)},
-            "PrimeStateCell.step": {"x": torch.ones(2, 3)},
             "rotate": {"x": _HEADS, "codes": torch.ones(5, 16)},
-            "PrimeINR": {"samples_per_unit": 8.0, "n_features": 16, "width": 8, "n_hidden": 1},
         },
         options={
             "DynamicPrime.from_frequencies": _LEARNED,
@@ -346,33 +327,17 @@ ROOMS: dict[str, Room] = {
             "Embedding": lambda: layers.Embedding(_A, items=["x"]),
             "DynamicPrime": lambda: layers.DynamicPrime(3, 16, 0.1),
             "PrimeFeatures": lambda: layers.PrimeFeatures(3, 16),
-            "PrimeINR": lambda: layers.PrimeINR(
-                3, samples_per_unit=8.0, n_features=16, width=8, n_hidden=1
-            ),
             "PrimePositions": lambda: layers.PrimePositions(16, spacing="raw"),
-            "PrimeStateCell": lambda: layers.PrimeStateCell(3, 4),
             "StaticPrime": lambda: layers.StaticPrime(16),
         },
         excluded={
-            f"{layer}.keep_frequencies": "is called by PrimeParallel, with a range of its own"
+            f"{layer}.keep_frequencies": "changes its layer, which the next call then has"
             for layer in ("DynamicPrime", "PrimeFeatures", "PrimePositions", "StaticPrime")
         }
         | {
             "PrimePositions.stretched": "rejects frequencies that can grow; its function is tried",
             "use_exact_rotary": "changes its model, which a second call then rejects",
         },
-    ),
-    "primal.torch.functional": Room(
-        {
-            "x": _TENSOR,
-            "table": _TABLE,
-            "frequencies": torch.ones(8, 3),
-            "source": _MAP.basis,
-            "increments": _STEPS,
-            "t": _PLACES,
-            "dtype": torch.float32,
-        },
-        calls={"increment_tensor": {"increments": _INCREMENTS}},
     ),
     "primal.torch.gp": Room(
         {"num_inputs": 3, "num_outputs": 16, "num_samples": 8, "x": _TENSOR},
@@ -385,9 +350,6 @@ ROOMS: dict[str, Room] = {
             "PrimeKernel.forward": "GPyTorch calls it, with tensors that it has checked",
             "PrimeKernel.prediction_strategy": "hands what it is given to GPyTorch",
         },
-    ),
-    "primal.torch.parallel": Room(
-        excluded={"PrimeParallel": "holds its one option; needs a group of processes to be applied"}
     ),
     "primal.hdc": Room(
         {

@@ -1,4 +1,4 @@
-"""What positions and states must do on every device; a test class for a device inherits these.
+"""What positions must do on every device; a test class for a device inherits these.
 
 There is no pytest in here, so that the same class runs as a plain script on a machine that has
 none (``tests/gpu/run.py``).
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
-from primal.torch import CellState, PrimePositions, PrimeStateCell
+from primal.torch import PrimePositions
 from primal.turns import round_turns, static_turns, waves
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
@@ -184,46 +184,3 @@ def plain_pytorch():
 def random_like(shape, dtype: torch.dtype, device: str) -> torch.Tensor:
     generator = torch.Generator().manual_seed(int(np.prod(shape)))
     return torch.randn(shape, generator=generator).to(device, dtype)
-
-
-class StateConformance:
-    """Subclasses say where cells live."""
-
-    device = "cpu"
-
-    def test_states_turn_without_drift(self):
-        """After 10**6 steps the state has the integer phase, to the last bit."""
-        cell = resting_cell(self.device)
-        one = torch.cat((torch.ones(4), torch.zeros(4))).to(self.device)  # 1 + 0 i
-        state = CellState(one, torch.tensor(0, device=self.device))
-        quiet = torch.zeros(9_990, 1, device=self.device)
-        with torch.no_grad():
-            for _ in range(100):
-                _, state = cell(quiet, state)
-                for _ in range(10):
-                    y, state = cell.step(quiet[0], state)
-        assert int(state.position) == 10**6
-        assert torch.equal(y, cell.codes(state.position - 1))
-        turns = cell.turns(state.position).cpu().numpy().view(np.uint64)
-        increments = cell.increments.cpu().numpy().view(np.uint64)
-        assert turns.tolist() == [int(i) * 10**6 % 2**64 for i in increments]
-
-    def test_steps_agree_with_the_whole(self):
-        torch.manual_seed(0)
-        cell = PrimeStateCell(2, 6).to(self.device)
-        x = torch.randn(3, 100, 2).to(self.device)
-        whole, _ = cell(x)
-        state = None
-        for t in range(100):
-            y, state = cell.step(x[:, t], state)
-            torch.testing.assert_close(y, whole[:, t], rtol=0, atol=2e-6)
-
-
-def resting_cell(device: str) -> PrimeStateCell:
-    """Return a cell that never decays and shows its whole state."""
-    cell = PrimeStateCell(1, 4, 8, device=device)
-    with torch.no_grad():
-        cell.log_time_constant.fill_(torch.inf)
-        cell.output_map.weight.copy_(torch.eye(8))
-        cell.output_map.bias.zero_()
-    return cell

@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
 from primal.maps import LAYOUTS  # noqa: E402
-from primal.torch import functional as F  # noqa: E402
+from primal.torch import _functional as F  # noqa: E402
 
 
 def points(n: int, d: int) -> torch.Tensor:

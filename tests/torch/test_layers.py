@@ -15,8 +15,8 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
-from primal.torch import functional as F  # noqa: E402
 from primal.torch._inputs import DTYPES  # noqa: E402
+from primal.torch._tables import frequency_table  # noqa: E402
 
 
 def points(n: int, d: int) -> torch.Tensor:
@@ -59,14 +59,12 @@ class TestOutputType:
         try:
             layers = (pt.StaticPrime(8), pt.PrimePositions(8))
             features = pt.PrimeFeatures(3, 8, learnable_scale="input")
-            network = pt.PrimeINR(3, sigma=1.0, n_features=8, width=4)
         finally:
             torch.set_default_dtype(torch.float32)
         for layer in layers:
             assert layer(torch.tensor([5])).dtype == torch.float64
         assert features.scale.dtype == torch.float64
         assert features(torch.ones(3, dtype=torch.int8)).dtype == torch.float64
-        assert network(points(4, 3).float()).dtype == torch.float64
 
     def test_autocast_leaves_it(self):
         x = points(4, 3).float()
@@ -430,7 +428,7 @@ def test_parts_of_a_table_have_its_bits():
     for name in ("paper", "signed", "kronecker", "orthogonal"):
         for sigma in (0.3, tuple(0.1 * (i + 1) for i in range(9))):
             basis = primal.Basis(name, 4, 9, sigma)
-            part = F.frequency_table(basis).part(2, 8).part(1, 5).rows
+            part = frequency_table(basis).part(2, 8).part(1, 5).rows
             np.testing.assert_array_equal(part.mantissas, basis.table.mantissas[3:7])
             np.testing.assert_array_equal(part.exponents, basis.table.exponents[3:7])
 
@@ -473,8 +471,6 @@ def test_representation_names_what_matters():
         (lambda: pt.DynamicPrime(2, 8)(torch.zeros(1, 2).to_sparse()), r"dense.*x.to_dense\(\)"),
         (lambda: pt.DynamicPrime(2, 8).decode([0.0] * 8), "z must be a tensor, got list"),
         (lambda: pt.DynamicPrime(2, 8).decode(torch.zeros(6)), r"8 values.*\(6,\)"),
-        (lambda: pt.PrimeStateCell(2, 8)([[0.0, 0.0]]), "must be a tensor, got list"),
-        (lambda: pt.PrimeINR(2, sigma=1.0)([[0.0, 0.0]]), "must be a tensor, got list"),
         (lambda: pt.StaticPrime(8)(torch.zeros(2)), "t.long()"),
         (lambda: pt.StaticPrime(8)([1, 2]), r"tensor, got list.*torch.as_tensor\(t\)"),
         (lambda: pt.StaticPrime(8)(3), "must be a tensor, got int"),

@@ -53,17 +53,6 @@ def test_two_ranks(reports, scenario):
         assert all(report[scenario].values()), report[scenario]
 
 
-def test_only_interleaved_prime_layers_can_be_split():
-    from primal.errors import ParameterError
-    from primal.torch import DynamicPrime
-    from primal.torch.parallel import PrimeParallel
-
-    with pytest.raises(ParameterError, match="layout=\"interleaved\", got 'block'"):
-        PrimeParallel()._apply(DynamicPrime(2, 8), None)
-    with pytest.raises(ParameterError, match="got Linear"):
-        PrimeParallel()._apply(torch.nn.Linear(2, 8), None)
-
-
 def test_a_split_layer_cannot_grow():
     from primal.errors import ParameterError
     from primal.torch import DynamicPrime, StaticPrime

@@ -18,11 +18,7 @@ from positions_conformance import (  # noqa: E402
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal.maps import LAYOUTS  # noqa: E402
-from primal.torch import (  # noqa: E402
-    PrimePositions,
-    PrimeStateCell,
-    rotate,
-)
+from primal.torch import PrimePositions, rotate  # noqa: E402
 from primal.turns import SPACINGS  # noqa: E402
 
 
@@ -128,7 +124,6 @@ class TestBothDoors:
         options = {"spacing": spacing, "base": 500.0}
         for make in (
             lambda: PrimePositions(32, **options),
-            lambda: PrimeStateCell(3, 8, **options),
             lambda: sklearn.PrimePositions(32, **options).fit([[1]]),
         ):
             with pytest.raises(

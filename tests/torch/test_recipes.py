@@ -77,27 +77,6 @@ class TestLearnedScaleOfInputs(ShardedRecipes):
         return pt.PrimeFeatures(3, 8, learnable_scale="input")
 
 
-class TestPrimeINR(ShardedRecipes):
-    def make(self):
-        return pt.PrimeINR(3, 2, sigma=0.1, n_features=8, width=6)
-
-
-class TestSinePrimeINR(ShardedRecipes):
-    def make(self):
-        return pt.PrimeINR(3, 2, sigma=0.1, n_features=8, width=6, body="sine")
-
-
-class TestPrimeStateCell(ShardedRecipes):
-    def make(self):
-        return pt.PrimeStateCell(3, 4)
-
-    def call(self, layer):
-        # The type of a recurrent layer's input is that of its parameters, as in nn.LSTM.
-        weights = list(layer.parameters())
-        x = self.input()
-        return layer(x.to(weights[0].dtype) if weights else x)[0]
-
-
 class TestStaticPrime(ShardedRecipes):
     def make(self):
         return pt.StaticPrime(8)

@@ -11,13 +11,10 @@ import primal
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.kernels import on
 from primal.torch import (
-    CellState,
     DynamicPrime,
     PrimeFeatures,
     PrimePositions,
-    PrimeStateCell,
     StaticPrime,
-    functional,
     rotate,
     use_exact_rotary,
 )
@@ -91,13 +88,6 @@ def test_unknown_options_are_named_with_those_of_the_class(make, said):
     assert "no option 'length_scale', 'dtypes'" in str(caught.value)
 
 
-@pytest.mark.parametrize("amplitude", [float("nan"), float("inf"), -float("inf"), 1e39])
-def test_amplitudes_are_float32(amplitude):
-    table = functional.frequency_table(primal.Basis("table", 3, 4))
-    with pytest.raises(ParameterError, match="amplitude"):
-        functional.dynamic_prime(X, table, amplitude=amplitude)
-
-
 def test_no_positions_beyond_64_bits():
     with pytest.raises(DataError, match="positions must lie"):
         StaticPrime(8).waves(0, offset=2**63)
@@ -115,26 +105,6 @@ class TestRotate:
             rotate(ones, ones.to(torch.complex64))
         with pytest.raises(DataError, match="x must be dense"):
             rotate(ones.to_sparse(), ones)
-
-
-class TestState:
-    @pytest.mark.parametrize("shape", [(2, 8), (3, 10), (5, 3, 8), (3, 1), ()])
-    def test_the_memory_fits(self, shape):
-        cell = PrimeStateCell(2, 4)
-        with pytest.raises(DataError, match=r"must have shape \(3, 8\)"):
-            cell(torch.ones(3, 7, 2), CellState(torch.zeros(shape), torch.tensor(0)))
-
-    def test_a_state_has_a_memory_and_one_position(self):
-        cell, x = PrimeStateCell(2, 4), torch.ones(3, 7, 2)
-        with pytest.raises(DataError, match="memory of a state must be a tensor"):
-            cell(x, CellState(None, torch.tensor(0)))  # type: ignore[arg-type]
-        with pytest.raises(DataError, match="one for the whole batch"):
-            cell(x, CellState(torch.zeros(3, 8), torch.arange(3)))
-
-    @pytest.mark.parametrize("size", [-1, True, "a", 2.0])
-    def test_sizes_of_a_batch(self, size):
-        with pytest.raises(DataError, match="batch_shape"):
-            PrimeStateCell(2, 4).initial_state((size,))
 
 
 class TestHosts:

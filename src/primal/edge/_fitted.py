@@ -35,7 +35,7 @@ def as_sensor(
     ----------
     model : DynamicPrime, KernelPrime, or a fitted estimator
         ``PrimeFeatures``; ``PrimeRidgeClassifier``, ``PrimeRidgeRegressor``,
-        ``PrimeCentroidClassifier`` or ``PrimeOnlineClassifier``; or a scikit-learn ``Pipeline`` of
+        ``PrimeCentroidClassifier``; or a scikit-learn ``Pipeline`` of
         ``StandardScaler``, ``MinMaxScaler`` or ``MaxAbsScaler`` steps and one of these, where
         ``PrimeFeatures`` may be followed by a linear model.
     scale, zero : float or array_like of shape (d,)

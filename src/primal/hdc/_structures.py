@@ -105,7 +105,7 @@ def ngrams(codes: Any, n: int = 3) -> Any:
 
     It is the sum over i of the product over j of permute(codes[i + j], n - 1 - j), as torchhd
     defines it. Permuting moves entries, so the bundle of a smaller space is no prefix of that of
-    a larger one; :class:`primal.sklearn.PrimeNgrams` has primes for each place.
+    a larger one.
 
     Parameters
     ----------

@@ -21,10 +21,7 @@ from primal.engines import row_blocks, wave_columns
 from primal.errors import DataError
 from primal.maps import KernelPrime
 from primal.sklearn._features import BLOCK_FEATURES
-from primal.sklearn._lattice import Lattice
 
-# Of the prior variance: sums over a lattice have lost six digits of anything smaller.
-_LEAST_SHARE = 1e-9
 _FLOAT = np.empty(0)
 _syrk, _trmm = get_blas_funcs(("syrk", "trmm"), (_FLOAT,))
 _potrf, _potrs, _trtri = get_lapack_funcs(("potrf", "potrs", "trtri"), (_FLOAT,))
@@ -73,16 +70,9 @@ class Sums:
         self.cross += Z.T @ (Y - self.origin)
 
     def add_rows(self, m: KernelPrime, X: np.ndarray, lengths: np.ndarray, Y: np.ndarray) -> None:
-        """Add the features of X / lengths (n, d), by sums over their lattice if they have one."""
-        lattice = Lattice.of(m, lengths)
-        if lattice is None or not lattice.serves(X):
-            for rows, _, Z in feature_blocks(m, X, lengths):
-                self.add_features(Z, Y[rows])
-            return
-        gram, cross = lattice.sums(X, np.column_stack([Y - self.origin, np.ones(len(Y))]))
-        self.gram += gram
-        self.cross += cross[:, :-1]
-        self.feature_sums += cross[:, -1]
+        """Add the features of X / lengths (n, d)."""
+        for rows, _, Z in feature_blocks(m, X, lengths):
+            self.add_features(Z, Y[rows])
 
     def normalization(self) -> tuple[np.ndarray, np.ndarray]:
         """Return the mean and the standard deviation of the targets, 1 where they are constant."""
@@ -163,18 +153,11 @@ def predictions(
     m: KernelPrime, X: np.ndarray, lengths: np.ndarray, found: Posterior, *, squares: bool
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the means at X (n, t) and, if asked for, the variances over the noise (n,)."""
-    lattice, R = Lattice.of(m, lengths), found.inverse_factor
     means, variances = np.empty((len(X), found.mean.shape[1])), np.empty(len(X) if squares else 0)
-    if lattice is None or not lattice.serves(X):
-        for rows, _, Z in feature_blocks(m, X, lengths):
-            means[rows] = Z @ found.mean
-            if squares:
-                variances[rows] = np.square(found.spread(Z)).sum(axis=1)
-        return means, variances
-    means, variances = lattice.values(X, found.mean, R.T @ R if squares else None)
-    (small,) = np.nonzero(variances * found.ratio < _LEAST_SHARE)
-    for rows, _, Z in feature_blocks(m, X[small], lengths):
-        variances[small[rows]] = np.square(found.spread(Z)).sum(axis=1)
+    for rows, _, Z in feature_blocks(m, X, lengths):
+        means[rows] = Z @ found.mean
+        if squares:
+            variances[rows] = np.square(found.spread(Z)).sum(axis=1)
     return means, variances
 
 

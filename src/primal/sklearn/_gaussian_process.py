@@ -94,8 +94,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
     kernel_, map_ : kernel of scikit-learn, KernelPrime
         With the hyperparameters in use; the features, which take X divided by length scales. Up
         to 8 columns they are chosen in `fit` by their divergence from the exact process on few of
-        the rows: growable ones, or a lattice of frequencies, over which many rows are summed up
-        without making features.
+        the rows: growable ones, or a lattice of frequencies.
     X_train_, y_train_ : ndarray of shape (n_kept, d) and (n_kept,) or (n_kept, m), dtype=float64
         The rows that hyperparameters were chosen from.
     n_samples_seen_ : int
@@ -397,7 +396,10 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
 
     def _optimum(self, cost: Any, start: np.ndarray, bounds: np.ndarray) -> tuple[Any, float]:
         if callable(self.optimizer):
-            return self.optimizer(cost, start, bounds=bounds)
+            found = self.optimizer(cost, start, bounds=bounds)
+            with raised_as(ParameterError, "optimizer must return theta and its cost"):
+                theta, value = found
+                return theta, float(value)
         if not (isinstance(self.optimizer, str) and self.optimizer == "fmin_l_bfgs_b"):
             raise ParameterError(
                 f"optimizer must be 'fmin_l_bfgs_b', a callable or None, got {self.optimizer!r}."

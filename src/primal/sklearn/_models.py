@@ -103,8 +103,7 @@ class PrimeModel(SavedMixin, ReadOnlyArrays, metaclass=ABCMeta):
                 self.features_ = copy(self.features_).partial_fit(X)
             if part:
                 self._meet(y, classes)
-            learn = self._add if part else self._learn
-            learn(X, self._targets(y), weights)
+            self._add(X, self._targets(y), weights)
         except BaseException:  # of an interrupt, too: a part that is rejected changes nothing
             vars(self).clear()
             vars(self).update(before)
@@ -124,9 +123,6 @@ class PrimeModel(SavedMixin, ReadOnlyArrays, metaclass=ABCMeta):
         grown.n_components = n_components
         grown._widen(X, grown._targets(y), weights)
         return grown
-
-    def _learn(self, X: Any, targets: np.ndarray, weights: np.ndarray | None) -> None:
-        self._add(X, targets, weights)
 
     def _values(self, X: Any) -> np.ndarray:
         """Return the value of every target for every row of X, shape (n, m)."""

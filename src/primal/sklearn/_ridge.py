@@ -90,7 +90,7 @@ class Moments:
                 f"{n_rows} rows are more than the {_MOST_ROWS} that 64-bit sums hold: fit on fewer."
             )
         if not n_rows < _LARGEST_WEIGHT:
-            raise DataError(f"the weights of all rows add up to {n_rows:.3g}: scale them down.")
+            raise DataError(f"sample_weight adds up to {n_rows:.3g} over all rows: scale it down.")
         kind = np.int64 if exact else np.float64
         self.gram, self.feature_sums = (
             sums.astype(kind, copy=False) for sums in (self.gram, self.feature_sums)
@@ -165,8 +165,8 @@ class Moments:
         cross = self.cross * unit - np.outer(feature_means, self.target_sums)
         if isinstance(alpha, str) and n_counted <= 1.0 and self.gram.dtype != np.int64:
             raise DataError(
-                f"the weights of all rows add up to {n_counted:.3g}, and alpha='gcv' counts them "
-                "as rows: scale them to add up to the number of rows, or give alpha as a number."
+                f"sample_weight adds up to {n_counted:.3g}, and alpha='gcv' counts rows by it: "
+                "scale it to add up to the number of rows, or give alpha as a number."
             )
         if isinstance(alpha, str):
             if not np.isfinite(self.target_squares).all():

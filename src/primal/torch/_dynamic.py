@@ -16,8 +16,8 @@ from primal.bases import Basis
 from primal.decoding import SHORTEST_WAVE
 from primal.errors import DataError, NotInvertibleError, ParameterError
 from primal.maps import LAYOUTS, PRECISIONS
+from primal.torch import _functional as F
 from primal.torch import _hadamard, _operators
-from primal.torch import functional as F
 from primal.torch._eager import split_pairs
 from primal.torch._inputs import check_device, checked_points, checked_waves
 from primal.torch._layer import PrimeLayer
@@ -28,7 +28,7 @@ Layer = TypeVar("Layer", bound="DynamicPrime")
 
 
 class DynamicPrime(PrimeLayer):
-    """Features of real vectors: :func:`functional.dynamic_prime` with its frequencies.
+    """Features of real vectors.
 
     The frequencies follow from the arguments and are made where they are needed: the layer has
     no buffers, and ``state_dict()`` is empty unless something is learned. `spec` and `fingerprint`

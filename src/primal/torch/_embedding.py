@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError
-from primal.torch import functional as F
+from primal.torch import _functional as F
 from primal.torch._eager import split_pairs, waves
-from primal.torch._inputs import check_dense, check_tensor
+from primal.torch._inputs import check_dense, check_tensor, checked_points
 from primal.torch._tables import frequency_table
 
 _KINDS = ("Symbols", "Numbers", "Reals", "Levels", "Circular")
@@ -87,6 +87,7 @@ class Embedding(nn.Module):
             places = torch.round((periods - periods.floor()) * 2.0**32).long()
             turns = places[..., None] * tables["frequencies"]
             return _phasors((turns + tables["base"]).int())
+        x = checked_points(x, tables["frequencies"].shape[1])
         pairs = F.dynamic_prime(x, tables["frequencies"], dtype=torch.float32)
         z = torch.complex(*split_pairs(pairs, interleaved=False))
         return z[..., tables["order"]] if "order" in tables else z

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from primal.errors import DataError, ParameterError
-from primal.torch import functional as F
+from primal.torch import _functional as F
 from primal.torch._inputs import checked_positions
 from primal.torch._positions import PrimePositions
 

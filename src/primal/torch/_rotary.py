@@ -13,8 +13,8 @@ from torch.autograd import forward_ad
 
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
+from primal.torch import _functional as F
 from primal.torch import _operators
-from primal.torch import functional as F
 from primal.torch._eager import pairs, split_pairs
 from primal.torch._inputs import (
     check_dense,

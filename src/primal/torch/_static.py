@@ -10,15 +10,15 @@ from torch import Tensor
 import primal.maps
 from primal._checks import require_memory, whole_number
 from primal.errors import DataError
+from primal.torch import _functional as F
 from primal.torch import _operators
-from primal.torch import functional as F
 from primal.torch._inputs import checked_positions, checked_waves
 from primal.torch._layer import PrimeLayer
 from primal.torch._tables import increments_key
 
 
 class StaticPrime(PrimeLayer):
-    """Codes of integer positions: :func:`functional.static_prime` with its increments.
+    """Codes of integer positions.
 
     There is nothing to learn or to store, and casts change the type of the output only. The layer
     is the map :class:`primal.StaticPrime`: `spec` and `fingerprint` are the map's.

@@ -20,7 +20,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._checks import fixed_point, raised_as, real_array
+from primal._checks import raised_as, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec
 from primal.bases import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
@@ -28,7 +28,6 @@ from primal.errors import DataError, NotInvertibleError, ParameterError, SpecErr
 from primal.kernels import KernelBasis
 from primal.maps import StaticPrime
 from primal.torch._hadamard import HadamardTensors
-from primal.torch._inputs import checked_device
 from primal.torch._integers import TableTensors
 from primal.turns import LARGEST_LOG2_TURNS
 
@@ -185,9 +184,9 @@ def frequency_table(source: Basis | np.ndarray | Tensor) -> SharedTable:
     Examples
     --------
     >>> import primal
-    >>> from primal.torch import functional as F
-    >>> table = F.frequency_table(primal.Basis("paper", 2, 3))
-    >>> table is F.frequency_table(primal.Basis("paper", 2, 3)), table.shape
+    >>> from primal.torch._tables import frequency_table
+    >>> table = frequency_table(primal.Basis("paper", 2, 3))
+    >>> table is frequency_table(primal.Basis("paper", 2, 3)), table.shape
     (True, (3, 2))
     """
     if isinstance(source, Basis):
@@ -230,31 +229,7 @@ def shared_increments(key: str, device: torch.device) -> Tensor:
     spec = json.loads(key)
     first, last = spec.pop("rows")
     values = from_spec(spec).increments[first:last]
-    return _apart(lambda: increment_tensor(values, device))
-
-
-def increment_tensor(increments: np.ndarray, device: torch.device | str | None = None) -> Tensor:
-    """Return increments as an int64 tensor (k,) with the same bits.
-
-    Parameters
-    ----------
-    increments : ndarray of shape (k,), dtype=uint64
-        Units of 2**-64 turn.
-    device : torch.device or str, optional
-
-    Returns
-    -------
-    Tensor of shape (k,), dtype=int64
-
-    Examples
-    --------
-    >>> import primal
-    >>> from primal.torch import functional as F
-    >>> F.increment_tensor(primal.increments(1))
-    tensor([7640891576956012808])
-    """
-    bits = fixed_point("increments", increments, np.uint64, ndim=1).view(np.int64)
-    return torch.from_numpy(bits.copy()).to(checked_device(device))
+    return _apart(lambda: torch.from_numpy(values.view(np.int64).copy()).to(device))
 
 
 def _apart(make: Callable[[], T]) -> T:

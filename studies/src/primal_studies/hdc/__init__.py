@@ -9,3 +9,4 @@ from primal_studies.hdc._datasets import load as load
 from primal_studies.hdc._datasets_split import Dataset as Dataset
 from primal_studies.hdc._datasets_split import Split as Split
 from primal_studies.hdc._datasets_split import standardized as standardized
+from primal_studies.hdc._ngrams import ngram_vectors as ngram_vectors

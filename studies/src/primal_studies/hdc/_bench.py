@@ -134,7 +134,7 @@ def compare(
 
 def contenders(kind: str, n_components: int, epochs: int) -> dict[str, Contender]:
     """Return everyone who can take part: ours, random features, and torchhd's if installed."""
-    ours = _text_contenders() if kind == "text" else _vector_contenders(epochs)
+    ours = _text_contenders() if kind == "text" else _vector_contenders()
     return {**ours, **torchhd_contenders(kind, n_components, epochs)}
 
 
@@ -164,8 +164,8 @@ def _timed(contender: Contender, split: Split, n_components: int, seed: int) -> 
     return float(np.mean(answers == split.y_test)), seconds
 
 
-def _vector_contenders(epochs: int) -> dict[str, Contender]:
-    from primal.sklearn import PrimeCentroidClassifier, PrimeOnlineClassifier, PrimeRidgeClassifier
+def _vector_contenders() -> dict[str, Contender]:
+    from primal.sklearn import PrimeCentroidClassifier, PrimeRidgeClassifier
     from primal_studies.hdc._bench_peers import random_fourier_ridge
 
     def fitted(make: Callable[[int], Any]) -> Contender:
@@ -175,7 +175,6 @@ def _vector_contenders(epochs: int) -> dict[str, Contender]:
 
     return {
         OURS: fitted(PrimeRidgeClassifier),
-        "online": fitted(lambda D: PrimeOnlineClassifier(D, epochs=epochs)),
         "centroid": fitted(PrimeCentroidClassifier),
         "random Fourier ridge": Contender(random_fourier_ridge, is_random=True),
     }
@@ -184,14 +183,13 @@ def _vector_contenders(epochs: int) -> dict[str, Contender]:
 def _text_contenders() -> dict[str, Contender]:
     from sklearn.linear_model import RidgeClassifierCV
     from sklearn.neighbors import NearestCentroid
-    from sklearn.pipeline import make_pipeline
 
-    from primal.sklearn import PrimeNgrams
+    from primal_studies.hdc._ngrams import ngram_vectors
 
     def fitted(read_out: Callable[[], Any]) -> Contender:
         def answers(split: Split, D: int, seed: int) -> np.ndarray:
-            model = make_pipeline(PrimeNgrams(D), read_out())
-            return np.asarray(model.fit(*split[:2]).predict(split.X_test))
+            model = read_out().fit(ngram_vectors(split.X_train, D), split.y_train)
+            return np.asarray(model.predict(ngram_vectors(split.X_test, D)))
 
         return Contender(answers, is_random=False)
 

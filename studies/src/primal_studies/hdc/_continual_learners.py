@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from primal._parallel import single_threaded_blas
-from primal.sklearn import PrimeCentroidClassifier, PrimeOnlineClassifier, PrimeRidgeClassifier
+from primal.sklearn import PrimeCentroidClassifier, PrimeRidgeClassifier
 from primal.sklearn._ridge import Moments
 
 __all__ = ["LEARNERS", "Learner", "leading"]
@@ -143,7 +143,6 @@ LEARNERS: dict[str, Callable[[int, float, int, int], Learner]] = {
     ),
     "joint ridge": lambda D, gamma, m, seed: _Joint(PrimeRidgeClassifier(D, gamma=gamma)),
     "centroid": lambda D, gamma, m, seed: Learner(PrimeCentroidClassifier(D, gamma=gamma)),
-    "online": lambda D, gamma, m, seed: Learner(PrimeOnlineClassifier(D, gamma=gamma)),
     "network": lambda D, gamma, m, seed: _Network(m, seed, 0),
     "network, replay": lambda D, gamma, m, seed: _Network(m, seed, _REPLAY_ROWS),
 }

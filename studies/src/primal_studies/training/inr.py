@@ -1,10 +1,9 @@
 """Implicit representations: an image, a sound and a solid as networks of their coordinates.
 
-Four first layers with equal numbers of parameters and steps: prime features with the sigma of
-``primal.torch.sampling_sigma`` (one value, from the sampling rate, for all signals), random
-Fourier features with the best of five scales for each signal, SIREN, and plain coordinates.
-Peers get the best of three learning rates for each signal; the primes one rate, chosen with the
-scale. Training sees a quarter
+Four first layers with equal numbers of parameters and steps: prime features with a sigma of
+SHARE_OF_NYQUIST times half the sampling rate, for all signals, random Fourier features with the
+best of five scales for each signal, SIREN, and plain coordinates. Peers get the best of three
+learning rates for each signal; the primes one rate, chosen with the scale. Training sees a quarter
 of the pixels (every second row and column), scores are of all others.
 
     primal study inr --device cuda --out results
@@ -30,7 +29,7 @@ from torch import Tensor
 
 from primal._pictures import COLORS, picture
 from primal.errors import MissingPackageError
-from primal.torch import SHARE_OF_NYQUIST, DynamicPrime
+from primal.torch import DynamicPrime
 from primal_studies.training._common import (
     Settings,
     mean_spread,
@@ -48,6 +47,8 @@ METHODS = ("prime", "random Fourier", "SIREN", "coordinates")
 _HUES = ("prime", "random", "golden", "sobol")
 SHARES = (0.03125, 0.0625, 0.125, 0.25, 0.5)
 RATES = (3e-3, 1e-3, 2e-4)
+# Standard deviation of the frequencies over the highest frequency that the samples carry.
+SHARE_OF_NYQUIST = 0.0625
 CHOSEN_RATE = 3e-3
 N_FEATURES = 256
 
@@ -163,7 +164,6 @@ def first_layer(
         return points
     sigma, d = share * signal.samples_per_unit / 2.0, points.shape[1]
     if run["method"] == "prime":
-        # The layer of PrimeINR, before its dense part.
         return DynamicPrime(
             d, N_FEATURES, sigma, basis="auto", layout="interleaved", device=device
         )(points)

@@ -16,7 +16,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from primal.torch import decayed_sums
 from primal_studies.training._common import (
     Settings,
     mean_spread,
@@ -27,7 +26,7 @@ from primal_studies.training._common import (
     total_seconds,
 )
 from primal_studies.training._members import best_members, forward_members, n_trained, train_members
-from primal_studies.training._state_cells import CELLS, cell_poles, make_cell
+from primal_studies.training._state_cells import CELLS, cell_poles, decayed_sums, make_cell
 
 RATES = (3e-3, 1e-2, 3e-2, 1e-1)
 # For the capacity, every cell has these to choose from: times n steps, or the usual time scale.

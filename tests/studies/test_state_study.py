@@ -11,20 +11,21 @@ from hypothesis import strategies as st
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
-from positions_conformance import StateConformance, resting_cell  # noqa: E402
-
-import primal  # noqa: E402
-from primal.torch import CellState, PrimeStateCell, decayed_sums  # noqa: E402
-from primal.turns import spaced_increments  # noqa: E402
-
-
-class TestCpu(StateConformance):
-    pass
+from primal_studies.training._state_cells import (  # noqa: E402
+    CellState,
+    PrimeStateCell,
+    decayed_sums,
+)
 
 
-@pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU here; see tests/gpu/run.py")
-class TestCuda(StateConformance):
-    device = "cuda"
+def resting_cell() -> PrimeStateCell:
+    """Return a cell that never decays and shows its whole state."""
+    cell = PrimeStateCell(1, 4, 8)
+    with torch.no_grad():
+        cell.log_time_constant.fill_(torch.inf)
+        cell.output_map.weight.copy_(torch.eye(8))
+        cell.output_map.bias.zero_()
+    return cell
 
 
 class TestSums:
@@ -55,23 +56,24 @@ class TestSums:
 class TestCell:
     def test_follows_the_complex_recurrence(self):
         torch.manual_seed(0)
-        cell = PrimeStateCell(3, 5, 4, time_constant=20.0, dtype=torch.float64)
-        x = torch.randn(2, 90, 3, dtype=torch.float64)
+        cell = PrimeStateCell(3, 5, 4, time_constant=20.0)
+        x = torch.randn(2, 90, 3)
         y, state = cell(x)
         decay = np.exp(-1 / 20.0)
-        turns = cell.increments.numpy().view(np.uint64) / 2.0**64
+        turning = cell.turning.increments.numpy().view(np.uint64) / 2.0**64
+        turns = np.concatenate(([0.0], turning))  # the first channel rests
         pole = decay * np.exp(2j * np.pi * turns)
         drive = (x @ cell.input_map.weight.mT).detach().numpy() * np.sqrt(1 - decay**2)
         h = np.zeros((2, 5), dtype=complex)
         for t in range(90):
             h = pole * h + drive[:, t, :5] + 1j * drive[:, t, 5:]
-            shown = torch.from_numpy(np.concatenate((h.real, h.imag), axis=1))
-            torch.testing.assert_close(y[:, t], cell.output_map(shown))
+            shown = torch.from_numpy(np.concatenate((h.real, h.imag), axis=1)).float()
+            torch.testing.assert_close(y[:, t], cell.output_map(shown), rtol=0, atol=2e-6)
         assert int(state.position) == 90
 
     def test_pieces_and_the_whole_agree(self):
         torch.manual_seed(1)
-        cell = PrimeStateCell(2, 6)
+        cell = PrimeStateCell(2, 6, 2)
         x = torch.randn(3, 100, 2)
         whole, end = cell(x)
         first, state = cell(x[:, :37])
@@ -80,70 +82,28 @@ class TestCell:
         torch.testing.assert_close(later.memory, end.memory, rtol=0, atol=2e-6)
         assert later.memory.shape == (3, 12)
 
-    def test_first_channel_rests_and_the_others_turn_by_multiples_of_a_root(self):
-        increments = PrimeStateCell(1, 5).increments.numpy().view(np.uint64)
-        root = int(primal.increments(1)[0])
-        assert increments.tolist() == [j * root % 2**64 for j in range(5)]
-        raw = PrimeStateCell(1, 4, spacing="raw").increments.numpy().view(np.uint64)
-        assert raw[1:].tolist() == spaced_increments(3, "raw").tolist()
-        assert PrimeStateCell(1, 1).increments.tolist() == [0]
+    def test_states_turn_without_drift(self):
+        """After 10**6 steps the state has the integer phase, to the last bit."""
+        cell = resting_cell()
+        state = CellState(torch.cat((torch.ones(4), torch.zeros(4))), torch.tensor(0))
+        quiet = torch.zeros(99_990, 1)
+        with torch.no_grad():
+            for _ in range(10):
+                _, state = cell(quiet, state)
+                for _ in range(10):
+                    y, state = cell.step(quiet[0], state)
+        assert int(state.position) == 10**6
+        assert torch.equal(y, cell.codes(state.position - 1))
 
     def test_a_product_of_float32_rotations_drifts(self):
-        """What the integer phase is for; its own drift is tested in positions_conformance."""
-        cell = resting_cell("cpu")
+        """What the integer phase is for; its own drift is tested above."""
+        cell = resting_cell()
         cos, sin = cell.codes(torch.tensor(1)).chunk(2)
         rotation = torch.complex(cos, sin)
         for _ in range(6):  # the tenth power, six times: a million steps
             rotation = rotation**10
         true = torch.complex(*cell.codes(torch.tensor(10**6)).chunk(2))
         assert (rotation - true).abs().max() > 0.01
-
-    def test_types_autocast_compile(self):
-        torch.manual_seed(2)
-        cell = PrimeStateCell(2, 4)
-        x = torch.randn(2, 70, 2)
-        y, _ = cell(x)
-        with torch.autocast("cpu", dtype=torch.bfloat16):
-            mixed, kept = cell(x)
-        assert mixed.dtype == torch.bfloat16
-        assert kept.memory.dtype == torch.float32
-        torch.testing.assert_close(mixed.float(), y, rtol=0, atol=0.02)
-        torch.compiler.reset()
-        compiled = torch.compile(cell, fullgraph=True, backend="aot_eager")
-        torch.testing.assert_close(compiled(x)[0], y)
-        half = cell.half()(x.half())
-        assert half[0].dtype == torch.float16
-        assert half[1].memory.dtype == torch.float32
-        torch.testing.assert_close(half[0].float(), y, rtol=0, atol=0.005)
-
-    def test_everything_learned_gets_a_gradient(self):
-        cell = PrimeStateCell(2, 4, dtype=torch.float64, time_constant=5.0)
-        x = torch.randn(6, 2, dtype=torch.float64, requires_grad=True)
-        parameters = list(cell.parameters())
-        assert torch.autograd.gradcheck(lambda x, *_: cell(x)[0], (x, *parameters))
-
-    def test_only_what_is_learned_is_stored(self):
-        cell = PrimeStateCell(2, 3)
-        assert sorted(cell.state_dict()) == [
-            "input_map.weight",
-            "log_time_constant",
-            "output_map.bias",
-            "output_map.weight",
-        ]
-
-    @pytest.mark.parametrize(
-        ("call", "message"),
-        [
-            (lambda: PrimeStateCell(0, 4), "d must be at least 1, got 0"),
-            (lambda: PrimeStateCell(2, 4, spacing="even"), "spacing must be one of"),
-            (lambda: PrimeStateCell(2, 4, time_constant=0), "time_constant must be positive"),
-            (lambda: PrimeStateCell(2, 4)(torch.zeros(3)), r"x must have shape \(..., steps, 2\)"),
-            (lambda: PrimeStateCell(2, 4)(torch.zeros(0, 2)), "with one step or more"),
-        ],
-    )
-    def test_errors(self, call, message):
-        with pytest.raises(primal.PrimalError, match=message):
-            call()
 
 
 class TestExperiment:
@@ -207,10 +167,3 @@ class TestExperiment:
             impulse[0] = 1.0
             expected = script.run_states(cell_poles(cell), impulse[:, 0].double())
             torch.testing.assert_close(cell(impulse)[0].double(), expected, rtol=0, atol=1e-5)
-
-
-def test_a_state_is_a_plain_pair():
-    state = PrimeStateCell(1, 2).initial_state((3,))
-    assert isinstance(state, CellState)
-    assert state.memory.shape == (3, 4)
-    assert state.position.dtype == torch.int64
