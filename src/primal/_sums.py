@@ -85,11 +85,12 @@ class ExactSums:
             counted, F, n_new = W, E, len(E)
             if weights is not None:
                 own = weights[rows]
-                counted, F, n_new = W * own[:, None], E * own[:, None, None], int(own.sum())
+                counted, F, n_new = W * own[:, None], E * own[:, None, None], own.sum()
             places = self._cover(1, lowest, E.shape[2])
             if self._pending + n_new > _WORD_ROWS:
                 self._carry()
             new = (counted.T @ W[:, first:]).astype(self._kind, copy=False)
+            new[-1, -1] = n_new  # a product of float64 weights and ones may be rounded otherwise
             self._gram[0, :, first:] += new
             self._gram[0, first:, :first] += new[:first].T
             cross = (counted.T @ E.reshape(len(E), -1)).reshape(-1, *E.shape[1:])
@@ -134,7 +135,7 @@ class ExactSums:
         kept = self._gram[:, -1], self._cross, self._squares
         (means, *others), (own_means, *own) = map(_integers, seen), map(_integers, kept)
         far = np.abs(means - own_means).max() > self._rounding * self.n_rows * 2.0**BITS
-        exact = all(map(np.array_equal, others, own))
+        exact = are_counts(weights) and all(map(np.array_equal, others, own))
         if far or not (exact or self._rounding):
             raise DataError(
                 "X, y and sample_weight are not the rows that the model was fitted on: growing "
@@ -222,6 +223,13 @@ class ExactSums:
             high += low >> 32
             low &= _LOW
         self._pending = 1
+
+
+def are_counts(weights: np.ndarray | None) -> bool:
+    """Whether weights are integers, with which float64 sums over a block are exact."""
+    if weights is None:
+        return True
+    return bool((weights == np.rint(weights)).all() and weights.max(initial=0.0) <= _BLOCK_ROWS)
 
 
 def _blocks(n: int, weights: np.ndarray | None) -> Iterator[slice]:

@@ -14,7 +14,6 @@ from primal._checks import (
     flag,
     one_of,
     output_array,
-    raised_as,
     real_array,
     real_number,
     sized_array,
