@@ -42,7 +42,7 @@ __all__ = [
 __version__ = "0.1.0"
 
 # Rooms that need an optional package; the others work with NumPy alone.
-_NEEDED = {"sklearn": "sklearn", "torch": "torch"}
+_NEEDED = {"arrow": "pyarrow", "sklearn": "sklearn", "torch": "torch"}
 
 
 def __getattr__(name: str) -> object:

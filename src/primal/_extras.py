@@ -14,6 +14,7 @@ _PACKAGES = {
     "numba": ("Numba", "fast", "numba threadpoolctl"),
     "opendp": ("OpenDP", "privacy", "opendp"),
     "onnx": ("ONNX", "onnx", "onnx onnxruntime"),
+    "pyarrow": ("PyArrow", "arrow", "pyarrow"),
     "scipy": ("SciPy", "codebooks", "scipy"),
     "sklearn": ("scikit-learn", "sklearn", "scikit-learn"),
     "torch": ("PyTorch", "torch", "torch"),

@@ -23,6 +23,7 @@ _ROOMS = {
     "KernelPrime": "maps",
     "StaticPrime": "maps",
     "Codebook": "codebooks",
+    **dict.fromkeys(("Encoder", "RidgeSums"), "arrow"),
     **dict.fromkeys(("Circular", "Levels", "Numbers", "Reals", "Symbols"), "hdc"),
     **dict.fromkeys(("ItemMemory", "KeyValueMemory", "Space"), "hdc"),
     "VectorMemory": "hdc",

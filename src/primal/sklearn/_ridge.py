@@ -21,8 +21,10 @@ from primal._checks import (
 from primal._lazy import frozen
 from primal._sums import BITS, ExactSums, Moments, are_counts
 from primal.errors import DataError, ParameterError
-from primal.kernels import KernelSum
+from primal.kernels import METHODS, KernelSum
+from primal.maps import KernelPrime
 from primal.sklearn._contract import ManyTargets, checked_by_host
+from primal.sklearn._features import PrimeFeatures
 from primal.sklearn._models import PrimeClassifier, PrimeModel
 from primal.sklearn._saved import checked_array
 
@@ -512,3 +514,36 @@ class PrimeRidgeRegressor(ManyTargets, _Ridge):
     def _learned(self, fields: dict[str, Any], arrays: dict[str, np.ndarray]) -> None:
         self._n_outputs = whole_number("n_outputs", fields.pop("n_outputs"), least=1, most=2)
         super()._learned(fields, arrays)
+
+
+def ridge_of_sums(
+    m: KernelPrime,
+    sums: ExactSums,
+    bounds: tuple[np.ndarray, np.ndarray],
+    classes: tuple[Any, ...] | None,
+    is_column: bool,
+    alpha: float | str,
+) -> PrimeRidgeClassifier | PrimeRidgeRegressor:
+    """Return the model fitted to rows with these sums and bounds (d,) of x, for `primal.arrow`.
+
+    Targets are membership of classes, or one column or several of numbers.
+    """
+    names = ("kernel", "gamma", "form", "precision")
+    options = {name: getattr(m, name) for name in names} | {"basis": m.spec["basis"]}
+    model: Any = (PrimeRidgeRegressor if classes is None else PrimeRidgeClassifier)(
+        m.D, alpha=alpha, **options
+    )
+    method = m.method if m.method in METHODS else "auto"
+    features = PrimeFeatures(m.D, layout=m.layout, method=method, **options)
+    features._set_map(m)
+    features.n_features_in_ = model.n_features_in_ = m.d
+    features.data_min_, features.data_max_ = bounds
+    features.n_samples_seen_, features.predicted_error_ = sums.n_rows, None
+    model.features_ = features
+    if classes is None:
+        model._n_outputs = 1 if is_column else 2
+    else:
+        model.classes_, model._has_several_labels = np.array(classes), False
+    model._keep(sums)
+    model._checked_alpha()
+    return model
