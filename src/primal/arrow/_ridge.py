@@ -71,13 +71,13 @@ class RidgeSums(Specified):
         self.target = target if isinstance(target, str) else tuple(target)
         self.classes = None
         if classes is not None:
-            labels = np.unique(np.asarray(list(classes)))
-            if labels.dtype.kind not in "biufU" or not isinstance(target, str):
+            labels = np.asarray(list(classes))
+            if labels.dtype.kind not in "biufU" or labels.ndim != 1 or not isinstance(target, str):
                 raise ParameterError(
                     "classes must be labels of one type, text or numbers, of one target column, "
                     f"got {classes!r:.60} for {target!r:.60}."
                 )
-            self.classes = tuple(labels.tolist())
+            self.classes = tuple(np.unique(labels).tolist())
         self.encoder = encoder
         about = [m.spec, encoder.columns, self.target, self.classes]
         self._fingerprint = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
