@@ -22,6 +22,7 @@ _ROOMS = {
     "DynamicPrime": "maps",
     "KernelPrime": "maps",
     "StaticPrime": "maps",
+    "VectorCodes": "vectors",
     "Codebook": "codebooks",
     **dict.fromkeys(("Encoder", "RidgeSums"), "arrow"),
     **dict.fromkeys(("Circular", "Levels", "Numbers", "Reals", "Symbols"), "hdc"),
