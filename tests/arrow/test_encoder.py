@@ -6,13 +6,12 @@ import json
 import pickle
 import subprocess
 import sys
-from typing import NamedTuple, get_type_hints
+from typing import get_type_hints
 
 import numpy as np
 import pytest
 
 import primal
-from primal import _specs
 from primal.errors import DataError, ParameterError, SpecError
 
 pytest.importorskip("pyarrow")
@@ -22,34 +21,11 @@ import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 
 from primal.arrow import Encoder
+from primal.vectors import VectorCodes
 
 D_IN, D_OUT, N = 4, 64, 3000
 M = primal.DynamicPrime(D_IN, D_OUT, sigma=0.1)
-
-
-class Rows(NamedTuple):
-    codes: np.ndarray
-    factors: np.ndarray
-
-
-class Signs:
-    """Codes with the interface of vector codes: `d`, `encode` to named arrays, `spec`."""
-
-    def __init__(self, d):
-        self.d, self.spec = d, {"type": "Signs", "version": 1, "d": d}
-
-    def encode(self, x):
-        return Rows(np.packbits(x >= 0, axis=1), np.abs(x).max(axis=1).astype(np.float32))
-
-    @classmethod
-    def _from_spec(cls, fields):
-        return cls(**fields)
-
-
-@pytest.fixture(autouse=True)
-def _signs_have_specs(monkeypatch):
-    monkeypatch.setitem(_specs._ROOMS, "Signs", "arrow")
-    monkeypatch.setattr("primal.arrow.Signs", Signs, raising=False)
+CODES = VectorCodes(D_OUT, bits=2, metric="l2")
 
 
 @pytest.fixture(scope="module")
@@ -88,7 +64,7 @@ def with_duckdb(e, folder, out):
     con = pytest.importorskip("duckdb").connect()
     kind = f"FLOAT[{D_OUT}]"
     if e.stored != "float32":
-        kind = f"STRUCT(codes UTINYINT[{D_OUT // 8}], factors FLOAT)"
+        kind = f"STRUCT(codes UTINYINT[{D_OUT // 4}], factors FLOAT, offsets FLOAT)"
     con.create_function(
         "f", e.array, [f"DOUBLE[{D_IN}]"], kind, type="arrow", null_handling="special"
     )
@@ -100,7 +76,8 @@ def with_polars(e, folder, out):
     pl = pytest.importorskip("polars")
     kind = pl.Array(pl.Float32, D_OUT)
     if e.stored != "float32":
-        kind = pl.Struct({"codes": pl.Array(pl.UInt8, D_OUT // 8), "factors": pl.Float32})
+        codes = pl.Array(pl.UInt8, D_OUT // 4)
+        kind = pl.Struct({"codes": codes, "factors": pl.Float32, "offsets": pl.Float32})
     made = pl.col("x").map_batches(
         lambda s: pl.Series(e.array(s.to_arrow())), return_dtype=kind, is_elementwise=True
     )
@@ -110,7 +87,7 @@ def with_polars(e, folder, out):
 
 
 @pytest.mark.parametrize("engine", [with_pyarrow, with_duckdb, with_polars])
-@pytest.mark.parametrize("stored", ["float32", Signs(D_OUT)], ids=["features", "codes"])
+@pytest.mark.parametrize("stored", ["float32", CODES], ids=["features", "codes"])
 def test_engines_return_the_bits_of_one_process(engine, stored, table, folder, tmp_path):
     z = M.encode(matrix_of(table))
     expected = [z] if stored == "float32" else list(stored.encode(z))
@@ -132,12 +109,20 @@ def test_maps_and_fitted_features(table):
     np.testing.assert_array_equal(half.flatten().to_numpy(), M.encode(x).astype("f2").ravel())
 
 
-def test_codes_of_rows(table):
-    e, x = Encoder(Signs(D_IN), "x"), matrix_of(table)
-    found, right = e.array(table["x"]), Signs(D_IN).encode(x)
-    assert e.type == pa.struct({"codes": pa.list_(pa.uint8(), 1), "factors": pa.float32()})
+@pytest.mark.parametrize("metric", ["cosine", "l2", "ip"])
+def test_codes_of_rows(table, metric):
+    x = matrix_of(table)
+    codes = VectorCodes(D_IN, metric=metric).fit(x + 3.0)
+    e, right = Encoder(codes, "x"), codes.encode(x)
+    found = e.array(table["x"])
+    assert [field.name for field in e.type] == ["codes", "factors", "offsets"]
     np.testing.assert_array_equal(found.field("codes").flatten(), right.codes.ravel())
     np.testing.assert_array_equal(found.field("factors"), right.factors)
+    np.testing.assert_array_equal(found.field("offsets"), right.offsets)
+    edge = min(codes.limit, 1e300)
+    batch = pa.table({"x": [[edge, -edge, edge, edge], [0.0, 0.0, 3e300, 3e300], [np.nan] * 4]})
+    valid = [value.is_valid for value in Encoder(codes, "x", on_error="null").array(batch["x"])]
+    assert valid == [True, metric == "cosine", False]
 
 
 def test_it_travels_as_its_spec_and_is_built_once():
@@ -147,8 +132,8 @@ def test_it_travels_as_its_spec_and_is_built_once():
     assert pickle.loads(text) is pickle.loads(text)
     assert pickle.loads(text) == e == primal.from_spec(json.loads(json.dumps(e.spec)))
     assert pickle.loads(pickle.dumps(e.array)).__self__ is pickle.loads(text)
-    coded = Encoder(M, "x", stored=Signs(D_OUT))
-    assert primal.from_spec(coded.spec).spec == coded.spec
+    coded = Encoder(M, "x", stored=CODES)
+    assert primal.from_spec(json.loads(json.dumps(coded.spec))) == coded
     with pytest.raises(SpecError, match="more"):
         primal.from_spec(e.spec | {"more": 1})
 
@@ -254,15 +239,16 @@ BAD = {
 @pytest.mark.parametrize("name", BAD)
 def test_bad_rows_are_named_or_null(name):
     row, said = BAD[name]
-    good = np.ones((70_000, 4)).tolist()  # more than one block
-    batch = pa.table({"x": pa.array([*good, row, [0.0] * 4], pa.list_(pa.float64()))})
+    kind = pa.list_(pa.float64())
+    good = pa.FixedSizeListArray.from_arrays(pa.array(np.ones(280_000)), 4)  # several blocks
+    batch = pa.table({"x": pa.chunked_array([good.cast(kind), pa.array([row, [0.0] * 4], kind)])})
     with pytest.raises(DataError, match=rf"^row 70000 of this batch .*{said}.*on_error='null'"):
         Encoder(M, "x")(batch)
     out = Encoder(M, "x", on_error="null")(batch)["features"].combine_chunks()
     assert np.flatnonzero(out.is_null()).tolist() == [70_000]
     np.testing.assert_array_equal(out[-1].values, M.encode(np.zeros(4)))
-    coded = Encoder(M, "x", stored=Signs(D_OUT), on_error="null").array(batch["x"])
-    assert np.flatnonzero(coded.is_null()).tolist() == [70_000]
+    coded = Encoder(M, "x", stored=CODES, on_error="null").array(batch["x"][69_990:])
+    assert np.flatnonzero(coded.is_null()).tolist() == [10]
 
 
 def test_bad_rows_of_columns():
@@ -329,10 +315,10 @@ def test_names_have_to_be_right(table):
     for wrong in (primal.StaticPrime(8), None, "x"):
         with pytest.raises(ParameterError, match="map must be a map of vectors"):
             Encoder(wrong, "x")
-    for wrong in ("float64", Signs(3), None):
+    for wrong in ("float64", VectorCodes(3), None):
         with pytest.raises(ParameterError, match="stored"):
             Encoder(M, "x", stored=wrong)
     with pytest.raises(ParameterError, match="stored"):
-        Encoder(Signs(4), "x", stored="float16")
+        Encoder(VectorCodes(4), "x", stored="float16")
     with pytest.raises(ParameterError, match="on_error"):
         Encoder(M, "x", on_error="skip")

@@ -34,6 +34,7 @@ def written(folder, n_rows):
 
 
 def matrix(values):
+    values = values.combine_chunks() if isinstance(values, pa.ChunkedArray) else values
     return values.flatten().to_numpy().reshape(-1, D_IN)
 
 
@@ -74,7 +75,7 @@ def one_pass(place, what, folder):
     con.create_function("f", apply, [f"FLOAT[{D_IN}]"], kind, type="arrow", null_handling="special")
     one = "f(x)" if what == "read" else "f(x)[1]"
     sql = f"select count(v) from (select {one} as v from '{folder}/*.parquet')"
-    return lambda: con.sql(sql).fetchone()[0]
+    return lambda: con.execute(sql).fetchall()[0][0]
 
 
 def measure(place, what, folder):

@@ -89,6 +89,8 @@ class Encoder(Specified):
         self.map, self.columns, self.output, self.stored = m, columns, output, stored
         self.on_error = one_of("on_error", on_error, ("raise", "null"))
         self._limit = np.asarray(getattr(m, "limit", sys.float_info.max))
+        # Codes accept some rows beyond their limit: a batch must not decide.
+        self._checks_first = not floats
         self._plain = floats and stored == "float32"
         made = self._encode(np.zeros((1, m.d)))
         self._shapes = [(part.shape[1:], part.dtype) for part in made]
@@ -156,6 +158,8 @@ class Encoder(Specified):
             x = matrix([values[rows] for values in columns], self.columns, self.map.d)
             valid = np.ones(len(x), dtype=bool)
             try:
+                if self._checks_first and not (np.abs(x) <= self._limit).all():
+                    raise DataError("rows are beyond the limit")
                 made = encode(x, rows)
             except DataError:
                 valid = np.asarray((np.abs(x) <= self._limit).all(axis=1))

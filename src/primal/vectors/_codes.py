@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -106,6 +108,15 @@ class VectorCodes(Specified):
     def center(self) -> np.ndarray | None:
         """The center, float32 of shape (d,), read-only; None before `fit`."""
         return self._center
+
+    @property
+    def limit(self) -> float:
+        """Size of an entry up to which `encode` accepts every row, whatever its other entries."""
+        if self._metric == "cosine":
+            return sys.float_info.max
+        center = 0.0 if self._center is None else float(np.linalg.norm(self._center.astype("f8")))
+        longest = 0.999 * math.sqrt(np.finfo(np.float32).max)  # words round rows by up to 2e-4
+        return max(0.0, (longest - center) / math.sqrt(self._d))
 
     @property
     def bytes_per_row(self) -> int:
