@@ -4,25 +4,44 @@ from __future__ import annotations
 
 import functools
 import json
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, ClassVar, Self
 
 import numpy as np
 import pyarrow as pa
 
-from primal._checks import one_of, output_array
+from primal._checks import one_of, output_array, raised_as
 from primal._specs import Specified, from_spec, spec_fields
-from primal.arrow._columns import as_arrow, bad_row, column, matrix, plain
+from primal.arrow._columns import bad_row, column, matrix, names_of, plain
 from primal.errors import DataError, ParameterError
-from primal.maps import DynamicPrime, KernelPrime
 
-_FIELDS = ("map", "columns", "output", "stored", "on_error")
 _FLOATS = ("float32", "float16")
 _BLOCK_ROWS, _BLOCK_VALUES = 1 << 16, 1 << 22
 
 
-class Encoder(Specified):
+class Function(Specified):
+    """A function that travels as its spec and is built once per process."""
+
+    _names: ClassVar[tuple[str, ...]]  # of its arguments, which are attributes, too
+
+    def _fields(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._names}
+
+    @classmethod
+    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
+        given = spec_fields(cls._kind, fields, cls._names).items()
+        return cls(**{n: from_spec(v) if isinstance(v, Mapping) else v for n, v in given})
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _built, (json.dumps(self.spec),)
+
+
+@functools.lru_cache(maxsize=32)
+def _built(text: str) -> Any:
+    return from_spec(json.loads(text))
+
+
+class Encoder(Function):
     """A function that appends a column of features or codes to Arrow batches.
 
     It pickles as its spec and is built once per process, so it runs inside Ray Data, Spark, Dask,
@@ -41,8 +60,8 @@ class Encoder(Specified):
         Type of the features; codes of D columns encode them further. The column has lists of fixed
         length, or a struct of the arrays that the codes return.
     on_error : {"raise", "null"}, default="raise"
-        A row is invalid if it is not a list of d finite numbers, contains an integer beyond 2**53,
-        or exceeds the `limit` of the map. ``"raise"`` raises a DataError for the first one,
+        A row is invalid if it is not a list of d finite numbers, contains an integer of 2**53 or
+        more, or exceeds the `limit` of the map. ``"raise"`` raises a DataError for the first one,
         ``"null"`` writes nulls.
 
     Examples
@@ -57,6 +76,8 @@ class Encoder(Specified):
     FixedSizeListType(fixed_size_list<item: float>[4])
     """
 
+    _names = ("map", "columns", "output", "stored", "on_error")
+
     def __init__(
         self,
         map: Any,
@@ -67,10 +88,9 @@ class Encoder(Specified):
         on_error: str = "raise",
     ) -> None:
         m = getattr(map, "map_", map)
-        if not all(hasattr(m, name) for name in ("d", "encode", "spec")):
+        if not all(hasattr(m, name) for name in ("d", "encode", "spec", "limit")):
             raise ParameterError(
-                f"map must be a map of vectors, fitted features or codes, got {map!r:.60}: pass "
-                "for example primal.KernelPrime(d, D)."
+                f"map must be a map of vectors, fitted features or codes, got {map!r:.60}."
             )
         columns = (columns,) if isinstance(columns, str) else tuple(columns)
         if len(columns) not in (1, m.d) or len({*columns, output}) <= len(columns):
@@ -78,42 +98,28 @@ class Encoder(Specified):
                 f"columns must be one column of lists or {m.d} columns of numbers, and differ from "
                 f"each other and from output={output!r}, got {columns!r:.100}."
             )
-        floats = isinstance(m, (DynamicPrime, KernelPrime))
-        if isinstance(stored, str):
-            one_of("stored", stored, _FLOATS if floats else _FLOATS[:1])
-        elif not floats or getattr(stored, "d", None) != m.D:
+        width = getattr(m, "D", None)  # of features; codes have none
+        kinds = _FLOATS if width else _FLOATS[:1]
+        if not (stored in kinds if isinstance(stored, str) else getattr(stored, "d", 0) == width):
             raise ParameterError(
-                f"stored must be one of {', '.join(_FLOATS)}, or codes of the {m.D} features of a "
-                f"map, got {stored!r:.60}."
+                f"stored must be one of {', '.join(kinds)}, or codes of {width} columns, got "
+                f"{stored!r:.60}."
             )
         self.map, self.columns, self.output, self.stored = m, columns, output, stored
         self.on_error = one_of("on_error", on_error, ("raise", "null"))
-        self._limit = np.asarray(getattr(m, "limit", sys.float_info.max))
-        # Codes accept some rows beyond their limit: a batch must not decide.
-        self._checks_first = not floats
-        self._plain = floats and stored == "float32"
-        made = self._encode(np.zeros((1, m.d)))
-        self._shapes = [(part.shape[1:], part.dtype) for part in made]
-        self._names = getattr(made, "_fields", ())
-        types = [_arrow_type(shape, dtype) for shape, dtype in self._shapes]
+        self._limit = np.asarray(m.limit, dtype=np.float64)
+        self._sample = self._encode(np.zeros((1, m.d)))
         #: Arrow type of the new column.
-        self.type: pa.DataType = types[0]
-        if self._names:
-            self.type = pa.struct(list(zip(self._names, types, strict=True)))
+        self.type: pa.DataType = self._column(self._sample).type
 
     def schema(self, schema: pa.Schema) -> pa.Schema:
         """Return the schema of the output for batches of the given schema."""
-        return schema.append(pa.field(self.output, self.type))
+        with raised_as(DataError, "schema must be a pyarrow.Schema"):
+            return pa.schema(schema).append(pa.field(self.output, self.type))
 
     def __call__(self, batch: Any) -> Any:
-        """Return the batch with the new column, as a RecordBatch or a Table like the input.
-
-        Parameters
-        ----------
-        batch : RecordBatch, Table, or any input of ``pyarrow.table``
-        """
-        batch = as_arrow(batch)
-        if self.output in batch.schema.names:
+        """Return the batch with the new column, as a RecordBatch or a Table like the input."""
+        if self.output in names_of(batch):
             raise DataError(f"the batch already has a column {self.output!r}: set output=.")
         made = self.array(*(column(batch, name) for name in self.columns))
         return batch.append_column(pa.field(self.output, self.type), made)
@@ -122,12 +128,11 @@ class Encoder(Specified):
     def array(self, *columns: pa.Array) -> pa.Array:
         """Return the new column alone, for the values of `columns` alone."""
         arrays = self._checked(columns)
-        n = len(arrays[0])
-        parts = [output_array(None, (n, *shape), dtype) for shape, dtype in self._shapes]
-        good = np.ones(n, dtype=bool)
+        n, good = len(arrays[0]), np.ones(len(arrays[0]), dtype=bool)
+        parts = [output_array(None, (n, *own.shape[1:]), own.dtype) for own in self._sample]
 
         def write(x: np.ndarray, rows: slice) -> None:
-            if self._plain:
+            if self.stored == "float32" and hasattr(self.map, "D"):
                 self.map.encode(x, out=parts[0][rows])
                 return
             for part, new in zip(parts, self._encode(x), strict=True):
@@ -135,11 +140,13 @@ class Encoder(Specified):
 
         for rows, _, valid, _ in self._blocks(arrays, write):
             good[rows] = valid
-        mask = None if good.all() else pa.array(~good)
-        if not self._names:
-            return _arrow_array(parts[0], self.type, mask)
-        fields = [_arrow_array(p, f.type, None) for p, f in zip(parts, self.type, strict=True)]
-        return pa.StructArray.from_arrays(fields, fields=list(self.type), mask=mask)
+        return self._column(parts, None if good.all() else pa.array(~good))
+
+    def _column(self, parts: Sequence[np.ndarray], mask: pa.Array | None = None) -> pa.Array:
+        if len(parts) == 1:
+            return _lists(parts[0], mask)
+        names = getattr(self._sample, "_fields", None)
+        return pa.StructArray.from_arrays([_lists(own) for own in parts], names, mask=mask)
 
     def _checked(self, columns: Iterable[Any]) -> list[pa.Array]:
         arrays = [plain(values) for values in columns]
@@ -151,30 +158,23 @@ class Encoder(Specified):
         self, columns: list[pa.Array], encode: Callable[[np.ndarray, slice], Any]
     ) -> Iterator[tuple[slice, np.ndarray, np.ndarray, Any]]:
         """Yield rows, x with invalid rows as zeros, which rows are valid, and encode(x, rows)."""
-        n, width = len(columns[0]), max(self.map.d, getattr(self.map, "D", 0))
-        step = min(_BLOCK_ROWS, max(256, _BLOCK_VALUES // width))
+        n, least = len(columns[0]), float(self._limit.min())
+        step = min(_BLOCK_ROWS, max(256, _BLOCK_VALUES // getattr(self.map, "D", self.map.d)))
         for first in range(0, n, step):
             rows = slice(first, min(n, first + step))
             x = matrix([values[rows] for values in columns], self.columns, self.map.d)
             valid = np.ones(len(x), dtype=bool)
-            try:
-                if self._checks_first and not (np.abs(x) <= self._limit).all():
-                    raise DataError("rows are beyond the limit")
-                made = encode(x, rows)
-            except DataError:
+            if not (-least <= x.min().item() and x.max().item() <= least):  # nor is NaN
                 valid = np.asarray((np.abs(x) <= self._limit).all(axis=1))
-                if valid.all():
-                    raise
-                if self.on_error == "raise":
+                if self.on_error == "raise" and not valid.all():
                     i = int(np.argmin(valid))
                     own = [values[first + i : first + i + 1] for values in columns]
-                    raise bad_row(first + i, self.columns, own, x[i]) from None
-                x = np.where(valid[:, None], x, x.dtype.type(0))
-                made = encode(x, rows)
-            yield rows, x, valid, made
+                    raise bad_row(first + i, self.columns, own, x[i], self._limit)
+                x = np.where(valid[:, None], x, 0.0)
+            yield rows, x, valid, encode(x, rows)
 
     def _encode(self, x: np.ndarray) -> Any:
-        """Return the arrays of the new column: a tuple with names if there are several."""
+        """Return the arrays of the new column: a tuple, with names if there are several."""
         made = self.map.encode(x)
         if self.stored == "float16":
             made = made.astype(np.float16)
@@ -182,32 +182,9 @@ class Encoder(Specified):
             made = self.stored.encode(made)
         return made if isinstance(made, tuple) else (made,)
 
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _FIELDS}
 
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        fields = spec_fields("Encoder", fields, _FIELDS)
-        stored = fields["stored"]
-        fields["stored"] = from_spec(stored) if isinstance(stored, Mapping) else stored
-        return cls(**fields | {"map": from_spec(fields["map"])})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return built, (json.dumps(self.spec),)
-
-
-@functools.lru_cache(maxsize=32)
-def built(text: str) -> Any:
-    """Return the object of this process with that spec; its tables are computed once."""
-    return from_spec(json.loads(text))
-
-
-def _arrow_type(shape: tuple[int, ...], dtype: np.dtype) -> pa.DataType:
-    kind = pa.from_numpy_dtype(dtype)
-    return pa.list_(kind, *shape) if shape else kind
-
-
-def _arrow_array(values: np.ndarray, kind: pa.DataType, mask: pa.Array | None) -> pa.Array:
+def _lists(values: np.ndarray, mask: pa.Array | None = None) -> pa.Array:
+    flat = pa.array(values.reshape(-1))
     if values.ndim == 1:
-        return pa.array(values)
-    return pa.FixedSizeListArray.from_arrays(pa.array(values.reshape(-1)), type=kind, mask=mask)
+        return flat
+    return pa.FixedSizeListArray.from_arrays(flat, values.shape[1], mask=mask)

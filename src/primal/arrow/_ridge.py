@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
+import itertools
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, Self
+from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from primal._checks import raised_as
-from primal._specs import Specified, from_spec, spec_fields
 from primal._sums import ExactSums, rounded
-from primal.arrow._columns import as_arrow, column, matrix, plain
-from primal.arrow._encoder import Encoder, built
+from primal.arrow._columns import column, matrix, names_of, plain
+from primal.arrow._encoder import Encoder, Function
 from primal.errors import DataError, ParameterError
 from primal.maps import KernelPrime
 
-_FIELDS = ("encoder", "target", "classes")
 
-
-class RidgeSums(Specified):
+class RidgeSums(Function):
     """A function from Arrow batches to the exact sums of a ridge regression on their features.
 
     Sums of parts merge in any order: the merged bytes and the fitted model are those of all rows
@@ -37,7 +34,7 @@ class RidgeSums(Specified):
     target : str or sequence of str
         Column of labels or of finite numbers, or several columns of numbers.
     classes : sequence, optional
-        All labels, for classification. Any other label is an error.
+        All labels, for classification. A row with another label is invalid.
 
     Attributes
     ----------
@@ -58,43 +55,37 @@ class RidgeSums(Specified):
     True
     """
 
+    _names = ("encoder", "target", "classes")
     schema = pa.schema([("fit", pa.string()), ("sums", pa.binary())])
 
     def __init__(
         self, encoder: Encoder, target: str | Iterable[str], classes: Iterable[Any] | None = None
     ) -> None:
-        m = encoder.map
-        if not isinstance(m, KernelPrime):
-            raise ParameterError(
-                f"encoder must encode with a KernelPrime or fitted PrimeFeatures, got {m!r:.60}."
-            )
-        self.target = target if isinstance(target, str) else tuple(target)
+        m = getattr(encoder, "map", encoder)
+        if not isinstance(encoder, Encoder) or not isinstance(m, KernelPrime):
+            raise ParameterError(f"encoder must be an Encoder of a KernelPrime, got {m!r:.60}.")
+        self._targets = (target,) if isinstance(target, str) else tuple(target)
+        self.target = target if isinstance(target, str) else self._targets
         self.classes = None
         if classes is not None:
-            labels = np.asarray(list(classes))
-            if labels.dtype.kind not in "biufU" or labels.ndim != 1 or not isinstance(target, str):
+            with raised_as(ParameterError, "classes must be labels"):
+                labels = np.asarray(list(classes))
+            if labels.dtype.kind not in "biufU" or labels.ndim != 1 or len(self._targets) > 1:
                 raise ParameterError(
-                    "classes must be labels of one type, text or numbers, of one target column, "
-                    f"got {classes!r:.60} for {target!r:.60}."
+                    f"classes must be text or numbers of one target column, got {classes!r:.60}."
                 )
             self.classes = tuple(np.unique(labels).tolist())
         self.encoder = encoder
+        self._unit_map = m.with_amplitude(m.amplitude / float(m.amplitudes.max()))
         about = [m.spec, encoder.columns, self.target, self.classes]
         self._fingerprint = hashlib.sha256(json.dumps(about, sort_keys=True).encode()).hexdigest()
 
-    @functools.cached_property
-    def _unit_map(self) -> KernelPrime:
-        m = self.encoder.map
-        return m.with_amplitude(m.amplitude / float(m.amplitudes.max()))
-
     def __call__(self, batch: Any) -> Any:
         """Return the sums of a batch: a RecordBatch of one row, of a Table a Table of one row."""
-        batch = as_arrow(batch)
         total, encoder = _Part(self), self.encoder
         columns = encoder._checked(column(batch, name) for name in encoder.columns)
-        Y, known = self._targets(batch)
-        encode = self._unit_map.encode
-        for rows, x, valid, z in encoder._blocks(columns, lambda x, rows: encode(x)):
+        Y, known = self._target_values(batch)
+        for rows, x, valid, z in encoder._blocks(columns, lambda x, _: self._unit_map.encode(x)):
             kept = valid & known[rows]
             total.add(x[kept], z[kept], Y[rows][kept])
         row = self._row(total)
@@ -103,24 +94,20 @@ class RidgeSums(Specified):
 
     def fold(self, batches: Iterable[Any]) -> Iterator[pa.RecordBatch]:
         """Yield one row for all batches of a partition, of data or of sums; none for no batch."""
-        total = None
-        for batch in batches:
-            total = total or _Part(self)
-            is_sums = batch.schema.names == self.schema.names
-            self._merge(total, batch if is_sums else self(batch))
-        if total is not None:
-            yield self._row(total)
+        batches = iter(batches)
+        for first in batches:
+            yield self.merge(*itertools.chain([first], batches))
 
-    def merge(self, *parts: Any) -> pa.RecordBatch:
-        """Return the sums of batches or tables of sums as one row."""
-        return self._row(self._total(parts))
+    def merge(self, *batches: Any) -> pa.RecordBatch:
+        """Return the sums of all batches, of data or of sums, as one row."""
+        return self._row(self._total(batches))
 
-    def finish(self, *parts: Any, alpha: float | str = "gcv") -> Any:
+    def finish(self, *batches: Any, alpha: float | str = "gcv") -> Any:
         """Return the model that all rows of these sums determine.
 
         Parameters
         ----------
-        *parts : RecordBatch or Table
+        *batches : RecordBatch or Table
             Sums, merged or not.
         alpha : float or "gcv", default="gcv"
             As in :class:`primal.sklearn.PrimeRidgeRegressor`.
@@ -132,64 +119,47 @@ class RidgeSums(Specified):
         """
         from primal.sklearn import ridge_of_sums
 
-        total, is_column = self._total(parts), isinstance(self.target, str)
+        total, is_column = self._total(batches), isinstance(self.target, str)
         if not total.sums.n_rows:
             raise DataError("the sums must contain at least one row, got none.")
         bounds, labels = (total.low, total.high), self.classes
         return ridge_of_sums(self.encoder.map, total.sums, bounds, labels, is_column, alpha)
 
-    def _total(self, parts: Iterable[Any]) -> _Part:
+    def _total(self, batches: Iterable[Any]) -> _Part:
         total = _Part(self)
-        for part in parts:
-            self._merge(total, as_arrow(part))
+        for batch in batches:
+            rows = batch if names_of(batch) == self.schema.names else self(batch)
+            for fit, body in zip(rows.column("fit"), rows.column("sums"), strict=True):
+                if fit.as_py() != self._fingerprint:
+                    raise DataError("the sums are of other features, columns, targets or classes.")
+                with raised_as(DataError, "these sums are damaged"):
+                    total.merge(body.as_py())
         return total
-
-    def _merge(self, total: _Part, part: Any) -> None:
-        for fit, body in zip(column(part, "fit"), column(part, "sums"), strict=True):
-            if fit.as_py() != self._fingerprint:
-                raise DataError("the sums are of other features, columns, targets or classes.")
-            total.merge(body.as_py())
 
     def _row(self, total: _Part) -> pa.RecordBatch:
         own = {"fit": [self._fingerprint], "sums": [total.to_bytes()]}
         return pa.RecordBatch.from_pydict(own, self.schema)
 
-    def _targets(self, batch: Any) -> tuple[np.ndarray, np.ndarray]:
+    def _target_values(self, batch: Any) -> tuple[np.ndarray, np.ndarray]:
         """Return targets (n, m), zero where there are none, and which rows have valid ones."""
-        names = (self.target,) if isinstance(self.target, str) else self.target
+        names = self._targets
         columns = [plain(column(batch, name)) for name in names]
-        strict = self.encoder.on_error == "raise"
         if self.classes is None:
             Y = matrix(columns, names, len(names)).astype(np.float64)
             known = np.asarray(np.isfinite(Y).all(axis=1))
-            fatal, remedy = ~known & strict, "pass on_error='null' to the encoder"
         else:
             with raised_as(DataError, f"the labels in {names[0]!r} are not of the type of classes"):
                 labels = pa.array(self.classes, columns[0].type)
                 found = pc.index_in(columns[0], labels)  # type: ignore[missing-attribute]
             known = np.asarray(found.is_valid())
             Y = np.eye(len(self.classes))[np.asarray(pc.fill_null(found, 0))]
-            # The sums have no place for an unknown label.
-            missing = np.asarray(columns[0].is_null(nan_is_null=True))
-            fatal, remedy = ~known & (~missing | strict), "add its label to classes"
-        if fatal.any():
-            i = int(np.argmax(fatal))
+        if self.encoder.on_error == "raise" and not known.all():
+            i = int(np.argmin(known))
             raise DataError(
                 f"row {i} of this batch has the target {[c[i].as_py() for c in columns]!r:.60}: "
-                f"correct or filter the row, or {remedy}."
+                "correct or filter the row, add its label to classes, or pass on_error='null'."
             )
         return np.where(known[:, None], Y, 0.0), known
-
-    def _fields(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in _FIELDS}
-
-    @classmethod
-    def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        fields = spec_fields("RidgeSums", fields, _FIELDS)
-        return cls(**fields | {"encoder": from_spec(fields["encoder"])})
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return built, (json.dumps(self.spec),)
 
 
 class _Part:
@@ -197,10 +167,7 @@ class _Part:
 
     def __init__(self, owner: RidgeSums) -> None:
         m = owner.encoder.map
-        names = owner.classes or (
-            (owner.target,) if isinstance(owner.target, str) else owner.target
-        )
-        self.sums = ExactSums(m.D, len(names))
+        self.sums = ExactSums(m.D, len(owner.classes or owner._targets))
         self.low, self.high = np.full(m.d, np.inf), np.full(m.d, -np.inf)
 
     def add(self, x: np.ndarray, z: np.ndarray, Y: np.ndarray) -> None:
@@ -209,10 +176,7 @@ class _Part:
 
     def merge(self, data: bytes) -> None:
         end = len(data) - 16 * len(self.low)
-        other = ExactSums.from_bytes(data[: max(end, 0)])
-        if (other.n_features, other.n_targets) != (self.sums.n_features, self.sums.n_targets):
-            raise DataError("the sums are of another number of features or targets: damaged.")
-        self.sums.merge(other)
+        self.sums.merge(ExactSums.from_bytes(data[: max(end, 0)]))
         self._widen(*np.frombuffer(data, "<f8", offset=end).reshape(2, -1))
 
     def to_bytes(self) -> bytes:
