@@ -1,11 +1,8 @@
 """Fork while other threads encode, and see whether every child encodes with the right bits.
 
-    python tools/fork_stress.py numba --children 50
-    python tools/fork_stress.py numba --children 50 --first-use   # a fresh process for each
-    NUMBA_CACHE_DIR=$(mktemp -d) python tools/fork_stress.py numba --children 10 --first-use
+    python tools/fork_stress.py native --children 50
 
-``--first-use`` forks while Numba is being imported and its loops compiled, or read from its
-cache. Prints one JSON line and exits with status 1 unless every child was right.
+Prints one JSON line and exits with status 1 unless every child was right.
 """
 
 from __future__ import annotations
@@ -14,7 +11,6 @@ import argparse
 import json
 import os
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -27,38 +23,13 @@ N_THREADS = 3
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("engine", choices=["numpy", "numba"])
+    parser.add_argument("engine", choices=["numpy", "native"])
     parser.add_argument("--children", type=int, default=50)
-    parser.add_argument("--first-use", action="store_true")
-    parser.add_argument("--delay", type=float, default=0.0, help="seconds before the first fork")
     parser.add_argument("--patience", type=float, default=60.0, help="seconds given to a child")
     options = parser.parse_args()
-    if options.first_use and options.children > 1:
-        counts = fresh_processes(options)
-    else:
-        counts = children_of_one_process(options)
+    counts = children_of_one_process(options)
     print(json.dumps(counts))
     return 0 if counts["right"] == options.children else 1
-
-
-def fresh_processes(options: argparse.Namespace) -> dict[str, int]:
-    """Numba is used for the first time once in a process: one child for each."""
-    total = {"right": 0, "wrong": 0, "hung": 0}
-    for i in range(options.children):
-        # Spread over the second or so that importing and compiling take.
-        delay = str(1.5 * i / options.children)
-        command = [sys.executable, __file__, options.engine, "--children", "1", "--first-use"]
-        command += ["--delay", delay, "--patience", str(options.patience)]
-        try:
-            done = subprocess.run(
-                command, capture_output=True, text=True, timeout=3 * options.patience
-            )
-        except subprocess.TimeoutExpired:  # the fork itself hung
-            total["hung"] += 1
-            continue
-        for name, count in json.loads(done.stdout).items():
-            total[name] += count
-    return total
 
 
 def children_of_one_process(options: argparse.Namespace) -> dict[str, int]:
@@ -67,8 +38,6 @@ def children_of_one_process(options: argparse.Namespace) -> dict[str, int]:
     os.environ["PRIMAL_ENGINE"] = "numpy"
     expected = m.encode(x).tobytes()
     os.environ["PRIMAL_ENGINE"] = options.engine
-    if not options.first_use:
-        m.encode(x)
 
     def keep_encoding() -> None:
         while True:
@@ -76,7 +45,6 @@ def children_of_one_process(options: argparse.Namespace) -> dict[str, int]:
 
     for _ in range(N_THREADS):
         threading.Thread(target=keep_encoding, daemon=True).start()
-    time.sleep(options.delay)
     counts = {"right": 0, "wrong": 0, "hung": 0}
     for _ in range(options.children):
         time.sleep(0.01)

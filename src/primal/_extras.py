@@ -11,7 +11,6 @@ from primal.errors import MissingPackageError
 _PACKAGES = {
     "gpytorch": ("GPyTorch", "gp", "gpytorch botorch"),
     "matplotlib": ("matplotlib", "plot", "matplotlib"),
-    "numba": ("Numba", "fast", "numba threadpoolctl"),
     "opendp": ("OpenDP", "privacy", "opendp"),
     "onnx": ("ONNX", "onnx", "onnx onnxruntime"),
     "pyarrow": ("PyArrow", "arrow", "pyarrow"),

@@ -2,29 +2,24 @@
 
 A fork copies the whole memory and only the thread that asked for it. A lock that another thread
 held stays taken in the child for ever, and a library that another thread was working in is copied
-half-way. Three such things were seen to hang children, or the fork itself:
+half-way. Two such things were seen to hang children, or the fork itself:
 
 - our own locks: they are taken by the fork itself, which therefore waits for their owners;
-- Numba while it is imported or compiles: a fork waits for both;
 - OpenBLAS in a matrix product: when the product uses several threads, the fork hangs in the
   library's own fork handler. Every thread makes its products under a lock of its own, and a fork
   takes them all: products of several threads never wait for one another.
 
-A fork waits for one block of rows or for one compilation, never for a whole batch.
+A fork waits for one block of rows, never for a whole batch.
 """
 
-# Their own locks are taken by a fork too, and whoever loads Numba needs them: hooks that were
-# registered later run earlier, so these must be there before ours.
+# Its own lock is taken by a fork too: hooks that were registered later run earlier, so this one
+# must be there before ours.
 import concurrent.futures.thread  # noqa: F401
-import importlib
-import logging  # noqa: F401
 import os
-import sys
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from functools import cache, partial
-from types import ModuleType
+from functools import partial
 from typing import Any
 from weakref import WeakSet
 
@@ -39,36 +34,6 @@ def fork_safe_lock() -> Any:
     lock = threading.RLock()
     _locks.append(lock)
     return lock
-
-
-_loading = fork_safe_lock()
-_loaded: dict[str, ModuleType] = {}
-
-
-def load_compiled(name: str) -> ModuleType:
-    """Import a module of kernels that Numba compiles; forks wait until it is there.
-
-    An import that a fork cuts in two can never be finished in the child.
-    """
-    if name not in _loaded:
-        with _loading:
-            module = importlib.import_module(name)
-            if sys.modules.get("numba") is not None:  # None where importing it is forbidden
-                _wake_compiler()
-            _loaded[name] = module
-    return _loaded[name]
-
-
-@cache
-def _wake_compiler() -> None:
-    """Compile something trivial: the first time, modules are imported outside Numba's lock."""
-    from numba import njit
-
-    njit(_nothing)(np.empty(0))
-
-
-def _nothing(array: np.ndarray) -> None:
-    pass
 
 
 class _ThreadLock(threading.local):
@@ -113,10 +78,6 @@ _taken: list[Any] = []
 def _before_fork() -> None:
     for lock in list(_locks):
         _take(lock)
-    # Loading comes before compiling, products come after both: no two threads can wait in a ring.
-    compiler = sys.modules.get("numba.core.compiler_lock")
-    if hasattr(compiler, "global_compiler_lock"):
-        _take(compiler.global_compiler_lock)
     for lock in list(_blas_locks):
         _take(lock)
     for before, _, _ in _around:

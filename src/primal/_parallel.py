@@ -1,8 +1,5 @@
 """One pool of threads for kernels that release the interpreter lock.
 
-Numba's own parallel loops are not used: its default thread layer stops the process when
-two threads call it at once. A pool of Python threads has no such limit.
-
 Each thread makes its own matrix products, so the BLAS library must not start threads of its
 own meanwhile: they would spin on the processors that ours need (seen: ten times slower).
 """
@@ -84,7 +81,7 @@ def over_rows(n_rows: int, least_rows: int, work: Callable[[int, int], None]) ->
 class single_threaded_blas:
     """Make NumPy's matrix products use one thread each while the context lasts.
 
-    Needs the package threadpoolctl, which the extra ``fast`` brings; without it the context
+    Needs the package threadpoolctl, which scikit-learn brings; without it the context
     does nothing (see :func:`blas_is_limited`). The limit holds for the whole process, so the
     first caller to enter sets it and the last one to leave lifts it.
     """

@@ -1,10 +1,10 @@
-"""Gram-Schmidt: the compiled loops and the blocked NumPy ones have the bits of the plain ones."""
+"""Gram-Schmidt: the blocked loops have the bits of the plain ones."""
 
 import numpy as np
 import pytest
 
 from primal._selftest import sample_points
-from primal.bases import Basis, _orthonormal
+from primal.bases import _orthonormal
 from primal.bases._arithmetic import fold_sum
 
 # Rows and columns around the size of a panel (16), odd and even lengths.
@@ -30,37 +30,11 @@ def folded(values: np.ndarray) -> np.float64:
 
 
 @pytest.mark.parametrize(("rows", "d"), SHAPES)
-@pytest.mark.parametrize("way", ["numpy", "numba"])
-def test_both_ways_have_the_bits_of_the_definition(way, rows, d, monkeypatch):
-    if way == "numba":
-        pytest.importorskip("numba")
-        monkeypatch.delenv("PRIMAL_ENGINE", raising=False)
-        monkeypatch.setattr(_orthonormal, "_LARGE_WORK", 0)
+def test_it_has_the_bits_of_the_definition(rows, d):
     blocks = sample_points(3 * rows, d).reshape(3, rows, d)
     expected = [by_definition(block) for block in blocks]
     _orthonormal.orthonormalize(blocks)
     np.testing.assert_array_equal(blocks.view(np.uint64), np.array(expected).view(np.uint64))
-
-
-def test_the_engine_numpy_needs_no_numba(monkeypatch):
-    monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
-    monkeypatch.setattr(_orthonormal, "_LARGE_WORK", 0)
-    monkeypatch.setattr(_orthonormal, "load_compiled", None)  # calling it would fail
-    blocks = sample_points(2, 3).reshape(1, 2, 3)
-    expected = by_definition(blocks[0])
-    _orthonormal.orthonormalize(blocks)
-    np.testing.assert_array_equal(blocks[0], expected)
-
-
-@pytest.mark.parametrize("n_threads", ["1", "3"])
-def test_a_basis_has_the_same_bits_by_either_way(n_threads, monkeypatch):
-    pytest.importorskip("numba")
-    monkeypatch.setenv("PRIMAL_THREADS", n_threads)
-    plain = Basis("orthogonal", 150, 400).fingerprint
-    monkeypatch.delenv("PRIMAL_ENGINE", raising=False)
-    monkeypatch.setattr(_orthonormal, "_LARGE_WORK", 0)
-    monkeypatch.setattr("primal.bases._numba_orthonormal._LEAST_ENTRIES", 100)
-    assert Basis("orthogonal", 150, 400).fingerprint == plain
 
 
 @pytest.mark.parametrize("n", [0, 1, 2, 3, 5, 8, 100, 4097])

@@ -243,22 +243,14 @@ def test_doctor_fails_when_a_bit_is_wrong(monkeypatch):
     assert json.loads(as_json.output)["healthy"] is False
 
 
-def test_doctor_without_numba_says_how_to_get_it(monkeypatch):
-    def version(distribution):
-        if distribution == "numba":
-            raise primal.cli._doctor.importlib.metadata.PackageNotFoundError
-        return "1.0"
-
-    monkeypatch.setattr(primal.cli._doctor.importlib.metadata, "version", version)
+def test_doctor_without_the_c_core_says_why(monkeypatch):
+    monkeypatch.setattr(primal.native, "levels", tuple)
+    monkeypatch.setattr(primal.native, "reason", lambda: "core.so is truncated")
+    monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
     result = run("doctor")
-    assert "pip install numba threadpoolctl" in result.output
-    assert "not installed" in result.output
-
-
-def test_doctor_says_when_threads_of_the_matrix_library_cannot_be_limited(monkeypatch):
-    pytest.importorskip("numba")
-    monkeypatch.setattr(primal.cli._doctor, "blas_is_limited", lambda: False)
-    assert "matrix library cannot be limited here" in run("doctor").output
+    assert result.exit_code == 0
+    assert "C core: not loaded (core.so is truncated)" in result.output
+    assert "install Primal from a wheel, or with a C compiler" in result.output
 
 
 def test_main_prints_one_line_for_an_error_of_ours(monkeypatch, capsys):

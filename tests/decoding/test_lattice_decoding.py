@@ -1,11 +1,10 @@
 """Decoding beyond the wrap: recovery, honest statuses, calibration, every kind of code."""
 
-import subprocess
-import sys
 import warnings
 
 import numpy as np
 import pytest
+from c_core import require_core
 
 import primal
 from primal import DynamicPrime
@@ -89,7 +88,7 @@ def test_the_orthogonal_basis_comes_back(d):
 
 
 def test_64_inputs_come_back():
-    pytest.importorskip("numba", reason="69 phases are slow to reduce without compiled loops")
+    require_core()
     m, x = quiet_map(64, 512, 1.0), uniform(300, 64)
     result = m.decode_plan(prior=BOX).decode(m.encode(x))
     assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.99
@@ -222,7 +221,8 @@ def test_the_batch_changes_no_bit(m, prior, noise, beam, monkeypatch):
 )
 @pytest.mark.parametrize("compiled", [True, False])
 def test_sums_of_products_have_one_order(n, k, r, compiled, monkeypatch):
-    monkeypatch.setattr(_kernels, "COMPILED", compiled and _kernels.COMPILED)
+    if not compiled:
+        monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
     rng = np.random.default_rng(9)
     rows, matrix = rng.normal(size=(n, k)), rng.normal(size=(k, r))
     expected = [[sum(a * b for a, b in zip(row, c, strict=True)) for c in matrix.T] for row in rows]
@@ -449,7 +449,7 @@ def test_the_count_of_whole_numbers_is_an_upper_bound(std):
 
 
 def test_whole_numbers_at_long_phases():
-    pytest.importorskip("numba", reason="more than 70 phases are slow without compiled loops")
+    require_core()
     # Deviations of whole numbers must be exact in the lattice: phases multiply their rounding.
     std = np.linspace(1 / 3, 17 / 3, 64)
     t = np.rint(np.random.default_rng(9).normal(8.0, std, (50, 64))).clip(0, 16)
@@ -599,19 +599,13 @@ def test_the_certificate_reads():
     assert plan.setup_seconds >= 0.0
 
 
-def test_without_numba_the_answers_are_the_same():
-    code = """
-import sys
-sys.modules["numba"] = None
-import numpy as np, primal
-from primal.decoding import Box, _kernels
-m = primal.DynamicPrime(3, 16, 100.0)
-x = np.linspace(-0.9, 0.9, 12).reshape(4, 3)
-result = m.decode_plan(prior=Box(1.0), cache=False, beam=2).decode(m.encode(x))
-print(_kernels.COMPILED, set(result.status.tolist()), np.abs(result.x - x).max() < 1e-8)
-"""
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.split() == ["False", "{'unique'}", "True"]
+def test_without_the_c_core_the_answers_are_the_same(monkeypatch):
+    monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
+    m = primal.DynamicPrime(3, 16, 100.0)
+    x = np.linspace(-0.9, 0.9, 12).reshape(4, 3)
+    result = m.decode_plan(prior=Box(1.0), cache=False, beam=2).decode(m.encode(x))
+    assert set(result.status.tolist()) == {"unique"}
+    np.testing.assert_allclose(result.x, x, rtol=0, atol=1e-8)
 
 
 @pytest.mark.parametrize("gamma", [[0.5, 3.0], (2.0, 2.0)])

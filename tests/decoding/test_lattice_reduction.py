@@ -5,6 +5,7 @@ from types import ModuleType
 
 import numpy as np
 import pytest
+from c_core import require_core
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -118,7 +119,7 @@ def test_transform_and_inverse_multiply_to_one(basis, d, m, sigma, noise):
 
 
 def test_quality_holds_at_dimension_96():
-    pytest.importorskip("numba", reason="the reduction of 96 phases needs compiled loops")
+    require_core()
     reduced = reduce_lattice(phase_lattice("paper", 64, 96, 100.0, 1e-8))
     assert np.array_equal(reduced.u @ reduced.v.T, np.eye(96, dtype=np.int64))
     # Plain double precision leaves 1.48 turns at m = 96; LLL with exact restarts 0.09.
@@ -127,7 +128,7 @@ def test_quality_holds_at_dimension_96():
 
 
 def test_deep_insertions_flatten_the_profile():
-    pytest.importorskip("numba", reason="slow without compiled loops")
+    require_core()
     lattice = phase_lattice("paper", 32, 64, 100.0, 1e-3)
     plain, deep = reduce_lattice(lattice, window=1), reduce_lattice(lattice, window=16)
     assert np.diag(deep.factor).max() < 0.8 * np.diag(plain.factor).max()
@@ -171,20 +172,6 @@ def test_progress_runs_from_zero_to_below_one():
     assert seen[0] == 0.0
     assert seen == sorted(seen)
     assert seen[-1] < 1.0
-
-
-def test_python_and_compiled_kernels_agree():
-    pytest.importorskip("numba", reason="compares with the compiled loops")
-    from primal.decoding import _kernels
-
-    lattice = phase_lattice("paper", 3, 6, 100.0, 1e-8)
-    results = []
-    for kernel in (_kernels.reduce_rows, _kernels.reduce_rows.py_func):
-        u, v = np.eye(6, dtype=np.int64), np.eye(6, dtype=np.int64)
-        factor = triangular_factor(lattice.rows(u, 1e4))
-        kernel(factor, u, v, 0.99, 4, 1000)
-        results.append((u, v))
-    np.testing.assert_array_equal(results[0], results[1])
 
 
 def test_flint_gives_the_same_determinant_and_an_exact_inverse():

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from c_core import require_core
 from tool_modules import tool_module
 
 from primal.decoding import Box, Gaussian, Integers, _kernels, _matrix, _matrix_search, plan_matrix
@@ -48,7 +49,7 @@ def test_no_whole_numbers_are_better(seed):
 @pytest.mark.parametrize("seed", [1, 3, 9])  # whole inputs, real ones, and whole ones again
 def test_an_exhaustive_search_ends_with_the_same_numbers(seed, monkeypatch):
     """A short version of tools/matrix_bars.py."""
-    pytest.importorskip("numba")
+    require_core()
     pytest.importorskip("click")
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "tools")
     found = tool_module("matrix_bars").measure_problem(seed, 20)

@@ -113,7 +113,7 @@ def test_rows_without_phases_are_nan_and_others_are_not():
 
 @pytest.fixture(scope="module")
 def digits():
-    """Scikit-learn's digits in float32; NumPy is enough, and loading Numba takes longer."""
+    """Scikit-learn's digits in float32; NumPy is enough."""
     datasets = pytest.importorskip("sklearn.datasets")
     x, y = datasets.load_digits(return_X_y=True)
     with pytest.MonkeyPatch.context() as patch:

@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from c_core import require_core
 from engine_conformance import EngineConformance
 
 import primal
@@ -16,12 +17,14 @@ class TestNumpy(EngineConformance):
     name = "numpy"
 
 
-class TestNumba(EngineConformance):
-    name = "numba"
+class TestNative(EngineConformance):
+    """The best level of this machine; tests/native has the others."""
+
+    name = "native"
 
     @pytest.fixture(autouse=True)
     def _installed(self):
-        pytest.importorskip("numba")
+        require_core()
 
 
 @pytest.fixture
@@ -30,7 +33,7 @@ def no_choice(monkeypatch):
 
 
 def test_every_engine_is_tested():
-    tested = {cls.name for cls in EngineConformance.__subclasses__()}
+    tested = {cls.name for cls in (TestNumpy, TestNative)}
     assert tested == set(engines.ENGINES)
 
 
@@ -54,20 +57,36 @@ def test_an_unknown_engine_is_named_with_the_choices(monkeypatch):
     monkeypatch.setenv("PRIMAL_ENGINE", "fortran")
     with pytest.raises(EngineError) as caught:
         primal.StaticPrime(4).encode(1)
-    for word in ("'fortran'", "numpy", "numba", "PRIMAL_ENGINE"):
+    for word in ("'fortran'", "numpy", "native", "PRIMAL_ENGINE"):
         assert word in str(caught.value)
 
 
-def test_an_engine_that_is_not_installed_says_how_to_install_it(monkeypatch):
-    monkeypatch.setattr(engines, "installed_engines", lambda: ("numpy",))
-    with pytest.raises(EngineError, match=r"'numba' is not installed: pip install numba"):
-        engines.engine("numba")
+@pytest.fixture
+def no_core(monkeypatch, no_choice):
+    monkeypatch.setattr(engines, "_native", lambda: None)
+    monkeypatch.setattr(engines.native, "levels", tuple)
+    monkeypatch.setattr(engines.native, "reason", lambda: "core.so was not built")
+    engines._warn_without_core.cache_clear()
 
 
-def test_without_numba_the_default_is_numpy(monkeypatch, no_choice):
-    monkeypatch.setattr(engines, "_has_numba", lambda: False)
+def test_the_native_engine_without_its_library_says_what_to_do(no_core):
+    with pytest.raises(EngineError, match=r"core\.so was not built\): install .* C compiler"):
+        engines.engine("native")
+
+
+def test_without_the_c_core_the_default_is_numpy(no_core):
     assert engines.installed_engines() == ("numpy",)
     assert engines.engine().name == "numpy"
+
+
+def test_without_the_c_core_one_large_call_warns(no_core, monkeypatch):
+    with pytest.warns(RuntimeWarning, match="20 times slower: install"):
+        engines.engine(n_phases=1 << 24)
+    engines.engine(n_phases=1 << 24)  # once
+    engines._warn_without_core.cache_clear()
+    engines.engine(n_phases=1000)
+    monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
+    engines.engine(n_phases=1 << 24)
 
 
 @pytest.mark.parametrize("name", engines.ENGINES)

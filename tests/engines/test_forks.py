@@ -1,7 +1,6 @@
 """Forks while other threads work, and interrupts: nothing stays locked or limited."""
 
 import dis
-import importlib.util
 import json
 import os
 import signal
@@ -13,13 +12,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
+from c_core import require_core
 
 from primal._forks import fork_safe_lock, matrix_product
 from primal._lazy import cached_property
 from primal._parallel import _limit_lock, single_threaded_blas
 
 _STRESS = Path(__file__).parents[2] / "tools" / "fork_stress.py"
-_HAS_NUMBA = importlib.util.find_spec("numba") is not None
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -31,18 +30,12 @@ def stress(*arguments: str) -> dict[str, int]:
     return json.loads(done.stdout)
 
 
-@pytest.mark.parametrize("engine", ["numpy", "numba"])
+@pytest.mark.parametrize("engine", ["numpy", "native"])
 def test_children_of_a_process_that_encodes_have_the_right_bits(engine):
-    if engine == "numba" and not _HAS_NUMBA:
-        pytest.skip("numba is not installed")
+    if engine == "native":
+        require_core()
     counts = stress(engine, "--children", "12")
     assert counts == {"right": 12, "wrong": 0, "hung": 0}
-
-
-@pytest.mark.skipif(not _HAS_NUMBA, reason="numba is not installed")
-def test_children_of_a_process_that_is_loading_numba():
-    counts = stress("numba", "--children", "4", "--first-use")
-    assert counts == {"right": 4, "wrong": 0, "hung": 0}
 
 
 def status_of_child(run, *, patience=20.0) -> int:

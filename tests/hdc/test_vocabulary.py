@@ -201,7 +201,7 @@ def test_dates_and_durations_are_no_names_in_any_unit(kind, unit):
 def test_the_room_needs_nothing_but_numpy():
     code = """
 import sys
-sys.modules.update(dict.fromkeys(("sklearn", "scipy", "torch", "numba"), None))
+sys.modules.update(dict.fromkeys(("sklearn", "scipy", "torch"), None))
 import primal
 from primal import hdc
 space = hdc.Space(1024, roles=("key", "value", "number", "hour"))

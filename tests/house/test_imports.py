@@ -16,7 +16,7 @@ from primal._extras import install_hint, require
 
 PACKAGE = Path(primal.__file__).parent
 HEAVY = {
-    *("numba", "scipy", "sklearn", "torch", "matplotlib"),
+    *("scipy", "sklearn", "torch", "matplotlib"),
     *("click", "pandas", "pyarrow", "jinja2", "opendp"),
 }
 GROUND = {

@@ -5,6 +5,7 @@ import pickle
 
 import numpy as np
 import pytest
+from c_core import require_core
 
 import primal
 from primal.errors import ParameterError
@@ -139,10 +140,10 @@ def test_golden_bits_of_a_composed_map():
 
 
 def test_engines_agree(monkeypatch):
-    pytest.importorskip("numba")
+    require_core()
     m = primal.KernelPrime(4, 96, CASES["sum of all"][0], width=1.0)
     found = []
-    for engine in ("numpy", "numba"):
+    for engine in ("numpy", "native"):
         monkeypatch.setenv("PRIMAL_ENGINE", engine)
         found.append(m.encode(X))
     np.testing.assert_array_equal(*found)

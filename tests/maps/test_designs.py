@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import primal
+from primal.engines import installed_engines
 from primal.errors import NotInvertibleError, ParameterError
 from primal.kernels import KERNELS, kernel_matrix
 from primal.kernels._closed_form import best_weights, chi_mixture, gaussian, gram, relative_error
@@ -228,9 +229,7 @@ def test_engines_and_layouts_agree(layout, monkeypatch):
     m = primal.KernelPrime(2, 96, **options)
     for dtype in ("float32", "float64"):
         found = []
-        for engine in ("numpy", "numba"):
-            if engine == "numba":
-                pytest.importorskip("numba")
+        for engine in installed_engines():
             monkeypatch.setenv("PRIMAL_ENGINE", engine)
             found.append(m.encode(x, dtype=dtype))
         np.testing.assert_array_equal(found[0], found[1])

@@ -530,7 +530,7 @@ def test_help_loads_no_experiment():
     loaded = set(done.stdout.split())
     assert "primal_studies.paper.experiments" in loaded
     assert not [name for name in loaded if name.startswith("primal_studies.paper.experiments.")]
-    assert not loaded & {"matplotlib", "jinja2", "numba", "torch", "sklearn", "scipy"}
+    assert not loaded & {"matplotlib", "jinja2", "torch", "sklearn", "scipy"}
 
 
 def test_every_experiment_can_be_loaded_and_every_module_is_listed():

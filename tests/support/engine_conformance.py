@@ -60,14 +60,18 @@ def mixed_rows(basis: Basis, n: int) -> np.ndarray:
 class EngineConformance:
     name: str
 
+    @property
+    def engine(self):
+        return engine(self.name)
+
     def dynamic(self, basis, x, layout="block", dtype=np.float32):
         out = np.full((len(x), 2 * basis.n_frequencies), np.nan, dtype=dtype)
-        engine(self.name).features(basis.table, x, out, Finish(layout))
+        self.engine.features(basis.table, x, out, Finish(layout))
         return out
 
     def static(self, increments, positions, layout="block", dtype=np.float32):
         out = np.full((len(positions), 2 * len(increments)), np.nan, dtype=dtype)
-        engine(self.name).static(increments, positions, out, layout)
+        self.engine.static(increments, positions, out, layout)
         return out
 
     def oracle_dynamic(self, basis, x, layout="block", dtype=np.float32):
@@ -79,7 +83,7 @@ class EngineConformance:
         return columns(waves(rounded(turns) if dtype == np.float32 else turns), layout)
 
     def test_its_name(self):
-        assert engine(self.name).name == self.name
+        assert self.engine.name == self.name
 
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize(("n", "d", "k"), SHAPES)
@@ -117,10 +121,10 @@ class EngineConformance:
         x[::7, -1] += 3.0
         expected = rounded(defined_turns(table, x))
         turns = np.empty_like(expected)
-        engine(self.name).dynamic_turns(table, x, turns)
+        self.engine.dynamic_turns(table, x, turns)
         np.testing.assert_array_equal(turns, expected)
         out = np.empty((len(x), 6), dtype=np.float32)
-        engine(self.name).features(table, x, out, Finish("block"))
+        self.engine.features(table, x, out, Finish("block"))
         np.testing.assert_array_equal(bits(out), bits(columns(waves(expected), "block")))
 
     @pytest.mark.parametrize(
@@ -133,7 +137,7 @@ class EngineConformance:
         x = rows_near_the_middle(basis.table, points(n, d) / 3.0 * scale)
         expected = rounded(defined_turns(basis.table, x))
         turns = np.empty_like(expected)
-        engine(self.name).dynamic_turns(basis.table, x, turns)
+        self.engine.dynamic_turns(basis.table, x, turns)
         np.testing.assert_array_equal(turns, expected)
         np.testing.assert_array_equal(
             bits(self.dynamic(basis, x)), bits(columns(waves(expected), "block"))
@@ -145,7 +149,7 @@ class EngineConformance:
         x = rows_near_the_middle(basis.table, points(130, d) / 3.0)
         expected = rounded(defined_turns(basis.table, x))
         turns = np.empty_like(expected)
-        engine(self.name).dynamic_turns(basis.table, x, turns)
+        self.engine.dynamic_turns(basis.table, x, turns)
         np.testing.assert_array_equal(turns, expected)
 
     @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -171,7 +175,7 @@ class EngineConformance:
         basis = basis_of(name, 8, 65)
         x = mixed_rows(basis, 203)
         turns = np.empty((203, 65), dtype=np.uint32)
-        engine(self.name).dynamic_turns(basis.table, x, turns)
+        self.engine.dynamic_turns(basis.table, x, turns)
         np.testing.assert_array_equal(turns, rounded(defined_turns(basis.table, x)))
 
     @pytest.mark.parametrize("name", BASES)
@@ -233,7 +237,7 @@ class EngineConformance:
         x = points(n, d) * (2.0**19 / basis.table.l1_norms.max())
         x[::2] *= 2.0**-19
         fast = np.full((n, 2 * k), np.nan, dtype=np.float32)
-        engine(self.name).features(basis.table, x, fast, Finish(layout), fast=True)
+        self.engine.features(basis.table, x, fast, Finish(layout), fast=True)
         errors = np.abs(fast.astype(np.float64) - self.dynamic(basis, x, layout))
         assert errors.max(initial=0.0) <= LARGEST_FAST_ERROR
 
@@ -260,7 +264,7 @@ class EngineConformance:
             pairs = columns((cos[:, :n_sines], sin[:, :n_sines]), layout)
             expected = np.concatenate([pairs, cos[:, n_sines:]], axis=1)
         found = np.full((len(x), k + n_sines), np.nan, dtype=dtype)
-        engine(self.name).features(basis.table, x, found, Finish(layout, amplitude, offsets))
+        self.engine.features(basis.table, x, found, Finish(layout, amplitude, offsets))
         np.testing.assert_array_equal(found, expected, strict=True)
 
 

@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from c_core import require_core
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -35,13 +36,13 @@ class TestNumpyEngine(TorchConformance):
         monkeypatch.setenv("PRIMAL_ENGINE", "numpy")
 
 
-class TestNumbaEngine(TorchConformance):
+class TestNativeEngine(TorchConformance):
     open_rows = 20_000
 
     @pytest.fixture(autouse=True)
     def _engine(self, monkeypatch):
-        pytest.importorskip("numba", reason="Numba is not installed")
-        monkeypatch.setenv("PRIMAL_ENGINE", "numba")
+        require_core()
+        monkeypatch.setenv("PRIMAL_ENGINE", "native")
 
 
 class TestCompiled(TorchConformance):

@@ -216,7 +216,7 @@ class TestThreads:
         x = points(1100, 3).float()
         expected = layer(x)
         before = torch.get_num_threads()
-        monkeypatch.setenv("PRIMAL_ENGINE", "numba")
+        monkeypatch.setenv("PRIMAL_ENGINE", "native")
         monkeypatch.setenv("PRIMAL_THREADS", "4")
         handed = []
         submit = ThreadPoolExecutor.submit

@@ -22,14 +22,16 @@ from primal.vectors import Index, VectorCodes
 _COMPUTE = """async ({module, jobs}) => {
     const { Index, VectorCodes } = await import("data:text/javascript;base64," + module);
     const bytes = (text) => Uint8Array.from(atob(text), (c) => c.charCodeAt());
-    const text = (a) => btoa(Array.from(new Uint8Array(a.buffer), (b) => String.fromCharCode(b)).join(""));
+    const letters = (a) => Array.from(new Uint8Array(a.buffer), (b) => String.fromCharCode(b));
     return jobs.map(({spec, x, file, q}) => {
         try {
-            const codes = new VectorCodes(spec), rows = codes.encode(new Float64Array(bytes(x).buffer));
-            const index = new Index(bytes(file).buffer), found = q.map((row) => index.search(row, 7));
+            const codes = new VectorCodes(spec), index = new Index(bytes(file).buffer);
+            const rows = codes.encode(new Float64Array(bytes(x).buffer));
+            const found = q.map((row) => index.search(row, 7));
             const arrays = [rows.codes, rows.factors, rows.offsets, codes.decode(rows)];
-            arrays.push(...found.map(({ids}) => Float64Array.from(ids)), ...found.map(({scores}) => scores));
-            return arrays.map(text);
+            arrays.push(...found.map(({ids}) => Float64Array.from(ids)));
+            arrays.push(...found.map(({scores}) => scores));
+            return arrays.map((array) => btoa(letters(array).join("")));
         } catch (error) {
             return String(error);
         }

@@ -1,26 +1,19 @@
-"""Gram-Schmidt with one order of operations: by NumPy, or compiled for large blocks.
+"""Gram-Schmidt with one order of operations.
 
 Row b of a block has its part along row 0 taken away, then along row 1, and so on; at last it is
 divided by its length. Each step is elementwise or a sum in the order of `fold_sum`, so the way
-through the rows is free. Both ways here go by panels of a few finished rows, which are taken
+through the rows is free. It goes by panels of a few finished rows, which are taken
 from all later rows while they are in cache: row by row, 3000 x 3000 entries would pass through
 memory 3000 times.
 """
 
-import importlib.util
-import os
-from typing import Any
-
 import numpy as np
 
-from primal._forks import load_compiled
 from primal.bases._arithmetic import fold_sum
 
 # Rows of a panel, and entries of later rows taken at once by NumPy.
 _PANEL = 16
 _ENTRIES = 1 << 17
-# From this many multiplications on, loading Numba pays.
-_LARGE_WORK = 1 << 28
 
 
 def orthonormalize(blocks: np.ndarray) -> None:
@@ -29,11 +22,6 @@ def orthonormalize(blocks: np.ndarray) -> None:
     A row depends on earlier rows only, so short blocks are prefixes of long ones.
     """
     n, n_rows, d = blocks.shape
-    compiled = _compiled() if n * n_rows * n_rows * d >= _LARGE_WORK else None
-    if compiled is not None:
-        for block in blocks:
-            compiled.orthonormalize(block)
-        return
     # A batch of small blocks saves Python steps; large ones go one at a time.
     at_once = max(1, (1 << 15) // max(1, n_rows * d))
     for first in range(0, n, at_once):
@@ -59,9 +47,3 @@ def _take_away(row: np.ndarray, later: np.ndarray) -> None:
     """Subtract from later rows their part along a row of length one."""
     overlap = fold_sum(later * row[:, None])
     later -= overlap[..., None] * row[:, None]
-
-
-def _compiled() -> Any:
-    if os.environ.get("PRIMAL_ENGINE") == "numpy" or importlib.util.find_spec("numba") is None:
-        return None
-    return load_compiled("primal.bases._numba_orthonormal")

@@ -14,8 +14,8 @@ import click
 import numpy as np
 
 import primal
-from primal._extras import install_hint
-from primal._parallel import blas_is_limited, n_threads
+from primal import native
+from primal._parallel import n_threads
 from primal._selftest import engine_answers, known_answers
 from primal.bases import Basis
 from primal.cli._common import json_option
@@ -28,7 +28,7 @@ _TORCH = {  # device and backend
     "torch, CUDA, eager": ("cuda", "eager"),
     "torch, CUDA, Triton": ("cuda", "triton"),
 }
-_OPTIONAL = ("numba", "scikit-learn", "torch", "triton", "matplotlib")
+_OPTIONAL = ("scikit-learn", "torch", "triton", "matplotlib")
 
 
 @click.command()
@@ -54,10 +54,10 @@ def doctor(as_json: bool) -> None:
         "threads": n_threads(),
         "versions": versions,
         "engine_in_use": engine().name,
+        "core": {"levels": native.levels(), "reason": native.reason()},
         "engines": engines,
         "not_found": [name for name in (*ENGINES, *_TORCH) if name not in engines],
         "healthy": all(all(checks.values()) for checks in engines.values()),
-        "advice": _advice(versions),
     }
     click.echo(json.dumps(report, indent=2) if as_json else _as_text(report))
     if not report["healthy"]:
@@ -103,12 +103,12 @@ def _torch_answers() -> dict[str, dict[str, bool]]:
 
 def _as_text(report: dict) -> str:
     lines = [
-        f"primal {report['primal']} on Python {report['python']}, {report['machine']}, "
-        f"{report['threads']} threads",
+        f"primal {report['primal']} on Python {report['python']}, {report['machine']}",
         "",
         *(f"  {name:<13}{found or 'not installed'}" for name, found in report["versions"].items()),
         "",
-        f"engine in use: {report['engine_in_use']}",
+        f"engine in use: {report['engine_in_use']}, {report['threads']} threads",
+        f"C core: {_core_in_words(report['core'])}",
     ]
     for name, checks in report["engines"].items():
         lines.append(f"{name}: {sum(checks.values())} of {len(checks)} known answers right")
@@ -120,7 +120,6 @@ def _as_text(report: dict) -> str:
         if report["healthy"]
         else "This machine does NOT make the golden bits: please report the lines marked WRONG."
     )
-    lines.extend(report["advice"])
     return "\n".join(lines)
 
 
@@ -131,12 +130,11 @@ def _version(distribution: str) -> str | None:
         return None
 
 
-def _advice(versions: dict[str, str | None]) -> list[str]:
-    if versions["numba"] is None:
-        return [f"For speed: {install_hint('numba')} (compiled loops, same bits)."]
-    if not blas_is_limited():
-        return [
-            "The threads of NumPy's matrix library cannot be limited here, so they compete with "
-            f"those of the numba engine: {install_hint('numba')} brings a threadpoolctl that can."
-        ]
-    return []
+def _core_in_words(core: dict) -> str:
+    if not core["levels"]:
+        return (
+            f"not loaded ({core['reason']}), NumPy computes the same bits, slower: install Primal "
+            "from a wheel, or with a C compiler"
+        )
+    best, *others = core["levels"]
+    return f"level {best}" + (f" (also here: {', '.join(others)})" if others else "")

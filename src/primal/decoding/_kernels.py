@@ -1,4 +1,4 @@
-"""Compiled loops of the lattice decoder; plain Python runs the same code without Numba.
+"""Loops of the lattice decoder: what they compute, in Python; the C core repeats it bit for bit.
 
 All integer arithmetic is int64 and wraps. That is what makes it exact: the results that are
 used are small, and wrapping sums are right modulo 2**64 whatever happened on the way.
@@ -6,24 +6,29 @@ used are small, and wrapping sums are right modulo 2**64 whatever happened on th
 
 import math
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
-try:
-    from numba import njit
-except ImportError:  # the `fast` extra is not installed: right, but hundreds of times slower
-    COMPILED = False
+from primal.decoding import _compiled
+from primal.engines import compiled_core
 
-    def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+
+def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Let the C core compute a function; without the core Python is hundreds of times slower."""
+    compiled = getattr(_compiled, function.__name__, None)
+    if compiled is None:
         return function
 
-else:
-    COMPILED = True
-    _kernel = njit(cache=True, nogil=True)
+    @wraps(function)
+    def call(*arguments: Any) -> Any:
+        core = compiled_core()
+        return function(*arguments) if core is None else compiled(core, *arguments)
+
+    return call
 
 
-@_kernel
 def _subtract(factor, u, v, k, j, q):
     """Take q times row j from row k of the lattice, and keep v the inverse transpose of u."""
     for c in range(j + 1):
@@ -34,7 +39,6 @@ def _subtract(factor, u, v, k, j, q):
         v[j, c] += whole * v[k, c]
 
 
-@_kernel
 def _insert(factor, u, v, k, i):
     """Move row k before row i <= k and rotate columns until the factor is triangular again."""
     m = factor.shape[0]
@@ -153,7 +157,7 @@ def nearest_plane(factor, target, n_children, whole, costs):
                     found[n_found] = child
                     found_costs[n_found] = child_costs[child]
                     n_found += 1
-            order = np.argsort(found_costs[:n_found])
+            order = np.argsort(found_costs[:n_found], kind="stable")
             n_next = min(n_found, n_kept)
             for b in range(n_next):
                 child = found[order[b]]
@@ -175,33 +179,16 @@ def row_products(rows: np.ndarray, matrix: np.ndarray) -> np.ndarray:
     """Return rows (n, k) @ matrix (k, r) with every sum from its first term to its last.
 
     Both are float64, or int64, which wraps. The sums of a BLAS library depend on the number of
-    rows. These do not: a row has the same bits alone and in any batch, with Numba and without.
+    rows. These do not: a row has the same bits alone and in any batch, compiled or not.
     """
     products = np.zeros((len(rows), matrix.shape[1]), dtype=rows.dtype)
-    if COMPILED:
-        _add_products(np.ascontiguousarray(rows), np.ascontiguousarray(matrix), products)
+    core = compiled_core()
+    if core is not None:
+        _compiled.add_products(core, rows, matrix, products)
     else:
         for column, factors in zip(rows.T, matrix, strict=True):
             products += column[:, None] * factors
     return products
-
-
-@_kernel
-def _add_products(rows, matrix, products):
-    n, k = rows.shape
-    fours = k - k % 4
-    for i in range(n):
-        # Four terms at a time, still one after the other: fewer passes over the products.
-        for j in range(0, fours, 4):
-            a, b, c, d = rows[i, j], rows[i, j + 1], rows[i, j + 2], rows[i, j + 3]
-            for q in range(matrix.shape[1]):
-                total = products[i, q] + a * matrix[j, q]
-                total += b * matrix[j + 1, q]
-                total += c * matrix[j + 2, q]
-                products[i, q] = total + d * matrix[j + 3, q]
-        for j in range(fours, k):
-            for q in range(matrix.shape[1]):
-                products[i, q] += rows[i, j] * matrix[j, q]
 
 
 @_kernel

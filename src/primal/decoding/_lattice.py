@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._forks import load_compiled
+from primal.decoding import _kernels
 from primal.errors import DataError, EngineError
 
 _DELTA = 0.999
@@ -85,7 +85,7 @@ class Reduced:
     def combined(self, phases: np.ndarray) -> np.ndarray:
         """Return the combinations (n, m) of phases (n, h) of the last h rows; others are 0."""
         columns = self.u.T[len(self.u) - phases.shape[1] :].astype(np.float64)
-        return load_compiled("primal.decoding._kernels").row_products(phases, columns)
+        return _kernels.row_products(phases, columns)
 
     def nearest(
         self, phases: np.ndarray, n_kept: int, n_children: int
@@ -99,8 +99,7 @@ class Reduced:
         """
         shape = (len(phases), n_kept, len(self.u))
         whole, costs = np.empty(shape, dtype=np.int64), np.empty(shape[:2])
-        kernels = load_compiled("primal.decoding._kernels")
-        kernels.nearest_plane(self.factor, self.combined(phases), n_children, whole, costs)
+        _kernels.nearest_plane(self.factor, self.combined(phases), n_children, whole, costs)
         whole[~np.isfinite(costs)] = 0
         return whole, costs
 
@@ -136,7 +135,6 @@ def reduce_lattice(
     `report` is called with the share done, in [0, 1], before each pass. Raises EngineError if the
     integers outgrow 64 bits or the passes do not settle.
     """
-    kernels = load_compiled("primal.decoding._kernels")
     m = len(lattice.noise_turns)
     u, v = np.eye(m, dtype=np.int64), np.eye(m, dtype=np.int64)
     first = lattice.first_noise_factor()
@@ -155,7 +153,7 @@ def reduce_lattice(
             if report is not None:
                 report(number / len(passes))
             factor = triangular_factor(lattice.rows(u, noise_factor))
-            if kernels.reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
+            if _kernels.reduce_rows(factor, u, v, _DELTA, places, _MOST_STEPS) == 0:
                 break
         else:
             raise unsettled

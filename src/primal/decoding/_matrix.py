@@ -22,9 +22,9 @@ from primal._checks import (
     sized_array,
     whole_number,
 )
-from primal._forks import load_compiled
 from primal._parallel import over_rows
 from primal.bases import FrequencyTable
+from primal.decoding import _kernels
 from primal.decoding._certificate import DecodingCertificate
 from primal.decoding._matrix_law import MatrixLaw, joined_prior, noise_covariance
 from primal.decoding._matrix_search import NearestPoints
@@ -205,7 +205,7 @@ class _ByCode:
         x = np.full((len(y), c, d), np.nan)
         x[:, : candidates.shape[1]] = candidates[:, :c]
         found = ~np.isnan(x[:, :, 0])
-        products = load_compiled("primal.decoding._kernels").row_products
+        products = _kernels.row_products
         fitted = products(np.where(found[:, :, None], x, 0.0).reshape(-1, d), self._matrix.T)
         off = fitted.reshape(len(y), c, -1) - y[:, None]
         whole = np.where(found[:, :, None], np.rint(off), 0.0)

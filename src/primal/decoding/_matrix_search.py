@@ -11,8 +11,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from primal._forks import load_compiled
 from primal._parallel import over_rows
+from primal.decoding import _kernels
 from primal.decoding._bounds import (
     RARELY,
     chi_squared_limit,
@@ -87,7 +87,7 @@ class NearestPoints:
             turns[none, :1], costs[none, :1] = self._rounded(phases[none])
         row, place = np.nonzero(np.isfinite(costs))
         turns = turns[row, place]
-        products = load_compiled("primal.decoding._kernels").row_products
+        products = _kernels.row_products
         unwrapped = phases[row] + turns
         xi = products(unwrapped, self._gain)
         # The second time removes the rounding of the first.
@@ -155,7 +155,7 @@ class NearestPoints:
     def _rounded(self, phases: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return turns (n, 1, m) by rounding one combination after the other, and their costs."""
         whole, costs = self._reduced.nearest(phases, 1, 1)
-        products = load_compiled("primal.decoding._kernels").row_products
+        products = _kernels.row_products
         return products(whole[:, 0], self._reduced.v)[:, None], costs
 
     def _nearest(
@@ -166,27 +166,26 @@ class NearestPoints:
         Most end soon. For the others a beam finds what is near, so that less has to be searched;
         where that takes too long all the same, a search for the nearest alone ends sooner.
         """
-        kernels = load_compiled("primal.decoding._kernels")
         (n, m), reduced = phases.shape, self._reduced
         factor, target = reduced.factor, reduced.combined(phases)
         whole, costs = np.zeros((n, c, m), dtype=np.int64), np.full((n, c), np.inf)
-        finished = kernels.closest_points(factor, target, radius, _QUICK_NODES, whole, costs)
+        finished = _kernels.closest_points(factor, target, radius, _QUICK_NODES, whole, costs)
         left = np.flatnonzero(~finished)
         if len(left):
             target, radius = target[left], radius[left]
             near, least = reduced.nearest(phases[left], max(_BEAM, c), _CHILDREN)
             least[least >= radius[:, None]] = np.inf
             near, least = near[:, :c].copy(), least[:, :c].copy()
-            ended = kernels.closest_points(factor, target, radius, _MOST_NODES, near, least)
+            ended = _kernels.closest_points(factor, target, radius, _MOST_NODES, near, least)
             late = np.flatnonzero(~ended)
             one, cost = near[late, :1].copy(), least[late, :1].copy()
-            kernels.closest_points(factor, target[late], radius[late], _MOST_NODES, one, cost)
+            _kernels.closest_points(factor, target[late], radius[late], _MOST_NODES, one, cost)
             nearer = cost[:, 0] < least[late, 0]
             near[late[nearer], -1], least[late[nearer], -1] = one[nearer, 0], cost[nearer, 0]
             whole[left], costs[left], finished[left] = near, least, ended
         found = np.isfinite(costs)
         turns = np.zeros((n, c, m), dtype=np.int64)
-        turns[found] = kernels.row_products(whole[found], reduced.v)
+        turns[found] = _kernels.row_products(whole[found], reduced.v)
         return turns, costs, finished
 
     def _log2_volume(self) -> float:

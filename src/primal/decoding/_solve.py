@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal._forks import load_compiled
+from primal.decoding import _kernels
 from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
     DecodingCertificate,
@@ -97,24 +97,23 @@ class Solver:
         # Whole-number phases are observed as exactly 0.
         n_children = 1 if n_kept == 1 else _CHILDREN
         whole, costs = self.reduced.nearest(centered[:, self._rows], n_kept, n_children)
-        products = load_compiled("primal.decoding._kernels").row_products
+        products = _kernels.row_products
         turns = products(whole.reshape(-1, whole.shape[2]), self.reduced.v)
         return turns.reshape(whole.shape), np.isfinite(costs)
 
     def solutions(self, centered: np.ndarray, whole: np.ndarray) -> Solutions:
         """Return the inputs of phases (n, k) with whole turns (n, m)."""
-        kernels = load_compiled("primal.decoding._kernels")
         model, prior = self.model, self.model.prior
         if prior.is_whole:
             steps = whole[:, : model.n_whole].astype(np.float64)
             x = prior.step * (np.rint(prior.mean / prior.step) + steps)
             xi = steps * prior.step / np.diag(model.factor)
-            phases = kernels.row_products(prior.step * steps, model.table.transposed)
+            phases = _kernels.row_products(prior.step * steps, model.table.transposed)
             return Solutions(x, xi, wrapped(centered - phases), steps)
         total = (centered[:, self._rows] + whole)[:, self._sorted]
-        xi = kernels.row_products(total, self._stages[0].gain)
+        xi = _kernels.row_products(total, self._stages[0].gain)
         xi, residuals, turns = refine(self._stages, centered, xi)
-        x = prior.mean + kernels.row_products(xi, model.factor.T)
+        x = prior.mean + _kernels.row_products(xi, model.factor.T)
         return Solutions(x, xi, residuals, turns)
 
     def _certificate(self) -> DecodingCertificate:
@@ -178,7 +177,7 @@ def refine(
     stage within half a turn. The whole turns between the phases and those of x tell solutions
     apart.
     """
-    products = load_compiled("primal.decoding._kernels").row_products
+    products = _kernels.row_products
 
     def residuals(stage: Stage) -> tuple[np.ndarray, np.ndarray]:
         every = len(stage.rows) == phases.shape[1]

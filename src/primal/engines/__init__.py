@@ -1,17 +1,17 @@
-"""The hot loops behind maps, and the choice between them.
+"""The loops behind maps: NumPy, which defines the bits, and the C core, which repeats them.
 
-``numpy`` is always there and defines the bits. ``numba`` is used when it is installed. The
-environment variable ``PRIMAL_ENGINE`` (``auto``, ``numpy`` or ``numba``) decides otherwise.
+The C core runs wherever its library was built. The environment variable ``PRIMAL_ENGINE``
+(``auto``, ``numpy`` or ``native``) decides otherwise.
 """
 
-import importlib.util
 import os
-import sys
+import warnings
 from functools import cache
 
-from primal._extras import install_hint
-from primal._forks import load_compiled
+from primal import native
 from primal.engines._hadamard import word_turns as word_turns
+from primal.engines._native import NativeEngine as NativeEngine
+from primal.engines._native import native_engine as native_engine
 from primal.engines._numpy import LARGEST_UNSURE as LARGEST_UNSURE
 from primal.engines._numpy import Finish, NumpyEngine
 from primal.engines._numpy import row_blocks as row_blocks
@@ -19,10 +19,12 @@ from primal.engines._numpy import wave_columns as wave_columns
 from primal.engines._numpy import write_features as write_features
 from primal.errors import EngineError
 
-# The other names are for rooms of this package.
+# The other names are for subpackages of this package.
 __all__ = ["ENGINES", "Finish", "engine", "installed_engines"]
 
-ENGINES = ("numpy", "numba")
+ENGINES = ("numpy", "native")
+# Phases of a call that takes NumPy seconds where the C core takes a tenth of that.
+_LARGE_WORK = 1 << 24
 
 
 def installed_engines() -> tuple[str, ...]:
@@ -39,27 +41,17 @@ def installed_engines() -> tuple[str, ...]:
     >>> installed_engines()[0]
     'numpy'
     """
-    return ENGINES if _has_numba() else ENGINES[:1]
+    return ENGINES if native.levels() else ENGINES[:1]
 
 
-@cache
-def _has_numba() -> bool:
-    try:
-        return importlib.util.find_spec("numba") is not None
-    except ValueError:  # blocked in sys.modules
-        return False
-
-
-def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngine:
+def engine(name: str | None = None, *, n_phases: int = 0) -> NumpyEngine:
     """Return an engine by name; by default the one of PRIMAL_ENGINE, or the fastest.
 
     Parameters
     ----------
-    name : {"auto", "numpy", "numba"}, optional
-    n_phases : int, optional
-        Size of the job. Loading Numba takes longer than NumPy takes for a few million
-        phases, so a process starts with NumPy and changes over when its small jobs add up to
-        that. The results do not depend on it: every engine makes the same bits.
+    name : {"auto", "numpy", "native"}, optional
+    n_phases : int, default=0
+        Size of the job: without the C core the first large one warns.
 
     Returns
     -------
@@ -69,7 +61,7 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
     Raises
     ------
     EngineError
-        If the name is unknown or its package is not installed.
+        If the name is unknown, or the C core is requested and cannot be loaded.
 
     Examples
     --------
@@ -77,25 +69,42 @@ def engine(name: str | None = None, *, n_phases: int | None = None) -> NumpyEngi
     >>> engine("numpy").name
     'numpy'
     """
-    if name is None or (isinstance(name, str) and not name):
-        name = os.environ.get("PRIMAL_ENGINE") or "auto"
-    if not isinstance(name, str) or name not in (*ENGINES, "auto"):
+    name = name or os.environ.get("PRIMAL_ENGINE") or "auto"
+    if name not in (*ENGINES, "auto"):
         raise EngineError(
             f"engine must be one of auto, {', '.join(ENGINES)}, got {name!r}: "
             "check the environment variable PRIMAL_ENGINE."
         )
-    if name != "auto" and name not in installed_engines():
-        raise EngineError(f"engine {name!r} is not installed: {install_hint(name)}.")
-    if name == "auto":
-        global _phases_so_far
-        counts = n_phases is not None and "primal.engines._numba" not in sys.modules
-        _phases_so_far += n_phases if counts and _phases_so_far <= _SMALL_WORK else 0
-        small = counts and _phases_so_far <= _SMALL_WORK
-        name = "numpy" if small else installed_engines()[-1]
-    return _NUMPY if name == "numpy" else load_compiled("primal.engines._numba").ENGINE
+    if name == "numpy":
+        return _NUMPY
+    found = _native()
+    if found is not None:
+        return found
+    if name == "native":
+        raise EngineError(
+            f"the C core cannot be loaded ({native.reason()}): install Primal from a wheel, or "
+            "with a C compiler."
+        )
+    if n_phases >= _LARGE_WORK:
+        _warn_without_core()
+    return _NUMPY
+
+
+def compiled_core() -> native.Core | None:
+    """Return the C core, or None where it cannot be loaded or NumPy was asked for."""
+    return native.core() if os.environ.get("PRIMAL_ENGINE") != "numpy" else None
 
 
 _NUMPY = NumpyEngine()
-# Phases that NumPy encodes in about a third of the time that Numba takes to load.
-_SMALL_WORK = 1 << 21
-_phases_so_far = 0
+_native = cache(native_engine)
+
+
+@cache
+def _warn_without_core() -> None:
+    warnings.warn(
+        f"the C core cannot be loaded ({native.reason()}), so NumPy computes the same bits, about "
+        "20 times slower: install Primal from a wheel, or with a C compiler; PRIMAL_ENGINE=numpy "
+        "accepts this.",
+        RuntimeWarning,
+        stacklevel=3,
+    )

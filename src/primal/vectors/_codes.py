@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 import sys
 from collections.abc import Mapping
@@ -13,7 +12,7 @@ import numpy as np
 from primal._checks import one_of, real_array, whole_number
 from primal._parallel import over_rows
 from primal._specs import Specified, spec_fields
-from primal.errors import DataError, ParameterError, SpecError
+from primal.errors import DataError, ParameterError
 from primal.vectors._compute import Query, code, packed, rotate
 from primal.vectors._definition import (
     FITS,
@@ -82,27 +81,15 @@ class VectorCodes(Specified):
     def __init__(
         self, d: int, bits: int = 4, metric: str = "cosine", *, center: object = None
     ) -> None:
-        self._d = whole_number("d", d, least=1, most=LARGEST_D)
-        self._bits = whole_number("bits", bits)
-        if self._bits not in FITS:
+        self.d = whole_number("d", d, least=1, most=LARGEST_D)
+        self.bits = whole_number("bits", bits)
+        if self.bits not in FITS:
             raise ParameterError(f"bits must be 1, 2, 4 or 8, got {bits}.")
-        self._metric = one_of("metric", metric, ("cosine", "l2", "ip"))
-        self._rotation = rotation(self._d)
+        self.metric = one_of("metric", metric, ("cosine", "l2", "ip"))
+        self._rotation = rotation(self.d)
         self._center: np.ndarray | None = None
         if center is not None:
-            self._center = _center(np.array(real_array("center", center, last=self._d)))
-
-    @property
-    def d(self) -> int:
-        return self._d
-
-    @property
-    def bits(self) -> int:
-        return self._bits
-
-    @property
-    def metric(self) -> str:
-        return self._metric
+            self._center = _center(np.array(real_array("center", center, last=self.d)))
 
     @property
     def center(self) -> np.ndarray | None:
@@ -121,7 +108,7 @@ class VectorCodes(Specified):
     @property
     def bytes_per_row(self) -> int:
         """Bytes of a code and its two factors."""
-        return self._rotation.D * self._bits // 8 + 8
+        return self._rotation.D * self.bits // 8 + 8
 
     def fit(self, x: object) -> Self:
         """Take the mean of rows as the center; returns the object itself.
@@ -137,13 +124,12 @@ class VectorCodes(Specified):
         rows = self._matrix("x", x)
         if not len(rows):
             raise DataError(f"x must have at least one row, got shape {rows.shape}.")
-        step = max(1, _BLOCK_ENTRIES // self._d)
-        blocks = [slice(i, i + step) for i in range(0, len(rows), step)]
-        top = max(float(np.abs(self._own(rows[block])).max()) for block in blocks)
-        exponent = int(np.frexp(top)[1])
-        sums = np.zeros(self._d, dtype=np.int64)  # of integers: their order does not matter
-        for block in blocks:
-            sums += np.rint(np.ldexp(self._own(rows[block]), 30 - exponent)).astype(np.int64).sum(0)
+        step = max(1, _BLOCK_ENTRIES // self.d)
+        blocks = [rows[i : i + step] for i in range(0, len(rows), step)]
+        exponent = int(np.frexp(max(np.abs(self._own(block)).max() for block in blocks))[1])
+        # Sums of integers do not depend on the order of the rows.
+        words = (np.rint(np.ldexp(self._own(block), 30 - exponent)) for block in blocks)
+        sums = sum(block.astype(np.int64).sum(axis=0) for block in words)
         self._center = _center(np.ldexp(sums / len(rows), exponent - 30))
         return self
 
@@ -177,16 +163,12 @@ class VectorCodes(Specified):
         >>> codes.decode(codes.encode([[1.0, 2.0, 3.0, 4.0]])).round(1)
         array([[1., 2., 3., 4.]], dtype=float32)
         """
-        shape = (len(rows.codes), self._rotation.D * self._bits // 8)
-        if rows.codes.shape != shape or rows.codes.dtype != np.uint8:
-            raise DataError(
-                f"codes must be uint8 of shape {shape}, got {rows.codes.dtype} {rows.codes.shape}: "
-                "pass rows that these codes encoded."
-            )
-        levels = levels_of(rows.codes, self._bits)
+        if rows.codes.dtype != np.uint8 or rows.codes.shape[1:] != (self.bytes_per_row - 8,):
+            raise DataError(f"codes must be uint8 of {self.bytes_per_row - 8} columns.")
+        levels = levels_of(rows.codes, self.bits)
         factors, offsets = (part.astype(np.float64) for part in rows[1:])
-        if self._metric == "ip":  # the squared length is not stored, take the mean fit
-            scale = factors * (FITS[self._bits] / self._rotation.gain)
+        if self.metric == "ip":  # the squared length is not stored, take the mean fit
+            scale = factors * (FITS[self.bits] / self._rotation.gain)
         else:
             norms = factors * (levels * levels).sum(axis=1)
             scale = np.divide(offsets, norms, out=np.zeros_like(norms), where=norms > 0)
@@ -195,59 +177,49 @@ class VectorCodes(Specified):
 
     def _fields(self) -> dict[str, Any]:
         center = None if self._center is None else tuple(self._center.tolist())
-        signs = hashlib.sha256((self._rotation.signs > 0).tobytes()).hexdigest()[:16]
-        parameters = {"d": self._d, "bits": self._bits, "metric": self._metric}
-        return parameters | {"center": center, "signs": signs}
+        return {"d": self.d, "bits": self.bits, "metric": self.metric, "center": center}
 
     @classmethod
     def _from_spec(cls, fields: Mapping[str, Any]) -> Self:
-        fields = spec_fields("VectorCodes", fields, ("d", "bits", "metric", "center", "signs"))
-        signs = fields.pop("signs")
-        made = cls(**fields)
-        if made._fields()["signs"] != signs:
-            raise SpecError(f"the signs of {made!r} have another digest than {signs!r:.40}.")
-        return made
+        return cls(**spec_fields("VectorCodes", fields, ("d", "bits", "metric", "center")))
 
     def __repr__(self) -> str:
         centered = "" if self._center is None else ", center=..."
-        return f"VectorCodes({self._d}, bits={self._bits}, metric={self._metric!r}{centered})"
+        return f"VectorCodes({self.d}, bits={self.bits}, metric={self.metric!r}{centered})"
 
     def _matrix(self, name: str, x: object) -> np.ndarray:
-        array = real_array(name, x, last=self._d)
+        array = real_array(name, x, last=self.d)
         if array.ndim != 2:
-            raise DataError(f"{name} must have shape (n, {self._d}), got {array.shape}.")
+            raise DataError(f"{name} must have shape (n, {self.d}), got {array.shape}.")
         return array
 
     def _own(self, rows: np.ndarray) -> np.ndarray:
         rows = rows.astype(np.float64)
-        return unit_rows(rows) if self._metric == "cosine" else rows
+        return unit_rows(rows) if self.metric == "cosine" else rows
 
     def _encode(self, x: np.ndarray, start: int = 0) -> Rows:
         """Return the codes of checked rows; `start` is the number of the first in messages."""
         n, turn = len(x), self._rotation
-        found = Rows(
-            np.empty((n, turn.D * self._bits // 8), dtype=np.uint8),
-            np.empty(n, dtype=np.float32),
-            np.empty(n, dtype=np.float32),
-        )
+        codes = np.empty((n, self.bytes_per_row - 8), dtype=np.uint8)
+        found = Rows(codes, *np.empty((2, n), dtype=np.float32))
         step = max(1, _BLOCK_ENTRIES // turn.D)
 
         def work(first: int, last: int) -> None:
             for i in range(first, last, step):
                 block = slice(i, min(i + step, last))
-                rows = rotate(x[block].astype(np.float64), turn, self._center, self._metric)
+                rows = rotate(x[block].astype(np.float64), turn, self._center, self.metric)
                 found.offsets[block] = _in_range(rows.offsets, start + i)
-                found.codes[block], found.factors[block] = code(rows, self._bits, turn.gain)
+                found.codes[block], found.factors[block] = code(rows, self.bits, turn.gain)
 
         over_rows(n, max(1, step // 16), work)
         return found
 
     def _query(self, q: np.ndarray) -> Query:
         turn = self._rotation
-        rows = rotate(q.astype(np.float64), turn, self._center, self._metric)
+        rows = rotate(q.astype(np.float64), turn, self._center, self.metric)
         _in_range(rows.offsets, 0)
-        words, twice = short_words(rows, self._bits, turn.gain)
-        return Query(words, packed(words, self._bits), twice, rows.offsets)
+        words, twice = short_words(rows, self.bits, turn.gain)
+        return Query(words, packed(words, self.bits), twice, rows.offsets)
 
 
 def _center(values: np.ndarray) -> np.ndarray:

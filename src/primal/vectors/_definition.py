@@ -46,16 +46,9 @@ class Rotation(NamedTuple):
     d: int
     m: int  # columns of a Hadamard block, a power of two
     r: int  # number of blocks
+    D: int
+    gain: float  # squared length of a rotated row, relative to that of the row
     signs: np.ndarray  # int8 of shape (3, D)
-
-    @property
-    def D(self) -> int:
-        return self.m * self.r
-
-    @property
-    def gain(self) -> float:
-        """The squared length of a rotated row, relative to that of the row."""
-        return float(self.m**ROUNDS)
 
 
 class Rotated(NamedTuple):
@@ -82,7 +75,7 @@ def rotation(d: int) -> Rotation:
     first_bits = increments(ROUNDS * m * r, sigma=_SIGN_SCALE) >> np.uint64(63)
     signs = (2 * first_bits.astype(np.int8) - 1).reshape(ROUNDS, m * r)
     signs.flags.writeable = False
-    return Rotation(d, m, r, signs)
+    return Rotation(d, m, r, m * r, float(m**ROUNDS), signs)
 
 
 def unit_rows(x: np.ndarray) -> np.ndarray:
@@ -97,11 +90,9 @@ def rotated(x: np.ndarray, turn: Rotation, center: np.ndarray | None, metric: st
     """Return the rotated rows of float64 rows."""
     own = unit_rows(x) if metric == "cosine" else x
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        words, exponents, squares = _words(own if center is None else own - center, turn)
-        offsets = _squared_lengths(squares, exponents)
+        words, exponents, squares, offsets = _words(own if center is None else own - center, turn)
         if metric == "ip":
-            _, own_exponents, own_squares = _words(own, turn)
-            offsets = offsets - _squared_lengths(own_squares, own_exponents)
+            offsets = offsets - _words(own, turn)[3]
     y = np.zeros((len(x), turn.D), dtype=np.int32)
     y[:, : turn.d] = words
     for number in range(ROUNDS):
@@ -135,34 +126,30 @@ def coded(rows: Rotated, bits: int, gain: float) -> tuple[np.ndarray, np.ndarray
         return packed.sum(axis=2).astype(np.uint8), factors.astype(np.float32)
 
 
-def level_table(bits: int) -> np.ndarray:
-    """Return the levels in every possible byte of a code, float64 of shape (256, 8 / bits)."""
-    if bits == 8:
-        return np.arange(-128.0, 128.0)[:, None]
-    positive = np.array(LEVELS[bits], dtype=np.float64)
-    levels = np.concatenate([-positive[::-1], positive])
-    return levels[np.arange(256)[:, None] >> (bits * np.arange(8 // bits)) & (len(levels) - 1)]
-
-
 def levels_of(codes: np.ndarray, bits: int) -> np.ndarray:
     """Return the levels of packed codes, float64 of shape (n, D)."""
-    return level_table(bits)[codes].reshape(len(codes), -1)
+    if bits == 8:
+        return codes - 128.0
+    positive = np.array(LEVELS[bits], dtype=np.float64)
+    levels = np.concatenate([-positive[::-1], positive])
+    of_bytes = levels[np.arange(256)[:, None] >> (bits * np.arange(8 // bits)) & (2**bits - 1)]
+    return of_bytes[codes].reshape(len(codes), -1)
 
 
 def unrotated(levels: np.ndarray, turn: Rotation) -> np.ndarray:
     """Return the transposed rotation of rows of integers, exactly, shape (n, d)."""
     y = levels.astype(np.int64)
     for number in reversed(range(ROUNDS)):
-        y = y.reshape(-1, turn.r, turn.m)
         if number < ROUNDS - 1:
             y = y.reshape(-1, turn.m, turn.r).transpose(0, 2, 1)
-        y = transform(np.ascontiguousarray(y)).reshape(len(levels), turn.D) * turn.signs[number]
+        y = transform(y.reshape(-1, turn.r, turn.m)).reshape(len(levels), turn.D)
+        y = y * turn.signs[number]
     return y[:, : turn.d]
 
 
 def short_words(rows: Rotated, bits: int, gain: float) -> tuple[np.ndarray, np.ndarray]:
     """Return rotated queries as integers of 8 bits, 12 for 8-bit codes, and twice their unit."""
-    kept = 11 if bits == 8 else 7  # beside the sign
+    kept = 11 if bits == 8 else 7  # in addition to the sign
     y = rows.y.astype(np.int64)
     top = np.abs(y).max(axis=1)
     shifts = np.maximum(np.frexp(top.astype(np.float64))[1].astype(np.int64) - kept, 0)
@@ -172,23 +159,29 @@ def short_words(rows: Rotated, bits: int, gain: float) -> tuple[np.ndarray, np.n
 
 
 def scores(
-    levels: np.ndarray, factors: np.ndarray, offsets: np.ndarray, words: np.ndarray, twice: float
+    levels: np.ndarray,
+    factors: np.ndarray,
+    offsets: np.ndarray,
+    words: np.ndarray,
+    twice: np.ndarray,
 ) -> np.ndarray:
-    """Return the scores of rows for one query; the smallest is the nearest."""
+    """Return the scores of rows for queries (n_queries, D); the smallest is the nearest."""
     # Sums of integers below 2**53 are exact in any order, also those of BLAS.
-    products = (levels @ words.astype(np.float64)) * factors.astype(np.float64)
-    return offsets.astype(np.float64) - products * twice
+    products = (words.astype(np.float64) @ levels.T) * factors.astype(np.float64)
+    return offsets.astype(np.float64) - products * twice[:, None]
 
 
-def _words(x: np.ndarray, turn: Rotation) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return rows as integers of at most 18 bits, their exponents and their squared lengths."""
+def _words(x: np.ndarray, turn: Rotation) -> tuple[np.ndarray, ...]:
+    """Return rows as integers, their exponents, and squared lengths in their units and in 1."""
     exponents = _row_exponents(x)
     words = _scaled(x, 18 - exponents).astype(np.int64)
     squares, shifts = (words * words).sum(axis=1), np.zeros(len(x), dtype=np.int64)
     while (large := squares > 2.0**60 / turn.gain * 4.0**shifts).any():
         shifts += large
     words = (words + _half(shifts)[:, None]) >> shifts[:, None]
-    return words, exponents - 18 + shifts, (words * words).sum(axis=1)
+    exponents, squares = exponents - 18 + shifts, (words * words).sum(axis=1)
+    unit = np.ldexp(1.0, exponents)
+    return words, exponents, squares, squares * (unit * unit)
 
 
 def _half(shifts: np.ndarray) -> np.ndarray:
@@ -203,8 +196,3 @@ def _row_exponents(x: np.ndarray) -> np.ndarray:
 def _scaled(x: np.ndarray, exponents: np.ndarray) -> np.ndarray:
     """Return x 2**exponent, rounded to integers, halves to the even one."""
     return np.rint(np.ldexp(x, exponents[:, None]))
-
-
-def _squared_lengths(squares: np.ndarray, exponents: np.ndarray) -> np.ndarray:
-    unit = np.ldexp(1.0, exponents)
-    return squares * (unit * unit)

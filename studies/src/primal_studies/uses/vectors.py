@@ -1,9 +1,9 @@
 """Vector codes: recall at given bytes per row, and speed, against faiss.
 
-Recall@10 of held-out queries by exact float64 neighbors; the baselines are means over seeds of their
-random rotation. `IndexRaBitQ` has 8-bit queries and, like `IndexEDEN`, centered rows. Rows of the
-metric "cosine" have length one for the baselines. Data sets that are not installed are skipped:
-``tools/fetch_datasets.sh`` fetches them; the baselines need ``faiss-cpu``.
+Recall@10 of held-out queries by exact float64 neighbors; the baselines are means over seeds of
+their random rotation. `IndexRaBitQ` has 8-bit queries and, like `IndexEDEN`, centered rows. For the
+baselines, rows of the metric "cosine" have length one. Data sets that are not installed are
+skipped: ``tools/fetch_datasets.sh`` fetches them. The baselines need ``faiss-cpu``.
 
     primal study vectors --out results
 """
@@ -11,6 +11,7 @@ metric "cosine" have length one for the baselines. Data sets that are not instal
 from __future__ import annotations
 
 import ast
+import importlib
 import importlib.util
 import os
 import sysconfig
@@ -83,8 +84,7 @@ def baseline(
     kind: str, bits: int, x: np.ndarray, q: np.ndarray, metric: str, seed: int
 ) -> tuple[Any, np.ndarray, np.ndarray]:
     """Return a trained index of faiss, and rows and queries as it takes them."""
-    import faiss
-
+    faiss = importlib.import_module("faiss")
     if metric == "cosine":
         x, q = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (x, q))
     d, kept = x.shape[1], faiss.METRIC_INNER_PRODUCT if metric == "ip" else faiss.METRIC_L2
@@ -134,8 +134,7 @@ def measure_speed(run: Settings) -> Settings:
         jobs[f"ours {bits}"] = partial(index.search, q, K), len(x) * len(q)
         jobs[f"ours {bits} encode"] = partial(codes.encode, x[:1000]), 1000
     if importlib.util.find_spec("faiss"):
-        import faiss
-
+        faiss = importlib.import_module("faiss")
         faiss.omp_set_num_threads(1)
         made = {"RaBitQ 1": baseline("RaBitQ", 1, x, q, "l2", 0)[0]}
         made |= {f"SQ {bits}": baseline("SQ", bits, x, q, "l2", 0)[0] for bits in (4, 8)}
@@ -198,7 +197,7 @@ def available(name: str) -> bool:
 def digits() -> np.ndarray:
     from sklearn.datasets import load_digits
 
-    return np.random.default_rng(0).permutation(load_digits().data)
+    return np.random.default_rng(0).permutation(load_digits(return_X_y=True)[0])
 
 
 def clusters(n: int = 11_000, d: int = 256) -> np.ndarray:
