@@ -99,11 +99,11 @@ class VectorCodes(Specified):
     @property
     def limit(self) -> float:
         """Size of an entry up to which `encode` accepts every row, whatever its other entries."""
-        if self._metric == "cosine":
+        if self.metric == "cosine":
             return sys.float_info.max
         center = 0.0 if self._center is None else float(np.linalg.norm(self._center.astype("f8")))
         longest = 0.999 * math.sqrt(np.finfo(np.float32).max)  # words round rows by up to 2e-4
-        return max(0.0, (longest - center) / math.sqrt(self._d))
+        return max(0.0, (longest - center) / math.sqrt(self.d))
 
     @property
     def bytes_per_row(self) -> int:
