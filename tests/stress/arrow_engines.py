@@ -35,6 +35,9 @@ HOW = {
     "datasets": "Hugging Face datasets, `num_proc=2`",
 }
 MODULES = {"spark": "pyspark"}
+SECTIONS = {"ray": "Ray Data", "spark": "Spark", "dask": "Dask", "daft": "Daft"}
+SECTIONS["datasets"] = "Hugging Face datasets"
+SPARK = None
 
 
 def environment(name, packages):
@@ -159,6 +162,7 @@ def inside(engine, folder):
     whole = sums.merge(sums(table))
     fitted = PrimeRidgeRegressor(D_OUT, gamma=0.05).fit(x, table["y"].to_numpy())
     runs, has_sums = globals()[f"with_{engine}"](folder, features, codes, sums)
+    run_snippet(engine, folder, features, sums, right["features"], fitted)
     said = []
     for what, tables, parts in runs:
         for name, found in tables.items():
@@ -177,6 +181,37 @@ def inside(engine, folder):
     kinds = "features, codes" + (", sums" if has_sums else "")
     said = f"{kinds}; {', '.join(said)}"
     print(f"| {HOW[engine]} | {version} | {pa.__version__} | {said} |", flush=True)
+
+
+def run_snippet(engine, folder, encoder, sums, right, fitted):
+    """Run the example of docs/arrow.md for this engine."""
+    page = (ROOT / "docs" / "arrow.md").read_text(encoding="utf-8")
+    section = page[page.index(f"\n## {SECTIONS[engine]}\n") :]
+    code = section[section.index("```python\n") + 10 :]
+    code = code[: code.index("```")].replace('"in/', f'"{folder}/in/')
+    names = {"encoder": encoder, "sums": sums, "spark": SPARK}
+    exec(code, names)
+    made = tables(engine, names["made"])
+    assert digest(made, "features") == right, "the example of the page gives other features"
+    if "model" in names:
+        assert (names["model"].coef_ == fitted.coef_).all()
+
+
+def tables(engine, made):
+    """Return what an engine made as a Table."""
+    import pyarrow as pa
+
+    if engine == "ray":
+        import ray
+
+        return pa.concat_tables(ray.get(made.to_arrow_refs()))
+    if engine == "dask":
+        import dask
+
+        return pa.concat_tables(dask.compute(*made))
+    if engine == "datasets":
+        return made.with_format("arrow")[:]
+    return made.to_arrow() if engine == "daft" else made.select("id", "features").toArrow()
 
 
 def with_ray(folder, features, codes, sums):
@@ -219,7 +254,8 @@ def with_spark(folder, features, codes, sums):
     }
     for name, value in settings.items():
         builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    global SPARK
+    SPARK = spark = builder.getOrCreate()
     data = spark.read.parquet(f"{folder}/in")
     kind = "struct<codes:array<smallint>,factors:float,offsets:float>"
 
