@@ -198,7 +198,7 @@ def run_snippet(engine, folder, encoder, sums, right, fitted):
 
 
 def tables(engine, made):
-    """Return what an engine made as a Table."""
+    """Return the features as a Table."""
     import pyarrow as pa
 
     if engine == "ray":
