@@ -8,7 +8,7 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c co
 INPUTS := pyproject.toml studies/pyproject.toml constraints.txt
 MINIMUM := .venv-minimum
 
-.PHONY: demo test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
+.PHONY: demo stress test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
 .DELETE_ON_ERROR:
 
 # Where bytecode is not kept, both workers of the tests and every process that they start would
@@ -39,6 +39,9 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/pyrefly check --summarize-errors
+
+stress: $(VENV)/.installed-dev ## primal.arrow in engines of several processes, in environments of its own
+	$(BIN)/python tests/stress/arrow_engines.py
 
 bench: $(VENV)/.installed-dev ## measure against what people use
 	$(BIN)/primal bench

@@ -67,8 +67,9 @@ def main(asked):
             for name in engines:
                 command = [python, __file__, "--inside", name, folder]
                 done = subprocess.run(command, env=variables, stdout=subprocess.PIPE, text=True)
-                line = done.stdout.strip().rpartition("\n")[2]
-                if done.returncode or not line.startswith("|"):
+                rows = [row for row in done.stdout.splitlines() if row.startswith(f"| {HOW[name]}")]
+                line = rows[-1] if rows else ""
+                if done.returncode or not line:
                     failed.append(name)
                     line = f"| {HOW[name]} | failed | | |"
                 lines.append(line)

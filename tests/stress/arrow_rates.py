@@ -3,7 +3,8 @@
     python tests/stress/arrow_rates.py [--rows 2000000] [--repeats 3]
 
 64 columns to 256 features, one thread for each library. Every measurement is a process of its own
-that makes two passes over Parquet files and reports the second; features are dropped.
+that makes two passes over Parquet files and reports the second; features are dropped. Ratios are
+of rates by the clock, and per second of CPU time, which other programs disturb less.
 """
 
 import argparse
@@ -81,11 +82,11 @@ def one_pass(place, what, folder):
 def measure(place, what, folder):
     run = one_pass(place, what, folder)
     n = run()
-    start = time.perf_counter()
+    start, busy = time.perf_counter(), time.process_time()
     run()
-    seconds = time.perf_counter() - start
+    seconds, busy = time.perf_counter() - start, time.process_time() - busy
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
-    print(json.dumps({"rate": n / seconds, "peak": peak}))
+    print(json.dumps({"rate": n / seconds, "cpu": n / busy, "peak": peak}))
 
 
 def measure_array(n_rows):
@@ -146,12 +147,15 @@ def main():
     for place in PLACES:
         rates = {what: max(one["rate"] for one in found[place, what]) for what in WHAT}
         peaks = {what: max(one["peak"] for one in found[place, what]) for what in WHAT}
-        pairs = zip(found[place, "Encoder"], found[place, "RBFSampler"], strict=True)
-        ratios = " ".join(f"{a['rate'] / b['rate']:.2f}" for a, b in pairs)
+        pairs = list(zip(found[place, "Encoder"], found[place, "RBFSampler"], strict=True))
+        ratios = [
+            f"{kind} " + " ".join(f"{a[kind] / b[kind]:.2f}" for a, b in pairs)
+            for kind in ("rate", "cpu")
+        ]
         print(
             place,
             *(f"{what} {rates[what] / 1e3:,.0f} ({peaks[what] / 1e6:,.0f} MB)" for what in WHAT),
-            f"Encoder / RBFSampler in turn: {ratios}; memory / reading: "
+            f"Encoder / RBFSampler in turn: {', '.join(ratios)}; memory / reading: "
             f"{peaks['Encoder'] / peaks['read']:.2f}",
             sep=", ",
         )
