@@ -5,10 +5,12 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV   := .venv
 BIN    := $(VENV)/bin
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
-INPUTS := pyproject.toml studies/pyproject.toml constraints.txt
+# The C core is compiled by an installation.
+INPUTS := pyproject.toml studies/pyproject.toml constraints.txt hatch_build.py \
+	$(wildcard src/primal/native/*.[ch] src/primal/native/build.py)
 MINIMUM := .venv-minimum
 
-.PHONY: demo stress test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
+.PHONY: wheels demo stress test coverage test-minimum lint bench gpu-test reproduce docs site release-check clean
 .DELETE_ON_ERROR:
 
 # Where bytecode is not kept, both workers of the tests and every process that they start would
@@ -18,12 +20,8 @@ unexport PYTHONDONTWRITEBYTECODE
 demo: $(VENV)/.installed-demo ## make the demo's picture and numbers
 	$(BIN)/primal demo
 
-# While one processor lints, another looks at the golden bits and compiles loops; without that every
-# worker of the tests would compile them. The loop that takes longest is of no golden bits.
-LONGEST_LOOP := import primal; primal.DynamicPrime(2, 4, basis="hadamard").turns([[1, 2]])
 test: $(VENV)/.installed-dev ## format, lint, types, then every test
-	{ $(BIN)/primal doctor > $(VENV)/doctor.log && \
-	  PRIMAL_ENGINE=numba $(BIN)/python -c '$(LONGEST_LOOP)'; } & doctor=$$!; \
+	$(BIN)/primal doctor > $(VENV)/doctor.log & doctor=$$!; \
 	$(MAKE) --no-print-directory lint; linted=$$?; \
 	wait $$doctor || { cat $(VENV)/doctor.log; exit 1; }; exit $$linted
 	$(BIN)/python tools/fetch_peer_tests.py
@@ -72,10 +70,16 @@ release-check: $(VENV)/.installed-site site ## what a release has to pass beside
 	$(BIN)/codespell
 	$(BIN)/python -m pytest benchmarks -q
 	$(PYTHON) -m venv --clear build/wheel
-	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[fast,sklearn]"
+	build/wheel/bin/python -m pip install --quiet --disable-pip-version-check "$$(ls dist/*.whl)[sklearn]"
 	build/wheel/bin/python tools/check_readme.py
 
+wheels: $(VENV)/.installed-release ## wheels of all platforms, the pure one and the sdist
+	rm -rf dist
+	$(BIN)/python tools/build_wheels.py
+	for wheel in dist/*linux*.whl; do $(BIN)/auditwheel show $$wheel || exit 1; done
+
 clean:
+	rm -f src/primal/native/primal.core.*
 	rm -rf $(VENV) $(MINIMUM) .pytest_cache .ruff_cache .coverage .hypothesis dist build primal-demo.png primal-reproduce site docs/api
 	find . -name __pycache__ -not -path './.git/*' -prune -exec rm -rf {} +
 
@@ -85,7 +89,7 @@ $(VENV)/bin/python:
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 
 $(VENV)/.installed-demo: $(VENV)/bin/python $(INPUTS)
-	$(PIP) --editable '.[fast]' --editable ./studies
+	$(PIP) --editable . --editable ./studies
 	@touch $@
 
 $(MINIMUM)/.installed: pyproject.toml constraints-minimum.txt
@@ -93,7 +97,7 @@ $(MINIMUM)/.installed: pyproject.toml constraints-minimum.txt
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check --upgrade 'pip>=25.1'
 	$(MINIMUM)/bin/python -m pip install --quiet --disable-pip-version-check \
 		-c constraints-minimum.txt --group test \
-		--editable '.[fast,sklearn,plot,codebooks,lattice,privacy,onnx,arrow]' --editable ./studies
+		--editable '.[sklearn,codebooks,lattice,privacy,onnx,arrow]' --editable ./studies
 	@touch $@
 
 # torch first and pinned: anything that depends on it then finds it installed.
@@ -106,4 +110,8 @@ $(VENV)/.installed-dev: $(VENV)/bin/python $(INPUTS)
 
 $(VENV)/.installed-site: $(VENV)/.installed-dev
 	$(PIP) --group site --group release
+	@touch $@ $(VENV)/.installed-release
+
+$(VENV)/.installed-release: $(VENV)/bin/python $(INPUTS)
+	$(PIP) --group release
 	@touch $@

@@ -61,12 +61,12 @@ _ROOMS = (
     "primal.hdc",
     "primal.decoding",
     "primal.codebooks",
-    "primal.kernels",
+    "primal.maps",
     "primal.edge",
     "primal.privacy",
-    "primal.bases",
-    "primal.turns",
-    "primal.engines",
+    "primal.exact",
+    "primal.exact",
+    "primal.exact",
     "primal.errors",
 )
 

@@ -1,14 +1,17 @@
 """Count wrong results that the decoders call unique. Within their assumptions there must be none.
 
-    python tools/audit_unique.py                      # a million decodes, ten minutes
-    python tools/audit_unique.py --decodes 20000      # a short run
+    python tools/audit_unique.py                      # 11 million decodes, half an hour
+    python tools/audit_unique.py --decodes 20000 --drawn 200000    # a short run
     python tools/audit_unique.py --log audit.jsonl    # resume where an earlier run stopped
 
-Four tables. `inside`: codes as stated, half of them aimed at the edges of the prior, in settings
-from easy to just beyond what can be recovered. `positions`: codes of integers, from a small sigma
-to a large one, clean to hopeless. `broken`: codes that break the assumptions, which may end in a
-wrong unique result once in 10,000 times and must be warned about, batch for batch. `rejected`:
-right codes with the stated noise in their waves, of which the checks may reject one in a million.
+Five tables. `inside`: codes as stated, half of them aimed at the edges of the prior, in settings
+from easy to just beyond what can be recovered. `drawn`: the same in hundreds of drawn settings of
+one to four inputs, of which half have near collisions made on purpose: a shift within the prior
+that moves all phases to whole turns but for a few deviations of the noise. `positions`: codes of
+integers, from a small sigma to a large one, clean to hopeless. `broken`: codes that break the
+assumptions, which may end in a wrong unique result once in 10,000 times and must be warned about,
+batch for batch. `rejected`: right codes with the stated noise in their waves, of which the checks
+may reject one in a million.
 
 A result is wrong when it lies more than ten of its standard deviations from the truth, at the
 noise that the codes really have: no other solution is so near, and noise alone never so far.
@@ -31,7 +34,7 @@ import numpy as np
 
 import primal
 from primal.decoding import Box, DecodePlan, Gaussian, Integers, noise_turns
-from primal.turns import pack
+from primal.exact import pack
 
 BOX = Box(1.0)
 WHOLE = "whole"  # one input, with the frequencies 1, 2, 3, ...
@@ -41,7 +44,7 @@ SETTINGS = [
     (2, 8, 100.0, "paper", BOX, "float32"),
     (2, 8, 150.0, "paper", BOX, "float32"),
     (2, 16, 100.0, "paper", BOX, "float16"),
-    (2, 16, 1.0, "orthogonal", BOX, 0.02),
+    (2, 16, 1.0, "table", BOX, 0.02),
     (4, 16, 100.0, "signed", BOX, "float32"),
     (4, 32, 100.0, "paper", BOX, 0.01),
     (4, 16, 30.0, "paper", BOX, 1e-4),
@@ -57,7 +60,7 @@ SETTINGS = [
     (16, 64, 100.0, "paper", BOX, 4e-4),
     (16, 128, 100.0, "paper", BOX, 0.01),
     (16, 128, 100.0, "paper", BOX, "uint8"),
-    (16, 128, 1.0, "orthogonal", BOX, 0.02),
+    (16, 128, 1.0, "table", BOX, 0.02),
     (32, 64, 1.0, "paper", BOX, "float32"),
     (32, 66, 1.0, "paper", BOX, "float32"),
     (32, 128, 1.0, "paper", BOX, 0.02),
@@ -66,16 +69,16 @@ SETTINGS = [
     (64, 130, 1.0, "paper", BOX, "float32"),
     (16, 14, 1.0, "paper", Integers(1.0, 0, 255), "float32"),
     (32, 26, 1.0, "paper", Integers(1.0, 0, 255), "float32"),
-    (32, 32, 100.0, "orthogonal", Integers(0.5, -8, 8), "float16"),
+    (32, 32, 100.0, "table", Integers(0.5, -8, 8), "float16"),
     (3, 128, 1.0, "paper", Integers(1.0, 0, 9999), 0.02),
     (3, 128, 1.0, "kronecker", Integers(1.0, 0, 999_999), 2.0**-4 / math.sqrt(12.0)),
     (4, 64, 1.0, "hadamard", Integers(1.0, 0, 999_999), "uint8"),
     (4, 256, 1.0, "paper", Integers(1.0, 0, 315), 2.0**-2 / math.sqrt(12.0)),
     (2, 512, 5.0, "kronecker", BOX, 0.031),
     (2, 512, 5.0, "hadamard", BOX, 0.12),
-    (2, 512, 5.0, "orthogonal", BOX, 0.18),
+    (2, 512, 5.0, "table", BOX, 0.18),
     (8, 512, 5.0, "signed", BOX, 0.05),
-    (8, 512, 5.0, "orthogonal", BOX, 0.12),
+    (8, 512, 5.0, "table", BOX, 0.12),
     (8, 512, 5.0, "kronecker", BOX, 0.12),
     (8, 512, 5.0, "hadamard", Gaussian(0.0, 0.25), 0.08),
     (16, 128, 1.0, "hadamard", BOX, "uint8"),
@@ -108,7 +111,8 @@ BREAKAGES = (
     *("zero", "half erased", "pair erased", "coarse", "permuted columns", "other layout"),
     *("one input outside", "all outside", "10 x noise", "10 x noise in waves"),
 )
-_CHUNK = 2000
+_CHUNK = 20_000
+_DRAWN = 400
 
 
 def make(setting: tuple) -> tuple[primal.DynamicPrime, DecodePlan]:
@@ -120,6 +124,33 @@ def make(setting: tuple) -> tuple[primal.DynamicPrime, DecodePlan]:
         warnings.simplefilter("ignore", primal.errors.ConditioningWarning)
         m = primal.DynamicPrime(d, D, sigma, basis=basis)
     return m, m.decode_plan(prior=prior, noise=noise)
+
+
+def drawn_setting(seed: int) -> tuple[primal.DynamicPrime, DecodePlan, object, float]:
+    """Return a map, its plan, a prior and a noise in turns; near collisions where `seed` is odd."""
+    rng = np.random.default_rng([2027, seed])
+    d = int(rng.integers(1, 5))
+    k = int(rng.integers(d, 4 * d + 9))
+    noise = float(np.exp(rng.uniform(math.log(1e-7), math.log(0.05))))
+    half = float(np.exp(rng.uniform(math.log(0.3), math.log(20.0))))
+    kinds = (
+        Box(half),
+        Gaussian(0.0, half**2 / 3.0),
+        Integers(half / 64.0, -64, 64),
+        Integers(half / 512.0, -512, 512),
+    )
+    prior = kinds[int(rng.integers(0, 4))]
+    sigma: object = float(np.exp(rng.uniform(math.log(1e-3), math.log(100.0))))
+    basis = str(rng.choice(["paper", "signed", "table", "kronecker", "hadamard"]))
+    if seed % 2:
+        # One input: frequencies i / shift, but for some deviations of the noise in each.
+        d, basis = 1, "paper"
+        shift = half * float(rng.uniform(0.02, 1.8))
+        off = noise * float(np.exp(rng.uniform(math.log(0.1), math.log(30.0))))
+        cycles = rng.integers(1, 40, k) + off * rng.normal(size=k)
+        sigma = (cycles / shift / np.sqrt(primal.primes(k))).tolist()
+    m = primal.DynamicPrime(d, 2 * k, sigma, basis=basis)
+    return m, m.decode_plan(prior=prior, noise=noise, cache=False), prior, noise
 
 
 def draw(prior: object, d: int, n: int, rng: np.random.Generator) -> np.ndarray:
@@ -177,8 +208,12 @@ def codes(m: primal.DynamicPrime, x: np.ndarray, noise: object, rng: np.random.G
 
 def inside(setting: tuple, n: int, rng: np.random.Generator) -> dict[str, object]:
     """Return what became of n codes that are as stated."""
-    m, plan = make(setting)
-    d, prior, noise = setting[0], setting[4], setting[5]
+    if isinstance(setting, int):
+        m, plan, prior, noise = drawn_setting(setting)
+        d = m.d
+    else:
+        m, plan = make(setting)
+        d, prior, noise = setting[0], setting[4], setting[5]
     names = ("n", "unique", "failed", "wrong", "right", "plain_right", "plain_unique", "warned")
     count = dict.fromkeys(names, 0)
     seconds = 0.0
@@ -396,6 +431,19 @@ def print_inside(rows: Iterator[tuple]) -> tuple[int, int, int]:
     return total, wrong, shy
 
 
+def print_drawn(rows: Iterator[tuple]) -> tuple[int, int]:
+    """Print one line for settings as they come, and one for those with near collisions."""
+    sums = [dict.fromkeys(("n", "right", "unique", "failed", "wrong"), 0) for _ in range(2)]
+    for seed, r in rows:
+        add(sums[seed % 2], **{name: r[name] for name in sums[0]})
+    print("\ndrawn settings            codes   right  unique  failed  wrong")
+    for name, r in zip(("as they come", "near collisions"), sums, strict=True):
+        n = max(1, r["n"])
+        shares = "".join(f"{r[key] / n:>8.3f}" for key in ("right", "unique", "failed"))
+        print(f"{name:<20}{r['n']:>11}{shares}{r['wrong']:>7}", flush=True)
+    return sum(r["n"] for r in sums), sum(r["wrong"] for r in sums)
+
+
 def print_positions(rows: Iterator[tuple]) -> tuple[int, int]:
     print("\n   D    sigma                   n    noise   right certain wrong")
     total = wrong = 0
@@ -439,13 +487,17 @@ def print_rejected(rows: Iterator[tuple]) -> bool:
 
 @click.command()
 @click.option("--decodes", default=1_000_000, show_default=True, help="Codes as stated, in all.")
+@click.option("--drawn", default=10_000_000, show_default=True, help="Codes of drawn settings.")
 @click.option("--log", "path", type=click.Path(path_type=Path), help="Keep results in this file.")
-def main(decodes: int, path: Path | None) -> None:
+def main(decodes: int, drawn: int, path: Path | None) -> None:
     """Exit with status 1 if a wrong result is called unique, or too few right ones are."""
     log = Log(path)
     n_positions = decodes // 5
     *codes_found, shy = print_inside(
         rows_of("inside", SETTINGS, decodes - n_positions, log, inside)
+    )
+    by_chance = print_drawn(
+        rows_of("drawn", list(range(_DRAWN if drawn else 0)), drawn, log, inside)
     )
     found = print_positions(rows_of("positions", POSITIONS, n_positions, log, positions))
     cases = [(s, kind) for kind in BREAKAGES for s in SETTINGS if has_power(s, kind)]
@@ -453,7 +505,7 @@ def main(decodes: int, path: Path | None) -> None:
         rows_of("broken", cases, decodes, log, lambda case, n, rng: broken(*case, n, rng))
     )
     sound &= print_rejected(rows_of("rejected", EASY, 10 * decodes, log, rejected))
-    total, wrong = (sum(column) for column in zip(codes_found, found, strict=True))
+    total, wrong = (sum(column) for column in zip(codes_found, by_chance, found, strict=True))
     print(f"\n{total} decodes within the assumptions, {wrong} wrong ones called unique")
     print(
         f"{shy} settings with log2_spurious below -40 call less than 0.99 of the right ones unique"

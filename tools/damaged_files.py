@@ -98,12 +98,11 @@ def _make_specs(folder: Path) -> None:
         "circular": space.circular(period=7.0).spec,
         **{
             kind: codebook(20, 16, kind=kind).spec
-            for kind in ("offset", "shadow", "chirp", "kerdock", "weighted", "tuned", "singer")
+            for kind in ("static", "shadow", "kerdock", "singer")
         },
         "items": hdc.ItemMemory(space.symbols("a"), ["x", 3]).spec,
         "pairs": hdc.KeyValueMemory(space).spec,
         "vectors": hdc.VectorMemory(2, 128).spec,
-        "random": codebook(20, 8, kind="gaussian", seed=1).spec,
     }
     for name, spec in specs.items():
         (folder / f"{name}.json").write_text(json.dumps(spec))

@@ -17,7 +17,7 @@ import numpy as np
 
 import primal
 from primal.decoding import Box
-from primal.turns import pack
+from primal.exact import pack
 
 # d, D, sigma, basis, noise, least share of exact results (of right turns where there is noise)
 GRID = [
@@ -27,7 +27,7 @@ GRID = [
         for factor in (4, 8)
         for sigma in (0.02, 1.0, 100.0)
     ],
-    *[(d, 8 * d, 1.0, "orthogonal", "float32", 0.995) for d in (2, 8, 16, 32)],
+    *[(d, 8 * d, 1.0, "table", "float32", 0.995) for d in (2, 8, 16, 32)],
     (64, 512, 1.0, "paper", "float32", 0.99),
     (64, 512, 100.0, "paper", "float32", 0.99),
     (16, 128, 100.0, "paper", 1e-3, 0.99),

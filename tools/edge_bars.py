@@ -178,9 +178,9 @@ def digits(emlearn: Path | None) -> None:
     x_train, x_test, y_train, y_test = split
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        for D, basis in itertools.product((64, 128, 256), ("orthogonal", "hadamard")):
+        for D, basis in itertools.product((64, 128, 256), ("table", "hadamard")):
             fitted = PrimeRidgeClassifier(D, basis=basis, form="pair").fit(x_train, y_train)
-            kinds = ("lsb16", "lsb32") if basis == "orthogonal" else ("hadamard32", "hadamard64")
+            kinds = ("lsb16", "lsb32") if basis == "table" else ("hadamard32", "hadamard64")
             for kind in kinds:
                 model = as_sensor(fitted, kind=kind, inputs="uint8")
                 assert isinstance(model, SensorModel)
@@ -226,7 +226,7 @@ def _emlearn(folder: Path, split: list[Any]) -> None:
 @cli.command()
 def code() -> None:
     """Print the bytes of code of `encode_q15` with 8 inputs, for every kind, M4 and M0."""
-    kinds = {"q15": "orthogonal", "lsb16": "orthogonal", "lsb32": "orthogonal"}
+    kinds = {"q15": "table", "lsb16": "table", "lsb32": "table"}
     kinds |= dict.fromkeys(("hadamard32", "hadamard64"), "hadamard")
     with tempfile.TemporaryDirectory() as name:
         for kind, basis in kinds.items():

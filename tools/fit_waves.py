@@ -1,4 +1,4 @@
-"""Fit the polynomials of ``primal.turns.waves`` and those of ``primal.edge``; print coefficients.
+"""Fit the polynomials of ``primal.exact.waves`` and those of ``primal.edge``; print coefficients.
 
     python tools/fit_waves.py
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from primal import DynamicPrime
 from primal.edge import JS_MODULE, to_js
-from primal.engines import Finish, engine
+from primal.exact import Finish, engine
 
 ROWS, D, ROUNDS = 20_000, 512, 5
 TERSER = Path(__file__).parents[1] / "node_modules" / ".bin" / "terser"
@@ -64,7 +64,7 @@ def main() -> None:
         subprocess.run([TERSER, JS_MODULE, *options], check=True, timeout=60)
         packed = gzip.compress(module.read_bytes(), 9)
         print(f"{module.stat().st_size:,} B minified, {len(packed):,} B gzipped")
-        for basis in ("orthogonal", "hadamard"):
+        for basis in ("table", "hadamard"):
             for d in (8, 64):
                 measure(basis, d, Path(name), module)
 

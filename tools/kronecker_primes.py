@@ -27,9 +27,9 @@ import click
 import numpy as np
 
 import primal
-from primal.bases._arithmetic import normal_quantile, unit_fractions
-from primal.bases._laws import KRONECKER_PRIMES
-from primal.turns import static_turns
+from primal.exact import static_turns
+from primal.exact._arithmetic import normal_quantile, unit_fractions
+from primal.exact._laws import KRONECKER_PRIMES
 
 ROWS = (32, 64, 128, 256, 512)
 POOL_SIZE = 700

@@ -7,7 +7,8 @@
 Every problem has its own size (up to 40 rows), matrix, prior, noise and rows known. The exhaustive
 search goes through the same solutions without any lattice reduction, by a loop of its own, and
 rejects those outside of the prior by its own least squares; where it takes too long it says
-nothing. Exits with 1 if it finds other integers, or a wrong answer was called unique.
+nothing. Exits with 1 if it finds other integers, or a wrong answer was called unique, or more than
+the stated risk among those that are unique at a larger one.
 """
 
 from __future__ import annotations
@@ -19,7 +20,6 @@ from pathlib import Path
 import click
 import numpy as np
 from audit_unique import Log
-from numba import njit
 
 from primal.decoding import Box, Gaussian, Integers, MatrixPlan, plan_matrix
 
@@ -48,10 +48,9 @@ def problem(rng: np.random.Generator, rows: int) -> tuple[MatrixPlan, np.ndarray
     plan = plan_matrix(A, prior=prior, covariance=covariance, known=known)
     whole = rng.integers(-99, 100, (rows, k)) * ~known
     noise = rng.normal(size=(rows, k)) @ np.linalg.cholesky(covariance).T
-    return plan, x @ A.T + noise - whole, np.concatenate([x, whole], axis=1), str(kind)
+    return plan, x @ A.T + noise + whole, np.concatenate([x, whole], axis=1), str(kind)
 
 
-@njit(cache=True, nogil=True)
 def every_point(factor, phases, radius, most_nodes, listed):
     """Write all whole numbers with |factor^-1 (phases + n)|**2 <= radius; return how many.
 
@@ -113,7 +112,7 @@ def confirmed(plan: MatrixPlan, y: np.ndarray, row: np.ndarray, status: str) -> 
     phases, taken = (v[0] for v in law.phases(y[None]))
     n_known, j = len(law.known), law.whole_inputs
     steps = np.rint((row[: len(j)] - law.prior.mean[j]) / law.prior.step[j])
-    answer = np.concatenate([np.zeros(n_known), steps, row[len(j) :][law.open_rows] + taken])
+    answer = np.concatenate([np.zeros(n_known), steps, taken - row[len(j) :][law.open_rows]])
     off = np.linalg.solve(factor, (phases + answer)[order])
     radius = plan._method.limit if status == "failed" else (off @ off) * (1.0 + 1e-9)
     listed = np.empty((MOST_LISTED, len(order)), dtype=np.int64)
@@ -196,15 +195,40 @@ def measure_speed(k: int, d: int, std: float) -> None:
     )
 
 
+def measure_risk(k: int, std: float, risk: float, epochs: int) -> bool:
+    """Print how many float ambiguities are fixed at a stated risk, and how many of them wrongly."""
+    rng = np.random.default_rng(k)
+    loadings = rng.normal(size=(k, k))
+    covariance = std**2 * (loadings @ loadings.T / k + 0.05 * np.eye(k))
+    plan, root = plan_matrix(covariance=covariance, risk=risk), np.linalg.cholesky(covariance)
+    n_unique = n_wrong = 0
+    for first in range(0, epochs, 100_000):
+        n = min(100_000, epochs - first)
+        whole = rng.integers(-99, 100, (n, k))
+        found = plan.solve(whole + rng.normal(size=(n, k)) @ root.T)
+        unique = found.status == "unique"
+        n_unique += int(unique.sum())
+        n_wrong += int((found.whole != whole)[unique].any(axis=1).sum())
+    print(
+        f"{k} ambiguities, success {plan.certificate.success_probability:.4f}, risk {risk:g}: "
+        f"{n_unique / epochs:.4f} of {epochs} unique, {n_wrong} of these wrong"
+    )
+    return n_wrong <= risk * n_unique + 4.0 * np.sqrt(risk * n_unique) + 1.0
+
+
 @click.command()
 @click.option("--problems", default=1000, show_default=True)
 @click.option("--rows", default=200, show_default=True, help="Values of y for each problem.")
+@click.option("--epochs", default=1_000_000, show_default=True, help="Rows for each stated risk.")
 @click.option("--log", type=click.Path(path_type=Path), help="Keep results in this file.")
-def main(problems: int, rows: int, log: Path | None) -> None:
+def main(problems: int, rows: int, epochs: int, log: Path | None) -> None:
     """Measure everything; see above."""
     sound = measure_problems(problems, rows, Log(log))
     for k, d, std in ((20, 0, 0.1), (20, 4, 0.03), (20, 8, 0.01), (40, 8, 0.03)):
         measure_speed(k, d, std)
+    for k, std in ((4, 0.15), (8, 0.2), (16, 0.2)):
+        for risk in (1e-3, 1e-6):
+            sound &= measure_risk(k, std, risk, epochs)
     sys.exit(0 if sound else 1)
 
 

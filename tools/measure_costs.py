@@ -1,84 +1,17 @@
-"""What is rarely paid: the first large call, an orthogonal basis, phases on a rounding middle.
+"""Time of phases on a rounding middle, as a ratio to other phases.
 
-    python tools/measure_costs.py first      # cold and warm
-    python tools/measure_costs.py bases      # minutes
-    python tools/measure_costs.py middles
-
-"Cold" is with an empty cache of compiled code, as after an installation; "warm" with the cache
-that an earlier process left. First calls and bases have a process of their own each.
+python tools/measure_costs.py
 """
 
 from __future__ import annotations
 
-import argparse
-import os
 import statistics
-import subprocess
-import sys
-import tempfile
 import time
 
 import numpy as np
 
-from primal.bases import FrequencyTable
-from primal.engines import engine, installed_engines
-from primal.engines._numpy import Finish
-
-FIRST_CALL = """
-import time
-import numpy as np
-begin = time.perf_counter()
-import primal
-imported = time.perf_counter()
-m = primal.DynamicPrime(64, 1024, 0.02, basis="auto")
-x = np.ones((10_000, 64))
-m.basis.table.transposed
-made, processor = time.perf_counter(), time.process_time()
-m.encode(x)
-first, processor = time.perf_counter(), time.process_time() - processor
-m.encode(x)
-second = time.perf_counter()
-print(imported - begin, first - made, processor, second - first)
-"""
-BASIS = """
-import sys, time
-from primal.bases import Basis
-begin = time.perf_counter()
-Basis("orthogonal", {d}, {d}).table
-print(time.perf_counter() - begin)
-"""
-
-
-def measured(code: str, repeats: int, **environment: str) -> list[float]:
-    """Medians of the numbers that fresh processes print."""
-    rows = []
-    for _ in range(repeats):
-        done = subprocess.run(
-            [sys.executable, "-c", code],
-            env=os.environ | environment,
-            capture_output=True,
-            text=True,
-            check=True,
-        )
-        rows.append([float(word) for word in done.stdout.split()])
-    return [statistics.median(column) for column in zip(*rows, strict=True)]
-
-
-def first() -> None:
-    print("seconds, 10,000 x 64 -> 1024   import   first call (processor)   second call")
-    with tempfile.TemporaryDirectory() as folder:
-        for name, repeats in (("cold", 1), ("warm", 3)):
-            row = measured(FIRST_CALL, repeats, NUMBA_CACHE_DIR=folder, PRIMAL_ENGINE="numba")
-            print(f"numba, {name:<20}" + "".join(f"{seconds:12.2f}" for seconds in row))
-    row = measured(FIRST_CALL, 3, PRIMAL_ENGINE="numpy")
-    print(f"{'numpy':<27}" + "".join(f"{seconds:12.2f}" for seconds in row))
-
-
-def bases() -> None:
-    print("seconds for an orthogonal basis of d x d")
-    for d in (500, 1000, 2000, 3000):
-        row = [measured(BASIS.format(d=d), 1, PRIMAL_ENGINE=name)[0] for name in ("numba", "numpy")]
-        print(f"d = {d:<6} numba {row[0]:8.1f}   numpy {row[1]:8.1f}")
+from primal.exact import FrequencyTable, engine, installed_engines
+from primal.exact._reference import Finish
 
 
 def middles() -> None:
@@ -111,6 +44,4 @@ def middles() -> None:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("what", choices=["first", "bases", "middles"])
-    {"first": first, "bases": bases, "middles": middles}[parser.parse_args().what]()
+    middles()

@@ -12,7 +12,7 @@ import onnxruntime
 
 from primal import DynamicPrime
 from primal.edge import to_onnx
-from primal.engines import Finish, engine
+from primal.exact import Finish, engine
 
 ROWS, D, ROUNDS = 20_000, 512, 3
 
@@ -40,6 +40,6 @@ def measure(basis: str, d: int) -> None:
 
 
 if __name__ == "__main__":
-    for name in ("orthogonal", "hadamard"):
+    for name in ("table", "hadamard"):
         for n_inputs in (8, 64):
             measure(name, n_inputs)

@@ -69,7 +69,7 @@ def _read_pairs(folder: Path) -> int:
 
 @cache
 def _book(version: int) -> tuple[primal.codebooks.Codebook, np.ndarray]:
-    made = codebook(3000, 32, kind="random-frequency", seed=version)
+    made = primal.from_spec(codebook(3000, 32, kind="static").spec | {"start": version})
     return made, made[:]
 
 

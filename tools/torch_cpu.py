@@ -15,7 +15,6 @@ import numpy as np
 import torch
 
 import primal
-from primal.engines import engine
 from primal.torch import DynamicPrime
 
 SHAPES = ((4096, 8, 512), (4096, 64, 1024), (4096, 2, 256))
@@ -24,7 +23,6 @@ N_TURNS = 40
 
 def main() -> None:
     """Print one line for each shape."""
-    engine("numba")  # not the one that small works begin with
     print("rows, d, D: exact / map, fast / exact, backward / exact; exact / float32 cos and sin")
     for n, d, D in SHAPES:
         print(f"{n}, {d}, {D}:", *(f"{ratio:.2f}" for ratio in ratios(n, d, D)))

@@ -23,7 +23,7 @@ import numpy as np
 import sklearn.datasets
 from sklearn.datasets import make_classification
 
-from primal.kernels import scale_gamma
+from primal.maps import scale_gamma
 from primal.sklearn import PrimeFeatures
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "docs" / "gallery"))

@@ -18,7 +18,7 @@ from sklearn.linear_model import Ridge
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import StandardScaler
 
-from primal.kernels import scale_gamma
+from primal.maps import scale_gamma
 from primal.sklearn import PrimeFeatures
 
 N_SPLITS = 10

@@ -10,7 +10,7 @@ from sklearn.datasets import load_breast_cancer
 from sklearn.model_selection import cross_val_score
 from sklearn.preprocessing import StandardScaler
 
-from primal.kernels import median_gamma, scale_gamma
+from primal.maps import median_gamma, scale_gamma
 from primal.sklearn import PrimeFeatures, PrimeRidgeClassifier
 
 

@@ -67,7 +67,7 @@ def measure(d: int, sizes: list[int], seeds: int = _N_SEEDS) -> dict[str, list[f
         return max(float(np.linalg.norm(Z @ Z.T - K) / np.linalg.norm(K)), 1e-15)
 
     found: dict[str, list[float]] = {}
-    for method in ("growable", "lattice", "descent"):
+    for method in ("growable", "lattice"):
         maps = [
             primal.KernelPrime(d, D, gamma=gamma, method=method, width=X.std(axis=0), form="pair")
             for D in sizes
@@ -88,7 +88,7 @@ def draw(path: Path = HERE / "few_inputs.png", quick: bool = False) -> None:
     with panels(path, len(inputs), 3.2, 3.8) as axes:
         for axis, d in zip(axes, inputs, strict=True):
             for name, errors in measure(d, sizes, 1 if quick else _N_SEEDS).items():
-                ours = name in ("growable", "lattice", "descent")
+                ours = name in ("growable", "lattice")
                 axis.loglog(sizes, errors, "o-" if ours else "--", label=name)
             axis.set(title=f"d = {d}", xlabel="D")
             axis.set_xticks(sizes, [str(D) for D in sizes])

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from primal._pictures import COLORS, SOFT, label_ends, picture
+from primal_studies._pictures import COLORS, SOFT, label_ends, picture
 
 __all__ = ["COLORS", "HERE", "SOFT", "label_ends", "panels"]
 

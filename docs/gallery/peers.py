@@ -12,7 +12,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import rbf_kernel
 from sklearn.preprocessing import StandardScaler
 
-from primal.kernels import median_gamma
+from primal.maps import median_gamma
 from primal.sklearn import PrimeFeatures
 
 N_SEEDS = 10

@@ -12,7 +12,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from primal._hash import is_date, is_missing
-from primal._memory import new_array
 from primal._parallel import over_rows
 from primal.errors import DataError, MemoryLimitError, ParameterError, PrimalError
 
@@ -237,6 +236,9 @@ def sized_array(name: str, value: object, *, last: int | None = None) -> tuple[n
         array = value
     else:
         reject_masked(name, value)
+        if isinstance(value, range):  # NumPy would write all of it
+            n = (value.stop - value.start) // value.step
+            require_memory(8 * n, f"{name} with {n} numbers")
         with raised_as(DataError, f"{name} is not a rectangular array of numbers"):
             array = np.asarray(value)
     if array.dtype.kind not in "fiub":
@@ -363,7 +365,7 @@ def output_array(out: object, shape: tuple[int, ...], dtype: np.dtype) -> np.nda
     """Return `out` if it can take the result, or a new array when it is None."""
     if out is None:
         require_memory(math.prod(shape) * dtype.itemsize, f"an output of shape {shape}")
-        return new_array(shape, dtype)
+        return np.empty(shape, dtype)
     if not isinstance(out, np.ndarray) or out.dtype != dtype or out.shape != shape:
         found = f"{out.dtype} {out.shape}" if isinstance(out, np.ndarray) else type(out).__name__
         raise DataError(f"out must be a {dtype} array of shape {shape}, got {found}.")

@@ -10,7 +10,6 @@ from primal.errors import MissingPackageError
 # copy, and whether or not an index has this package.
 _PACKAGES = {
     "gpytorch": ("GPyTorch", "gp", "gpytorch botorch"),
-    "matplotlib": ("matplotlib", "plot", "matplotlib"),
     "opendp": ("OpenDP", "privacy", "opendp"),
     "onnx": ("ONNX", "onnx", "onnx onnxruntime"),
     "pyarrow": ("PyArrow", "arrow", "pyarrow"),

@@ -17,8 +17,8 @@ from primal.errors import MemoryLimitError, MissingPackageError, SpecError
 
 # Where the class of every type lives. A room is imported when one of its specs is read.
 _ROOMS = {
-    "Basis": "bases",
-    **dict.fromkeys(("KernelBasis", "KernelSum"), "kernels"),
+    "Basis": "exact",
+    **dict.fromkeys(("KernelBasis", "KernelSum"), "maps"),
     "DynamicPrime": "maps",
     "KernelPrime": "maps",
     "StaticPrime": "maps",

@@ -18,7 +18,7 @@ import primal.cli._doctor
 from primal import _selftest
 from primal.cli import cli
 from primal.cli._common import progress_bar
-from primal.engines import installed_engines
+from primal.exact import installed_engines
 from primal_studies.cli._demo import _as_text
 
 PAGE = (Path(__file__).parents[2] / "docs" / "command-line.md").read_text("utf-8").splitlines()

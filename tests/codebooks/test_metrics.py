@@ -13,7 +13,7 @@ from primal.codebooks import (
     lag_cosines,
     toeplitz_statistics,
 )
-from primal.codebooks._toeplitz import dirichlet, lag_products
+from primal.codebooks._toeplitz import lag_products
 
 # N, D, coherence, lag, ratio to Welch, RMS over Welch: StaticPrime on the paper's grid.
 GRID = [
@@ -65,7 +65,6 @@ def test_static_prime_on_the_grid(N, D, mu, lag, ratio, rms_ratio):
     assert found.lag == lag
     assert found.ratio == pytest.approx(ratio, abs=0.01)
     assert found.rms / found.welch == pytest.approx(rms_ratio, abs=6e-4)
-    assert found.exact
 
 
 @pytest.mark.parametrize(
@@ -88,29 +87,6 @@ def test_fejer_identity_and_all_lags_equal_the_brute_force_gram(N, D):
     assert np.array_equal(by_lags.counts, by_pairs.counts)
     assert by_pairs.counts.sum() == N * (N - 1) // 2
     assert (by_pairs.density * np.diff(by_pairs.edges)).sum() == pytest.approx(1.0)
-
-
-def test_weights_enter_the_fejer_identity():
-    s = primal.StaticPrime(32)
-    weights = np.arange(1.0, 17.0) / 136.0
-    z = s.waves(200, dtype="float64") * np.sqrt(np.tile(weights, 2))
-    by_lags = toeplitz_statistics(s.increments, 200, weights=weights)
-    assert by_lags.rms == pytest.approx(gram_statistics(z).rms, abs=1e-12)
-    assert by_lags.coherence == pytest.approx(gram_statistics(z).coherence, abs=1e-12)
-
-
-@pytest.mark.parametrize("weights", [np.ones(16), np.arange(-1.0, 15.0) / 104.0])
-def test_weights_that_are_no_squares_with_sum_1_are_refused(weights):
-    with pytest.raises(primal.errors.DataError, match="must have the sum 1, got"):
-        toeplitz_statistics(primal.StaticPrime(32).increments, 200, weights=weights)
-
-
-def test_geometric_sums_at_awkward_phases():
-    turns = np.array([0, 1, 2**60, 2**63, 2**64 - 5], dtype=np.uint64)
-    for N in (1, 2, 7, 1000):
-        phases = [[t * int(x) % 2**64 / 2**64 for t in range(N)] for x in turns]
-        expected = np.exp(2j * np.pi * np.array(phases)).sum(axis=1)
-        assert np.abs(dirichlet(turns, N) - expected).max() < 1e-9
 
 
 def test_lag_products_do_not_depend_on_blocks(monkeypatch):

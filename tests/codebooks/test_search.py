@@ -1,4 +1,4 @@
-"""Searches: shadows, chirps, tuned, weighted, offset and polished codes; the rule ``auto``."""
+"""Searches for shadows, and the rule ``auto``."""
 
 import math
 import time
@@ -15,7 +15,7 @@ from primal.codebooks._cyclotomic import cyclotomic_target
 from primal.codebooks._numbers import ShadowError, shadow_primes
 from primal.codebooks._phase_codes import Static
 from primal.codebooks._shadow import Shadow, shipped_design, shipped_lines
-from primal.errors import MemoryLimitError, ParameterError
+from primal.errors import ParameterError
 
 # Ratios of cyclotomic shadows to Welch's bound, as first measured; designs must not be worse
 # by more than 0.02.
@@ -41,7 +41,6 @@ GRID = [
 @pytest.mark.parametrize(("N", "D"), sorted(SHADOW_RATIOS))
 def test_shipped_shadows_meet_the_table(N, D):
     cb = codebook(N, D, kind="shadow")
-    assert cb.certificate.exact
     assert cb.certificate.ratio <= SHADOW_RATIOS[N, D] + 0.02
     assert cb.certificate.coherence == pytest.approx(shipped_design(N, D, "real")[0], abs=1e-8)
 
@@ -61,20 +60,11 @@ def test_shadows_beat_static_prime_on_the_whole_grid():
 @pytest.mark.parametrize(("k", "N"), [(8, 57), (32, 993), (128, 16_257)])
 def test_phasor_shadows_come_within_three_percent_of_welch(k, N):
     found = codebook(N, k, kind="shadow", field="complex").certificate
-    assert found.exact
     assert 1.0 <= found.ratio <= 1.03
 
 
 def test_prime_codes_at_1000_by_64():
     assert codebook(1000, 64, kind="shadow").certificate.ratio <= 1.50
-    assert codebook(1000, 64, kind="chirp").certificate.ratio <= 1.50
-
-
-@pytest.mark.parametrize(
-    ("N", "D", "ratio"), [(100, 14, 1.65), (1000, 62, 1.49), (1000, 122, 1.56), (2000, 254, 1.54)]
-)
-def test_chirps_meet_the_table(N, D, ratio):
-    assert codebook(N, D, kind="chirp").certificate.ratio <= ratio
 
 
 def test_a_shipped_design_loads_quickly():
@@ -114,19 +104,11 @@ def test_a_search_is_reproducible_and_keeps_its_budget():
     assert cyclotomic_target(250, 32, SearchBudget(10**9, 0.2)).coherence < 1.0
 
 
-@pytest.mark.parametrize("kind", ["auto", "offset", "shadow", "tuned", "weighted"])
+@pytest.mark.parametrize("kind", ["auto", "shadow"])
 def test_a_search_without_end_is_refused(kind):
     with pytest.raises(ParameterError) as caught:
         codebook(1000, 64, kind=kind, steps=10**15)
     assert str(caught.value) == "steps must be at most 1073741824, got 1000000000000000."
-
-
-def test_starts_beyond_a_day_or_beyond_memory_are_refused(monkeypatch):
-    with pytest.raises(ParameterError, match="1000000000 starts for 100000 codes needs"):
-        codebook(10**5, 64, kind="offset", steps=10**9)
-    monkeypatch.setattr("primal._checks._TOTAL_MEMORY", 10**8)
-    with pytest.raises(MemoryLimitError, match="a search of 1000000 starts for 2 codes needs"):
-        codebook(2, 64, kind="offset", steps=10**6)
 
 
 def test_a_target_has_the_coherence_that_it_claims():
@@ -165,58 +147,6 @@ def test_singer_shadow_as_real_codes():
     assert codes.certificate.coherence / bounds.welch(1000, 64) <= 1.46
 
 
-def test_offset_is_the_best_of_its_starts():
-    cb = codebook(1000, 64, kind="offset", steps=40)
-    every = []
-    for start in range(40):
-        spec = cb.spec | {"start": start}
-        every.append(from_spec(spec).certificate.coherence)
-    assert cb.spec["start"] == int(np.argmin(every)) == 14
-    assert cb.certificate.ratio == pytest.approx(2.81, abs=0.01)
-    complex_book = codebook(100, 8, kind="offset", field="complex", steps=20)
-    every = [from_spec(complex_book.spec | {"start": s}).certificate.coherence for s in range(20)]
-    assert complex_book.spec["start"] == int(np.argmin(every))
-
-
-def test_tuned_meets_the_table():
-    told = []
-    cb = codebook(100, 16, kind="tuned", progress=lambda done, total: told.append((done, total)))
-    assert cb.certificate.ratio <= 1.73 + 0.02
-    assert told[-1][0] <= told[-1][1] == 4000
-    few = codebook(100, 16, kind="tuned", steps=8)
-    assert few.certificate.coherence < codebook(100, 16, kind="static").certificate.coherence
-
-
-@pytest.mark.parametrize(("N", "D", "ratio"), [(100, 16, 2.10), (1000, 64, 2.45)])
-def test_weights_are_optimal(N, D, ratio):
-    pytest.importorskip("scipy", reason="the linear programme needs SciPy")
-    cb = codebook(N, D, kind="weighted")
-    found = cb.certificate
-    assert found.ratio == pytest.approx(ratio, abs=0.01)
-    assert 0 <= found.coherence - cb.spec["lower_bound"] < 1e-6
-    weights = np.array(cb.spec["weights"])
-    assert weights.min() >= 0
-    assert weights.sum() == pytest.approx(1.0)
-
-
-def test_polish_lowers_the_coherence():
-    cb = codebook(60, 12, kind="static")
-    told = []
-    polished = cb.polish(40, progress=lambda done, total: told.append(done))
-    assert told[-1] == 40
-    assert polished.kind == "polished"
-    assert polished.certificate.exact
-    assert polished.certificate.coherence < 0.75 * cb.certificate.coherence
-    assert polished.verify(full=True).ok
-    assert polished != cb
-    with pytest.raises(primal.errors.SpecError, match="save its matrix"):
-        polished.spec
-    phasors = codebook(40, 8, kind="static", field="complex")
-    assert phasors.polish(40).certificate.coherence < 0.85 * phasors.certificate.coherence
-    with pytest.raises(primal.errors.ParameterError, match="N up to 4000"):
-        codebook(5000, 64, kind="static").polish(1)
-
-
 def test_auto_takes_orthogonal_codes_when_there_are_any():
     cb = codebook(64, 64)
     assert cb.kind == "orthonormal"
@@ -247,22 +177,16 @@ def test_auto_takes_the_lowest_coherence(N, D, kind):
     )
 
 
-def test_auto_for_phasors_and_for_growth():
+def test_auto_for_phasors():
     assert codebook(57, 8, field="complex").kind == "singer"
-    assert codebook(60, 11, field="complex").kind == "alltop"
-    growing = codebook(1000, 64, growable=True)
-    assert growing.growable
-    assert growing.certificate.coherence <= codebook(1000, 64, kind="static").certificate.coherence
-    assert codebook(10**6, 64, growable=True).kind == "static"
 
 
 def test_auto_reads_no_codes_where_there_is_nothing_to_compare(monkeypatch):
     monkeypatch.setattr(Static, "_evidence", lambda codes: pytest.fail("compared all codes"))
-    for options in ({}, {"growable": True}):
-        cb = codebook(10**9, 64, **options)
-        assert cb.kind == "static"
-        assert cb[5].shape == (64,)
-        assert cb.reason.startswith("static is the only one of the kinds")
+    cb = codebook(10**9, 64)
+    assert cb.kind == "static"
+    assert cb[5].shape == (64,)
+    assert cb.reason.startswith("static is the only one of the kinds")
 
 
 def test_auto_always_answers():

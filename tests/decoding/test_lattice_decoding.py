@@ -8,13 +8,11 @@ from c_core import require_core
 
 import primal
 from primal import DynamicPrime
-from primal.bases import BASES
 from primal.decoding import (
     Box,
     Gaussian,
     Integers,
     _kernels,
-    decode_exact,
     make_plan,
     noise_turns,
     plan_matrix,
@@ -23,7 +21,7 @@ from primal.decoding._certificate import WholeNumberCount
 from primal.decoding._phases import code_phases
 from primal.decoding._solve import make_stages, refine
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.turns import pack, unpack
+from primal.exact import BASES, pack, unpack
 
 BOX = Box(1.0)
 
@@ -75,14 +73,14 @@ def test_float32_codes_of_the_paper_come_back(d, D, sigma):
     assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.995
     assert plan.certificate.recoverable
     assert (result.status == "unique").all()
-    assert plan.certificate.rows == D // 2
+    assert plan.certificate.n_phases == D // 2
     if 8 * d == D:  # the others follow by prediction
-        assert plan.certificate.resolved_rows < plan.certificate.rows
+        assert plan.certificate.n_resolved < plan.certificate.n_phases
 
 
 @pytest.mark.parametrize("d", [2, 8, 16, 32])
-def test_the_orthogonal_basis_comes_back(d):
-    m, x = DynamicPrime(d, 8 * d, 1.0, basis="orthogonal"), uniform(200, d)
+def test_the_table_basis_comes_back(d):
+    m, x = DynamicPrime(d, 8 * d, 1.0, basis="table"), uniform(200, d)
     result = m.decode_plan(prior=BOX).decode(m.encode(x))
     assert np.mean(relative_errors(result.x, x) < 1e-4) >= 0.995
 
@@ -158,8 +156,6 @@ def test_every_kind_of_code(noise, code):
     assert (result.status == "unique").all()
     assert (np.abs(result.x - x) < 8.0 * plan.certificate.x_std + 1e-14).all()
     assert share_resolved(m, result.x, x) == 1.0
-    again = decode_exact(z, m, prior=BOX)
-    assert (again.status == "unique").all()
 
 
 def test_bytes_are_read_as_the_nearest_phases():
@@ -187,7 +183,7 @@ def test_scaled_codes_and_leading_axes():
 @pytest.mark.parametrize(
     ("m", "prior", "noise", "beam"),
     [
-        (DynamicPrime(8, 64, 100.0, basis="orthogonal"), BOX, "float32", 1),
+        (DynamicPrime(8, 64, 100.0, basis="table"), BOX, "float32", 1),
         (DynamicPrime(3, 50, 30.0, layout="interleaved"), BOX, 0.01, 5),
         (DynamicPrime(2, 4, 1.0), BOX, "float32", 1),  # ambiguous: 16 candidates
         (DynamicPrime(4, 14, 1.0), Integers(1.0, 0, 255), "float32", 1),
@@ -236,10 +232,10 @@ def test_sums_of_products_have_one_order(n, k, r, compiled, monkeypatch):
 CALIBRATION = [
     (16, 128, 100.0, "paper", 0.01),
     (16, 64, 100.0, "paper", 3e-4),
-    (16, 128, 1.0, "orthogonal", 0.02),
+    (16, 128, 1.0, "table", 0.02),
     (64, 128, 1.0, "paper", "float32"),
     (32, 128, 100.0, "paper", 1e-3),
-    (2, 512, 5.0, "orthogonal", 0.18),
+    (2, 512, 5.0, "table", 0.18),
 ]
 
 
@@ -308,7 +304,10 @@ def test_ambiguous_results_list_their_candidates():
     plan = m.decode_plan(prior=BOX)
     result = plan.decode(m.encode(x))
     assert plan.certificate.log2_spurious > -30.0
-    assert (result.status == "ambiguous").all()
+    ambiguous = result.status == "ambiguous"
+    assert 0.1 < ambiguous.mean() < 1.0
+    assert (np.abs(result.x - x)[result.status == "unique"] < 1e-5).all()
+    assert not (result.status == "failed").any()
     listed = ~np.isnan(result.candidates[..., 0])
     assert listed.sum(axis=1).max() > 1
     # The truth is on the list, and everything on it encodes to the same features.
@@ -370,7 +369,7 @@ def test_phases_of_a_loaded_memory_come_back(basis, noise):
     """Also where noise alone reaches half a turn in one phase of a few ten thousand."""
     m, x = quiet_map(2, 512, 5.0, basis=basis), uniform(300, 2)
     plan = m.decode_plan(prior=BOX, noise=noise)
-    assert plan.certificate.rows == 256
+    assert plan.certificate.n_phases == 256
     assert plan.certificate.log2_spurious < -150.0
     result = plan.decode(noisy_codes(m, x, noise))
     unique = result.status == "unique"
@@ -381,7 +380,7 @@ def test_phases_of_a_loaded_memory_come_back(basis, noise):
 def test_all_phases_take_part_where_noise_is_the_larger_part_of_them():
     m, x = quiet_map(8, 512, 5.0, basis="kronecker"), uniform(300, 8)
     plan = m.decode_plan(prior=BOX, noise=0.12)
-    assert plan.certificate.rows == 256  # of which 104 leave 2**7 wrong solutions
+    assert plan.certificate.n_phases == 256  # of which 104 leave 2**7 wrong solutions
     assert plan.certificate.log2_spurious < -35.0
     result = plan.decode(noisy_codes(m, x, 0.12))
     right = (np.abs(result.candidates[:, 0] - x) < 7.0 * plan.certificate.x_std).all(axis=1)
@@ -516,11 +515,6 @@ def test_layer_norm_returns_the_normalised_row():
             ["beam of 2147483648", "GB"],
         ),
         (
-            lambda m: decode_exact(m.encode([0.0, 0.0]), m, prior=BOX, beam=2**31),
-            primal.errors.MemoryLimitError,
-            ["beam of 2147483648", "GB"],
-        ),
-        (
             lambda m: m.decode_plan(prior=BOX, cache=np.array([True, False])),
             ParameterError,
             ["cache", "True or False", "array"],
@@ -535,17 +529,6 @@ def test_layer_norm_returns_the_normalised_row():
             ParameterError,
             ["noise", "array"],
         ),
-        (
-            lambda m: decode_exact(np.ones(16), primal.StaticPrime(16), prior=BOX),
-            ParameterError,
-            ["DynamicPrime", "StaticPrime.decode"],
-        ),
-        (
-            lambda m: decode_exact(np.ones(16), "map", prior=BOX),
-            ParameterError,
-            ["m must be", "str"],
-        ),
-        (lambda m: decode_exact(np.ones(16), m.basis, prior=BOX), ParameterError, ["Basis"]),
         (lambda m: m.decode_plan(prior=Box(1e12)), DataError, ["turns", "noise"]),
         (lambda m: m.decode_plan(prior=Box([1.0, 2.0, 3.0])), DataError, ["half_width", "3"]),
         (lambda m: Box(-1.0), DataError, ["half_width", "-1.0"]),
@@ -612,7 +595,7 @@ def test_without_the_c_core_the_answers_are_the_same(monkeypatch):
 def test_codes_of_scaled_inputs_are_not_decoded_as_if_they_were_not(gamma):
     m = primal.KernelPrime(2, 16, gamma=gamma, method="growable")
     with pytest.raises(NotInvertibleError, match="one gamma"):
-        decode_exact(m.encode([0.1, 0.2]), m, prior=BOX)
+        m.decode_plan(prior=BOX)
 
 
 def test_a_plan_can_be_made_from_a_basis_alone():

@@ -8,7 +8,7 @@ from tool_modules import tool_module
 
 import primal
 from primal import DynamicPrime
-from primal.decoding import Box, Gaussian, Integers, decode_exact, have_phases, phases_of
+from primal.decoding import Box, Gaussian, Integers, have_phases, phases_of
 from primal.decoding._bounds import RARELY, chi_squared_limit
 from primal.errors import MisfitWarning
 
@@ -50,7 +50,7 @@ class TestErasedCodes:
         z[1] = 0.0
         z[3, cos[:16]] = z[3, sin[:16]] = 0.0
         z[5, cos[7]] = z[5, sin[7]] = 0.0
-        with pytest.warns(MisfitWarning, match="3 of 8 codes fit no x"):
+        with pytest.warns(MisfitWarning, match="3 of 8 rows fit no x"):
             result = plan.decode(z)
         assert (result.status[[1, 3, 5]] == "failed").all()
         for values in (result.x, result.residual, result.candidates):
@@ -113,7 +113,7 @@ class TestLengths:
 
     def test_a_coarser_type_shows_where_no_residual_can(self):
         # As many phases as inputs: every code has an x that leaves nothing of it.
-        m, x = DynamicPrime(8, 16, 0.01, basis="orthogonal"), uniform(200, 8)
+        m, x = DynamicPrime(8, 16, 0.01, basis="table"), uniform(200, 8)
         plan = m.decode_plan(prior=BOX)
         assert plan.certificate.freedom == pytest.approx(0.0, abs=1e-6)
         assert (plan.decode(m.encode(x)).status == "unique").all()
@@ -148,7 +148,7 @@ class TestBatches:
         assert np.isnan(result.x).all()
         np.testing.assert_array_equal(plan.decode(z, check=False).status, result.status)
         with pytest.warns(MisfitWarning) as seen:
-            decode_exact(z, self.m, prior=BOX, noise="float32")
+            self.m.decode_plan(prior=BOX).decode(z)
         assert seen[0].filename == __file__
 
     def test_a_little_more_noise_than_stated_is_measured(self):
@@ -274,7 +274,7 @@ class TestTheAudit:
             d, D, _, basis, *_ = setting
             # Predicting how often 256 loud phases of eight inputs succeed takes seconds: here are
             # two such settings, and the tool has all four.
-            if d <= 16 and not (d == 8 and D == 512 and basis in ("signed", "orthogonal")):
+            if d <= 16 and not (d == 8 and D == 512 and basis in ("signed", "table")):
                 n = 200 if D < 512 else 60  # a code of 256 noisy phases takes 20 ms
                 found = tool.inside(setting, n, np.random.default_rng([7, number]))
                 assert found["wrong"] == found["warned"] == 0, setting

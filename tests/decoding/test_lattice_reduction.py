@@ -74,7 +74,7 @@ def reference_lll(rows: list[list[Fraction]], delta: Fraction) -> list[Fraction]
 LATTICES = [
     ("paper", 2, 4, 100.0, 1e-8),
     ("paper", 3, 5, 1.0, 1e-3),
-    ("orthogonal", 2, 4, 10.0, 1e-6),
+    ("table", 2, 4, 10.0, 1e-6),
 ]
 
 

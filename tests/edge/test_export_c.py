@@ -154,7 +154,7 @@ def test_refusals(tmp_path, options, says):
     assert not (tmp_path / "x.h").exists()
 
 
-@pytest.mark.parametrize(("basis", "sigma"), [("hadamard", 1e-40), ("orthogonal", 1e-40)])
+@pytest.mark.parametrize(("basis", "sigma"), [("hadamard", 1e-40), ("table", 1e-40)])
 def test_frequencies_that_no_word_holds_are_refused(tmp_path, basis, sigma):
     m = primal.DynamicPrime(8, 16, sigma, basis=basis)
     with pytest.raises(ParameterError, match="too small"):

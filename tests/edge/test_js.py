@@ -128,7 +128,7 @@ def awkward_rows(m):
     return x
 
 
-@pytest.mark.parametrize("basis", ["paper", "orthogonal", "hadamard"])
+@pytest.mark.parametrize("basis", ["paper", "table", "hadamard"])
 def test_bits_up_to_the_largest_phases(host, basis):
     shapes = [(1, 2), (2, 6), (7, 30), (65, 262)]
     with warnings.catch_warnings():

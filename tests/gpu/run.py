@@ -31,7 +31,7 @@ from torch_conformance import TorchConformance, bits, numpy_map  # noqa: E402
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
 from primal._selftest import sample_points  # noqa: E402
-from primal.turns import LARGEST_LOG2_TURNS  # noqa: E402
+from primal.exact import LARGEST_LOG2_TURNS  # noqa: E402
 
 
 class HadamardKernels:
@@ -58,7 +58,7 @@ class HadamardKernels:
 class Interpreted(TorchConformance, HadamardKernels):
     backend = "triton"
     shapes = ((7, 3, 9), (33, 20, 17))
-    bases = ("paper", "orthogonal", "hadamard")
+    bases = ("paper", "table", "hadamard")
     kernel_sizes = (6,)
     narrow = (torch.float16,)  # the interpreter cuts bfloat16 where a GPU rounds
 
@@ -78,7 +78,7 @@ class CudaTriton(CudaEager, HadamardKernels):
         from primal.torch._kernel_exact import write_exact
         from primal.torch._kernel_parts import Tile
 
-        for basis, sigma in (("paper", 1.0), ("orthogonal", 0.3), ("orthogonal", 1e5)):
+        for basis, sigma in (("paper", 1.0), ("table", 0.3), ("table", 1e5)):
             m = numpy_map(20, 256, sigma, basis=basis)
             x = sample_points(300, 20)
             expected = bits(m.encode(x))
@@ -92,7 +92,7 @@ class CudaTriton(CudaEager, HadamardKernels):
                     np.testing.assert_array_equal(bits(out), expected)
 
     def test_compiled_layers_have_the_same_bits(self):
-        layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal", device=self.device)
+        layer = pt.DynamicPrime(20, 64, 0.3, basis="table", device=self.device)
         x = self.tensor(sample_points(50, 20).astype(np.float32))
         compiled = torch.compile(layer, fullgraph=True)
         np.testing.assert_array_equal(bits(compiled(x)), bits(layer(x)))
@@ -101,7 +101,7 @@ class CudaTriton(CudaEager, HadamardKernels):
         """What is kept of a table must not lie in the memory of the graph that met it first."""
         x = self.tensor(sample_points(50, 20).astype(np.float32))
         for precision in ("exact", "fast"):
-            layer = pt.DynamicPrime(20, 64, 0.123, basis="orthogonal", precision=precision)
+            layer = pt.DynamicPrime(20, 64, 0.123, basis="table", precision=precision)
             codes = pt.PrimePositions(64, sigma=0.123)
             torch.compiler.reset()
             compiled = torch.compile(layer, fullgraph=True, mode="reduce-overhead")
@@ -115,15 +115,15 @@ class CudaTriton(CudaEager, HadamardKernels):
     def test_tables_are_made_where_the_input_is(self):
         x = sample_points(50, 20).astype(np.float32)
         with torch.device("meta"):
-            layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal")
-        expected = primal.DynamicPrime(20, 64, 0.3, basis="orthogonal").encode(x)
+            layer = pt.DynamicPrime(20, 64, 0.3, basis="table")
+        expected = primal.DynamicPrime(20, 64, 0.3, basis="table").encode(x)
         np.testing.assert_array_equal(bits(layer(self.tensor(x))), bits(expected))
 
     def test_nothing_waits_for_the_device(self):
         x = self.tensor(sample_points(50, 20).astype(np.float32))
         x[3] = torch.nan
         for precision in ("exact", "fast"):
-            layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal", precision=precision)
+            layer = pt.DynamicPrime(20, 64, 0.3, basis="table", precision=precision)
             at = x.clone().requires_grad_()
             layer(at).sum().backward()
             torch.cuda.set_sync_debug_mode("error")
@@ -133,7 +133,7 @@ class CudaTriton(CudaEager, HadamardKernels):
                 torch.cuda.set_sync_debug_mode("default")
 
     def test_autocast_changes_no_bit(self):
-        layer = pt.DynamicPrime(20, 64, 0.3, basis="orthogonal", device=self.device)
+        layer = pt.DynamicPrime(20, 64, 0.3, basis="table", device=self.device)
         x = self.tensor(sample_points(50, 20).astype(np.float32))
         expected = bits(layer(x))
         with torch.autocast("cuda", dtype=torch.float16):

@@ -197,7 +197,7 @@ class TestReals:
     @pytest.mark.parametrize("role", ["a", "b"])
     @pytest.mark.parametrize("kernel", ["rbf", "laplacian", "cauchy", "matern32"])
     def test_similarity_is_the_kernel(self, kernel, role):
-        from primal.kernels import kernel_matrix
+        from primal.maps import kernel_matrix
 
         reals = hdc.Space(8192, roles=("a", "b")).reals(role, 2, kernel=kernel, gamma=0.7)
         x = np.random.default_rng(0).normal(size=(30, 2))

@@ -126,7 +126,7 @@ def test_numbers_add_when_bound_to_the_bit(s, t):
     numbers = hdc.Space(64).numbers()
     a, b, both = numbers.encode([s, t, s + t], bits=64)
     assert a * b == both
-    assert np.array_equal(numbers.encode(s).turns, primal.turns.round_turns(a.turns))
+    assert np.array_equal(numbers.encode(s).turns, primal.exact.round_turns(a.turns))
 
 
 def test_codes_of_names_are_as_unrelated_as_random_ones():
@@ -231,7 +231,7 @@ except primal.errors.MissingPackageError as error:
 
 
 def test_a_space_too_large_is_refused_before_anything_is_made(monkeypatch):
-    from primal.turns import _spacing
+    from primal.exact import _spacing as _spacing
 
     def never(*_):
         raise AssertionError("primes were asked for")

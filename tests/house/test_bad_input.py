@@ -5,7 +5,6 @@ import pytest
 
 import primal
 from primal import Basis, DynamicPrime, KernelPrime, PrimalError, StaticPrime
-from primal.bases import equal_bandwidth
 from primal.errors import DataError, MemoryLimitError, NotInvertibleError, ParameterError, SpecError
 
 m = DynamicPrime(2, 4)
@@ -125,11 +124,6 @@ BAD_CALLS = {
         lambda: DynamicPrime(2, 4, [1, 2]).grow(8, sigma=1.0),
         ParameterError,
         ["first 2 values"],
-    ),
-    "equal bandwidth of text": (
-        lambda: equal_bandwidth("paper", 2, 3, "wide"),
-        ParameterError,
-        ["sigma", "'wide'"],
     ),
     "x nan": (lambda: m.encode([[1, 2], [3, nan]]), DataError, ["x", "nan", "row 1, column 1"]),
     "x infinite": (lambda: m.encode([-inf, 2]), DataError, ["x", "-inf", "column 0"]),

@@ -229,4 +229,4 @@ def test_a_wrong_example_is_noticed() -> None:
 
 
 def test_modules_were_found() -> None:
-    assert {"primal.maps._dynamic", "primal.turns._waves"} <= set(_MODULES)
+    assert {"primal.maps._dynamic", "primal.exact._waves"} <= set(_MODULES)

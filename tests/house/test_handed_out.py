@@ -24,7 +24,7 @@ import fuzz_surface as surface  # noqa: E402
 import torch  # noqa: E402
 
 import primal  # noqa: E402
-from primal.kernels import on  # noqa: E402
+from primal.maps import on  # noqa: E402
 
 _ROOMS = list(recipes.ROOMS)
 _MOST_LEVELS = 5

@@ -66,7 +66,7 @@ _OPTIONS = {
 _UNREAD = ("Codebook.__eq__(other)", "KernelSum.resolved(weights)")
 _LEARNS = ("Classifier", "Regressor")
 _MASKED_ROOMS = [
-    *("primal.bases", "primal.maps", "primal.turns", "primal.kernels", "primal.codebooks"),
+    *("primal.exact", "primal.maps", "primal.exact", "primal.maps", "primal.codebooks"),
     *("primal.codebooks.bounds", "primal.sklearn", "primal.torch", "primal.torch.gp"),
 ]
 
@@ -116,18 +116,18 @@ def test_what_is_left_out_exists_and_has_a_reason(room):
 
 
 def test_a_new_public_name_is_missed(monkeypatch):
-    monkeypatch.setattr(primal.turns, "new", new, raising=False)
-    monkeypatch.setattr(primal.turns, "__all__", [*primal.turns.__all__, "new"])
-    call = next(call for call in recipes.calls("primal.turns") if call.name == "new")
+    monkeypatch.setattr(primal.exact, "new", new, raising=False)
+    monkeypatch.setattr(primal.exact, "__all__", [*primal.exact.__all__, "new"])
+    call = next(call for call in recipes.calls("primal.exact") if call.name == "new")
     with pytest.raises(KeyError, match="unheard_of"):
-        recipes.valid_arguments("primal.turns", call)
+        recipes.valid_arguments("primal.exact", call)
 
 
 def new(unheard_of):
     """Stand for a function that somebody adds to a room."""
 
 
-new.__module__ = "primal.turns._new"
+new.__module__ = "primal.exact._new"
 
 
 @pytest.mark.parametrize(

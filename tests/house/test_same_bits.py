@@ -5,7 +5,7 @@ import pytest
 
 import primal
 from primal import hdc
-from primal.kernels import KERNELS, column_widths
+from primal.maps import KERNELS, column_widths
 
 DIMENSIONS = [*range(1, 13), 64]
 GAMMA, D = 0.37, 48

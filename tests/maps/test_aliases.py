@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import primal
-from primal.engines import installed_engines
+from primal.exact import installed_engines
 
 MAPS = {
     "few inputs": primal.DynamicPrime(2, 8, 0.01, basis="kronecker"),

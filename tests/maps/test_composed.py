@@ -9,8 +9,8 @@ from c_core import require_core
 
 import primal
 from primal.errors import ParameterError
-from primal.kernels import KernelSum, kernel_matrix, on
-from primal.kernels._composed import _fourier_weights
+from primal.maps import KernelSum, kernel_matrix, on
+from primal.maps._composed import _fourier_weights
 
 X = np.random.default_rng(0).standard_normal((150, 4))
 QUASI = on(0, "periodic", 2.0, period=1.5) * on(0, "rbf", 0.1)

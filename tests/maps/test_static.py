@@ -16,7 +16,7 @@ import primal
 from primal import StaticPrime
 from primal._selftest import sample_points
 from primal.errors import ParameterError
-from primal.turns import SPACINGS, spaced_increments
+from primal.exact import SPACINGS, spaced_increments
 
 
 def similarity_at(lags, D: int) -> np.ndarray:

@@ -117,7 +117,6 @@ def test_the_page_is_one_file_and_escapes_names(report, tmp_path):
         ({"encode": 3}, "a map or a callable, got 3"),
         ({"attribute": [1, 2]}, "one label for each of 240 rows"),
         ({"people": np.zeros(240)}, "people must be several"),
-        ({"network": "yes"}, "network must be True or False"),
         ({"second": lambda rows: rows[:, :2]}, "codes of another size"),
         ({"encode": lambda rows: rows[:, :0]}, "a code for each of 2 rows"),
         ({"X": 1e200 * data()[0]}, r"X must be below 1e\+100 in size, got"),

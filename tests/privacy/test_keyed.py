@@ -13,9 +13,9 @@ import pytest
 
 from primal import PrimalError
 from primal.decoding import Box
+from primal.exact import primes
 from primal.privacy import Key, KeyedPrime
 from primal.privacy._keyed import KEYED_BASES
-from primal.turns import primes
 
 SECRET = bytes(range(100, 132))
 

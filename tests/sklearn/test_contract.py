@@ -18,7 +18,7 @@ from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
 from sklearn.utils.fixes import parse_version  # noqa: E402
 
-from primal.engines import wave_columns  # noqa: E402
+from primal.exact import wave_columns  # noqa: E402
 from primal.sklearn import (  # noqa: E402
     PrimeFeatures,
     PrimeGaussianProcessRegressor,

@@ -16,7 +16,7 @@ from sklearn.kernel_approximation import RBFSampler
 from sklearn.metrics.pairwise import laplacian_kernel, rbf_kernel
 from sklearn.svm import SVC
 
-from primal.kernels import KERNELS, kernel_matrix, median_gamma, scale_gamma, spread_rows
+from primal.maps import KERNELS, kernel_matrix, median_gamma, scale_gamma, spread_rows
 from primal.sklearn import PrimeFeatures, PrimeRidgeRegressor
 
 RNG = np.random.default_rng(0)
@@ -51,7 +51,7 @@ def test_features_approximate_their_kernel(kernel, d):
     assert errors[1] < errors[0]
 
 
-@pytest.mark.parametrize("basis", ["table", "kronecker", "orthogonal"])
+@pytest.mark.parametrize("basis", ["table", "kronecker", "hadamard"])
 @pytest.mark.parametrize("kernel", ["rbf", "matern32"])
 def test_every_basis_approximates_the_kernel(kernel, basis):
     features = PrimeFeatures(2048, kernel=kernel, basis=basis).fit(X)
@@ -116,7 +116,7 @@ def test_offset_form_with_a_gamma_for_each_column():
     np.testing.assert_allclose(features.transform(x), same.transform(scaled), atol=1e-5)
 
 
-@pytest.mark.parametrize("basis", ["table", "orthogonal"])
+@pytest.mark.parametrize("basis", ["table", "hadamard"])
 def test_offset_form_is_free_of_bias_far_from_zero(basis):
     # Rows that are alike, far from zero: x + y is nearly the same for all pairs of them.
     rng = np.random.default_rng(0)
@@ -381,7 +381,7 @@ def test_condition_number():
         ({"gamma": [1.0, 2.0]}, primal.errors.ParameterError),
         ({"basis": "sobol"}, primal.errors.ParameterError),
         ({"basis": "signed"}, primal.errors.ParameterError),
-        ({"kernel": "laplacian", "basis": "orthogonal"}, primal.errors.ParameterError),
+        ({"kernel": "laplacian", "basis": "hadamard"}, primal.errors.ParameterError),
         ({"form": "triple"}, primal.errors.ParameterError),
         ({"layout": "rows"}, primal.errors.ParameterError),
         ({"precision": "half"}, primal.errors.ParameterError),

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from primal.errors import DataError
-from primal.kernels import kernel_matrix, median_gamma, scale_gamma
+from primal.maps import kernel_matrix, median_gamma, scale_gamma
 from primal.sklearn import PrimeFeatures
 
 X = np.random.default_rng(3).normal(size=(20, 3))

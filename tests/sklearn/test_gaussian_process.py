@@ -21,7 +21,7 @@ from sklearn.gaussian_process.kernels import (
 
 from primal import KernelPrime
 from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
-from primal.kernels import spread_rows
+from primal.maps import spread_rows
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn import _evidence as evidence_module
 from primal.sklearn._posterior_maps import Beyond

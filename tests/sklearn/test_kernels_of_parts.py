@@ -18,7 +18,7 @@ from sklearn.gaussian_process.kernels import (
 from sklearn.linear_model import Ridge
 
 from primal.errors import ParameterError, SpecError
-from primal.kernels import on
+from primal.maps import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeGaussianProcessRegressor,
@@ -121,7 +121,7 @@ def test_gamma_from_columns_is_kept_in_the_fitted_kernel():
         (on(0) + WhiteKernel(0.1), "pass it alone"),
         (WhiteKernel(0.1) + 2.0 * on(0), "pass it alone"),
         (ConstantKernel(2.0) * on(0), "pass it alone"),
-        (RBF(1.0) + RBF(2.0), "made of parts by primal.kernels.on"),
+        (RBF(1.0) + RBF(2.0), "made of parts by primal.maps.on"),
     ],
     ids=range(5),
 )

@@ -13,7 +13,7 @@ from sklearn.gaussian_process.kernels import RBF, Matern, WhiteKernel
 
 from primal import KernelPrime
 from primal.errors import DataError
-from primal.kernels import gamma_of_length, on
+from primal.maps import gamma_of_length, on
 from primal.sklearn import PrimeGaussianProcessRegressor
 from primal.sklearn._posterior_maps import (
     Beyond,

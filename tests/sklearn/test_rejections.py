@@ -11,7 +11,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.gaussian_process import kernels
 
 from primal.errors import DataError, NotInvertibleError, ParameterError, PrimalError
-from primal.kernels import on
+from primal.maps import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,

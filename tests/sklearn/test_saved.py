@@ -13,7 +13,7 @@ from primal._files import read_object, write_object
 from primal._specs import make_spec
 from primal._sums import ExactSums
 from primal.errors import DataError, ParameterError
-from primal.kernels import on
+from primal.maps import on
 from primal.sklearn import (
     PrimeCentroidClassifier,
     PrimeFeatures,

@@ -14,8 +14,8 @@ import primal
 pytest.importorskip("sklearn")
 
 from primal._hash import stable_position
+from primal.exact import SPACINGS
 from primal.sklearn import PrimeHasher, PrimePositions
-from primal.turns import SPACINGS
 
 
 def test_positions_are_codes_of_static_prime():

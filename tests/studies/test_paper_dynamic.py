@@ -219,7 +219,7 @@ def test_noise_is_amplified_by_the_inverse():
 
 def test_the_kernel_is_the_mean_cosine():
     x, y = np.random.default_rng(3).uniform(-2.0, 2.0, (2, 50, 3))
-    for basis in ("paper", "orthogonal"):
+    for basis in ("paper", "kronecker"):
         m = DynamicPrime(3, 32, 0.1, basis=basis)
         features = np.einsum("ij,ij->i", m.encode(x), m.encode(y)) / 16.0
         found = prime_spectral_kernel(x - y, 32, 0.1, basis=basis)

@@ -11,7 +11,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 
 import primal
 from primal.codebooks import bounds, gram_statistics, toeplitz_statistics
-from primal.turns import increments, static_turns, waves
+from primal.exact import increments, static_turns, waves
 from primal_studies.paper import _stats, baselines
 from primal_studies.paper._claim import Verdict
 from primal_studies.paper._experiment import Fact

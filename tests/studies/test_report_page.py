@@ -482,7 +482,7 @@ def test_shapes_bases_noise_and_bits_of_the_explorer(opened):
     page = opened()
     page.fill("#sigma-value", "1")
     page.locator("[data-outputs='128']").click()
-    for basis in ("paper", "orthogonal"):
+    for basis in ("paper", "kronecker"):
         settings(page, basis=basis, shape="circles", noise="0.5", bits="8")
         assert page.locator("#fact-status").inner_text() == "only answer: 400"
         # A phase off by 2**-9 turn at most, through 64 frequencies: an error, and a small one.
@@ -516,7 +516,7 @@ def some_sigmas():
     return [0.001, 0.007, 0.02, 1.0, 2.0, 0.1 + 0.2, np.pi, 1e-5, *np.exp(drawn).tolist()]
 
 
-@pytest.mark.parametrize("basis", ["paper", "orthogonal"])
+@pytest.mark.parametrize("basis", ["paper", "kronecker"])
 @pytest.mark.parametrize("D", [4, 128])
 def test_phases_and_features_are_the_librarys_bit_for_bit(opened, basis, D):
     page = opened()

@@ -13,6 +13,7 @@ pytest.importorskip("primal_studies")
 pytest.importorskip("scipy")
 pytest.importorskip("sklearn")
 
+from primal.privacy._attacks import learned_inversion
 from primal_studies.training._common import Study
 from primal_studies.uses import (
     STUDIES,
@@ -325,3 +326,12 @@ def test_the_command_takes_hyphens_for_underscores():
     done = CliRunner().invoke(cli, ["study", "split-learning", "--help"])
     assert done.exit_code == 0, done.output
     assert "--quick" in done.output
+
+
+def test_the_network_of_attackers_learns_though_a_column_hardly_varies():
+    pytest.importorskip("sklearn")
+    X = np.random.default_rng(0).standard_normal((400, 5))
+    X[:, 0] = np.arange(400) == 7  # R**2 of such a target is far below zero
+    learn = split_learning.network_answers
+    found = learned_inversion(lambda rows: 2.0 * rows, X[:200], X[200:], learn=learn)
+    assert found.numbers["relative error"].value < 0.2

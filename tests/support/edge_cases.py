@@ -12,9 +12,9 @@ from edge_targets import Target, stream_program
 
 import primal
 from primal._selftest import GOLDEN, sample_points
-from primal.bases import BASES
 from primal.edge import SensorMap, SensorModel, export_c
 from primal.edge._header import golden_digests
+from primal.exact import BASES
 
 Source = primal.StaticPrime | SensorMap | SensorModel
 
@@ -41,10 +41,10 @@ def cases() -> dict[str, Source]:
         "fixed": primal.StaticPrime(64),
         "pairs": primal.StaticPrime(10, layout="interleaved"),
         "exact16": SensorMap(_dynamic("kronecker", 3, 32), 2.0**-12, kind="q15"),
-        "exact32": SensorMap(_dynamic("orthogonal", 20, 96), 2.0**-23, kind="q31"),
+        "exact32": SensorMap(_dynamic("table", 20, 96), 2.0**-23, kind="q31"),
         "exact_h16": SensorMap(_dynamic("hadamard", 20, 96), 2.0**-12, kind="q15"),
         "exact_h32": SensorMap(_dynamic("hadamard", 20, 32), 2.0**-23, kind="q31"),
-        "table16": _sensor(_dynamic("orthogonal", 20, 96), kind="lsb16"),
+        "table16": _sensor(_dynamic("table", 20, 96), kind="lsb16"),
         "table32": _sensor(_dynamic("signed", 7, 48), kind="lsb32", inputs="int32"),
         "words32": _sensor(_dynamic("hadamard", 20, 160), kind="hadamard32"),
         "words64": _sensor(_dynamic("hadamard", 70, 300), kind="hadamard64"),

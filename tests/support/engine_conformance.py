@@ -16,10 +16,8 @@ from hypothesis import strategies as st
 
 import primal
 from primal._selftest import sample_points
-from primal.bases import BASES, Basis, FrequencyTable
-from primal.engines import engine
-from primal.engines._numpy import Finish
-from primal.turns import static_turns, waves
+from primal.exact import BASES, Basis, FrequencyTable, engine, static_turns, waves
+from primal.exact._reference import Finish
 
 LAYOUTS = ("block", "interleaved")
 # n rows, d inputs, k frequencies; several blocks of rows, odd sizes, nothing at all.
@@ -130,7 +128,7 @@ class EngineConformance:
     @pytest.mark.parametrize(
         ("d", "n"), [(1, 300), (2, 300), (4, 300), (5, 300), (9, 300), (64, 60)]
     )
-    @pytest.mark.parametrize("name", ["paper", "orthogonal"])
+    @pytest.mark.parametrize("name", ["paper", "table"])
     @pytest.mark.parametrize("scale", [1.0, 2.0**-6, 2.0**7])
     def test_phases_next_to_the_middle_between_two_units(self, name, d, n, scale):
         basis = basis_of(name, d, 7)
@@ -197,7 +195,7 @@ class EngineConformance:
         assert digest(self.static(increments, positions)) == digest(expected[1])
 
     def test_four_threads_may_call_at_once(self):
-        basis, x = basis_of("orthogonal", 8, 65), points(2000, 8)
+        basis, x = basis_of("table", 8, 65), points(2000, 8)
         increments, positions = primal.increments(65), sample_positions(2000)
         expected = [digest(self.dynamic(basis, x)), digest(self.static(increments, positions))]
         together, found = threading.Barrier(4), []
@@ -232,7 +230,7 @@ class EngineConformance:
     @pytest.mark.parametrize("layout", LAYOUTS)
     @pytest.mark.parametrize(("n", "d", "k"), SHAPES)
     def test_fast_is_close_to_exact(self, n, d, k, layout):
-        basis = basis_of("orthogonal", d, k)
+        basis = basis_of("table", d, k)
         # Phases up to 2**19 turns, within the range of "fast".
         x = points(n, d) * (2.0**19 / basis.table.l1_norms.max())
         x[::2] *= 2.0**-19
@@ -246,7 +244,7 @@ class EngineConformance:
     @pytest.mark.parametrize("n_sines", [0, 1, 20, 21])
     @pytest.mark.parametrize("amplitude", [0.3, np.linspace(0.1, 2.0, 21)], ids=["one", "each"])
     @pytest.mark.parametrize("d", [2, 7])
-    @pytest.mark.parametrize("name", ["orthogonal", "hadamard"])
+    @pytest.mark.parametrize("name", ["table", "hadamard"])
     def test_a_finish_is_the_waves_shifted_and_scaled(
         self, name, d, amplitude, n_sines, layout, dtype
     ):

@@ -6,7 +6,7 @@ from fractions import Fraction
 import mpmath
 import numpy as np
 
-from primal.bases import Basis, FrequencyTable, HadamardTable
+from primal.exact import Basis, FrequencyTable, HadamardTable
 
 PRECISION = 200
 

@@ -18,14 +18,13 @@ import numpy as np
 import torch
 
 import primal
-from primal import edge, hdc, kernels, privacy, turns
+from primal import edge, exact, hdc, maps, privacy
 from primal import torch as layers
 from primal.decoding import MatrixPlan, plan_matrix
 
 # An error that a callback raises passes through: only things that are no callbacks are tried.
 CALLBACKS = ("progress",)
 
-_CHECKED_BEFORE = "is called by other rooms, with arguments that have been checked"
 _MEASURED = "holds what was measured"
 _LAYER = ("device", "dtype")
 _LEARNED = ("learnable_scale", "learnable_frequencies", *_LAYER)
@@ -130,11 +129,25 @@ _SKLEARN = {"X": _X, "y": _Y, "gamma": 0.5, "kernel": "rbf", "value": "x", "n_co
 
 ROOMS: dict[str, Room] = {
     "primal": Room({"spec": _KERNEL.spec}),
-    "primal.bases": Room(
-        {"name": "auto", "d": 3, "n_frequencies": 8, "n_multiplications": 1e6},
+    "primal.exact": Room(
+        {
+            "name": "auto",
+            "d": 3,
+            "n_frequencies": 8,
+            "n_multiplications": 1e6,
+            "n": 4,
+            "turns": _TURNS,
+            "increments": _INCREMENTS,
+            "positions": np.arange(3, dtype=np.uint64),
+            "codes": exact.pack(_TURNS, 8),
+            "n_bits": 8,
+            "k": 8,
+            "frequencies": [0.4, 0.1],
+            "factor": 2.0,
+            "trained_length": 64,
+        },
         calls={"Basis.grow": {"n_frequencies": 16}},
         instances={"Basis": lambda: _MAP.basis},
-        excluded={"FrequencyTable": _CHECKED_BEFORE},
     ),
     "primal.maps": Room(
         {
@@ -147,6 +160,11 @@ ROOMS: dict[str, Room] = {
             "n": 20,
             "prior": _BOX,
             "other": _MAP,
+            "kernel": "rbf",
+            "X": _X,
+            "gamma": 0.5,
+            "columns": [0, 1],
+            "terms": maps.on(0).terms,
         },
         calls={
             "KernelPrime.__eq__": {"other": _KERNEL},
@@ -159,36 +177,9 @@ ROOMS: dict[str, Room] = {
             "DynamicPrime": lambda: primal.DynamicPrime(3, 16, 0.1),
             "KernelPrime": lambda: _KERNEL,
             "StaticPrime": lambda: primal.StaticPrime(16),
+            "KernelSum": lambda: maps.on(0) + maps.on(1, "laplacian"),
         },
     ),
-    "primal.turns": Room(
-        {
-            "n": 4,
-            "turns": _TURNS,
-            "increments": _INCREMENTS,
-            "positions": np.arange(3, dtype=np.uint64),
-            "codes": turns.pack(_TURNS, 8),
-            "n_bits": 8,
-            "k": 8,
-            "frequencies": [0.4, 0.1],
-            "factor": 2.0,
-            "trained_length": 64,
-        },
-        calls={"round_turns": {"turns": _TURNS.astype(np.uint64)}},
-    ),
-    "primal.kernels": Room(
-        {
-            "kernel": "rbf",
-            "X": _X,
-            "gamma": 0.5,
-            "columns": [0, 1],
-            "t": _X,
-            "terms": kernels.on(0).terms,
-            "other": kernels.on(2),
-        },
-        instances={"KernelSum": lambda: kernels.on(0) + kernels.on(1, "laplacian")},
-    ),
-    "primal.engines": Room(),
     "primal.decoding": Room(
         {
             "z": _Z,
@@ -217,6 +208,7 @@ ROOMS: dict[str, Room] = {
             "DecodePlan()": "is made by decode_plan",
             "DecodingCertificate()": "is made by decode_plan and plan_matrix",
             "MatrixPlan()": "is made by plan_matrix",
+            "Status()": "is an enumeration",
         },
     ),
     "primal.codebooks": Room(
@@ -225,7 +217,6 @@ ROOMS: dict[str, Room] = {
             "codebook": {"N": 6, "D": 4, "steps": 5},
             "gram_statistics": {"codes": np.eye(4)},
             "Codebook.encode": {"indices": [0, 3]},
-            "Codebook.polish": {"steps": 2},
             "Codebook.grow": {"N": 9},
         },
         instances={"Codebook": lambda: primal.codebook(8, 4, kind="static")},

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 import numpy as np
 import torch
 
+from primal.exact import round_turns, static_turns, waves
 from primal.torch import PrimePositions
-from primal.turns import round_turns, static_turns, waves
 
 DTYPES = (torch.float32, torch.bfloat16, torch.float16)
 FAR = np.array([0, 1, -1, 10**9 - 1, 10**9 + 12345, 10**12, 2**62 + 3], dtype=np.int64)

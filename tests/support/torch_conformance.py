@@ -15,8 +15,8 @@ import torch
 import primal
 import primal.torch as pt
 from primal._selftest import GOLDEN, sample_points
-from primal.bases import BASES
-from primal.kernels import KERNELS
+from primal.exact import BASES
+from primal.maps import KERNELS
 
 LAYOUTS = ("block", "interleaved")
 NARROW = (torch.bfloat16, torch.float16)
@@ -110,15 +110,15 @@ class TorchConformance:
 
     def test_open_roundings_are_settled(self):
         """Phases as long as the float64 product serves: it would round some of them wrongly."""
-        m = numpy_map(20, 128, 1.0, basis="orthogonal")
+        m = numpy_map(20, 128, 1.0, basis="table")
         x = sample_points(self.open_rows, 20)
         length = np.linalg.norm(x, axis=1).max()
         x *= 0.049 / (length * m.basis.table.product_errors.max() * 2.0**32)
-        layer = torch_layer(20, 128, 1.0, basis="orthogonal", device=self.device)
+        layer = torch_layer(20, 128, 1.0, basis="table", device=self.device)
         np.testing.assert_array_equal(bits(self.call(layer, self.tensor(x))), bits(m.encode(x)))
 
     def test_float64_has_numpys_bits(self):
-        for basis in ("paper", "orthogonal", "hadamard"):
+        for basis in ("paper", "table", "hadamard"):
             m = numpy_map(5, 14, 0.3, basis=basis)
             layer = torch_layer(5, 14, 0.3, basis=basis, device=self.device, dtype=torch.float64)
             x = mixed_rows(m.basis, 21)
@@ -167,7 +167,7 @@ class TorchConformance:
                         np.testing.assert_array_equal(found, bits(m.encode(x)))
 
     def test_weighted_features_have_the_bits_of_the_core(self):
-        for method in ("lattice", "descent", "spectral"):
+        for method in ("lattice", "spectral"):
             m = primal.KernelPrime(3, 26, gamma=[0.3, 0.5, 2.0], method=method)
             layer = pt.PrimeFeatures.from_map(m, device=self.device, dtype=torch.float32)
             x = sample_points(5, 3).astype(np.float32)
@@ -210,14 +210,14 @@ class TorchConformance:
     def test_fast_is_close_to_exact(self):
         for n, d, k in self.shapes:
             for layout in LAYOUTS:
-                m = numpy_map(d, 2 * k, 0.3, basis="orthogonal", layout=layout)
+                m = numpy_map(d, 2 * k, 0.3, basis="table", layout=layout)
                 x = sample_points(n, d) * (2.0**18 / m.basis.table.l1_norms.max())
                 x[::2] *= 2.0**-18
                 layer = torch_layer(
                     d,
                     2 * k,
                     0.3,
-                    basis="orthogonal",
+                    basis="table",
                     layout=layout,
                     precision="fast",
                     device=self.device,
@@ -229,7 +229,7 @@ class TorchConformance:
         for n, d, k in self.shapes:
             for layout in LAYOUTS:
                 for precision in ("exact", "fast"):
-                    options = {"basis": "orthogonal", "layout": layout, "precision": precision}
+                    options = {"basis": "table", "layout": layout, "precision": precision}
                     layer = torch_layer(d, 2 * k, 0.3, **options, device=self.device)
                     oracle = torch_layer(d, 2 * k, 0.3, **options, dtype=torch.float64)
                     x = sample_points(n, d).astype(np.float32)

@@ -34,7 +34,7 @@ status: npt.NDArray[np.str_] = answer.status
 
 book = primal.codebook(100, 16)
 worst: float = book.certificate.coherence
-best: float = primal.bounds.best(100, 16).value
+best: float = primal.codebooks.bounds.best(100, 16).value
 basis = primal.Basis("kronecker", 3, 32)
 frequencies: npt.NDArray[np.float64] = basis.frequencies
 some: npt.NDArray[np.uint32] = primal.primes(10)

@@ -12,8 +12,8 @@ import pytest
 torch = pytest.importorskip("torch")
 
 import primal  # noqa: E402
+from primal.exact import round_turns, static_turns, waves  # noqa: E402
 from primal.torch import PrimePositions, use_exact_rotary  # noqa: E402
-from primal.turns import round_turns, static_turns, waves  # noqa: E402
 
 SIZES = {
     "hidden_size": 64,

@@ -17,9 +17,9 @@ from positions_conformance import (  # noqa: E402
 
 import primal  # noqa: E402
 import primal.torch as pt  # noqa: E402
+from primal.exact import SPACINGS  # noqa: E402
 from primal.maps import LAYOUTS  # noqa: E402
 from primal.torch import PrimePositions, rotate  # noqa: E402
-from primal.turns import SPACINGS  # noqa: E402
 
 
 class TestCpu(PositionsConformance):

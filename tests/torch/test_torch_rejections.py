@@ -9,7 +9,7 @@ import torch
 
 import primal
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.kernels import on
+from primal.maps import on
 from primal.torch import (
     DynamicPrime,
     PrimeFeatures,

@@ -8,12 +8,12 @@ import pytest
 
 import primal
 from primal.errors import ParameterError
-from primal.kernels import on
+from primal.maps import on
 
 torch = pytest.importorskip("torch")
 from primal.torch import PrimeFeatures  # noqa: E402
 
-METHODS = ["lattice", "descent", "spectral"]
+METHODS = ["lattice", "spectral"]
 
 
 def points(d=3, n=40):

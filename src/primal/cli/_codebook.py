@@ -1,10 +1,9 @@
-"""``primal codebook``: N codes in D dimensions, with a certificate, as table, file or picture."""
+"""``primal codebook``: N codes in D dimensions, with a certificate, as table or file."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,24 +11,15 @@ import click
 import numpy as np
 
 from primal._files import npy_header, written_whole
-from primal._pictures import COLORS, PALETTE, picture, picture_format
 from primal.cli._common import json_option, progress_bar
-from primal.codebooks import KINDS, Codebook, bounds, gram_statistics, predict_coherence
+from primal.codebooks import KINDS, Codebook, bounds, predict_coherence
 from primal.codebooks import codebook as make_codebook
-from primal.engines import row_blocks
 from primal.errors import ParameterError, PrimalError
+from primal.exact import row_blocks
 
-_SEED = 42  # of the random references in a comparison, as in the paper
-_RANDOM = ("gaussian", "random-frequency")
-_LARGEST_PLOTTED = 4000
 _ENTRIES_AT_ONCE = 1 << 24
-# Kinds that would search again for every point of the picture.
-_SEARCHING = ("tuned", "weighted", "offset", "shadow")
 _FIELD = click.option(
     "--field", type=click.Choice(bounds.FIELDS), default="real", show_default=True
-)
-_PLOT = click.option(
-    "--plot", type=click.Path(dir_okay=False, path_type=Path), help="Draw a picture here (.png)."
 )
 
 
@@ -60,68 +50,44 @@ def codebook() -> None:
 @click.argument("d", metavar="D", type=int)
 @click.option("--kind", type=click.Choice(["auto", *KINDS]), default="auto", show_default=True)
 @_FIELD
-@click.option("--growable", is_flag=True, help="Only kinds that can grow in N and D.")
 @click.option("--max-coherence", type=float, help="Reject codes that are more similar.")
-@click.option("--seed", type=int, help="For the random references only.")
-@click.option("--steps", type=click.IntRange(1), help="Budget of a search.")
-@click.option("--seconds", type=float, help="A second limit for a search of shadows.")
-@click.option("--polish", type=click.IntRange(1), help="Steps of alternating projection.")
+@click.option("--steps", type=click.IntRange(1), help="Budget of a search for a shadow.")
+@click.option("--seconds", type=float, help="A second limit of the search.")
 @click.option(
     "--out",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the codes (.npy) or the spec and certificate (.json).",
 )
-@_PLOT
 @json_option
-def make(
-    n: int,
-    d: int,
-    polish: int | None,
-    out: Path | None,
-    plot: Path | None,
-    as_json: bool,
-    **options: Any,
-) -> None:
+def make(n: int, d: int, out: Path | None, as_json: bool, **options: Any) -> None:
     """Make a codebook and print its certificate.
 
     \b
     Examples:
       primal codebook make 1000 64
-      primal codebook make 4096 64 --kind kerdock --out codes.npy --plot cosines.png
+      primal codebook make 4096 64 --kind kerdock --out codes.npy
       primal codebook make 1000 64 --max-coherence 0.2 --json
     """
     if out is not None and out.suffix not in (".npy", ".json"):
         raise ParameterError(f"--out must end in .npy or .json, got {out.name!r}.")
-    if plot is not None:
-        picture_format(plot, "--plot")
     with progress_bar("search") as progress:
         book = make_codebook(n, d, progress=progress, **options)
-    if polish is not None:
-        with progress_bar("polish") as progress:
-            book = book.polish(polish, progress=progress)
-    spec = None if book.kind == "polished" else book.spec
-    summary = {"certificate": _certificate(book), "reason": book.reason, "spec": spec}
+    summary = {"certificate": _certificate(book), "reason": book.reason, "spec": book.spec}
     if out is not None:
         write(book, summary, out)
-    if plot is not None:
-        _plot_cosines(book, plot)
     text = f"{book.certificate}\nchosen        {book.reason}" if book.reason else book.certificate
     click.echo(json.dumps(summary, indent=2) if as_json else text)
-    for path in (out, plot):
-        if path is not None and not as_json:
-            click.echo(f"wrote {path}")
+    if out is not None and not as_json:
+        click.echo(f"wrote {out}")
 
 
 @codebook.command()
 @click.argument("n", metavar="N", type=int)
 @click.argument("d", metavar="D", type=int)
 @_FIELD
-@click.option("--steps", type=click.IntRange(1), help="Budget of every search.")
-@_PLOT
+@click.option("--steps", type=click.IntRange(1), help="Budget of the search for a shadow.")
 @json_option
-def compare(
-    n: int, d: int, field: str, steps: int | None, plot: Path | None, as_json: bool
-) -> None:
+def compare(n: int, d: int, field: str, steps: int | None, as_json: bool) -> None:
     """Set all kinds for N codes in D dimensions side by side, with the bounds.
 
     \b
@@ -129,8 +95,6 @@ def compare(
       primal codebook compare 1000 64
       primal codebook compare 500 32 --field complex --steps 1000 --json
     """
-    if plot is not None:
-        picture_format(plot, "--plot")  # before the searches
     rows = [_compared(n, d, kind, field, steps) for kind in KINDS]
     rows.sort(key=lambda row: (row["coherence"] is None, row["coherence"]))
     limits = {
@@ -141,27 +105,20 @@ def compare(
     if field == "real" and n > 1 and d % 2 == 0:
         limits["predicted for static (median)"] = predict_coherence(n, d)
         limits["predicted for gaussian (median)"] = predict_coherence(n, d, model="gaussian")
-    if plot is not None:
-        found = {row["kind"]: row["coherence"] for row in rows if row["coherence"] is not None}
-        _plot_growth(n, d, field, found, plot)
     if as_json:
         click.echo(json.dumps({"N": n, "D": d, "field": field, "bounds": limits, "kinds": rows}))
         return
     click.echo(_comparison(n, d, field, limits, rows))
-    if plot is not None:
-        click.echo(f"wrote {plot}")
 
 
 def _compared(n: int, d: int, kind: str, field: str, steps: int | None) -> dict[str, Any]:
-    seed = _SEED if kind in _RANDOM else None
     with progress_bar(kind) as progress:
         try:
-            book = make_codebook(
-                n, d, kind=kind, field=field, seed=seed, steps=steps, progress=progress
+            return _certificate(
+                make_codebook(n, d, kind=kind, field=field, steps=steps, progress=progress)
             )
         except PrimalError as error:
             return {"kind": kind, "coherence": None, "reason": str(error)}
-        return _certificate(book) | {"growable": book.growable}
 
 
 def _certificate(book: Codebook) -> dict[str, Any]:
@@ -173,13 +130,13 @@ def _comparison(
     n: int, d: int, field: str, limits: dict[str, float], rows: list[dict[str, Any]]
 ) -> str:
     lines = [f"{n} codes in {d} dimensions, {field}", ""]
-    lines.append(f"{'kind':<19}{'coherence':>9}{'ratio':>8}{'rms':>10}  certainty")
+    lines.append(f"{'kind':<19}{'coherence':>9}{'ratio':>8}{'rms':>10}  proof")
     for row in rows:
         if row["coherence"] is None:
             lines.append(f"{row['kind']:<19}{'-':>9}{'-':>8}{'-':>10}  {row['reason']}")
             continue
         ratio = "-" if row["ratio"] is None else f"{row['ratio']:.3f}"
-        how = row["proof"].partition(":")[0] + (", can grow" if row["growable"] else "")
+        how = row["proof"].partition(":")[0]
         lines.append(
             f"{row['kind']:<19}{row['coherence']:>9.4f}{ratio:>8}{row['rms']:>10.6f}  {how}"
         )
@@ -199,50 +156,3 @@ def write(book: Codebook, summary: Mapping[str, object], out: Path) -> None:
         stream.write(npy_header(dtype, (book.N, book.D)))
         for rows in row_blocks(book.N, book.D, _ENTRIES_AT_ONCE):
             stream.write(np.ascontiguousarray(book[rows], dtype.newbyteorder("<")).data)
-
-
-def _plot_cosines(book: Codebook, path: Path) -> None:
-    """Draw the histogram of all cosines (of the first 4000 codes), with bound and worst."""
-    n = min(book.N, _LARGEST_PLOTTED)
-    cosines = gram_statistics(book[:n], bins=200)
-    found = book.certificate
-    lines = (
-        ("coherence", found.coherence, COLORS["gaussian"], ":"),
-        (f"{found.best_bound_name} bound", found.best_bound, COLORS["welch"], "--"),
-    )
-    with picture(path, (7, 4), what="--plot") as figure:
-        axis = figure.subplots()
-        axis.stairs(cosines.counts, cosines.edges, fill=True)
-        axis.set_yscale("symlog", linthresh=1.0)
-        for sign in (-1, 1) if book.field == "real" else (1,):
-            for name, value, color, style in lines:
-                axis.axvline(sign * value, color=color, ls=style, label=name if sign > 0 else None)
-        axis.set_xlabel("cosine" if book.field == "real" else "|cosine|")
-        axis.set_ylabel(f"pairs of the first {n} codes")
-        axis.set_title(f"{book.kind}: {book.N} codes in {book.D} dimensions")
-        figure.legend(loc="outside upper right", ncols=2)
-
-
-def _plot_growth(n: int, d: int, field: str, found: Mapping[str, float], path: Path) -> None:
-    """Draw coherence against the number of codes; kinds that search have one point, at N."""
-    sizes = sorted({n, *(int(size) for size in np.geomspace(min(d + 1, n), n, 10))})
-    with picture(path, (8, 5), what="--plot") as figure:
-        axis = figure.subplots()
-        for place, (kind, coherence) in enumerate(found.items()):
-            points = [(n, coherence)] if kind in _SEARCHING else []
-            seed = _SEED if kind in _RANDOM else None
-            for size in () if kind in _SEARCHING else sizes:
-                with suppress(PrimalError):  # not every kind has every size
-                    book = make_codebook(size, d, kind=kind, field=field, seed=seed)
-                    points.append((size, book.certificate.coherence))
-            line = (".-", ".--", ".-.")[place // len(PALETTE) % 3]
-            style = "o" if kind in _SEARCHING else line
-            axis.plot(*zip(*points, strict=True), style, label=kind)
-        best = [bounds.best(size, d, field).value for size in sizes]
-        axis.plot(sizes, best, "--", color=COLORS["welch"], label="best bound")
-        if field == "real" and d % 2 == 0:
-            predicted = [predict_coherence(max(size, 2), d) for size in sizes]
-            axis.plot(sizes, predicted, ":", color=COLORS["welch"], label="predicted for static")
-        axis.set(xscale="log", xlabel="number of codes N", ylabel="coherence")
-        axis.set_title(f"D = {d}, {field}")
-        figure.legend(loc="outside right upper")

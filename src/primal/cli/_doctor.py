@@ -17,10 +17,9 @@ import primal
 from primal import native
 from primal._parallel import n_threads
 from primal._selftest import engine_answers, known_answers
-from primal.bases import Basis
 from primal.cli._common import json_option
-from primal.engines import ENGINES, engine, installed_engines
 from primal.errors import ConditioningWarning
+from primal.exact import ENGINES, Basis, engine, installed_engines
 
 _TORCH = {  # device and backend
     "torch, CPU": ("cpu", "auto"),
@@ -28,7 +27,7 @@ _TORCH = {  # device and backend
     "torch, CUDA, eager": ("cuda", "eager"),
     "torch, CUDA, Triton": ("cuda", "triton"),
 }
-_OPTIONAL = ("scikit-learn", "torch", "triton", "matplotlib")
+_OPTIONAL = ("scikit-learn", "torch", "triton")
 
 
 @click.command()

@@ -35,7 +35,6 @@ def privacy() -> None:
 @click.option("--columns", default="", help="Names, with commas; or one list column.")
 @click.option("--attribute", help="Column that codes should not show.")
 @click.option("--people", help="Column that says whose row it is.")
-@click.option("--network", is_flag=True, help="Try a small neural network too: minutes.")
 @click.option("--rows", "most_rows", type=click.IntRange(40), default=2000, show_default=True)
 @click.option("--html", type=click.Path(dir_okay=False, path_type=Path), help="Write a page.")
 @json_option

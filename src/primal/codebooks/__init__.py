@@ -7,22 +7,17 @@
 from primal.codebooks import bounds
 from primal.codebooks._auto import KINDS as KINDS
 from primal.codebooks._auto import codebook
-from primal.codebooks._certificate import CodebookCertificate, Verification
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import GramStatistics, gram_statistics, toeplitz_statistics
+from primal.codebooks._metrics import gram_statistics, toeplitz_statistics
 from primal.codebooks._predict import predict_coherence
-from primal.codebooks._toeplitz import lag_cosines
+from primal.codebooks._toeplitz import lag_cosines as lag_cosines
 
-# The other names are for rooms of this package.
+# The other names are for other subpackages.
 __all__ = [
     "Codebook",
-    "CodebookCertificate",
-    "GramStatistics",
-    "Verification",
     "bounds",
     "codebook",
     "gram_statistics",
-    "lag_cosines",
     "predict_coherence",
     "toeplitz_statistics",
 ]

@@ -5,37 +5,27 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 
-from primal._checks import callback, flag, one_of, positive_scale, raised_as, whole_number
+from primal._checks import callback, one_of, positive_scale, raised_as, whole_number
 from primal.codebooks import bounds
 from primal.codebooks._binary_codes import DelsarteGoethals, Gold, Kerdock
 from primal.codebooks._codebook import Codebook, SearchBudget, check_sizes
-from primal.codebooks._phase_codes import Offset, RandomFrequencies, Static
-from primal.codebooks._rational import Alltop, Orthonormal, Paley, Singer
-from primal.codebooks._shadow import PrimeChirp, Shadow, shipped_design
-from primal.codebooks._stored import LARGEST_FULL, Gaussian
-from primal.codebooks._tuned import Tuned, Weighted
+from primal.codebooks._phase_codes import Static
+from primal.codebooks._rational import Orthonormal, Paley, Singer
+from primal.codebooks._shadow import Shadow, shipped_design
 from primal.errors import ParameterError, PrimalError
 
 KINDS: dict[str, type[Codebook]] = {
     kind.kind: kind
-    for kind in (
-        *(Orthonormal, Static, Offset, Tuned, Weighted, Shadow, PrimeChirp),
-        *(Kerdock, Gold, DelsarteGoethals, Singer, Paley, Alltop),
-        *(Gaussian, RandomFrequencies),
-    )
+    for kind in (Orthonormal, Static, Shadow, Kerdock, Gold, DelsarteGoethals, Singer, Paley)
 }
 
 # Kinds that auto compares, in the order of preference among equals: primes of a shadow need
 # a list, closed forms need nothing.
-_CLOSED = ("kerdock", "paley", "gold", "delsarte-goethals", "singer", "alltop", "chirp")
-# These have |inner products| near 1 / sqrt(k); finding primes and phases of large ones takes
-# seconds, so they are left out where 0.85 / sqrt(k) could not win.
-_NEAR_ROOT = ("singer", "alltop", "chirp")
+_CLOSED = ("kerdock", "paley", "gold", "delsarte-goethals", "singer")
 # Beyond these sizes auto does not search for shadows: ask for kind="shadow".
 _LARGEST_SEARCH_N, _LARGEST_SEARCH_D = 20_000, 4096
 # A shorter search than that of kind="shadow": one or two seconds.
 _AUTO_STEPS = 6000
-_LARGEST_OFFSET_WORK = 3e7
 # A step of a shadow takes 0.03 to 0.1 ms and more: this many are about a day of work.
 _MOST_STEPS = 1 << 30
 
@@ -46,9 +36,7 @@ def codebook(
     *,
     kind: str = "auto",
     field: str = "real",
-    growable: bool = False,
     max_coherence: float | None = None,
-    seed: int | None = None,
     steps: int | None = None,
     seconds: float | None = None,
     progress: Callable[[int, int], None] | None = None,
@@ -60,24 +48,18 @@ def codebook(
     N, D : int
         Number of codes and of entries of a code: complex numbers for ``field="complex"``.
     kind : str, default="auto"
-        ``"orthonormal"``, ``"static"``, ``"offset"``, ``"tuned"``, ``"weighted"``,
-        ``"shadow"``, ``"chirp"``, ``"kerdock"``, ``"gold"``, ``"delsarte-goethals"``,
-        ``"singer"``, ``"paley"``, ``"alltop"``, ``"gaussian"``, ``"random-frequency"``; or
-        ``"auto"``, which takes the one with the smallest certified coherence.
+        ``"orthonormal"``, ``"static"``, ``"shadow"``, ``"kerdock"``, ``"gold"``,
+        ``"delsarte-goethals"``, ``"singer"``, ``"paley"``; or ``"auto"``, which takes the one with
+        the smallest certified coherence. ``"static"`` alone can grow.
     field : {"real", "complex"}, default="real"
-    growable : bool, default=False
-        Only kinds that can grow in N and D.
     max_coherence : float, optional
-        Reject codes with a larger coherence, or one that is not exact, and say whether any could
-        exist.
-    seed : int, optional
-        Of the random references ``"gaussian"`` and ``"random-frequency"``, which need one.
+        Reject codes with a larger coherence, and say whether any could exist.
     steps : int, optional
-        Budget of a search, at most 2**30. What a step is depends on the kind.
+        Budget of a search for a shadow, at most 2**30.
     seconds : float, optional
-        A second limit for ``"shadow"``; with it the result depends on the machine.
+        A second limit of the search; with it the result depends on the machine.
     progress : callable, optional
-        Called with (done, total) steps by searches.
+        Called with (done, total) steps by the search.
 
     Returns
     -------
@@ -94,7 +76,6 @@ def codebook(
     N, D = check_sizes(N, D)
     kind = one_of("kind", kind, ("auto", *KINDS))
     field = one_of("field", field, bounds.FIELDS)
-    growable = flag("growable", growable)
     named_bound = ""
     if max_coherence is not None:
         with raised_as(ParameterError, "max_coherence must be a number"):
@@ -114,40 +95,23 @@ def codebook(
     if seconds is not None:
         seconds = positive_scale("seconds", seconds)
     budget = SearchBudget(steps, seconds, callback("progress", progress) or SearchBudget.progress)
-    if seed is not None and (kind == "auto" or "seed" not in KINDS[kind]._options):
-        raise ParameterError(f"kind {kind!r} has nothing random in it, got seed={seed!r}: drop it.")
-    if kind == "auto":
-        book = _best(N, D, field, growable, budget)
-    else:
-        book = _make(N, D, kind, field, budget, seed)
-        if growable and not book.growable:
-            raise ParameterError(
-                f"kind {kind!r} cannot grow: use kind='static' or 'offset', or growable=False."
-            )
-    if max_coherence is None:
-        return book
-    if book.certificate.coherence > max_coherence:
+    made = _best(N, D, field, budget) if kind == "auto" else _make(N, D, kind, field, budget)
+    if max_coherence is not None and made.certificate.coherence > max_coherence:
         raise ParameterError(
-            f"the coherence of {N} codes in D = {D} is {book.certificate.coherence:.6f} with kind "
-            f"{book.kind!r}, above the {max_coherence} asked for; the {named_bound} does "
+            f"the coherence of {N} codes in D = {D} is {made.certificate.coherence:.6f} with kind "
+            f"{made.kind!r}, above the {max_coherence} asked for; the {named_bound} does "
             "not forbid less: use fewer codes or a larger D."
         )
-    if not book.certificate.exact:
-        raise ParameterError(
-            f"no coherence of {N} codes of kind {book.kind!r} can be promised, as not all pairs "
-            f"are looked at, got max_coherence = {max_coherence}: use N up to {LARGEST_FULL}, or "
-            "another kind."
-        )
-    return book
+    return made
 
 
-def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> Codebook:
+def _best(N: int, D: int, field: str, budget: SearchBudget) -> Codebook:
     if D == 1 and N > 1:
         raise ParameterError(
             f"in D = 1 any two codes have a cosine of size 1, got N = {N}: use D = 2 or N = 1."
         )
-    among = "kinds that can grow" if growable else "kinds that serve this size"
-    compared = candidates(N, D, field, budget, growable=growable)
+    among = "kinds that serve this size"
+    compared = candidates(N, D, field, budget)
     if not compared:  # the coherence of so many codes takes longer than all else: not before asked
         winner = _make(N, D, "static", field, budget)
         winner.reason = f"static is the only one of the {among}"
@@ -163,13 +127,11 @@ def _best(N: int, D: int, field: str, growable: bool, budget: SearchBudget) -> C
     return winner
 
 
-def candidates(
-    N: int, D: int, field: str, budget: SearchBudget, *, growable: bool = False
-) -> list[tuple[float, Codebook]]:
+def candidates(N: int, D: int, field: str, budget: SearchBudget) -> list[tuple[float, Codebook]]:
     """Return what ``kind="auto"`` compares for (N, D) with its coherence, best first.
 
-    The kinds that can be had without a long search: closed forms, chirps, shipped shadows, and
-    a shadow search where it may pay. None where nothing but ``static`` serves.
+    The kinds that can be had without a long search: closed forms, shipped shadows, and a shadow
+    search where it may pay. None where nothing but ``static`` serves.
     """
     found: list[tuple[float, Codebook]] = []
 
@@ -180,16 +142,14 @@ def candidates(
     def lowest() -> float:
         return min((coherence for coherence, _ in found), default=math.inf)
 
-    if growable:
-        if N * (1000 + D) <= _LARGEST_OFFSET_WORK:
-            add("static")
-            add("offset")
-    elif N <= D:
+    if N <= D:
         add("orthonormal")
     else:
-        least_near_root = 0.85 / math.sqrt(D if field == "complex" else max(1, D // 2))
+        # |Inner products| of Singer codes are near 1 / sqrt(k), and finding a large difference set
+        # takes seconds: it is left out where 0.85 / sqrt(k) could not win.
+        least_of_singer = 0.85 / math.sqrt(D if field == "complex" else max(1, D // 2))
         for kind in _CLOSED:
-            if kind not in _NEAR_ROOT or least_near_root <= lowest():
+            if kind != "singer" or least_of_singer <= lowest():
                 with suppress(PrimalError):
                     add(kind)
         design = shipped_design(N, D, field)
@@ -204,13 +164,9 @@ def candidates(
     return sorted(found, key=lambda one: round(one[0], 9))
 
 
-def _make(
-    N: int, D: int, kind: str, field: str, budget: SearchBudget, seed: object = None
-) -> Codebook:
+def _make(N: int, D: int, kind: str, field: str, budget: SearchBudget) -> Codebook:
     """Return the codes of a kind, if it has some over this field and of this size."""
     found = KINDS[kind]
     if field not in found._fields:
         raise ParameterError(f"kind {kind!r} has real codes only, got field={field!r}.")
-    if "seed" in found._options:
-        return found(N, D, field, seed)  # type: ignore[call-arg]
     return found._design(N, D, field, budget)

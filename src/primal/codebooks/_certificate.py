@@ -11,7 +11,6 @@ class Evidence(NamedTuple):
     pair: tuple[int, int] | None
     proof: str
     lag: int | None = None
-    exact: bool = True
 
 
 @dataclass(frozen=True)
@@ -22,17 +21,15 @@ class CodebookCertificate:
     ----------
     coherence : float
         Largest |cosine| between two codes before they are rounded to the output type, correct to
-        1e-12 (float32 moves a cosine by less than 1e-6); a lower estimate of it unless `exact`.
+        1e-12 (float32 moves a cosine by less than 1e-6).
     pair : tuple of int or None
         Indices i < j of two codes that attain it; None where all are orthogonal.
     rms : float
         Root mean square of all cosines.
     proof : str
-        How: "all lags", "closed form", "all pairs" or "sampled pairs", in a sentence.
+        How every pair is accounted for: "all lags" or "closed form", in a sentence.
     lag : int or None
         Distance of the pair, where the cosine depends on the distance alone.
-    exact : bool
-        True when every pair is accounted for; False when pairs were sampled.
     welch, levenshtein : float
         Lower bounds on the coherence of any N codes in D dimensions.
     ratio : float
@@ -47,7 +44,6 @@ class CodebookCertificate:
     rms: float
     proof: str
     lag: int | None
-    exact: bool
     kind: str
     N: int
     D: int
@@ -73,7 +69,7 @@ class CodebookCertificate:
             ("Levenshtein", f"{self.levenshtein:.6f}"),
             ("ratio", f"{self.ratio:.3f} times Welch"),
             ("best bound", f"{self.best_bound:.6f} ({self.best_bound_name})"),
-            ("certainty", f"{'exact' if self.exact else 'SAMPLED'}: {self.proof}"),
+            ("proof", self.proof),
         ]
         return "\n".join(f"{name:<12}  {value}" for name, value in rows)
 

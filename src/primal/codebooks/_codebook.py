@@ -26,8 +26,8 @@ from primal.codebooks import bounds
 from primal.codebooks._certificate import CodebookCertificate, Evidence, Verification
 from primal.codebooks._metrics import gram_statistics
 from primal.codebooks._numbers import scrambled
-from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError, SpecError
+from primal.exact import row_blocks
 
 _DTYPES = {"real": ("float32", "float64"), "complex": ("complex64", "complex128")}
 # Phases in 64 bits and what becomes of them, while a code is made.
@@ -63,8 +63,8 @@ class Codebook(ABC):
     ----------
     kind, N, D, field
         As asked for, or as chosen by ``kind="auto"``; D counts real or complex numbers.
-    bipolar, growable : bool
-        Whether every entry is +-1 / sqrt(D), so that `encode` can give signs; whether `grow` works.
+    bipolar : bool
+        Whether every entry is +-1 / sqrt(D), so that `encode` can give signs.
     reason : str
         Why this kind was chosen; empty when it was asked for.
 
@@ -74,8 +74,8 @@ class Codebook(ABC):
     >>> cb = codebook(2000, 64, kind="kerdock")
     >>> cb[5].shape, cb[10:20].shape, len(cb)
     ((64,), (10, 64), 2000)
-    >>> cb.certificate.coherence, cb.certificate.exact, cb.verify(1000).ok
-    (0.125, True, True)
+    >>> cb.certificate.coherence, cb.verify(1000).ok
+    (0.125, True)
     """
 
     # A kind is a subclass. It says over which fields it has codes, and which of its attributes
@@ -84,7 +84,6 @@ class Codebook(ABC):
     _fields: tuple[str, ...] = bounds.FIELDS
     _options: tuple[str, ...] = ()
     bipolar: bool = False
-    growable: bool = False
     reason: str = ""
 
     def __init__(self, N: int, D: int, field: str) -> None:
@@ -201,16 +200,15 @@ class Codebook(ABC):
         n_pairs = whole_number("n_pairs", 10_000 if n_pairs is None else n_pairs, least=1)
         if flag("full", full):
             n_pairs = self.N * (self.N - 1) // 2
-        claim, errors = self.certificate, []
+        claim = self.certificate
         if self.N < 2:
             return Verification(0, full, 0.0, None, claim.coherence == 0.0)
         largest, pair, rms = self._statistics(None if full else n_pairs)
+        errors = [largest - claim.coherence]
         if claim.pair is not None:
             (reached,) = self._pair_cosines(*np.array(claim.pair)[:, None])
             errors.append(abs(reached - claim.coherence))
-        if claim.exact:
-            errors.append(largest - claim.coherence)
-        if claim.exact and full:
+        if full:
             errors += [claim.coherence - largest, abs(rms - claim.rms)]
         # One by one: max would pass over NaN.
         ok = all(error < _TOLERANCE for error in errors)
@@ -242,28 +240,15 @@ class Codebook(ABC):
             found[rows] = np.abs(np.einsum("nd,nd->n", left.conj(), right))
         return found
 
-    def polish(
-        self, steps: int = 200, *, progress: Callable[[int, int], None] | None = None
-    ) -> Codebook:
-        """Return a stored matrix with lower coherence, by alternating projection.
-
-        It is of kind ``"polished"``, keeps N x D numbers, cannot grow, has no spec, and its last
-        bits depend on the linear algebra of this machine. Never worse than `self`. A step
-        decomposes an N x N matrix, N at most 4000; `progress` is called with (done, total) steps.
-        """
-        from primal.codebooks._stored import polished
-
-        return polished(self, whole_number("steps", steps, least=1), progress)
-
     def grow(self, *, N: int | None = None, D: int | None = None) -> Codebook:
-        """Return a larger codebook that keeps the present codes, if this kind can grow.
+        """Return a larger codebook that keeps the present codes: kind ``"static"`` can grow.
 
         Codes keep their numbers. A larger D appends primes: the old entries come first, scaled
         by sqrt(old D / new D), since every code has length 1.
         """
         raise ParameterError(
             f"kind {self.kind!r} is made for its N and D and cannot grow: "
-            "use codebook(N, D, growable=True)."
+            "use codebook(N, D, kind='static')."
         )
 
     @property
@@ -291,8 +276,6 @@ class Codebook(ABC):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Codebook):
             return NotImplemented
-        if "polished" in (self.kind, other.kind):
-            return self is other
         return self.spec == other.spec
 
     def __hash__(self) -> int:

@@ -20,7 +20,7 @@ from primal.codebooks._numbers import divisors, is_prime, primitive_root, scramb
 from primal.codebooks._rational import rational_turns
 from primal.codebooks.bounds import welch
 from primal.errors import ParameterError
-from primal.turns import waves
+from primal.exact import waves
 
 _LARGEST_COSETS = 900
 _LARGEST_OPTIONS = 128
@@ -60,7 +60,8 @@ def cyclotomic_target(N: int, D: int, budget: SearchBudget) -> Target:
     if not options:
         sizes = " or ".join(map(str, _sizes_that_work(N, D)))
         raise ParameterError(
-            f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or kind='tuned'."
+            f"no union of cosets serves N = {N} codes in D = {D}: use D = {sizes}, or "
+            "kind='static'."
         )
     steps = _DEFAULT_STEPS if budget.steps is None else budget.steps
     end = time.monotonic() + (math.inf if budget.seconds is None else budget.seconds)

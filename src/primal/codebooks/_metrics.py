@@ -18,7 +18,7 @@ from primal._checks import (
     require_work,
     whole_number,
 )
-from primal.codebooks._toeplitz import checked_spectrum, lag_products, real_energy
+from primal.codebooks._toeplitz import checked_increments, lag_products, real_energy
 from primal.errors import DataError
 
 _BLOCK_ROWS = 1024
@@ -130,15 +130,15 @@ def gram_statistics(codes: Any, *, bins: int = 200, dtype: str = "float64") -> G
     return GramStatistics(N, D, rms, largest, pair, counts, edges)
 
 
-def toeplitz_statistics(
-    increments: np.ndarray, N: int, *, weights: np.ndarray | None = None, bins: int = 200
-) -> GramStatistics:
+def toeplitz_statistics(increments: np.ndarray, N: int, *, bins: int = 200) -> GramStatistics:
     """Return what :func:`gram_statistics` would, from the N - 1 lags and the Fejer identity.
 
     Parameters
     ----------
-    increments, N, weights
-        As in :func:`lag_cosines`, N at least 2.
+    increments : ndarray of shape (k,), dtype=uint64
+        Phase of each frequency in one step, units of 2**-64 turn.
+    N : int
+        Number of codes, at least 2.
     bins : int, default=200
         As in :func:`gram_statistics`.
 
@@ -154,13 +154,13 @@ def toeplitz_statistics(
     >>> round(statistics.rms, 10), round(statistics.coherence, 4), statistics.pair
     (0.124612399, 0.4669, (0, 4950))
     """
-    increments, weights = checked_spectrum(increments, weights)
+    increments = checked_increments(increments)
     N = whole_number("N", N, least=2)
     bins = whole_number("bins", bins, least=1)
     require_memory(32 * bins, f"a histogram of bins = {bins}")
     counts = np.zeros(bins, dtype=np.int64)
     largest, lag = -1.0, 0
-    for first, products in lag_products(increments, N, weights):
+    for first, products in lag_products(increments, N):
         skip = 1 if first == 0 else 0
         g = products.real[skip:]
         lags = np.arange(first + skip, first + skip + len(g))
@@ -168,7 +168,7 @@ def toeplitz_statistics(
         at = int(np.abs(g).argmax()) if len(g) else -1
         if at >= 0 and abs(g[at]) > largest:
             largest, lag = float(abs(g[at])), int(lags[at])
-    rms = rms_from_energy(real_energy(increments, N, weights), N)
+    rms = rms_from_energy(real_energy(increments, N), N)
     edges = np.linspace(-1.0, 1.0, bins + 1)
     return GramStatistics(N, 2 * len(increments), rms, largest, (0, lag), counts, edges)
 

@@ -1,4 +1,4 @@
-"""Small number theory: primes, orders that fit, primitive roots, a counter that scrambles.
+"""Small number theory: primes, primitive roots, a counter that scrambles.
 
 And shadows: the fractions of square roots of primes are dense, so for any list of target
 frequencies there are primes that follow it as closely as N codes can tell: with
@@ -6,13 +6,13 @@ frequencies there are primes that follow it as closely as N codes can tell: with
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from itertools import count
 
 import numpy as np
 
-from primal.errors import ParameterError, PrimalError
+from primal.errors import PrimalError
 
 # Largest lag times delta, from tight to loose: the tightest that has primes below 2**32 wins.
 _TOLERANCES = (0.001, 0.003, 0.01, 0.02, 0.05)
@@ -48,39 +48,6 @@ def prime_at_most(n: int, *, residue: int = 0, modulus: int = 1) -> int | None:
 def prime_at_least(n: int, *, residue: int = 0, modulus: int = 1) -> int:
     """Return the smallest prime p >= n with p = residue modulo `modulus`."""
     return next(p for p in count(max(n, 2)) if p % modulus == residue and is_prime(p))
-
-
-def largest_order(
-    kind: str,
-    N: int,
-    D: int,
-    field: str,
-    n_codes: Callable[[int], int],
-    *,
-    least: int = 2,
-    more_phases: int = 0,
-) -> int:
-    """Return the largest prime p, of p + more_phases phases, that D has room for.
-
-    Its n_codes(p) codes have to number N or more; where they do not, the error names sizes that
-    work.
-    """
-    copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 k entries
-    p = prime_at_most(D // copies - more_phases)
-    if p is not None and p >= least and copies * n_codes(p) >= N:
-        return p
-    # No kind has more than p**2 + p + 1 codes, so no smaller prime can do.
-    room = prime_at_least(max(least, math.isqrt(N // copies) - 1))
-    while copies * n_codes(room) < N:
-        room = prime_at_least(room + 1)
-    advice = f"D = {copies * (room + more_phases)} holds {copies * n_codes(room)}"
-    if p is None or p < least:
-        raise ParameterError(f"kind {kind!r} needs a larger D, got {D}: {advice}.")
-    largest = copies * n_codes(p)
-    raise ParameterError(
-        f"kind {kind!r} has {largest} codes in D = {D} ({field}), got N = {N}: "
-        f"use N up to {largest}, or a larger D ({advice})."
-    )
 
 
 def divisors(n: int) -> list[int]:

@@ -1,11 +1,11 @@
-"""Kinds ``orthonormal``, ``singer``, ``paley`` and ``alltop``: phases that are fractions u / P.
+"""Kinds ``orthonormal``, ``singer`` and ``paley``: phases that are fractions u / P.
 
 These are the ceilings that prime codes are measured against; their coherence is known in closed
 form. A phase u / P is reduced in integers and then cut to 64 bits.
 """
 
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import cache
 from itertools import islice
 
@@ -15,12 +15,10 @@ from primal._checks import require_memory
 from primal._lazy import frozen
 from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import Codebook
-from primal.codebooks._metrics import bases_energy
-from primal.codebooks._numbers import largest_order, prime_at_least, prime_at_most, scrambled
-from primal.codebooks._phase_codes import PhaseCodes, ToeplitzCodes, write_phases
-from primal.codebooks._toeplitz import phasors
+from primal.codebooks._numbers import prime_at_least, prime_at_most, scrambled
+from primal.codebooks._phase_codes import ToeplitzCodes, write_phases
 from primal.errors import ParameterError
-from primal.turns import round_turns, waves
+from primal.exact import round_turns, waves
 
 
 def rational_turns(numerators: np.ndarray, modulus: int) -> np.ndarray:
@@ -141,57 +139,6 @@ class Paley(RationalCodes):
         return Evidence(coherence, (0, lag), proof, lag)
 
 
-class Alltop(PhaseCodes):
-    """Position a k + b has the phases ((n + a)**3 + b n) / k, n = 0, ..., k - 1, k >= 5 prime.
-
-    Each a gives an orthonormal basis; between bases every |inner product| is 1 / sqrt(k). Real
-    codes are z and i z.
-    """
-
-    kind, real_view = "alltop", "paired"
-
-    def __init__(self, N: int, D: int, field: str) -> None:
-        super().__init__(N, D, field)
-        self.k = largest_order(self.kind, N, D, field, lambda k: k * k, least=5)
-
-    def turns(self, positions: np.ndarray) -> np.ndarray:
-        k = np.uint64(self.k)
-        a, b = positions[:, None] // k, positions[:, None] % k
-        n = np.arange(self.k, dtype=np.uint64)
-        m = (n + a) % k
-        return rational_turns((m * m % k * m + b * n) % k, self.k)
-
-    def energy(self, n_positions: int) -> float:
-        return bases_energy(n_positions, self.k)
-
-    def _evidence(self) -> Evidence:
-        size = self.copies * self.k
-        if size >= self.N:
-            return Evidence(0.0, None, "closed form: one orthonormal basis")
-        coherence, pair = 1.0 / math.sqrt(self.k), (0, size)
-        if self.view == "paired":
-            # No part can exceed 1 / sqrt(k); about every second pair of bases has one that does not
-            # fall short of it.
-            coherence, ((low, high), at, turned) = self.worst(self._products(), most=coherence)
-            width = min(self.k, self.n_positions - high)
-            i, j = (0, at) if at < width else (at - width + 1, 0)
-            pair = (2 * (low + i) + turned, 2 * (high + j))
-        proof = f"closed form: quadratic Gauss sums modulo {self.k}"
-        return Evidence(coherence, pair, proof)
-
-    def _products(self) -> Iterator[tuple[tuple[int, int], np.ndarray]]:
-        """Yield the products of every two bases, named by their first positions.
-
-        They depend on the difference of b alone, modulo k: a Fourier transform has them all. Those
-        of the first code of the lower basis come first, then of the next ones what is left.
-        """
-        for high in range(self.k, self.n_positions, self.k):
-            for low in range(0, high, self.k):
-                first, second = self.turns(np.array([low, high], dtype=np.uint64))
-                products, width = np.fft.ifft(phasors(second - first)), self.n_positions - high
-                yield (low, high), np.concatenate([products[:width], products[width:][::-1]])
-
-
 @cache
 def difference_set(q: int) -> tuple[int, ...]:
     """Return q + 1 residues modulo P = q**2 + q + 1, for a prime q, rising from 0.
@@ -214,8 +161,28 @@ def difference_set(q: int) -> tuple[int, ...]:
 
 
 def singer_order(kind: str, N: int, D: int, field: str) -> int:
-    """Return the largest prime q whose codes fit into D entries, and number at least N."""
-    return largest_order(kind, N, D, field, lambda q: q * q + q + 1, more_phases=1)
+    """Return the largest prime q whose codes fit into D entries.
+
+    They have to number N or more; where they do not, the error names sizes that work.
+    """
+    copies = 1 if field == "complex" else 2  # real codes are z and i z, of 2 (q + 1) entries
+
+    def n_codes(q: int) -> int:
+        return copies * (q * q + q + 1)
+
+    q = prime_at_most(D // copies - 1)
+    if q is not None and n_codes(q) >= N:
+        return q
+    room = prime_at_least(math.isqrt(N // copies) - 1)
+    while n_codes(room) < N:
+        room = prime_at_least(room + 1)
+    advice = f"D = {copies * (room + 1)} holds {n_codes(room)}"
+    if q is None:
+        raise ParameterError(f"kind {kind!r} needs a larger D, got {D}: {advice}.")
+    raise ParameterError(
+        f"kind {kind!r} has {n_codes(q)} codes in D = {D} ({field}), got N = {N}: "
+        f"use N up to {n_codes(q)}, or a larger D ({advice})."
+    )
 
 
 def _line(q: int, modulus: int, cubic: list[int]) -> list[int]:

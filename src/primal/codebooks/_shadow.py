@@ -1,11 +1,9 @@
-"""Kinds ``shadow`` and ``chirp``: primes whose square roots have the fractions of a design.
+"""Kind ``shadow``: primes whose square roots have the fractions of a design.
 
-Common sizes of shadows need no search: ``designs.txt``, made by ``tools/design_codebooks.py``, has
+Common sizes need no search: ``designs.txt``, made by ``tools/design_codebooks.py``, has
 their targets.
 """
 
-import math
-from collections.abc import Iterator
 from copy import copy
 from functools import cache
 from pathlib import Path
@@ -13,17 +11,12 @@ from typing import Self
 
 import numpy as np
 
-from primal._checks import require_memory
-from primal.codebooks._certificate import Evidence
 from primal.codebooks._codebook import SearchBudget
 from primal.codebooks._cyclotomic import Target, coset_options, cyclotomic_target
-from primal.codebooks._numbers import largest_order, tightest_shadow
-from primal.codebooks._phase_codes import PhaseCodes, PrimeCodes, checked_primes
+from primal.codebooks._numbers import tightest_shadow
+from primal.codebooks._phase_codes import PrimeCodes
 from primal.codebooks._rational import difference_set, singer_order
-from primal.codebooks._toeplitz import dirichlet, phasors
-from primal.engines import row_blocks
-from primal.errors import ParameterError, PrimalError, SpecError
-from primal.turns import floor_roots
+from primal.errors import ParameterError, PrimalError
 
 # The frequencies are fractions u / P with P >= N and P > D, and searching for them goes through all
 # sizes near D.
@@ -31,8 +24,6 @@ _LARGEST_N, _LARGEST_D = 2**31, 2**17
 # A common shift of the targets, in units of 1 / P. One half would put a target next to the
 # fraction 1/2, which only very large primes have.
 _SHIFT = 0.382
-# Entries of the factors of products of chirps that are multiplied at once.
-_BLOCK_ENTRIES = 1 << 20
 
 
 class Shadow(PrimeCodes):
@@ -96,107 +87,6 @@ class Shadow(PrimeCodes):
         n_positions = N if field == "complex" else -(-N // 2)
         primes = tightest_shadow(targets, n_positions, signed=True)
         return cls(N, D, field, primes, "phasor" if field == "complex" else "paired")
-
-
-class PrimeChirp(PhaseCodes):
-    """Codes of two lists of k primes, for the largest prime k that D has room for.
-
-    Position a k + b has the phases a sqrt(p_n) + b sqrt(q_n), where the fractions of sqrt(p_n) and
-    sqrt(q_n) shadow n**2 / k and n / k: quadratic chirps. The k**2 phasors then have |inner
-    products| close to 1 / sqrt(k) or 0. Real codes are z and i z; the standard basis comes last:
-    there are 2 k**2 + 2 k real or k**2 + k complex codes.
-    """
-
-    kind, real_view, _options = "chirp", "paired", ("primes_a", "primes_b")
-
-    def __init__(self, N: int, D: int, field: str, primes_a: object, primes_b: object) -> None:
-        super().__init__(N, D, field)
-        self.primes_a, self.primes_b = (
-            np.array(checked_primes(primes, D // self.copies), dtype=np.uint64)
-            for primes in (primes_a, primes_b)
-        )
-        self.k = k = len(self.primes_a)
-        if len(self.primes_b) != k or k * k + k < self.n_positions:
-            raise SpecError(
-                f"a chirp needs two lists of primes of one length, long enough for N = {N}."
-            )
-        self._f, self._g = (floor_roots(p, 1.0, 64) for p in (self.primes_a, self.primes_b))
-
-    @classmethod
-    def _design(cls, N: int, D: int, field: str, budget: SearchBudget) -> Self:
-        k = largest_order("chirp", N, D, field, lambda k: k * (k + 1), least=3)
-        # What the certificate takes: the frame operator and its factors.
-        require_memory(96 * k**2, f"a certificate of chirps of {k} phases")
-        squares = [((n * n % k) + _SHIFT) / k for n in range(k)]
-        lines = [(n + _SHIFT) / k for n in range(k)]
-        primes = tightest_shadow(squares + lines, k, signed=True)
-        return cls(N, D, field, primes[:k], primes[k:])
-
-    def turns(self, positions: np.ndarray) -> np.ndarray:
-        k = np.uint64(self.k)
-        return positions[:, None] // k * self._f + positions[:, None] % k * self._g
-
-    def _write_block(self, indices: np.ndarray, out: np.ndarray) -> None:
-        super()._write_block(indices, out)
-        positions, quarters = self.split(indices)
-        basis = np.flatnonzero(positions >= np.uint64(self.k**2))
-        places = positions[basis] - np.uint64(self.k**2)
-        out[basis] = 0
-        if self.view == "paired":
-            places = np.uint64(2) * places + quarters[basis]
-        out[basis, places] = 1
-
-    def _evidence(self) -> Evidence:
-        k, copies = self.k, self.copies
-        coherence, where = self.worst(self._differences())
-        pair = None
-        if where is not None:
-            first_da, at, turned = where
-            da, db = first_da + at // (2 * k - 1), at % (2 * k - 1) - (k - 1)
-            pair = (copies * max(0, -db) + turned, copies * (da * k + max(0, db)))
-        if self.n_positions > k * k and 1.0 / math.sqrt(k) > coherence:
-            # Code 0 has all phases zero: its product with a basis vector is 1 / sqrt(k).
-            coherence, pair = 1.0 / math.sqrt(k), (0, copies * k * k)
-        n_chirps = min(self.n_positions, k * k)
-        proof = f"all lags: every (a, b) difference among {n_chirps} positions, in float64"
-        return Evidence(coherence, pair, proof)
-
-    def _differences(self) -> Iterator[tuple[int, np.ndarray]]:
-        """Yield the products at differences (da, db) that occur, in rows da = first, ...
-
-        Column c stands for db = c - (k - 1). Differences that no two positions have, and those
-        that repeat others with the sign turned, are zero.
-        """
-        k = self.k
-        last_a, last_b = divmod(min(self.n_positions, k * k) - 1, k)
-        # As in `lag_products`: one exponential for about sqrt(k) of the differences.
-        step = math.isqrt(2 * k)
-        coarse = phasors(np.arange(-(k - 1), k, step).astype(np.uint64)[:, None] * self._g)
-        fine = np.ascontiguousarray(phasors(np.arange(step, dtype=np.uint64)[:, None] * self._g).T)
-        fine /= k
-        for rows in row_blocks(last_a + 1, coarse.size, _BLOCK_ENTRIES):
-            da = np.arange(rows.start, rows.stop, dtype=np.uint64)
-            parts = (phasors(da[:, None] * self._f)[:, None] * coarse).reshape(-1, k) @ fine
-            products = parts.reshape(len(da), -1)[:, : 2 * k - 1]
-            if rows.start == 0:
-                products[0, :k] = 0
-            if rows.stop > last_a:
-                products[-1, k + last_b :] = 0
-            yield rows.start, products
-
-    def energy(self, n_positions: int) -> float:
-        # From the frame operator, the sum of z z^H: geometric sums in both indices.
-        k = self.k
-        n_chirps = min(n_positions, k * k)
-        whole, rest = divmod(n_chirps, k)
-        f = self._f[:, None] - self._f[None, :]
-        g = self._g[:, None] - self._g[None, :]
-        total = dirichlet(f, whole) * dirichlet(g, k)
-        total += phasors(f * np.uint64(whole)) * dirichlet(g, rest)
-        total /= k
-        basis = np.arange(n_positions - n_chirps)
-        total[basis, basis] += 1.0
-        return float(np.square(np.abs(total)).sum())
 
 
 def _offset_away_from_halves(residues: np.ndarray, modulus: int) -> float:

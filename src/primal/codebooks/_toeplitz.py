@@ -1,6 +1,6 @@
 """Similarities that depend on the lag alone: exact coherence in O(N k), exact RMS in O(k**2).
 
-Two codes l positions apart have the inner product sum_m w_m e(l f_m), e(x) = exp(2 pi i x);
+Two codes l positions apart have as inner product the mean of e(l f_m), e(x) = exp(2 pi i x);
 for cosines and sines it is the real part. N codes therefore have N - 1 different inner
 products, not N (N - 1) / 2.
 """
@@ -10,10 +10,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from primal._checks import fixed_point, real_array, require_memory, require_work, whole_number
-from primal.engines import row_blocks
+from primal._checks import fixed_point, require_memory, require_work, whole_number
 from primal.errors import DataError
-from primal.turns import waves
+from primal.exact import row_blocks, waves
 
 # Lags in one block; a block and its factors take a few tens of bytes for each.
 _BLOCK_LAGS = 1 << 20
@@ -21,22 +20,20 @@ _BLOCK_LAGS = 1 << 20
 _LARGEST_FACTOR = 1 << 24
 
 
-def lag_products(
-    increments: np.ndarray, n_lags: int, weights: np.ndarray | None = None
-) -> Iterator[tuple[int, np.ndarray]]:
+def lag_products(increments: np.ndarray, n_lags: int) -> Iterator[tuple[int, np.ndarray]]:
     """Yield the inner products at lags 0, 1, ..., n_lags - 1, block by block.
 
-    A block comes with its first lag: sum_m w_m e(l f_m) in complex128, within 1e-13. Increments
-    are uint64 turns; weights have the sum 1 and by default are all equal.
+    A block comes with its first lag: the mean of e(l f_m) in complex128, within 1e-13. Increments
+    are uint64 turns.
 
-    With l = q B + r the sum is a matrix product of e(q B f_m) and w_m e(r f_m): one
+    With l = q B + r the mean is a matrix product of e(q B f_m) and e(r f_m) / k: one
     exponential for about sqrt(N) of the lags, and multiply-adds for the rest.
     """
     k = len(increments)
     require_work(4 * n_lags * k, f"looking at {n_lags} lags of {k} phases")
     step = max(1, min(math.isqrt(max(n_lags, 1)), 4096, _LARGEST_FACTOR // k))
     fine = phasors(np.arange(step, dtype=np.uint64)[:, None] * increments)
-    fine *= (np.full(k, 1.0 / k) if weights is None else weights)[None, :]
+    fine *= 1.0 / k
     fine = np.ascontiguousarray(fine.T)
     for rows in row_blocks(-(-n_lags // step), max(step, k), _BLOCK_LAGS):
         q = np.arange(rows.start, rows.stop, dtype=np.uint64)
@@ -45,7 +42,7 @@ def lag_products(
         yield first, products[: n_lags - first]
 
 
-def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> np.ndarray:
+def lag_cosines(increments: np.ndarray, N: int) -> np.ndarray:
     """Return the cosine similarities of N real codes at every lag.
 
     Parameters
@@ -54,8 +51,6 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
         Phase of each frequency in one step, units of 2**-64 turn.
     N : int
         Number of codes.
-    weights : ndarray of shape (k,), dtype=float64, optional
-        Squares of the amplitudes, with sum 1; by default all equal.
 
     Returns
     -------
@@ -70,57 +65,36 @@ def lag_cosines(increments: np.ndarray, N: int, weights: np.ndarray | None = Non
     >>> round(float(g[0]), 12), round(float(g[24]), 10)
     (1.0, -0.3229285722)
     """
-    increments, weights = checked_spectrum(increments, weights)
+    increments = checked_increments(increments)
     N = whole_number("N", N)
     require_memory(8 * N, f"the cosines at {N} lags")
     g = np.empty(N)
-    for first, products in lag_products(increments, N, weights):
+    for first, products in lag_products(increments, N):
         g[first : first + len(products)] = products.real
     return g
 
 
-def checked_spectrum(increments: object, weights: object) -> tuple[np.ndarray, np.ndarray | None]:
-    """Return one increment and, if there are any, one weight for each frequency."""
+def checked_increments(increments: object) -> np.ndarray:
+    """Return one increment or more."""
     frequencies = fixed_point("increments", increments, np.uint64, ndim=1)
     if frequencies.size == 0:
         raise DataError("increments must have one value or more, got none.")
-    if weights is None:
-        return frequencies, None
-    squares = real_array("weights", weights, last=len(frequencies)).astype(np.float64)
-    if squares.ndim != 1:
-        raise DataError(f"weights must be one for each increment, got shape {squares.shape}.")
-    if squares.min() < 0.0 or abs(squares.sum() - 1.0) > 1e-9:
-        raise DataError(
-            f"weights must not be negative and must have the sum 1, got numbers from "
-            f"{squares.min():g} with the sum {squares.sum():g}: divide them by their sum."
-        )
-    return frequencies, squares
+    return frequencies
 
 
-def real_energy(increments: np.ndarray, N: int, weights: np.ndarray | None = None) -> float:
+def real_energy(increments: np.ndarray, N: int) -> float:
     """Return the sum of squares of the Gram matrix of N real codes, diagonal included.
 
     The Fejer identity: with F_N(x) = sin(pi N x)**2 / sin(pi x)**2 the sum is
-    1/2 sum_mn w_m w_n [F_N(f_m - f_n) + F_N(f_m + f_n)], whatever N is.
+    1 / (2 k**2) sum_mn [F_N(f_m - f_n) + F_N(f_m + f_n)], whatever N is.
     """
-    mirrored = _fejer_sum(increments, np.uint64(0) - increments, N, weights)
-    return 0.5 * (_fejer_sum(increments, increments, N, weights) + mirrored)
+    mirrored = _fejer_sum(increments, np.uint64(0) - increments, N)
+    return 0.5 * (_fejer_sum(increments, increments, N) + mirrored)
 
 
 def phasor_energy(increments: np.ndarray, N: int) -> float:
     """Return the sum of |inner product|**2 over the Gram matrix of N phasor codes."""
-    return _fejer_sum(increments, increments, N, None)
-
-
-def dirichlet(turns: np.ndarray, N: int) -> np.ndarray:
-    """Return sum over t < N of e(t x), complex128, at phases x given as uint64 turns.
-
-    The quotient sin(pi N x) / sin(pi x) with N x reduced in integers: in floating point a
-    large N would lose the fraction of N x.
-    """
-    # The ratio changes its sign with every whole turn of N x, and so does e((N - 1) x / 2).
-    half = _signed_turns(turns * np.uint64(N)) - _signed_turns(turns)
-    return _sine_ratio(turns, N) * np.exp(1j * np.pi * half)
+    return _fejer_sum(increments, increments, N)
 
 
 def _sine_ratio(turns: np.ndarray, N: int) -> np.ndarray:
@@ -134,14 +108,14 @@ def _sine_ratio(turns: np.ndarray, N: int) -> np.ndarray:
     return ratio
 
 
-def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int, weights: np.ndarray | None) -> float:
-    """Return sum_mn w_m w_n F_N(left_m - right_n), which is symmetric in m and n.
+def _fejer_sum(left: np.ndarray, right: np.ndarray, N: int) -> float:
+    """Return the mean of F_N(left_m - right_n) over m and n, in which it is symmetric.
 
     F_N(x) is |sum over t < N of e(t x)|**2, at phases x given as uint64 turns.
     """
     k = len(left)
     require_work(10 * k**2, f"the RMS of codes of {k} phases")
-    w = np.full(k, 1.0 / k) if weights is None else weights
+    w = np.full(k, 1.0 / k)
     total = 0.0
     for rows in row_blocks(k, k, 1 << 18):
         rest = slice(rows.start, k)

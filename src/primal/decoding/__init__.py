@@ -8,18 +8,18 @@ from primal.decoding._linear import measure_regime as measure_regime
 from primal.decoding._linear import no_wrap_bound as no_wrap_bound
 from primal.decoding._linear import warn_of_erased as warn_of_erased
 from primal.decoding._matrix import MatrixPlan, plan_matrix
-from primal.decoding._matrix import MatrixResult as MatrixResult
 from primal.decoding._model import least_noise_turns as least_noise_turns
 from primal.decoding._phases import SHORTEST_WAVE as SHORTEST_WAVE
 from primal.decoding._phases import have_phases as have_phases
 from primal.decoding._phases import noise_turns as noise_turns
 from primal.decoding._phases import phases_of as phases_of
-from primal.decoding._plan import DecodePlan, DecodeResult, decode_exact
+from primal.decoding._plan import DecodePlan
 from primal.decoding._plan import make_plan as make_plan
 from primal.decoding._plan import promised_chance as promised_chance
 from primal.decoding._positions import PositionDecoder as PositionDecoder
 from primal.decoding._positions import position_decoder as position_decoder
 from primal.decoding._priors import Box, Gaussian, Integers
+from primal.decoding._result import DecodeResult, Status
 
 # The other names are for rooms of this package.
 __all__ = [
@@ -31,6 +31,6 @@ __all__ = [
     "Integers",
     "MatrixPlan",
     "Regime",
-    "decode_exact",
+    "Status",
     "plan_matrix",
 ]

@@ -19,7 +19,7 @@ from primal._files import npy_header, open_regular, written_whole
 from primal.errors import ParameterError
 
 # Part of every key. Raise it whenever the reduction or the choice of rows changes.
-DECODER_VERSION = 3
+DECODER_VERSION = 4
 # Of the transform and of its inverse transpose.
 _BYTES_PER_ENTRY = 16
 

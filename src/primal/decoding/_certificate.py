@@ -12,8 +12,8 @@ import numpy as np
 from primal.decoding._bounds import RARELY, chi_squared_limit, log2_ball
 from primal.decoding._priors import PriorModel
 
-# `unique` is said only when fewer wrong solutions than this are expected to pass all checks.
-LARGEST_LOG2_SPURIOUS = -30.0
+# Default of the largest probability of another answer than one that is called unique.
+DEFAULT_RISK = 2.0**-30
 # A sound batch is warned about less than once in a million times, by this or by its residuals.
 _LOG_CHANCE = math.log(1e-7)
 # Noise that is larger by less than this is not worth a warning, however sure it is.
@@ -32,15 +32,15 @@ class DecodingCertificate:
         keeps more than one solution and rounding would not be nearly certain.
     log2_spurious : float
         log2 of the expected number of wrong solutions that pass the checks on the residual
-        and on the prior: by volume, or by the collisions that the map is found to have,
-        whichever is larger; infinite where the phases leave a direction of x open. Above -30
-        no result is called unique. It holds for residuals up to what one right solution in
-        100,000 exceeds; a larger one lets more wrong ones pass, and is judged by its own size.
+        and on the prior; infinite where the phases leave a direction of x open. If the short
+        vectors of the lattice could be enumerated, by these; otherwise by volume, or by the
+        collisions that were found, whichever is larger. It holds for residuals up to the size
+        that one right solution in 100,000 exceeds; each result is judged by its own residual.
     x_std : ndarray of shape (d,)
         Standard deviation of x once the whole turns are right; 0 for whole-number inputs.
-    rows : int
+    n_phases : int
         Phases that take part in the result, of D / 2.
-    resolved_rows : int
+    n_resolved : int
         Phases in the lattice, the others follow by prediction.
     adop_turns : float
         Geometric mean of the conditional deviations in the lattice.
@@ -48,15 +48,18 @@ class DecodingCertificate:
         Degrees of freedom of the residual: how many numbers of a code are left to show that the
         noise is as stated, once x is found. With D = 2 d there are none, and `x_std` rests on
         the statement alone.
+    risk : float
+        Largest probability of another answer than one that is called unique.
     """
 
     success_probability: float
     log2_spurious: float
     x_std: np.ndarray
-    rows: int
-    resolved_rows: int
+    n_phases: int
+    n_resolved: int
     adop_turns: float
     freedom: float
+    risk: float = DEFAULT_RISK
 
     def __post_init__(self) -> None:
         self.x_std.flags.writeable = False  # plans judge x by it
@@ -64,7 +67,7 @@ class DecodingCertificate:
     @property
     def recoverable(self) -> bool:
         """Whether nearly every x of the prior comes back, marked unique."""
-        return self.log2_spurious < LARGEST_LOG2_SPURIOUS and self.success_probability > 0.999
+        return self.log2_spurious < math.log2(self.risk) and self.success_probability > 0.999
 
     def __str__(self) -> str:
         worst = self.x_std.max(initial=0.0)
@@ -72,7 +75,7 @@ class DecodingCertificate:
             f"{'recoverable' if self.recoverable else 'not always recoverable'}: success "
             f"{self.success_probability:.6f}, expected spurious solutions "
             f"2**{self.log2_spurious:.0f}, largest deviation of x {worst:.1e}, "
-            f"{self.rows} phases used"
+            f"{self.n_phases} phases used"
         )
 
 
@@ -141,36 +144,44 @@ def _log_sum(slopes: np.ndarray, low: float, high: float, std: float) -> np.ndar
 
 
 def describe_misfit(
-    certificate: DecodingCertificate, noise_turns: float, status: np.ndarray, residual: np.ndarray
+    certificate: DecodingCertificate,
+    squares: np.ndarray,
+    freedom: float,
+    failed: np.ndarray,
+    *,
+    noise: str,
+    unit: tuple[float, str],
+    remedy: str,
+    advice: str,
 ) -> str | None:
-    """Return what a batch shows against the noise and the prior, or None.
+    """Return a message if a batch contradicts the noise or the prior, or None.
 
-    `residual` (n,) is in turns, and NaN where a code had no phases.
+    `squares` (n,) are sums of squared residuals in units of the noise, with `freedom` degrees each,
+    and NaN where a code had no phases. `noise` is the stated noise in words, `unit` a factor from
+    it and its name, for the noise that was measured; `remedy` may contain that as {}.
     """
-    failed = status == "failed"
-    n, n_failed = len(status), int(failed.sum())
-    n_free = float((n - n_failed) * certificate.freedom)
-    chi = float(np.square(residual[~failed] / noise_turns).sum()) * certificate.rows
+    n, n_failed = len(failed), int(failed.sum())
+    n_free, chi = float(n - n_failed) * freedom, float(squares[~failed].sum())
     too_large = chi > max(chi_squared_limit(n_free, RARELY), _NOISE_RATIO**2 * n_free)
     if n_free >= 1.0 and too_large and 2 * n_failed <= n:
-        measured = noise_turns * math.sqrt(chi / n_free)
+        measured = f"{unit[0] * math.sqrt(chi / n_free):.2g}"
         return (
-            f"the residuals of {n - n_failed} codes show a noise of {measured:.2g} turns, above "
-            f"{_NOISE_RATIO} times the stated {noise_turns:.2g}: x is less sure than x_std says. "
-            f"Make the plan with noise={measured:.2g}."
+            f"the residuals of {n - n_failed} rows show a noise of {measured} {unit[1]}, above "
+            f"{_NOISE_RATIO} times the stated one: x is less sure than x_std says. "
+            + remedy.format(measured)
         )
-    # A law other than the stated one may fail a little more often than predicted: twice as much.
+    # A distribution other than the stated one may fail a little more often than predicted.
     expected = 1.0 - min(certificate.success_probability, 1.0 - 1e-6) ** 2
     if n_failed and _log_binomial_tail(n_failed, n, expected) < _LOG_CHANCE:
-        n_unread = int(np.isnan(residual).sum())
-        unread = (
-            f" ({n_unread} have (cos, sin) pairs that are erased, or differ in length by more "
-            "than the noise explains)"
-        )
+        unread = ""
+        if n_unread := int(np.isnan(squares).sum()):
+            unread = (
+                f" ({n_unread} have (cos, sin) pairs that are erased, or differ in length by more "
+                "than the noise explains)"
+            )
         return (
-            f"{n_failed} of {n} codes fit no x within the prior at a noise of {noise_turns:.2g} "
-            f"turns, where a share of {expected:.2g} may fail{unread if n_unread else ''}: check "
-            "that this map made them, state a wider prior or a larger noise, or try a beam."
+            f"{n_failed} of {n} rows fit no x within the prior at {noise}, where a fraction of "
+            f"{expected:.2g} may fail{unread}: {advice}, or state a wider prior or a larger noise."
         )
     return None
 

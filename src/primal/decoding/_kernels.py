@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from primal.decoding import _compiled
-from primal.engines import compiled_core
+from primal.exact import compiled_core
 
 
 def _kernel(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -252,3 +252,46 @@ def closest_points(factor, target, radius, most_nodes, whole, costs):
             trial[i] += side[i]
             side[i] = -side[i] - (1.0 if side[i] > 0.0 else -1.0)
     return finished
+
+
+@_kernel
+def short_vectors(factor, radius, most_nodes, listed):
+    """Write all whole numbers of which the squared length is below `radius`; return how many.
+
+    `listed` (n, m), int64, receives them (Fincke and Pohst); lengths are those of
+    :func:`closest_points` for a target of zeros. -1 if there are more than n, or it takes more than
+    `most_nodes` steps.
+    """
+    n, m = listed.shape
+    step, trial, last = np.zeros(m), np.zeros(m), np.zeros(m)
+    before = np.zeros(m + 1)
+    n_found, n_nodes, i = 0, 0, 0
+    entering = True
+    while i >= 0:
+        n_nodes += 1
+        if n_nodes > most_nodes:
+            return -1
+        mean = 0.0
+        for j in range(i):
+            mean += factor[i, j] * step[j]
+        if entering:
+            reach = factor[i, i] * math.sqrt(max(0.0, radius - before[i]))
+            trial[i], last[i] = math.ceil(mean - reach), math.floor(mean + reach)
+        else:
+            trial[i] += 1.0
+        if trial[i] > last[i]:
+            i -= 1
+            entering = False
+            continue
+        step[i] = (trial[i] - mean) / factor[i, i]
+        before[i + 1] = before[i] + step[i] * step[i]
+        entering = i < m - 1
+        if entering:
+            i += 1
+            continue
+        if n_found == n:
+            return -1
+        for j in range(m):
+            listed[n_found, j] = np.int64(trial[j])
+        n_found += 1
+    return n_found

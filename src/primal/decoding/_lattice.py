@@ -17,6 +17,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal.decoding import _kernels
+from primal.decoding._linalg import orthonormal_rows, products
 from primal.errors import DataError, EngineError
 
 _DELTA = 0.999
@@ -85,7 +86,7 @@ class Reduced:
     def combined(self, phases: np.ndarray) -> np.ndarray:
         """Return the combinations (n, m) of phases (n, h) of the last h rows; others are 0."""
         columns = self.u.T[len(self.u) - phases.shape[1] :].astype(np.float64)
-        return _kernels.row_products(phases, columns)
+        return products(phases, columns)
 
     def nearest(
         self, phases: np.ndarray, n_kept: int, n_children: int
@@ -122,15 +123,18 @@ def log_success(deviations_turns: np.ndarray) -> float:
 
 def triangular_factor(rows: np.ndarray) -> np.ndarray:
     """Return the lower triangular factor, of positive diagonal, of rows (m, n), m <= n."""
-    _, upper = np.linalg.qr(rows.T)
-    factor = upper.T
-    return np.ascontiguousarray(factor * np.where(np.diag(factor) < 0, -1.0, 1.0))
+    return orthonormal_rows(rows)[0]
 
 
 def reduce_lattice(
     lattice: Lattice, *, window: int = 16, report: Callable[[float], None] | None = None
 ) -> Reduced:
     """Return the lattice reduced by LLL, at the end with deep insertions of up to `window` places.
+
+    A. K. Lenstra, H. W. Lenstra, L. Lovasz, Math. Ann. 261 (1982) 515-534; C. P. Schnorr,
+    M. Euchner, Math. Programming 66 (1994) 181-199. In satellite positioning the reduction of
+    LAMBDA (P. J. G. Teunissen, J. Geodesy 70 (1995) 65-82) and of MLAMBDA (X.-W. Chang, X. Yang,
+    T. Zhou, J. Geodesy 79 (2005) 552-565) has the same purpose.
 
     `report` is called with the share done, in [0, 1], before each pass. Raises EngineError if the
     integers outgrow 64 bits or the passes do not settle.

@@ -15,9 +15,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal.bases import Basis, HadamardTable
-from primal.engines import row_blocks
 from primal.errors import MisfitWarning, NotInvertibleError
+from primal.exact import Basis, HadamardTable, row_blocks
 
 _BLOCK_ENTRIES = 1 << 19
 

@@ -1,4 +1,4 @@
-"""Mixed-integer least squares: real and whole x and whole n behind y = A x - n + noise.
+"""Mixed-integer least squares: real and integer x and integer n behind y = A x + n + noise.
 
 There are two ways. Few rows, and any with correlated noise or known whole parts, go through all
 solutions that could be right (`_matrix_search`). Many rows of equal, independent noise are a code
@@ -8,32 +8,38 @@ of x, and go the way of codes.
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from primal._checks import (
     callback,
+    flag,
     raised_as,
     real_array,
+    real_matrix,
+    real_number,
     reject_lost_values,
     require_memory,
     sized_array,
     whole_number,
 )
 from primal._parallel import over_rows
-from primal.bases import FrequencyTable
-from primal.decoding import _kernels
-from primal.decoding._certificate import DecodingCertificate
+from primal.decoding._certificate import DEFAULT_RISK, DecodingCertificate, describe_misfit
+from primal.decoding._linalg import products
 from primal.decoding._matrix_law import MatrixLaw, joined_prior, noise_covariance
 from primal.decoding._matrix_search import NearestPoints
-from primal.decoding._model import PhaseModel
-from primal.decoding._phases import wrapped
-from primal.decoding._priors import Box, Gaussian, Integers, Prior
+from primal.decoding._model import PhaseModel, prior_noise_turns
+from primal.decoding._phases import split_missing, wrapped
+from primal.decoding._priors import Box, Gaussian, Integers, Prior, as_prior
+from primal.decoding._result import DecodeResult, empty_result
 from primal.decoding._search import Search
 from primal.decoding._setup import set_up
-from primal.errors import DataError
+from primal.errors import DataError, MisfitWarning
+from primal.exact import FrequencyTable
 
 _BLOCK_ROWS = 1 << 12
 # At least so many have their candidates in memory while a plan is made.
@@ -42,40 +48,6 @@ _LARGEST_VALUE = 2.0**52
 # More rows of equal, independent noise go the way of codes.
 _MOST_SEARCHED = 40
 _GOLDEN = 0.6180339887498949
-
-
-@dataclass(frozen=True, eq=False)
-class MatrixResult:
-    """What became of each row of y.
-
-    Attributes
-    ----------
-    x : ndarray of shape (..., d), dtype=float64
-        Mean of x given the whole numbers; NaN where nothing fits.
-    whole : ndarray of shape (..., k), dtype=int64
-        n, such that A x - y - n is noise; 0 where it was known.
-    status : ndarray of shape (...), dtype=str
-        ``"unique"``: this solution agrees with the noise and the prior, and either fewer than
-        2**-30 wrong ones are expected to, or the search went through all others and found none.
-        ``"ambiguous"``: others agree, or may. ``"failed"``: none does; `whole` is then the nearest.
-    probability : ndarray of shape (...), dtype=float64
-        Chance that the whole numbers are right, among the candidates and by the stated laws.
-    residual : ndarray of shape (..., c), dtype=float64
-        Squared distance of each candidate in standard deviations, noise and prior together; it is
-        chi-squared with as many degrees of freedom as there are rows in y, plus whole inputs.
-        Infinite where there are fewer candidates.
-    candidates : ndarray of shape (..., c, d), dtype=float64
-    candidate_whole : ndarray of shape (..., c, k), dtype=int64
-        The nearest solutions, best first, filled up with NaN and 0.
-    """
-
-    x: np.ndarray
-    whole: np.ndarray
-    status: np.ndarray
-    probability: np.ndarray
-    residual: np.ndarray
-    candidates: np.ndarray
-    candidate_whole: np.ndarray
 
 
 class MatrixPlan:
@@ -95,9 +67,9 @@ class MatrixPlan:
     --------
     >>> from primal.decoding import Box, plan_matrix
     >>> plan = plan_matrix([[0.3], [2.7]], prior=Box(1.0), noise=0.001)
-    >>> found = plan.solve([[0.3 * 0.8, 2.7 * 0.8 - 2.0]])
+    >>> found = plan.solve([[0.3 * 0.8, 2.7 * 0.8 - 2.0]])  # integers 0 and -2
     >>> found.x.round(4).tolist(), found.whole.tolist(), found.status.tolist()
-    ([[0.8]], [[0, 2]], ['unique'])
+    ([[0.8]], [[0, -2]], ['unique'])
     """
 
     def __init__(self, method: NearestPoints | _ByCode, law: MatrixLaw, n_candidates: int) -> None:
@@ -108,21 +80,27 @@ class MatrixPlan:
     def certificate(self) -> DecodingCertificate:
         return self._method.certificate
 
-    def solve(self, y: object) -> MatrixResult:
-        """Return x and n behind rows of y.
+    def solve(self, y: object, *, check: bool = True) -> DecodeResult:
+        """Return x and n behind rows of y, where y = A x + n + noise.
 
         Parameters
         ----------
         y : array_like of shape (..., k)
-            Measured values, whole numbers off or not, below 2**52 in size.
+            Measured values in units of the integers: phases in turns (cycles), never in radians;
+            below 2**52 in size. Without A they are the float ambiguities of LAMBDA, and `whole`
+            is the nearest integers. A row with NaN fails.
+        check : bool, default=True
+            Warn (MisfitWarning) when the batch as a whole contradicts the stated noise or prior.
+            It changes no result.
 
         Raises
         ------
         DataError
-            If y has the wrong shape, NaN or infinity in it, or numbers so large that their own
+            If y has the wrong shape, infinity in it, or numbers so large that their own
             rounding exceeds the noise that the plan was made for.
         """
         k, d = self._shape
+        y, missing = split_missing(y, last=k)
         values, largest = sized_array("y", y, last=k)
         if largest >= _LARGEST_VALUE:
             raise DataError(f"y must be below 2**52 in size, got {largest:g}: it has no fraction.")
@@ -130,27 +108,36 @@ class MatrixPlan:
         rows, c = np.ascontiguousarray(values.reshape(-1, k)), self._n_candidates
         n = len(rows)
         require_memory(16 * n * c * (k + d), f"{c} candidates for each of {n} rows")
-        x, whole = np.empty((n, c, d)), np.empty((n, c, k), dtype=np.int64)
-        residual, status, probability = np.empty((n, c)), np.empty(n, dtype="<U9"), np.empty(n)
+        result = empty_result(n, d, c, k)
+        present = np.flatnonzero(~np.broadcast_to(missing, values.shape[:-1]))
 
         def work(first: int, last: int) -> None:
             for start in range(first, last, _BLOCK_ROWS):
-                part = slice(start, min(last, start + _BLOCK_ROWS))
+                part = present[start : min(last, start + _BLOCK_ROWS)]
                 found = self._method(rows[part])
-                x[part], whole[part], residual[part], status[part], probability[part] = found
+                for name, found_values in vars(found).items():
+                    getattr(result, name)[part] = found_values
 
-        over_rows(n, 16, work)
-        best = np.where((status == "failed")[:, None], np.nan, x[:, 0])
-        shape = values.shape[:-1]
-        return MatrixResult(
-            best.reshape(*shape, d),
-            whole[:, 0].reshape(values.shape),
-            status.reshape(shape),
-            probability.reshape(shape),
-            residual.reshape(*shape, c),
-            x.reshape(*shape, c, d),
-            whole.reshape(*shape, c, k),
+        over_rows(len(present), 16, work)
+        if flag("check", check):
+            self._warn_of_misfit(result, present)
+        return result.reshaped(values.shape[:-1])
+
+    def _warn_of_misfit(self, result: DecodeResult, present: np.ndarray) -> None:
+        squares, freedom, noise = self._method.chi_squared(result)
+        message = describe_misfit(
+            self.certificate,
+            squares[present],
+            freedom,
+            result.status[present] == "failed",
+            noise=noise,
+            unit=(1.0, "times the stated size"),
+            remedy="Check that y is in units of the integers (turns, never radians), or make the "
+            "plan with {} times the noise.",
+            advice="check that y is A x + n in units of the integers (turns, never radians)",
         )
+        if message is not None:
+            warnings.warn(message, MisfitWarning, stacklevel=3)
 
     def _require_fractions(self, values: np.ndarray) -> None:
         """Raise DataError where the rounding of values (..., k) exceeds the noise of their row.
@@ -185,63 +172,73 @@ class _ByCode:
         prior: Prior,
         noise: float,
         n_candidates: int,
+        risk: float,
         progress: Callable[[int, int], None] | None,
     ) -> None:
         # Rows of equal length are taken as they come, and neighbors are often alike, as samples of
         # a signal are: every part of the matrix should have some among the first.
         self._rows = np.argsort(np.arange(len(matrix)) * _GOLDEN % 1.0)
         table = FrequencyTable.from_floats(matrix[self._rows])
-        self._model = model = PhaseModel(table, prior.model(matrix.shape[1]), noise)
-        self._search = Search(set_up(model, None, progress), None)
+        law = prior.model(matrix.shape[1])
+        model = PhaseModel(table, law, math.hypot(noise, prior_noise_turns(table, law)))
+        self._search = Search(set_up(model, None, progress), None, risk)
         self._n_candidates, self._matrix = n_candidates, matrix
 
     @property
     def certificate(self) -> DecodingCertificate:
         return self._search.certificate
 
-    def __call__(self, y: np.ndarray) -> tuple[np.ndarray, ...]:
+    def __call__(self, y: np.ndarray) -> DecodeResult:
         c, d = self._n_candidates, self._matrix.shape[1]
-        _, status, _, candidates = self._search(wrapped(y)[:, self._rows])
-        x = np.full((len(y), c, d), np.nan)
-        x[:, : candidates.shape[1]] = candidates[:, :c]
-        found = ~np.isnan(x[:, :, 0])
-        products = _kernels.row_products
-        fitted = products(np.where(found[:, :, None], x, 0.0).reshape(-1, d), self._matrix.T)
-        off = fitted.reshape(len(y), c, -1) - y[:, None]
-        whole = np.where(found[:, :, None], np.rint(off), 0.0)
-        law = self._model.prior
-        xi = (x - law.mean) @ np.linalg.pinv(law.factor).T
-        cost = np.square((off - whole) / self._model.noise_turns).sum(axis=2)
-        cost = np.where(found, cost + np.square(xi).sum(axis=2), np.inf)
-        # In rows that fail a later one may be nearer, by any distance.
-        weights = np.exp(np.minimum(700.0, 0.5 * (cost[:, :1] - cost))).sum(axis=1)
-        chance = np.where(status == "failed", 0.0, 1.0 / np.maximum(1.0, weights))
-        return x, whole.astype(np.int64), cost, status, chance
+        found = self._search(wrapped(y)[:, self._rows])
+        kept = min(c, found.candidates.shape[1])
+        result = empty_result(len(y), d, c)
+        result.candidates[:, :kept] = found.candidates[:, :kept]
+        result.distances[:, :kept] = found.distances[:, :kept]
+        listed = ~np.isnan(result.candidates[:, :, :1])
+        x = np.where(listed, result.candidates, 0.0).reshape(-1, d)
+        off = y[:, None] - products(x, self._matrix.T).reshape(len(y), c, -1)
+        whole = np.where(listed, np.rint(off), 0.0).astype(np.int64)
+        return replace(
+            found,
+            candidates=result.candidates,
+            distances=result.distances,
+            whole=whole[:, 0],
+            candidate_whole=whole,
+        )
+
+    def chi_squared(self, found: DecodeResult) -> tuple[np.ndarray, float, str]:
+        """Return squared deviations of the first candidates, their freedom, the noise in words."""
+        n_phases, noise = self.certificate.n_phases, self._search.noise_turns
+        squares = np.square(found.residual / noise) * n_phases
+        return squares, self.certificate.freedom, f"a noise of {noise:.2g}"
 
 
 def plan_matrix(
-    A: object,
+    A: object = None,
     *,
-    prior: Prior | Sequence[Prior] | None = None,
+    prior: Prior | Sequence[Prior] | tuple[Any, Any] | None = None,
     noise: object = None,
     covariance: object = None,
     known: object = None,
     candidates: int = 4,
+    risk: float = DEFAULT_RISK,
     progress: Callable[[int, int], None] | None = None,
 ) -> MatrixPlan:
-    """Return a plan that finds real or whole x and whole n with A x - y - n as small as noise.
+    """Return a plan that finds real or integer x and integer n with y = A x + n + noise.
 
-    This is mixed-integer least squares; with an empty A, a covariance and y the float ambiguities,
-    it is what satellite positioning calls LAMBDA. The plan says beforehand how often the nearest
-    solution is the right one, and of each solution afterwards whether it is the only one.
+    This is mixed-integer least squares. Without A it is LAMBDA (Teunissen 1995) with its
+    convention: ``plan_matrix(covariance=Q).solve(floats).whole`` are the integers nearest to float
+    ambiguities, in the metric of Q. The plan says beforehand how often the nearest solution is the
+    right one, and of each solution afterwards whether it is unique.
 
     Parameters
     ----------
-    A : array_like of shape (k, d)
-        d may be 0: then only n is estimated.
-    prior : Box, Gaussian, Integers, or sequence of d of them
-        Where x lies: one for all inputs, or one for each; inputs with ``Integers`` are whole.
-        None if d is 0.
+    A : array_like of shape (k, d), optional
+        None if only n is estimated.
+    prior : Box, Gaussian, Integers, or sequence of d of them, optional
+        Where x lies: one for all inputs, or one for each; inputs with ``Integers`` are whole. A
+        pair (low, high) of limits is a Box. None without A.
     noise : float or array_like of shape (k,)
         Standard deviation of y, in units of n.
     covariance : array_like of shape (k, k)
@@ -250,6 +247,9 @@ def plan_matrix(
         Rows without an unknown n, where A x - y itself is noise.
     candidates : int, default=4
         Solutions listed, at least 2.
+    risk : float, default=2**-30
+        Largest probability of another answer, under the stated noise and prior, at which an answer
+        is called unique. Of many unique answers at most this fraction is wrong.
     progress : callable, optional
         Called with (done, total) while the plan is made; 200 rows take about ten seconds.
 
@@ -264,16 +264,22 @@ def plan_matrix(
     >>> from primal.decoding import Gaussian, plan_matrix
     >>> A = np.array([[5.2, 1.1], [4.1, -3.7], [-1.3, 6.1], [2.2, 2.9], [0.1, 0.0], [0.0, 0.1]])
     >>> plan = plan_matrix(A, prior=Gaussian(0.0, 9.0), noise=0.01, known=[0, 0, 0, 0, 1, 1])
-    >>> y = A @ [1.25, -2.5] - [3, -7, 11, 2, 0, 0]
+    >>> y = A @ [1.25, -2.5] + [3, -7, 11, 2, 0, 0]
     >>> found = plan.solve(y)
     >>> str(found.status), found.whole, found.x.round(2)
     ('unique', array([ 3, -7, 11,  2,  0,  0]), array([ 1.25, -2.5 ]))
     """
+    if A is None:
+        if covariance is None:
+            A = np.zeros((real_array("noise", noise).size, 0))
+        else:
+            A = np.zeros((len(real_matrix("covariance", covariance)), 0))
     matrix = np.array(real_array("A", A), dtype=np.float64)
     if matrix.ndim != 2 or not len(matrix):
         raise DataError(f"A must be a matrix of at least one row, got shape {matrix.shape}.")
     k, d = matrix.shape
     candidates = whole_number("candidates", candidates, least=2)
+    risk, prior = real_number("risk", risk, above=0.0, below=1.0), as_prior(prior)
     # A success is measured on many rows at once.
     require_memory(16 * _ROWS_AT_ONCE * candidates * (k + d), f"candidates = {candidates}")
     callback("progress", progress)
@@ -288,7 +294,7 @@ def plan_matrix(
     law = MatrixLaw(matrix, joined_prior(prior, d), noise_covariance(noise, covariance, k), mask)
     plain = not mask.any() and covariance is None and len(set(law.noise[law.noise > 0])) == 1
     if k > _MOST_SEARCHED and plain and isinstance(prior, (Box, Gaussian, Integers)):
-        by_code = _ByCode(matrix, prior, float(law.noise[-1]), candidates, progress)
+        by_code = _ByCode(matrix, prior, float(law.noise[-1]), candidates, risk, progress)
         return MatrixPlan(by_code, law, candidates)
     if len(law.noise) == len(law.known):
         raise DataError("nothing is whole: every row is known, and no input has Integers.")
@@ -297,6 +303,6 @@ def plan_matrix(
         if progress is not None:
             progress(int(100 * share), 100)
 
-    nearest = NearestPoints(law, candidates, report)
+    nearest = NearestPoints(law, candidates, risk, report)
     report(1.0)
     return MatrixPlan(nearest, law, candidates)

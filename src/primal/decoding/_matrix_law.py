@@ -11,10 +11,21 @@ import math
 import numpy as np
 
 from primal._checks import real_array
+from primal.decoding._draws import fractions
 from primal.decoding._lattice import Lattice
+from primal.decoding._linalg import pivoted_cholesky, products
 from primal.decoding._model import as_integers
-from primal.decoding._priors import Box, Gaussian, Integers, PriorModel, is_symmetric
+from primal.decoding._priors import (
+    Box,
+    Gaussian,
+    Integers,
+    PriorModel,
+    as_prior,
+    is_symmetric,
+    short_float,
+)
 from primal.errors import DataError, ParameterError
+from primal.exact import normal_quantile
 
 # Deviations that a scaled row with a known whole part keeps from half a turn.
 _KNOWN_DEVIATIONS = 256.0
@@ -37,15 +48,17 @@ class MatrixLaw:
     ) -> None:
         """Make the law of noise with a covariance (k, k), and known n where `known` (k,)."""
         std, loadings = _split(covariance)
+        std = np.hypot(std, np.sqrt(np.square(matrix) @ np.square(prior.rounding)))
         with np.errstate(over="ignore", invalid="ignore"):
-            spread = np.concatenate([matrix @ prior.factor, loadings], axis=1)
+            spread = np.concatenate([products(matrix, prior.factor), loadings], axis=1)
             lengths = np.sqrt(np.square(spread).sum(axis=1) + np.square(std))
         if not lengths.max() <= _LARGEST_DEVIATION:
             raise DataError(
                 f"y must vary by less than {_LARGEST_DEVIATION:g}, got {lengths.max():.3g} by A, "
                 "prior and noise: state them in a larger unit."
             )
-        sums = np.abs(matrix @ prior.factor).sum(axis=1) + np.abs(matrix @ prior.mean)
+        sizes = np.abs(matrix)
+        sums = (sizes @ np.abs(prior.factor)).sum(axis=1) + sizes @ np.abs(prior.mean)
         row = int(np.argmax(sums * _SUM_ROUNDING / std))
         if std[row] < sums[row] * _SUM_ROUNDING:
             raise DataError(
@@ -72,7 +85,7 @@ class MatrixLaw:
 
     def phases(self, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return phases (n, m) of values (n, k), and the whole turns taken from the open rows."""
-        centered = y - self.matrix @ self.prior.mean
+        centered = y - products(self.prior.mean[None], self.matrix.T)
         known, taken = centered[:, self.known] * self.scale, np.rint(centered[:, self.open_rows])
         steps = np.zeros((len(y), len(self.whole_inputs)))
         left = centered[:, self.open_rows] - taken
@@ -83,10 +96,11 @@ class MatrixLaw:
 
         Those of whole inputs are whole numbers.
         """
-        rng = np.random.default_rng(0)
-        xi = rng.standard_normal((n, len(self.spread_t)))
-        xi[:, : self.prior.factor.shape[1]] = self.prior.draw(n, rng)
-        return xi @ self.spread_t + self.noise * rng.standard_normal((n, len(self.noise)))
+        r, q = self.prior.factor.shape[1], len(self.spread_t)
+        drawn = fractions(n, q + len(self.noise))
+        normal = normal_quantile(drawn)
+        normal[:, :r] = self.prior.draw(drawn[:, :r])
+        return normal[:, :q] @ self.spread_t + self.noise * normal[:, q:]
 
     def whole_values(self, turns: np.ndarray) -> np.ndarray:
         """Return the whole inputs of whole turns (n, m)."""
@@ -98,11 +112,13 @@ class MatrixLaw:
 def joined_prior(prior: object, d: int) -> PriorModel:
     """Return the law of d inputs."""
     kinds = (Box, Gaussian, Integers)
+    prior = as_prior(prior)
     one = isinstance(prior, kinds)
     each = [prior] if one else list(prior) if isinstance(prior, (list, tuple)) else []
     if not all(isinstance(p, kinds) for p in each) or (not one and len(each) != d):
         raise ParameterError(
-            f"prior must be a Box, a Gaussian or Integers, or {d} of them, got {prior!r}."
+            f"prior must be a Box, a Gaussian or Integers, or {d} of them, or limits (low, high), "
+            f"got {prior!r}."
         )
     models = [p.model(d if one else 1) for p in each if d]
     factor = np.zeros((d, sum(m.factor.shape[1] for m in models)))
@@ -112,11 +128,11 @@ def joined_prior(prior: object, d: int) -> PriorModel:
         factor[row : row + rows, column : column + columns] = m.factor
         row, column = row + rows, column + columns
 
-    mean, low, high, step = (
+    mean, low, high, step, rounding = (
         np.concatenate([np.zeros(0), *(getattr(m, name) for m in models)])
-        for name in ("mean", "low", "high", "step")
+        for name in ("mean", "low", "high", "step", "rounding")
     )
-    return PriorModel(mean, factor, low, high, step)
+    return PriorModel(mean, factor, low, high, step, rounding)
 
 
 def noise_covariance(noise: object, covariance: object, k: int) -> np.ndarray:
@@ -143,12 +159,15 @@ def _split(covariance: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return s (k,) and K (k, q) with the covariance diag(s**2) + K K^T."""
     diagonal = np.diag(covariance)
     correlated = np.any(covariance - np.diag(diagonal))
-    values, vectors = np.linalg.eigh(covariance) if correlated else (np.sort(diagonal), diagonal)
+    values = np.linalg.eigvalsh(covariance) if correlated else np.sort(diagonal)
     if values[0] <= (1e-15 * values[-1] if correlated else 0.0):
         raise DataError(
             f"covariance must be positive definite, got one with the eigenvalue {values[0]:.3g}."
         )
     if not correlated:
         return np.sqrt(diagonal), np.zeros((len(diagonal), 1))
-    shared = vectors * np.sqrt(values - values[0])
-    return np.full(len(values), math.sqrt(values[0])), shared[:, 1:]
+    # Half of what could be taken from all rows, in few bits: another LAPACK finds the same.
+    alone = float(short_float(np.array(values[0] / 2.0)))
+    alone_matrix = alone * np.eye(len(values))
+    shared, _ = pivoted_cholesky(covariance - alone_matrix, low_rank=False)
+    return np.full(len(values), math.sqrt(alone)), shared

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal._lazy import cached_property
-from primal.bases import Table
 from primal.decoding._lattice import Lattice, log_success, triangular_factor
+from primal.decoding._linalg import orthonormal_rows, products
 from primal.decoding._priors import PriorModel
 from primal.errors import DataError
-from primal.turns import FREQUENCY_BITS
+from primal.exact import FREQUENCY_BITS, Table
 
 # Ratio of neighboring deviations after a reduction with deep insertions, as measured; LLL
 # alone leaves 1.04. It predicts how many rows are enough before any reduction is made.
@@ -52,20 +52,21 @@ class PhaseModel:
         """F of shape (d, r); r <= k unless inputs are whole, as more columns add nothing."""
         factor = self.prior.factor
         if not self.prior.is_whole and factor.shape[1] > self.table.shape[0]:
-            _, _, directions = np.linalg.svd(self.table.values @ factor, full_matrices=False)
-            return factor @ directions.T
+            seen, directions = orthonormal_rows(products(self.table.values, factor))
+            return products(factor, directions[np.diag(seen) > 0.0].T)
         return factor
 
     @cached_property
     def unseen_variance(self) -> np.ndarray:
         """Variance of each input in directions that no phase sees, shape (d,)."""
         full, kept = (np.square(f).sum(axis=1) for f in (self.prior.factor, self.factor))
-        return np.maximum(0.0, full - kept) if self.factor is not self.prior.factor else 0.0 * full
+        unseen = np.maximum(0.0, full - kept) if self.factor is not self.prior.factor else 0.0
+        return unseen + np.square(self.prior.rounding)
 
     @cached_property
     def spread(self) -> np.ndarray:
         """G = A F, shape (k, r), in turns."""
-        return self.table.values @ self.factor
+        return products(self.table.values, self.factor)
 
     @cached_property
     def order(self) -> np.ndarray:
@@ -129,9 +130,15 @@ class PhaseModel:
 
 
 def least_noise_turns(table: Table, prior: PriorModel) -> float:
-    """Return the noise that float64 sums of phases have by themselves."""
-    peak = np.abs(table.values @ prior.factor).sum(axis=1).max()
-    return float(peak + np.abs(table.values @ prior.mean).max()) * 2.0**-51
+    """Return the noise that phases have by the rounding of their sums, and of the prior."""
+    sizes = np.abs(table.values)
+    peak = (sizes @ np.abs(prior.factor)).sum(axis=1).max() + (sizes @ np.abs(prior.mean)).max()
+    return math.hypot(float(peak) * 2.0**-51, prior_noise_turns(table, prior))
+
+
+def prior_noise_turns(table: Table, prior: PriorModel) -> float:
+    """Return the noise of phases that the rounding of a covariance of low rank stands for."""
+    return math.sqrt(float((np.square(table.values) @ np.square(prior.rounding)).max()))
 
 
 def row_counts(model: PhaseModel) -> Iterator[int]:
@@ -157,7 +164,7 @@ def row_counts(model: PhaseModel) -> Iterator[int]:
 
 def promises(model: PhaseModel) -> dict[int, float]:
     """Return the log of the chance of success to expect from numbers of rows, by number."""
-    deviations, n_whole = np.log(model.deviations()), model.n_whole
+    deviations, n_whole = np.log(np.maximum(model.deviations(), 1e-300)), model.n_whole
     most = len(deviations) - n_whole
     least = 1 if n_whole else min(most, model.factor.shape[1])
     return {n: promised_success(deviations[: n_whole + n]) for n in range(least, most + 1)}

@@ -9,12 +9,14 @@ moves lengths as well, hence the noise that a decoder is made for says how far t
 """
 
 import math
+from contextlib import suppress
+from typing import Any
 
 import numpy as np
 
 from primal._checks import real_array, wave_array
-from primal.engines import row_blocks, wave_columns
 from primal.errors import ParameterError
+from primal.exact import row_blocks, wave_columns
 
 # Standard deviations in turns. For waves they are measured on uniform phases and rounded up:
 # float32 gives up to 4e-9 (at most 1e-8 in any phase), float16 1.6e-5, bfloat16 1.3e-4.
@@ -69,6 +71,18 @@ def code_phases(
         return wrapped(real_array("z", z, last=n_frequencies) * 2.0 ** (-8 * z.itemsize))
     waves = wave_columns(wave_array("z", z, last=2 * n_frequencies), layout)
     return phases_of(*waves, noise_turns)
+
+
+def split_missing(value: object, *, last: int) -> tuple[object, np.ndarray]:
+    """Return rows (..., last) with zeros in place of each that has NaN, and which these are."""
+    floats: Any = value
+    if isinstance(value, (list, tuple)):
+        with suppress(TypeError, ValueError, OverflowError, RecursionError):
+            floats = np.asarray(value)
+    if type(floats) is not np.ndarray or floats.dtype.kind != "f" or floats.shape[-1:] != (last,):
+        return value, np.zeros((), dtype=bool)  # whatever it is, no row of it has NaN
+    missing = np.asarray(np.isnan(floats).any(axis=-1))
+    return (np.where(missing[..., None], 0, floats) if missing.any() else value), missing
 
 
 def phases_of(cos: np.ndarray, sin: np.ndarray, noise_turns: float | None = None) -> np.ndarray:

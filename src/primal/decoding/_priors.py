@@ -9,12 +9,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from primal._checks import real_array, require_memory, whole_number
 from primal.decoding._bounds import chi_squared_limit, log2_ball, log2_shifted_within
-from primal.errors import DataError
+from primal.decoding._linalg import pivoted_cholesky
+from primal.errors import DataError, ParameterError
+from primal.exact import normal_quantile
 
 # A deviation from this share of the uniform law's on is that law, cut to few bits.
 _LEAST_UNIFORM = 0.95
@@ -28,7 +31,8 @@ class PriorModel:
     """A prior for d inputs: x = mean + factor @ xi, factor (d, r) and xi standard normal.
 
     `low` and `high` (d,) are limits of x, and `step` is its spacing, when x is a whole multiple of
-    it; infinite where there are none.
+    it; infinite where there are none. `rounding` (d,) is the deviation of x from all of this that
+    the rounding of a covariance matrix of low rank leaves open.
     """
 
     mean: np.ndarray
@@ -36,6 +40,7 @@ class PriorModel:
     low: np.ndarray
     high: np.ndarray
     step: np.ndarray
+    rounding: np.ndarray
 
     @property
     def is_bounded(self) -> bool:
@@ -45,15 +50,25 @@ class PriorModel:
     def is_whole(self) -> bool:
         return bool(np.isfinite(self.step).any())
 
-    def draw(self, n: int, rng: np.random.Generator) -> np.ndarray:
-        """Return xi (n, r) of n inputs: uniform within limits, unless a narrower law was stated."""
-        xi = rng.standard_normal((n, self.factor.shape[1]))
+    @property
+    def largest_cost(self) -> float:
+        """The most that inputs within limits can add to the sum of squares of xi."""
+        bounded = np.isfinite(self.high)
+        far = np.maximum(self.high - self.mean, self.mean - self.low)[bounded]
+        return float(np.square(far / self.factor[bounded].max(axis=1, initial=0.0)).sum())
+
+    def draw(self, fractions: np.ndarray) -> np.ndarray:
+        """Return xi (n, r) for fractions (n, r) that are uniform in (0, 1).
+
+        They are uniform within limits, unless a narrower distribution was stated, else normal.
+        """
+        xi = normal_quantile(fractions)
         for j in np.flatnonzero(np.isfinite(self.high)):
             column = int(self.factor[j].argmax())  # an input with limits has one of its own
             mean, std, low, high = self.mean[j], self.factor[j, column], self.low[j], self.high[j]
             grid = self.step[j] if np.isfinite(self.step[j]) else 0.0
             if std > _LEAST_UNIFORM * (high - low + grid) / math.sqrt(12.0):
-                x = rng.uniform(low - grid / 2.0, high + grid / 2.0, n)
+                x = low - grid / 2.0 + (high - low + grid) * fractions[:, column]
             else:
                 x = mean + std * xi[:, column]
             if grid:
@@ -127,7 +142,7 @@ class Box:
         """Return this prior for d inputs."""
         half, center = _spread(self, "half_width", d), _spread(self, "center", d)
         factor, free = np.diag(half / math.sqrt(3.0)), np.full(d, np.inf)
-        return PriorModel(center, factor, center - half, center + half, free)
+        return PriorModel(center, factor, center - half, center + half, free, np.zeros(d))
 
 
 @dataclass(frozen=True)
@@ -166,18 +181,19 @@ class Gaussian:
         mean, free = _spread(self, "mean", d), np.full(d, np.inf)
         if np.ndim(self.cov) != 2:  # type: ignore[arg-type]
             factor = np.diag(np.sqrt(_spread(self, "cov", d)))
-            return PriorModel(mean, factor, -free, free, free)
+            return PriorModel(mean, factor, -free, free, free, np.zeros(d))
         matrix = np.array(self.cov)
         if len(matrix) != d:
             raise DataError(f"cov must be {d} x {d} for this map, got {matrix.shape}.")
-        values, vectors = np.linalg.eigh(matrix / 2.0 + matrix.T / 2.0)
+        matrix = matrix / 2.0 + matrix.T / 2.0
+        values = np.linalg.eigvalsh(matrix)
         if not 0.0 < values[-1] < math.inf or values[0] < -1e-9 * values[-1]:
             raise DataError(
                 "cov must be a covariance matrix, got one with the eigenvalues "
                 f"{values[0]:.3g} to {values[-1]:.3g}."
             )
-        kept = values > 1e-14 * values[-1]
-        return PriorModel(mean, vectors[:, kept] * np.sqrt(values[kept]), -free, free, free)
+        factor, rounding = pivoted_cholesky(matrix)
+        return PriorModel(mean, factor, -free, free, free, rounding)
 
 
 @dataclass(frozen=True)
@@ -220,6 +236,12 @@ class Integers:
             raise DataError(f"low must be below high, got {self.low} and {self.high}.")
         if self.mean is not None:
             _freeze(self, "mean")
+            inside = np.greater_equal(self.mean, self.low) & np.less_equal(self.mean, self.high)
+            if not inside.all():
+                raise DataError(
+                    f"mean must lie within the limits {self.low} and {self.high}, in steps, got "
+                    f"{self.mean}: x = step * mean."
+                )
         if self.std is not None:
             _freeze(self, "std", positive=True)
 
@@ -231,12 +253,26 @@ class Integers:
         std = uniform if self.std is None else _spread(self, "std", d)
         # The decoder counts steps from the mean, so that must be a whole number of them.
         center = np.clip(np.rint(mean), low, high)
-        return PriorModel(
-            step * center, np.diag(step * short_float(std)), step * low, step * high, step
-        )
+        factor = np.diag(step * short_float(std))
+        return PriorModel(step * center, factor, step * low, step * high, step, np.zeros(d))
 
 
 Prior = Box | Gaussian | Integers
+
+
+def as_prior(prior: Any) -> Any:
+    """Return a prior; a pair (low, high) of numbers or arrays, as bounds of SciPy, is a Box."""
+    if not isinstance(prior, tuple) or len(prior) != 2:
+        return prior
+    if any(isinstance(p, (Box, Gaussian, Integers, str)) for p in prior):
+        return prior
+    low, high = (real_array(f"prior[{i}]", prior[i]).astype(np.float64) for i in range(2))
+    if low.ndim > 1 or high.ndim > 1 or not np.all(low < high):
+        raise ParameterError(
+            f"prior = (low, high) must be limits with low below high, got {prior!r}: pass one "
+            "number or one per input for each, or Box(half_width, center)."
+        )
+    return Box((high - low) / 2.0, low / 2.0 + high / 2.0)
 
 
 def is_symmetric(matrix: np.ndarray) -> bool:

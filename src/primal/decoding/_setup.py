@@ -1,12 +1,13 @@
 """Set-up of a plan: reduce more and more rows, or read the reduction from the cache."""
 
+import math
 import time
 from collections.abc import Callable
 
 import numpy as np
 
 from primal.decoding import _cache
-from primal.decoding._certificate import LARGEST_LOG2_SPURIOUS
+from primal.decoding._certificate import DEFAULT_RISK
 from primal.decoding._lattice import Reduced, reduce_best, triangular_factor
 from primal.decoding._model import PhaseModel, row_counts
 from primal.decoding._solve import Solver
@@ -77,5 +78,5 @@ def _best_of_rows(model: PhaseModel, report: Callable[[float], None]) -> Solver:
 def _merit(result: Solver) -> tuple[float, int, float]:
     chance = result.certificate.success_probability
     # Answers that are right as often and cannot be called unique are worth half.
-    worth = 1.0 if result.certificate.log2_spurious < LARGEST_LOG2_SPURIOUS else 0.5
-    return worth * min(chance, _ENOUGH), result.certificate.rows, chance
+    worth = 1.0 if result.certificate.log2_spurious < math.log2(DEFAULT_RISK) else 0.5
+    return worth * min(chance, _ENOUGH), result.certificate.n_phases, chance

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from primal.decoding import _kernels
 from primal.decoding._bounds import chi_squared_limit
 from primal.decoding._certificate import (
     DecodingCertificate,
@@ -20,6 +19,7 @@ from primal.decoding._certificate import (
     residual_freedom,
 )
 from primal.decoding._lattice import Reduced, log_success
+from primal.decoding._linalg import orthonormal_rows, products, solve_lower
 from primal.decoding._model import PhaseModel
 from primal.decoding._phases import wrapped
 
@@ -97,7 +97,6 @@ class Solver:
         # Whole-number phases are observed as exactly 0.
         n_children = 1 if n_kept == 1 else _CHILDREN
         whole, costs = self.reduced.nearest(centered[:, self._rows], n_kept, n_children)
-        products = _kernels.row_products
         turns = products(whole.reshape(-1, whole.shape[2]), self.reduced.v)
         return turns.reshape(whole.shape), np.isfinite(costs)
 
@@ -108,12 +107,12 @@ class Solver:
             steps = whole[:, : model.n_whole].astype(np.float64)
             x = prior.step * (np.rint(prior.mean / prior.step) + steps)
             xi = steps * prior.step / np.diag(model.factor)
-            phases = _kernels.row_products(prior.step * steps, model.table.transposed)
+            phases = products(prior.step * steps, model.table.transposed)
             return Solutions(x, xi, wrapped(centered - phases), steps)
         total = (centered[:, self._rows] + whole)[:, self._sorted]
-        xi = _kernels.row_products(total, self._stages[0].gain)
+        xi = products(total, self._stages[0].gain)
         xi, residuals, turns = refine(self._stages, centered, xi)
-        x = prior.mean + _kernels.row_products(xi, model.factor.T)
+        x = prior.mean + products(xi, model.factor.T)
         return Solutions(x, xi, residuals, turns)
 
     def _certificate(self) -> DecodingCertificate:
@@ -162,7 +161,7 @@ def make_stages(spread: np.ndarray, noise_turns: float, first_rows: np.ndarray) 
         predicted = np.where(noisy, of_x, np.hypot(of_x, noise_turns))
         near = noisy | (predicted < _LARGEST_PREDICTION_TURNS)
         columns = np.ascontiguousarray(spread[rows].T)
-        stages.append(Stage(rows, columns, gain, root, root @ root.T, predicted[near]))
+        stages.append(Stage(rows, columns, gain, root, products(root, root.T), predicted[near]))
         if not near.any():
             return stages
         rows = np.sort(np.concatenate([rows, others[near]]))
@@ -177,7 +176,6 @@ def refine(
     stage within half a turn. The whole turns between the phases and those of x tell solutions
     apart.
     """
-    products = _kernels.row_products
 
     def residuals(stage: Stage) -> tuple[np.ndarray, np.ndarray]:
         every = len(stage.rows) == phases.shape[1]
@@ -195,7 +193,6 @@ def refine(
 def _least_squares(spread: np.ndarray, noise_turns: float) -> tuple[np.ndarray, np.ndarray]:
     """Return gain (h, r) and root of the posterior of a standard normal xi, by QR."""
     n_rows, r = spread.shape
-    q, upper = np.linalg.qr(np.concatenate([spread / noise_turns, np.eye(r)]))
-    root = np.linalg.solve(upper, np.eye(r))
-    gain = np.linalg.solve(upper, q[:n_rows].T) / noise_turns
-    return np.ascontiguousarray(gain.T), root
+    lower, q = orthonormal_rows(np.concatenate([spread.T / noise_turns, np.eye(r)], axis=1))
+    inverse = solve_lower(lower, np.eye(r))
+    return products(q[:, :n_rows].T, inverse) / noise_turns, inverse.T

@@ -11,16 +11,18 @@ from pathlib import Path
 
 import numpy as np
 
-from primal.bases import HadamardTable
+from primal import native
 from primal.edge._q15 import COSINE, SINE
 from primal.edge._readout import SensorModel
 from primal.edge._schemes import ExactScheme, HadamardScheme, TableScheme
 from primal.edge._sensors import PositionSensor, SensorMap
 from primal.errors import ParameterError
+from primal.exact import FREQUENCY_BITS, LARGEST_LOG2_TURNS, HadamardTable
 from primal.maps import StaticPrime
-from primal.turns import FREQUENCY_BITS, LARGEST_LOG2_TURNS, Cosine32, Sine32
 
 _TEMPLATES = Path(__file__).parent / "c"
+# Sources of the compiled library that are parts of headers too.
+_SHARED = {name: Path(native.__file__).parent / f"{name}.h" for name in ("waves", "butterflies")}
 _GOLDEN_ROWS = 4
 _SQRT2 = 0x6A09E667F3BCC909  # odd, so that its multiples run through all 64-bit words
 _DIGEST = 0x9E3779B1
@@ -39,7 +41,9 @@ class Header:
         source = self.source
         self._define("N_INPUTS", source.d)
         self._shape()
-        parts = ["head", self._phases(), "waves", "features"]
+        phases = self._phases()
+        transforms = ["words", "butterflies"] if phases == "hadamard" else []
+        parts = ["head", *transforms, phases, "waves", "q15", "features"]
         self._waves()
         if self.model is not None:
             parts += ["readout", "model"]
@@ -48,7 +52,8 @@ class Header:
         self._define("N_GOLDEN", f"{_GOLDEN_ROWS}u")
         digests = golden_digests(self.model or source, range(_GOLDEN_ROWS))
         self._define("GOLDEN", f"{{{', '.join(f'{value}u' for value in digests)}}}")
-        templates = {part: (_TEMPLATES / f"{part}.h").read_text() for part in (*parts, "selftest")}
+        paths = {part: _SHARED.get(part, _TEMPLATES / f"{part}.h") for part in (*parts, "selftest")}
+        templates = {part: path.read_text() for part, path in paths.items()}
         title = f"/* {_in_comment(repr(self.model or source))}"
         return "\n".join(
             [
@@ -190,14 +195,6 @@ class Header:
         self._table("DIGITS", np.stack([*digits, rest], axis=-1).astype(np.int32))
 
     def _waves(self) -> None:
-        for place, value in enumerate(Cosine32.coefficients):
-            self._define(f"COS{place}", _float(value))
-        for place, value in enumerate(Sine32.coefficients):
-            self._define(f"SIN{place}", _float(value))
-        named = (("HEAD", Sine32.head), ("REST", Sine32.rest), ("WHOLE", Sine32.whole))
-        for name, value in (*named, ("UNIT", 2.0**-29)):
-            self._define(name, _float(value))
-        self._define("TAIL", f"{(1 << Sine32.tail_bits) - 1}u")
         for name, values in (("COS", COSINE), ("SIN", SINE)):
             for place, value in enumerate(values):
                 self._define(f"{name}_Q{place}", f"{value}u")

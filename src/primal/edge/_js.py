@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from primal.bases import HadamardTable
 from primal.edge._sensors import column_factors
 from primal.errors import ParameterError
+from primal.exact import HadamardTable
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 
 # The module itself: copy it, or publish its folder with npm.

@@ -11,8 +11,8 @@ from primal._extras import require
 from primal.edge._fitted import linear_parts, parts_of, scaler_name
 from primal.edge._onnx_graph import Graph, Value, dynamic_turns, features, static_turns
 from primal.edge._sensors import column_factors
-from primal.engines import Finish
 from primal.errors import ParameterError
+from primal.exact import Finish
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
 
 _OPSET = 18

@@ -15,9 +15,16 @@ from typing import Any
 import numpy as np
 
 from primal._extras import require
-from primal.bases import HadamardTable, Table
-from primal.engines import Finish, word_turns
-from primal.turns import FREQUENCY_BITS, LARGEST_LOG2_TURNS, Cosine32, Sine32
+from primal.exact import (
+    FREQUENCY_BITS,
+    LARGEST_LOG2_TURNS,
+    Cosine32,
+    Finish,
+    HadamardTable,
+    Sine32,
+    Table,
+    word_turns,
+)
 
 _LARGEST_WIDTH = 21
 _SUM_BITS = 52  # of a sum, before the carry of the one below it
@@ -119,7 +126,7 @@ def dynamic_turns(graph: Graph, x: Value, table: Table) -> tuple[Value, Value]:
 
 
 def waves(turns: Value) -> tuple[Value, Value]:
-    """Return float32 cosines and sines: the operations of ``primal.turns.waves``."""
+    """Return float32 cosines and sines: the operations of ``primal.exact.waves``."""
     f32, choose = np.float32, partial(turns.graph.add, "Where")
     quadrant = (turns + 2.0**29).over(2.0**30)
     rest = turns - quadrant * 2.0**30

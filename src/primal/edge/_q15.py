@@ -1,6 +1,6 @@
 """Waves in 16-bit integers, for chips without floating point: 32-bit products and shifts only.
 
-The phase is split as in ``primal.turns.waves``. With r the size of the rest in units of
+The phase is split as in ``primal.exact.waves``. With r the size of the rest in units of
 2**-19 turn (at most 2**16, to the nearest) and y = (r / 2**16)**2 in units of 2**-16,
 
     cosine = 32767 - y (A0 - y (A1 - y A2)),    sine = r (B0 - y (B1 - y B2)),

@@ -21,10 +21,8 @@ from typing import Any
 import numpy as np
 
 from primal._checks import require_memory
-from primal.bases import HadamardTable, Table
-from primal.engines import row_blocks, word_turns
 from primal.errors import ParameterError
-from primal.turns import FREQUENCY_BITS, round_turns
+from primal.exact import FREQUENCY_BITS, HadamardTable, Table, round_turns, row_blocks, word_turns
 
 ROUNDING = 2.0**-33  # of a phase, in turns
 

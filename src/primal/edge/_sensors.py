@@ -10,13 +10,11 @@ import numpy as np
 from primal._checks import one_of, positions, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec, make_spec, spec_fields
-from primal.bases import HadamardTable
 from primal.edge._q15 import waves_q15
 from primal.edge._schemes import Exact, ExactScheme, HadamardScheme, Scheme, TableScheme
-from primal.engines import Finish, write_features
 from primal.errors import DataError, ParameterError, SpecError
+from primal.exact import Finish, HadamardTable, round_turns, static_turns, waves, write_features
 from primal.maps import DynamicPrime, KernelPrime, StaticPrime
-from primal.turns import round_turns, static_turns, waves
 
 KINDS = ("auto", "q15", "q31", "lsb16", "lsb32", "hadamard32", "hadamard64")
 INPUTS = ("int8", "uint8", "int16", "uint16", "int32")

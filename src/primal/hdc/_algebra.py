@@ -12,7 +12,14 @@ import numpy as np
 
 from primal._checks import raised_as, real_array, whole_number
 from primal.errors import DataError
-from primal.hdc._arrays import is_finite, is_tensor, library, nearest_turns, side_by_side
+from primal.exact import engine
+from primal.hdc._arrays import (
+    is_finite,
+    is_tensor,
+    library,
+    nearest_turns,
+    side_by_side,
+)
 from primal.hdc._codes import Codes, add, as_bundle, combine, fit, operand
 
 
@@ -97,6 +104,8 @@ def bundle(*codes: Any, weights: Any = None) -> Any:
     """
     stack, members = _members("bundle", codes)
     if stack is not None:
+        if weights is None and isinstance(stack, Codes) and not is_tensor(stack.turns):
+            return _sums(stack.turns)
         z = as_bundle(stack)
         return (z if weights is None else z * _factors(weights, z)[..., None]).sum(-2)
     terms = [as_bundle(member) for member in members]
@@ -104,6 +113,16 @@ def bundle(*codes: Any, weights: Any = None) -> Any:
         factors = _factors(weights, terms[0], n=len(terms))
         terms = [z * factors[i] for i, z in enumerate(terms)]
     return reduce(add, terms)
+
+
+def _sums(turns: np.ndarray) -> np.ndarray:
+    """Return the sums of codes (..., n, k) along n; their phasors never exist together."""
+    *shape, n, k = turns.shape
+    sums = np.zeros((*shape, k), dtype=np.complex64 if turns.itemsize == 4 else np.complex128)
+    if turns.size:
+        rows = sums.reshape(-1, k).view(sums.real.dtype)
+        engine().sum_turns(turns.reshape(-1, n, k), rows)
+    return sums
 
 
 def normalize(a: Any) -> Any:

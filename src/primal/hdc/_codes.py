@@ -234,7 +234,7 @@ def phasors(x: Any) -> Any:
     -------
     complex array of the same shape
         complex64 from 32-bit codes, complex128 from 64-bit ones, with the bits of
-        :func:`primal.turns.waves`, from NumPy and PyTorch alike.
+        :func:`primal.exact.waves`, from NumPy and PyTorch alike.
 
     Examples
     --------
@@ -329,7 +329,7 @@ def _same_bits(a: Codes, b: Codes) -> None:
     if a.turns.dtype != b.turns.dtype:
         raise DataError(
             f"cannot combine codes of {a.bits} and {b.bits} bits: round the longer one with "
-            "primal.turns.round_turns."
+            "primal.exact.round_turns."
         )
 
 

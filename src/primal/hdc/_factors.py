@@ -16,16 +16,14 @@ import numpy as np
 
 from primal._checks import whole_number
 from primal._specs import spec_digest
-from primal.bases import FrequencyTable
 from primal.decoding import DecodePlan, Integers, least_noise_turns, make_plan, noise_turns
-from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
+from primal.exact import FrequencyTable, round_turns, row_blocks
 from primal.hdc._algebra import bind, normalize, similarity
 from primal.hdc._arrays import side_by_side
 from primal.hdc._codes import Codes, as_bundle
 from primal.hdc._forms import to_numpy
 from primal.hdc._vocabulary import Numbers, Space, Symbols
-from primal.turns import round_turns
 
 # A network that finds the factors does so within a few tens of rounds.
 _LONGEST_RUN = 40

@@ -13,8 +13,8 @@ from primal._checks import file_path, flag, positive_scale, raised_as, require_m
 from primal._files import parsed_json, read_object, write_object
 from primal._hash import is_missing
 from primal._specs import from_spec, make_spec
-from primal.engines import row_blocks
 from primal.errors import DataError, MissingPackageError
+from primal.exact import row_blocks
 from primal.hdc._arrays import from_side_by_side, listed, softmax
 from primal.hdc._codes import Codes
 from primal.hdc._decode import Decoded, decode_rows

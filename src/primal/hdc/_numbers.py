@@ -10,11 +10,10 @@ from primal._checks import flag, one_of, positive_scale, real_array, require_mem
 from primal._hash import stable_position
 from primal._lazy import cached_property
 from primal.errors import DataError
+from primal.exact import increments, static_turns
 from primal.hdc._codes import Codes
 from primal.hdc._vocabulary import Vocabulary, position_turns
-from primal.kernels import KERNELS
-from primal.maps import KernelPrime
-from primal.turns import increments, static_turns
+from primal.maps import KERNELS, KernelPrime
 
 # Frequencies are permuted again within runs of this length, for every role but the first. Runs of
 # the even sequences behind them are even too, so the kernel stays as good as it was; and pairs of

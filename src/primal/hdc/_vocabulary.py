@@ -22,17 +22,17 @@ from primal._checks import (
 )
 from primal._hash import array_values, stable_position
 from primal._specs import from_spec, make_spec, spec_fields
-from primal.engines import row_blocks
 from primal.errors import DataError, ParameterError
-from primal.hdc._codes import Codes
-from primal.turns import (
+from primal.exact import (
     BLOCK_SCALE,
     N_BLOCKS,
     block_increments,
     require_blocks,
     round_turns,
+    row_blocks,
     static_turns,
 )
+from primal.hdc._codes import Codes
 
 if TYPE_CHECKING:
     from primal.hdc import Circular, Levels, Reals

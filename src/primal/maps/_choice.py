@@ -8,22 +8,16 @@ import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal._lazy import cached_property
-from primal.bases import Basis
 from primal.errors import ParameterError
-from primal.kernels import (
-    COMPOSED,
+from primal.exact import Basis
+from primal.maps._kernel_basis import COMPOSED, METHODS, KernelBasis, chosen_method, obstacle
+from primal.maps._kernel_sums import KernelSum, as_kernel, checked_sum
+from primal.maps._kernels import (
     KERNELS,
-    METHODS,
-    KernelBasis,
-    KernelSum,
-    as_kernel,
     checked_gamma,
-    checked_sum,
     checked_width,
-    chosen_method,
     design_widths,
     kernel_basis,
-    obstacle,
     resolved_basis,
 )
 

@@ -9,9 +9,7 @@ from typing import Any, Generic, TypeVar, overload
 import numpy as np
 
 from primal._checks import one_of
-from primal.bases import fold_sum
-from primal.engines import row_blocks
-from primal.turns import row_exponents
+from primal.exact import fold_sum, row_blocks, row_exponents
 
 T = TypeVar("T")
 

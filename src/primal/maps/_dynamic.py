@@ -14,7 +14,6 @@ import numpy as np
 from primal._checks import even_dimension, flag, one_of, output_array, sized_array, wave_array
 from primal._lazy import cached_property
 from primal._specs import Specified, spec_digest, spec_fields
-from primal.bases import Basis, HadamardTable
 from primal.decoding import (
     Box,
     DecodePlan,
@@ -28,12 +27,20 @@ from primal.decoding import (
     phases_of,
     warn_of_erased,
 )
-from primal.engines import Finish, engine, wave_columns
 from primal.errors import (
     ConditioningWarning,
     DataError,
     ParameterError,
     PhaseWrapWarning,
+)
+from primal.exact import (
+    LARGEST_FAST_LOG2_TURNS,
+    LARGEST_LOG2_TURNS,
+    Basis,
+    Finish,
+    HadamardTable,
+    engine,
+    wave_columns,
 )
 from primal.maps._common import (
     LAYOUTS,
@@ -44,7 +51,6 @@ from primal.maps._common import (
     output_dtype,
     read_only,
 )
-from primal.turns import LARGEST_FAST_LOG2_TURNS, LARGEST_LOG2_TURNS
 
 # Above this many inputs the paper's basis is warned about, if noise would grow this much when
 # it is inverted: its rows are then nearly parallel (with one frequency or two they are not).
@@ -69,9 +75,9 @@ class DynamicPrime(Specified):
         Number of outputs, even; there are k = D / 2 frequencies.
     sigma : float or sequence of k floats, default=1.0
         Scale of the frequencies, from 1e-100 to 1e100; one for each is the paper's diagonal
-        matrix (see :func:`primal.bases.equal_bandwidth`).
+        matrix.
     basis : str, default="paper"
-        "paper", "signed", "table", "kronecker", "orthogonal", "hadamard" or "auto".
+        "paper", "signed", "table", "kronecker", "hadamard" or "auto".
         Rule that makes the frequencies W from primes.
     layout : {"block", "interleaved"}, default="block"
         ``"block"`` is [cos | sin], as the paper prints it. In ``"interleaved"``
@@ -229,9 +235,10 @@ class DynamicPrime(Specified):
     def decode_plan(
         self,
         *,
-        prior: Box | Gaussian | Integers,
+        prior: Box | Gaussian | Integers | tuple[Any, Any],
         noise: str | float = "float32",
         beam: int | None = None,
+        risk: float = 2.0**-30,
         cache: bool = True,
         progress: Callable[[int, int], None] | None = None,
     ) -> DecodePlan:
@@ -244,8 +251,8 @@ class DynamicPrime(Specified):
         Parameters
         ----------
         prior : Box, Gaussian or Integers
-            Where x lies, from :mod:`primal.decoding`. With `layer_norm` it is about the
-            normalised row.
+            Where x lies, from :mod:`primal.decoding`; a pair (low, high) of limits, each one number
+            or one per input, is a Box. With `layer_norm` it is about the normalised row.
         noise : str or float, default="float32"
             Type of the codes ("float64", "float32", "float16", "bfloat16", "uint32", "uint16",
             "uint8"), or the standard deviation of a phase in turns.
@@ -253,6 +260,9 @@ class DynamicPrime(Specified):
             Partial solutions kept while rounding a row that fewer do not make unique; more are
             slower and succeed more often. By default 1, or 64 where one would fail more than one
             row in a thousand.
+        risk : float, default=2**-30
+            Largest probability of another answer, under the stated noise and prior, at which an
+            answer is called unique. Of many unique answers at most this fraction is wrong.
         cache : bool, default=True
             Keep set-ups of more than half a second on disk (see ``PRIMAL_CACHE_DIR``).
         progress : callable, optional
@@ -275,6 +285,7 @@ class DynamicPrime(Specified):
             prior=prior,
             noise=noise,
             beam=beam,
+            risk=risk,
             cache=cache,
             progress=progress,
         )

@@ -23,18 +23,9 @@ from primal._checks import (
 from primal._lazy import cached_property, frozen
 from primal._parallel import single_threaded_blas
 from primal._specs import Specified, spec_digest, spec_fields
-from primal.bases import prime_entries
 from primal.decoding import LinearInverse, phases_of, warn_of_erased
-from primal.engines import Finish
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.kernels import (
-    KernelBasis,
-    KernelSum,
-    cannot_grow,
-    implied_widths,
-    kernel_matrix,
-    spread_rows,
-)
+from primal.exact import Finish, increments, prime_entries, prime_slice, round_turns, static_turns
 from primal.maps._choice import Choice
 from primal.maps._common import (
     LARGEST_AMPLITUDE,
@@ -46,11 +37,13 @@ from primal.maps._common import (
     read_only,
 )
 from primal.maps._dynamic import DynamicPrime
-from primal.turns import increments, prime_slice, round_turns, static_turns
+from primal.maps._gamma import spread_rows
+from primal.maps._kernel_basis import KernelBasis, cannot_grow
+from primal.maps._kernel_sums import KernelSum, implied_widths, kernel_matrix
 
 if TYPE_CHECKING:
-    from primal.bases import Basis
     from primal.decoding import DecodePlan, Regime
+    from primal.exact import Basis
 
 _FIELDS = (
     *("d", "D", "kernel", "gamma", "basis", "form", "center", "layout", "precision"),
@@ -82,7 +75,7 @@ class KernelPrime(Specified):
         ``"matern52"`` of length scale 1 / sqrt(2 gamma), ``"rational12"``, ``"rational1"`` and
         ``"rational2"`` (1 + gamma |t|**2 / a)**-a with a = 1/2, 1 and 2, ``"prime"`` the paper's
         frequencies. Or sums and products of kernels on columns, the periodic one among them:
-        :func:`primal.kernels.on`; their frequencies have weights, and cannot grow.
+        :func:`primal.maps.on`; their frequencies have weights, and cannot grow.
     gamma : float or array_like of shape (d,), default=1.0
         Scale of the kernel; an array has one value for each input.
     basis : str, default="auto"
@@ -95,16 +88,15 @@ class KernelPrime(Specified):
     layout : {"interleaved", "block"}, default="interleaved"
         Order of pairs: cos, sin, cos, sin, ..., or all cosines first. Only the first can grow.
     precision : {"exact", "fast"}, default="exact"
-    method : {"growable", "lattice", "descent", "spectral", "auto"}, optional
+    method : {"growable", "lattice", "spectral", "auto"}, optional
         ``"growable"``: equal weights, and a smaller map is a prefix of a larger one. The others
         have a weight for each frequency, made for this D and this width of the data, and cannot
         grow. ``"lattice"``: quadrature, for d up to 8, of an error that falls exponentially in
-        few dimensions. ``"descent"``: frequencies moved downhill on the predicted error, for d up
-        to 64; they take about a second to make at D = 1024. ``"spectral"``: a lattice with the
-        weights of the kernel's own density, for posteriors of Gaussian processes, whose copies of
-        the kernel lie 8 widths away in two columns or 16 in one. ``"auto"``: the lattice where it
-        has at most 0.4 of the error that is predicted from d, D, the kernel and the width.
-        The default where a width is given; ``"growable"`` is it where none is.
+        few dimensions. ``"spectral"``: a lattice with the weights of the kernel's own density, for
+        posteriors of Gaussian processes, whose copies of the kernel lie 8 widths away in two
+        columns or 16 in one. ``"auto"``: the lattice where it has at most 0.4 of the error that is
+        predicted from d, D, the kernel and the width. The default where a width is given;
+        ``"growable"`` is it where none is.
     width : float or array_like of shape (d,), optional
         Standard deviation of each input of the data, which those are made for; by default
         what gamma="scale" implies, 1 / sqrt(d gamma). Data much wider than this meet copies of
@@ -165,9 +157,7 @@ class KernelPrime(Specified):
     amplitude = read_only[float](
         "_amplitude", "Factor of every cosine and sine: sqrt(2 / D), kept when a map grows."
     )
-    method = read_only[str](
-        "_choice.method", '"growable", "lattice", "descent", "spectral" or "composed".'
-    )
+    method = read_only[str]("_choice.method", '"growable", "lattice", "spectral" or "composed".')
     width = read_only[tuple[float, ...] | None](
         "_choice.width", "Standard deviation of each input that was given, rounded up to five bits."
     )

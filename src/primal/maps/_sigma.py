@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from primal._checks import even_dimension, one_of, positive_scale, real_matrix, real_number
-from primal.bases import Basis
 from primal.decoding import measure_regime
 from primal.errors import DataError, ParameterError
-from primal.kernels import spread_rows
+from primal.exact import Basis
 from primal.maps._common import blocks
+from primal.maps._gamma import spread_rows
 
 # Rows whose nearest neighbor gives a direction in which inputs must be told apart.
 _MOST_PAIRS = 256

@@ -22,17 +22,18 @@ from primal._checks import (
 from primal._lazy import cached_property
 from primal._specs import Specified, spec_digest, spec_fields
 from primal.decoding import PositionDecoder, have_phases, phases_of, position_decoder
-from primal.engines import engine, wave_columns
 from primal.errors import DataError, NotInvertibleError, ParameterError
-from primal.maps._common import LAYOUTS, apart, blocks, output_dtype, read_only
-from primal.turns import (
+from primal.exact import (
     GRIDS,
     LARGEST_COUNT,
     SPACINGS,
     USUAL_BASE,
+    engine,
     frequency_increments,
     spaced_increments,
+    wave_columns,
 )
+from primal.maps._common import LAYOUTS, apart, blocks, output_dtype, read_only
 
 _FIELDS = (
     *("D", "sigma", "start", "layout", "spacing", "base", "trained_length", "turning"),
@@ -66,7 +67,7 @@ class StaticPrime(Specified):
         ``"block"`` is [cos | sin], as the paper prints it; ``"interleaved"`` makes a smaller
         D a prefix of a larger one.
     spacing : {"raw", "kronecker", "log", "rotary"}, default="raw"
-        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` is the
+        How frequencies are spread; see :func:`primal.exact.spaced_increments`. ``"raw"`` is the
         paper's. ``"log"`` and ``"rotary"`` make near positions similar; their frequencies
         depend on D, so such a map cannot grow.
     base, trained_length, turning : float, int and float, optional

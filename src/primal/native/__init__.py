@@ -24,12 +24,17 @@ import numpy as np
 __all__: list[str] = []
 
 _SUFFIX = {"win32": "dll", "darwin": "dylib"}.get(sys.platform, "so")
-PATH = Path(__file__).with_name(f"core.{_SUFFIX}")
+# The dot keeps Python from taking it for a module.
+PATH = Path(__file__).with_name(f"primal.core.{_SUFFIX}")
 
 # The arguments of every function; all return a status, 0 or 1 for no memory.
 _FUNCTIONS = {
     "static32": (_P, _P, _I64, _P, _P),
     "static64": (_P, _P, _I64, _P, _P),
+    "turns32": (_P, _I64, _P, _P),
+    "turns64": (_P, _I64, _P, _P),
+    "sums32": (_P, _I64, _I64, _I64, _P),
+    "sums64": (_P, _I64, _I64, _I64, _P),
     "table32": (_P, _P, _I64, _P, _I64, _P, _P),
     "table64": (_P, _I64, _P, _P, _P),
     "hadamard32": (_P, _I64, _I64, _P, _P, _P),

@@ -1,5 +1,5 @@
 /* Rows times the frequencies of the basis `hadamard`: the transforms backwards, in float64, with the
-   operations of primal.bases.HadamardTable.adjoint in their order. */
+   operations of primal.exact.HadamardTable.adjoint in their order. */
 #include "hadamard.h"
 
 typedef reals primal_word;

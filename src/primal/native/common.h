@@ -35,6 +35,7 @@ typedef unsigned __int128 u128;
 #define EXPORT __attribute__((visibility("default")))
 #endif
 #define API(name) EXPORT PRIMAL_JOIN(name, LEVEL)
+#define NOINLINE __attribute__((noinline))
 #define INLINE static inline __attribute__((always_inline))
 
 /* Loops of a few steps over values that have to be registers. */

@@ -1,4 +1,4 @@
-/* Features of the basis `hadamard` in float32: the definition in primal.bases._hadamard.
+/* Features of the basis `hadamard` in float32: the definition in primal.exact._hadamard.
 
    With X_i = floor(|x_i| c 2**64 + 1/2) with the sign of x_i, and signs S, the frequencies of a
    block have the phases k_j (H S3 H S2 H S1 X)_j mod 2**64, in units of 2**-64 turn. As many rows
@@ -24,7 +24,6 @@ INLINE void primal_pair(primal_word *a, primal_word *b)
 /* Vectors that stay in the L1 cache for many steps; columns of x at once. */
 enum { INNER = 512, NEAR = 8 };
 
-typedef f32 narrow_reals __attribute__((vector_size(4 * WORDS), aligned(4), may_alias));
 
 /* Words X of one row, signed. Fast ones are right below 2**51, with two fused operations: the second
    decides whether the first, which rounds halves to even, has to go up; `outside` gets bits where
@@ -47,10 +46,9 @@ INLINE primal_word words_of(reals x, int fast, f64 factor, const primal_hadamard
     return (found ^ minus) - minus;
 }
 
-/* Words S1 X of `NEAR` columns from x on, whose rows are d apart, and the steps among them. */
-INLINE void near_words(const void *x, int is64, i64 d, int fast, f64 factor,
-                       const primal_hadamard *t, const u64 *signs, primal_word *to,
-                       primal_word *outside)
+/* Words S1 X of `NEAR` columns of WORDS rows, and the steps among them. */
+INLINE void near_words(const f64 *points, int fast, f64 factor, const primal_hadamard *t,
+                       const u64 *signs, primal_word *to, primal_word *outside)
 {
     primal_word found[NEAR];
     UNROLL
@@ -58,9 +56,7 @@ INLINE void near_words(const void *x, int is64, i64 d, int fast, f64 factor,
         primal_word minus = *(const loose_words *)(signs + first);
         UNROLL
         for (int c = 0; c < WORDS; c++) {
-            const void *at = (const char *)x + (c * d + first) * (is64 ? 8 : 4);
-            reals point = is64 ? *(const reals *)at
-                               : __builtin_convertvector(*(const narrow_reals *)at, reals);
+            reals point = *(const reals *)(points + c * NEAR + first);
             primal_word word = words_of(point, fast, factor, t, outside);
             found[first + c] = (word ^ minus) - minus;
         }
@@ -72,32 +68,41 @@ INLINE void near_words(const void *x, int is64, i64 d, int fast, f64 factor,
         to[i] = found[i];
 }
 
+static NOINLINE void steps(primal_word *y, uint32_t begin, uint32_t end, uint32_t half,
+                           uint32_t size)
+{
+    primal_steps(y, begin, end, half, size);
+}
+
 /* H S1 X of `rows` rows of x: m words, zero beyond d. Returns whether fast words were right. */
-INLINE int first_round(const void *x, int is64, int fast, i64 rows, const primal_hadamard *t,
+INLINE int first_round(const void *x, i64 is64, int fast, i64 rows, const primal_hadamard *t,
                        primal_word *to)
 {
-    uint32_t m = (uint32_t)t->m, inner = m < INNER ? m : INNER, begin, first;
-    f64 factor = __builtin_ldexp((f64)t->whole, (int)t->power + 64);
+    uint32_t m = (uint32_t)t->m, inner = m < INNER ? m : INNER;
+    f64 factor = __builtin_ldexp((f64)t->whole, (int)t->power + 64), points[WORDS * NEAR] = {0};
     primal_word outside = {0};
-    for (begin = 0; begin < m; begin += inner) {
-        for (first = begin; first < begin + inner; first += NEAR) {
-            const char *at = (const char *)x + first * (is64 ? 8 : 4);
-            f64 points[WORDS * NEAR];
-            if (rows == WORDS && first + NEAR <= t->d) {
-                near_words(at, is64, t->d, fast, factor, t, t->signs + first, to + first,
-                           &outside);
-                continue;
+    for (uint32_t begin = 0; begin < m; begin += inner) {
+        for (uint32_t first = begin; first < begin + inner; first += NEAR) {
+            i64 some = t->d - first < 0 ? 0 : least(NEAR, t->d - first);
+            for (i64 c = 0; c < rows; c++) {
+                f64 *own = points + c * NEAR;
+                i64 at = c * t->d + first;
+                if (some < NEAR)
+                    memset(own, 0, NEAR * sizeof *own);
+                if (is64)
+                    memcpy(own, (const f64 *)x + at, sizeof *own * (size_t)some);
+                else if (some == NEAR)
+                    for (int i = 0; i < NEAR; i++)
+                        own[i] = (f64)((const f32 *)x)[at + i];
+                else
+                    for (i64 i = 0; i < some; i++)
+                        own[i] = (f64)((const f32 *)x)[at + i];
             }
-            memset(points, 0, sizeof points);
-            for (i64 c = 0; c < rows; c++)
-                for (i64 i = 0; i < least(NEAR, t->d - first); i++)
-                    points[c * NEAR + i] = is64 ? ((const f64 *)x)[c * t->d + first + i]
-                                                : (f64)((const f32 *)x)[c * t->d + first + i];
-            near_words(points, 1, NEAR, fast, factor, t, t->signs + first, to + first, &outside);
+            near_words(points, fast, factor, t, t->signs + first, to + first, &outside);
         }
-        primal_steps(to, begin, begin + inner, NEAR, inner);
+        steps(to, begin, begin + inner, NEAR, inner);
     }
-    primal_steps(to, 0, m, inner, m);
+    steps(to, 0, m, inner, m);
     u64 any = 0;
     for (int i = 0; i < WORDS; i++)
         any |= outside[i];
@@ -193,16 +198,9 @@ int API(hadamard32)(const void *x, i64 is64, i64 n, const primal_hadamard *t,
     u32 *turns = (u32 *)(first + 2 * m);
     for (i64 r = 0; r < n; r += WORDS) {
         i64 rows = least(WORDS, n - r);
-        int done;
         const void *some = (const char *)x + r * t->d * (is64 ? 8 : 4);
-        if (is64)
-            done = HAS_FMA && first_round(some, 1, 1, rows, t, first);
-        else
-            done = HAS_FMA && first_round(some, 0, 1, rows, t, first);
-        if (!done && is64)
-            first_round(some, 1, 0, rows, t, first);
-        else if (!done)
-            first_round(some, 0, 0, rows, t, first);
+        if (!HAS_FMA || !first_round(some, is64, 1, rows, t, first))
+            first_round(some, is64, 0, rows, t, first);
         for (i64 b = 0; b < t->n_blocks; b++) {
             const u64 *second = t->signs + (1 + 2 * b) * m, *third = second + m;
             /* The last block may overwrite its input: less memory. */
@@ -210,9 +208,9 @@ int API(hadamard32)(const void *x, i64 is64, i64 n, const primal_hadamard *t,
             for (uint32_t begin = 0; begin < m; begin += inner) {
                 for (uint32_t i = begin; i < begin + inner; i += PRIMAL_RADIX)
                     signed_neighbors(first + i, second + i, y + i);
-                primal_steps(y, begin, begin + inner, PRIMAL_RADIX, near);
+                steps(y, begin, begin + inner, PRIMAL_RADIX, near);
             }
-            primal_steps(y, 0, m, inner, far);
+            steps(y, 0, m, inner, far);
             for (uint32_t i = 0; i < far; i++) {
 #if PRIMAL_RADIX > 8
                 if (m == 16 * far)
@@ -226,9 +224,9 @@ int API(hadamard32)(const void *x, i64 is64, i64 n, const primal_hadamard *t,
                 else
                     turning_pass(y + i, far, 2, third + i);
             }
-            primal_steps(y, 0, m, inner, far);
+            steps(y, 0, m, inner, far);
             for (uint32_t begin = 0; begin < m; begin += inner) {
-                primal_steps(y, begin, begin + inner, PRIMAL_RADIX, near);
+                steps(y, begin, begin + inner, PRIMAL_RADIX, near);
                 for (uint32_t i = 0; i < inner; i += PRIMAL_RADIX)
                     last_turns(y + begin + i, t->factors + b * m + begin + i, turns + i, INNER);
                 for (i64 c = 0; c < rows; c++)

@@ -1,4 +1,4 @@
-/* Features of frequencies in a table: the definition in primal.turns._digits.
+/* Features of frequencies in a table: the definition in primal.exact._digits.
 
    Row x of inputs is taken as integers X_j = rint(x_j 2**(62 - a)), with 2**a the smallest power of
    two above all |x_j|; row i of frequencies is held as integers F_ij in units of 2**(g_i - 62). The

@@ -1,4 +1,4 @@
-/* Cosine and sine of a phase in units of 2**-32 turn: the operations of primal.turns.waves.
+/* Cosine and sine of a phase in units of 2**-32 turn: the operations of primal.exact.waves.
 
    This file is part of the compiled library and of the headers that primal.edge writes. Every
    operation is one of IEEE 754 in float32, rounded once; none may be fused with another.

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import warnings
+from collections.abc import Callable
 
 import numpy as np
 
-from primal._extras import require
 from primal.errors import DataError
 from primal.privacy._estimates import Estimate, Finding, auc, median, share
 from primal.privacy._inputs import Encoder, codes
 from primal.privacy._metrics import threshold_at
 
+Learner = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 # Of the square of the largest singular value; the least is for what `_LEAST_SINGULAR` lets pass.
 _ALPHAS = 10.0 ** np.arange(-24.0, 4.0)
 _LEAST_SINGULAR = 1e-12
@@ -19,24 +19,22 @@ _FALSE_ALARMS = 0.01
 
 
 def learned_inversion(
-    encode: Encoder, rows: np.ndarray, targets: np.ndarray, *, network: bool = False
+    encode: Encoder, rows: np.ndarray, targets: np.ndarray, *, learn: Learner | None = None
 ) -> Finding:
     """Learn to go back from codes to `rows`, and try it on those of `targets`, other people.
 
-    By a ridge regression, or by two hidden layers of scikit-learn. ``relative error`` is the median
-    distance from the truth, over the distance of the truth from the mean of `rows`: knowing nothing
-    gives 1.
+    By a ridge regression, or another function from codes, answers and new codes to new answers.
+    ``relative error`` is the median distance from the truth, over the distance of the truth from
+    the mean of `rows`: knowing nothing gives 1.
     """
     center, spread = rows.mean(axis=0), rows.std(axis=0)
     spread = np.where(spread > 0.0, spread, 1.0)
     Z, Z_new = codes(encode, rows), codes(encode, targets)
-    learned = _network if network else ridge_answers
-    guess = learned(Z, (rows - center) / spread, Z_new).reshape(len(targets), -1)
+    guess = (learn or ridge_answers)(Z, (rows - center) / spread, Z_new).reshape(len(targets), -1)
     guess = center + spread * guess
     errors = relative_errors(guess, targets, center)
     knows = f"{len(rows)} rows with their codes, and codes of other people"
-    attack = f"learned inversion, {'network' if network else 'ridge'}"
-    return Finding(attack, knows, {"relative error": median(errors)})
+    return Finding("learned inversion", knows, {"relative error": median(errors)})
 
 
 def attribute_inference(
@@ -110,22 +108,3 @@ def ridge_answers(Z: np.ndarray, Y: np.ndarray, Z_new: np.ndarray) -> np.ndarray
             best, least = 1.0 - lost, error
     coef = vt.T @ ((best / s)[:, None] * along)  # s > 0: others are not kept
     return (Z_new - center) @ coef + intercept
-
-
-def _network(Z: np.ndarray, wanted: np.ndarray, Z_new: np.ndarray) -> np.ndarray:
-    neural = require("sklearn.neural_network", "network=True")
-    scale = np.where((spread := Z.std(axis=0)) > 0.0, spread, 1.0)
-    # Not stopped early: its score, a mean of R**2, is meaningless where a target hardly varies.
-    net = neural.MLPRegressor(
-        hidden_layer_sizes=(256, 128),
-        alpha=0.01,
-        batch_size=min(32, len(Z)),
-        max_iter=max(20, 64_000 // len(Z)),  # about 2,000 steps
-        random_state=0,
-        tol=1e-5,
-    )
-    ignored = require("sklearn.exceptions", "network=True").ConvergenceWarning
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ignored)  # what it has learned by then is its answer
-        net.fit((Z - Z.mean(axis=0)) / scale, wanted)
-    return net.predict((Z_new - Z.mean(axis=0)) / scale)

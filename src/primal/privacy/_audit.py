@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from primal._checks import flag, whole_number
-from primal.bases import normal_quantile
 from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.exact import normal_quantile
 from primal.maps import DynamicPrime, KernelPrime
 from primal.privacy._attacks import attribute_inference, bundle_membership, learned_inversion
 from primal.privacy._estimates import Estimate, Finding, share
@@ -38,7 +38,6 @@ def audit(
     people: object = None,
     second: Any = None,
     name: str = "encoder",
-    network: bool = False,
     baselines: bool = True,
     most_rows: int = 2000,
 ) -> Report:
@@ -58,8 +57,6 @@ def audit(
     second : callable or map, optional
         The encoder of another release, for instance with another key; by default the same.
     name : str, default="encoder"
-    network : bool, default=False
-        Whether a small neural network is tried as well, with scikit-learn: it takes minutes.
     baselines : bool, default=True
         Whether rows without a map, random projections, and public, quantised and keyed maps of the
         same width are attacked as well.
@@ -95,10 +92,7 @@ def audit(
     width = codes(encoder(encode), rows[:2]).shape[1]
     tried = [(str(name), encode, encode if second is None else second)]
     tried += _baselines(rows[learn], width) if flag("baselines", baselines) else []
-    subjects = [
-        _attacked(what, own, other, rows, learn, attribute, flag("network", network))
-        for what, own, other in tried
-    ]
+    subjects = [_attacked(what, own, other, rows, learn, attribute) for what, own, other in tried]
     return Report(tuple(subjects), len(rows), rows.shape[1])
 
 
@@ -109,13 +103,10 @@ def _attacked(
     rows: np.ndarray,
     learn: np.ndarray,
     attribute: np.ndarray | None,
-    network: bool,
 ) -> Subject:
     """Return the findings of all attacks on one encoder."""
     plain, known, attacked = encoder(encode), rows[learn], rows[~learn]
     findings = [learned_inversion(plain, known, attacked)]
-    if network:
-        findings.append(learned_inversion(plain, known, attacked, network=True))
     if isinstance(encode, _MAPS) and rows.shape[1] <= _MOST_INPUTS:
         with suppress(NotInvertibleError):
             findings.append(inversion(encode, attacked[:_ROWS_DECODED], prior=data_prior(known)))

@@ -21,12 +21,22 @@ import numpy as np
 
 from primal._checks import even_dimension, one_of, positive_scale, sized_array, whole_number
 from primal._specs import make_spec, spec_fields
-from primal.bases import Basis, FrequencyTable, Table, prime_entries, root_table
-from primal.decoding import Box, Gaussian, Integers, MatrixResult, plan_matrix
-from primal.engines import engine
+from primal.decoding import Box, DecodeResult, Gaussian, Integers, plan_matrix
 from primal.errors import DataError, ParameterError
+from primal.exact import (
+    LARGEST_LOG2_TURNS,
+    Basis,
+    FrequencyTable,
+    Table,
+    engine,
+    pack,
+    prime_entries,
+    primes,
+    root_table,
+    unpack,
+    waves,
+)
 from primal.privacy._keys import Key, shown
-from primal.turns import LARGEST_LOG2_TURNS, pack, primes, unpack, waves
 
 KEYED_BASES = ("hadamard", "signed", "table")
 _FIELDS = ("d", "D", "sigma", "basis", "bits")
@@ -183,14 +193,14 @@ class KeyedPrime:
         a, b = (self._enrolled(t).reshape(-1, self.D) for t in (templates, others))
         return a @ b.T
 
-    def decode(self, templates: np.ndarray, *, prior: Box | Gaussian | Integers) -> MatrixResult:
+    def decode(self, templates: np.ndarray, *, prior: Box | Gaussian | Integers) -> DecodeResult:
         """Return the rows behind templates (..., n_bytes), by the lattice decoder.
 
         This is what key and template together give away. `prior` says where rows lie, from
         :mod:`primal.decoding`; the result is that of :func:`primal.decoding.plan_matrix`.
         """
         plan = plan_matrix(self._table.values, prior=prior, noise=self.noise_turns)
-        return plan.solve(self._phases(templates))
+        return plan.solve(self._phases(templates), check=False)
 
     def revoke(self, key: Key) -> KeyedPrime:
         """Return this map under a new key: its templates have nothing to do with the old ones."""

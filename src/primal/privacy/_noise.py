@@ -17,14 +17,14 @@ import numpy as np
 
 from primal._checks import positive_scale, real_number
 from primal._extras import require
-from primal._forks import fork_safe_lock
+from primal._forks import ForkSafe
 from primal.errors import ParameterError
-from primal.turns import pack, waves
+from primal.exact import pack, waves
 
 # Units of a cosine: finer ones would change no answer, and 64-bit sums hold 2**38 squares of these.
 UNIT = 1 << 12
 _PHASES = np.arange(256, dtype=np.uint32) << np.uint32(24)
-_spending = fork_safe_lock()
+_spending = ForkSafe()
 
 
 def whole_features(m: Any, X: object) -> np.ndarray:
@@ -99,7 +99,7 @@ class Accountant:
     def spend(self, rho: float) -> None:
         """Take from the budget, or reject the request."""
         rho = positive_scale("rho", rho)
-        with _spending:  # two threads must not both spend what is left
+        with _spending.lock:  # two threads must not both spend what is left
             if rho > self.left:
                 raise ParameterError(
                     f"the budget epsilon = {self.epsilon:g} has rho = {self.left:.4g} left of "

@@ -18,6 +18,7 @@ from primal._hash import array_values, is_missing, stable_position
 from primal._specs import from_spec
 from primal.codebooks import gram_statistics
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
+from primal.exact import GRIDS
 from primal.maps import StaticPrime
 from primal.sklearn._contract import (
     SpecMixin,
@@ -27,7 +28,6 @@ from primal.sklearn._contract import (
     columns,
     validate_data,
 )
-from primal.turns import GRIDS
 
 # Beyond this a float no longer holds every integer.
 _LARGEST_EXACT_FLOAT = 2.0**53
@@ -118,7 +118,7 @@ class PrimePositions(ColumnCodes):
     ----------
     n_components : int, default=64
     spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
-        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"raw"`` are
+        How frequencies are spread; see :func:`primal.exact.spaced_increments`. ``"raw"`` are
         the codes of the paper, of which a shorter one is a prefix of a longer one.
     sigma, start, base : float, int, float
         Scale of the frequencies; index of the first prime, for ``"raw"`` and ``"kronecker"``; ratio

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,7 @@ from sklearn.utils.sparsefuncs import min_max_axis
 from sklearn.utils.validation import check_is_fitted
 
 from primal._checks import one_of, raised_as, real_number, whole_number
-from primal._memory import new_array
 from primal._specs import from_spec
-from primal.engines import row_blocks
 from primal.errors import (
     DataError,
     MemoryLimitError,
@@ -24,18 +23,21 @@ from primal.errors import (
     ParameterError,
     SpecError,
 )
-from primal.kernels import (
+from primal.exact import row_blocks
+from primal.maps import (
     KERNELS,
     METHODS,
+    SCORED_ROWS,
+    KernelPrime,
     KernelSum,
     as_kernel,
     column_means,
     column_widths,
     dense_rows,
+    expected_error,
     resolved_gamma,
     spread_rows,
 )
-from primal.maps import SCORED_ROWS, KernelPrime, expected_error
 from primal.sklearn._contract import (
     SpecMixin,
     checked_features,
@@ -84,9 +86,9 @@ class PrimeFeatures(
     kernel, basis, form, layout, precision
         As in :class:`primal.KernelPrime`, which has the formulas and choices. The kernel
         ``"prime"`` has no closed form, and gamma is the scale of its coarsest frequency. A kernel
-        of several parts (:func:`primal.kernels.on`) has a gamma in each of them, ``"scale"`` and
+        of several parts (:func:`primal.maps.on`) has a gamma in each of them, ``"scale"`` and
         ``"median"`` of their columns among them.
-    method : {"auto", "growable", "lattice", "descent", "spectral"}, default="auto"
+    method : {"auto", "growable", "lattice", "spectral"}, default="auto"
         As in :class:`primal.KernelPrime`, made for the standard deviation of each column of X.
         ``"auto"`` is quadrature where theory promises 0.4 of the error or less, mostly up to 5
         columns, and ``"growable"``, which alone can `grow`, elsewhere and for gamma="manifold".
@@ -163,8 +165,8 @@ class PrimeFeatures(
         X, _, weights = weighted_rows(sample_weight, X)
         low, high = _range(X)
         kernel, method, width = as_kernel(self.kernel), one_of("method", self.method, METHODS), None
-        if method != "growable":  # descent repeats no kernel that tails could meet
-            width = column_widths(X, weights, tails=method != "descent")
+        if method != "growable":
+            width = column_widths(X, weights)
         if isinstance(kernel, KernelSum):
             gamma, kernel = self.gamma, kernel.resolved(X, weights)
             gamma = 1.0 if isinstance(gamma, str) and gamma == "scale" else gamma
@@ -205,10 +207,27 @@ class PrimeFeatures(
 
     def transform(self, X: Any) -> Any:
         """Return the features (n, n_components) of X (n, d), which may be sparse or a tensor."""
+        if self._is_plain(X):
+            # The map checks the values; scikit-learn's checks would take longer than one row.
+            with suppress(DataError):
+                return transformed(self.map_, X, X.dtype)
         check_is_fitted(self)
         X, back = numpy_and_back(X)
         X = self._validated(X, reset=False)
         return back(transformed(self.map_, X, X.dtype))
+
+    def _is_plain(self, X: Any) -> bool:
+        """Whether X needs no conversion: floats of the right shape, columns without names."""
+        fitted = vars(self)
+        return (
+            type(X) is np.ndarray
+            and X.dtype in DTYPES
+            and X.ndim == 2
+            and len(X) > 0
+            and "map_" in fitted
+            and "feature_names_in_" not in fitted
+            and X.shape[1] == fitted["n_features_in_"]
+        )
 
     @property
     def inverse_transform(self) -> Callable[[Any], Any]:
@@ -342,7 +361,7 @@ def _range(X: Any) -> tuple[np.ndarray, np.ndarray]:
 
 def transformed(m: KernelPrime, X: Any, dtype: np.dtype) -> np.ndarray:
     """Return the features of dense or sparse rows; sparse ones are made dense a block at a time."""
-    out = new_array((X.shape[0], m.D), np.dtype(dtype))
+    out = np.empty((X.shape[0], m.D), dtype)
     if not sparse.issparse(X):
         return m.encode(X, dtype=dtype, out=out)
     for rows in row_blocks(len(out), m.D, BLOCK_FEATURES):

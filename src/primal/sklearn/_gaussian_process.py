@@ -21,8 +21,8 @@ from primal._checks import (
     whole_number,
 )
 from primal.errors import DataError, NumericalWarning, ParameterError, PrimalError
-from primal.kernels import kernel_matrix, spread_rows
-from primal.maps import KernelPrime
+from primal.exact import increments, static_turns
+from primal.maps import KernelPrime, kernel_matrix, spread_rows
 from primal.sklearn._contract import (
     ManyTargets,
     ReadOnlyArrays,
@@ -48,7 +48,6 @@ from primal.sklearn._posterior_maps import (
     too_wide,
 )
 from primal.sklearn._priors import new_kernel, read_prior
-from primal.turns import increments, static_turns
 
 # Of choosing hyperparameters and features for each other.
 _MOST_ROUNDS = 3
@@ -70,7 +69,7 @@ class PrimeGaussianProcessRegressor(ManyTargets, ReadOnlyArrays):
     kernel : kernel of scikit-learn or KernelSum, optional
         ``RBF`` or ``Matern`` (nu 0.5, 1.5, 2.5 or inf), with one length scale or one for each
         column, times constants and plus white noise. By default
-        ``1.0 * RBF(1.0) + WhiteKernel(1.0)``. A kernel made of parts (:func:`primal.kernels.on`)
+        ``1.0 * RBF(1.0) + WhiteKernel(1.0)``. A kernel made of parts (:func:`primal.maps.on`)
         keeps every gamma, period and factor as given: the amplitude of the whole and the noise are
         chosen, and with optimizer=None they are its own factors and `alpha`.
     n_components : int, default=1024

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from primal.errors import NotInvertibleError, PhaseWrapWarning
-from primal.kernels import KERNELS, KernelSum
-from primal.maps import KernelPrime
+from primal.maps import KERNELS, KernelPrime, KernelSum
 
 
 @dataclass(frozen=True, eq=False)

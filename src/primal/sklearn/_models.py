@@ -14,9 +14,9 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 from primal._checks import raised_as, reject_masked
 from primal._specs import from_spec, plain, spec_fields
 from primal._sums import rounded
-from primal.engines import row_blocks
 from primal.errors import DataError, SpecError
-from primal.kernels import KernelSum
+from primal.exact import row_blocks
+from primal.maps import KernelSum
 from primal.sklearn._contract import (
     ReadOnlyArrays,
     checked_by_host,

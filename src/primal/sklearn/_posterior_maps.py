@@ -18,15 +18,15 @@ import numpy as np
 from scipy import linalg, special
 
 from primal._lazy import cached_property
-from primal.kernels import (
+from primal.maps import (
     KERNELS,
+    KernelPrime,
     KernelSum,
     column_widths,
     gamma_of_length,
     kernel_matrix,
     spread_rows,
 )
-from primal.maps import KernelPrime
 from primal.sklearn._priors import Prior
 
 # Of the rows, for a comparison: spread evenly, and the furthest out, whose copies show first.

@@ -9,13 +9,13 @@ from sklearn.base import clone
 from sklearn.gaussian_process import kernels as host
 
 from primal.errors import ParameterError
-from primal.kernels import KernelSum
+from primal.maps import KernelSum
 
 _MATERN = {0.5: "matern12", 1.5: "matern32", 2.5: "matern52", np.inf: "rbf"}
 
 
 class PartsKernel(host.StationaryKernelMixin, host.Kernel):
-    """A :class:`primal.kernels.KernelSum` as a kernel of scikit-learn, without hyperparameters."""
+    """A :class:`primal.maps.KernelSum` as a kernel of scikit-learn, without hyperparameters."""
 
     def __init__(self, parts: KernelSum) -> None:
         self.parts = parts
@@ -96,7 +96,7 @@ def read_prior(kernel: Any) -> Prior:
         raise ParameterError(
             "kernel must be one RBF or Matern kernel (nu 0.5, 1.5, 2.5 or inf), times constants "
             "and plus white noise, such as 1.0 * RBF(1.0) + WhiteKernel(0.1), or made of parts by "
-            f"primal.kernels.on alone, got {kernel!r}."
+            f"primal.maps.on alone, got {kernel!r}."
         )
     lengths = np.atleast_1d(np.asarray(getattr(shape, "length_scale", 1.0), dtype=np.float64))
     constant = float(np.prod([leaf.constant_value for leaf in constants]))

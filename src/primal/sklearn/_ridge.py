@@ -21,8 +21,7 @@ from primal._checks import (
 from primal._lazy import frozen
 from primal._sums import BITS, ExactSums, Moments, are_counts
 from primal.errors import DataError, ParameterError
-from primal.kernels import METHODS, KernelSum
-from primal.maps import KernelPrime
+from primal.maps import METHODS, KernelPrime, KernelSum
 from primal.sklearn._contract import ManyTargets, checked_by_host
 from primal.sklearn._features import PrimeFeatures
 from primal.sklearn._models import PrimeClassifier, PrimeModel

@@ -1,4 +1,4 @@
-"""Features on the CPU by the loops of :mod:`primal.engines`, on the memory of the tensors.
+"""Features on the CPU by the loops of :mod:`primal.exact`, on the memory of the tensors.
 
 Exact features and codes are those of the NumPy maps because the code is theirs. ``fast`` ones
 and gradients take one float64 product for each block of rows, and their waves from the same
@@ -15,10 +15,9 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal import engines
-from primal._forks import matrix_product
-from primal._parallel import n_threads, over_rows, single_threaded_blas
-from primal.engines import engine, row_blocks, wave_columns, write_features
+from primal import exact
+from primal._parallel import matrix_product, n_threads, over_rows, single_threaded_blas
+from primal.exact import engine, row_blocks, wave_columns, write_features
 from primal.torch._eager import LARGEST_FAST_TURNS, Request, quarter_shift
 from primal.torch._tables import SharedTable
 
@@ -43,7 +42,7 @@ def positions_features(positions: Tensor, increments: Tensor, request: Request) 
 def exact_features(x: Tensor, table: SharedTable, request: Request) -> Tensor:
     """Return the exact features of x (n, d), n > 0; NaN for rows that have none."""
     points, valid = _valid_points(x, table.x_limit)
-    k, own = table.shape[0], engines.Finish(request.layout, request.amplitude)
+    k, own = table.shape[0], exact.Finish(request.layout, request.amplitude)
     out = _empty_rows(len(points), k, request)
     chosen = engine(n_phases=len(points) * k)
     for rows in _thread_blocks(len(points), k):
@@ -102,7 +101,7 @@ def hadamard_gradient(gradient: Tensor, x: Tensor, table: SharedTable, request: 
     points, valid = _valid_points(x, table.x_limit)
     out = np.empty(points.shape, dtype=np.float32)
     quarter = np.full(k, 1 << 30, dtype=np.uint32)
-    later = engines.Finish(request.layout, 1.0, quarter)
+    later = exact.Finish(request.layout, 1.0, quarter)
     chosen = engine(n_phases=len(points) * k)
     for part in _thread_blocks(len(points), k):
         for block in row_blocks(part.stop - part.start, k, _BLOCK_GRADIENTS):
@@ -178,11 +177,11 @@ def _wave_writer(n_rows: int, k: int, request: Request) -> Callable[[np.ndarray,
             # 2**63 itself does not fit into int64; its half does.
             quarters = np.rint((phases - np.rint(phases)) * 2.0**62).astype(np.int64)
             turns = (quarters << 2).view(np.uint64) + shift
-            write_features(turns, out, engines.Finish(request.layout, request.amplitude))
+            write_features(turns, out, exact.Finish(request.layout, request.amplitude))
 
         return write_wide
     offsets = np.full(k, quarter_shift(request.quarter_turns) & (2**32 - 1), dtype=np.uint32)
-    own = engines.Finish(
+    own = exact.Finish(
         request.layout, request.amplitude, offsets if request.quarter_turns % 4 else None
     )
     chosen = engine(n_phases=n_rows * k)

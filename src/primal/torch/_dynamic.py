@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 import primal.maps
 from primal._checks import flag, one_of
-from primal.bases import Basis
 from primal.decoding import SHORTEST_WAVE
 from primal.errors import DataError, NotInvertibleError, ParameterError
+from primal.exact import Basis
 from primal.maps import LAYOUTS, PRECISIONS
 from primal.torch import _functional as F
 from primal.torch import _hadamard, _operators

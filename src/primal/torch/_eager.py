@@ -1,6 +1,6 @@
 """Features in plain PyTorch: the fallback for every device, and the oracle of kernels.
 
-Waves repeat the operations of ``primal.turns`` in the same order, so the bits are NumPy's.
+Waves repeat the operations of ``primal.exact`` in the same order, so the bits are NumPy's.
 """
 
 from __future__ import annotations
@@ -11,12 +11,11 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from primal.engines import row_blocks
+from primal.exact import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64, row_blocks
 from primal.torch import _hadamard, _integers
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import round_turns
 from primal.torch._tables import SharedTable
-from primal.turns import LARGEST_FAST_LOG2_TURNS, Cosine32, Cosine64, Sine32, Sine64
 
 # Row exponent of a row that cannot be encoded: its features are NaN.
 INVALID_EXPONENT = 1 << 20
@@ -45,7 +44,7 @@ class Request(NamedTuple):
 def waves(turns: Tensor) -> tuple[Tensor, Tensor]:
     """Return (cos, sin) of int32 turns in float32, or of int64 turns in float64.
 
-    Same bits as :func:`primal.turns.waves` of the unsigned twins.
+    Same bits as :func:`primal.exact.waves` of the unsigned twins.
     """
     narrow = turns.dtype == torch.int32
     bits = 32 if narrow else 64

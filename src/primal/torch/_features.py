@@ -11,7 +11,7 @@ from torch import Tensor
 import primal.maps
 from primal._checks import even_dimension, whole_number
 from primal.errors import ParameterError
-from primal.kernels import KernelSum, gamma_of_length
+from primal.maps import KernelSum, gamma_of_length
 from primal.torch import _operators
 from primal.torch._dynamic import DynamicPrime
 from primal.torch._eager import pairs

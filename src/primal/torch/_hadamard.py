@@ -1,4 +1,4 @@
-"""Phases of the basis ``hadamard`` in plain PyTorch, by the definition in ``primal.bases``.
+"""Phases of the basis ``hadamard`` in plain PyTorch, by the definition in ``primal.exact``.
 
 Signed integers wrap like unsigned ones.
 """
@@ -13,9 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal.bases import HadamardTable
+from primal.exact import LARGEST_LOG2_TURNS, HadamardTable
 from primal.torch._integers import LOW32, add_shifted, carried, round_turns, window
-from primal.turns import LARGEST_LOG2_TURNS
 
 # Of a round: kernels load these straight into registers, more of them by way of shared memory.
 _MOST_LONG_SIGNS = 256

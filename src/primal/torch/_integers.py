@@ -1,4 +1,4 @@
-"""Exact phases in plain PyTorch, by the definition in :mod:`primal.turns`.
+"""Exact phases in plain PyTorch, by the definition in :mod:`primal.exact`.
 
 PyTorch has no full set of unsigned operations. Long integers are lists of int64 limbs that count
 32 bits each, so that sums and carries have room.
@@ -13,9 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal.bases import FrequencyTable
-from primal.engines import LARGEST_UNSURE
-from primal.turns import FREQUENCY_BITS, digit_units, digit_widths
+from primal.exact import FREQUENCY_BITS, LARGEST_UNSURE, FrequencyTable, digit_units, digit_widths
 
 _BLOCK_PAIRS = 1 << 20
 LOW32 = (1 << 32) - 1

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 import triton.language as tl
 
+from primal.exact import digit_widths
 from primal.torch._eager import INVALID_EXPONENT, Request, row_exponents
 from primal.torch._kernel_parts import (
     MOST_PLAIN_INPUTS,
@@ -27,7 +28,6 @@ from primal.torch._kernel_parts import (
 )
 from primal.torch._kernel_settle import dense_kernel, list_unsure, sparse_kernel
 from primal.torch._tables import SharedTable
-from primal.turns import digit_widths
 
 _INVALID = tl.constexpr(INVALID_EXPONENT)
 # Tiles that one program looks through for lists that are too long: mostly there are none.

@@ -1,6 +1,6 @@
 """What Triton kernels share: tiles, phases as float64 sums, and waves with the promised bits.
 
-`wave_pair` has the bits of ``primal.turns.waves`` in fewer instructions. Three rewritings leave
+`wave_pair` has the bits of ``primal.exact.waves`` in fewer instructions. Three rewritings leave
 every bit as it is:
 
 - Scaling by a power of two is exact, so factors of t move into the constants.
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 import triton
 import triton.language as tl
 
-from primal.turns import Cosine32, Sine32
+from primal.exact import Cosine32, Sine32
 
 # Triton describes neither launches nor constants with types.
 jit: Any = triton.jit

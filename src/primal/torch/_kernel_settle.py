@@ -1,7 +1,7 @@
 """Triton kernels that settle what a float64 product leaves open.
 
 The exact phase of a row of x and a row of frequencies is an integer dot product (see
-``primal.turns``). The feature kernel lists, tile by tile, the phases whose rounding
+``primal.exact``). The feature kernel lists, tile by tile, the phases whose rounding
 its float64 sum cannot decide. A tile with a short list has these computed exactly, one pair
 at a time. A tile with a long one (long phases) first goes through sums of digit products,
 which decide nearly all of it.
@@ -11,9 +11,9 @@ from __future__ import annotations
 
 import triton.language as tl
 
+from primal.exact import DEEP_BITS
 from primal.torch._eager import INVALID_EXPONENT
 from primal.torch._kernel_parts import jit, wave_pair, write_pair
-from primal.turns import DEEP_BITS
 
 _INVALID = tl.constexpr(INVALID_EXPONENT)
 _DEEP_BITS = tl.constexpr(DEEP_BITS)

@@ -2,7 +2,7 @@
 
 Each works on tensors of any leading shape and picks who computes. The environment variable
 ``PRIMAL_TORCH`` decides: ``auto`` (the default) takes Triton kernels for CUDA tensors when Triton
-is installed, the loops of :mod:`primal.engines` for tensors on the CPU, else plain PyTorch;
+is installed, the loops of :mod:`primal.exact` for tensors on the CPU, else plain PyTorch;
 ``eager`` takes plain PyTorch for all; ``triton`` takes kernels for all (for tensors on the CPU
 this needs Triton's interpreter, ``TRITON_INTERPRET=1``).
 
@@ -224,7 +224,7 @@ def use_kernels(tensor: torch.Tensor) -> bool:
 
 
 def use_engines(tensor: torch.Tensor) -> bool:
-    """Whether :mod:`primal.engines` takes this tensor."""
+    """Whether :mod:`primal.exact` takes this tensor."""
     return tensor.device.type == "cpu" and _wish() == "auto"
 
 

@@ -11,10 +11,10 @@ from torch import Tensor
 import primal.maps
 from primal._checks import whole_number
 from primal.errors import DataError, ParameterError
+from primal.exact import stretched_frequencies
 from primal.torch._inputs import POSITIONS, check_device, checked_positions
 from primal.torch._rotary import sequence_axis, turned
 from primal.torch._static import StaticPrime
-from primal.turns import stretched_frequencies
 
 
 class PrimePositions(StaticPrime):
@@ -29,7 +29,7 @@ class PrimePositions(StaticPrime):
     D : int
         Number of columns, even: of the model for absolute codes, of a head for rotations.
     spacing : {"log", "rotary", "raw", "kronecker"}, default="log"
-        How frequencies are spread; see :func:`primal.turns.spaced_increments`. ``"rotary"`` has
+        How frequencies are spread; see :func:`primal.exact.spaced_increments`. ``"rotary"`` has
         the frequencies base**(-2 j / D) of standard rotary embeddings: take it for weights that
         were trained with those.
     sigma : float, default=1.0
@@ -111,7 +111,7 @@ class PrimePositions(StaticPrime):
         Parameters
         ----------
         factor, method
-            See :func:`primal.turns.stretched_frequencies`.
+            See :func:`primal.exact.stretched_frequencies`.
         trained_length : int, optional
             Of the model; by default the one that these positions were made with.
         """

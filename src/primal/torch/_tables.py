@@ -23,13 +23,11 @@ from torch import Tensor
 from primal._checks import raised_as, real_array
 from primal._lazy import cached_property
 from primal._specs import from_spec
-from primal.bases import BASIS_VERSION, Basis, FrequencyTable, HadamardTable
 from primal.errors import DataError, NotInvertibleError, ParameterError, SpecError
-from primal.kernels import KernelBasis
-from primal.maps import StaticPrime
+from primal.exact import BASIS_VERSION, LARGEST_LOG2_TURNS, Basis, FrequencyTable, HadamardTable
+from primal.maps import KernelBasis, StaticPrime
 from primal.torch._hadamard import HadamardTensors
 from primal.torch._integers import TableTensors
-from primal.turns import LARGEST_LOG2_TURNS
 
 T = TypeVar("T")
 # Turns per unit: far beyond any use, and far from where exponents of float64 end.

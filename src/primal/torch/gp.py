@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from primal._checks import even_dimension, one_of, whole_number
 from primal._extras import require as _require
 from primal.errors import ParameterError
-from primal.kernels import KERNELS, checked_width, obstacle, rounded_up
+from primal.maps import KERNELS, checked_width, obstacle, rounded_up
 from primal.torch._features import PrimeFeatures
 from primal.torch._inputs import check_tensor, checked_points
 
@@ -183,9 +183,9 @@ def gen_prime_features(
         Number of features, even.
     width : float or sequence of num_inputs floats, optional
         Standard deviation of the x of interest: 0.29 in the unit cube, to which BoTorch asks to
-        scale inputs. The features are then made for it and for the length scales of the kernel,
-        which takes longer, and have a fraction of the error. Several times as far out they have a
-        larger one; up to 8 inputs they may repeat themselves. By default they serve any x.
+        scale inputs. Up to 8 inputs the features may then be made for it and for the length scales
+        of the kernel, with a fraction of the error. Several times as far out they have a larger
+        one, and repeat themselves. By default they serve any x.
 
     Examples
     --------
@@ -215,8 +215,11 @@ def _layer(
     # The last digits of a length scale, which is kept as a root of softplus, must not show.
     options = {"lengthscale": 1.0, "width": rounded_up(width / shortest * (1.0 - 2.0**-20))}
     layer = PrimeFeatures(d, D, kernel, method="auto", **options)
-    if layer.map.method == "growable" and not obstacle("descent", kernel, d, D):
-        layer = PrimeFeatures(d, D, kernel, method="descent", **options)
+    if layer.map.method == "growable" and not obstacle("lattice", kernel, d, D):
+        # These maps never grow, so a smaller gain than that of "auto" is enough.
+        lattice = PrimeFeatures(d, D, kernel, method="lattice", **options)
+        if lattice.map.predicted_error < 0.6 * layer.map.predicted_error:
+            return lattice
     return layer
 
 

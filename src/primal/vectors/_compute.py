@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from primal.engines import engine
+from primal.exact import engine
 from primal.native import Core, address, core
 from primal.vectors._definition import Rotated, Rotation, coded, levels_of, rotated, scores
 

@@ -23,8 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from primal.bases import transform
-from primal.turns import increments
+from primal.exact import increments, transform
 
 LARGEST_D = 8192  # beyond it, the sum of squared 20-bit words no longer fits a float64
 ROUNDS = 3

@@ -37,46 +37,14 @@ static inline primal_word primal_signed(primal_word word, uint32_t minus)
     return (word ^ mask) - mask;
 }
 
-/* Two stages of sums and differences, of words `half` apart. */
-static inline void primal_four(
-    primal_word *w, uint32_t half, primal_word a, primal_word b, primal_word c, primal_word d)
-{
-    primal_word sum = a + b, more = c + d;
-    a -= b;
-    c -= d;
-    w[0] = sum + more;
-    w[half] = a + c;
-    w[2 * half] = sum - more;
-    w[3 * half] = a - c;
-}
-
 /* Signs of one round, then sums and differences: H S w; `from` may be `w`. */
 static inline void primal_round(const primal_word *from, primal_word *w, uint32_t round)
 {
     const uint32_t *signs = PRIMAL_SIGNS + round * (PRIMAL_N_ROWS / 32);
-    uint32_t i, j, half = 1;
-#ifdef __OPTIMIZE_SIZE__
+    uint32_t i;
     for (i = 0; i < PRIMAL_N_ROWS; i++)
         w[i] = primal_signed(from[i], signs[i >> 5] >> (i & 31));
-#else
-    /* Half as many loads and stores, for twice the code. */
-    for (i = 0; i < PRIMAL_N_ROWS; i += 4) {
-        uint32_t s = signs[i >> 5] >> (i & 31);
-        primal_four(w + i, 1, primal_signed(from[i], s), primal_signed(from[i + 1], s >> 1),
-                    primal_signed(from[i + 2], s >> 2), primal_signed(from[i + 3], s >> 3));
-    }
-    for (half = 4; half < PRIMAL_N_ROWS / 2; half *= 4)
-        for (i = 0; i < PRIMAL_N_ROWS; i += 4 * half)
-            for (j = i; j < i + half; j++)
-                primal_four(w + j, half, w[j], w[j + half], w[j + 2 * half], w[j + 3 * half]);
-#endif
-    for (; half < PRIMAL_N_ROWS; half *= 2)
-        for (i = 0; i < PRIMAL_N_ROWS; i += 2 * half)
-            for (j = i; j < i + half; j++) {
-                primal_word a = w[j], b = w[j + half];
-                w[j] = a + b;
-                w[j + half] = a - b;
-            }
+    primal_steps(w, 0, PRIMAL_N_ROWS, 1, PRIMAL_N_ROWS);
 }
 
 static inline void primal_begin(const primal_input *x)

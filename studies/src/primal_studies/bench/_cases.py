@@ -7,13 +7,14 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
-from primal.bases import Basis
 from primal.codebooks import toeplitz_statistics
 from primal.decoding import no_wrap_bound
+from primal.exact import Basis
+from primal.exact._primes import _nth_prime_bound, _sieve
 from primal.maps import DynamicPrime, StaticPrime
-from primal.turns._primes import _nth_prime_bound, _sieve
 from primal_studies.bench import _peers as peers
-from primal_studies.bench._measure import GIVEN_MEMORY, NEW_PAGES, OURS, Case
+from primal_studies.bench._core import bundle_cases, transform_cases
+from primal_studies.bench._measure import GIVEN_MEMORY, OURS, Case
 
 __all__ = ["GROUPS", "cases", "gaussian_inputs", "rbf_map"]
 
@@ -70,7 +71,6 @@ def _static(quick: bool) -> Iterator[Case]:
         contenders: dict[str, Callable[[], object]] = {
             OURS: lambda s=s, N=N: s.waves(N),
             GIVEN_MEMORY: lambda s=s, N=N, out=out: s.waves(N, out=out),
-            NEW_PAGES: lambda s=s, N=N, out=out: s.waves(N, out=np.empty_like(out)),
             "memory fill": peers.memory_fill(out),
         }
         if peers.has("torch") and N * D <= _LARGEST_RECIPE:
@@ -86,7 +86,6 @@ def _dynamic(quick: bool) -> Iterator[Case]:
         contenders: dict[str, Callable[[], object]] = {
             OURS: lambda m=m, x=x: m.encode(x),
             GIVEN_MEMORY: lambda m=m, x=x, out=out: m.encode(x, out=out),
-            NEW_PAGES: lambda m=m, x=x, out=out: m.encode(x, out=np.empty_like(out)),
             "memory fill": peers.memory_fill(out),
         }
         if peers.has("sklearn"):
@@ -106,7 +105,6 @@ def _float64(quick: bool) -> Iterator[Case]:
         x, m = gaussian_inputs(n, d).astype(np.float64), rbf_map(d, D)
         contenders: dict[str, Callable[[], object]] = {
             OURS: lambda m=m, x=x: m.encode(x, dtype="float64"),
-            NEW_PAGES: lambda m=m, x=x: m.encode(x, dtype="float64", out=np.empty((len(x), m.D))),
             "primal float32": lambda m=m, x=x: m.encode(x),
         }
         if peers.has("sklearn"):
@@ -154,6 +152,8 @@ def _coherence(quick: bool) -> Iterator[Case]:
 
 GROUPS: dict[str, Callable[[bool], Iterator[Case]]] = {
     "static": _static,
+    "transform": transform_cases,
+    "bundle": bundle_cases,
     "dynamic": _dynamic,
     "float64": _float64,
     "decode": _decode,

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from primal.bases import Basis
+from primal.exact import Basis
 from primal_studies.bench._bars import Bar
 from primal_studies.bench._gpu_rotary import measure as measure_rotary
 from primal_studies.bench._gpu_rotary import rotary_bars

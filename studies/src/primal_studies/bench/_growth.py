@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal.engines import Finish, engine
+from primal.exact import Finish, engine
 from primal.maps import StaticPrime
 from primal_studies.bench._cases import gaussian_inputs, rbf_map
 
@@ -66,8 +66,7 @@ def peak_extra_bytes(quick: bool) -> dict[int, int]:
 def first_call_seconds(n_rows: int, repeats: int = 3) -> float:
     """Return what the first encode of a fresh process costs beyond a later one.
 
-    The best of a few processes; by then compiled code is in the disk cache. Few rows stay with
-    NumPy; many make the process load Numba first.
+    The best of a few processes.
     """
     times = []
     for _ in range(repeats + 1):

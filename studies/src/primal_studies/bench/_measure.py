@@ -11,14 +11,11 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-__all__ = ["GIVEN_MEMORY", "NEW_PAGES", "OURS", "Case", "Result", "contest"]
+__all__ = ["GIVEN_MEMORY", "OURS", "Case", "Result", "contest"]
 
 OURS = "primal"
 # Into memory that the caller keeps, which peers cannot do; all else is as users call it.
 GIVEN_MEMORY = "primal, given memory"
-# Into an array that NumPy has just made, as the peers' results are: `encode` alone may use memory
-# again that its last result has left, which they do not.
-NEW_PAGES = "primal, new pages"
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from primal.turns import primes
+from primal.exact import primes
 
 __all__ = [
     "has",

@@ -5,15 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from primal._pictures import COLORS, SOFT, label_ends, picture
-from primal_studies.bench._measure import GIVEN_MEMORY, NEW_PAGES, OURS, Result
+from primal_studies._pictures import COLORS, SOFT, label_ends, picture
+from primal_studies.bench._measure import GIVEN_MEMORY, OURS, Result
 
 __all__ = ["plot"]
 
 _STYLES = {
     OURS: ("o", COLORS["prime"]),
     GIVEN_MEMORY: ("s", "#56B4E9"),
-    NEW_PAGES: ("o", "#B0C4D4"),
     "RBFSampler": ("^", COLORS["gaussian"]),
     "Nystroem": ("v", COLORS["random"]),
     "paper's recipe": ("D", COLORS["sobol"]),
@@ -27,7 +26,7 @@ def plot(results: list[Result], path: Path) -> bool:
     groups = [group for group in draws if any(r.group == group for r in results)]
     if not groups:
         return False
-    with picture(path, (6.5 * len(groups), 5.2), what="primal bench") as figure:
+    with picture(path, (6.5 * len(groups), 5.2)) as figure:
         for axis, group in zip(
             figure.subplots(1, len(groups), squeeze=False)[0], groups, strict=True
         ):

@@ -12,8 +12,8 @@ import click
 from primal._extras import require
 from primal._parallel import n_threads
 from primal.cli._common import json_option, progress_bar
-from primal.engines import engine
 from primal.errors import EngineError
+from primal.exact import engine
 from primal_studies.bench import (
     GROUPS,
     OURS,

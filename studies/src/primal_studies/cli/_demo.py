@@ -8,12 +8,11 @@ from typing import Any
 import click
 import numpy as np
 
-from primal import Box, DynamicPrime, bounds, codebook, hdc
-from primal._pictures import COLORS, GRID, SOFT, label_ends, picture
+from primal import Box, DynamicPrime, codebook, hdc
 from primal.cli._common import json_option
-from primal.codebooks import gram_statistics, toeplitz_statistics
-from primal.kernels import kernel_matrix, median_gamma
-from primal.maps import StaticPrime
+from primal.codebooks import bounds, gram_statistics, toeplitz_statistics
+from primal.maps import StaticPrime, kernel_matrix, median_gamma
+from primal_studies._pictures import COLORS, GRID, SOFT, label_ends, picture
 from primal_studies.paper import spiral
 
 _PICTURE = "primal-demo.png"
@@ -44,7 +43,7 @@ def demo(out: Path, as_json: bool) -> None:
     """
     decoded, features, codes, memory = _decoded(), _features(), _codes(), _memory()
     path = out / _PICTURE
-    with picture(path, (12, 7.4), what="primal demo") as figure:
+    with picture(path, (12, 7.4)) as figure:
         axes = figure.subplots(2, 2)
         _draw_decoded(axes[0, 0], decoded)
         _draw_features(axes[0, 1], features)

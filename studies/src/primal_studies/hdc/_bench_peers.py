@@ -69,7 +69,7 @@ def random_fourier_ridge(split: Split, n_components: int, seed: int) -> np.ndarr
     from sklearn.kernel_approximation import RBFSampler
 
     from primal._sums import ExactSums, rounded
-    from primal.kernels import scale_gamma
+    from primal.maps import scale_gamma
     from primal.sklearn._ridge import solve
 
     sampler = RBFSampler(

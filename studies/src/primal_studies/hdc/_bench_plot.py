@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from primal._pictures import PALETTE, label_ends, picture
+from primal_studies._pictures import PALETTE, label_ends, picture
 from primal_studies.hdc._bench import Score
 from primal_studies.hdc._continual import TaskRow
 
@@ -17,7 +17,7 @@ def plot_scores(scores: Sequence[Score], path: Path) -> None:
     names = list(dict.fromkeys(score.data for score in scores))
     contenders = list(dict.fromkeys(score.contender for score in scores))
     sizes = sorted({score.n_components for score in scores})
-    with picture(path, (5.4 * len(names) + 2.6, 4.6), what="primal hdc bench") as figure:
+    with picture(path, (5.4 * len(names) + 2.6, 4.6)) as figure:
         axes = figure.subplots(1, len(names), squeeze=False)[0]
         for axis, name in zip(axes, names, strict=True):
             for place, contender in enumerate(contenders):
@@ -46,7 +46,7 @@ def plot_scores(scores: Sequence[Score], path: Path) -> None:
 def plot_tasks(rows: Sequence[TaskRow], path: Path, title: str) -> None:
     """Draw accuracy on all classes seen after every task."""
     n_tasks = max(row.task for row in rows)
-    with picture(path, (7.5, 4.6), what="primal hdc continual") as figure:
+    with picture(path, (7.5, 4.6)) as figure:
         axis = figure.subplots()
         for name in dict.fromkeys(row.learner for row in rows):
             found = [row for row in rows if row.learner == name]

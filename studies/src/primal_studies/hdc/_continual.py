@@ -15,7 +15,7 @@ import numpy as np
 
 from primal._checks import one_of, whole_number
 from primal.errors import DataError
-from primal.kernels import scale_gamma
+from primal.maps import scale_gamma
 from primal_studies.hdc._continual_learners import LEARNERS, Learner
 from primal_studies.hdc._datasets_split import Split, standardized
 

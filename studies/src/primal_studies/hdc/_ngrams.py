@@ -9,14 +9,14 @@ import numpy as np
 from scipy import sparse
 
 from primal._hash import stable_position
-from primal.turns import block_increments, round_turns, static_turns, waves
+from primal.exact import block_increments, round_turns, static_turns, waves
 
 __all__ = ["ngram_vectors"]
 
 _BLOCK_ROWS = 4096
 
 
-def ngram_vectors(texts: Sequence[str], D: int, n: int = 3) -> np.ndarray:
+def ngram_vectors(texts: Sequence[str] | np.ndarray, D: int, n: int = 3) -> np.ndarray:
     """Return vectors of length 1, float32 of shape (n_texts, D): real, then imaginary parts.
 
     Each place of an n-gram has its own block of primes, in which every letter has a code. The

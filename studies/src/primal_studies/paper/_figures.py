@@ -7,7 +7,7 @@ import re
 import sys
 from typing import NamedTuple
 
-from primal._pictures import GRID, INK, RC, SOFT
+from primal_studies._pictures import GRID, INK, RC, SOFT
 from primal_studies.paper._experiment import Experiment, Outcome
 
 __all__ = ["InlineFigure", "drawn", "inline"]

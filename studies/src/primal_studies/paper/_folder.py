@@ -22,8 +22,8 @@ from typing import Any
 
 from primal._files import read_json
 from primal._parallel import n_threads
-from primal.engines import engine
 from primal.errors import DataError, ParameterError
+from primal.exact import engine
 from primal_studies.paper._experiment import Outcome, Row
 from primal_studies.paper._ledger import Entry, Judged, Ledger
 from primal_studies.paper._store import Measured, as_json, packages, source_digest, write_whole

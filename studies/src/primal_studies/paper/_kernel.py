@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal.bases import Basis
+from primal.exact import Basis
 
 __all__ = ["prime_spectral_kernel"]
 

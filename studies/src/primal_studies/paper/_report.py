@@ -11,9 +11,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from primal.bases import Basis
 from primal.edge import JS_MODULE
 from primal.errors import DataError
+from primal.exact import Basis
 from primal_studies.paper._claim import Claim
 from primal_studies.paper._experiment import Experiment, Fact, Row
 from primal_studies.paper._figures import inline
@@ -109,7 +109,7 @@ def page(ledger: Ledger, sections: Sequence[Section], run: Mapping[str, Any]) ->
                 "spiral": spiral(_EXPLORER_POINTS).tolist(),
                 "circles": circles(_EXPLORER_POINTS).tolist(),
                 # A smaller map is a prefix of a larger one: these serve every D of the explorer.
-                "orthogonal": Basis("orthogonal", 2, _EXPLORER_FREQUENCIES).frequencies.tolist(),
+                "kronecker": Basis("kronecker", 2, _EXPLORER_FREQUENCIES).frequencies.tolist(),
             }
         ),
         styles=_part("report.css"),

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from primal.turns import waves
+from primal.exact import waves
 from primal_studies.paper._draws import base_seed, generator
 
 __all__ = ["circles", "noisy", "spiral"]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._pictures import COLORS
+from primal_studies._pictures import COLORS
 from primal_studies.paper._claim import Verdict
 from primal_studies.paper._experiment import Fact
 

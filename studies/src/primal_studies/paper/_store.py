@@ -39,7 +39,7 @@ __all__ = [
 
 _LARGEST_ENTRY = 1 << 28
 # Whose version can change a measured number.
-_PACKAGES = ("primal-features", "numpy", "numba", "scipy", "scikit-learn", "torch")
+_PACKAGES = ("primal-features", "numpy", "scipy", "scikit-learn", "torch")
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ import numpy as np
 from primal._checks import whole_number
 from primal.codebooks import lag_cosines
 from primal.errors import ParameterError
-from primal.turns import primes
+from primal.exact import primes
 from primal_studies.paper._draws import SEED
 
 __all__ = [

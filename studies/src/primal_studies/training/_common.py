@@ -21,8 +21,6 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from primal.errors import MissingPackageError
-
 __all__ = [
     "Settings",
     "Study",
@@ -212,7 +210,7 @@ class Study:
         print(total_seconds(self.runs))
         if not self.runs:
             return []
-        with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
+        with suppress(ImportError):  # a machine may measure for one that has Matplotlib
             draw(self.chosen.out)
         return self.runs
 

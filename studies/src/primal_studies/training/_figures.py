@@ -14,8 +14,8 @@ from primal_studies.training._common import Settings, select
 mpl.use("Agg")
 import matplotlib.pyplot as plt
 
-from primal._pictures import COLORS, PALETTE, SOFT, label_ends, picture
 from primal.torch import PrimePositions
+from primal_studies._pictures import COLORS, PALETTE, SOFT, label_ends, picture
 
 __all__ = ["draw_capacity", "draw_nearness", "draw_tasks"]
 

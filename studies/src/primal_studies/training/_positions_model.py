@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as nnf
 
-from primal.turns import increments, spaced_increments
+from primal.exact import increments, spaced_increments
 from primal_studies.training._positions_text import Draws, training_rows
 
 __all__ = ["METHODS", "Transformer", "frequencies_of", "train", "yarn"]

@@ -6,7 +6,7 @@ import math
 import statistics
 from pathlib import Path
 
-from primal._pictures import PALETTE, picture
+from primal_studies._pictures import PALETTE, picture
 from primal_studies.training._common import Settings, table
 
 __all__ = ["draw", "report", "scores"]
@@ -87,7 +87,7 @@ def draw(runs: list[Settings], folder: Path) -> None:
     for size, length in sorted({(run["size"], run["length"]) for run in runs}):
         found = scores(runs, size, length, "loss")
         path = folder / f"positions-loss-{size}-{length}.png"
-        with picture(path, (7.4, 3.9), what="--draw") as figure:
+        with picture(path, (7.4, 3.9)) as figure:
             axes = figure.subplots()
             for (name, style), color in zip(_DRAWN.items(), PALETTE * 2, strict=False):
                 points = found.get(name, {})

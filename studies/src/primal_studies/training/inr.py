@@ -27,9 +27,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from primal._pictures import COLORS, picture
-from primal.errors import MissingPackageError
 from primal.torch import DynamicPrime
+from primal_studies._pictures import COLORS, picture
 from primal_studies.training._common import (
     Settings,
     mean_spread,
@@ -75,7 +74,7 @@ def main(argv: Sequence[str] | None = None) -> list[Settings]:
     else:
         runs = run_all("inr", chosen, settings(chosen), lambda r: measure(r, chosen))
         print(quality_table(runs), end="\n\n")
-        with suppress(MissingPackageError):  # a machine may measure for one that has Matplotlib
+        with suppress(ImportError):  # a machine may measure for one that has Matplotlib
             draw(runs, chosen.out)
     print(total_seconds(runs))
     return runs

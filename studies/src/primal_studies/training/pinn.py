@@ -28,8 +28,8 @@ import torch
 from torch import Tensor
 
 import primal
-from primal._pictures import COLORS, SOFT, picture
 from primal.torch import DynamicPrime
+from primal_studies._pictures import COLORS, SOFT, picture
 from primal_studies._spectral import N_TIMES
 from primal_studies.training import _collocation
 from primal_studies.training._common import Settings, Study, select, table

@@ -18,8 +18,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from primal._pictures import PALETTE, picture
 from primal.torch import PrimePositions
+from primal_studies._pictures import PALETTE, picture
 from primal_studies.training._common import study_parser, table
 
 D = 128
@@ -129,7 +129,7 @@ def draw(path: Path) -> None:
     """Draw both errors against position, ours as solid lines; needs matplotlib."""
     places = [round(10 ** (e / 4)) for e in range(4, 49)]
     colors = {"bfloat16": PALETTE[1], "float16": PALETTE[2], "float32": PALETTE[0]}
-    with picture(path, (8.6, 4.2), what="--draw") as figure:
+    with picture(path, (8.6, 4.2)) as figure:
         axes = figure.subplots(1, 2)
         for name, (dtype, _) in WAYS.items():
             if name.startswith("rotary-embedding"):

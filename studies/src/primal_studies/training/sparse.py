@@ -21,8 +21,8 @@ import numpy as np
 from sklearn.decomposition import sparse_encode
 from sklearn.exceptions import ConvergenceWarning
 
-from primal._pictures import COLORS, picture
 from primal.codebooks import codebook
+from primal_studies._pictures import COLORS, picture
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
 N_ATOMS = 256

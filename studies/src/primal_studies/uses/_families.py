@@ -14,6 +14,8 @@ from functools import cache
 import numpy as np
 
 from primal.codebooks import codebook
+from primal.codebooks._numbers import tightest_shadow
+from primal.exact import floor_roots, waves
 
 __all__ = ["FAMILIES", "Family", "cyclic_correlations", "family"]
 
@@ -55,9 +57,6 @@ def family(name: str) -> Family:
     if name == "prime":
         book = codebook(1 << 20, CHIPS, kind="static", field="complex")
         return Family(name, CHIPS, None, lambda users: book.encode(users, dtype="complex128"))
-    if name == "prime chirp":
-        book = codebook(3782, CHIPS, kind="chirp", field="complex")
-        return Family(name, CHIPS, 3782, lambda users: book.encode(users, dtype="complex128"))
     if name == "random":
         return Family(name, CHIPS, None, _random_signs)
     codes = _STORED[name]()
@@ -108,8 +107,29 @@ def zadoff_chu() -> np.ndarray:
     return np.array([np.roll(root, shift) for root in roots for shift in range(61)])
 
 
-_STORED = {"gold": gold, "kasami": kasami, "walsh": walsh, "zadoff-chu": zadoff_chu}
-FAMILIES = ("prime", "prime chirp", *_STORED, "random")
+def prime_chirp() -> np.ndarray:
+    """Return 61 x 61 chirps of 61 chips, two of them zero behind, and the standard basis.
+
+    Code (a, b) has the phases a sqrt(p_n) + b sqrt(q_n), for primes whose roots have nearly the
+    fractions n**2 / 61 and n / 61: all |inner products| are close to 1 / sqrt(61) or 0.
+    """
+    k, shift = 61, 0.382  # next to no fraction that only very large primes have
+    targets = [(m % k + shift) / k for m in (*(n * n for n in range(k)), *range(k))]
+    roots = floor_roots(np.array(tightest_shadow(targets, k, signed=True)), 1.0, 64)
+    a, b = np.divmod(np.arange(k * k, dtype=np.uint64), np.uint64(k))
+    cos, sin = waves(a[:, None] * roots[:k] + b[:, None] * roots[k:])
+    codes = np.concatenate([(cos + 1j * sin) / np.sqrt(k), np.eye(k)])
+    return np.pad(codes, ((0, 0), (0, CHIPS - k)))
+
+
+_STORED = {
+    "prime chirp": prime_chirp,
+    "gold": gold,
+    "kasami": kasami,
+    "walsh": walsh,
+    "zadoff-chu": zadoff_chu,
+}
+FAMILIES = ("prime", *_STORED, "random")
 
 
 def cyclic_correlations(codes: np.ndarray) -> np.ndarray:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from primal import KernelPrime
-from primal.kernels import median_gamma
+from primal.maps import median_gamma
 from primal_studies.uses._chaos import System
 
 __all__ = ["HYPER", "METHODS", "Forecaster", "n_features_of_products", "seen"]

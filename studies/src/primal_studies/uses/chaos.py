@@ -20,7 +20,7 @@ from pathlib import Path
 
 import numpy as np
 
-from primal._pictures import COLORS, picture
+from primal_studies._pictures import COLORS, picture
 from primal_studies.training._common import Settings, Study, select, table
 from primal_studies.uses._chaos import SYSTEMS, lyapunov_exponent, trajectory
 from primal_studies.uses._forecasters import (

@@ -22,8 +22,8 @@ from pathlib import Path
 import numpy as np
 
 from primal import Box, DynamicPrime
-from primal._pictures import COLORS, SOFT, picture
-from primal.turns import pack, waves
+from primal.exact import pack, waves
+from primal_studies._pictures import COLORS, SOFT, picture
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
 INPUTS = 8

@@ -21,9 +21,9 @@ from pathlib import Path
 
 import numpy as np
 
-from primal._pictures import COLORS, SOFT, picture
 from primal.errors import MissingPackageError
-from primal.turns import increments, static_turns
+from primal.exact import increments, static_turns
+from primal_studies._pictures import COLORS, SOFT, picture
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 from primal_studies.training.sparse import DICTIONARIES, dictionary_atoms
 

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import binom, norm
 
 from primal import hdc
-from primal._pictures import COLORS, PALETTE, SOFT, picture
+from primal_studies._pictures import COLORS, PALETTE, SOFT, picture
 from primal_studies.training._common import Settings, Study, select, table
 from primal_studies.uses._families import FAMILIES, Family, family
 from primal_studies.uses._rates import wilson

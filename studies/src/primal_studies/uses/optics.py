@@ -21,9 +21,9 @@ import numpy as np
 from scipy.stats import norm
 
 from primal import KernelPrime
-from primal._pictures import COLORS, SOFT, picture
 from primal.codebooks import codebook
-from primal.kernels import kernel_matrix
+from primal.maps import kernel_matrix
+from primal_studies._pictures import COLORS, SOFT, picture
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 from primal_studies.uses._rates import wilson
 

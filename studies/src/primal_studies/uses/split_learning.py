@@ -26,12 +26,12 @@ import numpy as np
 
 from primal import DynamicPrime
 from primal._extras import require
-from primal._pictures import COLORS, INK, SOFT, picture
 from primal.errors import MissingPackageError
+from primal.exact import pack, unpack, waves
 from primal.privacy import Key, KeyedPrime, inversion
 from primal.privacy._attacks import learned_inversion
 from primal.privacy._lattice_attacks import data_prior
-from primal.turns import pack, unpack, waves
+from primal_studies._pictures import COLORS, INK, SOFT, picture
 from primal_studies.hdc import load
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
@@ -98,10 +98,8 @@ def measure(run: Settings) -> Settings:
     client = made_client(run, X[public])
     accuracy = _server_accuracy(run, client.encode, X, y, train, test)
     found = {
-        attacker: learned_inversion(
-            client.encode, X[public], X[test], network=attacker == "network"
-        )
-        for attacker in ("ridge", "network")
+        attacker: learned_inversion(client.encode, X[public], X[test], learn=learn)
+        for attacker, learn in (("ridge", None), ("network", network_answers))
     }
     few = X[test][:ATTACKED_BY_LATTICE]
     if client.map is not None and _reachable(run, X.shape[1]):
@@ -186,6 +184,25 @@ def _server_accuracy(run, encode, X, y, train, test) -> float:
         warnings.simplefilter("ignore")  # it stops after so many epochs, converged or not
         net.fit((Z - center) / scale, y[train])
     return float(net.score((encode(X[test]) - center) / scale, y[test]))
+
+
+def network_answers(Z: np.ndarray, wanted: np.ndarray, Z_new: np.ndarray) -> np.ndarray:
+    """Return the answers of two hidden layers of scikit-learn for Z_new."""
+    neural = require("sklearn.neural_network", "primal study split-learning")
+    scale = np.where((spread := Z.std(axis=0)) > 0.0, spread, 1.0)
+    # Not stopped early: its score, a mean of R**2, is meaningless where a target hardly varies.
+    net = neural.MLPRegressor(
+        hidden_layer_sizes=(256, 128),
+        alpha=0.01,
+        batch_size=min(32, len(Z)),
+        max_iter=max(20, 64_000 // len(Z)),  # about 2,000 steps
+        random_state=0,
+        tol=1e-5,
+    )
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it stops after so many epochs, converged or not
+        net.fit((Z - Z.mean(axis=0)) / scale, wanted)
+    return net.predict((Z_new - Z.mean(axis=0)) / scale)
 
 
 @cache

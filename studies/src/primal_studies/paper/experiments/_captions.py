@@ -26,7 +26,7 @@ CAPTIONS: dict[str, dict[str, Caption]] = {
         "distances": Caption(
             "Distances before and after the map",
             "An isometry would be one straight line. The paper's W (left) stretches some distances "
-            "129 times as much as others; an orthogonal basis of the same primes (right) does not.",
+            "129 times as much as others; the basis kronecker (right) does not.",
         ),
         "kernel": Caption(
             "The Prime-Spectral Kernel of Section 2.2",

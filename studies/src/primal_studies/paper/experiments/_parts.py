@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._pictures import PALETTE
+from primal.exact import waves
 from primal.maps import StaticPrime
-from primal.turns import waves
+from primal_studies._pictures import PALETTE
 from primal_studies.paper._draws import base_seed
 from primal_studies.paper._experiment import Fact, Row
 from primal_studies.paper._stats import column

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal.turns import waves
+from primal.exact import waves
 from primal_studies.paper._experiment import Outcome
 from primal_studies.paper._stats import COLORS, column
 

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from primal._parallel import single_threaded_blas
-from primal.bases import Basis
 from primal.errors import ConditioningWarning
+from primal.exact import Basis, primes
 from primal.maps import DynamicPrime, StaticPrime
-from primal.turns import primes
 from primal_studies.paper._draws import base_seed, generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import COLORS, column, log_slope

@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal.bases import Basis
+from primal.exact import Basis, primes
 from primal.maps import DynamicPrime
-from primal.turns import primes
 from primal_studies.paper._claim import Claim, Judgement, MapJudged, Weight
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
@@ -25,7 +24,7 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "EXPERIMENT"]
 
 _INPUTS = (2, 8, 64)
-_BASES = ("paper", "orthogonal")
+_BASES = ("paper", "kronecker")
 _CODE_NOISE = 0.01
 _INPUT_NOISE = 0.5
 _NOISE_DIMENSIONS = (4, 16, 128)
@@ -110,7 +109,7 @@ def _noise_rows() -> tuple[list[Row], dict[str, Fact]]:
     facts: dict[str, Fact] = {}
     for D in _NOISE_DIMENSIONS:
         for scale in ("paper", "edge"):
-            for name in ("paper", "orthogonal", "gaussian"):
+            for name in ("paper", "kronecker", "gaussian"):
                 errors = [_noise_errors(name, D, scale, seed) for seed in range(5)]
                 inputs, features = (fact(column) for column in np.array(errors).T)
                 case = f"{name}, D {D}, sigma {scale}"
@@ -146,7 +145,7 @@ def _noise_errors(name: str, D: int, scale: str, seed: int) -> tuple[float, floa
 
 
 def _frequencies(name: str, k: int, seed: int) -> np.ndarray:
-    """Return W of the paper, of an orthogonal basis, or a Gaussian one with rows of length 1."""
+    """Return W of a basis, or a Gaussian one with rows of length 1."""
     if name != "gaussian":
         return Basis(name, 2, k).frequencies
     w = generator(500 + seed).standard_normal((k, 2))
@@ -225,7 +224,7 @@ def _draw_distances(rows: Sequence[Row]) -> Figure:
 
 def _draw_kernel(rows: Sequence[Row]) -> Figure:
     figure, axes = panels(1, len(_BASES), 3.0)
-    titles = {"paper": "the paper's W", "orthogonal": "orthogonal basis of primes"}
+    titles = {"paper": "the paper's W", "kronecker": "basis kronecker"}
     for panel, basis in zip(axes[0], _BASES, strict=True):
         values = np.array([r["kernel"] for r in rows if r["basis"] == basis], dtype=float)
         side = math.isqrt(len(values))
@@ -249,7 +248,7 @@ def _draw_noise(rows: Sequence[Row]) -> Figure:
     panel = axes[0, 0]
     styles = {
         "paper": ("the paper's W", COLORS["prime"]),
-        "orthogonal": ("orthogonal primes", COLORS["sobol"]),
+        "kronecker": ("basis kronecker", COLORS["sobol"]),
         "gaussian": ("Gaussian W", COLORS["gaussian"]),
     }
     for basis, (label, color) in styles.items():
@@ -294,14 +293,14 @@ def _isometric(facts: Mapping[str, Fact]) -> Judgement:
     paper, ours, energy = values_of(
         facts,
         "distortion of the spiral, paper",
-        "distortion of the spiral, orthogonal",
+        "distortion of the spiral, kronecker",
         "energy of one direction, paper d 64",
     )
     return Judgement(
         grade(paper < 1.1, paper < 2.0),
         f"distances are stretched unequally by a factor of {paper:.0f}",
         "Without wrapping the distortion is the condition number of W. One direction holds "
-        f"{energy:.4%} of the energy of W at d = 64. An orthogonal basis of primes distorts by "
+        f"{energy:.4%} of the energy of W at d = 64. The basis kronecker distorts by "
         f"{ours:.1f}.",
     )
 
@@ -324,7 +323,7 @@ def _robust(facts: Mapping[str, Fact]) -> Judgement:
         f"{span(features, '.0%')} of x",
         f"Noisy inputs come back with their noise at D = {_NOISE_DIMENSIONS[0]} to "
         f"{_NOISE_DIMENSIONS[-1]}. Noise on the features is amplified by rows of W that are nearly "
-        f"parallel; an orthogonal basis of the same primes leaves {span(ours, '.1%')}.",
+        f"parallel; the basis kronecker leaves {span(ours, '.1%')}.",
     )
 
 
@@ -361,7 +360,7 @@ def _kernel(facts: Mapping[str, Fact]) -> Judgement:
         f"inner products follow x - y alone, to {off:.0e}",
         "What the paper leaves out is that this kernel hardly sees one direction: at sigma = 0.007 "
         f"and D = 128 it falls to one half at a distance of {along:.1f} along (1, 1) and of "
-        f"{across:.0f} along (1, -1); in an orthogonal basis of primes at {one:.0f} and "
+        f"{across:.0f} along (1, -1); in the basis kronecker at {one:.0f} and "
         f"{other:.0f}.",
     )
 

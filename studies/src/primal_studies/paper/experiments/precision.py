@@ -7,9 +7,8 @@ import math
 import numpy as np
 
 from primal.codebooks import lag_cosines
-from primal.engines import engine, installed_engines
+from primal.exact import engine, installed_engines, primes, waves
 from primal.maps import DynamicPrime, StaticPrime
-from primal.turns import primes, waves
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import log_slope

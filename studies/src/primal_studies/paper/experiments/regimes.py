@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal._pictures import label_ends
 from primal.decoding import Integers
 from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime
+from primal_studies._pictures import label_ends
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row

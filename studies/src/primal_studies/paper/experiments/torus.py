@@ -6,8 +6,8 @@ import math
 
 import numpy as np
 
+from primal.exact import increments
 from primal.maps import StaticPrime
-from primal.turns import increments
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import fact, log_slope

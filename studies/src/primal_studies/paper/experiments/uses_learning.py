@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from primal._pictures import label_ends
+from primal_studies._pictures import label_ends
 from primal_studies.paper._claim import Claim, Judgement, MapJudged
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row
 from primal_studies.paper._stats import grade

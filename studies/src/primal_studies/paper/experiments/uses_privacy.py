@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from primal.turns import primes
+from primal.exact import primes
 from primal_studies.paper._claim import Claim, Judgement, MapJudged
 from primal_studies.paper._draws import generator
 from primal_studies.paper._experiment import Experiment, Fact, Outcome, Progress, Row

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from primal.bases import Basis, equal_bandwidth
 from primal.errors import ConditioningWarning
+from primal.exact import Basis
 from primal.maps import DynamicPrime
 from primal_studies.paper._claim import Claim, Judgement, Weight
 from primal_studies.paper._draws import generator
@@ -33,7 +33,7 @@ _REMEDIES: dict[str, dict[str, Any]] = {
     "log-spaced primes": {"primes": "log"},
     "layer norm": {"layer_norm": True},
     "adaptive and layer norm": {"adaptive": True, "layer_norm": True},
-    "orthogonal basis": {"basis": "orthogonal"},
+    "basis auto": {"basis": "auto"},
 }
 
 
@@ -79,7 +79,10 @@ def _calibrated(x: np.ndarray, D: int, *, adaptive: bool = False, **options: Any
     """Return the map with the largest sigma at which no phase of x wraps."""
 
     def scaled(sigma: float) -> DynamicPrime:
-        scale = equal_bandwidth("paper", _D_IN, D // 2, sigma) if adaptive else sigma
+        scale: Any = sigma
+        if adaptive:  # the same length for all rows
+            rows = Basis("paper", _D_IN, D // 2).frequencies
+            scale = sigma / np.linalg.norm(rows, axis=1)
         with warnings.catch_warnings():  # the conditioning of this basis is the subject
             warnings.simplefilter("ignore", ConditioningWarning)
             return DynamicPrime(_D_IN, D, scale, **options)
@@ -172,14 +175,14 @@ def _adaptive(facts: Mapping[str, Fact]) -> Judgement:
         "first over last, one sigma",
         "first over last, adaptive scaling",
         "effective dimension, adaptive scaling",
-        "effective dimension, orthogonal basis",
+        "effective dimension, basis auto",
     )
     return Judgement(
         grade(dead == 0.0 and 0.9 < level < 1.1, dead == 0.0),
         f"first feature {before:.3f} of the last before, {level:.3f} after; {dead:.1%} dead",
         "Every row gets the same bandwidth, as the paper says. Rows keep their directions, which "
         f"are nearly the same: the features span {spanned:.1f} directions of {_D_IN} inputs, those "
-        f"of an orthogonal basis of primes {ours:.1f}.",
+        f"of the basis auto {ours:.1f}.",
     )
 
 

@@ -106,7 +106,7 @@
     const map = new primal.DynamicPrime({
       d: 2, D: outputs, sigma,
       frequencies: choice.basis === "paper" ? undefined
-        : shapes.orthogonal.slice(0, outputs / 2).flatMap((w) => w.map((v) => sigma * v)),
+        : shapes.kronecker.slice(0, outputs / 2).flatMap((w) => w.map((v) => sigma * v)),
     });
     const turns = map.turns(x.flat());
     const step = 2 ** (32 - choice.bits);
