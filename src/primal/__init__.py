@@ -49,7 +49,7 @@ _HOMES = {
     "from_spec": "_specs",
 }
 # Subpackages that need an optional package; the others work with NumPy alone.
-_NEEDED = {"sklearn": "sklearn", "torch": "torch"}
+_NEEDED = {"arrow": "pyarrow", "sklearn": "sklearn", "torch": "torch"}
 
 
 def __getattr__(name: str) -> object:

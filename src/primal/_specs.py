@@ -24,6 +24,7 @@ _ROOMS = {
     "StaticPrime": "maps",
     "VectorCodes": "vectors",
     "Codebook": "codebooks",
+    **dict.fromkeys(("Encoder", "RidgeSums"), "arrow"),
     **dict.fromkeys(("Circular", "Levels", "Numbers", "Reals", "Symbols"), "hdc"),
     **dict.fromkeys(("ItemMemory", "KeyValueMemory", "Space"), "hdc"),
     "VectorMemory": "hdc",

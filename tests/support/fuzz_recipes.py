@@ -508,6 +508,28 @@ ROOMS["primal.privacy"] = Room(
         **_NO_OPENDP,
     },
 )
+if importlib.util.find_spec("pyarrow"):
+    _arrow, _pa = importlib.import_module("primal.arrow"), importlib.import_module("pyarrow")
+    _ENCODER = _arrow.Encoder(primal.KernelPrime(3, 8), "x")
+    _SUMS = _arrow.RidgeSums(_ENCODER, "y")
+    _BATCH = _pa.table({"x": _X.tolist(), "y": _Y.astype(float)})
+    ROOMS["primal.arrow"] = Room(
+        arguments={
+            "map": _ENCODER.map,
+            "other": _ENCODER,
+            "batch": _BATCH,
+            "columns": "x",
+            "encoder": _ENCODER,
+            "target": "y",
+            "schema": _BATCH.schema,
+            "batches": [_BATCH],
+        },
+        calls={
+            "Encoder.array": {"columns": [_BATCH["x"]]},
+            "RidgeSums.finish": {"batches": [_SUMS(_BATCH)]},
+        },
+        instances={"Encoder": lambda: _ENCODER, "RidgeSums": lambda: _SUMS},
+    )
 EXCLUDED_ROOMS = {
     "primal.cli": "takes text from a command line, not arguments",
     "primal.errors": "holds kinds of errors and warnings",

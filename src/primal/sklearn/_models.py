@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted, column_or_1d
 
 from primal._checks import raised_as, reject_masked
 from primal._specs import from_spec, plain, spec_fields
+from primal._sums import rounded
 from primal.errors import DataError, SpecError
 from primal.exact import row_blocks
 from primal.maps import KernelSum
@@ -33,13 +34,6 @@ from primal.sklearn._features import (
     transformed,
 )
 from primal.sklearn._saved import SavedMixin, packed_labels, unpacked_labels
-
-BITS = 18  # of a rounded feature
-
-
-def rounded(Z: np.ndarray) -> np.ndarray:
-    """Return features in [-1, 1] as whole numbers in units of 2**-18, float64."""
-    return np.rint(Z.astype(np.float64) * 2.0**BITS)
 
 
 class PrimeModel(SavedMixin, ReadOnlyArrays, metaclass=ABCMeta):

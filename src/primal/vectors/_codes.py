@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Mapping
 from typing import Any, NamedTuple, Self
 
@@ -93,6 +95,15 @@ class VectorCodes(Specified):
     def center(self) -> np.ndarray | None:
         """The center, float32 of shape (d,), read-only; None before `fit`."""
         return self._center
+
+    @property
+    def limit(self) -> float:
+        """Size of an entry up to which `encode` accepts every row, whatever its other entries."""
+        if self.metric == "cosine":
+            return sys.float_info.max
+        center = 0.0 if self._center is None else float(np.linalg.norm(self._center.astype("f8")))
+        longest = 0.999 * math.sqrt(np.finfo(np.float32).max)  # words round rows by up to 2e-4
+        return max(0.0, (longest - center) / math.sqrt(self.d))
 
     @property
     def bytes_per_row(self) -> int:
