@@ -7,6 +7,7 @@ methods of public classes need a summary and their parameters, and are shown by 
 their class.
 """
 
+import enum
 import importlib
 import inspect
 import pkgutil
@@ -47,7 +48,7 @@ def public_objects() -> dict[str, object]:
 def needs_no_example(value: object) -> bool:
     """Errors and warnings are raised, results are returned: their docstring says by whom."""
     return isinstance(value, type) and (
-        issubclass(value, Exception) or hasattr(value, "__dataclass_fields__")
+        issubclass(value, (Exception, enum.Enum)) or hasattr(value, "__dataclass_fields__")
     )
 
 
@@ -56,6 +57,8 @@ def missing(path: str, value: object) -> list[str]:
     wanted = OBJECT - ({"EX01"} if needs_no_example(value) else set())
     if isinstance(value, type) and hasattr(value, "__dataclass_fields__"):
         wanted = wanted - {"PR01"}  # fields are under Attributes
+    if isinstance(value, enum.EnumType):
+        wanted = wanted - {"PR01"}  # nobody calls the constructor
     lines = [f"{path}: {text}" for code, text in validate(path)["errors"] if code in wanted]
     if isinstance(value, type):
         for name, member in vars(value).items():

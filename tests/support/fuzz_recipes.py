@@ -166,7 +166,7 @@ ROOMS: dict[str, Room] = {
             "N": 6,
             "n": 20,
             "prior": _BOX,
-            "other": _MAP,
+            "other": maps.on(2),
             "kernel": "rbf",
             "X": _X,
             "gamma": 0.5,
@@ -174,7 +174,10 @@ ROOMS: dict[str, Room] = {
             "terms": maps.on(0).terms,
         },
         calls={
+            "DynamicPrime.__eq__": {"other": _MAP},
             "KernelPrime.__eq__": {"other": _KERNEL},
+            "KernelSum.values": {"t": _X},
+            "StaticPrime.__eq__": {"other": _MAP},
             "KernelPrime.decode": {"z": _KERNEL.encode(_X)},
             "KernelPrime.with_amplitude": {"amplitude": 0.5},
             "StaticPrime.decode": {"z": _STATIC.encode([3]), "n": 20},
@@ -533,6 +536,7 @@ if importlib.util.find_spec("pyarrow"):
 EXCLUDED_ROOMS = {
     "primal.cli": "takes text from a command line, not arguments",
     "primal.errors": "holds kinds of errors and warnings",
+    "primal.native": "has no public names",
 }
 
 

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from primal._pictures import PALETTE, picture
+from primal_studies._pictures import PALETTE, picture
 
 from primal.vectors import Index, VectorCodes
 from primal_studies.hdc._datasets import data_folders, load
