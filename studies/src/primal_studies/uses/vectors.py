@@ -22,9 +22,9 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from primal_studies._pictures import PALETTE, picture
 
 from primal.vectors import Index, VectorCodes
+from primal_studies._pictures import PALETTE, picture
 from primal_studies.hdc._datasets import data_folders, load
 from primal_studies.training._common import Settings, Study, mean_spread, select, table
 
