@@ -71,8 +71,8 @@ def _judge_approaches(facts: Mapping[str, Fact]) -> Judgement:
         grade(peak.value <= 1.25, rms.value <= 1.05),
         f"coherence {least:.2f} to {most:.2f} times the bound, most often near {peak:.2f}",
         f"Over the {facts['cells']} cells the coherence is {least:.2f} to {most:.2f} times the "
-        f"Welch bound. The RMS similarity is {rms:.3f} times the bound in the median cell, but so "
-        f"it is for any code: random codes are at {random:.3f}.",
+        f"Welch bound. In the median cell the RMS similarity is {rms:.3f} times the bound. That says "
+        f"little: random codes have an RMS of 1 / sqrt(D), {random:.3f} times the bound.",
     )
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from primal._parallel import single_threaded_blas
 from primal.bases import Basis
+from primal.codebooks import bounds, codebook, gram_statistics
 from primal.errors import ConditioningWarning
 from primal.maps import DynamicPrime, StaticPrime
 from primal.turns import primes
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["CLAIMS", "EXPERIMENT"]
 
 ROUNDS = 7
+_BOOK_CODES, _BOOK_DIM, _LLOYD_ROUNDS = 256, 64, 30
 
 Work = Callable[[], object]
 
@@ -77,6 +79,7 @@ def run(quick: bool, progress: Progress) -> Outcome:
         for size, count in zip(counted.sizes, counted.counts, strict=True):
             operations.append({"series": name, "size": size, "operations": count})
     storage = _storage(quick)
+    codebooks, more = _codebooks()
     tables = {
         "seconds": seconds,
         "exponents": [
@@ -86,8 +89,52 @@ def run(quick: bool, progress: Progress) -> Outcome:
         ],
         "operations": operations,
         "storage": storage,
+        "codebooks": codebooks,
     }
-    return Outcome(tables, facts | _storage_facts(storage))
+    return Outcome(tables, facts | more | _storage_facts(storage))
+
+
+def _codebooks() -> tuple[list[Row], dict[str, Fact]]:
+    """Return coherence and CPU time of codebooks: StaticPrime, Lloyd's iteration, and Kerdock."""
+    made = {
+        "prime": lambda: StaticPrime(_BOOK_DIM).waves(_BOOK_CODES),
+        "lloyd": _lloyd,
+        "kerdock": lambda: codebook(_BOOK_CODES, _BOOK_DIM, kind="kerdock").encode(
+            np.arange(_BOOK_CODES)
+        ),
+    }
+    rows: list[Row] = []
+    facts: dict[str, Fact] = {
+        "book_codes": Fact(_BOOK_CODES),
+        "book_dim": Fact(_BOOK_DIM),
+        "book_welch": Fact(bounds.welch(_BOOK_CODES, _BOOK_DIM)),
+    }
+    for name, make in made.items():
+        make()  # loads what is loaded once
+        start = time.process_time()
+        codes = make()
+        seconds = time.process_time() - start
+        coherence = gram_statistics(np.asarray(codes, dtype=np.float64)).coherence
+        rows.append({"codes": name, "coherence": coherence, "seconds": seconds})
+        facts |= {f"book_{name}": Fact(coherence), f"book_{name}_seconds": Fact(seconds)}
+    return rows, facts
+
+
+def _lloyd() -> np.ndarray:
+    """Return codes by Lloyd's iteration: means of the directions that are nearest to each."""
+    rng = generator(3)
+    points = rng.standard_normal((32 * _BOOK_CODES, _BOOK_DIM))
+    points /= np.linalg.norm(points, axis=1, keepdims=True)
+    codes = points[:_BOOK_CODES].copy()
+    for _ in range(_LLOYD_ROUNDS):
+        products = points @ codes.T
+        nearest = np.abs(products).argmax(axis=1)
+        signs = np.sign(products[np.arange(len(points)), nearest])
+        sums = np.zeros_like(codes)
+        np.add.at(sums, nearest, points * signs[:, None])
+        lengths = np.linalg.norm(sums, axis=1, keepdims=True)
+        codes = np.where(lengths > 0.0, sums / np.maximum(lengths, 1e-12), codes)
+    return codes
 
 
 def draw(outcome: Outcome) -> dict[str, Figure]:
@@ -107,9 +154,7 @@ def draw(outcome: Outcome) -> dict[str, Figure]:
         )
     axis.axvline(1.0, color=COLORS["welch"], linestyle=":")
     axis.set_yticks(range(len(rows)), [series_label(str(row["series"])) for row in rows])
-    axis.set(
-        xlabel="exponent of the time (± two errors); verdicts rest on counts", xlim=(-0.2, 1.8)
-    )
+    axis.set(xlabel="exponent of the time, ± two standard errors", xlim=(-0.2, 1.8))
     return {"exponents": figure}
 
 
