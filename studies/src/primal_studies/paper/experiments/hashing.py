@@ -121,8 +121,7 @@ def _parts_neighbors(facts: Mapping[str, Fact]) -> Judgement:
         grade(min(shares) > 0.45, shares[0] > 0.25),
         f"a step of 2**{math.log2(STEP):.0f} changes {shares[0]:.3%} of the bits at sigma 1",
         f"Fraction of the bits that this step in one of {INPUTS} numbers changes: {texts}. A "
-        f"Gaussian W of the same norm has {controls}, so the primes add nothing. BLAKE2b changes "
-        f"{ideal:.1%}.",
+        f"Gaussian W of the same norm has {controls}. BLAKE2b changes {ideal:.1%}.",
     )
 
 

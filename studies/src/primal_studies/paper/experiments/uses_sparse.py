@@ -135,7 +135,7 @@ def _approximated(atoms: np.ndarray, signals: np.ndarray) -> tuple[np.ndarray, n
 
 
 def _ksvd(signals: np.ndarray) -> np.ndarray:
-    """Return a dictionary learned by K-SVD (Aharon, Elad and Bruckstein, 2006)."""
+    """Return a dictionary learned by approximate K-SVD (Rubinstein, Zibulevsky, Elad, 2008)."""
     rng = generator(6)
     atoms = rng.standard_normal((_N, _D))
     atoms /= np.linalg.norm(atoms, axis=1, keepdims=True)
@@ -149,8 +149,9 @@ def _ksvd(signals: np.ndarray) -> np.ndarray:
                 atoms[i] = worst / np.linalg.norm(worst)
                 continue
             own = left[users] + np.outer(weights[users, i], atoms[i])
-            u, s, vt = np.linalg.svd(own, full_matrices=False)
-            atoms[i], weights[users, i] = vt[0], u[:, 0] * s[0]
+            atom = own.T @ weights[users, i]  # one power iteration in place of an SVD
+            atoms[i] = atom / np.linalg.norm(atom)
+            weights[users, i] = own @ atoms[i]
             left[users] = own - np.outer(weights[users, i], atoms[i])
     return atoms
 
